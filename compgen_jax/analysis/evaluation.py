@@ -1,0 +1,114 @@
+"""How well images match their targets: errors, baselines, positions and peaks.
+
+Every function takes *signals* (0 is blank, a bump is positive; see `tasks.bump`), so that the
+polarity of the images cannot decide an outcome. Positions are (x, y) in pixels, x the column.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+PEAK_THRESHOLD = 0.25  # of the amplitude: what counts as a peak, not as ripple
+
+
+def mse_per_point(signals_BxHxW, targets_BxHxW):
+    """Mean squared error over the pixels of each image; (B,)."""
+    return jnp.mean(jnp.square(signals_BxHxW - targets_BxHxW), axis=(-2, -1))
+
+
+def brightest_pixel(signal_HxW):
+    """(x, y) of the largest pixel: the darkest one of an inverted image. Not-a-number
+    images have no position: (-inf, -inf)."""
+    row, column = jnp.unravel_index(jnp.argmax(signal_HxW), signal_HxW.shape)
+    position = jnp.array([column, row], jnp.float32)
+    return jnp.where(jnp.isfinite(signal_HxW).all(), position, -jnp.inf)
+
+
+def position_error(signal_HxW, factors):
+    """Chebyshev distance in pixels from the brightest pixel to the requested (x, y)."""
+    return jnp.max(jnp.abs(brightest_pixel(signal_HxW) - factors))
+
+
+def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRESHOLD):
+    """(H, W) bool: pixels above `threshold * amplitude` and not below any of 8 neighbours.
+
+    A plateau counts once per row-major first pixel: ties go to the earlier neighbour.
+    """
+    height, width = signal_HxW.shape
+    padded = jnp.pad(signal_HxW, 1, constant_values=-jnp.inf)
+    peak = signal_HxW > threshold * amplitude
+    for dy in (-1, 0, 1):
+        for dx in (-1, 0, 1):
+            if (dy, dx) == (0, 0):
+                continue
+            neighbour = padded[1 + dy : 1 + dy + height, 1 + dx : 1 + dx + width]
+            earlier = (dy, dx) < (0, 0)
+            peak &= (signal_HxW > neighbour) if earlier else (signal_HxW >= neighbour)
+    return peak
+
+
+def aligned_mask(factors, grid: int, tolerance: float = 1.0):
+    """(N, N) bool, [y, x]: pixels in the column of x or the row of y, within `tolerance`
+    pixels."""
+    near_x, near_y = (jnp.abs(jnp.arange(grid) - factor) <= tolerance for factor in factors)
+    return near_y[:, None] | near_x[None, :]
+
+
+def aligned_peaks(signal_HxW, factors, amplitude: float = 1.0):
+    """(number of peaks, number of them aligned with the requested x or y)."""
+    peaks = find_peaks(signal_HxW, amplitude)
+    aligned = peaks & aligned_mask(factors, signal_HxW.shape[-1])
+    return jnp.sum(peaks), jnp.sum(aligned)
+
+
+def distance_to_seen(held_out_NxN):
+    """(N, N): Euclidean distance in pixels from each cell to the nearest seen one; NumPy."""
+    held_out = np.asarray(held_out_NxN)
+    seen = np.argwhere(~held_out)
+    offsets = np.argwhere(np.ones_like(held_out))[:, None, :] - seen[None, :, :]
+    return np.sqrt(np.min(np.sum(offsets**2, axis=-1), axis=1)).reshape(held_out.shape)
+
+
+def nearest_seen(held_out_NxN):
+    """(N*N,) int: for every cell in row-major order, the index of its nearest seen cell (the
+    first of several)."""
+    held_out = np.asarray(held_out_NxN)
+    positions = np.argwhere(np.ones_like(held_out))
+    seen = np.flatnonzero(~held_out.ravel())
+    offsets = positions[:, None, :] - positions[seen][None, :, :]
+    return seen[np.argmin(np.sum(offsets**2, axis=-1), axis=1)]
+
+
+def summarize(signals, targets, factors, held_out, lookup) -> dict:
+    """Errors, accuracies and trivial baselines of one trial on all cells, ID and OOD apart.
+
+    Args:
+      signals, targets: (B, H, W), every cell of the grid.  factors: (B, 2).
+      held_out: (B,) bool.  lookup: (B,) int, `nearest_seen`.
+
+    Returns scalars under 'id.' and 'ood.': `mse`; `exact_accuracy` (the brightest pixel is the
+    requested one), `position_accuracy` (within 1 pixel on both axes); and the MSE of a blank
+    image, of the best constant image (fitted to each region itself: as strong as can be) and,
+    OOD, of the nearest seen cell's true image.
+    """
+    errors_B = mse_per_point(signals, targets)
+    distances_B = jax.vmap(position_error)(signals, factors)
+    blank_B = mse_per_point(jnp.zeros_like(targets), targets)
+    lookup_B = mse_per_point(targets[lookup], targets)
+    summary = {}
+    for region, mask_B in {"id": ~held_out, "ood": held_out}.items():
+
+        def mean(values_B, mask_B=mask_B):
+            return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
+
+        level = mean(jnp.mean(targets, axis=(1, 2)))
+        summary |= {
+            f"{region}.mse": mean(errors_B),
+            f"{region}.exact_accuracy": mean(distances_B < 0.5),
+            f"{region}.position_accuracy": mean(distances_B <= 1.0),
+            f"{region}.blank_mse": mean(blank_B),
+            f"{region}.best_constant_mse": mean(mse_per_point(targets, level)),
+        }
+        if region == "ood":
+            summary["ood.nearest_seen_mse"] = mean(lookup_B)
+    return summary

@@ -1,0 +1,241 @@
+"""What a run is: frozen dataclasses, checked once, when the whole `Config` is built.
+
+This module imports no jax, so that a wrong setting stops before anything is compiled. Every
+error names the flag that sets the field, the value it got and what is allowed.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+
+ROOT = "config"
+
+
+class ConfigError(ValueError):
+    """A setting that no run can have: the message is one line, for the user."""
+
+
+def _choice(default, *options):
+    return field(default=default, metadata={"options": options})
+
+
+def _number(default, low=-math.inf, high=math.inf, above=-math.inf):
+    """A number in [low, high], and strictly greater than `above`."""
+    return field(default=default, metadata={"low": low, "high": high, "above": above})
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """How a point is drawn. `sigma` in pixels; 'inverted' is a dark bump on white (1 - bump)."""
+
+    sigma: float = _number(1.0, above=0)
+    amplitude: float = _number(1.0, above=0)
+    polarity: str = _choice("inverted", "inverted", "upright")
+
+
+@dataclass(frozen=True)
+class CodeConfig:
+    """How a coordinate is told to the decoder (paper section 3.1).
+
+    `sigma` (pixels) and `width` shape the bump code, `width` multiplying the variance; `scale`
+    shapes the ramp; `frequencies` the positional code. A missing factor is coded as the zero
+    vector or as the code of an off-grid coordinate (pixels).
+    """
+
+    name: str = _choice("bump", "bump", "ramp", "onehot", "positional")
+    sigma: float = _number(1.0, above=0)
+    width: float = _number(1.0, above=0)
+    scale: str = _choice("pixels", "pixels", "unit")
+    frequencies: int = _number(8, low=2, high=64)
+    missing: str = _choice("zero", "zero", "off_grid")
+    missing_coordinate: float = _number(-1.0)
+
+
+@dataclass(frozen=True)
+class SupportConfig:
+    """Which factor combinations are held out, and how the others are sampled for training.
+
+    donut  holds out low <= x <= high and low <= y <= high;
+    cross  holds out low <= x <= high or  low <= y <= high (a whole band of each factor);
+    corner holds out the square from `low` to the grid's edge in the top right corner, or its
+           mirror image in another corner ('top' is large y);
+    random holds out `share` of the cells, drawn with `seed`.
+    """
+
+    region: str = _choice("donut", "donut", "corner", "cross", "random", "none")
+    low: int = _number(6, low=0)
+    high: int = _number(22, low=0)
+    corner: str = _choice("top_right", "top_right", "top_left", "bottom_right", "bottom_left")
+    share: float = _number(0.37, low=0, high=1)
+    seed: int = _number(0, low=0)
+    sampling: str = _choice(
+        "with_replacement", "with_replacement", "without_replacement", "every_cell", "real"
+    )
+    samples: int = _number(2000, low=1)
+    require_marginals: bool = True
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    grid: int = _number(28, low=8, high=256)
+    image: ImageConfig = ImageConfig()
+    code: CodeConfig = CodeConfig()
+    support: SupportConfig = SupportConfig()
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """`width` is channels for 'conv', hidden units for 'mlp'; the law of the initial weights is
+    PyTorch's or Flax's default (`decoders.initializers`)."""
+
+    name: str = _choice("conv", "conv", "mlp")
+    depth: int = _number(4, low=1, high=10)
+    width: int = _number(64, low=1)
+    initial_weights: str = _choice("torch", "torch", "flax")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """AdamW on the mean squared error; a row of metrics and a checkpoint every
+    `evaluate_every` epochs and at the end."""
+
+    epochs: int = _number(50, low=1)
+    batch_size: int = _number(32, low=1)
+    learning_rate: float = _number(1e-3, above=0)
+    weight_decay: float = _number(0.01, low=0)
+    seeds: tuple = (0, 1, 2, 3, 4)
+    evaluate_every: int = _number(5, low=1)
+
+
+@dataclass(frozen=True)
+class ExecutionConfig:
+    """How a run is carried out, never what comes out of it: not part of a run's identity.
+
+    `trials_per_device` bounds memory: so many seeds are trained side by side, the others in
+    turn (0 lets the backend decide). `chunk_steps` are jitted between two moves of the
+    progress bar.
+    """
+
+    trials_per_device: int = _number(0, low=0)
+    chunk_steps: int = _number(50, low=1)
+
+
+@dataclass(frozen=True)
+class Config:
+    name: str = "unnamed"
+    task: TaskConfig = TaskConfig()
+    decoder: DecoderConfig = DecoderConfig()
+    training: TrainingConfig = TrainingConfig()
+    execution: ExecutionConfig = ExecutionConfig()
+
+    def __post_init__(self):
+        _check_fields(self, ROOT)
+        _check_together(self)
+
+
+def to_dict(config: Config) -> dict:
+    return dataclasses.asdict(config)
+
+
+def from_dict(values: dict) -> Config:
+    """The `Config` that `to_dict` (or its JSON) describes.
+
+    Raises ConfigError for a field that is missing or unknown, and for every bad value.
+    """
+    return _build(Config, values, ROOT)
+
+
+def fingerprint(config: Config) -> str:
+    """Eight hex digits that name the result: two configs share them iff they train alike."""
+    values = to_dict(config)
+    del values["execution"]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def field_names(config: Config) -> list[str]:
+    """The dotted names that flags can set, such as 'config.task.grid'."""
+
+    def walk(node, path):
+        for item in fields(node):
+            value = getattr(node, item.name)
+            yield from walk(value, f"{path}.{item.name}") if is_dataclass(value) else [
+                f"{path}.{item.name}"
+            ]
+
+    return list(walk(config, ROOT))
+
+
+def unknown_field(name: str, allowed: list[str]) -> ConfigError:
+    close = difflib.get_close_matches(name, allowed, n=3, cutoff=0.5)
+    group = [other for other in allowed if other.startswith(name.rpartition(".")[0] + ".")]
+    return ConfigError(f"{name}: no such field; allowed: {', '.join(close or group or allowed)}")
+
+
+def _build(kind, values, path):
+    names = [item.name for item in fields(kind)]
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}={values!r}: must be a group of fields: {', '.join(names)}")
+    for name in values:
+        if name not in names:
+            raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ConfigError(f"{path}.{missing[0]}: is missing")
+    arguments = {}
+    for item in fields(kind):
+        value = values[item.name]
+        if is_dataclass(item.type):
+            value = _build(item.type, value, f"{path}.{item.name}")
+        elif item.type is tuple and isinstance(value, list):
+            value = tuple(value)  # JSON has no tuples
+        elif item.type is float and type(value) is int:
+            value = float(value)
+        arguments[item.name] = value
+    return kind(**arguments)
+
+
+def _check_fields(node, path):
+    for item in fields(node):
+        value, name = getattr(node, item.name), f"{path}.{item.name}"
+        if is_dataclass(item.type):
+            if not isinstance(value, item.type):
+                raise ConfigError(f"{name}={value!r}: must be a {item.type.__name__}")
+            _check_fields(value, name)
+            continue
+        if type(value) is not item.type and not (item.type is float and type(value) is int):
+            raise ConfigError(f"{name}={value!r}: must be of type {item.type.__name__}")
+        options = item.metadata.get("options")
+        if options and value not in options:
+            raise ConfigError(f"{name}={value!r}: must be one of {', '.join(options)}")
+        if "low" in item.metadata:
+            _check_range(name, value, **item.metadata)
+
+
+def _check_range(name, value, low, high, above):
+    if not (math.isfinite(value) and low <= value <= high and value > above):
+        bounds = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(
+            high
+        )
+        bounds += [f"greater than {above:g}"] * math.isfinite(above)
+        raise ConfigError(f"{name}={value!r}: must be {' and '.join(bounds) or 'finite'}")
+
+
+def _check_together(config: Config):
+    """Conditions between fields. Those of the held-out region are `supports.check`'s."""
+    task, decoder, seeds = config.task, config.decoder, config.training.seeds
+    if task.grid % 4:
+        raise ConfigError(
+            f"config.task.grid={task.grid}: must be divisible by 4 (the decoder doubles the "
+            "image's side twice)"
+        )
+    if decoder.name == "conv" and decoder.depth < 2:
+        raise ConfigError(f"config.decoder.depth={decoder.depth}: must be at least 2 for conv")
+    if not seeds or any(type(seed) is not int or not 0 <= seed < 2**31 for seed in seeds):
+        raise ConfigError(
+            f"config.training.seeds={seeds!r}: must be one or more integers from 0 to 2**31-1"
+        )
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError(f"config.training.seeds={seeds!r}: must not repeat a seed")

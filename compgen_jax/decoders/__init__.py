@@ -1,0 +1,20 @@
+"""Decoders: Flax modules, code -> (image, activations by layer name)."""
+
+from flax import linen as nn
+
+from compgen_jax.config import DecoderConfig
+from compgen_jax.decoders.conv import ConvDecoder
+from compgen_jax.decoders.mlp import MLPDecoder
+
+
+def build(config: DecoderConfig, grid: int, lowering: str) -> nn.Module:
+    """The decoder that `config` names; `lowering` is for its convolutions, if it has any."""
+    settings = {
+        "grid": grid,
+        "width": config.width,
+        "depth": config.depth,
+        "initial_weights": config.initial_weights,
+    }
+    if config.name == "conv":
+        return ConvDecoder(**settings, lowering=lowering)
+    return MLPDecoder(**settings)

@@ -1,0 +1,91 @@
+"""The paper's transposed-convolution decoder (section 3.1, Table 1)."""
+
+import jax.numpy as jnp
+from flax import linen as nn
+
+from compgen_jax.decoders import initializers
+from compgen_jax.decoders.convolution import conv_transpose
+from compgen_jax.decoders.naming import name_layers
+
+
+class ConvTranspose(nn.Module):
+    """Transposed convolution with the parameters of `nn.ConvTranspose` ('SAME' padding)."""
+
+    features: int
+    kernel_size: int
+    stride: int
+    initial_weights: str
+    lowering: str
+
+    @nn.compact
+    def __call__(self, x):
+        shape = (self.kernel_size, self.kernel_size, x.shape[-1], self.features)
+        kernel, bias = _parameters(self, shape)
+        return _add_bias(conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering), bias)
+
+
+class RenderCode(nn.Module):
+    """Transposed convolution of a code, seen as a 1 x 1 image, that renders a whole image.
+
+    (..., E) -> (..., side, side, features): the only tap of each output pixel is the code, so
+    it is one matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses
+    the kernel at (side-1-i, side-1-j).
+    """
+
+    features: int
+    side: int
+    initial_weights: str
+
+    @nn.compact
+    def __call__(self, code):
+        shape = (self.side, self.side, code.shape[-1], self.features)
+        kernel, bias = _parameters(self, shape)
+        image = jnp.tensordot(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3), axes=1)
+        return _add_bias(image, bias)
+
+
+def _parameters(module, shape):
+    init = initializers.for_conv_transpose(module.initial_weights, shape)
+    return module.param("kernel", init.kernel, shape), module.param("bias", init.bias, shape[-1:])
+
+
+def _add_bias(x, bias):
+    return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
+
+
+class ConvDecoder(nn.Module):
+    """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
+
+    The first layer renders the code at N/4 x N/4; `depth` hidden layers follow, of which the
+    first two double the side (kernel 4, stride 2) and the others keep it (kernel 3); each of
+    these depth + 1 layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives
+    the image. Written for one code; leading axes of the code are carried through.
+
+    Attributes:
+      grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
+      initial_weights: 'torch' or 'flax'.  lowering: see `decoders.convolution`.
+    """
+
+    grid: int
+    width: int
+    depth: int
+    initial_weights: str = "torch"
+    lowering: str = "lax"
+
+    @nn.compact
+    def __call__(self, code):
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
+
+        def hidden(index, x):
+            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+            return ConvTranspose(
+                self.width, kernel_size, stride, self.initial_weights, self.lowering, name=f"hidden_{index}"
+            )(x)
+
+        x = nn.relu(RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")(code))
+        layers = [code, x]
+        for index in range(1, self.depth + 1):
+            x = nn.relu(hidden(index, x))
+            layers.append(x)
+        image = ConvTranspose(1, 3, 1, self.initial_weights, self.lowering, name="image")(x)
+        return image[..., 0], name_layers(layers)

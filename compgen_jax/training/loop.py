@@ -1,0 +1,148 @@
+"""The whole training run as pure functions of a seed's key and of traced hyper-parameters."""
+
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from compgen_jax import decoders
+from compgen_jax.config import Config
+from compgen_jax.decoders.convolution import choose_lowering
+from compgen_jax.tasks import supports
+from compgen_jax.tasks.dataset import training_set
+from compgen_jax.tasks.encodings import code_length
+from compgen_jax.training.losses import pixel_loss
+
+DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
+
+
+class Hyper(NamedTuple):
+    """Traced scalars: trials that differ only in these share one compilation."""
+
+    learning_rate: jax.Array
+    weight_decay: jax.Array
+    n_samples: jax.Array  # the first so many of the training set are used
+
+
+class TrainState(NamedTuple):
+    params: Any
+    opt_state: Any
+    step: jax.Array  # optimiser steps taken
+
+
+class Trainer(NamedTuple):
+    """Pure functions for one trial; `jit`, `vmap` and `pmap` them.
+
+    init(key) -> TrainState
+    advance(key, hyper, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps
+        (traced, at most chunk_steps) steps; the losses beyond n_steps are 0.
+    decode(params, codes_BxE) -> images_BxHxW
+    """
+
+    init: Callable
+    advance: Callable
+    decode: Callable
+
+
+def hyper_of(config: Config) -> Hyper:
+    return Hyper(
+        learning_rate=jnp.float32(config.training.learning_rate),
+        weight_decay=jnp.float32(config.training.weight_decay),
+        n_samples=jnp.int32(supports.n_samples(config.task)),
+    )
+
+
+def steps_per_epoch(config: Config) -> int:
+    return -(-supports.n_samples(config.task) // config.training.batch_size)
+
+
+def total_steps(config: Config) -> int:
+    return config.training.epochs * steps_per_epoch(config)
+
+
+def stream(key, name: str):
+    """The key of one named use of randomness ('data', 'init', 'order'): no two share one."""
+    return jax.random.fold_in(key, zlib.crc32(name.encode()))
+
+
+def optimizer(hyper: Hyper):
+    """AdamW with PyTorch's constants, decaying biases too, as the paper's code does."""
+    return optax.adamw(hyper.learning_rate, b1=0.9, b2=0.999, eps=1e-8,
+                       weight_decay=hyper.weight_decay)
+
+
+def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
+    """Which examples step `step` sees: (indices_B, mask_B of those that count).
+
+    Each epoch goes through the first `n_samples` (traced) of `capacity` examples once, in an
+    order of its own; its last batch may be partly masked.
+    """
+    epoch, batch = jnp.divmod(step, -(-n_samples // batch_size))
+    shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (capacity,))
+    order = jnp.argsort(jnp.where(jnp.arange(capacity) < n_samples, shuffle, jnp.inf))
+    position_B = batch * batch_size + jnp.arange(batch_size)
+    return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
+
+
+def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
+    """The run of `config` for one seed. `lowering` overrides the choice by backend."""
+    task, batch_size = config.task, config.training.batch_size
+    capacity = supports.n_samples(task)
+    lowering = lowering or choose_lowering(
+        backend=jax.default_backend(), trials=len(config.training.seeds)
+    )
+    decoder = decoders.build(config.decoder, task.grid, lowering)
+
+    def init(key) -> TrainState:
+        params = decoder.init(stream(key, "init"), jnp.zeros(code_length(task.grid, task.code)))
+        # the optimiser's state does not depend on the hyper-parameters
+        opt_state = optimizer(hyper_of(config)).init(params)
+        return TrainState(params, opt_state, jnp.int32(0))
+
+    def loss(params, batch):
+        images, _ = decoder.apply(params, batch.codes)
+        return pixel_loss(images, batch.targets, batch.weights)
+
+    def advance(key, hyper, state, n_steps):
+        data = training_set(stream(key, "data"), task)
+
+        def one_step(index, carry):
+            state, losses = carry
+            chosen_B, counts_B = batch_indices(
+                stream(key, "order"), state.step, hyper.n_samples, batch_size, capacity
+            )
+            batch = jax.tree.map(lambda array: array[chosen_B], data)
+            batch = batch._replace(weights=batch.weights * counts_B)
+            value, gradient = jax.value_and_grad(loss)(state.params, batch)
+            updates, opt_state = optimizer(hyper).update(gradient, state.opt_state, state.params)
+            params = optax.apply_updates(state.params, updates)
+            return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
+
+        # a traced trip count: chunks of any length run the same compiled body, bit for bit
+        losses = jnp.zeros(config.execution.chunk_steps)
+        return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
+
+    def decode(params, codes):
+        return jax.lax.map(lambda code: decoder.apply(params, code)[0], codes,
+                           batch_size=DECODE_BATCH)
+
+    return Trainer(init, advance, decode)
+
+
+def make_train(config: Config, lowering: str | None = None) -> Callable:
+    """train(key, hyper) -> (TrainState, losses_S): the whole run, pure, for one seed."""
+    trainer = make_trainer(config, lowering)
+    chunk, steps = config.execution.chunk_steps, total_steps(config)
+
+    def train(key, hyper):
+        def run_chunk(state, index):
+            n_steps = jnp.minimum(chunk, steps - index * chunk)
+            return trainer.advance(key, hyper, state, n_steps)
+
+        state, losses = jax.lax.scan(run_chunk, trainer.init(key), jnp.arange(-(-steps // chunk)))
+        return state, losses.reshape(-1)[:steps]
+
+    return train

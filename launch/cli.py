@@ -1,0 +1,104 @@
+"""What every command line shares: flags to a checked `Config`, errors to one line."""
+
+import logging
+import os
+import sys
+
+from absl import app, flags
+from ml_collections import config_flags
+
+from compgen_jax import config as configs
+from compgen_jax.config import Config, ConfigError
+
+USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
+
+
+def define_config():
+    """--config=launch/config.py:PRESET and --config.KEY=VALUE; the flag's holder."""
+    return config_flags.DEFINE_config_file(
+        "config", None, "The preset: launch/config.py:NAME; --config.KEY=VALUE overrides a field."
+    )
+
+
+def define_workdir():
+    return flags.DEFINE_string("workdir", None, "The directory of the run.")
+
+
+def read_config(holder) -> Config:
+    """The flag's Config. Raises ConfigError."""
+    if holder.value is None:
+        raise ConfigError(f"--config is missing; say --config=launch/config.py:PRESET{_presets()}")
+    return configs.from_dict(holder.value.to_dict())
+
+
+def require(holder) -> str:
+    """A string flag's value. Raises ConfigError where it is missing."""
+    if not holder.value:
+        raise ConfigError(f"--{holder.name} is missing")
+    return holder.value
+
+
+def run(main):
+    """Runs `main()`; errors of the user end in one line on stderr and a non-zero status."""
+    from compgen_jax.runs import RunError  # after the flags: importing jax takes seconds
+
+    def guarded(argv):
+        del argv
+        logging.getLogger("absl").setLevel(logging.ERROR)  # orbax narrates each checkpoint
+        try:
+            main()
+        except ConfigError as error:
+            _stop(error, USAGE_ERROR)
+        except RunError as error:
+            _stop(error, FAILURE)
+        except KeyboardInterrupt:
+            _stop("interrupted; the same command resumes from the last checkpoint", INTERRUPTED)
+
+    app.run(guarded, flags_parser=_parse)
+
+
+def _parse(argv):
+    try:
+        _check_overrides(argv)
+        rest = flags.FLAGS(argv)
+    except (flags.Error, ConfigError) as error:
+        _stop(error, USAGE_ERROR)
+    if len(rest) > 1:
+        _stop(f"{rest[1]!r} is not a flag; flags start with --", USAGE_ERROR)
+    return rest
+
+
+def _check_overrides(argv):
+    """Raises ConfigError for a preset or field that does not exist, which `config_flags` would
+    answer with a traceback."""
+    allowed = configs.field_names(Config())
+    for argument in argv[1:]:
+        name, _, value = argument.lstrip("-").partition("=")
+        if name == "config" and value:
+            _check_preset(value)
+        elif name.startswith("config.") and argument.startswith("-") and name not in allowed:
+            raise configs.unknown_field(f"--{name}", [f"--{other}" for other in allowed])
+
+
+def _check_preset(value: str):
+    path, _, preset = value.partition(":")
+    if not os.path.isfile(path):
+        raise ConfigError(f"--config={value}: there is no file {path!r}; say "
+                          f"launch/config.py:PRESET{_presets()}")
+    if os.path.basename(path) == "config.py" and os.path.basename(os.path.dirname(
+            os.path.abspath(path))) == "launch":
+        from launch.config import PRESETS
+
+        if preset not in PRESETS:
+            raise ConfigError(f"--config={value}: unknown preset {preset!r}{_presets()}")
+
+
+def _presets() -> str:
+    from launch.config import PRESETS
+
+    return f"; presets: {', '.join(PRESETS)}"
+
+
+def _stop(error, status: int):
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(status)
