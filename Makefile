@@ -3,12 +3,12 @@ PYTHON ?= python3
 SCALE ?= quick
 WORKDIR ?= runs/$(SCALE)
 
+comma := ,
 BIN := .venv/bin
 EXTRAS := test$(if $(CUDA),$(comma)cuda)$(if $(TPU),$(comma)tpu)
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
 BENCH_STAMP := .venv/.installed-bench
 SOURCES := setup.cfg pyproject.toml constraints.txt
-comma := ,
 
 .PHONY: setup figures test bench lint clean
 

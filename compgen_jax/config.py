@@ -161,9 +161,11 @@ def field_names(config: Config) -> list[str]:
     def walk(node, path):
         for item in fields(node):
             value = getattr(node, item.name)
-            yield from walk(value, f"{path}.{item.name}") if is_dataclass(value) else [
-                f"{path}.{item.name}"
-            ]
+            yield from (
+                walk(value, f"{path}.{item.name}")
+                if is_dataclass(value)
+                else [f"{path}.{item.name}"]
+            )
 
     return list(walk(config, ROOT))
 

@@ -1,10 +1,9 @@
 """What every command line shares: flags to a checked `Config`, errors to one line."""
 
-import logging
 import os
 import sys
 
-from absl import app, flags
+from absl import app, flags, logging
 from ml_collections import config_flags
 
 from compgen_jax import config as configs
@@ -44,7 +43,6 @@ def run(main):
 
     def guarded(argv):
         del argv
-        logging.getLogger("absl").setLevel(logging.ERROR)  # orbax narrates each checkpoint
         try:
             main()
         except ConfigError as error:
@@ -58,6 +56,7 @@ def run(main):
 
 
 def _parse(argv):
+    flags.FLAGS.set_default("verbosity", logging.ERROR)  # jax and orbax narrate; --verbosity=0
     try:
         _check_overrides(argv)
         rest = flags.FLAGS(argv)
@@ -83,10 +82,13 @@ def _check_overrides(argv):
 def _check_preset(value: str):
     path, _, preset = value.partition(":")
     if not os.path.isfile(path):
-        raise ConfigError(f"--config={value}: there is no file {path!r}; say "
-                          f"launch/config.py:PRESET{_presets()}")
-    if os.path.basename(path) == "config.py" and os.path.basename(os.path.dirname(
-            os.path.abspath(path))) == "launch":
+        raise ConfigError(
+            f"--config={value}: there is no file {path!r}; say launch/config.py:PRESET{_presets()}"
+        )
+    if (
+        os.path.basename(path) == "config.py"
+        and os.path.basename(os.path.dirname(os.path.abspath(path))) == "launch"
+    ):
         from launch.config import PRESETS
 
         if preset not in PRESETS:

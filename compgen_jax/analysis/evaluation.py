@@ -4,6 +4,8 @@ Every function takes *signals* (0 is blank, a bump is positive; see `tasks.bump`
 polarity of the images cannot decide an outcome. Positions are (x, y) in pixels, x the column.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -112,3 +114,53 @@ def summarize(signals, targets, factors, held_out, lookup) -> dict:
         if region == "ood":
             summary["ood.nearest_seen_mse"] = mean(lookup_B)
     return summary
+
+
+class CellResults(NamedTuple):
+    """What T trained seeds draw at every cell of the grid; NumPy.
+
+    signals (T, B, H, W); targets (B, H, W); factors (B, 2); held_out (B,) bool; distance (B,),
+    pixels to the nearest seen cell; B = N*N cells, row-major.
+    """
+
+    seeds: tuple
+    signals: np.ndarray
+    targets: np.ndarray
+    factors: np.ndarray
+    held_out: np.ndarray
+    distance: np.ndarray
+    amplitude: float
+
+    @property
+    def grid(self) -> int:
+        return self.targets.shape[-1]
+
+
+def error_map(results: CellResults):
+    """(T, B) mean squared error of every seed at every cell."""
+    return np.asarray(mse_per_point(results.signals, results.targets[None]))
+
+
+def position_errors(results: CellResults):
+    """(T, B) Chebyshev distance in pixels from the brightest pixel to the requested one."""
+    over_cells = jax.vmap(position_error)
+    return np.asarray(jax.vmap(over_cells, (0, None))(results.signals, results.factors))
+
+
+def exact_hits(results: CellResults):
+    """(T, B) bool: the brightest pixel is the requested one."""
+    return position_errors(results) < 0.5
+
+
+def peak_maps(results: CellResults):
+    """(T, B, H, W) bool: the peaks of every image."""
+    find = lambda signal: find_peaks(signal, results.amplitude)
+    return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals))
+
+
+def profile_by_distance(values_TxB, results: CellResults):
+    """Mean over held-out cells of equal distance to the seen region: (distances, means_TxK)."""
+    distance = results.distance.round(6)
+    levels = np.unique(distance[results.held_out])
+    means = [values_TxB[:, results.held_out & (distance == d)].mean(axis=1) for d in levels]
+    return levels, np.stack(means, axis=1)

@@ -21,7 +21,9 @@ class ConvTranspose(nn.Module):
     def __call__(self, x):
         shape = (self.kernel_size, self.kernel_size, x.shape[-1], self.features)
         kernel, bias = _parameters(self, shape)
-        return _add_bias(conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering), bias)
+        return _add_bias(
+            conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering), bias
+        )
 
 
 class RenderCode(nn.Module):
@@ -79,10 +81,17 @@ class ConvDecoder(nn.Module):
         def hidden(index, x):
             kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
             return ConvTranspose(
-                self.width, kernel_size, stride, self.initial_weights, self.lowering, name=f"hidden_{index}"
+                self.width,
+                kernel_size,
+                stride,
+                self.initial_weights,
+                self.lowering,
+                name=f"hidden_{index}",
             )(x)
 
-        x = nn.relu(RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")(code))
+        x = nn.relu(
+            RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")(code)
+        )
         layers = [code, x]
         for index in range(1, self.depth + 1):
             x = nn.relu(hidden(index, x))

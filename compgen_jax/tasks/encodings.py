@@ -13,9 +13,7 @@ from compgen_jax.tasks.bump import profile
 
 def encode(x, y, grid: int, config: CodeConfig):
     """Code of the point (x, y), shape (E,); None is a missing factor."""
-    return jnp.concatenate(
-        [encode_coordinate(x, grid, config), encode_coordinate(y, grid, config)]
-    )
+    return jnp.concatenate([encode_coordinate(x, grid, config), encode_coordinate(y, grid, config)])
 
 
 def encode_coordinate(coordinate, grid: int, config: CodeConfig):

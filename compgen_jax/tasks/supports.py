@@ -100,8 +100,7 @@ def _sample_real(key, task: TaskConfig):
 def missing_marginals(x, y, grid: int):
     """The integer values of x, and those of y, that no point rounds to: two lists."""
     return tuple(
-        sorted(set(range(grid)) - set(np.round(np.asarray(c)).astype(int).tolist()))
-        for c in (x, y)
+        sorted(set(range(grid)) - set(np.round(np.asarray(c)).astype(int).tolist())) for c in (x, y)
     )
 
 

@@ -70,8 +70,9 @@ def stream(key, name: str):
 
 def optimizer(hyper: Hyper):
     """AdamW with PyTorch's constants, decaying biases too, as the paper's code does."""
-    return optax.adamw(hyper.learning_rate, b1=0.9, b2=0.999, eps=1e-8,
-                       weight_decay=hyper.weight_decay)
+    return optax.adamw(
+        hyper.learning_rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=hyper.weight_decay
+    )
 
 
 def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
@@ -126,8 +127,9 @@ def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
     def decode(params, codes):
-        return jax.lax.map(lambda code: decoder.apply(params, code)[0], codes,
-                           batch_size=DECODE_BATCH)
+        return jax.lax.map(
+            lambda code: decoder.apply(params, code)[0], codes, batch_size=DECODE_BATCH
+        )
 
     return Trainer(init, advance, decode)
 
