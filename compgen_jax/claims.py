@@ -16,6 +16,7 @@ from compgen_jax.analysis.statistics import mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 TRAINED = 0.95  # exact accuracy on seen combinations, below which nothing is concluded
+FAINT = 0.1  # of the amplitude: a second look at peaks that a quarter of it leaves out
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 
 
@@ -93,9 +94,11 @@ def superposes_seen(code: str, results: CellResults) -> dict:
 
     A misplaced peak lies more than a pixel from the requested position, and is aligned if it is
     within a pixel of the requested column or row. Chance is the share of seen cells, where
-    training has put its bumps, that are so aligned.
+    training has put its bumps, that are so aligned. A peak rises above a quarter of the bump's
+    amplitude; the share at a fainter threshold is reported beside it and decides nothing.
     """
     peaks = evaluation.peak_maps(results)[:, results.held_out]  # T, B, H, W
+    faint = evaluation.peak_maps(results, FAINT)[:, results.held_out]
     factors = results.factors[results.held_out]
     several = (peaks.sum(axis=(2, 3)) >= 2).mean(axis=1)
     y, x = np.mgrid[0 : results.grid, 0 : results.grid]
@@ -117,6 +120,7 @@ def superposes_seen(code: str, results: CellResults) -> dict:
         measured=several,
         details={
             "peaks_per_ood_image": peaks.sum(axis=(2, 3)).mean(axis=1),
+            f"share_with_2_peaks_above_{FAINT}": (faint.sum(axis=(2, 3)) >= 2).mean(axis=1),
             "aligned_share": share,
             "aligned_share_by_chance": chance,
         },

@@ -207,7 +207,7 @@ def _progress_bar(config: Config, total: int, step: int, shown: bool):
     return tqdm(
         total=total,
         initial=step,
-        desc=f"{config.name} ({len(config.training.seeds)} seeds)",
+        desc=f"{config.name} ({len(config.training.seeds)} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
         mininterval=0.5 if sys.stderr.isatty() else 20,

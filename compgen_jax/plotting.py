@@ -5,7 +5,6 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.patches import Rectangle  # noqa: E402
 
 STYLE = {
     "figure.dpi": 150,
@@ -30,6 +29,15 @@ def new_figure(width: float, height: float):
     """A figure of so many inches whose layout keeps labels apart."""
     plt.rcParams.update(STYLE)
     return plt.figure(figsize=(width, height), layout="constrained")
+
+
+def axis_at(figure, left: float, bottom: float, width: float, height: float):
+    """An axis placed in inches, for figures made of many equal images."""
+    figure.set_layout_engine("none")
+    total_width, total_height = figure.get_size_inches()
+    return figure.add_axes(
+        (left / total_width, bottom / total_height, width / total_width, height / total_height)
+    )
 
 
 def panel_label(axis, letter: str):
@@ -77,11 +85,6 @@ def point_with_interval(axis, position, numbers, per_seed=(), **kwargs):
     axis.errorbar(position, value, yerr=[[value - low], [high - value]], capsize=2, **kwargs)
     axis.plot(np.full(len(per_seed), position + 0.12), per_seed, ".", color="0.6", markersize=3,
               zorder=0)  # fmt: skip
-
-
-def box(axis, low: float, high: float, **kwargs):
-    side = high - low
-    axis.add_patch(Rectangle((low, low), side, side, fill=False, **kwargs))
 
 
 def close(figure):

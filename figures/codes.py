@@ -10,8 +10,8 @@ from compgen_jax.claims import superposes_seen
 
 def draw(results: dict):
     """The figure from CellResults by code."""
-    figure = plotting.new_figure(7.4, 4.2)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
+    figure = plotting.new_figure(7.4, 4.6)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
     accuracy, distance, peaks = top.subplots(1, 3)
     _draw_accuracy(accuracy, results)
     _draw_distance(distance, results)
@@ -83,5 +83,5 @@ def _draw_maps(figure, results):
         plotting.outline(axis, cells.held_out.reshape(accuracy.shape))
         axis.set_title(f"{code} code")
         axis.label_outer()
-    figure.colorbar(image, ax=axes, label="exact accuracy, mean over seeds", shrink=0.9, pad=0.01)
+    figure.colorbar(image, ax=axes, label="exact accuracy", shrink=0.9, pad=0.01)
     plotting.panel_label(axes[0], "d")

@@ -6,19 +6,21 @@ from compgen_jax import plotting
 from compgen_jax.analysis import evaluation
 
 EXAMPLES = 4
+# sizes in inches
+MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 
 
 def draw(results: dict):
     """Figure 1 from the CellResults of the bump and of the ramp code, by code."""
-    figure = plotting.new_figure(7.4, 3.7)
-    left, right = figure.subfigures(1, 2, width_ratios=[1.35, 6])
+    figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
+    _draw_support(plotting.axis_at(figure, 0.45, ROW - 0.45, MAP, MAP), results["bump"])
     codes = ("bump", "ramp")
-    _draw_support(left.subplots(), results["bump"])
-    rows = right.subfigures(2, 1)
     relative = [_relative_error(results[code]) for code in codes]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
-    for row, letter, code, errors in zip(rows, "bc", codes, relative, strict=True):
-        _draw_code(row, letter, code, results[code], errors, limits)
+    for bottom, letter, code, errors in zip((ROW, 0), "bc", codes, relative, strict=True):
+        _draw_map(figure, bottom + 0.4, letter, code, results[code], errors, limits)
+        for left, held_out in ((4.75, False), (6.95, True)):
+            _draw_examples(figure, left, bottom + 0.52, results[code], held_out)
     return figure
 
 
@@ -45,28 +47,39 @@ def _draw_support(axis, results):
     plotting.panel_label(axis, "a")
 
 
-def _draw_code(figure, letter, code, results, relative, limits):
-    grid = figure.add_gridspec(2, 2 + 2 * EXAMPLES, width_ratios=[3.4, 0.1] + [1] * 2 * EXAMPLES)
-    axis = figure.add_subplot(grid[:, 0])
+def _draw_map(figure, bottom, letter, code, results, relative, limits):
+    axis = plotting.axis_at(figure, 2.3, bottom, MAP, MAP)
     image = plotting.show_map(axis, relative, norm="log", vmin=limits[0], vmax=limits[1])
     plotting.outline(axis, results.held_out.reshape(relative.shape))
-    figure.colorbar(image, ax=axis, label="MSE / blank image's", shrink=0.85, pad=0.02)
+    bar = plotting.axis_at(figure, 2.3 + MAP + 0.05, bottom, 0.07, MAP)
+    figure.colorbar(image, cax=bar, label="MSE / blank image's")
     axis.set_title(f"{code} code")
     plotting.panel_label(axis, letter)
-    chosen = {"ID": _spread(results, False), "OOD": _spread(results, True)}
-    for block, (region, cells) in enumerate(chosen.items()):
-        color = {"ID": plotting.ID_COLOR, "OOD": plotting.OOD_COLOR}[region]
-        for index, cell in enumerate(cells):
-            column = 2 + block * EXAMPLES + index
-            for row, signals in enumerate((results.targets, results.signals[0])):
-                axis = figure.add_subplot(grid[row, column])
-                plotting.show_signal(
-                    axis, signals[cell], results.amplitude, results.factors[cell], color
-                )
-                if column == 2:
-                    axis.set_ylabel(("asked", "drawn")[row])
-            if row and index == 0:
-                axis.set_xlabel(f"{region} examples, seed {results.seeds[0]}", loc="left")
+
+
+def _draw_examples(figure, left, bottom, results, held_out):
+    """What was asked above what the first seed drew, for a few cells of one region."""
+    color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
+    for column, cell in enumerate(_spread(results, held_out)):
+        for row, signals in enumerate((results.signals[0], results.targets)):
+            axis = plotting.axis_at(
+                figure,
+                left + column * (IMAGE + GAP),
+                bottom + row * (IMAGE + GAP),
+                IMAGE,
+                IMAGE,
+            )
+            factors = results.factors[cell]
+            plotting.show_signal(axis, signals[cell], results.amplitude, factors, color)
+            if column == 0 and not held_out:
+                axis.set_ylabel(("drawn", "asked")[row])
+    name = "OOD (held out)" if held_out else "ID (seen)"
+    axis.annotate(
+        f"{name}, seed {results.seeds[0]}",
+        (left / figure.get_figwidth(), (bottom + 2 * IMAGE + 0.12) / figure.get_figheight()),
+        xycoords="figure fraction",
+        color=color,
+    )
 
 
 def _spread(results, held_out: bool):

@@ -5,14 +5,14 @@ def render(scale: str, claims: list, summaries: dict) -> str:
     lines = [
         f"# Results at {scale} scale",
         "",
-        "Means over seeds with 95% bootstrap intervals, computed by `figures.make` from the runs in "
-        "`trained/`.",
+        "Means over seeds with 95% bootstrap intervals, computed by `figures.make` from the runs "
+        "in `trained/`.",
         "",
         "## Errors and baselines",
         "",
-        "MSE over the image, divided by the MSE of a blank image; *best constant* and *nearest seen* "
-        "(the true image of the nearest seen cell) are trivial baselines. Exact accuracy: the "
-        "extreme pixel is the requested one; ±1: within one pixel on both axes.",
+        "MSE over the image, divided by the MSE of a blank image; *best constant* and *nearest "
+        "seen* (the true image of the nearest seen cell) are trivial baselines. Exact accuracy: "
+        "the extreme pixel is the requested one; ±1: within one pixel on both axes.",
         "",
         "| code | region | MSE / blank | best constant | nearest seen | exact | ±1 pixel |",
         "|---|---|---|---|---|---|---|",

@@ -1,9 +1,10 @@
 """What every command line shares: flags to a checked `Config`, errors to one line."""
 
+import logging
 import os
 import sys
 
-from absl import app, flags, logging
+from absl import app, flags
 from ml_collections import config_flags
 
 from compgen_jax import config as configs
@@ -43,6 +44,7 @@ def run(main):
 
     def guarded(argv):
         del argv
+        logging.disable(logging.WARNING)  # jax, orbax and fontTools narrate every step
         try:
             main()
         except ConfigError as error:
@@ -56,7 +58,6 @@ def run(main):
 
 
 def _parse(argv):
-    flags.FLAGS.set_default("verbosity", logging.ERROR)  # jax and orbax narrate; --verbosity=0
     try:
         _check_overrides(argv)
         rest = flags.FLAGS(argv)

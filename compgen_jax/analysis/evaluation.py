@@ -49,20 +49,6 @@ def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRES
     return peak
 
 
-def aligned_mask(factors, grid: int, tolerance: float = 1.0):
-    """(N, N) bool, [y, x]: pixels in the column of x or the row of y, within `tolerance`
-    pixels."""
-    near_x, near_y = (jnp.abs(jnp.arange(grid) - factor) <= tolerance for factor in factors)
-    return near_y[:, None] | near_x[None, :]
-
-
-def aligned_peaks(signal_HxW, factors, amplitude: float = 1.0):
-    """(number of peaks, number of them aligned with the requested x or y)."""
-    peaks = find_peaks(signal_HxW, amplitude)
-    aligned = peaks & aligned_mask(factors, signal_HxW.shape[-1])
-    return jnp.sum(peaks), jnp.sum(aligned)
-
-
 def distance_to_seen(held_out_NxN):
     """(N, N): Euclidean distance in pixels from each cell to the nearest seen one; NumPy."""
     held_out = np.asarray(held_out_NxN)
@@ -152,9 +138,9 @@ def exact_hits(results: CellResults):
     return position_errors(results) < 0.5
 
 
-def peak_maps(results: CellResults):
+def peak_maps(results: CellResults, threshold: float = PEAK_THRESHOLD):
     """(T, B, H, W) bool: the peaks of every image."""
-    find = lambda signal: find_peaks(signal, results.amplitude)
+    find = lambda signal: find_peaks(signal, results.amplitude, threshold)
     return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals))
 
 

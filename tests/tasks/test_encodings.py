@@ -1,0 +1,98 @@
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.config import CodeConfig
+from compgen_jax.tasks import encodings
+
+N = 12
+NAMES = ("bump", "ramp", "onehot", "positional")
+
+
+def by_hand(coordinate, config):
+    """One coordinate's code from its definition, in float64."""
+    if config.name == "bump":
+        variance = config.width * config.sigma**2
+        return [math.exp(-((i - coordinate) ** 2) / (2 * variance)) for i in range(N)]
+    if config.name == "ramp":
+        return [coordinate if config.scale == "pixels" else coordinate / (N - 1)]
+    if config.name == "onehot":
+        return [float(i == coordinate) for i in range(N)]
+    count = config.frequencies
+    phases = [coordinate * math.pi / N * (N / 2) ** (k / (count - 1)) for k in range(count)]
+    return [math.sin(p) for p in phases] + [math.cos(p) for p in phases]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CodeConfig(name="bump"),
+        CodeConfig(name="bump", sigma=1.3, width=5.0),
+        CodeConfig(name="ramp"),
+        CodeConfig(name="ramp", scale="unit"),
+        CodeConfig(name="onehot"),
+        CodeConfig(name="positional"),
+        CodeConfig(name="positional", frequencies=3),
+    ],
+)
+@pytest.mark.parametrize(("x", "y"), [(0, 11), (7, 3)])
+def test_code_equals_its_definition_and_separates_the_factors(config, x, y):
+    code = encodings.encode(x, y, N, config)
+    chex.assert_shape(code, (encodings.code_length(N, config),))
+    np.testing.assert_allclose(code, by_hand(x, config) + by_hand(y, config), rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
+def test_each_half_depends_on_its_own_factor_alone(name):
+    config = CodeConfig(name=name)
+    jacobian = jax.jacfwd(lambda point: encodings.encode(*point, N, config))(jnp.array([4.3, 7.9]))
+    half = len(jacobian) // 2
+    assert not jacobian[:half, 1].any() and not jacobian[half:, 0].any()
+    assert jacobian[:half, 0].any() and jacobian[half:, 1].any()
+
+
+def test_bump_code_derivative_has_its_closed_form():
+    """g_xx = sum_i ((i - x) / sigma^2)^2 g_i(x)^2 for the bump code."""
+    x, sigma = 5.3, 1.2
+    config = CodeConfig(sigma=sigma)
+    tangent = jax.jacfwd(lambda c: encodings.encode_coordinate(c, N, config))(x)
+    expected = sum(
+        ((i - x) / sigma**2) ** 2 * math.exp(-((i - x) ** 2) / sigma**2) for i in range(N)
+    )
+    assert float(jnp.sum(tangent**2)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("differentiate", [jax.jacfwd, jax.jacrev, jax.grad])
+def test_onehot_refuses_to_be_differentiated(differentiate):
+    config = CodeConfig(name="onehot")
+    with pytest.raises(ValueError, match="one-hot code is a step function and has no derivative"):
+        differentiate(lambda c: encodings.encode_coordinate(c, N, config).sum())(3.0)
+
+
+def test_onehot_off_the_grid_is_zero():
+    config = CodeConfig(name="onehot", missing="off_grid")
+    assert not encodings.encode_coordinate(None, N, config).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_missing_factor(name):
+    present = encodings.encode_coordinate(4, N, CodeConfig(name=name))
+    zero = encodings.encode(4, None, N, CodeConfig(name=name))
+    np.testing.assert_array_equal(zero, jnp.concatenate([present, jnp.zeros_like(present)]))
+    config = CodeConfig(name=name, missing="off_grid", missing_coordinate=-2.0)
+    off_grid = encodings.encode(None, 4, N, config)
+    expected = encodings.encode_coordinate(-2.0, N, config)
+    np.testing.assert_array_equal(off_grid, jnp.concatenate([expected, present]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_two_cells_share_a_code(name):
+    codes = jax.vmap(lambda c: encodings.encode_coordinate(c, 28, CodeConfig(name=name)))(
+        jnp.arange(28.0)
+    )
+    distance = jnp.abs(codes[:, None] - codes[None]).sum(axis=-1) + jnp.eye(28)
+    assert float(distance.min()) > 0.1
