@@ -44,7 +44,7 @@ def run(main):
 
     def guarded(argv):
         del argv
-        logging.disable(logging.WARNING)  # jax, orbax and fontTools narrate every step
+        logging.disable(logging.ERROR)  # jax, orbax, fontTools and asyncio narrate; errors raise
         try:
             main()
         except ConfigError as error:

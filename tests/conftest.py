@@ -1,6 +1,7 @@
 """Strict settings for every test, and two virtual CPU devices for the pmap path."""
 
 import dataclasses
+import logging
 
 import chex
 import jax
@@ -17,9 +18,10 @@ from compgen_jax.config import (
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # orbax's threads, after a failed restore
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny() -> Config:
     """A run of a second: grid 8, 4 channels, 12 steps for 2 seeds."""
     return Config(

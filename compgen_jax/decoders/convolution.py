@@ -9,7 +9,7 @@ T and S numbers of tiles along H and W, P = B T S.
 """
 
 import math
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from operator import add
 
@@ -110,14 +110,17 @@ def conv_transpose(x, kernel, *, stride, lowering):
     x_bhwi = x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
     if lowering == "lax":
         y = lax.conv_transpose(x_bhwi, kernel, (stride, stride), "SAME")
-    elif lowering == "winograd" and _worth_winograd(kernel.shape):
+    elif lowering == "gemm":
+        y = _gemm(x_bhwi, kernel, stride)
+    elif _worth_winograd(kernel.shape):
         y = _winograd(x_bhwi, kernel)
     else:
-        y = _gemm(x_bhwi, kernel, stride)
+        y = _trained_overlap_add(x_bhwi, kernel, stride)
     return y.reshape(*x.shape[:-3], *y.shape[1:])
 
 
 def _worth_winograd(kernel_shape):
+    """Winograd pays where both channel counts make each of its 36 products a real one."""
     k, _, i, o = kernel_shape
     return k == 3 and min(i, o) >= 8
 
@@ -154,6 +157,64 @@ def _gemm(x, kernel, stride):
     return jnp.stack(rows, axis=2).reshape(-1, stride * h, stride * w, o)
 
 
+def _overlap_add(x, kernel, stride):
+    """One product gives the k x k window that each input pixel adds to y; then these are added.
+
+    Output row s j + p adds the rows p + s n of the windows of input rows j + p + n - 1.
+    """
+    b, h, w, i = x.shape
+    k, o = kernel.shape[0], kernel.shape[-1]
+    z = (x.reshape(-1, i) @ _as_matrix(kernel)).reshape(b, h, w, k, k, o)
+    z = jnp.pad(z, [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)])
+
+    def phase(p, q):
+        return reduce(
+            add,
+            [
+                z[:, p + n : p + n + h, q + m : q + m + w, p + stride * n, q + stride * m]
+                for n, m in product(range(k // stride), repeat=2)
+            ],
+        )
+
+    rows = [jnp.stack([phase(p, q) for q in range(stride)], axis=3) for p in range(stride)]
+    return jnp.stack(rows, axis=2).reshape(b, stride * h, stride * w, o)
+
+
+def _as_matrix(kernel):
+    return kernel.transpose(2, 0, 1, 3).reshape(kernel.shape[2], -1)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _trained_overlap_add(x, kernel, stride):
+    """`_overlap_add` whose gradients are one product each, from the windows of gy."""
+    return _overlap_add(x, kernel, stride)
+
+
+def _overlap_add_fwd(x, kernel, stride):
+    return _overlap_add(x, kernel, stride), (x, kernel)
+
+
+def _overlap_add_bwd(stride, residuals, gy):
+    x, kernel = residuals
+    b, h, w, i = x.shape
+    k, o = kernel.shape[0], kernel.shape[-1]
+    gy = jnp.pad(gy, [(0, 0), (1, 1), (1, 1), (0, 0)])
+
+    def window(n, m):
+        top, left = 1 + k // 2 - n, 1 + k // 2 - m
+        rows = slice(top, top + stride * (h - 1) + 1, stride)
+        return gy[:, rows, left : left + stride * (w - 1) + 1 : stride]
+
+    gz = jnp.stack([window(n, m) for n, m in product(range(k), repeat=2)], axis=3)
+    gz = gz.reshape(b * h * w, k * k * o)
+    gx = (gz @ _as_matrix(kernel).T).reshape(x.shape)
+    gkernel = (x.reshape(-1, i).T @ gz).reshape(i, k, k, o).transpose(1, 2, 0, 3)
+    return gx, gkernel
+
+
+_trained_overlap_add.defvjp(_overlap_add_fwd, _overlap_add_bwd)
+
+
 def _combine(matrix, terms):
     """The list matrix @ terms as sums of arrays, which XLA fuses into one loop over them all."""
     return [
@@ -163,30 +224,38 @@ def _combine(matrix, terms):
 
 
 def _to_tiles(x_bhwc, matrix, t, s):
-    """Tiles of every 4 rows and columns, transformed: (q, p, B, T, S, C) by a (p, m) matrix."""
+    """Tiles of every 4 rows and columns, transformed: (q p, B T S, C) by a (p, m) matrix."""
     p, m = matrix.shape
+    b, _, _, c = x_bhwc.shape
     rows = [x_bhwc[:, k : k + TILE * (t - 1) + 1 : TILE] for k in range(m)]
     x_pbtwc = jnp.stack(_combine(matrix, rows))
     columns = [x_pbtwc[:, :, :, k : k + TILE * (s - 1) + 1 : TILE] for k in range(m)]
-    return jnp.stack(_combine(matrix, columns))
+    return jnp.stack(_combine(matrix, columns)).reshape(p * p, b * t * s, c)
 
 
-def _from_tiles(m_qpbtsc, matrix):
+def _from_tiles(m_npc, matrix, t, s):
     """Tiles back to (B, 4 T, 4 S, C), by a (4, 6) matrix or one that reads the neighbours too."""
-    _, p, b, t, s, c = m_qpbtsc.shape
+    n, positions, c = m_npc.shape
+    b, p = positions // (t * s), math.isqrt(n)
 
     def shifted(term, by, axis):  # zeros enter at the end that it leaves
-        return lax.pad(
-            term, 0.0, [(by, -by, 0) if a == axis else (0,) * 3 for a in range(term.ndim)]
-        )
+        edges = [(by, -by, 0) if a == axis else (0, 0, 0) for a in range(term.ndim)]
+        return lax.pad(term, 0.0, edges)
 
     def with_neighbours(terms, axis):
         return terms + [shifted(term, by, axis) for by in (1, -1) for term in terms]
 
+    m_qpbtsc = m_npc.reshape(p, p, b, t, s, c)
     y_pbtswc = jnp.stack(_combine(matrix, with_neighbours(list(m_qpbtsc), 3)), axis=4)
     y_pbtwc = y_pbtswc.reshape(p, b, t, TILE * s, c)
     y_bthwc = jnp.stack(_combine(matrix, with_neighbours(list(y_pbtwc), 1)), axis=2)
     return y_bthwc.reshape(b, TILE * t, TILE * s, c)
+
+
+def _kernel_transform(matrix, g_kkio):
+    """(p, k) matrix on both sides of (k, k, ...): (p, p, ...), here with columns first."""
+    rows = jnp.stack(_combine(matrix, list(g_kkio)))
+    return jnp.stack(_combine(matrix, [rows[:, k] for k in range(matrix.shape[1])]))
 
 
 @jax.custom_vjp
@@ -196,26 +265,26 @@ def _winograd(x, kernel):
 
 
 def _winograd_fwd(x, kernel):
-    _, h, w, _ = x.shape
+    _, h, w, i = x.shape
     t, s = -(-h // TILE), -(-w // TILE)
     x = jnp.pad(x, [(0, 0), (1, TILE * t - h + 1), (1, TILE * s - w + 1), (0, 0)])
     v = _to_tiles(x, INPUT_TRANSFORM, t, s)
-    u = jnp.einsum("pk,ql,klio->qpio", KERNEL_TRANSFORM, KERNEL_TRANSFORM, kernel)
-    m = jnp.einsum("qpbtsi,qpio->qpbtso", v, u)
-    return _from_tiles(m, OUTPUT_TRANSFORM)[:, :h, :w], (v, u)
+    u = _kernel_transform(KERNEL_TRANSFORM, kernel).reshape(36, i, -1)
+    m = jnp.einsum("npi,nio->npo", v, u)
+    return _from_tiles(m, OUTPUT_TRANSFORM, t, s)[:, :h, :w], (v, u)
 
 
 def _winograd_bwd(residuals, gy):
     """The transposed algorithm: every linear map of the forward pass, transposed."""
     v, u = residuals
-    _, _, _, t, s, _ = v.shape
-    _, h, w, _ = gy.shape
+    _, h, w, o = gy.shape
+    t, s = -(-h // TILE), -(-w // TILE)
     gy = jnp.pad(gy, [(0, 0), (0, TILE * t - h), (0, TILE * s - w), (0, 0)])
     gm = _to_tiles(gy, OUTPUT_TRANSFORM.T, t, s)
-    gv = jnp.einsum("qpbtso,qpio->qpbtsi", gm, u)
-    gx = _from_tiles(gv, INPUT_TRANSPOSED)[:, :h, :w]
-    gu = jnp.einsum("qpbtsi,qpbtso->qpio", v, gm)
-    return gx, jnp.einsum("pk,ql,qpio->klio", KERNEL_TRANSFORM, KERNEL_TRANSFORM, gu)
+    gv = jnp.einsum("npo,nio->npi", gm, u)
+    gx = _from_tiles(gv, INPUT_TRANSPOSED, t, s)[:, :h, :w]
+    gu = jnp.einsum("npi,npo->nio", v, gm).reshape(6, 6, -1, o)
+    return gx, _kernel_transform(KERNEL_TRANSFORM.T, gu)
 
 
 _winograd.defvjp(_winograd_fwd, _winograd_bwd)

@@ -67,6 +67,8 @@ def restore_latest(directory: Path, template) -> Checkpoint | None:
             state, record = restored["state"], restored["record"]
             if record["digest"] != _digest(state):
                 raise ValueError("its digest does not match its numbers")
+            if _shapes(state) != _shapes(template):
+                raise ValueError("its arrays have other shapes than this config's")
         except (ValueError, KeyError, TypeError, OSError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise CheckpointError(
@@ -74,6 +76,10 @@ def restore_latest(directory: Path, template) -> Checkpoint | None:
                 "from the one before, or choose another --workdir"
             ) from error
     return Checkpoint(step, state, record["rows"])
+
+
+def _shapes(state) -> list:
+    return [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
 
 
 def _digest(state) -> str:

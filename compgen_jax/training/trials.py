@@ -34,7 +34,8 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
         count = len(jax.tree.leaves(trials)[0])
         index = jnp.minimum(jnp.arange(-(-count // len(devices)) * len(devices)), count - 1)
         split = jax.tree.map(lambda x: x[index].reshape(len(devices), -1, *x.shape[1:]), trials)
-        results = on_devices(shared, split)
+        # through the host, as pmap takes back no array that was resharded on the devices
+        results = jax.device_get(on_devices(shared, split))
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], results)
 
     return run

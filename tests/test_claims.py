@@ -1,0 +1,86 @@
+"""Each claim on decoders whose answer is known."""
+
+import numpy as np
+import pytest
+
+from compgen_jax import claims
+from tests.analysis.test_evaluation import N, cell_results, draw
+
+CELLS = [(x, y) for y in range(N) for x in range(N)]
+
+
+def decoder(render):
+    """CellResults of three equal seeds that are right on seen cells and `render` on others."""
+    held_out = lambda x, y: 4 <= x <= 7 and 4 <= y <= 7
+    images = [render(x, y) if held_out(x, y) else draw(x, y) for x, y in CELLS]
+    return cell_results([images] * 3)
+
+
+def perfect(x, y):
+    return draw(x, y)
+
+
+def blank(x, y):
+    return 0 * draw(x, y)
+
+
+def superposed(x, y):
+    """Seen bumps of the same column and of the same row."""
+    return draw(x, 1) + draw(1, y)
+
+
+def scattered(x, y):
+    """Two bumps away from both the column and the row."""
+    return draw(0, 0) + draw(11, 11)
+
+
+def edge_only(x, y):
+    return draw(x, y) if min(x - 4, y - 4, 7 - x, 7 - y) == 0 else 0 * draw(x, y)
+
+
+R, C, I = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("render", "verdicts"),
+    [
+        (perfect, (C, C, C)),
+        (blank, (R, C, C)),
+        (superposed, (R, C, R)),
+        (scattered, (R, C, C)),
+        (edge_only, (C, R, C)),
+    ],
+)
+def test_verdicts_on_known_decoders(render, verdicts):
+    results = decoder(render)
+    found = tuple(claim("bump", results)["verdict"] for claim in claims.FIGURE_1)
+    # a decoder without misplaced peaks has no aligned share: C3 then fails on the count alone
+    assert found == verdicts
+
+
+def test_nothing_is_concluded_from_an_untrained_network():
+    results = cell_results([[np.asarray(blank(0, 0))] * len(CELLS)] * 3)
+    assert {claim("bump", results)["verdict"] for claim in claims.FIGURE_1} == {I}
+
+
+def test_entry_has_the_promised_fields_and_numbers():
+    entry = claims.fails_ood("ramp", decoder(superposed))
+    assert {"claim", "statement", "figure", "criterion", "measured", "ci95", "seeds", "verdict"} <= set(entry)
+    assert (entry["claim"], entry["code"], entry["seeds"]) == ("C1", "ramp", [0, 1, 2])
+    assert entry["measured"] == 0 and entry["ci95"] == [0, 0]
+    c2 = claims.succeeds_near_edge("ramp", decoder(edge_only))
+    assert c2["measured"] == pytest.approx(1.0)  # accuracy 1 at one pixel, 0 at two
+    c3 = claims.superposes_seen("ramp", decoder(superposed))
+    assert c3["measured"] == 1.0 and c3["details"]["aligned_share"]["value"] == 1.0
+    # of 128 seen cells, 3 columns and 3 rows of 8 seen cells each are in line (fewer at the edge)
+    assert 0.2 < c3["details"]["aligned_share_by_chance"]["value"] < 0.4
+
+
+def test_judge_needs_the_whole_interval():
+    condition = lambda values, side: claims.Condition(np.array(values), side, 0.5)
+    assert claims.judge([condition([0.6, 0.7, 0.8], "above")]) == R
+    assert claims.judge([condition([0.6, 0.7, 0.8], "below")]) == C
+    assert claims.judge([condition([0.1, 0.7, 0.8], "above")]) == I
+    assert claims.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == I
+    assert claims.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.2], "above")]) == C
+    assert claims.judge([condition([0.9], "above")]) == I  # one seed shows no spread

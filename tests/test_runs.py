@@ -1,0 +1,192 @@
+"""The run directory: what is written, resumed, refused and never lost."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import chex
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import experiment, runs
+from compgen_jax import config as configs
+from compgen_jax.config import ConfigError
+from compgen_jax.runs import RunError
+
+
+def contents(path):
+    return {p: p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file() and p.name != ".lock"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny, tmp_path_factory):
+    """A finished run of the tiny config, shared by the tests that only read it."""
+    workdir = tmp_path_factory.mktemp("undisturbed") / "run"
+    return tiny, workdir, experiment.train(tiny, workdir, progress=False)
+
+
+def test_a_run_writes_what_the_readme_promises(undisturbed):
+    config, workdir, summary = undisturbed
+    assert configs.from_dict(json.loads((workdir / "config.json").read_text())) == config
+    assert json.loads((workdir / "summary.json").read_text()) == summary
+    assert set(summary) == {"seeds", "mean"} and set(summary["seeds"]) == {"0", "7"}
+    keys = {f"{region}.{name}" for region in ("id", "ood")
+            for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy")}  # fmt: skip
+    assert keys <= set(summary["seeds"]["7"]) and keys <= set(summary["mean"])
+    number = summary["mean"]["ood.mse"]
+    per_seed = [summary["seeds"][seed]["ood.mse"] for seed in ("0", "7")]
+    assert number["value"] == pytest.approx(np.mean(per_seed))
+    assert number["ci95"] == pytest.approx([min(per_seed), max(per_seed)])
+    lines = (workdir / "metrics.csv").read_text().splitlines()
+    assert lines[0].startswith("step,epoch,seed,train_loss,") and len(lines) == 1 + 3 * 2
+    assert [line.split(",")[:3] for line in lines[1:3]] == [["4", "2", "0"], ["4", "2", "7"]]
+
+
+def test_a_second_run_trains_nothing_and_changes_nothing(undisturbed):
+    config, workdir, summary = undisturbed
+    before = contents(workdir)
+    assert experiment.train(config, workdir, progress=False) == summary
+    assert contents(workdir) == before
+
+
+def test_interrupted_run_ends_with_the_same_bits(undisturbed, tmp_path, monkeypatch, replace_in):
+    config, workdir, _ = undisturbed
+    save = runs.save
+
+    def save_and_stop(*args):
+        save(*args)
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(runs, "save", save_and_stop)
+            # other chunks, other devices: how a run is carried out may change between its parts
+            experiment.train(replace_in(config, "execution.chunk_steps", 3), tmp_path / "run", False)
+    assert not runs.is_finished(tmp_path / "run")
+    experiment.train(config, tmp_path / "run", progress=False)
+    for name in ("metrics.csv", "summary.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (workdir / name).read_bytes()
+    chex.assert_trees_all_equal(
+        experiment.load(tmp_path / "run").params, experiment.load(workdir).params
+    )
+
+
+def test_unfinished_run_is_not_loaded(tiny, tmp_path):
+    with pytest.raises(RunError, match="holds no run"):
+        experiment.load(tmp_path)
+    runs.write_json(tmp_path / "config.json", configs.to_dict(tiny))
+    with pytest.raises(RunError, match="not finished; python -m launch.train resumes it"):
+        experiment.load(tmp_path)
+
+
+def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
+    config, workdir, _ = undisturbed
+    before = contents(workdir)
+    other = replace_in(config, "training.learning_rate", 0.5)
+    with pytest.raises(RunError, match=r"learning_rate is 0.001 there, 0.5 here"):
+        experiment.train(other, workdir, progress=False)
+    assert contents(workdir) == before
+
+
+@pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]"])
+def test_damaged_config_is_named_and_kept(tiny, tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(RunError, match=r"config\.json is damaged"):
+        experiment.train(tiny, tmp_path, progress=False)
+    assert (tmp_path / "config.json").read_text() == text
+
+
+def test_damaged_checkpoint_is_named_and_kept(undisturbed, tmp_path):
+    config, workdir, _ = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    (copy / "summary.json").unlink()
+    for path in (copy / "checkpoints" / "12" / "record").rglob("*"):
+        if path.is_file():
+            path.write_text("x")
+    before = contents(copy)
+    with pytest.raises(RunError, match=r"checkpoints/12 is damaged"):
+        experiment.train(config, copy, progress=False)
+    assert contents(copy) == before
+
+
+def test_places_that_are_no_run_directory(tiny, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(RunError, match="is a file, not a directory"):
+        experiment.train(tiny, file, progress=False)
+    with pytest.raises(RunError, match="is not empty and holds no config.json"):
+        experiment.train(tiny, tmp_path, progress=False)
+    assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
+
+
+def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
+    code = f"""
+import sys
+from pathlib import Path
+from compgen_jax import runs, config
+values = config.from_dict({configs.to_dict(tiny)!r})
+try:
+    with runs.claim(Path({str(tmp_path / "run")!r}), values):
+        sys.exit(0)
+except runs.RunError as error:
+    print(error)
+    sys.exit(3)
+"""
+    with runs.claim(tmp_path / "run", tiny):
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 3 and "another process is at work in it" in found.stdout
+
+
+def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(tiny, tmp_path, replace_in):
+    """A rate at which float32 overflows in the second evaluation interval."""
+    config = replace_in(tiny, "training.learning_rate", 1e4)
+    config = replace_in(config, "training.epochs", 400)
+    with pytest.raises(RunError) as error:
+        experiment.train(config, tmp_path / "run", progress=False)
+    message = str(error.value)
+    assert "the loss of seed" in message and "at step" in message and "\n" not in message
+    last = runs.last_checkpoint(tmp_path / "run")
+    if last is None:
+        assert "there is no checkpoint yet" in message
+    else:
+        assert str(last) in message
+        found = runs.restore(tmp_path / "run", experiment._template(config))
+        assert all(np.isfinite(row["train_loss"]) for row in found.rows)
+        step = int(message.split("at step ")[1].split(";")[0])
+        assert found.step <= step
+
+
+def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, replace_in):
+    for field, value, message in (
+        ("task.support.low", 6, "holds out no cell"),
+        ("task.support.samples", 3, r"the draw of seed 0: no training point has x in"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            experiment.train(replace_in(tiny, field, value), tmp_path / "run", progress=False)
+        assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_trained_decoders_draw_at_any_real_point(undisturbed):
+    _, workdir, summary = undisturbed
+    run = experiment.load(workdir)
+    factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
+    signals = experiment.decode(run, factors)
+    assert signals.shape == (2, 3, 8, 8)
+    np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
+    cells = experiment.evaluate_cells(run)
+    error = np.square(cells.signals - cells.targets).mean(axis=(2, 3))[:, cells.held_out]
+    for index, seed in enumerate(cells.seeds):
+        assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(error[index].mean(), rel=1e-4)
+
+
+def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):
+    path = tmp_path / "a.json"
+    runs.write_json(path, {"a": float("nan"), "b": [float("inf"), 1.5], "c": {"d": None}})
+    assert json.loads(path.read_text()) == {"a": None, "b": [None, 1.5], "c": {"d": None}}
+    with pytest.raises(TypeError):
+        runs.write_json(path, {"a": object()})
+    assert json.loads(path.read_text())["b"] == [None, 1.5]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]

@@ -1,0 +1,40 @@
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.training.trials import over_trials
+
+
+def scaled_sum(shared, trial):
+    """Any function of a trial: here with a loop of traced length inside."""
+    x, scale = trial
+    return {"sum": jax.lax.fori_loop(0, shared, lambda _, s: s * scale + x.sum(), 0.0), "x": x + 1}
+
+
+@pytest.mark.parametrize("n_devices", [1, 2])
+@pytest.mark.parametrize("trials_per_device", [0, 1, 2, 3, 8])
+@pytest.mark.parametrize("n_trials", [1, 4, 5])
+def test_trials_equal_one_by_one_on_any_devices(n_devices, trials_per_device, n_trials):
+    devices = jax.devices()[:n_devices]
+    assert len(devices) == n_devices
+    trials = (
+        jax.random.normal(jax.random.key(0), (n_trials, 3)),
+        jnp.linspace(0.5, 1.0, n_trials),
+    )
+    results = over_trials(scaled_sum, trials_per_device, devices)(4, trials)
+    for index in range(n_trials):
+        alone = scaled_sum(4, jax.tree.map(lambda x, i=index: x[i], trials))
+        chosen = jax.tree.map(lambda x, i=index: x[i], results)
+        chex.assert_trees_all_close(alone, chosen, rtol=1e-6)
+    assert results["sum"].shape == (n_trials,)
+
+
+def test_one_trace_serves_all_calls_of_one_shape():
+    chex.clear_trace_counter()
+    counted = chex.assert_max_traces(scaled_sum, n=1)
+    run = over_trials(counted, 0, jax.devices()[:1])
+    trials = (jnp.ones((4, 3)), jnp.ones(4))
+    first, second = run(2, trials), run(7, trials)
+    np.testing.assert_allclose(first["sum"] * 3.5, second["sum"])
