@@ -9,6 +9,7 @@ from ml_collections import config_flags
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
+from launch import config as presets
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 
@@ -27,7 +28,7 @@ def define_workdir():
 def read_config(holder) -> Config:
     """The flag's Config. Raises ConfigError."""
     if holder.value is None:
-        raise ConfigError(f"--config is missing; say --config=launch/config.py:PRESET{_presets()}")
+        raise ConfigError(f"--config is missing; say --config=launch/config.py:PRESET{_names()}")
     return configs.from_dict(holder.value.to_dict())
 
 
@@ -71,35 +72,28 @@ def _parse(argv):
 def _check_overrides(argv):
     """Raises ConfigError for a preset or field that does not exist, which `config_flags` would
     answer with a traceback."""
-    allowed = configs.field_names(Config())
-    for argument in argv[1:]:
-        name, _, value = argument.lstrip("-").partition("=")
-        if name == "config" and value:
-            _check_preset(value)
-        elif name.startswith("config.") and argument.startswith("-") and name not in allowed:
-            raise configs.unknown_field(f"--{name}", [f"--{other}" for other in allowed])
+    allowed = [f"--{name}" for name in configs.field_names(Config())]
+    for argument, following in zip(argv[1:], [*argv[2:], ""], strict=True):
+        name, equals, value = argument.partition("=")
+        name = "--" + name.lstrip("-") if argument.startswith("-") else ""
+        if name == "--config":
+            _check_preset(value if equals else following)
+        elif name.startswith("--config.") and name not in allowed:
+            raise configs.unknown_field(name, allowed)
 
 
 def _check_preset(value: str):
     path, _, preset = value.partition(":")
     if not os.path.isfile(path):
         raise ConfigError(
-            f"--config={value}: there is no file {path!r}; say launch/config.py:PRESET{_presets()}"
+            f"--config={value}: there is no file {path!r}; say launch/config.py:PRESET{_names()}"
         )
-    if (
-        os.path.basename(path) == "config.py"
-        and os.path.basename(os.path.dirname(os.path.abspath(path))) == "launch"
-    ):
-        from launch.config import PRESETS
-
-        if preset not in PRESETS:
-            raise ConfigError(f"--config={value}: unknown preset {preset!r}{_presets()}")
+    if os.path.samefile(path, presets.__file__) and preset not in presets.PRESETS:
+        raise ConfigError(f"--config={value}: unknown preset {preset!r}{_names()}")
 
 
-def _presets() -> str:
-    from launch.config import PRESETS
-
-    return f"; presets: {', '.join(PRESETS)}"
+def _names() -> str:
+    return f"; presets: {', '.join(presets.PRESETS)}"
 
 
 def _stop(error, status: int):

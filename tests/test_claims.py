@@ -38,7 +38,7 @@ def edge_only(x, y):
     return draw(x, y) if min(x - 4, y - 4, 7 - x, 7 - y) == 0 else 0 * draw(x, y)
 
 
-R, C, I = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,21 @@ def test_verdicts_on_known_decoders(render, verdicts):
 
 def test_nothing_is_concluded_from_an_untrained_network():
     results = cell_results([[np.asarray(blank(0, 0))] * len(CELLS)] * 3)
-    assert {claim("bump", results)["verdict"] for claim in claims.FIGURE_1} == {I}
+    assert {claim("bump", results)["verdict"] for claim in claims.FIGURE_1} == {U}
 
 
 def test_entry_has_the_promised_fields_and_numbers():
     entry = claims.fails_ood("ramp", decoder(superposed))
-    assert {"claim", "statement", "figure", "criterion", "measured", "ci95", "seeds", "verdict"} <= set(entry)
+    assert {
+        "claim",
+        "statement",
+        "figure",
+        "criterion",
+        "measured",
+        "ci95",
+        "seeds",
+        "verdict",
+    } <= set(entry)
     assert (entry["claim"], entry["code"], entry["seeds"]) == ("C1", "ramp", [0, 1, 2])
     assert entry["measured"] == 0 and entry["ci95"] == [0, 0]
     c2 = claims.succeeds_near_edge("ramp", decoder(edge_only))
@@ -80,7 +89,7 @@ def test_judge_needs_the_whole_interval():
     condition = lambda values, side: claims.Condition(np.array(values), side, 0.5)
     assert claims.judge([condition([0.6, 0.7, 0.8], "above")]) == R
     assert claims.judge([condition([0.6, 0.7, 0.8], "below")]) == C
-    assert claims.judge([condition([0.1, 0.7, 0.8], "above")]) == I
-    assert claims.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == I
+    assert claims.judge([condition([0.1, 0.7, 0.8], "above")]) == U
+    assert claims.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == U
     assert claims.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.2], "above")]) == C
-    assert claims.judge([condition([0.9], "above")]) == I  # one seed shows no spread
+    assert claims.judge([condition([0.9], "above")]) == U  # one seed shows no spread

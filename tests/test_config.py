@@ -56,7 +56,9 @@ def test_bad_value_is_named(replace_in, field, value, message):
 def test_unknown_missing_and_malformed_fields_are_named():
     values = configs.to_dict(Config())
     values["task"]["gird"] = 28
-    with pytest.raises(ConfigError, match=r"config\.task\.gird: no such field; .*config\.task\.grid"):
+    with pytest.raises(
+        ConfigError, match=r"config\.task\.gird: no such field; .*config\.task\.grid"
+    ):
         configs.from_dict(values)
     values = configs.to_dict(Config())
     del values["training"]["epochs"]

@@ -41,9 +41,7 @@ def test_position_is_x_then_y_of_image_y_x():
 def test_position_does_not_depend_on_polarity(polarity):
     config = ImageConfig(polarity=polarity)
     image = bump.to_image(draw(9, 2), config)
-    np.testing.assert_array_equal(
-        evaluation.brightest_pixel(bump.to_signal(image, config)), [9, 2]
-    )
+    np.testing.assert_array_equal(evaluation.brightest_pixel(bump.to_signal(image, config)), [9, 2])
 
 
 def test_images_that_are_not_numbers_have_no_position():

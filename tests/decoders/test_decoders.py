@@ -71,7 +71,9 @@ def test_a_batch_equals_one_by_one(name):
 def test_decoders_agree_whatever_the_lowering():
     code = jax.random.normal(KEY, (4, 16))
     params = build("conv", 8, 6, 4).init(KEY, code)
-    images = [build("conv", 8, 6, 4, name).apply(params, code)[0] for name in ("lax", "gemm", "winograd")]
+    images = [
+        build("conv", 8, 6, 4, name).apply(params, code)[0] for name in ("lax", "gemm", "winograd")
+    ]
     chex.assert_trees_all_close(images[0], images[1], images[2], atol=1e-5)
 
 
@@ -102,7 +104,12 @@ def test_render_code_is_flax_conv_transpose_of_a_point():
 def test_initial_weights_follow_torch_bounds_or_flax_variance():
     code = jnp.zeros(56)
     torch_like = build("conv", 28, 64, 3).init(KEY, code)["params"]
-    for name, fan_in in {"render": 64 * 49, "hidden_1": 64 * 16, "hidden_3": 64 * 9, "image": 9}.items():
+    for name, fan_in in {
+        "render": 64 * 49,
+        "hidden_1": 64 * 16,
+        "hidden_3": 64 * 9,
+        "image": 9,
+    }.items():
         for leaf in torch_like[name].values():  # kernel and bias share the bound
             assert float(jnp.abs(leaf).max()) <= fan_in**-0.5
         kernel = torch_like[name]["kernel"]
@@ -120,7 +127,13 @@ def test_same_function_as_torch():
     decoder = build("conv", 8, 5, 3)
     code = np.asarray(jax.random.normal(KEY, (2, 7)))
     params = decoder.init(KEY, code)["params"]
-    settings = {"render": (1, 0), "hidden_1": (2, 1), "hidden_2": (2, 1), "hidden_3": (1, 1), "image": (1, 1)}
+    settings = {
+        "render": (1, 0),
+        "hidden_1": (2, 1),
+        "hidden_2": (2, 1),
+        "hidden_3": (1, 1),
+        "image": (1, 1),
+    }
     x = torch.tensor(code)[:, :, None, None]
     for name, (stride, padding) in settings.items():
         # Flax's kernel (k, k, in, out) is torch's (in, out, k, k), flipped in space

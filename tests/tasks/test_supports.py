@@ -30,7 +30,12 @@ def test_counts_of_cells(task, held_out, seen):
 
 @pytest.mark.parametrize(
     ("corner", "inside"),
-    [("top_right", (7, 7)), ("top_left", (0, 7)), ("bottom_right", (7, 0)), ("bottom_left", (0, 0))],
+    [
+        ("top_right", (7, 7)),
+        ("top_left", (0, 7)),
+        ("bottom_right", (7, 0)),
+        ("bottom_left", (0, 0)),
+    ],
 )
 def test_corner_lies_where_its_name_says_and_all_have_one_size(corner, inside):
     """y points up, mask[y, x]: the top right corner is large x and large y."""
@@ -65,7 +70,9 @@ def test_jax_and_numpy_agree_on_every_region():
         np.testing.assert_array_equal(compiled(x, y), supports.is_held_out(x, y, task))
 
 
-@pytest.mark.parametrize("sampling", ["with_replacement", "without_replacement", "every_cell", "real"])
+@pytest.mark.parametrize(
+    "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
+)
 @pytest.mark.parametrize("region", ["donut", "corner", "cross", "random"])
 def test_samples_are_seen_points_only(sampling, region):
     task = task_of(
@@ -137,4 +144,6 @@ def test_dataset_joins_code_and_target():
     assert float(data.targets[0, y, x]) == 0.0  # inverted: darkest at image[y, x]
     assert float(data.codes[0, x]) == 1.0 and float(data.codes[0, 8 + y]) == 1.0
     everything = dataset.every_cell(task)
-    np.testing.assert_array_equal(everything.factors[:9], jnp.array([[i % 8, i // 8] for i in range(9)]))
+    np.testing.assert_array_equal(
+        everything.factors[:9], jnp.array([[i % 8, i // 8] for i in range(9)])
+    )

@@ -1,0 +1,170 @@
+"""The command lines as a user types them, in processes of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+from compgen_jax import experiment
+from figures import make
+
+ROOT = Path(__file__).parent.parent
+TINY = [
+    "--config=launch/config.py:bump_cnn_quick",
+    "--config.task.grid=8",
+    "--config.task.support.high=4",
+    "--config.task.support.samples=96",
+    "--config.decoder.width=4",
+    "--config.decoder.depth=2",
+    "--config.training.seeds=(0,3)",
+    "--config.training.evaluate_every=20",
+]
+
+
+def start(module, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def run(module, *arguments):
+    process = start(module, *arguments)
+    output, errors = process.communicate(timeout=300)
+    return process.returncode, output, errors
+
+
+def wait_for_checkpoint(process, workdir, count=1):
+    deadline = time.monotonic() + 120
+    while len(list((workdir / "checkpoints").glob("[0-9]*"))) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_killed_run_started_again_ends_with_the_same_bits(tmp_path):
+    command = [*TINY, "--config.training.epochs=1200"]
+    code, output, _ = run("launch.train", *command, f"--workdir={tmp_path / 'whole'}")
+    assert code == 0 and "exact_accuracy" in output and "summary.json" in output
+    for delay in (0.0, 0.05):  # two kills at other moments, in a save as likely as in a step
+        process = start("launch.train", *command, f"--workdir={tmp_path / 'killed'}")
+        wait_for_checkpoint(process, tmp_path / "killed", count=2)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert not (tmp_path / "killed" / "summary.json").exists()
+    code, _, errors = run("launch.train", *command, f"--workdir={tmp_path / 'killed'}")
+    assert code == 0, errors
+    for name in ("metrics.csv", "summary.json"):
+        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
+        assert whole == killed
+    digests = [
+        json.loads(
+            next((tmp_path / run / "checkpoints" / "3600" / "record").glob("metadata")).read_text()
+        )["digest"]
+        for run in ("whole", "killed")
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_interrupt_ends_in_one_line_and_says_how_to_go_on(tmp_path):
+    process = start(
+        "launch.train", *TINY, "--config.training.epochs=100000", f"--workdir={tmp_path / 'run'}"
+    )
+    wait_for_checkpoint(process, tmp_path / "run")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith("error: interrupted; the same command resumes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--config is missing; say --config=launch/config.py:PRESET; presets: bump_cnn"),
+        (["--config=launch/config.py:bmp"], "unknown preset 'bmp'; presets: bump_cnn, ramp_cnn"),
+        (["--config", "launch/config.py:bmp"], "unknown preset 'bmp'"),
+        (["--config=nowhere.py:bump_cnn"], "there is no file 'nowhere.py'"),
+        ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --config."),
+        ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
+        ([TINY[0], "--config.task.grid=30"], "config.task.grid=30: must be divisible by 4"),
+        ([TINY[0], "--config.decoder.depth=1"], "depth=1: must be at least 2 for conv"),
+        ([TINY[0], "--config.task.support.low=13"], "low=13, high=12: holds out no cell"),
+        ([TINY[0], "--config.task.support.region=cross"], "no training point has x in"),
+        ([TINY[0], "--workdri=x"], "Unknown command line flag 'workdri'"),
+        ([TINY[0], "stray"], "'stray' is not a flag"),
+        ([TINY[0]], "--workdir is missing"),
+    ],
+)  # fmt: skip
+def test_bad_command_line_is_one_line_and_writes_nothing(tmp_path, arguments, message):
+    workdir = [] if arguments == [TINY[0]] else [f"--workdir={tmp_path / 'run'}"]
+    code, output, errors = run("launch.train", *arguments, *workdir)
+    assert code == 2 and not output, errors
+    assert errors.startswith("error: ") and message in errors and "Traceback" not in errors
+    assert len(errors.strip().splitlines()) <= 2  # absl adds its hint about --help
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_figure_is_named(tmp_path):
+    code, _, errors = run("figures.make", "--only=fig99", f"--workdir={tmp_path}")
+    assert code == 2 and "--only=fig99: no such figure; allowed: fig1, codes" in errors
+    code, _, errors = run("figures.make", "--scale=huge")
+    assert code == 2 and "Traceback" not in errors and "quick" in errors
+
+
+@pytest.fixture
+def tiny_figures(tmp_path, tiny, replace_in, monkeypatch):
+    """figures.make on tiny decoders instead of the presets."""
+
+    def preset(code):
+        config = replace_in(replace_in(tiny, "name", f"{code}_tiny"), "task.code.name", code)
+        return replace_in(config, "training.seeds", (0, 1, 2))
+
+    monkeypatch.setattr(make, "_preset", preset)
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["test"])
+
+    def draw(only=()):
+        with flagsaver.flagsaver(workdir=str(tmp_path / "work"), only=list(only)):
+            make.main()
+        return tmp_path / "work"
+
+    return draw
+
+
+def test_figures_train_what_is_missing_once_and_claims_are_complete(
+    tiny_figures, monkeypatch, capsys
+):
+    workdir = tiny_figures(["fig1"])
+    assert {p.name for p in (workdir / "figures").iterdir()} == {"fig1.png", "fig1.pdf"}
+    assert len(list((workdir / "trained").iterdir())) == 2
+    picture = (workdir / "figures" / "fig1.png").read_bytes()
+    trained = []
+    train = experiment.train
+    monkeypatch.setattr(
+        experiment, "train", lambda config, path: trained.append(config.name) or train(config, path)
+    )
+    tiny_figures()
+    assert trained == ["onehot_tiny", "positional_tiny"]
+    assert "bump_tiny: already trained" in capsys.readouterr().err
+    assert (workdir / "figures" / "fig1.png").read_bytes() == picture
+    assert (workdir / "figures" / "codes.png").stat().st_size > 20_000
+    claims = json.loads((workdir / "claims.json").read_text())
+    assert [(c["claim"], c["code"]) for c in claims] == [
+        (claim, code)
+        for claim in ("C1", "C2", "C3")
+        for code in ("bump", "ramp", "onehot", "positional")
+    ]
+    for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
+        assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1, 2]
+        assert len(entry["ci95"]) == 2
+    results = (workdir / "RESULTS.md").read_text()
+    assert "| bump | OOD |" in results and "**inconclusive**" in results
+    assert os.path.getsize(workdir / "figures" / "codes.pdf") > 10_000
