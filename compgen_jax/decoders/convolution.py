@@ -9,9 +9,9 @@ T and S numbers of tiles along H and W, P = B T S.
 """
 
 import math
-from functools import partial, reduce
-from itertools import product
+from functools import reduce
 from operator import add
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,45 +21,63 @@ from jax import lax
 LOWERINGS = ("lax", "gemm", "winograd")
 KERNEL_STRIDES = ((3, 1), (4, 2))
 
-# Winograd's minimal filtering F(4x4, 3x3): y = A' [(G g G') * (B' d B)] A for a 6x6 input tile d,
-# a 3x3 kernel g and a 4x4 output tile y. Lavin & Gray (2016), "Fast Algorithms for Convolutional
-# Neural Networks", https://arxiv.org/abs/1509.09308, section 4.3; the points are 0, +-1, +-2, inf.
-TILE = 4
-INPUT_TRANSFORM = np.array(  # B'
-    [
-        [4, 0, -5, 0, 1, 0],
-        [0, -4, -4, 1, 1, 0],
-        [0, 4, -4, -1, 1, 0],
-        [0, -2, -1, 2, 1, 0],
-        [0, 2, -1, -2, 1, 0],
-        [0, 4, 0, -5, 0, 1],
-    ]
-)
-KERNEL_TRANSFORM = np.array(  # G
-    [
-        [1 / 4, 0, 0],
-        [-1 / 6, -1 / 6, -1 / 6],
-        [-1 / 6, 1 / 6, -1 / 6],
-        [1 / 24, 1 / 12, 1 / 6],
-        [1 / 24, -1 / 12, 1 / 6],
-        [0, 0, 1],
-    ]
-)
-OUTPUT_TRANSFORM = np.array(  # A'
-    [
-        [1, 1, 1, 1, 1, 0],
-        [0, 1, -1, 2, -2, 0],
-        [0, 1, 1, 4, 4, 0],
-        [0, 1, -1, 8, -8, 1],
-    ]
-)
+# XLA:CPU's product over a long leading axis is its slow one. Below this many entries (they then
+# stay in the cache) moving the axis last first is faster, above it slower: steps of 4.8 ms
+# instead of 5.2 for 36 x 512 x 32, 40 ms instead of 35 for 36 x 1568 x 64.
+MOVED_FOR_PRODUCT = 2**20
 
-# B, which adds the overlapping tiles of an input gradient: the columns are the six rows of a
-# position's own tile, of the tile before (whose last row overlaps) and of the one after (first).
-INPUT_TRANSPOSED = np.zeros((4, 18))
-INPUT_TRANSPOSED[:, :6] = INPUT_TRANSFORM.T[1:5]
-INPUT_TRANSPOSED[0, 6:12] = INPUT_TRANSFORM.T[5]
-INPUT_TRANSPOSED[3, 12:] = INPUT_TRANSFORM.T[0]
+
+class Filtering(NamedTuple):
+    """Winograd's minimal filtering F(m x m, r x r), by the matrices of its one-dimensional form.
+
+    y = output @ [(kernel @ g) * (input @ d)] correlates n = m + r - 1 inputs d with r taps g to
+    m outputs y; applied to rows and columns it takes n^2 products for the m^2 r^2 of the
+    definition. Lavin & Gray (2016), "Fast Algorithms for Convolutional Neural Networks",
+    https://arxiv.org/abs/1509.09308, section 4, where they are B', G and A'.
+    """
+
+    input: np.ndarray  # (n, n)
+    kernel: np.ndarray  # (n, r)
+    output: np.ndarray  # (m, n)
+
+
+FILTERINGS = {  # by r
+    3: Filtering(  # F(4x4, 3x3), at the points 0, 1, -1, 2, -2 and infinity
+        input=np.array(
+            [
+                [4, 0, -5, 0, 1, 0],
+                [0, -4, -4, 1, 1, 0],
+                [0, 4, -4, -1, 1, 0],
+                [0, -2, -1, 2, 1, 0],
+                [0, 2, -1, -2, 1, 0],
+                [0, 4, 0, -5, 0, 1],
+            ]
+        ),
+        kernel=np.array(
+            [
+                [1 / 4, 0, 0],
+                [-1 / 6, -1 / 6, -1 / 6],
+                [-1 / 6, 1 / 6, -1 / 6],
+                [1 / 24, 1 / 12, 1 / 6],
+                [1 / 24, -1 / 12, 1 / 6],
+                [0, 0, 1],
+            ]
+        ),
+        output=np.array(
+            [
+                [1, 1, 1, 1, 1, 0],
+                [0, 1, -1, 2, -2, 0],
+                [0, 1, 1, 4, 4, 0],
+                [0, 1, -1, 8, -8, 1],
+            ]
+        ),
+    ),
+    2: Filtering(  # F(3x3, 2x2), at the points 0, 1, -1 and infinity
+        input=np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]]),
+        kernel=np.array([[1, 0], [1 / 2, 1 / 2], [1 / 2, -1 / 2], [0, 1]]),
+        output=np.array([[1, 1, 1, 0], [0, 1, -1, 0], [0, 1, 1, 1]]),
+    ),
+}
 
 
 def choose_lowering(*, backend, trials, forward_mode=False):
@@ -68,7 +86,9 @@ def choose_lowering(*, backend, trials, forward_mode=False):
     `forward_mode` says that the caller differentiates with `jax.jvp` or `jax.jacfwd`.
     """
     if backend == "cpu":
-        return "gemm" if forward_mode else "winograd"
+        # jacfwd of a whole decoder under lax.map, ms a code, "lax" against "gemm": 2.3 and 3.7 at
+        # 16 x 16, 68 and 68 at 28 x 28. Only the reverse mode of "lax" is slow in a loop.
+        return "lax" if forward_mode else "winograd"
     if backend in ("gpu", "tpu"):
         # Under vmap over kernels a convolution becomes a grouped one, whose CUDA gradients are
         # slow (https://github.com/jax-ml/jax/issues/13800). Not measured here: no GPU at hand.
@@ -112,107 +132,62 @@ def conv_transpose(x, kernel, *, stride, lowering):
         y = lax.conv_transpose(x_bhwi, kernel, (stride, stride), "SAME")
     elif lowering == "gemm":
         y = _gemm(x_bhwi, kernel, stride)
-    elif _worth_winograd(kernel.shape):
-        y = _winograd(x_bhwi, kernel)
+    elif stride == 2:
+        y = _doubling_winograd(x_bhwi, kernel)
+    elif min(kernel.shape[2:]) < 8:  # too few channels for products: the last layer has one
+        y = _narrow(x_bhwi, kernel)
     else:
-        y = _trained_overlap_add(x_bhwi, kernel, stride)
+        y = _winograd(x_bhwi, kernel)
     return y.reshape(*x.shape[:-3], *y.shape[1:])
 
 
-def _worth_winograd(kernel_shape):
-    """Winograd pays where both channel counts make each of its 36 products a real one."""
-    k, _, i, o = kernel_shape
-    return k == 3 and min(i, o) >= 8
-
-
 def _gemm(x, kernel, stride):
-    """The s^2 phases of the output, each a convolution with every s-th kernel row and column."""
-    _, h, w, i = x.shape
-    k, o = kernel.shape[0], kernel.shape[-1]
-    taps = tuple(product(range(k // stride), repeat=2))
-    phases = tuple(product(range(stride), repeat=2))
-
-    def window(padded_bhwc, phase, tap):
-        top, left = phase[0] + tap[0], phase[1] + tap[1]
-        return padded_bhwc[..., top : top + h, left : left + w, :]
-
-    padding = [(0, 0), (1, 1), (1, 1), (0, 0)]
-    if o >= i:  # gather windows of x, then multiply: the wide side is moved once
-        x = jnp.pad(x, padding)
-        y = [
-            jnp.concatenate([window(x, phase, tap) for tap in taps], axis=-1)
-            @ kernel[phase[0] :: stride, phase[1] :: stride].reshape(len(taps) * i, o)
-            for phase in phases
-        ]
-    else:  # multiply, then add windows of the products
-        z = jnp.pad(jnp.einsum("bhwi,klio->klbhwo", x, kernel), [(0, 0), (0, 0), *padding])
-        y = [
-            sum(
-                window(z[phase[0] + stride * tap[0], phase[1] + stride * tap[1]], phase, tap)
-                for tap in taps
-            )
-            for phase in phases
-        ]
-    rows = [jnp.stack(y[p * stride : (p + 1) * stride], axis=3) for p in range(stride)]
-    return jnp.stack(rows, axis=2).reshape(-1, stride * h, stride * w, o)
-
-
-def _overlap_add(x, kernel, stride):
-    """One product gives the k x k window that each input pixel adds to y; then these are added.
-
-    Output row s j + p adds the rows p + s n of the windows of input rows j + p + n - 1.
-    """
+    """Each of the s^2 phases of y is a product of windows of x with every s-th kernel row and
+    column: output row s j + p reads the input rows j + p + n - 1 by the kernel rows p + s n."""
     b, h, w, i = x.shape
-    k, o = kernel.shape[0], kernel.shape[-1]
-    z = (x.reshape(-1, i) @ _as_matrix(kernel)).reshape(b, h, w, k, k, o)
-    z = jnp.pad(z, [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)])
+    taps = kernel.shape[0] // stride
 
     def phase(p, q):
-        return reduce(
-            add,
-            [
-                z[:, p + n : p + n + h, q + m : q + m + w, p + stride * n, q + stride * m]
-                for n, m in product(range(k // stride), repeat=2)
-            ],
-        )
+        x_windows = jnp.concatenate(_windows(x, (p, p + taps), (q, q + taps)), axis=-1)
+        return x_windows @ kernel[p::stride, q::stride].reshape(taps * taps * i, -1)
 
     rows = [jnp.stack([phase(p, q) for q in range(stride)], axis=3) for p in range(stride)]
-    return jnp.stack(rows, axis=2).reshape(b, stride * h, stride * w, o)
+    return jnp.stack(rows, axis=2).reshape(b, stride * h, stride * w, -1)
+
+
+def _windows(x, rows, columns):
+    """x (B, H, W, ...) moved by every row and column of two ranges, of which 1 is no move."""
+    h, w = x.shape[1:3]
+    x = jnp.pad(x, [(0, 0), (1, 1), (1, 1)] + [(0, 0)] * (x.ndim - 3))
+    return [x[:, n : n + h, m : m + w] for n in range(*rows) for m in range(*columns)]
+
+
+@jax.custom_vjp
+def _narrow(x, kernel):
+    """k = 3, s = 1 for few output channels: multiply first, then add windows of the product."""
+    b, h, w, i = x.shape
+    z = (x.reshape(-1, i) @ _as_matrix(kernel)).reshape(b, h, w, 9, -1)
+    return reduce(add, [window[..., n, :] for n, window in enumerate(_windows(z, (0, 3), (0, 3)))])
+
+
+def _narrow_fwd(x, kernel):
+    return _narrow(x, kernel), (x, kernel)
+
+
+def _narrow_bwd(residuals, gy):
+    x, kernel = residuals
+    i = x.shape[-1]
+    gz = jnp.concatenate(_windows(gy, (2, -1, -1), (2, -1, -1)), axis=-1)
+    gz = gz.reshape(-1, 9 * gy.shape[-1])
+    gkernel = (x.reshape(-1, i).T @ gz).reshape(i, 3, 3, -1)
+    return (gz @ _as_matrix(kernel).T).reshape(x.shape), gkernel.transpose(1, 2, 0, 3)
+
+
+_narrow.defvjp(_narrow_fwd, _narrow_bwd)
 
 
 def _as_matrix(kernel):
     return kernel.transpose(2, 0, 1, 3).reshape(kernel.shape[2], -1)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _trained_overlap_add(x, kernel, stride):
-    """`_overlap_add` whose gradients are one product each, from the windows of gy."""
-    return _overlap_add(x, kernel, stride)
-
-
-def _overlap_add_fwd(x, kernel, stride):
-    return _overlap_add(x, kernel, stride), (x, kernel)
-
-
-def _overlap_add_bwd(stride, residuals, gy):
-    x, kernel = residuals
-    b, h, w, i = x.shape
-    k, o = kernel.shape[0], kernel.shape[-1]
-    gy = jnp.pad(gy, [(0, 0), (1, 1), (1, 1), (0, 0)])
-
-    def window(n, m):
-        top, left = 1 + k // 2 - n, 1 + k // 2 - m
-        rows = slice(top, top + stride * (h - 1) + 1, stride)
-        return gy[:, rows, left : left + stride * (w - 1) + 1 : stride]
-
-    gz = jnp.stack([window(n, m) for n, m in product(range(k), repeat=2)], axis=3)
-    gz = gz.reshape(b * h * w, k * k * o)
-    gx = (gz @ _as_matrix(kernel).T).reshape(x.shape)
-    gkernel = (x.reshape(-1, i).T @ gz).reshape(i, k, k, o).transpose(1, 2, 0, 3)
-    return gx, gkernel
-
-
-_trained_overlap_add.defvjp(_overlap_add_fwd, _overlap_add_bwd)
 
 
 def _combine(matrix, terms):
@@ -223,20 +198,21 @@ def _combine(matrix, terms):
     ]
 
 
-def _to_tiles(x_bhwc, matrix, t, s):
-    """Tiles of every 4 rows and columns, transformed: (q p, B T S, C) by a (p, m) matrix."""
-    p, m = matrix.shape
+def _to_tiles(x_bhwc, matrix, m, t, s):
+    """Tiles at every m-th row and column, transformed: (p p, B T S, C) by a (p, width) matrix."""
+    p, width = matrix.shape
     b, _, _, c = x_bhwc.shape
-    rows = [x_bhwc[:, k : k + TILE * (t - 1) + 1 : TILE] for k in range(m)]
+    rows = [x_bhwc[:, k : k + m * (t - 1) + 1 : m] for k in range(width)]
     x_pbtwc = jnp.stack(_combine(matrix, rows))
-    columns = [x_pbtwc[:, :, :, k : k + TILE * (s - 1) + 1 : TILE] for k in range(m)]
+    columns = [x_pbtwc[:, :, :, k : k + m * (s - 1) + 1 : m] for k in range(width)]
     return jnp.stack(_combine(matrix, columns)).reshape(p * p, b * t * s, c)
 
 
-def _from_tiles(m_npc, matrix, t, s):
-    """Tiles back to (B, 4 T, 4 S, C), by a (4, 6) matrix or one that reads the neighbours too."""
-    n, positions, c = m_npc.shape
-    b, p = positions // (t * s), math.isqrt(n)
+def _from_tiles(tiles, matrix, t, s):
+    """Tiles (n n, B T S, C) back to (B, m T, m S, C) by an (m, n) matrix, or an (m, 3 n) matrix
+    that reads the tile itself, the one before and the one after."""
+    m, n = len(matrix), math.isqrt(len(tiles))
+    c = tiles.shape[-1]
 
     def shifted(term, by, axis):  # zeros enter at the end that it leaves
         edges = [(by, -by, 0) if a == axis else (0, 0, 0) for a in range(term.ndim)]
@@ -245,46 +221,82 @@ def _from_tiles(m_npc, matrix, t, s):
     def with_neighbours(terms, axis):
         return terms + [shifted(term, by, axis) for by in (1, -1) for term in terms]
 
-    m_qpbtsc = m_npc.reshape(p, p, b, t, s, c)
-    y_pbtswc = jnp.stack(_combine(matrix, with_neighbours(list(m_qpbtsc), 3)), axis=4)
-    y_pbtwc = y_pbtswc.reshape(p, b, t, TILE * s, c)
-    y_bthwc = jnp.stack(_combine(matrix, with_neighbours(list(y_pbtwc), 1)), axis=2)
-    return y_bthwc.reshape(b, TILE * t, TILE * s, c)
+    columns = list(tiles.reshape(n, n, -1, t, s, c))
+    y = jnp.stack(_combine(matrix, with_neighbours(columns, 3)), axis=4)
+    rows = list(y.reshape(n, -1, t, m * s, c))
+    y = jnp.stack(_combine(matrix, with_neighbours(rows, 1)), axis=2)
+    return y.reshape(-1, m * t, m * s, c)
 
 
-def _kernel_transform(matrix, g_kkio):
-    """(p, k) matrix on both sides of (k, k, ...): (p, p, ...), here with columns first."""
-    rows = jnp.stack(_combine(matrix, list(g_kkio)))
-    return jnp.stack(_combine(matrix, [rows[:, k] for k in range(matrix.shape[1])]))
+def _of_kernel(matrix, g):
+    """matrix on both sides of g (r, r, I, O)."""
+    g = jnp.stack(_combine(matrix, list(g)))
+    return jnp.stack(_combine(matrix, list(jnp.swapaxes(g, 0, 1))))
 
 
 @jax.custom_vjp
 def _winograd(x, kernel):
-    """F(4x4, 3x3) on (B, H, W, I) and (3, 3, I, O); see `INPUT_TRANSFORM`."""
+    """Correlates x (B, H, W, I), padded by 1 on all sides, with a kernel (r, r, I, O).
+
+    Returns (B, H + 3 - r, W + 3 - r, O).
+    """
     return _winograd_fwd(x, kernel)[0]
 
 
 def _winograd_fwd(x, kernel):
-    _, h, w, i = x.shape
-    t, s = -(-h // TILE), -(-w // TILE)
-    x = jnp.pad(x, [(0, 0), (1, TILE * t - h + 1), (1, TILE * s - w + 1), (0, 0)])
-    v = _to_tiles(x, INPUT_TRANSFORM, t, s)
-    u = _kernel_transform(KERNEL_TRANSFORM, kernel).reshape(36, i, -1)
-    m = jnp.einsum("npi,nio->npo", v, u)
-    return _from_tiles(m, OUTPUT_TRANSFORM, t, s)[:, :h, :w], (v, u)
+    r, _, i, _ = kernel.shape
+    filtering = FILTERINGS[r]
+    m, n = filtering.output.shape
+    height, width = (side + 3 - r for side in x.shape[1:3])
+    t, s = -(-height // m), -(-width // m)
+    x = jnp.pad(x, [(0, 0), (1, 1 + m * t - height), (1, 1 + m * s - width), (0, 0)])
+    v = _to_tiles(x, filtering.input, m, t, s)
+    u = _of_kernel(filtering.kernel, kernel).reshape(n * n, i, -1)
+    y = _from_tiles(jnp.einsum("npi,nio->npo", v, u), filtering.output, t, s)
+    return y[:, :height, :width], (v, u, kernel)
 
 
 def _winograd_bwd(residuals, gy):
     """The transposed algorithm: every linear map of the forward pass, transposed."""
-    v, u = residuals
-    _, h, w, o = gy.shape
-    t, s = -(-h // TILE), -(-w // TILE)
-    gy = jnp.pad(gy, [(0, 0), (0, TILE * t - h), (0, TILE * s - w), (0, 0)])
-    gm = _to_tiles(gy, OUTPUT_TRANSFORM.T, t, s)
-    gv = jnp.einsum("npo,nio->npi", gm, u)
-    gx = _from_tiles(gv, INPUT_TRANSPOSED, t, s)[:, :h, :w]
-    gu = jnp.einsum("npi,npo->nio", v, gm).reshape(6, 6, -1, o)
-    return gx, _kernel_transform(KERNEL_TRANSFORM.T, gu)
+    v, u, kernel = residuals
+    r, _, i, o = kernel.shape
+    filtering = FILTERINGS[r]
+    m, n = filtering.output.shape
+    _, height, width, _ = gy.shape
+    t, s = -(-height // m), -(-width // m)
+    gy = jnp.pad(gy, [(0, 0), (0, m * t - height), (0, m * s - width), (0, 0)])
+    gy = _to_tiles(gy, filtering.output.T, m, t, s)
+    gx = _from_tiles(jnp.einsum("npo,nio->npi", gy, u), _transposed_input(filtering), t, s)
+    gu = _sum_of_outer_products(v, gy).reshape(n, n, i, o)
+    return gx[:, : height + r - 3, : width + r - 3], _of_kernel(filtering.kernel.T, gu)
+
+
+def _sum_of_outer_products(v_npi, gy_npo):
+    if v_npi.size < MOVED_FOR_PRODUCT:
+        v_nip = lax.optimization_barrier(jnp.swapaxes(v_npi, 1, 2))
+        return jnp.einsum("nip,npo->nio", v_nip, gy_npo)
+    return jnp.einsum("npi,npo->nio", v_npi, gy_npo)
 
 
 _winograd.defvjp(_winograd_fwd, _winograd_bwd)
+
+
+def _transposed_input(filtering):
+    """The (m, 3 n) matrix that adds overlapping input tiles, of which position 1 is row 0 of m."""
+    m, n = filtering.output.shape
+    own, before, after = np.zeros((3, m, n))
+    own[:] = filtering.input.T[1 : m + 1]
+    before[: n - m - 1] = filtering.input.T[m + 1 :]
+    after[-1] = filtering.input.T[0]
+    return np.hstack([own, before, after])
+
+
+def _doubling_winograd(x, kernel):
+    """k = 4, s = 2: a 2 x 2 kernel gives 2 x 2 blocks of y as channels, from one row and column
+    before y to one after it. Row r of a block reads the kernel rows 1 - r and 3 - r."""
+    b, h, w, i = x.shape
+    o = kernel.shape[-1]
+    blocks = kernel.reshape(2, 2, 2, 2, i, o)[:, ::-1, :, ::-1].transpose(0, 2, 4, 1, 3, 5)
+    y = _winograd(x, blocks.reshape(2, 2, i, 4 * o))
+    y = y.reshape(b, h + 1, w + 1, 2, 2, o).transpose(0, 1, 3, 2, 4, 5)
+    return y.reshape(b, 2 * h + 2, 2 * w + 2, o)[:, 1:-1, 1:-1]

@@ -17,7 +17,8 @@ from compgen_jax.decoders.convolution import (
 )
 
 # Largest error relative to the largest entry of the expected array. Float32 rounding alone gives
-# about 3e-7 here; the transforms of F(4x4, 3x3) amplify it, measured 2e-6 on these shapes.
+# up to 5e-7 here; the transforms of F(4x4, 3x3) amplify it: measured 3e-6 for values and input
+# gradients, and 1.3e-5 for the kernel gradient of a larger layer, (32, 16, 16, 32) -> 32.
 TOLERANCE = {"lax": 2e-6, "gemm": 2e-6, "winograd": 1e-5}
 
 # Leading axes, H, W, I, O: even and odd sides, sides unequal, one output, few and many channels.
@@ -196,7 +197,7 @@ def test_refuses_what_it_does_not_support(kernel_shape, stride, lowering, messag
 
 def test_lowering_is_chosen_by_backend_trials_and_mode():
     assert choose_lowering(backend="cpu", trials=1) == "winograd"
-    assert choose_lowering(backend="cpu", trials=3, forward_mode=True) == "gemm"
+    assert choose_lowering(backend="cpu", trials=3, forward_mode=True) == "lax"
     assert choose_lowering(backend="gpu", trials=1) == "lax"
     assert choose_lowering(backend="gpu", trials=3) == "gemm"
     with pytest.raises(ValueError, match="'metal' is not one of"):
