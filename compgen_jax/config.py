@@ -4,7 +4,6 @@ This module imports no jax, so that a wrong setting stops before anything is com
 error names the flag that sets the field, the value it got and what is allowed.
 """
 
-import dataclasses
 import difflib
 import hashlib
 import json
@@ -42,7 +41,8 @@ class CodeConfig:
 
     `sigma` (pixels) and `width` shape the bump code, `width` multiplying the variance; `scale`
     shapes the ramp; `frequencies` the positional code. A missing factor is coded as the zero
-    vector or as the code of an off-grid coordinate (pixels).
+    vector (which for the ramp is also the code of coordinate 0) or as the code of an off-grid
+    coordinate (pixels).
     """
 
     name: str = _choice("bump", "bump", "ramp", "onehot", "positional")
@@ -58,8 +58,8 @@ class CodeConfig:
 class SupportConfig:
     """Which factor combinations are held out, and how the others are sampled for training.
 
-    donut  holds out low <= x <= high and low <= y <= high;
-    cross  holds out low <= x <= high or  low <= y <= high (a whole band of each factor);
+    donut  holds out the cells low <= x <= high and low <= y <= high;
+    cross  holds out the cells low <= x <= high or  low <= y <= high (a band of each factor);
     corner holds out the square from `low` to the grid's edge in the top right corner, or its
            mirror image in another corner ('top' is large y);
     random holds out `share` of the cells, drawn with `seed`.
@@ -74,13 +74,13 @@ class SupportConfig:
     sampling: str = _choice(
         "with_replacement", "with_replacement", "without_replacement", "every_cell", "real"
     )
-    samples: int = _number(2000, low=1)
+    samples: int = _number(2000, low=1, high=10**7)
     require_marginals: bool = True
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    grid: int = _number(28, low=8, high=256)
+    grid: int = _number(28, low=8, high=128)
     image: ImageConfig = ImageConfig()
     code: CodeConfig = CodeConfig()
     support: SupportConfig = SupportConfig()
@@ -102,25 +102,25 @@ class TrainingConfig:
     """AdamW on the mean squared error; a row of metrics and a checkpoint every
     `evaluate_every` epochs and at the end."""
 
-    epochs: int = _number(50, low=1)
-    batch_size: int = _number(32, low=1)
-    learning_rate: float = _number(1e-3, above=0)
-    weight_decay: float = _number(0.01, low=0)
+    epochs: int = _number(50, low=1, high=10**7)
+    batch_size: int = _number(32, low=1, high=2**16)
+    learning_rate: float = _number(1e-3, above=0, high=1e6)
+    weight_decay: float = _number(0.01, low=0, high=1e6)
     seeds: tuple = (0, 1, 2, 3, 4)
     evaluate_every: int = _number(5, low=1)
 
 
 @dataclass(frozen=True)
 class ExecutionConfig:
-    """How a run is carried out, never what comes out of it: not part of a run's identity.
+    """How a run is carried out: not part of its identity.
 
     `trials_per_device` bounds memory: so many seeds are trained side by side, the others in
-    turn (0 lets the backend decide). `chunk_steps` are jitted between two moves of the
-    progress bar.
+    turn (0 lets the backend decide); it changes results by rounding at most. `chunk_steps` are
+    jitted between two moves of the progress bar and change no bit.
     """
 
     trials_per_device: int = _number(0, low=0)
-    chunk_steps: int = _number(50, low=1)
+    chunk_steps: int = _number(50, low=1, high=10**6)
 
 
 @dataclass(frozen=True)
@@ -136,38 +136,56 @@ class Config:
         _check_together(self)
 
 
-def to_dict(config: Config) -> dict:
-    return dataclasses.asdict(config)
+def to_dict(config) -> dict:
+    """Nested plain values; a float field given as an int becomes a float."""
+
+    def plain(item):
+        value = getattr(config, item.name)
+        if is_dataclass(value):
+            return to_dict(value)
+        return float(value) if item.type is float else value
+
+    return {item.name: plain(item) for item in fields(config)}
 
 
 def from_dict(values: dict) -> Config:
-    """The `Config` that `to_dict` (or its JSON) describes.
+    """The `Config` that `to_dict` (or its JSON) describes; a missing field has its default.
 
-    Raises ConfigError for a field that is missing or unknown, and for every bad value.
+    Raises ConfigError for an unknown field and for every bad value.
     """
     return _build(Config, values, ROOT)
 
 
+def identity(config: Config) -> dict:
+    """Dotted name and value of every field that is not at its default, execution aside.
+
+    A field added later, at its default, leaves the identity of every earlier run as it was; so
+    a default, once released, does not change.
+    """
+    default = _flat(to_dict(Config()), ROOT)
+    return {
+        name: value
+        for name, value in _flat(to_dict(config), ROOT).items()
+        if value != default[name] and not name.startswith(f"{ROOT}.execution.")
+    }
+
+
 def fingerprint(config: Config) -> str:
-    """Eight hex digits that name the result: two configs share them iff they train alike."""
-    values = to_dict(config)
-    del values["execution"]
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
+    """Eight hex digits of the identity: configs that share them train alike."""
+    text = json.dumps(identity(config), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _flat(node, path) -> dict:
+    if not isinstance(node, dict):
+        return {path: node}
+    return {k: v for name in node for k, v in _flat(node[name], f"{path}.{name}").items()}
 
 
 def field_names(config: Config) -> list[str]:
     """The dotted names that flags can set, such as 'config.task.grid'."""
 
-    def walk(node, path):
-        for item in fields(node):
-            value = getattr(node, item.name)
-            yield from (
-                walk(value, f"{path}.{item.name}")
-                if is_dataclass(value)
-                else [f"{path}.{item.name}"]
-            )
-
-    return list(walk(config, ROOT))
+    return list(_flat(to_dict(config), ROOT))
 
 
 def unknown_field(name: str, allowed: list[str]) -> ConfigError:
@@ -183,11 +201,10 @@ def _build(kind, values, path):
     for name in values:
         if name not in names:
             raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise ConfigError(f"{path}.{missing[0]}: is missing")
     arguments = {}
     for item in fields(kind):
+        if item.name not in values:
+            continue
         value = values[item.name]
         if is_dataclass(item.type):
             value = _build(item.type, value, f"{path}.{item.name}")
@@ -218,10 +235,8 @@ def _check_fields(node, path):
 
 def _check_range(name, value, low, high, above):
     if not (math.isfinite(value) and low <= value <= high and value > above):
-        bounds = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(
-            high
-        )
-        bounds += [f"greater than {above:g}"] * math.isfinite(above)
+        texts = {"at least": low, "at most": high, "greater than": above}
+        bounds = [f"{text} {bound:g}" for text, bound in texts.items() if math.isfinite(bound)]
         raise ConfigError(f"{name}={value!r}: must be {' and '.join(bounds) or 'finite'}")
 
 

@@ -39,13 +39,14 @@ def train(config: Config, workdir, progress: bool = True) -> dict:
     another config or damaged files, and RunError if a loss stops being finite.
     """
     supports.check(config.task)
-    workdir = Path(workdir)
+    keys, workdir = _seed_keys(config), Path(workdir)
+    _check_training_sets(config, keys)
     with runs.claim(workdir, config):
         if not runs.is_finished(workdir):
             start = time.perf_counter()
-            rows = _train(config, workdir, progress)
-            seconds = round(time.perf_counter() - start, 1)
-            runs.write_json(workdir / "environment.json", _environment() | {"seconds": seconds})
+            rows = _train(config, workdir, keys, progress)
+            seconds = {"seconds_since_last_start": round(time.perf_counter() - start, 1)}
+            runs.write_json(workdir / "environment.json", _environment() | seconds)
             runs.write_json(workdir / "summary.json", _summary(rows, config))
         return runs.read_summary(workdir)
 
@@ -57,24 +58,43 @@ def load(workdir) -> Run:
     if not runs.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     checkpoint = runs.restore(workdir, _template(config))
-    if checkpoint is None:
-        raise RunError(f"{workdir}: its checkpoints are missing")
+    if checkpoint is None or checkpoint.step != loop.total_steps(config):
+        raise RunError(
+            f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
+            "python -m launch.train trains what is missing"
+        )
     return Run(config, checkpoint.state.params, runs.read_summary(workdir))
 
 
 def decode(run: Run, factors):
     """Signals (T, B, N, N), NumPy, of all seeds at the points (B, 2), any real pixels."""
-    task = run.config.task
-    trainer = loop.make_trainer(run.config)
-    codes = dataset.from_factors(factors, task).codes
-    images = over_trials(lambda codes, params: trainer.decode(params, codes))(codes, run.params)
-    return np.asarray(bump.to_signal(images, task.image))
+    data = dataset.from_factors(factors, run.config.task)
+    return np.asarray(_over_seeds(run, lambda signals, _: signals, data))
+
+
+def error_map(run: Run, factors):
+    """(T, B) mean squared error of all seeds at the points (B, 2), any real pixels."""
+    data = dataset.from_factors(factors, run.config.task)
+    return np.asarray(_over_seeds(run, evaluation.mse_per_point, data))
+
+
+def _over_seeds(run: Run, measure, data):
+    """measure(signals, target signals) of each seed at the points of `data`."""
+    trainer, image = loop.make_trainer(run.config), run.config.task.image
+
+    def of_seed(data, params):
+        signals = bump.to_signal(trainer.decode(params, data.codes), image)
+        return measure(signals, bump.to_signal(data.targets, image))
+
+    return over_trials(of_seed)(data, run.params)
 
 
 def evaluate_cells(run: Run) -> evaluation.CellResults:
     """What every seed draws at every cell, beside what it should draw."""
     task = run.config.task
     data, mask = dataset.every_cell(task), supports.held_out_mask(task)
+    points = evaluation.fine_points(task.grid)
+    side = int(len(points) ** 0.5)
     return evaluation.CellResults(
         seeds=run.config.training.seeds,
         signals=decode(run, data.factors),
@@ -83,14 +103,14 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
         held_out=mask.ravel(),
         distance=evaluation.distance_to_seen(mask).ravel(),
         amplitude=task.image.amplitude,
+        fine_mse=error_map(run, points).reshape(-1, side, side),
     )
 
 
-def _train(config: Config, workdir: Path, progress: bool) -> list:
+def _train(config: Config, workdir: Path, keys, progress: bool) -> list:
     """Trains from the last checkpoint to the end; returns all rows of metrics."""
-    keys, hyper, seeds = _seed_keys(config), loop.hyper_of(config), config.training.seeds
+    hyper, seeds = loop.hyper_of(config), config.training.seeds
     checkpoint = runs.restore(workdir, _template(config))
-    _check_training_sets(config, keys)
     init, advance, evaluate = _programs(config)
     if checkpoint is None:
         step, rows, state = 0, [], init((), keys)

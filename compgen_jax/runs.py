@@ -31,37 +31,38 @@ class RunError(RuntimeError):
 @contextlib.contextmanager
 def claim(workdir: Path, config: Config):
     """Makes `workdir` the directory of `config`, for this process alone."""
-    if workdir.exists() and not workdir.is_dir():
-        raise RunError(f"--workdir={workdir}: is a file, not a directory")
-    if (workdir / "config.json").exists():
-        found = read_config(workdir)
-        if configs.fingerprint(found) != configs.fingerprint(config):
-            raise RunError(
-                f"--workdir={workdir}: belongs to another config ({_differences(found, config)}); "
-                "choose another directory"
-            )
-    elif workdir.exists() and any(p.name[0] != "." for p in workdir.iterdir()):
-        raise RunError(f"--workdir={workdir}: is not empty and holds no config.json")
+    _check_belongs(workdir, config)
     workdir.mkdir(parents=True, exist_ok=True)
     with open(workdir / ".lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunError(f"--workdir={workdir}: another process is at work in it") from error
+        _check_belongs(workdir, config)  # again: another process may have come first
         if not (workdir / "config.json").exists():
             write_json(workdir / "config.json", configs.to_dict(config))
         yield
 
 
-def _differences(found: Config, wanted: Config) -> str:
-    def flat(node, path):
-        if not isinstance(node, dict):
-            return {path: node}
-        return {k: v for name in node for k, v in flat(node[name], f"{path}.{name}").items()}
+def _check_belongs(workdir: Path, config: Config):
+    """Raises RunError unless `workdir` is new, empty or the directory of `config`."""
+    if workdir.exists() and not workdir.is_dir():
+        raise RunError(f"--workdir={workdir}: is a file, not a directory")
+    if (workdir / "config.json").exists():
+        found, wanted = configs.identity(read_config(workdir)), configs.identity(config)
+        if found != wanted:
+            raise RunError(
+                f"--workdir={workdir}: belongs to another config ({_differences(found, wanted)}); "
+                "choose another directory"
+            )
+    elif workdir.exists() and any(path.name[0] != "." for path in workdir.iterdir()):
+        raise RunError(f"--workdir={workdir}: is not empty and holds no config.json")
 
-    old, new = (flat(configs.to_dict(config), configs.ROOT) for config in (found, wanted))
-    changed = [n for n in new if old[n] != new[n] and not n.startswith("config.execution")]
-    shown = [f"{name} is {old[name]!r} there, {new[name]!r} here" for name in changed[:3]]
+
+def _differences(found: dict, wanted: dict) -> str:
+    changed = [n for n in {**found, **wanted} if found.get(n) != wanted.get(n)]
+    show = lambda values, name: repr(values[name]) if name in values else "the default"
+    shown = [f"{n} is {show(found, n)} there, {show(wanted, n)} here" for n in changed[:3]]
     return ", ".join(shown) + (f", and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
@@ -81,7 +82,12 @@ def read_config(workdir) -> Config:
 
 
 def read_summary(workdir: Path) -> dict:
-    return _read_json(workdir / "summary.json")
+    """The numbers of a finished run. Raises RunError where they are damaged."""
+    path = workdir / "summary.json"
+    summary = _read_json(path)
+    if not isinstance(summary, dict) or not all(summary.get(key) for key in ("seeds", "mean")):
+        raise RunError(f"{path} is damaged: it lacks its seeds or their mean")
+    return summary
 
 
 def restore(workdir: Path, template) -> checkpoints.Checkpoint | None:
@@ -108,8 +114,8 @@ def write_metrics(workdir: Path, rows: list):
 
 
 def last_checkpoint(workdir: Path) -> Path | None:
-    saved = (workdir / "checkpoints").glob("[0-9]*")
-    return max(saved, key=lambda path: int(path.name), default=None)
+    step = checkpoints.latest_step(workdir / "checkpoints")
+    return None if step is None else workdir / "checkpoints" / str(step)
 
 
 def clean(node):
@@ -130,7 +136,9 @@ def write_text(path: Path, text: str):
 
 
 def write_bytes(path: Path, content: bytes):
-    """Replaces `path` atomically: a reader sees the old file or the new one, whole."""
+    """Replaces `path` atomically: a reader sees the old file or the new one, whole. Makes the
+    directories above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:

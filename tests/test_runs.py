@@ -88,12 +88,12 @@ def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
     config, workdir, _ = undisturbed
     before = contents(workdir)
     other = replace_in(config, "training.learning_rate", 0.5)
-    with pytest.raises(RunError, match=r"learning_rate is 0.001 there, 0.5 here"):
+    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
         experiment.train(other, workdir, progress=False)
     assert contents(workdir) == before
 
 
-@pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]"])
+@pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]", '{"task": {"gird": 8}}'])
 def test_damaged_config_is_named_and_kept(tiny, tmp_path, text):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(RunError, match=r"config\.json is damaged"):
@@ -113,6 +113,56 @@ def test_damaged_checkpoint_is_named_and_kept(undisturbed, tmp_path):
     with pytest.raises(RunError, match=r"checkpoints/12 is damaged"):
         experiment.train(config, copy, progress=False)
     assert contents(copy) == before
+
+
+def test_finished_run_without_its_last_checkpoint_is_not_loaded_but_can_be_mended(
+    undisturbed, tmp_path
+):
+    """An older checkpoint is not the network that summary.json speaks of."""
+    config, workdir, summary = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    shutil.rmtree(copy / "checkpoints" / "12")
+    with pytest.raises(RunError, match="its final checkpoint is missing; remove its summary.json"):
+        experiment.load(copy)
+    (copy / "summary.json").unlink()
+    assert experiment.train(config, copy, progress=False) == summary
+    chex.assert_trees_all_equal(experiment.load(copy).params, experiment.load(workdir).params)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"mean": {}}', "{"])
+def test_damaged_summary_is_named(undisturbed, tmp_path, text):
+    config, workdir, _ = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    (copy / "summary.json").write_text(text)
+    with pytest.raises(RunError, match=r"summary\.json is damaged"):
+        experiment.train(config, copy, progress=False)
+
+
+def test_leftovers_of_a_kill_are_no_checkpoint(tmp_path):
+    for name in ("5", "12.orbax-checkpoint-tmp"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    assert runs.last_checkpoint(tmp_path).name == "5"
+
+
+def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
+    tiny, tmp_path, monkeypatch, replace_in
+):
+    """The other process writes its config between our first look and our lock."""
+    other, flock = replace_in(tiny, "training.learning_rate", 0.5), runs.fcntl.flock
+
+    def flock_late(*args):
+        runs.write_json(tmp_path / "run" / "config.json", configs.to_dict(other))
+        return flock(*args)
+
+    monkeypatch.setattr(runs.fcntl, "flock", flock_late)
+    with (
+        pytest.raises(RunError, match="belongs to another config"),
+        runs.claim(tmp_path / "run", tiny),
+    ):
+        pass
+    assert runs.read_config(tmp_path / "run") == other
 
 
 def test_places_that_are_no_run_directory(tiny, tmp_path):
@@ -164,7 +214,7 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(
     assert "the loss of seed 0 is " in str(error.value) and " at step 5; " in str(error.value)
     assert f"the last good checkpoint is {workdir / 'checkpoints' / '4'}" in str(error.value)
     assert contents(workdir) == before and not runs.is_finished(workdir)
-    never = replace_in(tiny, "training.learning_rate", 1e30)
+    never = replace_in(tiny, "training.learning_rate", 1e6)
     with pytest.raises(RunError, match="there is no checkpoint yet"):
         experiment.train(never, tmp_path / "never", progress=False)
 
@@ -176,7 +226,7 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
     ):
         with pytest.raises(ConfigError, match=message):
             experiment.train(replace_in(tiny, field, value), tmp_path / "run", progress=False)
-        assert not (tmp_path / "run" / "checkpoints").exists()
+        assert not (tmp_path / "run").exists()
 
 
 def test_trained_decoders_draw_at_any_real_point(undisturbed):

@@ -102,6 +102,13 @@ def summarize(signals, targets, factors, held_out, lookup) -> dict:
     return summary
 
 
+def fine_points(grid: int, per_pixel: int = 2):
+    """(M*M, 2) real points (x, y), `per_pixel` to a pixel, row-major; M = (N-1) per_pixel + 1."""
+    axis = np.linspace(0, grid - 1, (grid - 1) * per_pixel + 1, dtype=np.float32)
+    y, x = np.meshgrid(axis, axis, indexing="ij")
+    return np.stack([x.ravel(), y.ravel()], axis=1)
+
+
 class CellResults(NamedTuple):
     """What T trained seeds draw at every cell of the grid; NumPy.
 
@@ -116,6 +123,7 @@ class CellResults(NamedTuple):
     held_out: np.ndarray
     distance: np.ndarray
     amplitude: float
+    fine_mse: np.ndarray  # (T, M, M), indexed [y, x]: errors at `fine_points`
 
     @property
     def grid(self) -> int:

@@ -11,9 +11,9 @@ def bootstrap_interval(values_T, level: float = 0.95) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean over seeds.
 
     All T^T resamples are enumerated where they are fewer than `RESAMPLES`, so small samples get
-    the exact interval; otherwise resamples come from a fixed generator. With three seeds the
-    interval is close to their range, and narrower than a normal-theory one: read it as the
-    spread that was seen. NaN for a single seed, which shows no spread.
+    the exact interval; otherwise resamples come from a fixed generator. Few seeds make it too
+    narrow: of normal values it covers the true mean in 75% of samples of three (where it is
+    their range), 84% of five, 91% of twenty. NaN for a single seed, which shows no spread.
     """
     values = np.asarray(values_T, np.float64)
     if values.ndim != 1 or values.size == 0:

@@ -66,8 +66,8 @@ def positional_code(coordinate, grid, config):
     """[sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k.
 
     The paper names this code and gives no formula; here the wavelengths run from 2N pixels, so
-    that no two coordinates share a code, down to 4 pixels, the finest that integer coordinates
-    sample without aliasing in both sine and cosine.
+    that no two coordinates share a code, down to 4 pixels, which turns the code of neighbouring
+    pixels by a quarter.
     """
     exponent_F = jnp.arange(config.frequencies) / (config.frequencies - 1)
     phase_F = coordinate * (jnp.pi / grid) * (grid / 2.0) ** exponent_F

@@ -1,8 +1,8 @@
 """Which factor combinations are seen: held-out regions and sampling (paper Figure 1a).
 
-The one owner of inclusivity: every bound of every region is inclusive. Regions are predicates
-of real coordinates in pixels; `held_out_mask` is the predicate on the integer cells. Regions
-are a property of the task, not of a seed, and are computed in NumPy before any compilation.
+The one owner of inclusivity: regions are sets of integer cells, every bound is inclusive, and a
+real point belongs to its nearest cell. Regions are a property of the task, not of a seed, and
+are computed in NumPy before any compilation.
 """
 
 import jax
@@ -15,6 +15,8 @@ from compgen_jax.config import ConfigError, SupportConfig, TaskConfig
 def is_held_out(x, y, task: TaskConfig):
     """Whether the points (x, y) are held out; elementwise, for NumPy or JAX arrays (pixels)."""
     support, last = task.support, task.grid - 1
+    array = jnp if isinstance(x, jax.Array) else np
+    x, y = array.round(x), array.round(y)
     if support.region == "donut":
         return _between(x, support) & _between(y, support)
     if support.region == "cross":
@@ -25,8 +27,7 @@ def is_held_out(x, y, task: TaskConfig):
         top = y >= support.low if vertical == "top" else y <= last - support.low
         return right & top
     if support.region == "random":
-        array = jnp if isinstance(x, jax.Array) else np
-        column, row = (array.clip(array.round(c), 0, last).astype(int) for c in (x, y))
+        column, row = (array.clip(c, 0, last).astype(int) for c in (x, y))
         return array.asarray(_random_cells(support, task.grid))[row, column]
     return (x != x) & (y != y)  # 'none' holds nothing out
 

@@ -25,6 +25,7 @@ def cell_results(signals_by_seed):
         held_out=mask.ravel(),
         distance=evaluation.distance_to_seen(mask).ravel(),
         amplitude=1.0,
+        fine_mse=np.zeros((len(signals_by_seed), 2 * N - 1, 2 * N - 1)),
     )
 
 
@@ -114,6 +115,12 @@ def test_summary_of_a_perfect_a_blank_and_a_lookup_decoder():
     assert lookup["ood.exact_accuracy"] == 0 and lookup["id.exact_accuracy"] == 1
     # all but the 2x2 core of the 4x4 hole lies one pixel from a seen cell
     assert lookup["ood.position_accuracy"] == pytest.approx(12 / 16)
+
+
+def test_fine_points_hold_the_cells_and_run_x_first():
+    points = evaluation.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
+    np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), supports.cells(N))
+    np.testing.assert_array_equal(points[0, :3], [[0, 0], [0.5, 0], [1, 0]])
 
 
 def test_best_constant_is_the_best():

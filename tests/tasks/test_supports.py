@@ -44,11 +44,12 @@ def test_corner_lies_where_its_name_says_and_all_have_one_size(corner, inside):
     assert mask[y, x] and mask.sum() == 9
 
 
-def test_bounds_are_inclusive_for_real_coordinates_too():
+def test_bounds_are_inclusive_and_real_points_belong_to_their_nearest_cell():
     task = task_of(28, region="donut", low=6, high=22)
-    x = np.array([6.0, 5.999, 22.0, 22.001])
+    x = np.array([5.0, 5.49, 5.51, 6.0, 22.0, 22.49, 22.51])
     np.testing.assert_array_equal(
-        supports.is_held_out(x, np.full(4, 14.0), task), [True, False, True, False]
+        supports.is_held_out(x, np.full(7, 14.0), task),
+        [False, False, True, True, True, True, False],
     )
 
 
@@ -80,7 +81,8 @@ def test_samples_are_seen_points_only(sampling, region):
     )
     factors = np.asarray(supports.sample(jax.random.key(0), task))
     assert factors.shape == (supports.n_samples(task), 2)
-    assert not supports.is_held_out(*factors.T, task).any()
+    mask = supports.held_out_mask(task)
+    assert not any(mask[int(np.round(y)), int(np.round(x))] for x, y in factors)
     assert factors.min() >= 0 and factors.max() <= 15
     distinct = len(np.unique(factors, axis=0))
     if sampling == "with_replacement":
@@ -95,7 +97,7 @@ def test_real_samples_fill_the_seen_region_evenly():
     """Shares of the two outer thirds against their areas, within 4 standard errors."""
     task = task_of(16, region="cross", low=5, high=10, sampling="real", samples=4000)
     x, y = np.asarray(supports.sample(jax.random.key(1), task)).T
-    for side in (x < 5, y < 5):  # by symmetry half of what is seen
+    for side in (x < 4.5, y < 4.5):  # by symmetry half of what is seen: [0, 4.5] and [10.5, 15]
         assert abs(side.mean() - 0.5) < 4 * 0.5 / 4000**0.5
 
 

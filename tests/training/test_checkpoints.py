@@ -43,14 +43,15 @@ def damage(path: Path, how: str):
 @pytest.mark.parametrize("how", ["flip", "cut"])
 def test_damage_is_named_or_harmless_whichever_file_it_hits(tmp_path, how):
     """Every file of a checkpoint in turn: either an error, or all numbers are intact."""
-    checkpoints.save(tmp_path, Checkpoint(5, state(), [{"step": 5}]))
+    rows = [{"step": step, "loss": step / 7} for step in range(60)]
+    checkpoints.save(tmp_path, Checkpoint(5, state(), rows))
     errors = 0
     for path in sorted(path for path in (tmp_path / "5").rglob("*") if path.is_file()):
         content = path.read_bytes()
         damage(path, how)
         try:
             found = checkpoints.restore_latest(tmp_path, state())
-            assert found.rows == [{"step": 5}]
+            assert found.rows == rows
             chex.assert_trees_all_equal(found.state, state())
         except CheckpointError as error:
             errors += 1
@@ -58,6 +59,14 @@ def test_damage_is_named_or_harmless_whichever_file_it_hits(tmp_path, how):
         path.write_bytes(content)
     assert errors >= 2
     assert checkpoints.restore_latest(tmp_path, state()).step == 5
+
+
+def test_one_changed_digit_of_the_rows_is_found(tmp_path):
+    checkpoints.save(tmp_path, Checkpoint(5, state(), [{"ood.mse": 0.125}, {"ood.mse": 0.25}]))
+    path = tmp_path / "5" / "record" / "metadata"
+    path.write_text(path.read_text().replace("0.125", "0.123"))
+    with pytest.raises(CheckpointError, match="its digest does not match its numbers"):
+        checkpoints.restore_latest(tmp_path, state())
 
 
 def test_checkpoint_of_another_shape_is_refused(tmp_path):
