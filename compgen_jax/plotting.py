@@ -22,7 +22,7 @@ STYLE = {
     "pdf.fonttype": 42,  # text stays text in the PDF
 }
 CODE_COLORS = {"bump": "#0072b2", "ramp": "#d55e00", "onehot": "#009e73", "positional": "#cc79a7"}
-ID_COLOR, OOD_COLOR = "#56b4e9", "#e34a33"
+ID_COLOR, OOD_COLOR = "#2b7bba", "#e34a33"
 
 
 def new_figure(width: float, height: float):
@@ -47,11 +47,16 @@ def panel_label(axis, letter: str):
     )  # fmt: skip
 
 
-def show_map(axis, values_NxN, **kwargs):
-    """A quantity over the factor plane: x to the right, y upwards, one pixel per cell."""
-    image = axis.imshow(values_NxN, origin="lower", interpolation="nearest", **kwargs)
+def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
+    """A quantity over the factor plane, x to the right and y upwards, in M steps to a side that
+    run from 0 to `grid` - 1 pixels (`grid` is M by default: one step per cell)."""
+    last = (grid or len(values_MxM)) - 1
+    half = last / (len(values_MxM) - 1) / 2
+    extent = (-half, last + half, -half, last + half)
+    image = axis.imshow(
+        values_MxM, origin="lower", interpolation="nearest", extent=extent, **kwargs
+    )
     axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
-    last = values_NxN.shape[0] - 1
     axis.set_xticks([0, last])
     axis.set_yticks([0, last])
     return image
@@ -68,10 +73,10 @@ def outline(axis, mask_NxN, **kwargs):
 
 
 def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None):
-    """A signal as a dark bump on white, y upwards; a cross marks the requested position."""
+    """A signal as a dark bump on white, y upwards; a circle marks the requested position."""
     axis.imshow(signal_NxN, origin="lower", cmap="gray_r", vmin=0, vmax=amplitude)
     if factors is not None:
-        axis.plot(*factors, "+", color=OOD_COLOR, markersize=5, markeredgewidth=0.9)
+        axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
     axis.set(xticks=[], yticks=[])
     for spine in axis.spines.values():
         spine.set(visible=True, color=edge or "0.7", linewidth=0.8)

@@ -5,7 +5,7 @@ import numpy as np
 from compgen_jax import plotting
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims import superposes_seen
+from compgen_jax.claims import PEAK_THRESHOLDS, superposes_seen
 
 
 def draw(results: dict):
@@ -37,7 +37,7 @@ def _draw_accuracy(axis, results):
     axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
     axis.set_xticks(range(len(results)), list(results))
     axis.set(ylabel="exact accuracy", ylim=(-0.04, 1.09), title="C1: accuracy")
-    axis.legend(loc="center right")
+    axis.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))
 
 
 def _draw_distance(axis, results):
@@ -58,21 +58,27 @@ def _draw_distance(axis, results):
 
 
 def _draw_peaks(axis, results):
-    names = ("share with\n≥ 2 peaks", "aligned", "aligned\nby chance")
+    """For each threshold of a peak: several in line, and the aligned share over chance."""
+    strong, faint = PEAK_THRESHOLDS
+    names = [
+        f"{what}\n> {threshold}"
+        for what in ("≥ 2 in line", "in line,\nover chance")
+        for threshold in (strong, faint)
+    ]
     for index, (code, cells) in enumerate(results.items()):
-        entry = superposes_seen(code, cells)
-        numbers = [
-            {"value": entry["measured"], "ci95": entry["ci95"]},
-            entry["details"]["aligned_share"],
-            entry["details"]["aligned_share_by_chance"],
-        ]
-        for position, number in enumerate(numbers):
+        found = list(superposes_seen(code, cells)["conditions"].values())
+        for position, number in enumerate((found[0], found[2], found[1], found[3])):
             plotting.point_with_interval(
-                axis, position + 0.15 * (index - 1.5), number,
-                fmt="o", markersize=4, color=plotting.CODE_COLORS[code],
-            )  # fmt: skip
+                axis,
+                position + 0.15 * (index - 1.5),
+                number,
+                fmt="o",
+                markersize=4,
+                color=plotting.CODE_COLORS[code],
+            )
+    axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 3.5], color="0.8", linewidth=0.8, zorder=0)
     axis.set_xticks(range(len(names)), names)
-    axis.set(ylabel="share", ylim=(-0.04, 1.09), title="C3: several bumps, in line")
+    axis.set(ylabel="share", ylim=(-0.2, 1.05), title="C3: several peaks in line with x or y")
 
 
 def _draw_maps(figure, results):

@@ -1,9 +1,9 @@
 """Figure 1a-c: decoders given the bump or the ramp code, inside and outside the held-out hole."""
 
 import numpy as np
+from matplotlib.colors import to_rgb
 
 from compgen_jax import plotting
-from compgen_jax.analysis import evaluation
 
 EXAMPLES = 4
 # sizes in inches
@@ -25,21 +25,20 @@ def draw(results: dict):
 
 
 def _relative_error(results):
-    """(N, N) MSE over a blank image's, mean over seeds."""
-    blank_B = np.square(results.targets).mean(axis=(1, 2))
-    relative = evaluation.error_map(results).mean(axis=0) / blank_B
-    return relative.reshape(results.grid, results.grid)
+    """(M, M): the MSE at `fine_points`, mean over seeds, over a blank image's, mean over cells."""
+    return results.fine_mse.mean(axis=0) / np.square(results.targets).mean()
 
 
 def _draw_support(axis, results):
     held_out = results.held_out.reshape(results.grid, results.grid)
-    axis.imshow(~held_out, origin="lower", cmap="Blues", vmin=0, vmax=2.5)
+    shade = np.where(held_out[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
+    axis.imshow(shade, origin="lower", alpha=0.6)
     plotting.outline(axis, held_out)
     centre = results.factors[results.held_out].mean(axis=0)
     axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
     axis.text(
         (results.grid - 1) / 2, (results.grid - 1) * 1.03, "seen (ID)",
-        ha="center", va="bottom", color="#2171b5",
+        ha="center", va="bottom", color=plotting.ID_COLOR,
     )  # fmt: skip
     axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
     axis.set_xticks([0, results.grid - 1])
@@ -49,8 +48,11 @@ def _draw_support(axis, results):
 
 def _draw_map(figure, bottom, letter, code, results, relative, limits):
     axis = plotting.axis_at(figure, 2.3, bottom, MAP, MAP)
-    image = plotting.show_map(axis, relative, norm="log", vmin=limits[0], vmax=limits[1])
-    plotting.outline(axis, results.held_out.reshape(relative.shape))
+    held_out = results.held_out.reshape(results.grid, results.grid)
+    image = plotting.show_map(
+        axis, relative, results.grid, norm="log", vmin=limits[0], vmax=limits[1]
+    )
+    plotting.outline(axis, held_out)
     bar = plotting.axis_at(figure, 2.3 + MAP + 0.05, bottom, 0.07, MAP)
     figure.colorbar(image, cax=bar, label="MSE / blank image's")
     axis.set_title(f"{code} code")
@@ -69,8 +71,12 @@ def _draw_examples(figure, left, bottom, results, held_out):
                 IMAGE,
                 IMAGE,
             )
-            factors = results.factors[cell]
-            plotting.show_signal(axis, signals[cell], results.amplitude, factors, color)
+            plotting.show_signal(
+                axis, signals[cell], results.amplitude, results.factors[cell], color
+            )
+            if signals is results.signals[0]:
+                brightest = signals[cell].max() / results.amplitude
+                axis.set_xlabel(f"max {brightest:.2f}", fontsize=6, labelpad=2)
             if column == 0 and not held_out:
                 axis.set_ylabel(("drawn", "asked")[row])
     name = "OOD (held out)" if held_out else "ID (seen)"
@@ -83,8 +89,8 @@ def _draw_examples(figure, left, bottom, results, held_out):
 
 
 def _spread(results, held_out: bool):
-    """Fixed positions, the same for every network: on the hole's diagonal from its corner to
-    its centre (OOD), and around it (ID)."""
+    """Fixed positions, the same for every network: from the hole's edge to its centre (OOD), and
+    around it (ID)."""
     last = results.grid - 1
     hole = results.factors[results.held_out]
     low, high = hole.min(axis=0), hole.max(axis=0)

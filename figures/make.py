@@ -43,6 +43,7 @@ def main():
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [code for code in CODES if any(code in figure.codes for figure in figures.values())]
     say = _narrator(len(wanted) + len(figures) + 1)
+    _keep_scales_apart(workdir)
     for code in wanted:
         _train(workdir, _preset(code), say)
     results, summaries = _load_finished(workdir)
@@ -58,6 +59,20 @@ def _chosen(figures):
         if name not in figures:
             raise ConfigError(f"--only={name}: no such figure; allowed: {', '.join(figures)}")
     return {name: figures[name] for name in ONLY.value or figures}
+
+
+def _keep_scales_apart(workdir: Path):
+    """Raises ConfigError if `workdir` holds the results of another scale."""
+    from compgen_jax import runs
+
+    mark = workdir / "scale"
+    found = mark.read_text().strip() if mark.exists() else SCALE.value
+    if found != SCALE.value:
+        raise ConfigError(
+            f"--workdir={workdir}: holds results at {found} scale, not {SCALE.value}; "
+            "choose another directory"
+        )
+    runs.write_text(mark, SCALE.value + "\n")
 
 
 def _preset(code: str):
@@ -95,7 +110,6 @@ def _load_finished(workdir: Path):
 def _write_figure(workdir: Path, name: str, figure: Figure, results):
     from compgen_jax import plotting, runs
 
-    (workdir / "figures").mkdir(parents=True, exist_ok=True)
     drawn = figure.draw({code: results[code] for code in figure.codes})
     paths = []
     for suffix in ("png", "pdf"):
@@ -124,9 +138,8 @@ def _narrator(total: int):
     def say(text):
         nonlocal count
         count += 1
-        seconds = time.monotonic() - start
-        print(f"[{count}/{total}, {seconds // 60:.0f}:{seconds % 60:02.0f}] {text}",
-              file=sys.stderr, flush=True)  # fmt: skip
+        minutes, seconds = divmod(round(time.monotonic() - start), 60)
+        print(f"[{count}/{total}, {minutes}:{seconds:02d}] {text}", file=sys.stderr, flush=True)
 
     return say
 

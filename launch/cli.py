@@ -41,29 +41,38 @@ def require(holder) -> str:
 
 def run(main):
     """Runs `main()`; errors of the user end in one line on stderr and a non-zero status."""
-    from compgen_jax.runs import RunError  # after the flags: importing jax takes seconds
 
     def guarded(argv):
         del argv
         logging.disable(logging.ERROR)  # jax, orbax, fontTools and asyncio narrate; errors raise
         try:
-            main()
+            from compgen_jax.runs import RunError  # imports jax, which takes a second: not above
+
+            try:
+                main()
+            except RunError as error:
+                _stop(error, FAILURE)
         except ConfigError as error:
             _stop(error, USAGE_ERROR)
-        except RunError as error:
-            _stop(error, FAILURE)
+        except OSError as error:
+            _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
             _stop("interrupted; the same command resumes from the last checkpoint", INTERRUPTED)
 
     app.run(guarded, flags_parser=_parse)
 
 
+# what reading a user's own config file can raise, beside the flags' errors
+FLAG_ERRORS = (flags.Error, ConfigError, AttributeError, ImportError, KeyError, SyntaxError,
+               TypeError, ValueError)  # fmt: skip
+
+
 def _parse(argv):
     try:
         _check_overrides(argv)
         rest = flags.FLAGS(argv)
-    except (flags.Error, ConfigError) as error:
-        _stop(error, USAGE_ERROR)
+    except FLAG_ERRORS as error:
+        _stop(str(error).splitlines()[0] or type(error).__name__, USAGE_ERROR)
     if len(rest) > 1:
         _stop(f"{rest[1]!r} is not a flag; flags start with --", USAGE_ERROR)
     return rest
@@ -73,18 +82,24 @@ def _check_overrides(argv):
     """Raises ConfigError for a preset or field that does not exist, which `config_flags` would
     answer with a traceback."""
     allowed = [f"--{name}" for name in configs.field_names(Config())]
-    for argument, following in zip(argv[1:], [*argv[2:], ""], strict=True):
-        name, equals, value = argument.partition("=")
-        name = "--" + name.lstrip("-") if argument.startswith("-") else ""
-        if name == "--config":
-            _check_preset(value if equals else following)
-        elif name.startswith("--config.") and name not in allowed:
+    pairs = [argument.partition("=") for argument in argv[1:] if argument.startswith("-")]
+    named = {"--" + name.lstrip("-"): value for name, _, value in pairs}
+    for index, argument in enumerate(argv[1:], start=1):
+        if argument in ("--config", "-config"):  # its value stands behind a space
+            named["--config"] = (argv + [""])[index + 1]
+    overrides = [name for name in named if name.startswith("--config.")]
+    if overrides and "--config" not in named:
+        raise ConfigError(f"{overrides[0]} needs --config=launch/config.py:PRESET{_names()}")
+    if "--config" in named:
+        _check_preset(named["--config"])
+    for name in overrides:
+        if name not in allowed:
             raise configs.unknown_field(name, allowed)
 
 
 def _check_preset(value: str):
     path, _, preset = value.partition(":")
-    if not os.path.isfile(path):
+    if value.startswith("-") or not os.path.isfile(path):
         raise ConfigError(
             f"--config={value}: there is no file {path!r}; say launch/config.py:PRESET{_names()}"
         )

@@ -1,9 +1,9 @@
 """The presets: `--config=launch/config.py:PRESET`.
 
 Each name comes twice: with the paper's own settings (grid 28, 64 channels, 5 seeds) and, with
-`_quick` behind it, at a scale for a laptop (grid 16, 32 channels, 3 seeds) with the held-out
-region, training set and depth scaled along. The README's table gives each one's command, time
-and result.
+`_quick` behind it, at a scale for a laptop (grid 16, 32 channels, 3 seeds), the held-out region
+and the training set scaled along; the MLPs keep their width. The README's table gives each one's
+command, time and result.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Trains all seeds of a config at once; the same command resumes a half-done run.
+"""Trains all seeds of a config in one program; the same command resumes a half-done run.
 
 python -m launch.train --config=launch/config.py:bump_cnn_quick --workdir=runs/bump_cnn_quick
 """
@@ -9,22 +9,22 @@ CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
 
 
+SHOWN = ("mse", "blank_mse", "exact_accuracy", "position_accuracy")
+
+
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
     from compgen_jax import experiment
 
     summary = experiment.train(config, workdir)
     for region in ("id", "ood"):
-        numbers = {
-            name: summary["mean"][f"{region}.{name}"]
-            for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy")
-        }
-        print(
-            f"{region.upper():>4}",
-            *(f"{name} {number['value']:.4g}" for name, number in numbers.items()),
-            sep="  ",
-        )
+        print(f"{region.upper():>4}", *(_show(summary, region, name) for name in SHOWN), sep="  ")
     print(f"wrote {workdir}/summary.json, metrics.csv and checkpoints/")
+
+
+def _show(summary, region, name) -> str:
+    value = summary["mean"][f"{region}.{name}"]["value"]
+    return f"{name} {'none' if value is None else format(value, '.4g')}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax import experiment
+from compgen_jax.training import checkpoints
 from figures import make
 
 ROOT = Path(__file__).parent.parent
@@ -41,21 +42,24 @@ def run(module, *arguments):
     return process.returncode, output, errors
 
 
-def wait_for_checkpoint(process, workdir, count=1):
+def wait_for_checkpoint(process, workdir, after=0):
+    """Until a checkpoint of a step beyond `after` is finished; returns its step."""
     deadline = time.monotonic() + 120
-    while len(list((workdir / "checkpoints").glob("[0-9]*"))) < count:
+    while (checkpoints.latest_step(workdir / "checkpoints") or 0) <= after:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    return checkpoints.latest_step(workdir / "checkpoints")
 
 
 def test_killed_run_started_again_ends_with_the_same_bits(tmp_path):
-    command = [*TINY, "--config.training.epochs=1200"]
+    command = [*TINY, "--config.training.epochs=600"]
     code, output, _ = run("launch.train", *command, f"--workdir={tmp_path / 'whole'}")
     assert code == 0 and "exact_accuracy" in output and "summary.json" in output
-    for delay in (0.0, 0.05):  # two kills at other moments, in a save as likely as in a step
+    step = 0
+    for delay in (0.0, 0.005):  # the kills hit a step, or the writing of the files behind it
         process = start("launch.train", *command, f"--workdir={tmp_path / 'killed'}")
-        wait_for_checkpoint(process, tmp_path / "killed", count=2)
+        step = wait_for_checkpoint(process, tmp_path / "killed", after=step)
         time.sleep(delay)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -67,7 +71,7 @@ def test_killed_run_started_again_ends_with_the_same_bits(tmp_path):
         assert whole == killed
     digests = [
         json.loads(
-            next((tmp_path / run / "checkpoints" / "3600" / "record").glob("metadata")).read_text()
+            next((tmp_path / run / "checkpoints" / "1800" / "record").glob("metadata")).read_text()
         )["digest"]
         for run in ("whole", "killed")
     ]
@@ -91,8 +95,11 @@ def test_interrupt_ends_in_one_line_and_says_how_to_go_on(tmp_path):
         ([], "--config is missing; say --config=launch/config.py:PRESET; presets: bump_cnn"),
         (["--config=launch/config.py:bmp"], "unknown preset 'bmp'; presets: bump_cnn, ramp_cnn"),
         (["--config", "launch/config.py:bmp"], "unknown preset 'bmp'"),
+        (["--config.task.grid=16"], "--config.task.grid needs --config=launch/config.py:PRESET"),
+        (["--config=setup.cfg:bump_cnn"], ""),
+        (["--config=launch/cli.py:bump_cnn"], "get_config"),
         (["--config=nowhere.py:bump_cnn"], "there is no file 'nowhere.py'"),
-        ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --config."),
+        ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --"),
         ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
         ([TINY[0], "--config.task.grid=30"], "config.task.grid=30: must be divisible by 4"),
         ([TINY[0], "--config.decoder.depth=1"], "depth=1: must be at least 2 for conv"),
@@ -110,6 +117,20 @@ def test_bad_command_line_is_one_line_and_writes_nothing(tmp_path, arguments, me
     assert errors.startswith("error: ") and message in errors and "Traceback" not in errors
     assert len(errors.strip().splitlines()) <= 2  # absl adds its hint about --help
     assert not (tmp_path / "run").exists()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, _, errors = run("launch.train", TINY[0], f"--workdir={tmp_path / 'file' / 'sub'}")
+    assert code == 1 and "Traceback" not in errors and "Not a directory" in errors
+
+
+def test_full_coverage_trains_and_has_no_ood_numbers(tmp_path):
+    command = [*TINY, "--config.training.epochs=2", "--config.task.support.region=none"]
+    code, output, errors = run("launch.train", *command, f"--workdir={tmp_path / 'run'}")
+    assert code == 0 and "OOD  mse none" in output, errors
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["mean"]["ood.mse"]["value"] is None and summary["mean"]["id.mse"]["value"] > 0
 
 
 def test_unknown_figure_is_named(tmp_path):

@@ -15,6 +15,7 @@ from compgen_jax.tasks import supports
 from compgen_jax.tasks.dataset import training_set
 from compgen_jax.tasks.encodings import code_length
 from compgen_jax.training.losses import pixel_loss
+from compgen_jax.training.trials import trials_side_by_side
 
 DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
 
@@ -92,8 +93,12 @@ def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
     """The run of `config` for one seed. `lowering` overrides the choice by backend."""
     task, batch_size = config.task, config.training.batch_size
     capacity = supports.n_samples(task)
+    backend = jax.default_backend()
     lowering = lowering or choose_lowering(
-        backend=jax.default_backend(), trials=len(config.training.seeds)
+        backend=backend,
+        trials=trials_side_by_side(
+            len(config.training.seeds), config.execution.trials_per_device, backend
+        ),
     )
     decoder = decoders.build(config.decoder, task.grid, lowering)
 

@@ -11,18 +11,18 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
 
     Returns run(shared, trials) where every leaf of `trials`, and of the results, has a leading
     axis T. Each device (all local ones by default) runs its share of the trials,
-    `trials_per_device` of them side by side and the rest in turn; 0 lets the backend choose.
+    `trials_per_device` of them side by side and the rest in turn (see `trials_side_by_side`).
     With several devices the last trial is repeated until they divide the trials.
     """
     devices = list(devices or jax.local_devices())
-    width = trials_per_device or default_trials_per_device(devices[0].platform)
 
     def on_device(shared, trials):
         count = len(jax.tree.leaves(trials)[0])
-        one = lambda trial: fn(shared, trial)  # noqa: E731
+        width = trials_side_by_side(count, trials_per_device, devices[0].platform)
+        one = lambda trial: fn(shared, trial)
         if width == 1:
             return jax.lax.map(one, trials)
-        if width is None or width >= count:
+        if width == count:
             return jax.vmap(one)(trials)
         return jax.lax.map(one, trials, batch_size=width)
 
@@ -41,8 +41,8 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
     return run
 
 
-def default_trials_per_device(platform: str) -> int | None:
-    """How many trials to vmap: all (None) on an accelerator, which one small decoder leaves
-    idle; one at a time on a CPU, whose caches hold one trial's working set better than several
-    (`launch.benchmark --suite=train` measures both)."""
-    return 1 if platform == "cpu" else None
+def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:
+    """How many of `count` trials are vmapped: what the user says; else all on an accelerator,
+    which one small decoder leaves idle, and one at a time on a CPU, whose caches hold one
+    trial's working set better than several (`launch.benchmark --suite=train` measures both)."""
+    return min(count, trials_per_device or (1 if platform == "cpu" else count))

@@ -1,0 +1,121 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.analysis import superposition
+from tests.analysis.test_kernels import CELLS, HOLE, N, flat, known_map
+
+
+def test_mean_codes_replace_one_half():
+    code, mean = jnp.arange(6.0), 10 + jnp.arange(6.0)
+    x_super, y_super = superposition.mean_code_superpositions(code, mean)
+    np.testing.assert_array_equal(x_super, [0, 1, 2, 13, 14, 15])
+    np.testing.assert_array_equal(y_super, [10, 11, 12, 3, 4, 5])
+    batched = jax.vmap(superposition.mean_code_superpositions, (0, None))
+    assert batched(jnp.ones((4, 6)), mean)[0].shape == (4, 6)
+    for bad in (mean[:4], jnp.ones((6, 6))):
+        with pytest.raises(ValueError, match="code and mean code"):
+            superposition.mean_code_superpositions(code, bad)
+    with pytest.raises(ValueError, match="E even"):
+        superposition.mean_code_superpositions(code[:5], mean[:5])
+
+
+def test_matching_sums_against_a_loop():
+    outputs, seen = flat(known_map("noise"))[~HOLE], CELLS[~HOLE]
+    points = CELLS[HOLE][[0, 7, -1]]
+    found = superposition.matching_sums(outputs, seen, points)
+    for q, point in enumerate(points):
+        for factor in (0, 1):
+            matching = [outputs[i] for i in range(len(seen)) if seen[i, factor] == point[factor]]
+            assert found.counts[q, factor] == len(matching) == N - 6
+            np.testing.assert_allclose(found.sums[q, factor], np.sum(matching, axis=0), atol=1e-5)
+            np.testing.assert_allclose(found.means[q, factor], np.mean(matching, axis=0), atol=1e-6)
+
+
+def test_matching_sums_refuse_points_without_a_match():
+    with pytest.raises(ValueError, match=r"\[\[3, 99\]\] share x or y with no seen cell"):
+        superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2], [1, 1]], [[3, 99], [1, 2]])
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2]], [[3, 1]])
+
+
+def random_parts(points=3, parts=2, pixels=40):
+    return np.random.default_rng(0).normal(size=(points, parts, pixels))
+
+
+def test_a_superposition_is_explained_and_its_weights_found():
+    parts = random_parts()
+    weights = np.array([[1.0, 1.0], [0.5, -2.0], [3.0, 0.0]])
+    fit = superposition.superposition_r2(np.einsum("qk,qkd->qd", weights, parts), parts)
+    np.testing.assert_allclose(fit.r2, 1)
+    np.testing.assert_allclose(fit.centred_r2, 1)
+    np.testing.assert_allclose(fit.weights, weights, atol=1e-12)
+    np.testing.assert_allclose(fit.residual, 0, atol=1e-12)
+
+
+def test_r2_against_lstsq_and_parallel_parts():
+    parts, outputs = random_parts(), np.random.default_rng(1).normal(size=(3, 40)) + 1
+    parts[2, 1] = 2 * parts[2, 0]
+    fit = superposition.superposition_r2(outputs, parts)
+    for q in range(3):
+        solved, *_ = np.linalg.lstsq(parts[q].T, outputs[q])
+        residual = outputs[q] - parts[q].T @ solved
+        np.testing.assert_allclose(fit.residual[q], residual, atol=1e-10)
+        assert fit.r2[q] == pytest.approx(1 - residual @ residual / (outputs[q] @ outputs[q]))
+        regressors = np.column_stack([parts[q].T, np.ones(40)])
+        residual = outputs[q] - regressors @ np.linalg.lstsq(regressors, outputs[q])[0]
+        assert fit.centred_r2[q] == pytest.approx(1 - residual.var() / outputs[q].var())
+
+
+def test_an_offset_needs_the_centred_r2_and_blanks_have_none():
+    parts = random_parts()
+    parts -= parts.mean(axis=-1, keepdims=True)
+    outputs = parts.sum(axis=1) + 10.0
+    outputs[2] = 0
+    fit = superposition.superposition_r2(outputs, parts)
+    np.testing.assert_allclose(fit.centred_r2[:2], 1)
+    assert (fit.r2[:2] < 0.1).all()
+    assert np.isnan(fit.r2[2]) and np.isnan(fit.centred_r2[2])
+
+
+def test_bad_input_is_named():
+    parts, outputs = random_parts(), np.ones((3, 40))
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.superposition_r2(outputs[:, :39], parts)
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.superposition_r2(outputs[:2], parts)
+    outputs[1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"outputs: NaN or infinite values at points \[1\]"):
+        superposition.superposition_r2(outputs, parts)
+
+
+def test_other_coordinates_share_nothing():
+    points = CELLS[HOLE]
+    indices = superposition.other_coordinates(points, repeats=6, seed=3)
+    assert indices.shape == (6, len(points)) and len(np.unique(indices)) > len(points) / 2
+    assert (points[indices] != points[None]).all()
+    again = superposition.other_coordinates(points, repeats=6, seed=4)
+    assert (indices != again).any()
+    with pytest.raises(ValueError, match="shares its x or y"):
+        superposition.other_coordinates([[1, 1], [1, 2]], repeats=1)
+
+
+def fit_and_control(name):
+    outputs = flat(known_map("bump"))
+    outputs[HOLE] = flat(known_map(name))[HOLE]
+    parts = superposition.matching_sums(outputs[~HOLE], CELLS[~HOLE], CELLS[HOLE]).sums
+    indices = superposition.other_coordinates(CELLS[HOLE], repeats=4)
+    control, control_centred = superposition.shuffled_r2(outputs[HOLE], parts, indices)
+    assert control.shape == control_centred.shape == (4, HOLE.sum())
+    return superposition.superposition_r2(outputs[HOLE], parts).r2.mean(), control.mean()
+
+
+def test_superpositions_are_told_from_composition_and_noise():
+    plus, plus_control = fit_and_control("plus")
+    lookup, lookup_control = fit_and_control("lookup")
+    assert plus > 0.6 and lookup > 0.3
+    assert plus > 3 * plus_control and lookup > 3 * lookup_control
+    assert fit_and_control("bump")[0] < 0.1
+    noise, noise_control = fit_and_control("noise")
+    assert abs(noise - noise_control) < 0.01
