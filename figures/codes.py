@@ -61,8 +61,8 @@ def _draw_peaks(axis, results):
     """For each threshold of a peak: several in line, and the aligned share over chance."""
     strong, faint = PEAK_THRESHOLDS
     names = [
-        f"{what}\n> {threshold}"
-        for what in ("≥ 2 in line", "in line,\nover chance")
+        f"{what}\npeaks > {threshold}"
+        for what in ("images with\n≥ 2 in line", "in line,\nover chance")
         for threshold in (strong, faint)
     ]
     for index, (code, cells) in enumerate(results.items()):
@@ -77,8 +77,8 @@ def _draw_peaks(axis, results):
                 color=plotting.CODE_COLORS[code],
             )
     axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 3.5], color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(len(names)), names)
-    axis.set(ylabel="share", ylim=(-0.2, 1.05), title="C3: several peaks in line with x or y")
+    axis.set_xticks(range(len(names)), names, fontsize=5.5)
+    axis.set(ylabel="share", ylim=(-0.04, 1.05), title="C3: several peaks in line")
 
 
 def _draw_maps(figure, results):

@@ -74,7 +74,7 @@ def _draw_examples(figure, left, bottom, results, held_out):
             plotting.show_signal(
                 axis, signals[cell], results.amplitude, results.factors[cell], color
             )
-            if signals is results.signals[0]:
+            if row == 0:
                 brightest = signals[cell].max() / results.amplitude
                 axis.set_xlabel(f"max {brightest:.2f}", fontsize=6, labelpad=2)
             if column == 0 and not held_out:

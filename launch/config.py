@@ -63,7 +63,11 @@ def _quick(config: Config, width: int, epochs: int) -> Config:
 def _presets() -> dict[str, Config]:
     paper = [_paper_cnn(code) for code in CODES]
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
-    quick = [_quick(config, width=32, epochs=80) for config in paper[:4]]
+    # the ramp is learnt more slowly
+    quick = [
+        _quick(config, width=32, epochs=120 if config.task.code.name == "ramp" else 80)
+        for config in paper[:4]
+    ]
     quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]
     return {config.name: config for config in paper + quick}
 
