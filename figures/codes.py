@@ -59,12 +59,6 @@ def _draw_distance(axis, results):
 
 def _draw_peaks(axis, results):
     """For each threshold of a peak: several in line, and the aligned share over chance."""
-    strong, faint = PEAK_THRESHOLDS
-    names = [
-        f"{what}\npeaks > {threshold}"
-        for what in ("images with\n≥ 2 in line", "in line,\nover chance")
-        for threshold in (strong, faint)
-    ]
     for index, (code, cells) in enumerate(results.items()):
         found = list(superposes_seen(code, cells)["conditions"].values())
         for position, number in enumerate((found[0], found[2], found[1], found[3])):
@@ -77,8 +71,11 @@ def _draw_peaks(axis, results):
                 color=plotting.CODE_COLORS[code],
             )
     axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 3.5], color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(len(names)), names, fontsize=5.5)
+    axis.set_xticks(range(4), [f"> {threshold}" for threshold in PEAK_THRESHOLDS * 2])
     axis.set(ylabel="share", ylim=(-0.04, 1.05), title="C3: several peaks in line")
+    for centre, text in ((0.5, "images with 2\nor more in line"), (2.5, "in line,\nover chance")):
+        axis.text(centre, 1.02, text, ha="center", va="top", fontsize=6.5)
+    axis.set_xlabel("peak / amplitude")
 
 
 def _draw_maps(figure, results):

@@ -114,7 +114,8 @@ def test_vmapped_seeds_and_hypers_equal_single_runs_with_one_trace(tiny):
     for index in range(3):
         alone = single(keys[index], jax.tree.map(lambda x, i=index: x[i], hypers))
         chosen = jax.tree.map(lambda x, i=index: x[i], together)
-        chex.assert_trees_all_close(alone[0].params, chosen[0].params, atol=2e-5, rtol=1e-3)
+        # a tenth of one AdamW step: the sign of a vanishing gradient is up to rounding
+        chex.assert_trees_all_close(alone[0].params, chosen[0].params, atol=1e-4)
         chex.assert_trees_all_close(alone[1], chosen[1], rtol=1e-3)
     assert len(traces) == 2
 
