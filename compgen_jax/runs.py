@@ -76,7 +76,7 @@ def read_config(workdir) -> Config:
     if not path.exists():
         raise RunError(f"{workdir}: holds no run (no config.json)")
     try:
-        return configs.from_dict(_read_json(path))
+        return configs.from_dict(read_json(path))
     except ConfigError as error:
         raise RunError(f"{path} is damaged or of another version: {error}") from error
 
@@ -84,7 +84,7 @@ def read_config(workdir) -> Config:
 def read_summary(workdir: Path) -> dict:
     """The numbers of a finished run. Raises RunError where they are damaged."""
     path = workdir / "summary.json"
-    summary = _read_json(path)
+    summary = read_json(path)
     if not isinstance(summary, dict) or not all(summary.get(key) for key in ("seeds", "mean")):
         raise RunError(f"{path} is damaged: it lacks its seeds or their mean")
     return summary
@@ -150,7 +150,7 @@ def write_bytes(path: Path, content: bytes):
         temporary.unlink(missing_ok=True)
 
 
-def _read_json(path: Path):
+def read_json(path: Path):
     try:
         return json.loads(path.read_text())
     except (ValueError, OSError) as error:

@@ -65,7 +65,7 @@ def _presets() -> dict[str, Config]:
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
     # the ramp is learnt more slowly
     quick = [
-        _quick(config, width=32, epochs=200 if config.task.code.name == "ramp" else 80)
+        _quick(config, width=32, epochs=160 if config.task.code.name == "ramp" else 80)
         for config in paper[:4]
     ]
     quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]
@@ -73,6 +73,15 @@ def _presets() -> dict[str, Config]:
 
 
 PRESETS = _presets()
+
+
+def with_depth(config: Config, depth: int) -> Config:
+    """The preset at another depth (Figures 2 and 10 to 14)."""
+    if depth == config.decoder.depth:
+        return config
+    name = config.name.replace("_quick", "") + f"_depth{depth}"
+    name += "_quick" * config.name.endswith("_quick")
+    return replace(config, name=name, decoder=replace(config.decoder, depth=depth))
 
 
 def get_config(preset: str = "") -> ConfigDict:

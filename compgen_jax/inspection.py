@@ -1,0 +1,355 @@
+"""What every layer of a finished run does: geometry, kernels, probes, ranks, superposition.
+
+For each seed the decoder, as a function of the factors, gives every layer's metric tensors and
+activations at every cell; from these come numbers per layer and numbers of the drawn image,
+written to `analysis.json`, and maps, written to `analysis.npz`.
+"""
+
+import io
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from tqdm import tqdm
+
+from compgen_jax import decoders, experiment, runs
+from compgen_jax.analysis import (
+    decomposition,
+    geometry,
+    kernels,
+    probes,
+    spectra,
+    superposition,
+)
+from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.decoders.convolution import choose_lowering
+from compgen_jax.experiment import Run
+from compgen_jax.runs import RunError
+from compgen_jax.tasks import bump, dataset, supports
+from compgen_jax.tasks.encodings import encode
+from compgen_jax.training import loop
+
+VERSION = 1  # of what is measured: a cached analysis of another version is made anew
+SHUFFLES = 20
+EXAMPLES = 4
+
+
+class Inspection(NamedTuple):
+    """layers: names, code first, drawn signal (`output`) last.  numbers: (T, L) by name.
+    outputs: (T,) by name, of the drawn signal.  maps: arrays for figures: `volume`
+    (T, L, N, N), `held_out` (N, N), and of the first seed `similarity.*` (B, B) over all cells
+    and `superposition.*`, what it draws for a few held-out points and their two parts."""
+
+    layers: tuple
+    seeds: tuple
+    numbers: dict
+    outputs: dict
+    maps: dict
+
+
+def inspect_directory(workdir, progress: bool = True) -> Inspection:
+    """The inspection of the run in `workdir`, from its cache or made now and cached.
+
+    Raises RunError for a run that is not finished or whose activations are not finite.
+    """
+    workdir = Path(workdir)
+    found = _read(workdir)
+    if found is None:
+        found = inspect(experiment.load(workdir), progress)
+        _write(workdir, found)
+    return found
+
+
+def inspect(run: Run, progress: bool = True) -> Inspection:
+    """All measurements of a finished run, seed by seed."""
+    task = run.config.task
+    held_out = supports.held_out_mask(task).ravel()
+    cells = dataset.every_cell(task)
+    program = _Program(run)
+    numbers, outputs, volumes = [], [], []
+    bar = tqdm(run.config.training.seeds, desc=f"analysing {run.config.name}", unit="seed",
+               disable=not progress)  # fmt: skip
+    for index, seed in enumerate(bar):
+        params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
+        features = jax.device_get(program.features(params, cells.codes))
+        _check_finite(features, seed)
+        metrics = program.metrics(params, cells.factors)
+        numbers.append(
+            {
+                name: layer_numbers(layer, cells.factors, held_out)
+                | geometry_numbers(None if metrics is None else metrics[name], held_out)
+                for name, layer in features.items()
+            }
+        )
+        measured, examples = _image_numbers(program, params, seed, features["output"], held_out)
+        outputs.append(measured)
+        if metrics is not None:
+            volume = {name: geometry.volume_element(metric) for name, metric in metrics.items()}
+            volumes.append(np.stack([volume[name] for name in features]))
+        if index == 0:
+            maps = examples | _similarities(features["output"], task)
+    layers = tuple(features)
+    if volumes:
+        maps["volume"] = np.stack(volumes).reshape(len(volumes), len(layers), task.grid, task.grid)
+    maps["held_out"] = held_out.reshape(task.grid, task.grid)
+    names = numbers[0][layers[0]]
+    return Inspection(
+        layers=layers,
+        seeds=tuple(run.config.training.seeds),
+        numbers={n: np.array([[seed[k][n] for k in layers] for seed in numbers]) for n in names},
+        outputs={name: np.array([seed[name] for seed in outputs]) for name in outputs[0]},
+        maps=maps,
+    )
+
+
+class _Program:
+    """The decoder of a run as compiled functions of one seed's parameters."""
+
+    def __init__(self, run: Run):
+        task = run.config.task
+        self.task = task
+        self.differentiable = task.code.name != "onehot"
+        lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
+        decoder = decoders.build(run.config.decoder, task.grid, lowering)
+
+        def layers(params, code):
+            image, activations = decoder.apply(params, code)
+            return activations | {"output": bump.to_signal(image, task.image)}
+
+        def features(params, codes):
+            flat = lambda code: jax.tree.map(jax.numpy.ravel, layers(params, code))
+            return jax.lax.map(flat, codes, batch_size=geometry.POINTS_AT_ONCE)
+
+        def metrics(params, factors):
+            of_factors = lambda point: layers(params, encode(*point, task.grid, task.code))
+            return geometry.metric_tensors(of_factors, factors)
+
+        self.features = jax.jit(features)
+        self._metrics = jax.jit(metrics)
+
+    def metrics(self, params, factors):
+        """Metric tensors by layer; None for a code without a derivative."""
+        return jax.device_get(self._metrics(params, factors)) if self.differentiable else None
+
+    def images(self, params, codes):
+        return np.asarray(self.features(params, codes)["output"], np.float64)
+
+
+def layer_numbers(features_BxD, factors, held_out) -> dict:
+    """Numbers of one layer of one seed from its activations at every cell; NaN where a layer is
+    constant, or where the hole is no square."""
+    features = np.asarray(features_BxD)
+    if np.ptp(features, axis=0).max() == 0:
+        return dict.fromkeys(LAYER_NUMBERS, np.nan)
+    gram = kernels.gram(features)
+    schmidt = decomposition.operator_schmidt(gram)
+    spectrum = spectra.spectrum(features)
+    probe = probes.probe(features, factors, held_out)
+    binary = _agreements(kernels.cosine(gram), factors, held_out)
+    return {
+        "schmidt.rank": decomposition.rank(schmidt),
+        "schmidt.exp_entropy": np.exp(decomposition.entropy(schmidt)),
+        "anova.interaction": _interaction(gram),
+        "anova.interaction_ood": _interaction_over_hole(gram, held_out),
+        "spectrum.numerical_rank": spectrum.numerical_rank,
+        "spectrum.energy_rank": spectrum.energy_rank,
+        "spectrum.participation_ratio": spectrum.participation_ratio,
+        **{f"probe.{name}": np.mean(value) for name, value in probe.items()},
+        **{f"cosine.{name}": value for name, value in binary.items()},
+    }
+
+
+LAYER_NUMBERS = (
+    "schmidt.rank",
+    "schmidt.exp_entropy",
+    "anova.interaction",
+    "anova.interaction_ood",
+    "spectrum.numerical_rank",
+    "spectrum.energy_rank",
+    "spectrum.participation_ratio",
+    *(
+        f"probe.{shuffled}{name}"
+        for shuffled in ("", "shuffled.")
+        for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
+    ),
+    "probe.in_sample_r2",
+    *(f"cosine.{name}" for name in ("binary", "true", "partial")),
+)
+
+
+def geometry_numbers(metrics_BxFxF, held_out) -> dict:
+    """Factorization in its three readings, and how the volume of the held-out cells compares
+    with the seen ones': `volume.log10_ratio` of geometric means, and that difference of log
+    volumes over their pooled standard deviation (Cohen's d), `volume.effect`."""
+    if metrics_BxFxF is None:
+        readings = ("ratio_of_means", "mean_of_ratios", "cosine")
+        names = [f"factorization.{name}" for name in readings]
+        return dict.fromkeys([*names, "volume.log10_ratio", "volume.effect"], np.nan)
+    scores = geometry.factorization(metrics_BxFxF)
+    volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
+    floor = 1e-6 * volume.max() or 1.0  # a dead point has no logarithm
+    log_volume = np.log10(np.maximum(volume, floor))
+    ood, seen = log_volume[held_out], log_volume[~held_out]
+    difference = ood.mean() - seen.mean() if held_out.any() else np.nan
+    pooled = np.sqrt((ood.var() + seen.var()) / 2) if held_out.any() else np.nan
+    return {f"factorization.{name}": float(score) for name, score in scores.items()} | {
+        "volume.log10_ratio": difference,
+        "volume.effect": difference / pooled if pooled > 0 else np.nan,
+    }
+
+
+def _interaction(gram) -> float:
+    """Share of the features' variance over a grid of cells that is in neither x nor y alone."""
+    shares = decomposition.kernel_anova(gram)
+    varying = shares.x + shares.y + shares.interaction
+    return shares.interaction / varying if varying > 1e-12 else np.nan
+
+
+def _interaction_over_hole(gram, held_out) -> float:
+    """The same over the held-out cells, where it separates composition from lookup; NaN where
+    they are no square."""
+    grid = int(len(held_out) ** 0.5)
+    rows, columns = np.nonzero(held_out.reshape(grid, grid))
+    side = len(np.unique(rows))
+    if side < 2 or side != len(np.unique(columns)) or side**2 != len(rows):
+        return np.nan
+    return _interaction(gram[np.ix_(held_out, held_out)])
+
+
+def _agreements(kernel, factors, held_out, true_kernel=None) -> dict:
+    """Correlations over pairs of held-out cells with the binary kernel, with the kernel of the
+    true images and with the binary one beyond that of the true images."""
+    if held_out.sum() < 3:
+        return dict.fromkeys(("binary", "true", "partial"), np.nan)
+    chosen, points = np.ix_(held_out, held_out), np.asarray(factors)[held_out]
+    binary = kernels.binary(points, "sum")
+    # two bumps of sigma 1 overlap as a Gaussian of variance 2
+    true = kernels.gaussian(points, 2**0.5, 2**0.5) if true_kernel is None else true_kernel[chosen]
+    found = kernel[chosen]
+    return {
+        "binary": kernels.agreement(found, binary),
+        "true": kernels.agreement(found, true),
+        "partial": kernels.partial_agreement(found, binary, true),
+    }
+
+
+def _image_kernels(signals_BxD, task) -> dict:
+    """The three similarities of Figure 8."""
+    gram = kernels.gram(signals_BxD)
+    square = np.asarray(signals_BxD).reshape(-1, task.grid, task.grid)
+    return {
+        "cosine": kernels.cosine(gram),
+        "l2": kernels.l2(gram),
+        "overlap": kernels.overlap(square, amplitude=task.image.amplitude),
+    }
+
+
+def _similarities(signals_BxD, task) -> dict:
+    found = _image_kernels(signals_BxD, task)
+    return {f"similarity.{name}": kernel.astype(np.float32) for name, kernel in found.items()}
+
+
+def _image_numbers(program, params, seed, signals_BxD, held_out):
+    """Numbers of the drawn image of one seed, and the superpositions of a few held-out cells."""
+    task = program.task
+    if not held_out.any():
+        raise RunError("config.task.support.region='none': nothing is held out to analyse")
+    cells = dataset.every_cell(task)
+    factors = np.asarray(cells.factors)
+    targets = np.asarray(bump.to_signal(cells.targets, task.image)).reshape(len(factors), -1)
+    points, outputs = factors[held_out], np.asarray(signals_BxD, np.float64)[held_out]
+    numbers = {}
+    true = _image_kernels(targets, task)
+    for name, kernel in _image_kernels(signals_BxD, task).items():
+        found = _agreements(kernel, factors, held_out, true[name])
+        numbers |= {f"output.{name}.{key}": value for key, value in found.items()}
+    key = loop.stream(jax.random.key(seed), "data")
+    mean_code = dataset.training_set(key, task).codes.mean(axis=0)
+    halves = jax.vmap(superposition.mean_code_superpositions, (0, None))
+    parts = {
+        "mean_code": np.stack(
+            [program.images(params, c) for c in halves(cells.codes[held_out], mean_code)], axis=1
+        ),
+        "sums": superposition.matching_sums(
+            signals_BxD[~held_out], factors[~held_out], points
+        ).sums,
+    }
+    others = superposition.other_coordinates(points, SHUFFLES)
+    for name, part in parts.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
+            numbers[f"output.superposition.{name}.r2"] = np.nanmean(
+                superposition.superposition_r2(outputs, part).r2
+            )
+            shuffled, _ = superposition.shuffled_r2(outputs, part, others)
+            numbers[f"output.superposition.{name}.shuffled_r2"] = np.nanmean(shuffled)
+    blank = np.mean(targets[held_out] ** 2)
+    for name, isotropic in (("factorized", False), ("isotropic", True)):
+        fit = kernels.kernel_regression(
+            factors[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
+        )
+        error = np.mean((fit.prediction - outputs) ** 2)
+        numbers[f"output.kernel_regression.{name}_error"] = error / blank
+    shape = (EXAMPLES, -1, task.grid, task.grid)
+    chosen = np.linspace(0, len(points) - 1, EXAMPLES + 2).round().astype(int)[1:-1]
+    examples = {
+        f"superposition.{name}": part[chosen].reshape(shape) for name, part in parts.items()
+    }
+    examples["superposition.output"] = outputs[chosen].reshape(EXAMPLES, task.grid, task.grid)
+    examples["superposition.points"] = points[chosen]
+    return numbers, {name: value.astype(np.float32) for name, value in examples.items()}
+
+
+def _check_finite(features: dict, seed: int):
+    for name, layer in features.items():
+        if not np.isfinite(layer).all():
+            raise RunError(f"{name} of seed {seed} has activations that are not finite")
+
+
+# --- the cache -------------------------------------------------------------------------------
+
+
+def _write(workdir: Path, found: Inspection):
+    content = io.BytesIO()
+    np.savez_compressed(content, **found.maps)
+    runs.write_bytes(workdir / "analysis.npz", content.getvalue())
+    means = {
+        name: [mean_with_interval(column) for column in values.T]
+        for name, values in found.numbers.items()
+    }
+    runs.write_json(
+        workdir / "analysis.json",
+        {
+            "version": VERSION,
+            "layers": list(found.layers),
+            "seeds": list(found.seeds),
+            "numbers": {name: values.tolist() for name, values in found.numbers.items()},
+            "outputs": {name: values.tolist() for name, values in found.outputs.items()},
+            "mean": means
+            | {name: mean_with_interval(values) for name, values in found.outputs.items()},
+        },
+    )
+
+
+def _read(workdir: Path) -> Inspection | None:
+    """The cached inspection; None where there is none, or one of another version."""
+    path = workdir / "analysis.json"
+    if not path.exists() or not (workdir / "analysis.npz").exists():
+        return None
+    saved = runs.read_json(path)
+    if saved.get("version") != VERSION:
+        return None
+    arrays = lambda group: {
+        name: np.array(values, np.float64) for name, values in saved[group].items()
+    }
+    with np.load(workdir / "analysis.npz", allow_pickle=False) as file:
+        maps = dict(file)
+    return Inspection(
+        layers=tuple(saved["layers"]),
+        seeds=tuple(saved["seeds"]),
+        numbers=arrays("numbers"),
+        outputs=arrays("outputs"),
+        maps=maps,
+    )

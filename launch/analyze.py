@@ -1,0 +1,46 @@
+"""Analyses every layer of a finished run: geometry, kernels, probes, ranks, superposition.
+
+    python -m launch.analyze --workdir=runs/bump_cnn_quick
+
+Writes analysis.json (numbers per seed and layer, means with intervals) and analysis.npz (maps).
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from launch import cli
+
+WORKDIR = cli.define_workdir()
+
+SHOWN = {
+    "volume, OOD / ID": "volume.log10_ratio",
+    "factorization (Eq 7)": "factorization.mean_of_ratios",
+    "interaction": "anova.interaction",
+    "  over the hole": "anova.interaction_ood",
+    "probe R2 ID": "probe.id_r2",
+    "probe R2 OOD": "probe.ood_r2",
+    "99% rank": "spectrum.energy_rank",
+}
+
+
+def main():
+    workdir = Path(cli.require(WORKDIR))
+    from compgen_jax import inspection
+
+    found = inspection.inspect_directory(workdir)
+    print(f"{'mean over seeds':22}", *(f"{name:>9}" for name in found.layers))
+    for title, name in SHOWN.items():
+        print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)))
+    print("(volume as log10 of the ratio; interaction and ranks of the features' variance)")
+    for name, values in found.outputs.items():
+        print(f"{name:40} {_show(values.mean())}")
+    print(f"wrote {workdir / 'analysis.json'} and analysis.npz")
+
+
+def _show(value) -> str:
+    return f"{'–' if np.isnan(value) else format(value, '.3g'):>9}"
+
+
+if __name__ == "__main__":
+    cli.run(main)
