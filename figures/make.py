@@ -15,43 +15,79 @@ from typing import NamedTuple
 
 from absl import flags
 
-from compgen_jax.config import ConfigError, fingerprint
+from compgen_jax.config import Config, ConfigError, fingerprint
+from figures.studies import BASE_DEPTH, Key, Study
 from launch import cli
-from launch.config import CODES, PRESETS
+from launch.config import CODES, PRESETS, with_depth
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
 WORKDIR = flags.DEFINE_string("workdir", None, "Where runs and figures go; runs/SCALE by default.")
 
+DEPTHS = {
+    "quick": {"conv": (2, 4, 6), "mlp": (3, 5, 7)},
+    "paper": {"conv": (2, 3, 4, 5, 6), "mlp": (3, 4, 5, 6, 7)},
+}
+
 
 class Figure(NamedTuple):
-    codes: tuple  # of the convolutional decoders that it shows
-    draw: Callable  # CellResults by code -> matplotlib figure
+    keys: tuple  # of the studies that it shows
+    draw: Callable  # studies by key -> matplotlib figure
 
 
-def registry() -> dict[str, Figure]:
-    from figures import codes, fig1
+def registry(scale: str) -> dict[str, Figure]:
+    from figures import codes, depth, fig1, layers, mechanism
 
+    def base(*names, decoder="conv"):
+        return tuple(Key(code, decoder, BASE_DEPTH[decoder]) for code in names)
+
+    def by_depth(*names, decoder="conv"):
+        return tuple(Key(code, decoder, d) for code in names for d in DEPTHS[scale][decoder])
+
+    def by_code(draw):
+        return lambda studies: draw({key.code: study.results for key, study in studies.items()})
+
+    def volumes(code, decoder):
+        draw = lambda studies: layers.draw_volumes(studies, code, decoder)
+        return Figure(by_depth(code, decoder=decoder), draw)
+
+    both = ("bump", "ramp")
     return {
-        "fig1": Figure(("bump", "ramp"), fig1.draw),
-        "codes": Figure(CODES, codes.draw),
+        "fig1": Figure(base(*both), by_code(fig1.draw)),
+        "codes": Figure(base(*CODES), by_code(codes.draw)),
+        "fig1d": Figure(base(*both), mechanism.draw_superposition),
+        "fig1e": Figure(base(*both), mechanism.draw_kernels),
+        "fig2": Figure(by_depth(*both), layers.draw_layers),
+        "fig8": Figure(base(*both), mechanism.draw_similarities),
+        "fig10": Figure(by_depth(*both), depth.draw),
+        "fig11": volumes("bump", "conv"),
+        "fig12": volumes("ramp", "conv"),
+        "fig13": volumes("bump", "mlp"),
+        "fig14": volumes("ramp", "mlp"),
+        "ranks": Figure(by_depth(*both), layers.draw_ranks),
     }
 
 
 def main():
-    figures = _chosen(registry())
+    figures = _chosen(registry(SCALE.value))
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
-    wanted = [code for code in CODES if any(code in figure.codes for figure in figures.values())]
-    say = _narrator(len(wanted) + len(figures) + 1)
+    wanted = sorted({key for figure in figures.values() for key in figure.keys}, key=_order)
+    say = _narrator(len(wanted) + len(figures) + 2)
     _keep_scales_apart(workdir)
-    for code in wanted:
-        _train(workdir, _preset(code), say)
-    results, summaries = _load_finished(workdir)
+    for key in wanted:
+        _train(workdir, _config(key), say)
+    say("analysing what is trained")
+    studies = _load_finished(workdir)
     for name, figure in figures.items():
-        paths = _write_figure(workdir, name, figure, results)
+        paths = _write_figure(workdir, name, figure, studies)
         say(f"drew {' and '.join(str(path) for path in paths)}")
-    _write_claims(workdir, results, summaries)
+    _write_claims(workdir, studies)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
+
+
+def _order(key: Key):
+    """The presets first, then their other depths."""
+    return key.decoder, key.depth != BASE_DEPTH[key.decoder], CODES.index(key.code), key.depth
 
 
 def _chosen(figures):
@@ -75,15 +111,17 @@ def _keep_scales_apart(workdir: Path):
     runs.write_text(mark, SCALE.value + "\n")
 
 
-def _preset(code: str):
-    return PRESETS[f"{code}_cnn" + ("_quick" if SCALE.value == "quick" else "")]
+def _config(key: Key) -> Config:
+    name = f"{key.code}_{'cnn' if key.decoder == 'conv' else 'mlp'}"
+    suffix = "_quick" if SCALE.value == "quick" else ""
+    return with_depth(PRESETS[name + suffix], key.depth)
 
 
-def _run_directory(workdir: Path, config) -> Path:
+def _run_directory(workdir: Path, config: Config) -> Path:
     return workdir / "trained" / f"{config.name}-{fingerprint(config)}"
 
 
-def _train(workdir: Path, config, say):
+def _train(workdir: Path, config: Config, say):
     from compgen_jax import experiment, runs
 
     path = _run_directory(workdir, config)
@@ -94,23 +132,30 @@ def _train(workdir: Path, config, say):
     experiment.train(config, path)
 
 
-def _load_finished(workdir: Path):
-    """CellResults and summaries, by code, of every code whose run is finished."""
-    from compgen_jax import experiment, runs
+def _load_finished(workdir: Path) -> dict[Key, Study]:
+    """The study of every network of any figure whose run is finished."""
+    from compgen_jax import experiment, inspection, runs
 
-    results, summaries = {}, {}
-    for code in CODES:
-        path = _run_directory(workdir, _preset(code))
+    keys = {key for figure in registry(SCALE.value).values() for key in figure.keys}
+    studies = {}
+    for key in sorted(keys, key=_order):
+        config = _config(key)
+        path = _run_directory(workdir, config)
         if runs.is_finished(path):
             run = experiment.load(path)
-            results[code], summaries[code] = experiment.evaluate_cells(run), run.summary
-    return results, summaries
+            studies[key] = Study(
+                config=config,
+                summary=run.summary,
+                results=experiment.evaluate_cells(run),
+                inspection=inspection.inspect_directory(path),
+            )
+    return studies
 
 
-def _write_figure(workdir: Path, name: str, figure: Figure, results):
+def _write_figure(workdir: Path, name: str, figure: Figure, studies):
     from compgen_jax import plotting, runs
 
-    drawn = figure.draw({code: results[code] for code in figure.codes})
+    drawn = figure.draw({key: studies[key] for key in figure.keys})
     paths = []
     for suffix in ("png", "pdf"):
         # no date in the file: the same runs give the same bytes
@@ -122,13 +167,15 @@ def _write_figure(workdir: Path, name: str, figure: Figure, results):
     return paths
 
 
-def _write_claims(workdir: Path, results, summaries):
-    from compgen_jax import claims, runs
-    from figures import report
+def _write_claims(workdir: Path, studies):
+    from compgen_jax import runs
+    from figures import report, verdicts
 
-    found = [claim(code, results[code]) for claim in claims.FIGURE_1 for code in results]
+    found = verdicts.all_claims(studies)
     runs.write_json(workdir / "claims.json", found)
-    runs.write_text(workdir / "RESULTS.md", report.render(SCALE.value, found, summaries))
+    summaries = {study.config.name: study.summary for study in studies.values()}
+    drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
+    runs.write_text(workdir / "RESULTS.md", report.render(SCALE.value, found, summaries, drawn))
 
 
 def _narrator(total: int):

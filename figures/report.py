@@ -1,7 +1,7 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
 
-def render(scale: str, claims: list, summaries: dict) -> str:
+def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
     lines = [
         f"# Results at {scale} scale",
         "",
@@ -14,11 +14,11 @@ def render(scale: str, claims: list, summaries: dict) -> str:
         "seen* (the true image of the nearest seen cell) are trivial baselines. Exact accuracy: "
         "the extreme pixel is the requested one; ±1: within one pixel on both axes.",
         "",
-        "| code | region | MSE / blank | best constant | nearest seen | exact | ±1 pixel |",
+        "| network | region | MSE / blank | best constant | nearest seen | exact | ±1 pixel |",
         "|---|---|---|---|---|---|---|",
     ]
-    for code, summary in summaries.items():
-        lines += [_error_row(code, region, summary["mean"]) for region in ("id", "ood")]
+    for name, summary in summaries.items():
+        lines += [_error_row(name, region, summary["mean"]) for region in ("id", "ood")]
     lines += [
         "",
         "## Claims",
@@ -41,7 +41,8 @@ def render(scale: str, claims: list, summaries: dict) -> str:
     for entry in claims:
         details = "; ".join(f"{name} {_show(number)}" for name, number in entry["details"].items())
         lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
-    lines += ["", "![Figure 1](figures/fig1.png)", "", "![All codes](figures/codes.png)"]
+    for name in figures:
+        lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"
 
 

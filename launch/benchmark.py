@@ -1,10 +1,12 @@
 """Speed on this machine, as ratios to a peer in the same run.
 
-    python -m launch.benchmark --suite=train
+    python -m launch.benchmark --suite=train      against PyTorch, which comes with `make bench`
+    python -m launch.benchmark --suite=geometry   against a forward pass
 
-Prints a table, and one JSON line per row. PyTorch comes with the extra `bench` (`make bench`).
+Prints a table, and one JSON line per row.
 """
 
+import importlib.util
 import json
 
 from absl import flags
@@ -12,22 +14,21 @@ from absl import flags
 from compgen_jax.config import ConfigError
 from launch import cli
 
-SUITE = flags.DEFINE_enum("suite", "all", ["all", "train"], "What to measure.")
+SUITES = ("train", "geometry")
+SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)
 
 
 def main():
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise ConfigError("PyTorch is not installed; say: make bench") from error
-    from launch.suites import timing, train
+    wanted = SUITES if SUITE.value == "all" else (SUITE.value,)
+    if "train" in wanted and importlib.util.find_spec("torch") is None:
+        raise ConfigError("PyTorch is not installed; say: make bench")
+    from launch.suites import timing
 
-    for name, suite in {"train": train.run}.items():
-        if SUITE.value in ("all", name):
-            rows = suite(ROUNDS.value)
-            print(timing.table(rows), end="\n\n")
-            print("\n".join(json.dumps({"suite": name} | row) for row in rows))
+    for name in wanted:
+        rows = importlib.import_module(f"launch.suites.{name}").run(ROUNDS.value)
+        print(timing.table(rows), end="\n\n")
+        print("\n".join(json.dumps({"suite": name} | row) for row in rows), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def _presets() -> dict[str, Config]:
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
     # the ramp is learnt more slowly
     quick = [
-        _quick(config, width=32, epochs=160 if config.task.code.name == "ramp" else 80)
+        _quick(config, width=32, epochs=160 if config.task.code.name == "ramp" else 60)
         for config in paper[:4]
     ]
     quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]

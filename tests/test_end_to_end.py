@@ -1,7 +1,6 @@
 """The command lines as a user types them, in processes of their own."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from absl.testing import flagsaver
 
 from compgen_jax import experiment
 from compgen_jax.training import checkpoints
-from figures import make
+from figures import make, verdicts
 
 ROOT = Path(__file__).parent.parent
 TINY = [
@@ -144,11 +143,20 @@ def test_unknown_figure_is_named(tmp_path):
 def tiny_figures(tmp_path, tiny, replace_in, monkeypatch):
     """figures.make on tiny decoders instead of the presets."""
 
-    def preset(code):
-        config = replace_in(replace_in(tiny, "name", f"{code}_tiny"), "task.code.name", code)
+    depths, base = {"conv": (2, 3), "mlp": (2,)}, {"conv": 2, "mlp": 2}
+
+    def config_of(key):
+        name = f"{key.code}_{key.decoder}{key.depth}_tiny"
+        config = replace_in(replace_in(tiny, "name", name), "task.code.name", key.code)
+        config = replace_in(
+            replace_in(config, "decoder.name", key.decoder), "decoder.depth", key.depth
+        )
         return replace_in(config, "training.seeds", (0, 1, 2))
 
-    monkeypatch.setattr(make, "_preset", preset)
+    monkeypatch.setattr(make, "_config", config_of)
+    monkeypatch.setattr(make, "DEPTHS", {"quick": depths})
+    for module in (make, verdicts):
+        monkeypatch.setattr(module, "BASE_DEPTH", base)
     if not flags.FLAGS.is_parsed():
         flags.FLAGS(["test"])
 
@@ -173,19 +181,34 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         experiment, "train", lambda config, path: trained.append(config.name) or train(config, path)
     )
     tiny_figures()
-    assert trained == ["onehot_tiny", "positional_tiny"]
-    assert "bump_tiny: already trained" in capsys.readouterr().err
+    assert sorted(trained) == [
+        "bump_conv3_tiny", "bump_mlp2_tiny", "onehot_conv2_tiny", "positional_conv2_tiny",
+        "ramp_conv3_tiny", "ramp_mlp2_tiny",
+    ]  # fmt: skip
+    assert "bump_conv2_tiny: already trained" in capsys.readouterr().err
     assert (workdir / "figures" / "fig1.png").read_bytes() == picture
-    assert (workdir / "figures" / "codes.png").stat().st_size > 20_000
+    names = set(make.registry("quick"))
+    assert {p.stem for p in (workdir / "figures").glob("*.png")} == names
+    assert all(p.stat().st_size > 15_000 for p in (workdir / "figures").glob("*.p*"))
     claims = json.loads((workdir / "claims.json").read_text())
+    codes = ["bump", "ramp", "onehot", "positional"]
     assert [(c["claim"], c["code"]) for c in claims] == [
-        (claim, code)
-        for claim in ("C1", "C2", "C3")
-        for code in ("bump", "ramp", "onehot", "positional")
-    ]
+        *((claim, code) for claim in ("C1", "C2", "C3") for code in codes),
+        ("C4", "bump"), ("C4", "ramp"),
+        ("C5", "bump"), ("C5", "ramp"), ("C5", "bump, ramp"),
+        ("C6", "bump"), ("C6", "ramp"), ("C6", "ramp"),
+        ("C7", "bump"), ("C7", "ramp"), ("C7", "bump"), ("C7", "ramp"),
+    ]  # fmt: skip
     for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
         assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1, 2]
         assert len(entry["ci95"]) == 2
     results = (workdir / "RESULTS.md").read_text()
-    assert "| bump | OOD |" in results and "**inconclusive**" in results
-    assert os.path.getsize(workdir / "figures" / "codes.pdf") > 10_000
+    assert "| bump_conv2_tiny | OOD |" in results and "**inconclusive**" in results
+    assert "![fig14.png](figures/fig14.png)" in results
+
+
+def test_results_of_another_scale_are_left_alone(tmp_path):
+    (tmp_path / "scale").write_text("paper\n")
+    code, _, errors = run("figures.make", "--only=fig1", f"--workdir={tmp_path}")
+    assert code == 2 and "holds results at paper scale, not quick" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["scale"]

@@ -11,9 +11,10 @@ ALLOWED = {
     "decoders": {"config", "decoders"},
     "analysis": {"config", "analysis"},
     "training": {"config", "tasks", "decoders", "training"},
-    "claims": {"analysis"},
+    "claims": {"analysis", "claims"},
     "config": set(),
     "runs": {"config", "training"},
+    "inspection": {"config", "tasks", "decoders", "training", "analysis", "runs", "experiment"},
     "experiment": {"config", "tasks", "decoders", "training", "analysis", "runs"},
     "plotting": set(),
 }

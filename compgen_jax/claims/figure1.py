@@ -1,11 +1,4 @@
-"""The papers' claims as functions of results over seeds: measured value, interval, verdict.
-
-Each criterion was fixed before its result was seen. A criterion is a list of conditions on
-means over seeds; the verdict is `reproduced` if every condition holds on the whole 95%
-interval, `contradicted` if some condition fails on the whole of it, and `inconclusive`
-otherwise, as it is when the network did not learn what it was shown (mean exact accuracy ID
-below `TRAINED`).
-"""
+"""C1 to C3: what the drawn images say (Figure 1b, c). Functions of CellResults."""
 
 from typing import NamedTuple
 
@@ -13,37 +6,10 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.evaluation import CellResults
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry, exact_id, judge
 
-REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
-TRAINED = 0.95  # exact accuracy on seen combinations, below which nothing is concluded
 PEAK_THRESHOLDS = (0.25, 0.1)  # of the amplitude
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
-
-
-class Condition(NamedTuple):
-    """`values` (one per seed) must lie on `side` ('above' or 'below') of `bound`, on average."""
-
-    values: np.ndarray
-    side: str
-    bound: float
-
-
-def judge(conditions: list[Condition]) -> str:
-    """The verdict of conditions that must all hold."""
-    verdicts = [_judge_one(condition) for condition in conditions]
-    for verdict in (CONTRADICTED, INCONCLUSIVE):
-        if verdict in verdicts:
-            return verdict
-    return REPRODUCED
-
-
-def _judge_one(condition: Condition) -> str:
-    low, high = mean_with_interval(condition.values)["ci95"]
-    if condition.side == "below":
-        low, high = -high, -low
-    bound = condition.bound if condition.side == "above" else -condition.bound
-    return REPRODUCED if low > bound else CONTRADICTED if high <= bound else INCONCLUSIVE
 
 
 def fails_ood(code: str, results: CellResults) -> dict:
@@ -51,10 +17,12 @@ def fails_ood(code: str, results: CellResults) -> dict:
     errors, distances = evaluation.error_map(results), evaluation.position_errors(results)
     ood = results.held_out
     blank = np.square(results.targets).mean(axis=(1, 2))
-    return _entry(
+    return entry(
         "C1",
         code,
-        results,
+        results.seeds,
+        exact_id(results),
+        figure="Fig 1b, c",
         statement=f"with the {code} code, held-out combinations are not rendered",
         conditions={
             "exact accuracy OOD": Condition((distances[:, ood] < 0.5).mean(axis=1), "below", 0.5),
@@ -80,10 +48,12 @@ def succeeds_near_edge(code: str, results: CellResults) -> dict:
     centred = nearness - nearness.mean()
     slope = hits[:, ood] @ centred / np.square(centred).sum()
     levels, by_distance = evaluation.profile_by_distance(hits, results)
-    return _entry(
+    return entry(
         "C2",
         code,
-        results,
+        results.seeds,
+        exact_id(results),
+        figure="Fig 1b, c",
         statement=f"with the {code} code, success OOD grows towards the seen region",
         conditions={
             "slope of exact accuracy OOD on nearness, per pixel": Condition(slope, "above", 0.0)
@@ -120,10 +90,12 @@ def superposes_seen(code: str, results: CellResults) -> dict:
         for threshold, found in zip(PEAK_THRESHOLDS, (strong, faint), strict=True)
     ]
     verdicts = {judge(list(group.values())) for group in conditions}
-    return _entry(
+    return entry(
         "C3",
         code,
-        results,
+        results.seeds,
+        exact_id(results),
+        figure="Fig 1b, c",
         statement=f"with the {code} code, OOD images show several bumps, in line with x or y",
         conditions=conditions[0] | conditions[1],
         verdict=verdicts.pop() if len(verdicts) == 1 else INCONCLUSIVE,
@@ -165,34 +137,3 @@ def _aligned_peaks(results: CellResults, threshold: float) -> AlignedPeaks:
         aligned=aligned_TxB.sum(axis=1) / total_T,
         chance=(misplaced_TxB * chance_B).sum(axis=1) / total_T,
     )
-
-
-FIGURE_1 = (fails_ood, succeeds_near_edge, superposes_seen)
-
-
-def _entry(claim, code, results, *, statement, conditions, details, verdict=None):
-    """A row of claims.json. `measured` is the first condition's quantity; `conditions` has them
-    all with their bounds, `details` what else a reader would ask."""
-    trained = evaluation.exact_hits(results)[:, ~results.held_out].mean(axis=1)
-    numbers = {
-        name: mean_with_interval(values) | {"must be": f"{side} {bound:g}"}
-        for name, (values, side, bound) in conditions.items()
-    }
-    verdict = verdict or judge(list(conditions.values()))
-    first = next(iter(numbers.values()))
-    return {
-        "claim": claim,
-        "code": code,
-        "statement": statement,
-        "figure": "Fig 1b, c",
-        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
-        "measured": first["value"],
-        "ci95": first["ci95"],
-        "seeds": list(results.seeds),
-        "verdict": verdict if trained.mean() >= TRAINED else INCONCLUSIVE,
-        "conditions": numbers,
-        "details": {
-            name: mean_with_interval(values)
-            for name, values in ({"exact accuracy ID": trained} | details).items()
-        },
-    }

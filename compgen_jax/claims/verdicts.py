@@ -1,0 +1,79 @@
+"""Conditions, verdicts and the rows of claims.json.
+
+Each criterion was fixed before its result was seen. A criterion is a list of conditions on
+means over seeds; the verdict is `reproduced` if every condition holds on the whole 95%
+interval, `contradicted` if some condition fails on the whole of it, and `inconclusive`
+otherwise, as it is when a network did not learn what it was shown (mean exact accuracy ID
+below `TRAINED`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax.analysis import evaluation
+from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.analysis.statistics import mean_with_interval
+
+REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
+TRAINED = 0.95  # exact accuracy on seen combinations, below which nothing is concluded
+
+
+class Condition(NamedTuple):
+    """`values` (one per seed) must lie on `side` ('above' or 'below') of `bound`, on average."""
+
+    values: np.ndarray
+    side: str
+    bound: float
+
+
+def judge(conditions: list[Condition]) -> str:
+    """The verdict of conditions that must all hold."""
+    verdicts = [_judge_one(condition) for condition in conditions]
+    for verdict in (CONTRADICTED, INCONCLUSIVE):
+        if verdict in verdicts:
+            return verdict
+    return REPRODUCED
+
+
+def _judge_one(condition: Condition) -> str:
+    low, high = mean_with_interval(condition.values)["ci95"]
+    if condition.side == "below":
+        low, high = -high, -low
+    bound = condition.bound if condition.side == "above" else -condition.bound
+    return REPRODUCED if low > bound else CONTRADICTED if high <= bound else INCONCLUSIVE
+
+
+def exact_id(results: CellResults):
+    """(T,) exact accuracy of every seed on seen combinations."""
+    return evaluation.exact_hits(results)[:, ~results.held_out].mean(axis=1)
+
+
+def entry(
+    claim, code, seeds, trained_T, *, figure, statement, conditions, details, verdict=None
+) -> dict:
+    """A row of claims.json. `measured` is the first condition's quantity; `conditions` has them
+    all with their bounds, `details` what else a reader would ask. `verdict` overrides that of
+    all conditions together."""
+    numbers = {
+        name: mean_with_interval(values) | {"must be": f"{side} {bound:g}"}
+        for name, (values, side, bound) in conditions.items()
+    }
+    verdict = verdict or judge(list(conditions.values()))
+    first = next(iter(numbers.values()))
+    return {
+        "claim": claim,
+        "code": code,
+        "statement": statement,
+        "figure": figure,
+        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
+        "measured": first["value"],
+        "ci95": first["ci95"],
+        "seeds": list(seeds),
+        "verdict": verdict if np.mean(trained_T) >= TRAINED else INCONCLUSIVE,
+        "conditions": numbers,
+        "details": {
+            name: mean_with_interval(values)
+            for name, values in ({"exact accuracy ID": trained_T} | details).items()
+        },
+    }

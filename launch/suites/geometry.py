@@ -1,0 +1,67 @@
+"""Exact metric tensors of every layer of the paper's decoder against one forward pass of all
+layers over the same points, and against the finite-difference pipeline."""
+
+import resource
+
+import jax
+import jax.numpy as jnp
+
+from compgen_jax import decoders
+from compgen_jax.analysis import geometry
+from compgen_jax.decoders.convolution import LOWERINGS
+from compgen_jax.tasks import supports
+from compgen_jax.tasks.encodings import code_length, encode
+from launch.config import PRESETS
+from launch.suites import timing
+
+AUTODIFF = [name for name in LOWERINGS if name != "winograd"]  # it has no forward mode
+
+
+def run(rounds: int) -> list[dict]:
+    """Rows: seconds over all cells, ratio to the forward pass of the same lowering."""
+    return [row for preset in ("bump_cnn", "bump_cnn_quick") for row in _compare(preset, rounds)]
+
+
+def _compare(preset: str, rounds: int) -> list[dict]:
+    config = PRESETS[preset]
+    task = config.task
+    points = jnp.asarray(supports.cells(task.grid))
+    contenders = {}
+    for lowering in AUTODIFF:
+        decoder = decoders.build(config.decoder, task.grid, lowering)
+        params = decoder.init(jax.random.key(0), jnp.zeros(code_length(task.grid, task.code)))
+
+        def layers(point, decoder=decoder, params=params):
+            image, activations = decoder.apply(params, encode(*point, task.grid, task.code))
+            return activations | {"output": image}
+
+        def forward(points, layers=layers):
+            return jax.lax.map(layers, points, batch_size=geometry.POINTS_AT_ONCE)
+
+        def differences(points, forward=forward):
+            grids = jax.tree.map(
+                lambda layer: layer.reshape(task.grid, task.grid, -1), forward(points)
+            )
+            return jax.tree.map(geometry.grid_metric, grids)
+
+        exact = lambda points, layers=layers: geometry.metric_tensors(layers, points)
+        for name, function in {
+            "forward": forward, "exact metric": exact, "finite differences": differences,
+        }.items():  # fmt: skip
+            contenders[lowering, name] = _blocking(jax.jit(function), points)
+    seconds = timing.interleave(contenders, rounds)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return [
+        {
+            "preset": preset,
+            "contender": f"{lowering}, {name}",
+            "seconds": value,
+            "over forward": value / seconds[lowering, "forward"],
+            "peak GiB of all": memory,
+        }
+        for (lowering, name), value in seconds.items()
+    ]
+
+
+def _blocking(function, points):
+    return lambda: jax.block_until_ready(function(points))
