@@ -17,6 +17,7 @@ from tqdm import tqdm
 from compgen_jax import decoders, experiment, runs
 from compgen_jax.analysis import (
     decomposition,
+    evaluation,
     geometry,
     kernels,
     probes,
@@ -31,7 +32,7 @@ from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.training import loop
 
-VERSION = 1  # of what is measured: a cached analysis of another version is made anew
+VERSION = 2  # of what is measured: a cached analysis of another version is made anew
 SHUFFLES = 20
 EXAMPLES = 4
 
@@ -293,7 +294,10 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
         error = np.mean((fit.prediction - outputs) ** 2)
         numbers[f"output.kernel_regression.{name}_error"] = error / blank
     shape = (EXAMPLES, -1, task.grid, task.grid)
-    chosen = np.linspace(0, len(points) - 1, EXAMPLES + 2).round().astype(int)[1:-1]
+    # well inside the hole, where nothing near has been seen
+    distance = evaluation.distance_to_seen(held_out.reshape(task.grid, task.grid)).ravel()[held_out]
+    inside = np.flatnonzero(distance >= 0.6 * distance.max())
+    chosen = inside[np.linspace(0, len(inside) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
     examples = {
         f"superposition.{name}": part[chosen].reshape(shape) for name, part in parts.items()
     }

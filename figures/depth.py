@@ -33,7 +33,9 @@ def draw(studies):
             _draw_images(axes, studies[key], f"depth {key.depth}")
             if row == 0:
                 _title(axes[0], "ab"[index], f"{code} code, seed {studies[key].results.seeds[0]}")
-    panel = plotting.axis_at(figure, len(CODES) * block + 0.75, 0.45, 1.75, min(height - 0.87, 1.9))
+    tall = min(height - 0.87, 1.9)
+    left = len(CODES) * block + 0.75
+    panel = plotting.axis_at(figure, left, height - 0.42 - tall, 1.75, tall)
     _draw_errors(panel, studies, keys)
     plotting.panel_label(panel, "c")
     return figure

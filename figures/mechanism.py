@@ -36,7 +36,7 @@ def base_studies(studies):
 def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0):
     """A held-out signal on a scale of its own, whose top, in units of the amplitude, is printed
     below it: most are far fainter than a bump."""
-    top = float(np.max(signal_NxN))
+    top = float(np.max(signal_NxN)) + 0.0  # no minus zero
     plotting.show_signal(axis, signal_NxN, max(top, 1e-6), factors, plotting.OOD_COLOR)
     axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=6, labelpad=2)
 

@@ -32,6 +32,7 @@ def test_every_layer_of_every_seed_and_the_cache(run):
     assert set(inspection.LAYER_NUMBERS) < set(found.numbers)
     assert all(values.shape == (2,) for values in found.outputs.values())
     assert found.maps["volume"].shape == (2, 5, N, N)
+    assert found.maps["superposition.points"].shape == (4, 2)
     written = json.loads((run / "analysis.json").read_text())
     assert written["layers"] == list(found.layers) and written["seeds"] == [0, 7]
     number = written["mean"]["probe.id_r2"][1]
