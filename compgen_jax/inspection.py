@@ -7,6 +7,7 @@ written to `analysis.json`, and maps, written to `analysis.npz`.
 
 import io
 import warnings
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,12 +17,10 @@ from tqdm import tqdm
 
 from compgen_jax import decoders, experiment, runs
 from compgen_jax.analysis import (
-    decomposition,
     evaluation,
     geometry,
     kernels,
-    probes,
-    spectra,
+    layers,
     superposition,
 )
 from compgen_jax.analysis.statistics import mean_with_interval
@@ -79,8 +78,8 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
         metrics = program.metrics(params, cells.factors)
         numbers.append(
             {
-                name: layer_numbers(layer, cells.factors, held_out)
-                | geometry_numbers(None if metrics is None else metrics[name], held_out)
+                name: layers.layer_numbers(layer, cells.factors, held_out)
+                | layers.geometry_numbers(None if metrics is None else metrics[name], held_out)
                 for name, layer in features.items()
             }
         )
@@ -91,15 +90,17 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
             volumes.append(np.stack([volume[name] for name in features]))
         if index == 0:
             maps = examples | _similarities(features["output"], task)
-    layers = tuple(features)
+    names = tuple(features)
     if volumes:
-        maps["volume"] = np.stack(volumes).reshape(len(volumes), len(layers), task.grid, task.grid)
+        maps["volume"] = np.stack(volumes).reshape(len(volumes), len(names), task.grid, task.grid)
     maps["held_out"] = held_out.reshape(task.grid, task.grid)
-    names = numbers[0][layers[0]]
     return Inspection(
-        layers=layers,
+        layers=names,
         seeds=tuple(run.config.training.seeds),
-        numbers={n: np.array([[seed[k][n] for k in layers] for seed in numbers]) for n in names},
+        numbers={
+            n: np.array([[seed[k][n] for k in names] for seed in numbers])
+            for n in numbers[0][names[0]]
+        },
         outputs={name: np.array([seed[name] for seed in outputs]) for name in outputs[0]},
         maps=maps,
     )
@@ -115,16 +116,16 @@ class _Program:
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
         decoder = decoders.build(run.config.decoder, task.grid, lowering)
 
-        def layers(params, code):
+        def recorded(params, code):
             image, activations = decoder.apply(params, code)
             return activations | {"output": bump.to_signal(image, task.image)}
 
         def features(params, codes):
-            flat = lambda code: jax.tree.map(jax.numpy.ravel, layers(params, code))
+            flat = lambda code: jax.tree.map(jax.numpy.ravel, recorded(params, code))
             return jax.lax.map(flat, codes, batch_size=geometry.POINTS_AT_ONCE)
 
         def metrics(params, factors):
-            of_factors = lambda point: layers(params, encode(*point, task.grid, task.code))
+            of_factors = lambda point: recorded(params, encode(*point, task.grid, task.code))
             return geometry.metric_tensors(of_factors, factors)
 
         self.features = jax.jit(features)
@@ -136,104 +137,6 @@ class _Program:
 
     def images(self, params, codes):
         return np.asarray(self.features(params, codes)["output"], np.float64)
-
-
-def layer_numbers(features_BxD, factors, held_out) -> dict:
-    """Numbers of one layer of one seed from its activations at every cell; NaN where a layer is
-    constant, or where the hole is no square."""
-    features = np.asarray(features_BxD)
-    if np.ptp(features, axis=0).max() == 0:
-        return dict.fromkeys(LAYER_NUMBERS, np.nan)
-    gram = kernels.gram(features)
-    schmidt = decomposition.operator_schmidt(gram)
-    spectrum = spectra.spectrum(features)
-    probe = probes.probe(features, factors, held_out)
-    binary = _agreements(kernels.cosine(gram), factors, held_out)
-    return {
-        "schmidt.rank": decomposition.rank(schmidt),
-        "schmidt.exp_entropy": np.exp(decomposition.entropy(schmidt)),
-        "anova.interaction": _interaction(gram),
-        "anova.interaction_ood": _interaction_over_hole(gram, held_out),
-        "spectrum.numerical_rank": spectrum.numerical_rank,
-        "spectrum.energy_rank": spectrum.energy_rank,
-        "spectrum.participation_ratio": spectrum.participation_ratio,
-        **{f"probe.{name}": np.mean(value) for name, value in probe.items()},
-        **{f"cosine.{name}": value for name, value in binary.items()},
-    }
-
-
-LAYER_NUMBERS = (
-    "schmidt.rank",
-    "schmidt.exp_entropy",
-    "anova.interaction",
-    "anova.interaction_ood",
-    "spectrum.numerical_rank",
-    "spectrum.energy_rank",
-    "spectrum.participation_ratio",
-    *(
-        f"probe.{shuffled}{name}"
-        for shuffled in ("", "shuffled.")
-        for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
-    ),
-    "probe.in_sample_r2",
-    *(f"cosine.{name}" for name in ("binary", "true", "partial")),
-)
-
-
-def geometry_numbers(metrics_BxFxF, held_out) -> dict:
-    """Factorization in its three readings, and how the volume of the held-out cells compares
-    with the seen ones': `volume.log10_ratio` of geometric means, and that difference of log
-    volumes over their pooled standard deviation (Cohen's d), `volume.effect`."""
-    if metrics_BxFxF is None:
-        readings = ("ratio_of_means", "mean_of_ratios", "cosine")
-        names = [f"factorization.{name}" for name in readings]
-        return dict.fromkeys([*names, "volume.log10_ratio", "volume.effect"], np.nan)
-    scores = geometry.factorization(metrics_BxFxF)
-    volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
-    floor = 1e-6 * volume.max() or 1.0  # a dead point has no logarithm
-    log_volume = np.log10(np.maximum(volume, floor))
-    ood, seen = log_volume[held_out], log_volume[~held_out]
-    difference = ood.mean() - seen.mean() if held_out.any() else np.nan
-    pooled = np.sqrt((ood.var() + seen.var()) / 2) if held_out.any() else np.nan
-    return {f"factorization.{name}": float(score) for name, score in scores.items()} | {
-        "volume.log10_ratio": difference,
-        "volume.effect": difference / pooled if pooled > 0 else np.nan,
-    }
-
-
-def _interaction(gram) -> float:
-    """Share of the features' variance over a grid of cells that is in neither x nor y alone."""
-    shares = decomposition.kernel_anova(gram)
-    varying = shares.x + shares.y + shares.interaction
-    return shares.interaction / varying if varying > 1e-12 else np.nan
-
-
-def _interaction_over_hole(gram, held_out) -> float:
-    """The same over the held-out cells, where it separates composition from lookup; NaN where
-    they are no square."""
-    grid = int(len(held_out) ** 0.5)
-    rows, columns = np.nonzero(held_out.reshape(grid, grid))
-    side = len(np.unique(rows))
-    if side < 2 or side != len(np.unique(columns)) or side**2 != len(rows):
-        return np.nan
-    return _interaction(gram[np.ix_(held_out, held_out)])
-
-
-def _agreements(kernel, factors, held_out, true_kernel=None) -> dict:
-    """Correlations over pairs of held-out cells with the binary kernel, with the kernel of the
-    true images and with the binary one beyond that of the true images."""
-    if held_out.sum() < 3:
-        return dict.fromkeys(("binary", "true", "partial"), np.nan)
-    chosen, points = np.ix_(held_out, held_out), np.asarray(factors)[held_out]
-    binary = kernels.binary(points, "sum")
-    # two bumps of sigma 1 overlap as a Gaussian of variance 2
-    true = kernels.gaussian(points, 2**0.5, 2**0.5) if true_kernel is None else true_kernel[chosen]
-    found = kernel[chosen]
-    return {
-        "binary": kernels.agreement(found, binary),
-        "true": kernels.agreement(found, true),
-        "partial": kernels.partial_agreement(found, binary, true),
-    }
 
 
 def _image_kernels(signals_BxD, task) -> dict:
@@ -264,7 +167,7 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     numbers = {}
     true = _image_kernels(targets, task)
     for name, kernel in _image_kernels(signals_BxD, task).items():
-        found = _agreements(kernel, factors, held_out, true[name])
+        found = layers.agreements(kernel, factors, held_out, true[name])
         numbers |= {f"output.{name}.{key}": value for key, value in found.items()}
     key = loop.stream(jax.random.key(seed), "data")
     mean_code = dataset.training_set(key, task).codes.mean(axis=0)
@@ -343,17 +246,15 @@ def _read(workdir: Path) -> Inspection | None:
     if not path.exists() or not (workdir / "analysis.npz").exists():
         return None
     saved = runs.read_json(path)
-    if saved.get("version") != VERSION:
+    if not isinstance(saved, dict) or saved.get("version") != VERSION:
         return None
-    arrays = lambda group: {
-        name: np.array(values, np.float64) for name, values in saved[group].items()
-    }
-    with np.load(workdir / "analysis.npz", allow_pickle=False) as file:
-        maps = dict(file)
-    return Inspection(
-        layers=tuple(saved["layers"]),
-        seeds=tuple(saved["seeds"]),
-        numbers=arrays("numbers"),
-        outputs=arrays("outputs"),
-        maps=maps,
-    )
+    try:
+        with np.load(workdir / "analysis.npz", allow_pickle=False) as file:
+            maps = dict(file)
+        groups = [
+            {name: np.array(values, np.float64) for name, values in saved[group].items()}
+            for group in ("numbers", "outputs")
+        ]
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise RunError(f"{workdir}: its analysis is damaged ({error}); remove {path}") from error
+    return Inspection(tuple(saved["layers"]), tuple(saved["seeds"]), *groups, maps)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import experiment, inspection
-from compgen_jax.analysis import geometry
+from compgen_jax.analysis import geometry, layers
 from compgen_jax.runs import RunError
 from compgen_jax.tasks import supports
 from compgen_jax.tasks.encodings import encode
@@ -29,7 +29,7 @@ def test_every_layer_of_every_seed_and_the_cache(run):
     found = inspection.inspect_directory(run, progress=False)
     assert found.layers == ("layer_00", "layer_01", "layer_02", "layer_03", "output")
     assert all(values.shape == (2, 5) for values in found.numbers.values())
-    assert set(inspection.LAYER_NUMBERS) < set(found.numbers)
+    assert set(layers.LAYER_NUMBERS) < set(found.numbers)
     assert all(values.shape == (2,) for values in found.outputs.values())
     assert found.maps["volume"].shape == (2, 5, N, N)
     assert found.maps["superposition.points"].shape == (4, 2)
@@ -68,27 +68,27 @@ def test_metric_of_the_drawn_signal_agrees_with_small_differences(run, tiny):
 
 def test_layers_of_known_answer():
     x, y = CELLS.T.astype(float)
-    additive = inspection.layer_numbers(np.stack([x, y, x + y], axis=1), CELLS, HELD_OUT)
+    additive = layers.layer_numbers(np.stack([x, y, x + y], axis=1), CELLS, HELD_OUT)
     assert additive["anova.interaction"] == pytest.approx(0, abs=1e-12)
     assert additive["probe.ood_r2"] == pytest.approx(1, abs=1e-3)
-    product = inspection.layer_numbers(((x - 3.5) * (y - 3.5))[:, None], CELLS, HELD_OUT)
+    product = layers.layer_numbers(((x - 3.5) * (y - 3.5))[:, None], CELLS, HELD_OUT)
     assert product["anova.interaction"] == pytest.approx(1)
     # over the hole x and y have means of their own, so the product has main effects there
     u, v = CELLS[HELD_OUT].T - 3.5
     total = np.var(u * v)
     main = np.var(u) * v.mean() ** 2 + np.var(v) * u.mean() ** 2
     assert product["anova.interaction_ood"] == pytest.approx(1 - main / total)
-    constant = inspection.layer_numbers(np.ones((64, 3)), CELLS, HELD_OUT)
+    constant = layers.layer_numbers(np.ones((64, 3)), CELLS, HELD_OUT)
     assert all(np.isnan(value) for value in constant.values())
     random_hole = np.random.default_rng(0).permutation(HELD_OUT)
-    found = inspection.layer_numbers(np.stack([x, y, x * y], axis=1), CELLS, random_hole)
+    found = layers.layer_numbers(np.stack([x, y, x * y], axis=1), CELLS, random_hole)
     assert np.isnan(found["anova.interaction_ood"]) and found["anova.interaction"] > 0
 
 
 def test_volume_of_the_hole_against_the_rest():
     scale = np.where(HELD_OUT, 10.0, 1.0) * np.exp(0.1 * np.sin(np.arange(64)))
     metrics = jnp.asarray(np.eye(2) * scale[:, None, None])  # volume is the scale
-    found = inspection.geometry_numbers(metrics, HELD_OUT)
+    found = layers.geometry_numbers(metrics, HELD_OUT)
     logs = np.log10(scale)
     expected = logs[HELD_OUT].mean() - logs[~HELD_OUT].mean()
     assert found["volume.log10_ratio"] == pytest.approx(expected, rel=1e-4)
@@ -118,3 +118,14 @@ def test_runs_that_cannot_be_analysed_are_named(tiny, tmp_path, replace_in, run)
     params["params"]["hidden_1"]["bias"][1] = np.nan
     with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not finite"):
         inspection.inspect(broken._replace(params=params), progress=False)
+
+
+def test_damaged_cache_is_named_and_can_be_made_anew(run):
+    found = inspection.inspect_directory(run, progress=False)
+    maps = (run / "analysis.npz").read_bytes()
+    (run / "analysis.npz").write_bytes(maps[: len(maps) // 2])
+    with pytest.raises(RunError, match=r"its analysis is damaged .* remove .*analysis\.json"):
+        inspection.inspect_directory(run, progress=False)
+    (run / "analysis.json").unlink()
+    again = inspection.inspect_directory(run, progress=False)
+    np.testing.assert_allclose(again.maps["volume"], found.maps["volume"], rtol=1e-6)
