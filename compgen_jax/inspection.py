@@ -249,7 +249,10 @@ def _read(workdir: Path) -> Inspection | None:
     if not isinstance(saved, dict) or saved.get("version") != VERSION:
         return None
     try:
-        with np.load(workdir / "analysis.npz", allow_pickle=False) as file:
+        with (
+            open(workdir / "analysis.npz", "rb") as content,
+            np.load(content, allow_pickle=False) as file,
+        ):
             maps = dict(file)
         groups = [
             {name: np.array(values, np.float64) for name, values in saved[group].items()}
