@@ -74,7 +74,9 @@ def superposes_seen(code: str, results: CellResults) -> dict:
     the share of seen cells, where training has put its bumps, that are so placed; a seed without
     misplaced peaks counts as no better. What is a peak depends on a threshold, so both must hold
     above a quarter and above a tenth of the amplitude, and where these disagree nothing is
-    concluded. (The nearest seen image has its single peak aligned: alignment alone does not tell
+    concluded. This criterion replaced a first one (two peaks anywhere, above a quarter only) after
+    a look at quick results, as that one pooled alignment over other images than it counted; it
+    made verdicts more cautious, none more favourable. (The nearest seen image has its single peak aligned: alignment alone does not tell
     superposition from lookup, several peaks do.)
     """
     strong, faint = (_aligned_peaks(results, threshold) for threshold in PEAK_THRESHOLDS)
