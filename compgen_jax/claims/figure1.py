@@ -76,8 +76,8 @@ def superposes_seen(code: str, results: CellResults) -> dict:
     above a quarter and above a tenth of the amplitude, and where these disagree nothing is
     concluded. This criterion replaced a first one (two peaks anywhere, above a quarter only) after
     a look at quick results, as that one pooled alignment over other images than it counted; it
-    made verdicts more cautious, none more favourable. (The nearest seen image has its single peak aligned: alignment alone does not tell
-    superposition from lookup, several peaks do.)
+    made verdicts more cautious, none more favourable. (The nearest seen image has its single peak
+    aligned: alignment alone does not tell superposition from lookup, several peaks do.)
     """
     strong, faint = (_aligned_peaks(results, threshold) for threshold in PEAK_THRESHOLDS)
     conditions = [

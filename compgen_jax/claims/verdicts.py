@@ -1,10 +1,10 @@
 """Conditions, verdicts and the rows of claims.json.
 
-Each criterion was fixed before its result was seen (C3's once revised: see there). A criterion is a list of conditions on
-means over seeds; the verdict is `reproduced` if every condition holds on the whole 95%
-interval, `contradicted` if some condition fails on the whole of it, and `inconclusive`
-otherwise, as it is when a network did not learn what it was shown (mean exact accuracy ID
-below `TRAINED`).
+Each criterion was fixed before its result was seen (C3's was once revised: see there). A
+criterion is a list of conditions on means over seeds; the verdict is `reproduced` if every
+condition holds on the whole 95% interval, `contradicted` if some condition fails on the whole of
+it, and `inconclusive` otherwise, as it is when a network did not learn what it was shown (mean
+exact accuracy ID below `TRAINED`).
 """
 
 from typing import NamedTuple
