@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from compgen_jax import decoders, experiment, runs
 from compgen_jax.analysis import (
+    decomposition,
     evaluation,
     geometry,
     kernels,
@@ -31,7 +32,7 @@ from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.training import loop
 
-VERSION = 2  # of what is measured: a cached analysis of another version is made anew
+VERSION = 3  # of what is measured: a cached analysis of another version is made anew
 SHUFFLES = 20
 EXAMPLES = 4
 
@@ -169,8 +170,9 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     for name, kernel in _image_kernels(signals_BxD, task).items():
         found = layers.agreements(kernel, factors, held_out, true[name])
         numbers |= {f"output.{name}.{key}": value for key, value in found.items()}
-    key = loop.stream(jax.random.key(seed), "data")
-    mean_code = dataset.training_set(key, task).codes.mean(axis=0)
+    training = dataset.training_set(loop.stream(jax.random.key(seed), "data"), task)
+    mean_code = training.codes.mean(axis=0)
+    numbers |= _ranks(signals_BxD, training.factors, task)
     halves = jax.vmap(superposition.mean_code_superpositions, (0, None))
     parts = {
         "mean_code": np.stack(
@@ -207,6 +209,23 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     examples["superposition.output"] = outputs[chosen].reshape(EXAMPLES, task.grid, task.grid)
     examples["superposition.points"] = points[chosen]
     return numbers, {name: value.astype(np.float32) for name, value in examples.items()}
+
+
+def _ranks(signals_BxD, training_factors, task) -> dict:
+    """Ranks of the drawn images over the factors (Eq 13 to 17), the largest of any pixel, and how
+    far the law of the training draw is from a mixture of one, and of two, products (Eq 18-20)."""
+    square = np.asarray(signals_BxD).reshape(-1, task.grid, task.grid)
+    drawn = decomposition.target_rank(square)
+    x, y = np.round(np.asarray(training_factors)).astype(int).T
+    law = np.zeros((task.grid, task.grid))
+    np.add.at(law, (y, x), 1 / len(x))
+    distance = decomposition.distribution_rank(law, max_rank=2)
+    return {
+        "output.target_rank": float(drawn.rank.max()),
+        "output.epsilon_rank": float(drawn.epsilon_rank.max()),
+        "output.training_law_kl_rank_1": float(distance.kl[0]),
+        "output.training_law_kl_rank_2": float(distance.kl[1]),
+    }
 
 
 def _check_finite(features: dict, seed: int):

@@ -8,10 +8,13 @@ Writes analysis.json (numbers per seed and layer, means with intervals) and anal
 from pathlib import Path
 
 import numpy as np
+from absl import flags
 
+from compgen_jax.config import ConfigError
 from launch import cli
 
 WORKDIR = cli.define_workdir()
+LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
 
 SHOWN = {
     "volume, OOD / ID": "volume.log10_ratio",
@@ -29,9 +32,15 @@ def main():
     from compgen_jax import inspection
 
     found = inspection.inspect_directory(workdir)
-    print(f"{'mean over seeds':22}", *(f"{name:>9}" for name in found.layers))
+    for name in LAYERS.value:
+        if name not in found.layers:
+            raise ConfigError(
+                f"--layers={name}: no such layer; this decoder has {', '.join(found.layers)}"
+            )
+    columns = [found.layers.index(name) for name in LAYERS.value or found.layers]
+    print(f"{'mean over seeds':22}", *(f"{found.layers[k]:>9}" for k in columns))
     for title, name in SHOWN.items():
-        print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)))
+        print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)[columns]))
     print("(volume as log10 of the ratio; interaction and ranks of the features' variance)")
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")

@@ -132,6 +132,19 @@ def test_full_coverage_trains_and_has_no_ood_numbers(tmp_path):
     assert summary["mean"]["ood.mse"]["value"] is None and summary["mean"]["id.mse"]["value"] > 0
 
 
+def test_analyze_prints_the_layers_asked_for_and_names_unknown_ones(tmp_path):
+    workdir = f"--workdir={tmp_path / 'run'}"
+    code, _, errors = run("launch.analyze", workdir)
+    assert code == 1 and "holds no run" in errors and "Traceback" not in errors
+    run("launch.train", *TINY, "--config.training.epochs=2", workdir)
+    code, output, errors = run("launch.analyze", workdir, "--layers=layer_01,output")
+    assert code == 0, errors
+    assert output.splitlines()[0].split()[-2:] == ["layer_01", "output"]
+    assert (tmp_path / "run" / "analysis.json").exists()
+    code, _, errors = run("launch.analyze", workdir, "--layers=layer_9")
+    assert code == 2 and "--layers=layer_9: no such layer; this decoder has layer_00" in errors
+
+
 def test_unknown_figure_is_named(tmp_path):
     code, _, errors = run("figures.make", "--only=fig99", f"--workdir={tmp_path}")
     assert code == 2 and "--only=fig99: no such figure; allowed: fig1, codes" in errors

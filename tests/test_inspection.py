@@ -32,6 +32,10 @@ def test_every_layer_of_every_seed_and_the_cache(run):
     assert set(layers.LAYER_NUMBERS) < set(found.numbers)
     assert all(values.shape == (2,) for values in found.outputs.values())
     assert found.maps["volume"].shape == (2, 5, N, N)
+    assert (found.outputs["output.target_rank"] >= 1).all()
+    # a block with a hole is a mixture of two products, up to the noise of 60 draws
+    law = [found.outputs[f"output.training_law_kl_rank_{k}"] for k in (1, 2)]
+    assert (law[1] < law[0]).all() and (law[1] >= 0).all()
     assert found.maps["superposition.points"].shape == (4, 2)
     written = json.loads((run / "analysis.json").read_text())
     assert written["layers"] == list(found.layers) and written["seeds"] == [0, 7]

@@ -19,6 +19,8 @@ def layer_numbers(features_BxD, factors, held_out) -> dict:
     return {
         "schmidt.rank": decomposition.rank(schmidt),
         "schmidt.exp_entropy": np.exp(decomposition.entropy(schmidt)),
+        "explained.hoeffding": decomposition.explained_fraction(gram, "hoeffding"),
+        "explained.schmidt": decomposition.explained_fraction(gram, "schmidt"),
         "anova.interaction": interaction(gram),
         "anova.interaction_ood": interaction_over_hole(gram, held_out),
         "spectrum.numerical_rank": spectrum.numerical_rank,
@@ -32,6 +34,8 @@ def layer_numbers(features_BxD, factors, held_out) -> dict:
 LAYER_NUMBERS = (
     "schmidt.rank",
     "schmidt.exp_entropy",
+    "explained.hoeffding",
+    "explained.schmidt",
     "anova.interaction",
     "anova.interaction_ood",
     "spectrum.numerical_rank",
