@@ -90,7 +90,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
             volume = {name: geometry.volume_element(metric) for name, metric in metrics.items()}
             volumes.append(np.stack([volume[name] for name in features]))
         if index == 0:
-            maps = examples | _similarities(features["output"], task)
+            maps = examples
     names = tuple(features)
     if volumes:
         maps["volume"] = np.stack(volumes).reshape(len(volumes), len(names), task.grid, task.grid)
@@ -151,13 +151,9 @@ def _image_kernels(signals_BxD, task) -> dict:
     }
 
 
-def _similarities(signals_BxD, task) -> dict:
-    found = _image_kernels(signals_BxD, task)
-    return {f"similarity.{name}": kernel.astype(np.float32) for name, kernel in found.items()}
-
-
 def _image_numbers(program, params, seed, signals_BxD, held_out):
-    """Numbers of the drawn image of one seed, and the superpositions of a few held-out cells."""
+    """Numbers of the drawn image of one seed, and its maps: similarities, and the superpositions
+    of a few held-out cells."""
     task = program.task
     if not held_out.any():
         raise RunError("config.task.support.region='none': nothing is held out to analyse")
@@ -167,7 +163,8 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     points, outputs = factors[held_out], np.asarray(signals_BxD, np.float64)[held_out]
     numbers = {}
     true = _image_kernels(targets, task)
-    for name, kernel in _image_kernels(signals_BxD, task).items():
+    similarities = _image_kernels(signals_BxD, task)
+    for name, kernel in similarities.items():
         found = layers.agreements(kernel, factors, held_out, true[name])
         numbers |= {f"output.{name}.{key}": value for key, value in found.items()}
     training = dataset.training_set(loop.stream(jax.random.key(seed), "data"), task)
@@ -208,6 +205,7 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     }
     examples["superposition.output"] = outputs[chosen].reshape(EXAMPLES, task.grid, task.grid)
     examples["superposition.points"] = points[chosen]
+    examples |= {f"similarity.{name}": kernel for name, kernel in similarities.items()}
     return numbers, {name: value.astype(np.float32) for name, value in examples.items()}
 
 
