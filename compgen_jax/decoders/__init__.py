@@ -4,7 +4,9 @@ from flax import linen as nn
 
 from compgen_jax.config import DecoderConfig
 from compgen_jax.decoders.conv import ConvDecoder
+from compgen_jax.decoders.lowrank import LowRankDecoder
 from compgen_jax.decoders.mlp import MLPDecoder
+from compgen_jax.decoders.pixelwise import PixelwiseDecoder
 
 
 def build(config: DecoderConfig, grid: int, lowering: str) -> nn.Module:
@@ -17,4 +19,9 @@ def build(config: DecoderConfig, grid: int, lowering: str) -> nn.Module:
     }
     if config.name == "conv":
         return ConvDecoder(**settings, lowering=lowering)
+    if config.name == "lowrank":
+        embeddings = {"rank": config.rank, "vectors": config.vectors}
+        return LowRankDecoder(**settings, **embeddings, lowering=lowering)
+    if config.name == "pixelwise":
+        return PixelwiseDecoder(**settings)
     return MLPDecoder(**settings)

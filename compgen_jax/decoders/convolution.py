@@ -26,6 +26,8 @@ KERNEL_STRIDES = ((3, 1), (4, 2))
 # instead of 5.2 for 36 x 512 x 32, 40 ms instead of 35 for 36 x 1568 x 64.
 MOVED_FOR_PRODUCT = 2**20
 
+BANDED_TILE = 8  # output columns; 4 and 16 are slower
+
 
 class Filtering(NamedTuple):
     """Winograd's minimal filtering F(m x m, r x r), by the matrices of its one-dimensional form.
@@ -134,6 +136,8 @@ def conv_transpose(x, kernel, *, stride, lowering):
         y = _gemm(x_bhwi, kernel, stride)
     elif stride == 2:
         y = _doubling_winograd(x_bhwi, kernel)
+    elif max(kernel.shape[2:]) < 8:  # too few channels for any product over channels alone
+        y = _banded(x_bhwi, kernel)
     elif min(kernel.shape[2:]) < 8:  # too few channels for products: the last layer has one
         y = _narrow(x_bhwi, kernel)
     else:
@@ -160,6 +164,25 @@ def _windows(x, rows, columns):
     h, w = x.shape[1:3]
     x = jnp.pad(x, [(0, 0), (1, 1), (1, 1)] + [(0, 0)] * (x.ndim - 3))
     return [x[:, n : n + h, m : m + w] for n in range(*rows) for m in range(*columns)]
+
+
+def _banded(x, kernel):
+    """k = 3, s = 1 for few input and output channels: tiles of one row of y, of all channels, are
+    the product of the tiles of the three rows of x around it and a banded matrix.
+
+    Steps of 32 x 32 x 32 x 2 -> 2 take 0.9 ms so, 3.2 ms with `_narrow`.
+    """
+    b, h, w, i = x.shape
+    o = kernel.shape[-1]
+    n_tiles = -(-w // BANDED_TILE)
+    x = jnp.pad(x, [(0, 0), (1, 1), (1, 1 + n_tiles * BANDED_TILE - w), (0, 0)])
+    tiles = [x[:, :, BANDED_TILE * n :][:, :, : BANDED_TILE + 2] for n in range(n_tiles)]
+    rows = jnp.stack(tiles, axis=2).reshape(b, h + 2, n_tiles, -1)
+    rows = jnp.concatenate([rows[:, n : n + h] for n in range(3)], axis=-1)
+    # input column v reaches output column u of the tile through kernel column v - u
+    reach = np.stack([np.eye(BANDED_TILE + 2, BANDED_TILE, -m, np.float32) for m in range(3)])
+    band = jnp.einsum("mvu,nmio->nviuo", reach, kernel).reshape(-1, BANDED_TILE * o)
+    return (rows @ band).reshape(b, h, -1, o)[:, :, :w]
 
 
 @jax.custom_vjp
