@@ -74,8 +74,18 @@ class SupportConfig:
     sampling: str = _choice(
         "with_replacement", "with_replacement", "without_replacement", "every_cell", "real"
     )
-    samples: int = _number(2000, low=1, high=10**7)
+    samples: int = _number(2000, low=0, high=10**7)
     require_marginals: bool = True
+
+
+@dataclass(frozen=True)
+class StripesConfig:
+    """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
+    vertical and all N horizontal stripes, `copies` times each. Their `amplitude` is that of a
+    bump times this; the missing factor has the code of `task.code.missing`."""
+
+    copies: int = _number(0, low=0, high=1000)
+    amplitude: float = _number(1.0, above=0)
 
 
 @dataclass(frozen=True)
@@ -84,30 +94,56 @@ class TaskConfig:
     image: ImageConfig = ImageConfig()
     code: CodeConfig = CodeConfig()
     support: SupportConfig = SupportConfig()
+    stripes: StripesConfig = StripesConfig()
 
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """`width` is channels for 'conv', hidden units for 'mlp'; the law of the initial weights is
-    PyTorch's or Flax's default (`decoders.initializers`)."""
+    """`width` is channels for 'conv' and 'lowrank', hidden units for 'mlp' and 'pixelwise';
+    `depth` counts hidden layers; the law of the initial weights is PyTorch's or Flax's default
+    (`decoders.initializers`).
 
-    name: str = _choice("conv", "conv", "mlp")
+    Of 'lowrank' alone: at most `rank` terms make an embedding matrix (0 means N), of vectors
+    that are each of unit length (the authors' code) or orthonormal (the paper's text).
+    """
+
+    name: str = _choice("conv", "conv", "mlp", "lowrank", "pixelwise")
     depth: int = _number(4, low=1, high=10)
     width: int = _number(64, low=1)
     initial_weights: str = _choice("torch", "torch", "flax")
+    rank: int = _number(0, low=0, high=128)
+    vectors: str = _choice("unit", "unit", "orthonormal")
+
+
+@dataclass(frozen=True)
+class PenaltyConfig:
+    """Regularisers of the low-rank decoder's embeddings, added to the loss (paper Eq 10, 11).
+
+    `entropy` and `variance` are their coefficients; both are summed or averaged over tokens;
+    the variance is that of the raw vectors (the authors' code) or, scale-free, that of the
+    vectors as used, weighted by their share of the embedding's energy.
+    """
+
+    entropy: float = _number(0.0, low=0, high=1e6)
+    variance: float = _number(0.0, low=0, high=1e6)
+    tokens: str = _choice("sum", "sum", "mean")
+    vectors: str = _choice("raw", "raw", "scale_free")
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
     """AdamW on the mean squared error; a row of metrics and a checkpoint every
-    `evaluate_every` epochs and at the end."""
+    `evaluate_every` epochs and at the end. `steps`, unless 0, is the run's length in optimiser
+    steps instead of `epochs`, and then `evaluate_every` counts steps too."""
 
     epochs: int = _number(50, low=1, high=10**7)
+    steps: int = _number(0, low=0, high=10**9)
     batch_size: int = _number(32, low=1, high=2**16)
     learning_rate: float = _number(1e-3, above=0, high=1e6)
     weight_decay: float = _number(0.01, low=0, high=1e6)
     seeds: tuple = (0, 1, 2, 3, 4)
     evaluate_every: int = _number(5, low=1)
+    penalty: PenaltyConfig = PenaltyConfig()
 
 
 @dataclass(frozen=True)
@@ -154,6 +190,24 @@ def from_dict(values: dict) -> Config:
     Raises ConfigError for an unknown field and for every bad value.
     """
     return _build(Config, values, ROOT)
+
+
+def changed(config: Config, values: dict) -> Config:
+    """The config with new values for fields named as in 'task.support.low'.
+
+    Raises ConfigError for an unknown field and for every bad value.
+    """
+    tree = to_dict(config)
+    known = _flat(tree, ROOT)
+    for path, value in values.items():
+        if f"{ROOT}.{path}" not in known:
+            raise unknown_field(f"{ROOT}.{path}", list(known))
+        *groups, name = path.split(".")
+        node = tree
+        for group in groups:
+            node = node[group]
+        node[name] = value
+    return from_dict(tree)
 
 
 def identity(config: Config) -> dict:
@@ -250,9 +304,48 @@ def _check_together(config: Config):
         )
     if decoder.name == "conv" and decoder.depth < 2:
         raise ConfigError(f"config.decoder.depth={decoder.depth}: must be at least 2 for conv")
+    if decoder.name == "pixelwise" and decoder.width % 4:
+        raise ConfigError(
+            f"config.decoder.width={decoder.width}: must be divisible by 4 for pixelwise (its "
+            "position code has a sine and a cosine for each axis)"
+        )
+    _check_low_rank(config)
+    every_cell = task.support.sampling == "every_cell"
+    if not (task.support.samples or task.stripes.copies or every_cell):
+        raise ConfigError(
+            "config.task.support.samples=0: leaves nothing to train on, as "
+            "config.task.stripes.copies=0"
+        )
+    if task.stripes.copies and task.code.missing == "zero" and task.code.name == "ramp":
+        raise ConfigError(
+            "config.task.code.missing='zero': is the ramp's code of coordinate 0, so a stripe's "
+            "missing factor needs config.task.code.missing='off_grid'"
+        )
     if not seeds or any(type(seed) is not int or not 0 <= seed < 2**31 for seed in seeds):
         raise ConfigError(
             f"config.training.seeds={seeds!r}: must be one or more integers from 0 to 2**31-1"
         )
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"config.training.seeds={seeds!r}: must not repeat a seed")
+
+
+def _check_low_rank(config: Config):
+    """The conditions of embeddings: one-hot codes, at most N terms, penalties only on them."""
+    task, decoder, penalty = config.task, config.decoder, config.training.penalty
+    if decoder.name != "lowrank":
+        for name, value in (("entropy", penalty.entropy), ("variance", penalty.variance)):
+            if value:
+                raise ConfigError(
+                    f"config.training.penalty.{name}={value!r}: only config.decoder.name="
+                    f"'lowrank' has embeddings, not {decoder.name!r}"
+                )
+        return
+    if task.code.name != "onehot":
+        raise ConfigError(
+            f"config.task.code.name={task.code.name!r}: must be 'onehot' for lowrank, which has "
+            "an embedding for each value of x and of y"
+        )
+    if decoder.rank > task.grid:
+        raise ConfigError(
+            f"config.decoder.rank={decoder.rank}: must be at most the grid's side, {task.grid}"
+        )

@@ -1,6 +1,6 @@
-"""A run from config to summary: the host's loop around the jitted training chunks, and what a
-finished run draws."""
+"""Training from config to summary: the host's loop around the jitted training chunks."""
 
+import contextlib
 import os
 import platform
 import sys
@@ -23,12 +23,14 @@ from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
 
-class Run(NamedTuple):
-    """A finished run; the leaves of `params` have a leading axis T over the config's seeds."""
+class _Job(NamedTuple):
+    """One config on its way: the leaves of `state` have a leading axis over its seeds."""
 
     config: Config
-    params: Any
-    summary: dict
+    workdir: Path
+    step: int
+    state: Any  # None before the first step
+    rows: list  # of metrics so far
 
 
 def train(config: Config, workdir, progress: bool = True) -> dict:
@@ -38,118 +40,118 @@ def train(config: Config, workdir, progress: bool = True) -> dict:
     ConfigError or RunError, before any compilation, for a task that cannot be, a directory of
     another config or damaged files, and RunError if a loss stops being finite.
     """
-    supports.check(config.task)
-    keys, workdir = _seed_keys(config), Path(workdir)
-    _check_training_sets(config, keys)
-    with runs.claim(workdir, config):
-        if not runs.is_finished(workdir):
-            start = time.perf_counter()
-            rows = _train(config, workdir, keys, progress)
-            seconds = {"seconds_since_last_start": round(time.perf_counter() - start, 1)}
-            runs.write_json(workdir / "environment.json", _environment() | seconds)
-            runs.write_json(workdir / "summary.json", _summary(rows, config))
-        return runs.read_summary(workdir)
+    return train_together([(config, workdir)], progress)[0]
 
 
-def load(workdir) -> Run:
-    """A finished run. Raises RunError, naming what is missing or damaged."""
-    workdir = Path(workdir)
-    config = runs.read_config(workdir)
-    if not runs.is_finished(workdir):
-        raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
-    checkpoint = runs.restore(workdir, _template(config))
-    if checkpoint is None or checkpoint.step != loop.total_steps(config):
-        raise RunError(
-            f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
-            "python -m launch.train trains what is missing"
-        )
-    return Run(config, checkpoint.state.params, runs.read_summary(workdir))
+def train_together(wanted, progress: bool = True) -> list[dict]:
+    """Trains pairs (config, workdir) as the trials of one program; their summaries, in order.
+
+    Each run is what `train` makes of it alone, and can be resumed alone: runs that have not come
+    equally far are first trained apart. Raises as `train` does, and ValueError for configs that
+    share no `loop.program`.
+    """
+    wanted = [(config, Path(workdir)) for config, workdir in wanted]
+    if len({loop.program(config) for config, _ in wanted}) > 1:
+        raise ValueError("configs that train together must share their program")
+    for config, _ in wanted:
+        supports.check(config.task)
+        _check_training_sets(config)
+    with contextlib.ExitStack() as claims:
+        for config, workdir in wanted:
+            claims.enter_context(runs.claim(workdir, config))
+        jobs = [_restore(*run) for run in wanted if not runs.is_finished(run[1])]
+        for step in sorted({job.step for job in jobs}, reverse=True):
+            _train([job for job in jobs if job.step == step], progress)
+        return [runs.read_summary(workdir) for _, workdir in wanted]
 
 
-def decode(run: Run, factors):
-    """Signals (T, B, N, N), NumPy, of all seeds at the points (B, 2), any real pixels."""
-    data = dataset.from_factors(factors, run.config.task)
-    return np.asarray(_over_seeds(run, lambda signals, _: signals, data))
-
-
-def error_map(run: Run, factors):
-    """(T, B) mean squared error of all seeds at the points (B, 2), any real pixels."""
-    data = dataset.from_factors(factors, run.config.task)
-    return np.asarray(_over_seeds(run, evaluation.mse_per_point, data))
-
-
-def _over_seeds(run: Run, measure, data):
-    """measure(signals, target signals) of each seed at the points of `data`."""
-    trainer, image = loop.make_trainer(run.config), run.config.task.image
-
-    def of_seed(data, params):
-        signals = bump.to_signal(trainer.decode(params, data.codes), image)
-        return measure(signals, bump.to_signal(data.targets, image))
-
-    return over_trials(of_seed)(data, run.params)
-
-
-def evaluate_cells(run: Run) -> evaluation.CellResults:
-    """What every seed draws at every cell, beside what it should draw."""
-    task = run.config.task
-    data, mask = dataset.every_cell(task), supports.held_out_mask(task)
-    points = evaluation.fine_points(task.grid)
-    side = int(len(points) ** 0.5)
-    return evaluation.CellResults(
-        seeds=run.config.training.seeds,
-        signals=decode(run, data.factors),
-        targets=np.asarray(bump.to_signal(data.targets, task.image)),
-        factors=np.asarray(data.factors),
-        held_out=mask.ravel(),
-        distance=evaluation.distance_to_seen(mask).ravel(),
-        amplitude=task.image.amplitude,
-        fine_mse=error_map(run, points).reshape(-1, side, side),
-    )
-
-
-def _train(config: Config, workdir: Path, keys, progress: bool) -> list:
-    """Trains from the last checkpoint to the end; returns all rows of metrics."""
-    hyper, seeds = loop.hyper_of(config), config.training.seeds
-    checkpoint = runs.restore(workdir, _template(config))
-    init, advance, evaluate = _programs(config)
+def _restore(config: Config, workdir: Path) -> _Job:
+    checkpoint = runs.restore(workdir, loop.template(config))
     if checkpoint is None:
-        step, rows, state = 0, [], init((), keys)
-    else:
-        step, state, rows = checkpoint
-        runs.write_metrics(workdir, rows)
-    total, per_epoch = loop.total_steps(config), loop.steps_per_epoch(config)
-    interval = config.training.evaluate_every * per_epoch
-    with _progress_bar(config, total, step, progress) as bar:
+        return _Job(config, workdir, 0, None, [])
+    runs.write_metrics(workdir, checkpoint.rows)
+    return _Job(config, workdir, *checkpoint)
+
+
+def _train(jobs: list[_Job], progress: bool):
+    """Trains jobs that have come equally far to their end, and writes their summaries."""
+    start = time.perf_counter()
+    config = max((job.config for job in jobs), key=lambda c: dataset.size(c.task))
+    hypers, keys = _trials(jobs)
+    init, advance, evaluate = _programs(config, len(keys))
+    step, total = jobs[0].step, loop.total_steps(config)
+    state = _join([job.state for job in jobs]) if step else init((), keys)
+    interval = loop.evaluation_interval(config)
+    with _progress_bar(jobs, total, step, progress) as bar:
         while step < total:
             stop = min(total, (step // interval + 1) * interval)
             losses = []
             while step < stop:
                 n_steps = min(config.execution.chunk_steps, stop - step)
-                state, chunk = advance((hyper, n_steps), (keys, state))
+                state, chunk = advance(n_steps, (hypers, keys, state))
                 losses.append(np.asarray(chunk, np.float64)[:, :n_steps])
-                _check_finite(losses[-1], seeds, step, workdir)
+                _check_finite(losses[-1], jobs, step)
                 step += n_steps
                 bar.update(n_steps)
             measured = jax.device_get(evaluate((), state.params))
-            _check_finite(measured["id.mse"][:, None], seeds, step, workdir)
-            epoch_loss = np.concatenate(losses, axis=1)[:, -per_epoch:].mean(axis=1)
-            measured = {"train_loss": epoch_loss} | measured
-            rows += [
-                {"step": step, "epoch": step // per_epoch, "seed": seed}
-                | {name: float(values[index]) for name, values in measured.items()}
-                for index, seed in enumerate(seeds)
+            _check_finite(measured["id.mse"][:, None], jobs, step)
+            losses = np.concatenate(losses, axis=1)
+            jobs = [
+                _record(job._replace(step=step, state=own[0]), *own[1:])
+                for job, own in zip(jobs, _split((state, losses, measured), jobs), strict=True)
             ]
-            runs.save(workdir, step, state, rows)
-            bar.set_postfix_str(_postfix(measured), refresh=False)
-    return rows
+            bar.set_postfix_str(_postfix(losses, measured), refresh=False)
+    seconds = {"seconds_since_last_start": round(time.perf_counter() - start, 1)}
+    for job in jobs:
+        runs.write_json(job.workdir / "environment.json", _environment() | seconds)
+        runs.write_json(job.workdir / "summary.json", _summary(job))
 
 
-def _programs(config: Config):
+def _record(job: _Job, losses_TxS, measured: dict) -> _Job:
+    """The job with its rows of metrics at this step, saved."""
+    per_epoch = loop.steps_per_epoch(job.config)
+    measured = {"train_loss": losses_TxS[:, -per_epoch:].mean(axis=1)} | measured
+    rows = job.rows + [
+        {"step": job.step, "epoch": job.step // per_epoch, "seed": seed}
+        | {name: float(values[index]) for name, values in measured.items()}
+        for index, seed in enumerate(job.config.training.seeds)
+    ]
+    runs.save(job.workdir, job.step, job.state, rows)
+    return job._replace(rows=rows)
+
+
+def _trials(jobs):
+    """Traced hyper-parameters and keys of every seed of every job, leading axis T."""
+    hypers = [
+        jax.tree.map(lambda value, job=job: jnp.tile(value, _count(job)), loop.hyper_of(job.config))
+        for job in jobs
+    ]
+    return _join(hypers), jnp.concatenate([_seed_keys(job.config) for job in jobs])
+
+
+def _join(trees):
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
+
+
+def _split(tree, jobs) -> list:
+    """The parts (of a tree with leading axis T) that belong to each job."""
+    ends = np.cumsum([_count(job) for job in jobs])
+    return [
+        jax.tree.map(lambda leaf, end=end, job=job: leaf[end - _count(job) : end], tree)
+        for end, job in zip(ends, jobs, strict=True)
+    ]
+
+
+def _count(job: _Job) -> int:
+    return len(job.config.training.seeds)
+
+
+def _programs(config: Config, trials: int):
     """The jitted init, advance and evaluate of all trials at once."""
-    trainer = loop.make_trainer(config)
+    trainer = loop.make_trainer(config, trials=trials)
 
-    def advance(shared, trial):
-        (hyper, n_steps), (key, state) = shared, trial
+    def advance(n_steps, trial):
+        hyper, key, state = trial
         return trainer.advance(key, hyper, state, n_steps)
 
     functions = (lambda _, key: trainer.init(key)), advance, _make_evaluate(config, trainer)
@@ -176,34 +178,29 @@ def _seed_keys(config: Config):
     return jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
 
 
-def _template(config: Config):
-    """Shapes of the state of all trials; nothing is compiled."""
-    trainer = loop.make_trainer(config)
-    return jax.eval_shape(jax.vmap(trainer.init), _seed_keys(config))
-
-
-def _check_training_sets(config: Config, keys):
+def _check_training_sets(config: Config):
     """Raises ConfigError if a seed's draw leaves a marginal unseen that the config demands."""
-    for seed, key in zip(config.training.seeds, keys, strict=True):
+    for seed, key in zip(config.training.seeds, _seed_keys(config), strict=True):
         factors = supports.sample(loop.stream(key, "data"), config.task)
         supports.check_marginals(factors, config.task, source=f"the draw of seed {seed}")
 
 
-def _check_finite(values_TxS, seeds, step: int, workdir: Path):
+def _check_finite(values_TxS, jobs, step: int):
     bad = np.argwhere(~np.isfinite(values_TxS))
     if bad.size:
         trial, offset = bad[np.argmin(bad[:, 1])]
-        saved = runs.last_checkpoint(workdir)
+        job, seed = [(job, seed) for job in jobs for seed in job.config.training.seeds][trial]
+        saved = runs.last_checkpoint(job.workdir)
         last = f"the last good checkpoint is {saved}" if saved else "there is no checkpoint yet"
         raise RunError(
-            f"the loss of seed {seeds[trial]} is {values_TxS[trial, offset]} at step "
+            f"{job.config.name}: the loss of seed {seed} is {values_TxS[trial, offset]} at step "
             f"{step + offset}; {last}"
         )
 
 
-def _summary(rows, config: Config) -> dict:
+def _summary(job: _Job) -> dict:
     """Numbers of the last evaluation: per seed, and their mean with its interval."""
-    last = rows[-len(config.training.seeds) :]
+    last = job.rows[-_count(job) :]
     names = [name for name in last[0] if name not in ("step", "epoch", "seed")]
     seeds = {str(row["seed"]): {name: row[name] for name in names} for row in last}
     mean = {
@@ -223,11 +220,13 @@ def _environment() -> dict:
     }
 
 
-def _progress_bar(config: Config, total: int, step: int, shown: bool):
+def _progress_bar(jobs, total: int, step: int, shown: bool):
+    names = jobs[0].config.name + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+    trials = sum(_count(job) for job in jobs)
     return tqdm(
         total=total,
         initial=step,
-        desc=f"{config.name} ({len(config.training.seeds)} seeds, {jax.default_backend()})",
+        desc=f"{names} ({trials} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
         mininterval=0.5 if sys.stderr.isatty() else 20,
@@ -235,8 +234,6 @@ def _progress_bar(config: Config, total: int, step: int, shown: bool):
     )
 
 
-def _postfix(measured) -> str:
-    loss, exact_id, exact_ood = (
-        measured[name].mean() for name in ("train_loss", "id.exact_accuracy", "ood.exact_accuracy")
-    )
-    return f"loss {loss:.1e}, exact ID {exact_id:.2f} OOD {exact_ood:.2f}"
+def _postfix(losses_TxS, measured) -> str:
+    exact_id, exact_ood = (measured[f"{region}.exact_accuracy"].mean() for region in ("id", "ood"))
+    return f"loss {losses_TxS[:, -1].mean():.1e}, exact ID {exact_id:.2f} OOD {exact_ood:.2f}"

@@ -8,6 +8,7 @@ written to `analysis.json`, and maps, written to `analysis.npz`.
 import io
 import warnings
 import zipfile
+from math import isqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax import decoders, experiment, runs
+from compgen_jax import decoders, results, runs
 from compgen_jax.analysis import (
     decomposition,
     evaluation,
@@ -23,25 +24,31 @@ from compgen_jax.analysis import (
     kernels,
     layers,
     superposition,
+    tuning,
 )
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.decoders.convolution import choose_lowering
-from compgen_jax.experiment import Run
+from compgen_jax.results import Run
 from compgen_jax.runs import RunError
 from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.training import loop
 
-VERSION = 3  # of what is measured: a cached analysis of another version is made anew
+VERSION = 4  # of what is measured: a cached analysis of another version is made anew
 SHUFFLES = 20
 EXAMPLES = 4
+PANEL = 8  # units of every layer whose maps are kept
+# (layer, channel, row, column) at N = 28, sides 7 and 28; at another size at the same place
+PAPER_UNITS = ((1, 1, 2, 4), (4, 0, 13, 11))
 
 
 class Inspection(NamedTuple):
     """layers: names, code first, drawn signal (`output`) last.  numbers: (T, L) by name.
     outputs: (T,) by name, of the drawn signal.  maps: arrays for figures: `volume`
-    (T, L, N, N), `held_out` (N, N), and of the first seed `similarity.*` (B, B) over all cells
-    and `superposition.*`, what it draws for a few held-out points and their two parts."""
+    (T, L, N, N), `held_out` (N, N), and of the first seed `similarity.*` (B, B) over all cells,
+    `superposition.*`, what it draws for a few held-out points and their two parts, and the maps
+    [y, x] of units: `units.LAYER` of a panel by rising interaction, `units.paper` of the two of
+    Figure 4f."""
 
     layers: tuple
     seeds: tuple
@@ -58,7 +65,7 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
     workdir = Path(workdir)
     found = _read(workdir)
     if found is None:
-        found = inspect(experiment.load(workdir), progress)
+        found = inspect(results.load(workdir), progress)
         _write(workdir, found)
     return found
 
@@ -81,6 +88,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
             {
                 name: layers.layer_numbers(layer, cells.factors, held_out)
                 | layers.geometry_numbers(None if metrics is None else metrics[name], held_out)
+                | tuning.layer_tuning(layer, task.grid)
                 for name, layer in features.items()
             }
         )
@@ -90,7 +98,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
             volume = {name: geometry.volume_element(metric) for name, metric in metrics.items()}
             volumes.append(np.stack([volume[name] for name in features]))
         if index == 0:
-            maps = examples
+            maps = examples | _unit_maps(features, run.config)
     names = tuple(features)
     if volumes:
         maps["volume"] = np.stack(volumes).reshape(len(volumes), len(names), task.grid, task.grid)
@@ -209,21 +217,48 @@ def _image_numbers(program, params, seed, signals_BxD, held_out):
     return numbers, {name: value.astype(np.float32) for name, value in examples.items()}
 
 
+def _unit_maps(features, config) -> dict:
+    """Maps (U, N, N) of a panel of units of every hidden layer, chosen by rule, and of the two
+    units that the paper shows, if the decoder has them."""
+    grid, maps = config.task.grid, {}
+    for name, layer in features.items():
+        chosen = tuning.choose_units(tuning.tuning(layer, grid), PANEL)
+        maps[f"units.{name}"] = np.moveaxis(tuning.unit_maps(layer[:, chosen], grid), 2, 0)
+    paper = []
+    for number, channel, row, column in PAPER_UNITS if config.decoder.name == "conv" else ():
+        layer = features.get(f"layer_{number:02d}")
+        if layer is not None and channel < config.decoder.width:
+            side = isqrt(layer.shape[1] // config.decoder.width)
+            of_28 = 7 if number == 1 else 28
+            place = (row * side // of_28, column * side // of_28)
+            unit = tuning.unit_index(side, config.decoder.width, channel, *place)
+            paper.append(tuning.unit_maps(layer[:, [unit]], grid)[..., 0])
+    return maps | {"units.paper": np.array(paper).reshape(-1, grid, grid)}
+
+
 def _ranks(signals_BxD, training_factors, task) -> dict:
     """Ranks of the drawn images over the factors (Eq 13 to 17), the largest of any pixel, and how
     far the law of the training draw is from a mixture of one, and of two, products (Eq 18-20)."""
     square = np.asarray(signals_BxD).reshape(-1, task.grid, task.grid)
     drawn = decomposition.target_rank(square)
-    x, y = np.round(np.asarray(training_factors)).astype(int).T
-    law = np.zeros((task.grid, task.grid))
-    np.add.at(law, (y, x), 1 / len(x))
-    distance = decomposition.distribution_rank(law, max_rank=2)
     return {
         "output.target_rank": float(drawn.rank.max()),
         "output.epsilon_rank": float(drawn.epsilon_rank.max()),
-        "output.training_law_kl_rank_1": float(distance.kl[0]),
-        "output.training_law_kl_rank_2": float(distance.kl[1]),
+        **_law_ranks(np.asarray(training_factors), task.grid),
     }
+
+
+def _law_ranks(training_factors, grid: int) -> dict:
+    """Of the points alone: a stripe is no point. NaN where there is none."""
+    points = training_factors[~np.isnan(training_factors).any(axis=1)]
+    names = [f"output.training_law_kl_rank_{k}" for k in (1, 2)]
+    if not len(points):
+        return dict.fromkeys(names, np.nan)
+    x, y = np.round(points).astype(int).T
+    law = np.zeros((grid, grid))
+    np.add.at(law, (y, x), 1 / len(x))
+    distances = decomposition.distribution_rank(law, max_rank=2).kl
+    return {name: float(kl) for name, kl in zip(names, distances, strict=True)}
 
 
 def _check_finite(features: dict, seed: int):

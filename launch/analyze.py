@@ -24,6 +24,8 @@ SHOWN = {
     "probe R2 ID": "probe.id_r2",
     "probe R2 OOD": "probe.ood_r2",
     "99% rank": "spectrum.energy_rank",
+    "units: one factor": "tuning.one_factor",
+    "units: product": "tuning.product",
 }
 
 
@@ -41,7 +43,8 @@ def main():
     print(f"{'mean over seeds':22}", *(f"{found.layers[k]:>9}" for k in columns))
     for title, name in SHOWN.items():
         print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)[columns]))
-    print("(volume as log10 of the ratio; interaction and ranks of the features' variance)")
+    print("(volume as log10 of the ratio; interaction and ranks of the features' variance; of a")
+    print("unit's variance, mean over units: in x or in y alone, and in one product of both)")
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
     print(f"wrote {workdir / 'analysis.json'} and analysis.npz")

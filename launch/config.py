@@ -14,9 +14,13 @@ from compgen_jax.config import (
     CodeConfig,
     Config,
     DecoderConfig,
+    ImageConfig,
+    PenaltyConfig,
+    StripesConfig,
     SupportConfig,
     TaskConfig,
     TrainingConfig,
+    changed,
     to_dict,
 )
 
@@ -48,6 +52,109 @@ def _paper_mlp(code: str, width: int) -> Config:
     )
 
 
+def _paper_lowrank() -> Config:
+    """The regularised low-rank decoder of section 4.1, as the authors' notebook has it (Figure 3
+    and 6); with `penalty.entropy` and `penalty.variance` at 0, their unregularised one."""
+    return Config(
+        name="lowrank",
+        task=TaskConfig(
+            grid=32,
+            image=ImageConfig(sigma=1.5, polarity="upright"),
+            code=CodeConfig(name="onehot"),
+            support=SupportConfig(region="corner", low=12, sampling="every_cell"),
+        ),
+        decoder=DecoderConfig(name="lowrank", depth=2, width=2),
+        training=TrainingConfig(
+            epochs=1000,
+            weight_decay=1e-4,
+            evaluate_every=25,
+            penalty=PenaltyConfig(entropy=0.1, variance=0.01),
+        ),
+    )
+
+
+def _quick_lowrank() -> Config:
+    return changed(
+        _paper_lowrank(),
+        {
+            "name": "lowrank_quick",
+            "task.grid": 16,
+            "task.support.low": 6,
+            "training.seeds": (0, 1, 2),
+        },
+    )
+
+
+def _paper_stripes(bumps: int) -> Config:
+    """All 56 stripes, once each, and so many bumps from outside the corner (section 4.2)."""
+    return Config(
+        name="stripes_bumps" if bumps else "stripes",
+        task=TaskConfig(
+            grid=28,
+            code=CodeConfig(name="bump"),
+            support=SupportConfig(
+                region="corner", low=12, sampling="without_replacement", samples=bumps
+            ),
+            stripes=StripesConfig(copies=1),
+        ),
+        training=TrainingConfig(steps=2100, evaluate_every=300),
+    )
+
+
+def _quick_stripes(bumps: int) -> Config:
+    """1200 steps: the error on seen cells, of which training shows few, falls no further."""
+    config = _paper_stripes(bumps)
+    return changed(
+        config,
+        {
+            "name": f"{config.name}_quick",
+            "task.grid": 16,
+            "task.support.low": 7,
+            "decoder.width": 32,
+            "training.steps": 1200,
+            "training.evaluate_every": 200,
+            "training.seeds": (0, 1, 2),
+        },
+    )
+
+
+def with_bumps(config: Config, bumps: int) -> Config:
+    """A stripes preset with another number of bumps (Figures 4b and 7b)."""
+    name = f"stripes_{bumps}_bumps" + "_quick" * config.name.endswith("_quick")
+    return changed(config, {"name": name, "task.support.samples": bumps})
+
+
+def _paper_pixelwise() -> Config:
+    """The authors' decoder that all pixels share, on their settings (in their code, not in the
+    paper): it composes without any remedy."""
+    return Config(
+        name="pixelwise",
+        task=TaskConfig(
+            grid=28,
+            image=ImageConfig(polarity="upright"),
+            code=CodeConfig(name="onehot"),
+            support=SupportConfig(region="corner", low=14, sampling="every_cell"),
+        ),
+        decoder=DecoderConfig(name="pixelwise", depth=2, width=256),
+        training=TrainingConfig(epochs=2000, weight_decay=1e-4, evaluate_every=100),
+    )
+
+
+def _quick_pixelwise() -> Config:
+    return changed(
+        _paper_pixelwise(),
+        {
+            "name": "pixelwise_quick",
+            "task.grid": 16,
+            "task.support.low": 8,
+            "decoder.width": 32,
+            "training.epochs": 600,
+            "training.evaluate_every": 50,
+            "training.seeds": (0, 1, 2),
+        },
+    )
+
+
 def _quick(config: Config, width: int, epochs: int) -> Config:
     """Grid 16: the hole covers 39% of the cells (the paper's: 37%) and leaves a margin of 3."""
     support = replace(config.task.support, low=3, high=12, samples=1000)
@@ -69,7 +176,13 @@ def _presets() -> dict[str, Config]:
         for config in paper[:4]
     ]
     quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]
-    return {config.name: config for config in paper + quick}
+    remedies = [
+        *(_paper_lowrank(), _quick_lowrank()),
+        *(_paper_stripes(0), _quick_stripes(0)),
+        *(_paper_stripes(50), _quick_stripes(30)),
+        *(_paper_pixelwise(), _quick_pixelwise()),
+    ]
+    return {config.name: config for config in paper + quick + remedies}
 
 
 PRESETS = _presets()

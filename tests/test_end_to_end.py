@@ -12,8 +12,9 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax import experiment
+from compgen_jax.config import changed
 from compgen_jax.training import checkpoints
-from figures import make, verdicts
+from figures import make, networks, verdicts
 
 ROOT = Path(__file__).parent.parent
 TINY = [
@@ -152,13 +153,35 @@ def test_unknown_figure_is_named(tmp_path):
     assert code == 2 and "Traceback" not in errors and "quick" in errors
 
 
+def shrunk(config):
+    """A remedy or control at grid 8, with a few steps; its name stays."""
+    support, lengths = config.task.support, {"training.epochs": 2}
+    if config.training.steps:
+        lengths = {"training.steps": 6, "training.evaluate_every": 3}
+    low = 3 if support.region == "donut" else 4
+    sampling = "every_cell" if support.sampling == "every_cell" else "with_replacement"
+    small = {
+        "task.grid": 8,
+        "task.support.low": low,
+        "task.support.high": 5,
+        "task.support.sampling": sampling,
+        "task.support.samples": min(support.samples, 60),
+        "decoder.depth": 2,
+        "decoder.width": min(config.decoder.width, 4),
+        "training.seeds": (0, 1, 2),
+    }
+    return changed(config, small | lengths)
+
+
 @pytest.fixture
 def tiny_figures(tmp_path, tiny, replace_in, monkeypatch):
     """figures.make on tiny decoders instead of the presets."""
 
     depths, base = {"conv": (2, 3), "mlp": (2,)}, {"conv": 2, "mlp": 2}
 
-    def config_of(key):
+    def config_of(key, scale):
+        if isinstance(key, str):
+            return shrunk(networks.remedies(scale)[key])
         name = f"{key.code}_{key.decoder}{key.depth}_tiny"
         config = replace_in(replace_in(tiny, "name", name), "task.code.name", key.code)
         config = replace_in(
@@ -166,7 +189,7 @@ def tiny_figures(tmp_path, tiny, replace_in, monkeypatch):
         )
         return replace_in(config, "training.seeds", (0, 1, 2))
 
-    monkeypatch.setattr(make, "_config", config_of)
+    monkeypatch.setattr(make, "config_of", config_of)
     monkeypatch.setattr(make, "DEPTHS", {"quick": depths})
     for module in (make, verdicts):
         monkeypatch.setattr(module, "BASE_DEPTH", base)
@@ -189,14 +212,22 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     assert len(list((workdir / "trained").iterdir())) == 2
     picture = (workdir / "figures" / "fig1.png").read_bytes()
     trained = []
-    train = experiment.train
-    monkeypatch.setattr(
-        experiment, "train", lambda config, path: trained.append(config.name) or train(config, path)
-    )
+    train_together = experiment.train_together
+
+    def train(jobs):
+        trained.append([config.name for config, _ in jobs])
+        return train_together(jobs)
+
+    monkeypatch.setattr(experiment, "train_together", train)
     tiny_figures()
     assert sorted(trained) == [
-        "bump_conv3_tiny", "bump_mlp2_tiny", "onehot_conv2_tiny", "positional_conv2_tiny",
-        "ramp_conv3_tiny", "ramp_mlp2_tiny",
+        ["bump_conv3_tiny"], ["bump_mlp2_tiny"], ["donut_pixelwise_quick"],
+        ["donut_stripes_quick"],
+        [f"lowrank_{name}_quick" for name in ("none", "entropy", "variance", "both")],
+        ["onehot_conv2_tiny"], ["positional_conv2_tiny"], ["ramp_conv3_tiny"], ["ramp_mlp2_tiny"],
+        ["random_cells_quick"],
+        [f"stripes_{n}_bumps_quick" for n in (0, 10, 30, 100)],
+        ["wide_bumps_quick"],
     ]  # fmt: skip
     assert "bump_conv2_tiny: already trained" in capsys.readouterr().err
     assert (workdir / "figures" / "fig1.png").read_bytes() == picture
@@ -211,6 +242,8 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ("C5", "bump"), ("C5", "ramp"), ("C5", "bump, ramp"),
         ("C6", "bump"), ("C6", "ramp"), ("C6", "ramp"),
         ("C7", "bump"), ("C7", "ramp"), ("C7", "bump"), ("C7", "ramp"),
+        *[("C8", "onehot")] * 3, ("C9", "bump"), ("C10", "bump"), ("C12", "bump"), ("C13", "bump"),
+        ("K1", "bump"), ("K2", "bump"), ("K3", "bump"), ("K4", "onehot"), ("K5", "bump"),
     ]  # fmt: skip
     for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
         assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1, 2]
@@ -218,6 +251,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     results = (workdir / "RESULTS.md").read_text()
     assert "| bump_conv2_tiny | OOD |" in results and "**inconclusive**" in results
     assert "![fig14.png](figures/fig14.png)" in results
+    assert "**Whether lighting pixels is enough stays undecided." in results
 
 
 def test_results_of_another_scale_are_left_alone(tmp_path):

@@ -14,7 +14,8 @@ ALLOWED = {
     "claims": {"analysis", "claims"},
     "config": set(),
     "runs": {"config", "training"},
-    "inspection": {"config", "tasks", "decoders", "training", "analysis", "runs", "experiment"},
+    "results": {"config", "tasks", "training", "analysis", "runs"},
+    "inspection": {"config", "tasks", "decoders", "training", "analysis", "runs", "results"},
     "experiment": {"config", "tasks", "decoders", "training", "analysis", "runs"},
     "plotting": set(),
 }

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import experiment, inspection
+from compgen_jax import experiment, inspection, results
 from compgen_jax.analysis import geometry, layers
 from compgen_jax.runs import RunError
 from compgen_jax.tasks import supports
@@ -63,7 +63,7 @@ def test_metric_of_the_drawn_signal_agrees_with_small_differences(run, tiny):
     found = inspection.inspect_directory(run, progress=False)
     step, (x, y) = 0.02, (5.0, 2.0)
     points = jnp.array([[x + dx, y + dy] for dy in (-step, 0, step) for dx in (-step, 0, step)])
-    signals = experiment.decode(experiment.load(run), points)
+    signals = results.decode(results.load(run), points)
     grids = signals.reshape(2, 3, 3, N * N)
     for grid, volume in zip(grids, found.maps["volume"][:, -1, 2, 5], strict=True):
         metric = geometry.grid_metric(jnp.asarray(grid), step)[1, 1]
@@ -117,7 +117,7 @@ def test_runs_that_cannot_be_analysed_are_named(tiny, tmp_path, replace_in, run)
     experiment.train(config, tmp_path / "full", progress=False)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
         inspection.inspect_directory(tmp_path / "full", progress=False)
-    broken = experiment.load(run)
+    broken = results.load(run)
     params = jax.tree.map(np.copy, broken.params)
     params["params"]["hidden_1"]["bias"][1] = np.nan
     with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not finite"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax import experiment, runs
+from compgen_jax import experiment, results, runs
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import RunError
 from compgen_jax.training import loop
@@ -71,17 +71,15 @@ def test_interrupted_run_ends_with_the_same_bits(undisturbed, tmp_path, monkeypa
     experiment.train(config, tmp_path / "run", progress=False)
     for name in ("metrics.csv", "summary.json"):
         assert (tmp_path / "run" / name).read_bytes() == (workdir / name).read_bytes()
-    chex.assert_trees_all_equal(
-        experiment.load(tmp_path / "run").params, experiment.load(workdir).params
-    )
+    chex.assert_trees_all_equal(results.load(tmp_path / "run").params, results.load(workdir).params)
 
 
 def test_unfinished_run_is_not_loaded(tiny, tmp_path):
     with pytest.raises(RunError, match="holds no run"):
-        experiment.load(tmp_path)
+        results.load(tmp_path)
     runs.write_json(tmp_path / "config.json", configs.to_dict(tiny))
     with pytest.raises(RunError, match="not finished; python -m launch.train resumes it"):
-        experiment.load(tmp_path)
+        results.load(tmp_path)
 
 
 def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
@@ -124,10 +122,10 @@ def test_finished_run_without_its_last_checkpoint_is_not_loaded_but_can_be_mende
     shutil.copytree(workdir, copy)
     shutil.rmtree(copy / "checkpoints" / "12")
     with pytest.raises(RunError, match="its final checkpoint is missing; remove its summary.json"):
-        experiment.load(copy)
+        results.load(copy)
     (copy / "summary.json").unlink()
     assert experiment.train(config, copy, progress=False) == summary
-    chex.assert_trees_all_equal(experiment.load(copy).params, experiment.load(workdir).params)
+    chex.assert_trees_all_equal(results.load(copy).params, results.load(workdir).params)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"mean": {}}', "{"])
@@ -231,12 +229,12 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
 
 def test_trained_decoders_draw_at_any_real_point(undisturbed):
     _, workdir, summary = undisturbed
-    run = experiment.load(workdir)
+    run = results.load(workdir)
     factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
-    signals = experiment.decode(run, factors)
+    signals = results.decode(run, factors)
     assert signals.shape == (2, 3, 8, 8)
     np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
-    cells = experiment.evaluate_cells(run)
+    cells = results.evaluate_cells(run)
     error = np.square(cells.signals - cells.targets).mean(axis=(2, 3))[:, cells.held_out]
     for index, seed in enumerate(cells.seeds):
         assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(

@@ -53,12 +53,14 @@ LAYER_NUMBERS = (
 
 def geometry_numbers(metrics_BxFxF, held_out) -> dict:
     """Factorization in its three readings, and how the volume of the held-out cells compares
-    with the seen ones': `volume.log10_ratio` of geometric means, and that difference of log
-    volumes over their pooled standard deviation (Cohen's d), `volume.effect`."""
+    with the seen ones': `volume.log10_ratio` of geometric means, that difference of log volumes
+    over their pooled standard deviation (Cohen's d), `volume.effect`, and the standard deviation
+    of log10 volume over the held-out cells, `volume.ood_spread`."""
     if metrics_BxFxF is None:
         readings = ("ratio_of_means", "mean_of_ratios", "cosine")
         names = [f"factorization.{name}" for name in readings]
-        return dict.fromkeys([*names, "volume.log10_ratio", "volume.effect"], np.nan)
+        names += [f"volume.{name}" for name in ("log10_ratio", "effect", "ood_spread")]
+        return dict.fromkeys(names, np.nan)
     scores = geometry.factorization(metrics_BxFxF)
     volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
     floor = 1e-6 * volume.max() or 1.0  # a dead point has no logarithm
@@ -69,6 +71,7 @@ def geometry_numbers(metrics_BxFxF, held_out) -> dict:
     return {f"factorization.{name}": float(score) for name, score in scores.items()} | {
         "volume.log10_ratio": difference,
         "volume.effect": difference / pooled if pooled > 0 else np.nan,
+        "volume.ood_spread": ood.std() if held_out.any() else np.nan,
     }
 
 

@@ -62,7 +62,7 @@ def seen_cells(task: TaskConfig):
 
 
 def n_samples(task: TaskConfig) -> int:
-    """Size of the training set; 'every_cell' takes each seen cell once, whatever `samples`."""
+    """Points that are drawn; 'every_cell' takes each seen cell once, whatever `samples`."""
     if task.support.sampling == "every_cell":
         return len(seen_cells(task))
     return task.support.samples
@@ -128,9 +128,10 @@ def check(task: TaskConfig):
 def check_marginals(factors, task: TaskConfig, source="the training sample"):
     """Raises ConfigError if the task demands marginals and a value of x or y never occurs.
 
-    `factors` (n, 2), concrete: the seen cells, or one seed's training draw.
+    `factors` (n, 2), concrete: the seen cells, or one seed's training draw. Stripes show every
+    value by themselves.
     """
-    if not task.support.require_marginals:
+    if task.stripes.copies or not task.support.require_marginals:
         return
     factors = np.asarray(factors)
     for name, missing in zip("xy", missing_marginals(*factors.T, task.grid), strict=True):

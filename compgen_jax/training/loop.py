@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import optax
 
 from compgen_jax import decoders
-from compgen_jax.config import Config
+from compgen_jax.config import Config, identity
+from compgen_jax.decoders import lowrank
 from compgen_jax.decoders.convolution import choose_lowering
-from compgen_jax.tasks import supports
-from compgen_jax.tasks.dataset import training_set
+from compgen_jax.tasks import dataset
 from compgen_jax.tasks.encodings import code_length
-from compgen_jax.training.losses import pixel_loss
+from compgen_jax.training.losses import embedding_penalty, pixel_loss
 from compgen_jax.training.trials import trials_side_by_side
 
 DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
@@ -26,6 +26,8 @@ class Hyper(NamedTuple):
     learning_rate: jax.Array
     weight_decay: jax.Array
     n_samples: jax.Array  # the first so many of the training set are used
+    entropy: jax.Array  # coefficients of the penalties on embeddings
+    variance: jax.Array
 
 
 class TrainState(NamedTuple):
@@ -52,16 +54,46 @@ def hyper_of(config: Config) -> Hyper:
     return Hyper(
         learning_rate=jnp.float32(config.training.learning_rate),
         weight_decay=jnp.float32(config.training.weight_decay),
-        n_samples=jnp.int32(supports.n_samples(config.task)),
+        n_samples=jnp.int32(dataset.size(config.task)),
+        entropy=jnp.float32(config.training.penalty.entropy),
+        variance=jnp.float32(config.training.penalty.variance),
     )
 
 
 def steps_per_epoch(config: Config) -> int:
-    return -(-supports.n_samples(config.task) // config.training.batch_size)
+    return -(-dataset.size(config.task) // config.training.batch_size)
 
 
 def total_steps(config: Config) -> int:
-    return config.training.epochs * steps_per_epoch(config)
+    return config.training.steps or config.training.epochs * steps_per_epoch(config)
+
+
+def evaluation_interval(config: Config) -> int:
+    """Steps between two evaluations."""
+    every = config.training.evaluate_every
+    return every if config.training.steps else every * steps_per_epoch(config)
+
+
+# what may differ between the trials of one program: the fields of `Hyper`, and the seeds
+TRACED = (
+    "name",
+    "training.seeds",
+    "training.learning_rate",
+    "training.weight_decay",
+    "training.penalty.entropy",
+    "training.penalty.variance",
+    "task.support.samples",
+)
+
+
+def program(config: Config) -> tuple:
+    """What configs must share to train as one program: all but the traced fields."""
+    fixed = {
+        name: value
+        for name, value in identity(config).items()
+        if name.partition(".")[2] not in TRACED
+    }
+    return (*sorted(fixed.items()), total_steps(config), evaluation_interval(config))
 
 
 def stream(key, name: str):
@@ -89,15 +121,19 @@ def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
     return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
 
 
-def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
-    """The run of `config` for one seed. `lowering` overrides the choice by backend."""
+def make_trainer(config: Config, lowering: str | None = None, trials: int = 0) -> Trainer:
+    """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
+
+    The data set is as large as the config's, of which `hyper.n_samples` examples are used.
+    `lowering` overrides the choice by backend.
+    """
     task, batch_size = config.task, config.training.batch_size
-    capacity = supports.n_samples(task)
+    capacity = dataset.size(task)
     backend = jax.default_backend()
     lowering = lowering or choose_lowering(
         backend=backend,
         trials=trials_side_by_side(
-            len(config.training.seeds), config.execution.trials_per_device, backend
+            trials or len(config.training.seeds), config.execution.trials_per_device, backend
         ),
     )
     decoder = decoders.build(config.decoder, task.grid, lowering)
@@ -108,12 +144,17 @@ def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
         opt_state = optimizer(hyper_of(config)).init(params)
         return TrainState(params, opt_state, jnp.int32(0))
 
-    def loss(params, batch):
+    def loss(params, batch, hyper):
         images, _ = decoder.apply(params, batch.codes)
-        return pixel_loss(images, batch.targets, batch.weights)
+        error = pixel_loss(images, batch.targets, batch.weights)
+        if config.decoder.name != "lowrank":
+            return error
+        factors = lowrank.embeddings(params, config.decoder.vectors)
+        penalty = config.training.penalty
+        return error + embedding_penalty(factors, hyper.entropy, hyper.variance, penalty)
 
     def advance(key, hyper, state, n_steps):
-        data = training_set(stream(key, "data"), task)
+        data = dataset.training_set(stream(key, "data"), task)
 
         def one_step(index, carry):
             state, losses = carry
@@ -122,7 +163,7 @@ def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
             )
             batch = jax.tree.map(lambda array: array[chosen_B], data)
             batch = batch._replace(weights=batch.weights * counts_B)
-            value, gradient = jax.value_and_grad(loss)(state.params, batch)
+            value, gradient = jax.value_and_grad(loss)(state.params, batch, hyper)
             updates, opt_state = optimizer(hyper).update(gradient, state.opt_state, state.params)
             params = optax.apply_updates(state.params, updates)
             return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
@@ -137,6 +178,12 @@ def make_trainer(config: Config, lowering: str | None = None) -> Trainer:
         )
 
     return Trainer(init, advance, decode)
+
+
+def template(config: Config):
+    """Shapes of the states of all seeds of `config`, leading axis T; nothing is compiled."""
+    keys = jax.eval_shape(jax.vmap(jax.random.key), jnp.array(config.training.seeds))
+    return jax.eval_shape(jax.vmap(make_trainer(config).init), keys)
 
 
 def make_train(config: Config, lowering: str | None = None) -> Callable:

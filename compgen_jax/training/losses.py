@@ -1,7 +1,11 @@
-"""Losses of a batch; smaller is better, all are means so that they do not grow with the batch."""
+"""What training makes small: the error of a batch, and the penalties of low-rank embeddings."""
 
 import chex
 import jax.numpy as jnp
+
+from compgen_jax.config import PenaltyConfig
+
+SMALLEST_SHARE = 1e-8  # of a token's energy: below it the logarithm is cut off, as the authors do
 
 
 def pixel_loss(images, targets, weights):
@@ -12,3 +16,44 @@ def pixel_loss(images, targets, weights):
     chex.assert_equal_shape([images, targets])
     errors_B = jnp.mean(jnp.square(images - targets), axis=(1, 2))
     return jnp.sum(weights * errors_B) / jnp.sum(weights)
+
+
+def energy_shares(values_NxK):
+    """(N, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2."""
+    energy_NxK = jnp.square(values_NxK)
+    return energy_NxK / jnp.sum(energy_NxK, axis=1, keepdims=True)
+
+
+def entropy(values_NxK):
+    """(N,) entropy in nats of every token's energy over its terms (paper Eq 9, 10; 45): log K
+    for K equal terms, 0 for one."""
+    shares_NxK = energy_shares(values_NxK)
+    return -jnp.sum(shares_NxK * jnp.log(jnp.maximum(shares_NxK, SMALLEST_SHARE)), axis=1)
+
+
+def variance(vectors_NxKxH, weights_NxK=None):
+    """(N,) unbiased variance of the entries of every vector, summed over a token's terms (paper
+    Eq 11; 46), or averaged with weights that sum to 1: 0 for constant vectors."""
+    spread_NxK = jnp.var(vectors_NxKxH, axis=2, ddof=1)
+    return jnp.sum(spread_NxK if weights_NxK is None else weights_NxK * spread_NxK, axis=1)
+
+
+def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyConfig):
+    """The regularisers of the embeddings of both factors, weighted; a scalar.
+
+    `factors` are `decoders.lowrank.Factor`s. On authors' settings (sum over tokens, raw vectors,
+    N = K = 32) the two terms start near 17.6 and 1.28.
+    """
+    over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean
+
+    def vector_variance(factor):
+        if config.vectors == "raw":
+            return variance(factor.raw_left) + variance(factor.raw_right)
+        shares = energy_shares(factor.values)
+        return variance(factor.left, shares) + variance(factor.right, shares)
+
+    return sum(
+        entropy_weight * over_tokens(entropy(factor.values))
+        + variance_weight * over_tokens(vector_variance(factor))
+        for factor in factors
+    )

@@ -106,6 +106,8 @@ def test_vmapped_seeds_and_hypers_equal_single_runs_with_one_trace(tiny):
         learning_rate=jnp.array([1e-3, 3e-3, 1e-3]),
         weight_decay=jnp.array([0.01, 0.0, 0.1]),
         n_samples=jnp.array([60, 60, 33]),
+        entropy=jnp.zeros(3),
+        variance=jnp.zeros(3),
     )
     keys = jax.vmap(jax.random.key)(jnp.array([0, 1, 1]))
     together = jax.jit(jax.vmap(train))(keys, hypers)
