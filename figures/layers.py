@@ -41,7 +41,7 @@ def draw_layers(studies):
     deepest = [_by_depth(studies, code, "conv")[-1] for code in CODES]
     columns = max(len(studies[key].inspection.layers) for key in deepest)
     for row, key, letter in zip(maps.subplots(len(CODES), columns), deepest, "gh", strict=True):
-        _draw_strip(maps, row, studies[key], f"{key.code}\ndepth {key.depth}", letter)
+        draw_strip(maps, row, studies[key], f"{key.code}\ndepth {key.depth}", letter)
     return figure
 
 
@@ -130,7 +130,7 @@ def mean_log_volume(study):
     return np.log10(np.maximum(volume, np.where(floor > 0, floor, 1))).mean(axis=0)
 
 
-def _draw_strip(figure, row, study, label, letter):
+def draw_strip(figure, row, study, label, letter):
     """Volume of every layer over the geometric mean of its seen cells, all on one scale."""
     count = len(study.inspection.layers)
     axes = row[:count]

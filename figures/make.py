@@ -16,27 +16,32 @@ from typing import NamedTuple
 from absl import flags
 
 from compgen_jax.config import Config, ConfigError, fingerprint
-from figures.studies import BASE_DEPTH, Key, Study
+from figures.networks import (
+    ABLATIONS,
+    BASE_DEPTH,
+    BUMPS,
+    CONTROLS,
+    DEPTHS,
+    FEW,
+    Key,
+    config_of,
+    in_order,
+)
 from launch import cli
-from launch.config import CODES, PRESETS, with_depth
+from launch.config import CODES
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
 WORKDIR = flags.DEFINE_string("workdir", None, "Where runs and figures go; runs/SCALE by default.")
 
-DEPTHS = {
-    "quick": {"conv": (2, 4, 6), "mlp": (3, 5, 7)},
-    "paper": {"conv": (2, 3, 4, 5, 6), "mlp": (3, 4, 5, 6, 7)},
-}
-
 
 class Figure(NamedTuple):
-    keys: tuple  # of the studies that it shows
+    keys: tuple  # of the networks that it shows
     draw: Callable  # studies by key -> matplotlib figure
 
 
 def registry(scale: str) -> dict[str, Figure]:
-    from figures import codes, depth, fig1, layers, mechanism
+    from figures import codes, controls, depth, fig1, layers, lowrank, mechanism, stripes, units
 
     def base(*names, decoder="conv"):
         return tuple(Key(code, decoder, BASE_DEPTH[decoder]) for code in names)
@@ -51,7 +56,13 @@ def registry(scale: str) -> dict[str, Figure]:
         draw = lambda studies: layers.draw_volumes(studies, code, decoder)
         return Figure(by_depth(code, decoder=decoder), draw)
 
-    both = ("bump", "ramp")
+    def of_bumps(studies):
+        return {name: study for name, study in studies.items() if name != base_key}
+
+    both, few = ("bump", "ramp"), FEW[scale]
+    ablations = tuple(f"lowrank_{name}" for name in ABLATIONS)
+    by_bumps = tuple(f"stripes_{n}" for n in BUMPS[scale])
+    (base_key,) = base("bump")
     return {
         "fig1": Figure(base(*both), by_code(fig1.draw)),
         "codes": Figure(base(*CODES), by_code(codes.draw)),
@@ -65,17 +76,27 @@ def registry(scale: str) -> dict[str, Figure]:
         "fig13": volumes("bump", "mlp"),
         "fig14": volumes("ramp", "mlp"),
         "ranks": Figure(by_depth(*both), layers.draw_ranks),
+        "fig3": Figure(ablations, lowrank.draw_low_rank),
+        "fig6": Figure(ablations, lowrank.draw_embeddings),
+        "fig4": Figure(by_bumps, lambda studies: stripes.draw_stripes(studies, few)),
+        "fig7": Figure(by_bumps, stripes.draw_bumps),
+        "fig15": Figure(by_bumps, units.draw_tuning),
+        "controls": Figure(
+            (base_key, *CONTROLS),
+            lambda studies: controls.draw(studies[base_key], of_bumps(studies)),
+        ),
     }
 
 
 def main():
     figures = _chosen(registry(SCALE.value))
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
-    wanted = sorted({key for figure in figures.values() for key in figure.keys}, key=_order)
-    say = _narrator(len(wanted) + len(figures) + 2)
+    wanted = in_order((key for figure in figures.values() for key in figure.keys), SCALE.value)
+    groups = _by_program([config_of(key, SCALE.value) for key in wanted])
+    say = _narrator(len(groups) + len(figures) + 2)
     _keep_scales_apart(workdir)
-    for key in wanted:
-        _train(workdir, _config(key), say)
+    for configs in groups:
+        _train(workdir, configs, say)
     say("analysing what is trained")
     studies = _load_finished(workdir)
     for name, figure in figures.items():
@@ -83,11 +104,6 @@ def main():
         say(f"drew {' and '.join(str(path) for path in paths)}")
     _write_claims(workdir, studies)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
-
-
-def _order(key: Key):
-    """The presets first, then their other depths."""
-    return key.decoder, key.depth != BASE_DEPTH[key.decoder], CODES.index(key.code), key.depth
 
 
 def _chosen(figures):
@@ -111,45 +127,43 @@ def _keep_scales_apart(workdir: Path):
     runs.write_text(mark, SCALE.value + "\n")
 
 
-def _config(key: Key) -> Config:
-    name = f"{key.code}_{'cnn' if key.decoder == 'conv' else 'mlp'}"
-    suffix = "_quick" if SCALE.value == "quick" else ""
-    return with_depth(PRESETS[name + suffix], key.depth)
+def _by_program(configs: list[Config]) -> list[list[Config]]:
+    """Configs that train as one program together, in the order of their first."""
+    from compgen_jax.training import loop
+
+    groups = {}
+    for config in configs:
+        groups.setdefault(loop.program(config), []).append(config)
+    return list(groups.values())
 
 
 def _run_directory(workdir: Path, config: Config) -> Path:
     return workdir / "trained" / f"{config.name}-{fingerprint(config)}"
 
 
-def _train(workdir: Path, config: Config, say):
+def _train(workdir: Path, configs: list[Config], say):
     from compgen_jax import experiment, runs
 
-    path = _run_directory(workdir, config)
-    if runs.is_finished(path):
-        say(f"{config.name}: already trained, in {path}")
+    paths = [_run_directory(workdir, config) for config in configs]
+    names = ", ".join(config.name for config in configs)
+    if all(runs.is_finished(path) for path in paths):
+        say(f"{names}: already trained")
         return
-    say(f"{config.name}: training {len(config.training.seeds)} seeds, in {path}")
-    experiment.train(config, path)
+    say(f"{names}: training {len(configs[0].training.seeds)} seeds each, in {paths[0].parent}")
+    experiment.train_together(list(zip(configs, paths, strict=True)))
 
 
-def _load_finished(workdir: Path) -> dict[Key, Study]:
-    """The study of every network of any figure whose run is finished."""
-    from compgen_jax import experiment, inspection, runs
+def _load_finished(workdir: Path) -> dict:
+    """The study of every network of any figure whose run is finished, by its key."""
+    from compgen_jax import runs
+    from figures.studies import Study
 
-    keys = {key for figure in registry(SCALE.value).values() for key in figure.keys}
-    studies = {}
-    for key in sorted(keys, key=_order):
-        config = _config(key)
-        path = _run_directory(workdir, config)
-        if runs.is_finished(path):
-            run = experiment.load(path)
-            studies[key] = Study(
-                config=config,
-                summary=run.summary,
-                results=experiment.evaluate_cells(run),
-                inspection=inspection.inspect_directory(path),
-            )
-    return studies
+    keys = [key for figure in registry(SCALE.value).values() for key in figure.keys]
+    paths = {
+        key: _run_directory(workdir, config_of(key, SCALE.value))
+        for key in in_order(keys, SCALE.value)
+    }
+    return {key: Study(path) for key, path in paths.items() if runs.is_finished(path)}
 
 
 def _write_figure(workdir: Path, name: str, figure: Figure, studies):
@@ -171,7 +185,7 @@ def _write_claims(workdir: Path, studies):
     from compgen_jax import runs
     from figures import report, verdicts
 
-    found = verdicts.all_claims(studies)
+    found = verdicts.all_claims(studies, FEW[SCALE.value])
     runs.write_json(workdir / "claims.json", found)
     summaries = {study.config.name: study.summary for study in studies.values()}
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))

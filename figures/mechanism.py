@@ -5,7 +5,7 @@ import numpy as np
 from compgen_jax import plotting
 from compgen_jax.analysis import kernels
 from compgen_jax.analysis.statistics import mean_with_interval
-from figures.studies import BASE_DEPTH
+from figures.networks import BASE_DEPTH
 
 CODES = ("bump", "ramp")
 CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of seen"}

@@ -1,23 +1,30 @@
-"""What a figure is drawn from: finished runs by code, decoder and depth."""
+"""What a figure is drawn from: a finished run, and what is made of it."""
 
-from typing import NamedTuple
+from functools import cached_property
+from pathlib import Path
 
-from compgen_jax.analysis.evaluation import CellResults
-from compgen_jax.config import Config
-from compgen_jax.inspection import Inspection
-
-
-class Key(NamedTuple):
-    code: str  # 'bump', 'ramp', ...
-    decoder: str  # 'conv' or 'mlp'
-    depth: int
+from compgen_jax import inspection, results
 
 
-class Study(NamedTuple):
-    config: Config
-    summary: dict
-    results: CellResults
-    inspection: Inspection
+class Study:
+    """A finished run in its directory; everything else is made when it is first asked for."""
 
+    def __init__(self, path: Path):
+        self.path = path
+        self.run = results.load(path)
+        self.config, self.summary = self.run.config, self.run.summary
 
-BASE_DEPTH = {"conv": 4, "mlp": 3}  # of the presets
+    @cached_property
+    def results(self):
+        """What it draws at every cell: `analysis.evaluation.CellResults`."""
+        return results.evaluate_cells(self.run)
+
+    @cached_property
+    def inspection(self):
+        """What every layer does, kept in its directory: `inspection.Inspection`."""
+        return inspection.inspect_directory(self.path)
+
+    @cached_property
+    def stripes(self):
+        """Signals (T, 2N, N, N) for one factor alone, and the true ones (2N, N, N)."""
+        return results.stripes(self.run)

@@ -1,5 +1,15 @@
 """The papers' claims as functions of results over seeds: measured value, interval, verdict."""
 
+from compgen_jax.claims.controls import (
+    conclude,
+    lit_pixels_fail,
+    on_lit_pixels,
+    random_cells_are_composed,
+    shared_pixels_compose,
+    stripes_beat_trivial_predictors,
+    trivial_errors,
+    wide_bumps_fail,
+)
 from compgen_jax.claims.figure1 import (
     PEAK_THRESHOLDS,
     fails_ood,
@@ -15,6 +25,14 @@ from compgen_jax.claims.mechanism import (
     shallow_ramp_is_sharper,
     superposes,
 )
+from compgen_jax.claims.remedies import (
+    ABLATIONS,
+    few_bumps_multiply,
+    penalties_on_embeddings,
+    stripes_add_up,
+    units_turn_from_stripes_to_bumps,
+    volume_stays_smooth,
+)
 from compgen_jax.claims.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -27,6 +45,7 @@ from compgen_jax.claims.verdicts import (
 FIGURE_1 = (fails_ood, succeeds_near_edge, superposes_seen)
 
 __all__ = [
+    "ABLATIONS",
     "CONTRADICTED",
     "FIGURE_1",
     "INCONCLUSIVE",
@@ -34,15 +53,28 @@ __all__ = [
     "REPRODUCED",
     "Condition",
     "clearer_for_bump",
+    "conclude",
     "decays_with_depth",
     "distorts_volume",
     "exact_id",
     "fails_ood",
+    "few_bumps_multiply",
     "judge",
+    "lit_pixels_fail",
     "mlp_is_opposite",
+    "on_lit_pixels",
+    "penalties_on_embeddings",
+    "random_cells_are_composed",
     "resembles_binary_kernel",
     "shallow_ramp_is_sharper",
+    "shared_pixels_compose",
+    "stripes_add_up",
+    "stripes_beat_trivial_predictors",
     "succeeds_near_edge",
     "superposes",
     "superposes_seen",
+    "trivial_errors",
+    "units_turn_from_stripes_to_bumps",
+    "volume_stays_smooth",
+    "wide_bumps_fail",
 ]
