@@ -72,9 +72,10 @@ def outline(axis, mask_NxN, **kwargs):
     axis.vlines(columns - 0.5, rows - 0.5, rows + 0.5, **kwargs)
 
 
-def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None):
-    """A signal as a dark bump on white, y upwards; a circle marks the requested position."""
-    axis.imshow(signal_NxN, origin="lower", cmap="gray_r", vmin=0, vmax=amplitude)
+def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
+    """A signal as a dark bump on white, `lowest` or less, y upwards; a circle marks the requested
+    position."""
+    axis.imshow(signal_NxN, origin="lower", cmap="gray_r", vmin=lowest, vmax=amplitude)
     if factors is not None:
         axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
     axis.set(xticks=[], yticks=[])

@@ -1,15 +1,15 @@
-"""Figures 3 and 6: decoders of low-rank embeddings, with and without penalties (section 4.1)."""
+"""Figure 3: decoders of low-rank embeddings, with and without penalties (section 4.1)."""
 
 import jax
 import numpy as np
 
 from compgen_jax import decoders, plotting
-from compgen_jax.analysis import embeddings, evaluation, geometry
+from compgen_jax.analysis import evaluation, geometry
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.decoders import lowrank
 from compgen_jax.tasks import dataset
 from figures.layers import show_cells
-from figures.mechanism import show_number, show_scaled
+from figures.mechanism import show_scaled
 
 ABLATIONS = {
     "none": "no penalty",
@@ -23,48 +23,16 @@ SHOWN = ("none", "both")  # whose embeddings and images are drawn
 DRAWN = (0.35, 0.6)  # in panel a
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9))
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
-COLUMNS = 8  # of tokens in Figure 6
-TICKS = (1, 2, 4, 8, 16, 32)
 DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 # sizes in inches
 WIDTH, IMAGE = 9.05, 0.7
 
 
-def _matrices(study):
+def matrices(study):
     """The embeddings of x and of y, (T, N, N, N), indexed [seed, token, row y, column x]."""
     factors = lowrank.embeddings(study.run.params, study.config.decoder.vectors)
     scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
     return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
-
-
-def embedding_numbers(study) -> dict:
-    """By name, of every seed (T,): means over the tokens of both factors of
-
-    top_share:        the largest squared singular value over their sum; 1 is rank one.
-    spectrum_entropy: exp(entropy) of the squared singular values; 1 is rank one.
-    lambda_entropy:   exp(entropy) of lambda^2, which the penalty sees and which are none;
-
-    constant_share:   share of energy that is constant along the other factor's axis, mean of the
-                      factors; constant_share.x and .y are of one.
-    """
-    factors = lowrank.embeddings(study.run.params, study.config.decoder.vectors)
-    weights_TxBxK = np.concatenate([factor.values for factor in factors], axis=1)
-    numbers = []
-    for of_x, of_y, weights in zip(*_matrices(study), weights_TxBxK, strict=True):
-        singular = embeddings.singular_values(np.concatenate([of_x, of_y]))
-        x = embeddings.constant_share(of_x, "y").overall
-        y = embeddings.constant_share(of_y, "x").overall
-        numbers.append(
-            {
-                "top_share": np.nanmean(embeddings.top_share(singular)),
-                "spectrum_entropy": np.nanmean(embeddings.spectrum_entropy(singular)),
-                "lambda_entropy": np.nanmean(embeddings.lambda_entropy(weights)),
-                "constant_share": (x + y) / 2,
-                "constant_share.x": x,
-                "constant_share.y": y,
-            }
-        )
-    return {name: np.array([each[name] for each in numbers]) for name in numbers[0]}
 
 
 def log_volume(study):
@@ -89,7 +57,7 @@ def _layers(study, params, cells):
     return [activations[name] for name in sorted(activations)]
 
 
-def _mse(study):
+def mse(study):
     """(T,) errors over seen and over held-out cells, and those of a blank image."""
     results = study.results
     errors, blank = evaluation.error_map(results), np.square(results.targets).mean(axis=(1, 2))
@@ -97,7 +65,7 @@ def _mse(study):
     return *(errors[:, m].mean(axis=1) for m in regions), *(blank[m].mean() for m in regions)
 
 
-def _mask(study):
+def mask(study):
     return study.results.held_out.reshape(study.results.grid, -1)
 
 
@@ -110,7 +78,7 @@ def _cell(results, point):
     return np.argmin(np.where(results.held_out, distances, np.inf))
 
 
-def _show_signed(axis, values, limit=None):
+def show_signed(axis, values, limit=None):
     """Blue below and red above 0, which is white; y upwards."""
     limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
     colors = plotting.plt.get_cmap("RdBu_r").with_extremes(bad="0.75")
@@ -121,10 +89,10 @@ def _show_signed(axis, values, limit=None):
     axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
 
 
-def _of_first_seed(study):
+def of_first_seed(study):
     """The first seed's embeddings of x and of y, and the end of their colours."""
-    matrices = [each[0] for each in _matrices(study)]
-    return matrices, np.percentile(np.abs(matrices), PERCENTILE)
+    first = [each[0] for each in matrices(study)]
+    return first, np.percentile(np.abs(first), PERCENTILE)
 
 
 def draw_low_rank(studies):
@@ -180,7 +148,7 @@ def _draw_architecture(figure, bottom, study):
         name += f" (2 of {layer.shape[-1]})" if layer.shape[-1] > 2 else ""
         canvas.text(left + IMAGE / 2, title, name, ha="center")
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
-            _show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
+            show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
         _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3$\\times$3")
     drawn = ("image", results.signals[0]), ("asked", results.targets)
     for left, (name, signals) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
@@ -210,14 +178,14 @@ def _grid(figure, left, bottom, size, gaps, shape, letter):
 
 def _draw_tokens(axes, shown):
     for row, (name, study) in zip(axes, shown.items(), strict=True):
-        (embedded, _), limit = _of_first_seed(study)
-        held_out = _mask(study)
+        (embedded, _), limit = of_first_seed(study)
+        held_out = mask(study)
         with_hole = held_out.any(axis=0)
         kinds = np.flatnonzero(~with_hole), np.flatnonzero(with_hole)
         tokens = [kind[int(share * len(kind))] for kind in kinds for share in (0.4, 0.8)]
         row[0].set_ylabel(f"{ABLATIONS[name]}\n$\\pm${limit:.2g}", fontsize=7)
         for axis, token in zip(row, tokens, strict=True):
-            _show_signed(axis, embedded[token], limit)
+            show_signed(axis, embedded[token], limit)
             rows = np.broadcast_to(held_out[:, token, None], held_out.shape)
             plotting.outline(axis, rows, color="black", linewidth=0.8)
     for axis, token in zip(axes[0], tokens, strict=True):
@@ -239,7 +207,7 @@ def _draw_held_out(axes, shown):
 
 
 def _draw_smoothness(axes, bar, shown):
-    held_out = _mask(shown["both"])
+    held_out = mask(shown["both"])
     maps = {name: log_volume(study) for name, study in shown.items()}
     means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps.values()]
     limit = np.percentile(np.abs(means), 99)
@@ -254,7 +222,7 @@ def _draw_smoothness(axes, bar, shown):
 
 def _draw_errors(axis, ablations):
     for name, study in ablations.items():
-        *errors, seen, held_out = _mse(study)
+        *errors, seen, held_out = mse(study)
         numbers = [mean_with_interval(np.log10(values)) for values in errors]
         centre = [10 ** number["value"] for number in numbers]
         ends = [10 ** np.nan_to_num(n["ci95"], nan=n["value"]) for n in numbers]
@@ -267,85 +235,3 @@ def _draw_errors(axis, ablations):
     axis.set(xscale="log", yscale="log", xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     plotting.panel_label(axis, "e")
-
-
-def draw_embeddings(studies):
-    """Figure 6: the embeddings of every token of x and of y of the first seeds, without (a) and
-    with both penalties (b), in the order of the tokens; a network's colours end at the 95th
-    percentile of its magnitudes. Framed: the rows that are held out of a token of x, and the
-    columns of one of y. Of all tokens of the four ablations (means, 95% intervals, seeds as dots):
-    (c) the share of an embedding's energy in its largest singular value; (d) exp(entropy) of its
-    squared singular values, 1 for rank one, beside that of lambda^2, which the penalty sees; (e)
-    the share of energy that is constant along the other factor's axis, as in a stripe, dotted for
-    noise; (f) what is not constant, and the error over the hole of every seed, dotted for a blank
-    image. Low rank alone is not enough: rank one, an embedding may still end where the hole
-    begins."""
-    ablations = {name: studies[f"lowrank_{name}"] for name in ABLATIONS}
-    grid = ablations["both"].config.task.grid
-    tall = 2 * -(-grid // COLUMNS) * (WIDTH / 2 - 0.3) / COLUMNS + 0.55
-    figure = plotting.new_figure(WIDTH, tall + 2.1)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[tall, 2.1])
-    for block, name, letter in zip(top.subfigures(1, 2), SHOWN, "ab", strict=True):
-        _draw_block(block.subplots(2, 1), ablations[name], ABLATIONS[name], letter)
-    _draw_numbers(bottom.subplots(1, 4), ablations)
-    return figure
-
-
-def _draw_block(axes, study, title, letter):
-    (matrices, limit), held_out = _of_first_seed(study), _mask(study)
-    grid = len(held_out)
-    axes[0].set_title(f"{title}, seed {study.results.seeds[0]}: from $-${limit:.2g} to {limit:.2g}")
-    plotting.panel_label(axes[0], letter)
-    bands = held_out.T[:, :, None], held_out[:, None, :]
-    firsts = np.arange(0, grid, COLUMNS)
-    labels = [f"{k}\N{EN DASH}{min(k + COLUMNS, grid) - 1}" for k in firsts]
-    for axis, name, images, band in zip(axes, "xy", matrices, bands, strict=True):
-        _show_signed(axis, _mosaic(images, np.nan), limit)
-        framed = _mosaic(np.broadcast_to(band, images.shape), False)
-        plotting.outline(axis, framed, color="black", linewidth=0.5)
-        centres = (len(firsts) - np.arange(len(firsts)) - 0.5) * (grid + 1) - 1
-        axis.set_yticks(centres, labels, fontsize=6)
-        axis.tick_params(length=0)
-        axis.set_ylabel(f"tokens of {name}")
-
-
-def _mosaic(images_BxNxN, gap):
-    """Images in rows of `COLUMNS`, the first at the top, y upwards, with lines of `gap` between."""
-    blank = -len(images_BxNxN) % COLUMNS
-    padded = np.pad(images_BxNxN, ((0, blank), (0, 1), (0, 1)), constant_values=gap)
-    padded[len(images_BxNxN) :] = gap
-    rows = padded.reshape(-1, COLUMNS, *padded.shape[1:])[::-1]
-    return np.concatenate(np.concatenate(rows, axis=1), axis=1)[:-1, :-1]
-
-
-def _draw_numbers(axes, ablations):
-    shares, ranks, constancy, errors = axes
-    for position, (name, study) in enumerate(ablations.items()):
-        numbers, style = embedding_numbers(study), {"fmt": "o", "color": COLORS[name]}
-        hollow = style | {"fmt": "s", "markerfacecolor": "white"}
-        show_number(shares, position, numbers["top_share"], **style)
-        show_number(ranks, position - 0.2, numbers["lambda_entropy"], **hollow)
-        show_number(ranks, position + 0.15, numbers["spectrum_entropy"], **style)
-        show_number(constancy, position, numbers["constant_share"], **style)
-        _, held_out, _, blank = _mse(study)
-        errors.plot(1 - numbers["constant_share"], held_out, "o", color=COLORS[name], markersize=4)
-    constancy.axhline(1 / study.config.task.grid, **DOTTED)
-    errors.axhline(blank, **DOTTED)
-    ranks.plot([], [], "s", color="0.3", markerfacecolor="w", markersize=4, label="$\\lambda^2$")
-    ranks.plot([], [], "o", color="0.3", markersize=4, label="singular values$^2$")
-    ranks.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, handletextpad=0.1, columnspacing=1
-    )
-    shares.set(ylabel="energy in the largest\nsingular value", ylim=(None, 1.01))
-    ranks.set(ylabel="exp(entropy)", yscale="log", ylim=(0.85, None))
-    ranks.set_yticks(TICKS, TICKS)
-    ranks.minorticks_off()
-    constancy.set(ylabel="energy constant along\nthe other axis", ylim=(0, 1.03))
-    errors.set(xscale="log", yscale="log", ylabel="MSE OOD")
-    errors.set_xlim(min(0.05, errors.get_xlim()[0]), 1.1)
-    errors.set_xlabel("energy that varies along\nthe other axis")
-    for axis in axes[:3]:
-        axis.set_xticks(range(len(ablations)), list(ablations), fontsize=6)
-        axis.set_xlim(-0.5, len(ablations) - 0.4)
-    for axis, letter in zip(axes, "cdef", strict=True):
-        plotting.panel_label(axis, letter)

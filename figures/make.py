@@ -41,7 +41,18 @@ class Figure(NamedTuple):
 
 
 def registry(scale: str) -> dict[str, Figure]:
-    from figures import codes, controls, depth, fig1, layers, lowrank, mechanism, stripes, units
+    from figures import (
+        codes,
+        controls,
+        depth,
+        embeddings,
+        fig1,
+        layers,
+        lowrank,
+        mechanism,
+        stripes,
+        units,
+    )
 
     def base(*names, decoder="conv"):
         return tuple(Key(code, decoder, BASE_DEPTH[decoder]) for code in names)
@@ -77,7 +88,7 @@ def registry(scale: str) -> dict[str, Figure]:
         "fig14": volumes("ramp", "mlp"),
         "ranks": Figure(by_depth(*both), layers.draw_ranks),
         "fig3": Figure(ablations, lowrank.draw_low_rank),
-        "fig6": Figure(ablations, lowrank.draw_embeddings),
+        "fig6": Figure(ablations, embeddings.draw_embeddings),
         "fig4": Figure(by_bumps, lambda studies: stripes.draw_stripes(studies, few)),
         "fig7": Figure(by_bumps, stripes.draw_bumps),
         "fig15": Figure(by_bumps, units.draw_tuning),

@@ -25,10 +25,10 @@ def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
         "",
         "## Claims",
         "",
-        "C are the paper's claims, K controls of our own. Intervals are bootstrap intervals over seeds, which are too narrow where seeds are few "
-        "(75% coverage for three, 84% for five). A verdict needs every condition on its whole "
-        "interval; criteria were fixed before the results, but C3's, which was made stricter after "
-        "a first look.",
+        "C are the paper's claims, K controls of our own. Intervals are bootstrap intervals over "
+        "seeds, which are too narrow where seeds are few (75% coverage for three, 84% for five). A "
+        "verdict needs every condition on its whole interval; criteria were fixed before the "
+        "results, but C3's, which was made stricter after a first look.",
         "",
         "| claim | code | condition | measured | verdict |",
         "|---|---|---|---|---|",

@@ -9,7 +9,7 @@ from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.tasks import dataset
 from compgen_jax.training import loop
 from figures.layers import draw_strip
-from figures.mechanism import show_number, show_scaled
+from figures.mechanism import show_number
 from figures.units import bumps, by_bumps, draw_curves, legend_above, name_of, show_unit
 
 # of the corner's width and height, none on the border
@@ -23,7 +23,7 @@ def draw_stripes(studies, few: int):
     """Figure 4: (a) what training shows: every stripe, vertical and horizontal (one of each here),
     and a `few` bumps outside the corner (dots: the first seed's draw). (b) At held-out points
     (circles): the true bump, the sum of its two stripes, and what the first seed draws that saw so
-    many bumps; each image on its own scale, its largest value below. (d) Of the decoder that saw a
+    many bumps; each image from its lowest value to its largest. (d) Of the decoder that saw a
     few bumps: log10 volume element of every layer, mean over seeds, over the geometric mean of
     the cells outside the corner. (e) Of its first seed: units of the first hidden layer, by rising
     interaction, each on its own scale; below, the shares of its variance over the cells that x
@@ -91,7 +91,7 @@ def _draw_held_out(axes, columns):
         drawn = [study.results.signals[0, cell] for study in columns]
         images = [results.targets[cell], plus[order[cell]], *drawn]
         for axis, image in zip(row, images, strict=True):
-            show_scaled(axis, image, results.factors[cell], results.amplitude)
+            _show_range(axis, image, results.factors[cell], results.amplitude)
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*results.factors[cell]), labelpad=2)
     names = [name_of(study).replace(" ", "\n") for study in columns]
     for axis, title in zip(
@@ -99,6 +99,17 @@ def _draw_held_out(axes, columns):
     ):
         axis.set_title(title, pad=3)
     plotting.panel_label(axes[0, 0], "b")
+
+
+def _show_range(axis, signal_NxN, factors, amplitude: float):
+    """A held-out signal from its lowest, white, to its highest, black; both are printed below in
+    units of the amplitude. Stripes do not teach the level of the background, and above a low one
+    the arms of a plus would not show."""
+    low, high = float(np.min(signal_NxN)), float(np.max(signal_NxN))
+    plotting.show_signal(axis, signal_NxN, high, factors, plotting.OOD_COLOR, lowest=low)
+    ends = (f"{end / amplitude:.1f}".replace("-0.0", "0.0") for end in (low, high))
+    text = " to ".join(ends).replace("-", "\N{MINUS SIGN}")
+    axis.set_xlabel(text, fontsize=6, labelpad=2)
 
 
 def _draw_panel(figure, study):
@@ -134,7 +145,7 @@ def _draw_paper_units(figure, study):
 
 def draw_bumps(studies):
     """Figure 7: (a) all stripes, as training shows them. (b) At held-out points (circles), what
-    the seeds draw that saw so many bumps, each image on its own scale, its largest value below.
+    the seeds draw that saw so many bumps, each image from its lowest value to its largest.
     (c) Mean squared error over the corner to the true bump and to the plus, the sum of its two
     stripes, as multiples of a blank image's error to the bump (dotted); dashed, how far bump and
     plus are apart. (d) How often the brightest pixel, of a bump or of a plus, is the requested one,
@@ -182,7 +193,7 @@ def _draw_seeds(axes, study, seeds: int):
     wanted = [(seed, cell) for seed in range(seeds) for cell in _cells(results)]
     for axis, (seed, cell) in zip(axes, wanted, strict=True):
         image = results.signals[seed, cell]
-        show_scaled(axis, image, results.factors[cell], results.amplitude)
+        _show_range(axis, image, results.factors[cell], results.amplitude)
 
 
 def _draw_errors(axis, columns):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from compgen_jax import claims
+from figures.embeddings import embedding_numbers
 from figures.networks import BASE_DEPTH, Key
 from figures.studies import Study
 from launch.config import CODES
@@ -57,7 +58,8 @@ def _remedies(named: dict[str, Study], base: Study | None, few: int) -> list[dic
     ablations = {name: named.get(f"lowrank_{name}") for name in claims.ABLATIONS}
     if all(ablations.values()):
         results = {name: study.results for name, study in ablations.items()}
-        found += claims.penalties_on_embeddings(results)
+        numbers = {name: embedding_numbers(study) for name, study in ablations.items()}
+        found += claims.penalties_on_embeddings(results, numbers)
     by_bumps = {
         int(match[1]): study
         for name, study in named.items()

@@ -66,7 +66,13 @@ def test_ablations_are_compared_in_pairs(errors, verdicts):
         name: with_error(seen * 1e-3, unseen * 1e-3)
         for name, (seen, unseen) in zip(names, errors, strict=True)
     }
-    rows = claims.penalties_on_embeddings(ablations)
+    embeddings = {
+        name: {"top_share": np.full(3, 0.9), "constant_share": np.full(3, k / 4)}
+        for k, name in enumerate(names)
+    }
+    rows = claims.penalties_on_embeddings(ablations, embeddings)
+    constant = "energy constant along the other axis, both"
+    assert rows[2]["details"][constant]["value"] == 3 / 4
     assert tuple(row["verdict"] for row in rows) == verdicts
     assert {row["claim"] for row in rows} == {"C8"}
     # a factor common to a seed cancels
@@ -88,6 +94,18 @@ def test_the_plus_is_told_from_the_brighter_of_both_stripes():
     for render, is_union in ((plus, False), (union, True)):
         row = claims.stripes_add_up("bump", decoder(render), (DRAWN, STRIPES))
         assert (row["details"][name]["value"] < 1e-6) == is_union
+
+
+def test_correlations_ignore_a_common_level():
+    """A plus less a constant is not the plus, by its error, but correlates with it fully."""
+    lowered = lambda x, y: plus(x, y) - 0.8
+    row = claims.stripes_add_up("bump", decoder(lowered), (DRAWN, STRIPES))
+    found = {name[len("correlation OOD with the ") :]: number["value"]
+             for name, number in row["details"].items() if "correlation" in name}  # fmt: skip
+    assert row["verdict"] == C and found["plus"] == pytest.approx(1, abs=1e-6)
+    cells = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
+    expected = [np.corrcoef(plus(x, y).ravel(), np.ravel(draw(x, y)))[0, 1] for x, y in cells]
+    assert found["bump"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
 def test_untrained_stripes_conclude_nothing():

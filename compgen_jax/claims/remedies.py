@@ -8,15 +8,20 @@ from compgen_jax.claims.mechanism import hidden
 from compgen_jax.claims.verdicts import Condition, entry, exact_id
 
 ABLATIONS = ("none", "entropy", "variance", "both")
+EMBEDDING_NUMBERS = {
+    "top_share": "energy in the largest singular value",
+    "constant_share": "energy constant along the other axis",
+}
 FACTOR_OF_TWO = float(np.log10(2))  # what separates helping little from helping much
 
 
-def penalties_on_embeddings(ablations: dict[str, CellResults]) -> list[dict]:
+def penalties_on_embeddings(ablations: dict[str, CellResults], embeddings: dict) -> list[dict]:
     """C8: what the two penalties do to the low-rank decoder (Figure 3e), three statements.
 
     `ablations` has the results of `ABLATIONS`, whose seeds are paired: differences of log10 MSE
     are taken seed by seed. Learning is asked of the network without penalties only, as what the
-    others lose is part of the claim.
+    others lose is part of the claim. `embeddings` has, by ablation, the seeds' `top_share` and
+    `constant_share`, which tell low rank from constancy along the other factor's axis.
     """
     ood = {name: _log_mse(results, True) for name, results in ablations.items()}
     seen = {name: _log_mse(results, False) for name, results in ablations.items()}
@@ -81,6 +86,11 @@ def penalties_on_embeddings(ablations: dict[str, CellResults]) -> list[dict]:
                 "exact accuracy OOD, both": _exact(both),
                 "accuracy OOD within 1 pixel, both": _within_1(both),
                 "exact accuracy OOD, none": _exact(none),
+            }
+            | {
+                f"{title}, {name}": embeddings[name][key]
+                for key, title in EMBEDDING_NUMBERS.items()
+                for name in ABLATIONS
             },
         ),
     ]
@@ -91,6 +101,8 @@ def stripes_add_up(code: str, results: CellResults, stripes) -> dict:
 
     `stripes` are its signals (T, 2N, N, N) for one factor and the true ones (2N, N, N). It has
     seen no point, so that learning is asked of the stripes: the brightest line is the right one.
+    Correlations, of the pixels of each image, ignore a level that all pixels share, which
+    stripes do not teach: f(x) + f(y) - f(no factor) is additive too.
     """
     plus = predictors.stripes_sum(stripes[1], results.held_out)
     return entry(
@@ -109,6 +121,8 @@ def stripes_add_up(code: str, results: CellResults, stripes) -> dict:
         },
         details={
             "exact accuracy OOD": _exact(results),
+            "correlation OOD with the plus": _correlation(results, plus),
+            "correlation OOD with the bump": _correlation(results, _ood_targets(results)),
             "MSE OOD to the bump / a blank image's": _mse_to(results, _ood_targets(results))
             / np.square(_ood_targets(results)).mean(),
             "MSE OOD to the brighter of both stripes / a blank image's": _relative_to_union(
@@ -241,6 +255,18 @@ def _plus_likeness(results, plus):
     and below .5 for what is nearer to the bump."""
     to_bump, to_plus = _mse_to(results, _ood_targets(results)), _mse_to(results, plus)
     return to_bump / (to_bump + to_plus)
+
+
+def _correlation(results, images_QxHxW):
+    """(T,) mean correlation over pixels of what is drawn for held-out cells with images."""
+    flat = lambda images: images.reshape(*images.shape[:-2], -1)
+    standard = lambda v: (
+        (v - v.mean(axis=-1, keepdims=True)) / np.maximum(v.std(axis=-1, keepdims=True), 1e-12)
+    )
+    drawn, asked = (
+        standard(flat(images)) for images in (results.signals[:, results.held_out], images_QxHxW)
+    )
+    return (drawn * asked[None]).mean(axis=(1, 2))
 
 
 def _relative_to_union(results, stripes_2NxHxW):
