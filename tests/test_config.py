@@ -9,7 +9,10 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.tasks import supports
 from launch.config import PRESETS, get_config
 
-PAPER = ("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn", "bump_mlp", "ramp_mlp")
+PAPER = (
+    "bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn", "bump_mlp", "ramp_mlp", "lowrank",
+    "stripes", "stripes_bumps", "pixelwise",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [f"{name}{scale}" for name in PAPER for scale in ("", "_quick")])
@@ -25,6 +28,54 @@ def test_paper_presets_have_the_papers_settings():
     assert (config.task.support.samples, config.training.epochs) == (2000, 50)
     assert (config.training.learning_rate, config.training.weight_decay) == (1e-3, 0.01)
     assert (PRESETS["bump_mlp"].decoder.width, PRESETS["ramp_mlp"].decoder.width) == (256, 128)
+
+
+def test_lowrank_preset_has_the_authors_settings():
+    task, training = PRESETS["lowrank"].task, PRESETS["lowrank"].training
+    assert (task.grid, task.image.sigma, task.image.polarity) == (32, 1.5, "upright")
+    assert supports.n_samples(task) == 624 and supports.held_out_mask(task).sum() == 400
+    assert (training.epochs, training.batch_size, training.weight_decay) == (1000, 32, 1e-4)
+    assert (training.penalty.entropy, training.penalty.variance) == (0.1, 0.01)
+
+
+def test_runs_of_the_first_release_are_still_theirs():
+    """Fields added since are at their defaults, so directories keep their names."""
+    assert configs.fingerprint(PRESETS["bump_cnn_quick"]) == "1e047d96"
+    assert configs.fingerprint(PRESETS["ramp_cnn_quick"]) == "3a737980"
+
+
+def test_changed_sets_fields_by_name():
+    config = configs.changed(
+        PRESETS["stripes"], {"task.support.samples": 7, "training.seeds": (1,), "name": "mine"}
+    )
+    assert config.task.support.samples == 7 and config.training.seeds == (1,)
+    assert config.name == "mine" and PRESETS["stripes"].task.support.samples == 0
+    assert configs.changed(config, {}) == config
+    with pytest.raises(ConfigError, match=r"config\.task\.gird: no such field"):
+        configs.changed(config, {"task.gird": 8})
+    with pytest.raises(ConfigError, match=r"config\.task: no such field"):
+        configs.changed(config, {"task": 8})
+    with pytest.raises(ConfigError, match="must be divisible by 4"):
+        configs.changed(config, {"task.grid": 30})
+
+
+@pytest.mark.parametrize(
+    ("preset", "values", "message"),
+    [
+        ("lowrank", {"task.code.name": "bump"}, "config.task.code.name='bump': must be 'onehot'"),
+        ("lowrank", {"decoder.rank": 33}, "config.decoder.rank=33: must be at most the grid's"),
+        ("bump_cnn", {"training.penalty.entropy": 0.1}, "config.training.penalty.entropy=0.1: on"),
+        ("pixelwise", {"decoder.width": 30}, "config.decoder.width=30: must be divisible by 4"),
+        ("stripes", {"task.stripes.copies": 0}, "config.task.support.samples=0: leaves nothing"),
+        ("stripes", {"task.stripes.amplitude": 0.0}, "amplitude=0.0: must be greater than 0"),
+        ("lowrank", {"training.penalty.variance": -1.0}, "variance=-1.0: must be at least 0"),
+        ("lowrank", {"decoder.vectors": "qr"}, "must be one of unit, orthonormal"),
+    ],
+)
+def test_conditions_of_the_remedies_are_named(preset, values, message):
+    with pytest.raises(ConfigError) as error:
+        configs.changed(PRESETS[preset], values)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
