@@ -1,5 +1,6 @@
 """Many trials at once: `vmap` inside a device, `pmap` across devices (its only home)."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -12,7 +13,8 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
     Returns run(shared, trials) where every leaf of `trials`, and of the results, has a leading
     axis T. Each device (all local ones by default) runs its share of the trials,
     `trials_per_device` of them side by side and the rest in turn (see `trials_side_by_side`).
-    With several devices the last trial is repeated until they divide the trials.
+    With several devices the last trial is repeated until they divide the trials; devices that
+    would not make the largest share smaller stay idle.
     """
     devices = list(devices or jax.local_devices())
 
@@ -28,14 +30,17 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
 
     if len(devices) == 1:
         return jax.jit(on_device)
-    on_devices = jax.pmap(on_device, in_axes=(None, 0), devices=devices)
+    on_devices = functools.cache(
+        lambda used: jax.pmap(on_device, in_axes=(None, 0), devices=devices[:used])
+    )
 
     def run(shared, trials):
         count = len(jax.tree.leaves(trials)[0])
-        index = jnp.minimum(jnp.arange(-(-count // len(devices)) * len(devices)), count - 1)
-        split = jax.tree.map(lambda x: x[index].reshape(len(devices), -1, *x.shape[1:]), trials)
+        used = -(-count // -(-count // len(devices)))
+        index = jnp.minimum(jnp.arange(-(-count // used) * used), count - 1)
+        split = jax.tree.map(lambda x: x[index].reshape(used, -1, *x.shape[1:]), trials)
         # through the host, as pmap takes back no array that was resharded on the devices
-        results = jax.device_get(on_devices(shared, split))
+        results = jax.device_get(on_devices(used)(shared, split))
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], results)
 
     return run

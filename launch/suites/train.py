@@ -18,7 +18,7 @@ from compgen_jax.training.trials import over_trials
 from launch.config import PRESETS
 from launch.suites import timing
 
-TRIALS = 3
+TRIALS = 4
 
 
 def run(rounds: int) -> list[dict]:
@@ -40,6 +40,9 @@ def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
         f"{fast}, {TRIALS} seeds vmapped": (_our_steps(config, steps, fast, TRIALS, 0), TRIALS),
         "gemm": (_our_steps(config, steps, "gemm", 1, 1), 1),
     }
+    if (devices := jax.local_devices())[1:]:
+        name = f"{fast}, {TRIALS} seeds on {len(devices)} devices"
+        contenders[name] = (_our_steps(config, steps, fast, TRIALS, 1, devices), TRIALS)
     product, product_flops = timing.gemm()
     seconds = timing.interleave(
         {"GEMM": product} | {name: run for name, (run, _) in contenders.items()}, rounds
@@ -70,14 +73,17 @@ def step_flops(config: Config) -> float:
     return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
 
 
-def _our_steps(config: Config, steps: int, lowering: str, trials: int, per_device: int):
+def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, devices=None):
+    """By default on one device, which on a CPU has all cores at its disposal."""
+    devices = devices or jax.local_devices()[:1]
     trainer = loop.make_trainer(config, lowering)
     hyper = loop.hyper_of(config)
     keys = jax.vmap(jax.random.key)(jnp.arange(trials))
-    state = over_trials(lambda _, key: trainer.init(key), 1)((), keys)
+    state = over_trials(lambda _, key: trainer.init(key), 1, devices)((), keys)
     advance = over_trials(
         lambda n_steps, trial: trainer.advance(trial[0], hyper, trial[1], n_steps),
         per_device or trials,
+        devices,
     )
     return lambda: jax.block_until_ready(advance(steps, (keys, state)))
 
