@@ -1,5 +1,6 @@
 """What a finished run draws: its signals at any points, and at every cell beside the true ones."""
 
+from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,8 +65,6 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
     """What every seed draws at every cell, beside what it should draw."""
     task = run.config.task
     data, mask = dataset.every_cell(task), supports.held_out_mask(task)
-    points = evaluation.fine_points(task.grid)
-    side = int(len(points) ** 0.5)
     return evaluation.CellResults(
         seeds=run.config.training.seeds,
         signals=decode(run, data.factors),
@@ -74,8 +73,14 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
         held_out=mask.ravel(),
         distance=evaluation.distance_to_seen(mask).ravel(),
         amplitude=task.image.amplitude,
-        fine_mse=error_map(run, points).reshape(-1, side, side),
     )
+
+
+def fine_error_map(run: Run):
+    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`."""
+    points = evaluation.fine_points(run.config.task.grid)
+    side = isqrt(len(points))
+    return error_map(run, points).reshape(-1, side, side)
 
 
 def stripes(run: Run):

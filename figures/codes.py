@@ -8,8 +8,9 @@ from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims import PEAK_THRESHOLDS, superposes_seen
 
 
-def draw(results: dict):
-    """The figure from CellResults by code."""
+def draw(studies: dict):
+    """The figure from the studies by code."""
+    results = {code: study.results for code, study in studies.items()}
     figure = plotting.new_figure(7.4, 4.6)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
     accuracy, distance, peaks = top.subplots(1, 3)

@@ -33,7 +33,7 @@ def draw(base, named):
     results = {"base": base.results} | {name: study.results for name, study in named.items()}
     shown = {name: _numbers(cells) for name, cells in results.items()}
     shown["lit"] = _numbers(*claims.on_lit_pixels(base.results))
-    figure = plotting.new_figure(8.4, 3.0)
+    figure = plotting.new_figure(8.4, 3.9)
     accuracy, error = figure.subplots(1, 2, width_ratios=[1, 1.35])
     rows = {name: -index for index, name in enumerate(TITLES)}
     for name, row in rows.items():

@@ -10,12 +10,13 @@ EXAMPLES = 4
 MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 
 
-def draw(results: dict):
-    """Figure 1 from the CellResults of the bump and of the ramp code, by code."""
+def draw(studies: dict):
+    """Figure 1 from the studies of the bump and of the ramp code, by code."""
+    results = {code: study.results for code, study in studies.items()}
     figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
     _draw_support(plotting.axis_at(figure, 0.45, ROW - 0.45, MAP, MAP), results["bump"])
     codes = ("bump", "ramp")
-    relative = [_relative_error(results[code]) for code in codes]
+    relative = [_relative_error(studies[code]) for code in codes]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
     for bottom, letter, code, errors in zip((ROW, 0), "bc", codes, relative, strict=True):
         _draw_map(figure, bottom + 0.4, letter, code, results[code], errors, limits)
@@ -24,9 +25,10 @@ def draw(results: dict):
     return figure
 
 
-def _relative_error(results):
-    """(M, M): the MSE at `fine_points`, mean over seeds, over a blank image's, mean over cells."""
-    return results.fine_mse.mean(axis=0) / np.square(results.targets).mean()
+def _relative_error(study):
+    """(M, M): the MSE at every half pixel, mean over seeds, over a blank image's, mean over
+    cells."""
+    return study.fine_errors.mean(axis=0) / np.square(study.results.targets).mean()
 
 
 def _draw_support(axis, results):

@@ -61,7 +61,7 @@ def registry(scale: str) -> dict[str, Figure]:
         return tuple(Key(code, decoder, d) for code in names for d in DEPTHS[scale][decoder])
 
     def by_code(draw):
-        return lambda studies: draw({key.code: study.results for key, study in studies.items()})
+        return lambda studies: draw({key.code: study for key, study in studies.items()})
 
     def volumes(code, decoder):
         draw = lambda studies: layers.draw_volumes(studies, code, decoder)

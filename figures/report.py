@@ -53,7 +53,7 @@ def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
 def _controls(rows: list) -> list[str]:
     if not rows:
         return []
-    asked = [f"{row['statement']} ({row['claim']}: {row['verdict']})" for row in rows]
+    asked = [_control(row) for row in rows]
     return [
         "",
         "## Composition, or the lighting of pixels?",
@@ -64,8 +64,15 @@ def _controls(rows: list) -> list[str]:
         "",
         f"**{conclude(rows)}**",
         "",
-        f"What was asked: {'; '.join(asked)}.",
+        *asked,
     ]
+
+
+def _control(row: dict) -> str:
+    name, number = next(iter(row["conditions"].items()))
+    text = f"- {row['claim']}, {row['verdict']}: {row['statement']} ({name} {_show(number)}"
+    within = row["details"].get("accuracy OOD within 1 pixel")
+    return text + (f", within 1 pixel {_show(within)})." if within else ").")
 
 
 def _error_row(code: str, region: str, mean: dict) -> str:

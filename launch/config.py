@@ -172,7 +172,7 @@ def _presets() -> dict[str, Config]:
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
     # until seen cells are drawn right; the ramp is learnt more slowly
     quick = [
-        _quick(config, width=32, epochs=110 if config.task.code.name == "ramp" else 40)
+        _quick(config, width=32, epochs=90 if config.task.code.name == "ramp" else 40)
         for config in paper[:4]
     ]
     quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]

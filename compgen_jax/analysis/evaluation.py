@@ -123,7 +123,6 @@ class CellResults(NamedTuple):
     held_out: np.ndarray
     distance: np.ndarray
     amplitude: float
-    fine_mse: np.ndarray  # (T, M, M), indexed [y, x]: errors at `fine_points`
 
     @property
     def grid(self) -> int:

@@ -25,7 +25,6 @@ def cell_results(signals_by_seed):
         held_out=mask.ravel(),
         distance=evaluation.distance_to_seen(mask).ravel(),
         amplitude=1.0,
-        fine_mse=np.zeros((len(signals_by_seed), 2 * N - 1, 2 * N - 1)),
     )
 
 
