@@ -46,13 +46,17 @@ def train(config: Config, workdir, progress: bool = True) -> dict:
 def train_together(wanted, progress: bool = True) -> list[dict]:
     """Trains pairs (config, workdir) as the trials of one program; their summaries, in order.
 
-    Each run is what `train` makes of it alone, and can be resumed alone: runs that have not come
-    equally far are first trained apart. Raises as `train` does, and ValueError for configs that
-    share no `loop.program`.
+    Each run is what `train` makes of it alone (to the bit on a CPU; elsewhere to rounding, as the
+    number of trials decides how they are laid out), and can be resumed alone: runs that have not
+    come equally far are trained apart. The execution settings are those of the config with the
+    most samples. Raises as `train` does, for the whole group if one seed stops being finite, and
+    ValueError for configs that share no `loop.program` or directories named twice.
     """
     wanted = [(config, Path(workdir)) for config, workdir in wanted]
     if len({loop.program(config) for config, _ in wanted}) > 1:
         raise ValueError("configs that train together must share their program")
+    if len({workdir.absolute() for _, workdir in wanted}) < len(wanted):
+        raise ValueError("configs that train together need a directory each")
     for config, _ in wanted:
         supports.check(config.task)
         _check_training_sets(config)
@@ -101,7 +105,10 @@ def _train(jobs: list[_Job], progress: bool):
                 for job, own in zip(jobs, _split((state, losses, measured), jobs), strict=True)
             ]
             bar.set_postfix_str(_postfix(losses, measured), refresh=False)
-    seconds = {"seconds_since_last_start": round(time.perf_counter() - start, 1)}
+    seconds = {
+        "seconds_since_last_start": round(time.perf_counter() - start, 1),
+        "trained_together": [job.config.name for job in jobs],
+    }
     for job in jobs:
         runs.write_json(job.workdir / "environment.json", _environment() | seconds)
         runs.write_json(job.workdir / "summary.json", _summary(job))

@@ -58,7 +58,7 @@ def _over_seeds(run: Run, measure, data):
         signals = bump.to_signal(trainer.decode(params, data.codes), image)
         return measure(signals, bump.to_signal(data.targets, image))
 
-    return over_trials(of_seed)(data, run.params)
+    return over_trials(of_seed, run.config.execution.trials_per_device)(data, run.params)
 
 
 def evaluate_cells(run: Run) -> evaluation.CellResults:

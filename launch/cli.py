@@ -1,5 +1,6 @@
 """What every command line shares: flags to a checked `Config`, errors to one line."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -64,14 +65,18 @@ def run(main):
 
 
 def _use_all_cores():
-    """A CPU device for every core, unless the user's XLA_FLAGS set their number: seeds then train
-    side by side, each on its own core, which is faster than one after the other on all (on two
-    cores by half, `launch.benchmark --suite=train`). No other platform is affected."""
+    """A CPU device for every core, unless the user's environment sets their number: seeds then
+    train side by side, which is faster than one after the other on all cores (on two, quick
+    decoders by 1.7, paper ones by 1.04: `launch.benchmark --suite=train`). No other platform is
+    affected."""
     import jax
 
-    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+    own = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if not own and "JAX_NUM_CPU_DEVICES" not in os.environ:
         affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-        jax.config.update("jax_num_cpu_devices", len(affinity(0)) if affinity else os.cpu_count())
+        cores = len(affinity(0)) if affinity else os.cpu_count()
+        with contextlib.suppress(RuntimeError):  # a user's config file has started jax already
+            jax.config.update("jax_num_cpu_devices", cores)
 
 
 # what reading a user's own config file can raise, beside the flags' errors

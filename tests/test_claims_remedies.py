@@ -110,7 +110,7 @@ def test_correlations_ignore_a_common_level():
 
 def test_untrained_stripes_conclude_nothing():
     row = claims.stripes_add_up("bump", decoder(plus), (np.roll(DRAWN, 1, axis=1), STRIPES))
-    assert row["verdict"] == U and row["details"]["exact accuracy ID"]["value"] < 0.1
+    assert row["verdict"] == U and row["details"]["accuracy on the stripes"]["value"] < 0.1
 
 
 def test_few_bumps_must_turn_the_plus_into_a_bump():
@@ -214,22 +214,76 @@ def test_trivial_errors_are_those_of_the_predictors():
     assert errors["nearest_seen"] == pytest.approx(total / blank_total, rel=1e-5)
 
 
+def control(claim, exact, trained=1.0, within=0.9):
+    """A row as far as the conclusion reads it: mean and interval of the exact accuracy."""
+    low, middle, high = exact
+    return {
+        "claim": claim,
+        "conditions": {"exact accuracy OOD": {"value": middle, "ci95": [low, high]}},
+        "details": {
+            "exact accuracy ID": {"value": trained},
+            "accuracy OOD within 1 pixel": {"value": within},
+        },
+    }
+
+
+FAILS, PARTLY, COMPOSED = (0.1, 0.2, 0.3), (0.4, 0.85, 0.95), (0.95, 0.97, 0.99)
+MORE = "So stripes give more than pixels lit as wide bumps light them."
+
+
 @pytest.mark.parametrize(
-    ("verdicts", "words"),
+    ("accuracies", "words", "more"),
     [
-        ("RRRRR", ["not enough", "What fails is the block", "a decoder that all pixels share "
-                   "composes without any remedy", "do not merely light pixels"]),
-        ("CRRRR", ["explains part of the failure: bumps so wide", "trivial predictor."]),
-        ("UUUUU", ["stays undecided"] * 4),
-        ("RRCCC", ["Cells held out at random are not composed either", "share fails too",
-                   "Stripes with a few bumps do not compose"]),
+        ((FAILS, FAILS, COMPOSED, PARTLY, COMPOSED),
+         ["not enough: with bumps wide enough to do so, 20% of", "(90% within one pixel of it)",
+          "ordinary bumps fail as well (20%", "Scattered cells, which have seen neighbours",
+          "composes partly without a remedy", "do compose the block (97% exact)"], True),
+        ((COMPOSED, PARTLY, PARTLY, FAILS, COMPOSED),
+         ["Lighting every pixel is enough", "partly right (85%", "partly composed (85%",
+          "share fails without a remedy"], False),
+        ((FAILS, COMPOSED, FAILS, COMPOSED, FAILS),
+         ["ordinary bumps do not fail", "Scattered cells fail like a block",
+          "share composes without a remedy", "do not compose the block"], False),
+        ((PARTLY, FAILS, FAILS, FAILS, COMPOSED), ["is partly enough"], False),
     ],
 )  # fmt: skip
-def test_conclusion_says_what_the_controls_found(verdicts, words):
-    names = {"R": R, "C": C, "U": U}
-    rows = [
-        {"claim": f"K{k}", "verdict": names[letter]} for k, letter in enumerate(verdicts, start=1)
-    ]
+def test_conclusion_says_what_the_controls_found(accuracies, words, more):
+    rows = [control(f"K{k}", exact) for k, exact in enumerate(accuracies, start=1)]
     text = claims.conclude(rows)
     assert all(word in text for word in words), text
-    assert ("do not merely light pixels" in text) == (verdicts == "RRRRR")
+    assert (MORE in text) == more
+
+
+def test_conclusion_of_some_controls_and_of_untrained_ones():
+    assert claims.conclude([control("K3", COMPOSED)]).startswith("Scattered cells, which")
+    rows = [control("K1", FAILS, trained=0.9), control("K5", COMPOSED)]
+    text = claims.conclude(rows)
+    assert "did not learn them" in text and "not enough" not in text and MORE not in text
+
+
+def test_each_condition_of_a_control_decides():
+    """Right positions with a huge error, and small errors with wrong positions."""
+    loud = decoder(lambda x, y: 9 * draw(x, y))
+    row = claims.stripes_beat_trivial_predictors(loud)
+    assert row["verdict"] == C and row["measured"] == 1
+    assert claims.lit_pixels_fail(loud)["verdict"] == C
+    faint = decoder(lambda x, y: 0.999 * draw(x, y))
+    assert claims.stripes_beat_trivial_predictors(faint)["verdict"] == R
+    misplaced = decoder(lambda x, y: 0.9 * draw(x, y) + 0.95 * draw(x + 1, y))
+    row = claims.stripes_beat_trivial_predictors(misplaced)
+    assert row["measured"] < 0.5 and row["verdict"] == C
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_wide_bumps_light_every_pixel(scale):
+    from compgen_jax.tasks import supports
+    from figures.networks import remedies
+
+    task = remedies(scale)["wide"].task
+    centres = supports.seen_cells(task)
+    pixels = np.arange(task.grid)
+    profiles = [
+        np.exp(-((pixels - c[:, None]) ** 2) / (2 * task.image.sigma**2)) for c in centres.T
+    ]
+    brightest = np.max(profiles[1][:, :, None] * profiles[0][:, None, :], axis=0)
+    assert brightest.min() > 0.1

@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import chex
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax import experiment, results, runs
+from compgen_jax import decoders, experiment, results, runs
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import RunError
 from compgen_jax.training import loop
@@ -225,6 +226,22 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
         with pytest.raises(ConfigError, match=message):
             experiment.train(replace_in(tiny, field, value), tmp_path / "run", progress=False)
         assert not (tmp_path / "run").exists()
+
+
+def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
+    config, workdir, _ = undisturbed
+    run = results.load(workdir)
+    signals, true = results.stripes(run)
+    assert signals.shape == (2, 16, 8, 8) and true.shape == (16, 8, 8)
+    profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
+    np.testing.assert_allclose(true[3], np.tile(profile, (8, 1)), atol=1e-6)
+    np.testing.assert_allclose(true[8 + 3], np.tile(profile, (8, 1)).T, atol=1e-6)
+    decoder = decoders.build(config.decoder, 8, "lax")
+    for seed in (0, 1):
+        params = jax.tree.map(lambda leaf, seed=seed: leaf[seed], run.params)
+        code = np.concatenate([profile, np.zeros(8)]).astype(np.float32)
+        expected = 1 - decoder.apply(params, code)[0]
+        np.testing.assert_allclose(signals[seed, 3], expected, atol=1e-4)
 
 
 def test_trained_decoders_draw_at_any_real_point(undisturbed):

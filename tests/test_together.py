@@ -1,8 +1,10 @@
 """Several configs as one program: each ends as it would alone, and can be resumed alone."""
 
+import jax.numpy as jnp
 import pytest
 
 from compgen_jax import experiment, runs
+from compgen_jax.runs import RunError
 from compgen_jax.training import loop
 
 CHANGES = {
@@ -107,4 +109,19 @@ def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path, rep
     other = (replace_in(config, "decoder.width", 5), tmp_path / "other")
     with pytest.raises(ValueError, match="must share their program"):
         experiment.train_together([jobs[0], other], progress=False)
+    with pytest.raises(ValueError, match="need a directory each"):
+        experiment.train_together([jobs[0], (jobs[1][0], jobs[0][1])], progress=False)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_loss_that_is_not_finite_names_its_run_and_seed(jobs_in, tmp_path, monkeypatch):
+    jobs = jobs_in(tmp_path)
+    hyper_of = loop.hyper_of
+
+    def diverging(config):
+        rate = 1e30 if config.name == "decay" else config.training.learning_rate
+        return hyper_of(config)._replace(learning_rate=jnp.float32(rate))
+
+    monkeypatch.setattr(loop, "hyper_of", diverging)
+    with pytest.raises(RunError, match=r"decay: the loss of seed [07] is (nan|inf) at step"):
+        experiment.train_together(jobs, progress=False)

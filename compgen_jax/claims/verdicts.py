@@ -50,11 +50,21 @@ def exact_id(results: CellResults):
 
 
 def entry(
-    claim, code, seeds, trained_T, *, figure, statement, conditions, details, verdict=None
+    claim,
+    code,
+    seeds,
+    trained_T,
+    *,
+    figure,
+    statement,
+    conditions,
+    details,
+    verdict=None,
+    trained_name="exact accuracy ID",
 ) -> dict:
     """A row of claims.json. `measured` is the first condition's quantity; `conditions` has them
     all with their bounds, `details` what else a reader would ask. `verdict` overrides that of
-    all conditions together."""
+    all conditions together; `trained_name` says what `trained_T` is."""
     numbers = {
         name: mean_with_interval(values) | {"must be": f"{side} {bound:g}"}
         for name, (values, side, bound) in conditions.items()
@@ -74,6 +84,6 @@ def entry(
         "conditions": numbers,
         "details": {
             name: mean_with_interval(values)
-            for name, values in ({"exact accuracy ID": trained_T} | details).items()
+            for name, values in ({trained_name: trained_T} | details).items()
         },
     }

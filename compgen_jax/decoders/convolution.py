@@ -106,7 +106,8 @@ def conv_transpose(x, kernel, *, stride, lowering):
       kernel: (k, k, I, O), not flipped; k = 3 with stride 1, or k = 4 with stride 2.
       stride: s, 1 or 2.
       lowering: one of `LOWERINGS`. All compute the same map; "winograd" has a hand-written
-        reverse-mode derivative and so no forward mode (`jax.jvp` of it raises jax's TypeError).
+        reverse-mode derivative and so, but for few channels, no forward mode (`jax.jvp` of it
+        raises jax's TypeError).
 
     Returns:
       (..., s H, s W, O).

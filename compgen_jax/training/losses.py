@@ -19,9 +19,11 @@ def pixel_loss(images, targets, weights):
 
 
 def energy_shares(values_NxK):
-    """(N, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2."""
+    """(N, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2; 0 for a
+    token without any."""
     energy_NxK = jnp.square(values_NxK)
-    return energy_NxK / jnp.sum(energy_NxK, axis=1, keepdims=True)
+    total_Nx1 = jnp.sum(energy_NxK, axis=1, keepdims=True)
+    return energy_NxK / jnp.where(total_Nx1 > 0, total_Nx1, 1.0)
 
 
 def entropy(values_NxK):

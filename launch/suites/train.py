@@ -40,7 +40,7 @@ def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
         f"{fast}, {TRIALS} seeds vmapped": (_our_steps(config, steps, fast, TRIALS, 0), TRIALS),
         "gemm": (_our_steps(config, steps, "gemm", 1, 1), 1),
     }
-    if (devices := jax.local_devices())[1:]:
+    if (devices := jax.local_devices()[:TRIALS])[1:]:
         name = f"{fast}, {TRIALS} seeds on {len(devices)} devices"
         contenders[name] = (_our_steps(config, steps, fast, TRIALS, 1, devices), TRIALS)
     product, product_flops = timing.gemm()
