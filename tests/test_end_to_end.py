@@ -251,7 +251,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     results = (workdir / "RESULTS.md").read_text()
     assert "| bump_conv2_tiny | OOD |" in results and "**inconclusive**" in results
     assert "![fig14.png](figures/fig14.png)" in results
-    assert "**Whether lighting pixels is enough stays undecided." in results
+    assert "**Decoders of wide bumps, which light every pixel, did not learn them." in results
 
 
 def test_results_of_another_scale_are_left_alone(tmp_path):
