@@ -57,13 +57,13 @@ def draw(base, named):
 
 
 def _numbers(results, cells=None):
-    """Exact accuracy ID and OOD and relative error OOD, (T,) each."""
+    """Exact accuracy ID and OOD, or over some cells, and relative error OOD, (T,) each."""
     ood = results.held_out
-    hits = evaluation.exact_hits(results)
-    errors = evaluation.error_map(results)[:, ood].mean(axis=1)
-    blank = np.square(results.targets[ood]).mean()
-    exact = hits[:, ood if cells is None else cells].mean(axis=1)
-    return hits[:, ~ood].mean(axis=1), exact, errors / blank
+    return (
+        evaluation.exact_accuracy(results, ~ood),
+        evaluation.exact_accuracy(results, ood if cells is None else cells),
+        evaluation.relative_error(results, ood),
+    )
 
 
 def _show(axis, row, values_T, color):

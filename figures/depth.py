@@ -67,7 +67,8 @@ def _cells(results):
 def _draw_errors(axis, studies, keys):
     for index, (code, found) in enumerate(keys.items()):
         color = plotting.CODE_COLORS[code]
-        relative = [_relative_error(studies[key].results) for key in found]
+        results = [studies[key].results for key in found]
+        relative = [evaluation.relative_error(one, one.held_out) for one in results]
         depths = [key.depth + 0.16 * (index - 0.5) for key in found]
         means = [mean_with_interval(values)["value"] for values in relative]
         axis.plot(depths, means, "-", color=color, linewidth=1, label=f"{code} code")
@@ -77,9 +78,3 @@ def _draw_errors(axis, studies, keys):
     axis.set_xticks(sorted({key.depth for found in keys.values() for key in found}))
     axis.set(xlabel="depth (hidden layers)", ylabel="OOD MSE / blank image's", ylim=(0, None))
     axis.legend(loc="lower right")
-
-
-def _relative_error(results):
-    """(T,) error over the hole, over a blank image's."""
-    errors = evaluation.error_map(results)[:, results.held_out].mean(axis=1)
-    return errors / np.square(results.targets[results.held_out]).mean()

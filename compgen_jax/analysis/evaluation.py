@@ -145,6 +145,21 @@ def exact_hits(results: CellResults):
     return position_errors(results) < 0.5
 
 
+def exact_accuracy(results: CellResults, cells):
+    """(T,) share of these cells, (B,) bool, whose brightest pixel is the requested one."""
+    return exact_hits(results)[:, cells].mean(axis=1)
+
+
+def position_accuracy(results: CellResults, cells):
+    """(T,) share of these cells whose brightest pixel is within one of the requested one."""
+    return (position_errors(results)[:, cells] <= 1.0).mean(axis=1)
+
+
+def relative_error(results: CellResults, cells):
+    """(T,) mean squared error over these cells, that of a blank image being 1."""
+    return error_map(results)[:, cells].mean(axis=1) / np.square(results.targets[cells]).mean()
+
+
 def peak_maps(results: CellResults, threshold: float = PEAK_THRESHOLD):
     """(T, B, H, W) bool: the peaks of every image."""
     find = lambda signal: find_peaks(signal, results.amplitude, threshold)

@@ -126,6 +126,12 @@ def stripes_sum(stripes_2NxHxW, held_out_B):
     return vertical + horizontal
 
 
+def stripes_union(stripes_2NxHxW, held_out_B):
+    """The brighter of each held-out cell's two stripes, pixel by pixel. As `stripes_product`."""
+    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
+    return np.maximum(vertical, horizontal)
+
+
 def lit_pixels(targets_seen_BxHxW, threshold: float = 0.01):
     """(H, W) bool: pixels whose signal exceeds `threshold` of the largest in some seen image.
 

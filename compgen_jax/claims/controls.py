@@ -27,12 +27,16 @@ def wide_bumps_fail(results: CellResults) -> dict:
         figure=FIGURE,
         statement="with bumps so wide that training lights every pixel, held-out combinations "
         "still fail",
-        conditions={"exact accuracy OOD": Condition(_exact(results), "below", 0.5)},
+        conditions={
+            "exact accuracy OOD": Condition(
+                evaluation.exact_accuracy(results, results.held_out), "below", 0.5
+            )
+        },
         details={
             "share of pixels lit in training": np.full(len(results.seeds), lit.mean()),
             "share lit to half of the peak": np.full(len(results.seeds), _lit(results, 0.5).mean()),
-            "accuracy OOD within 1 pixel": _within_1(results),
-            "MSE OOD / blank image's": _relative_mse(results),
+            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, results.held_out),
+            "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
         },
     )
 
@@ -52,8 +56,12 @@ def lit_pixels_fail(results: CellResults) -> dict:
         figure=FIGURE,
         statement="scored on the pixels that training lit alone, held-out combinations still fail",
         conditions={
-            "exact accuracy OOD, lit pixels": Condition(_exact(masked, reachable), "below", 0.5),
-            "MSE OOD / blank image's, lit pixels": Condition(_relative_mse(masked), "above", 0.5),
+            "exact accuracy OOD, lit pixels": Condition(
+                evaluation.exact_accuracy(masked, reachable), "below", 0.5
+            ),
+            "MSE OOD / blank image's, lit pixels": Condition(
+                evaluation.relative_error(masked, masked.held_out), "above", 0.5
+            ),
         },
         details={
             "share of pixels lit in training": np.full(len(results.seeds), _lit(results).mean()),
@@ -113,7 +121,7 @@ def stripes_beat_trivial_predictors(results: CellResults) -> dict:
         "predictor that knows the seen bumps alone",
         {
             f"MSE OOD / the best trivial predictor's ({best})": Condition(
-                _relative_mse(results) / trivial[best], "below", 1.0
+                evaluation.relative_error(results, results.held_out) / trivial[best], "below", 1.0
             )
         },
     )
@@ -204,28 +212,18 @@ def _composes(claim, code, results, statement, conditions=None) -> dict:
         exact_id(results),
         figure=FIGURE,
         statement=statement,
-        conditions={"exact accuracy OOD": Condition(_exact(results), "above", 0.9)}
+        conditions={
+            "exact accuracy OOD": Condition(
+                evaluation.exact_accuracy(results, results.held_out), "above", 0.9
+            )
+        }
         | (conditions or {}),
         details={
-            "accuracy OOD within 1 pixel": _within_1(results),
-            "MSE OOD / blank image's": _relative_mse(results),
+            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, results.held_out),
+            "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
         },
     )
 
 
 def _lit(results, level: float = LIT):
     return predictors.lit_pixels(results.targets[~results.held_out], level)
-
-
-def _exact(results, cells=None):
-    cells = results.held_out if cells is None else cells
-    return evaluation.exact_hits(results)[:, cells].mean(axis=1)
-
-
-def _within_1(results):
-    return (evaluation.position_errors(results)[:, results.held_out] <= 1).mean(axis=1)
-
-
-def _relative_mse(results):
-    errors = evaluation.error_map(results)[:, results.held_out].mean(axis=1)
-    return errors / np.square(results.targets[results.held_out]).mean()

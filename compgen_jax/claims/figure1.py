@@ -14,9 +14,7 @@ WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 
 def fails_ood(code: str, results: CellResults) -> dict:
     """C1: decoders of a disentangled code fail on held-out combinations (Figure 1b, c)."""
-    errors, distances = evaluation.error_map(results), evaluation.position_errors(results)
     ood = results.held_out
-    blank = np.square(results.targets).mean(axis=(1, 2))
     return entry(
         "C1",
         code,
@@ -25,14 +23,14 @@ def fails_ood(code: str, results: CellResults) -> dict:
         figure="Fig 1b, c",
         statement=f"with the {code} code, held-out combinations are not rendered",
         conditions={
-            "exact accuracy OOD": Condition((distances[:, ood] < 0.5).mean(axis=1), "below", 0.5),
+            "exact accuracy OOD": Condition(evaluation.exact_accuracy(results, ood), "below", 0.5),
             "MSE OOD / blank image's": Condition(
-                errors[:, ood].mean(axis=1) / blank[ood].mean(), "above", 0.5
+                evaluation.relative_error(results, ood), "above", 0.5
             ),
         },
         details={
-            "MSE ID / blank image's": errors[:, ~ood].mean(axis=1) / blank[~ood].mean(),
-            "accuracy OOD within 1 pixel": (distances[:, ood] <= WITHIN).mean(axis=1),
+            "MSE ID / blank image's": evaluation.relative_error(results, ~ood),
+            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, ood),
         },
     )
 

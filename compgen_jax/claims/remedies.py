@@ -32,7 +32,7 @@ def penalties_on_embeddings(ablations: dict[str, CellResults], embeddings: dict)
         "trained_T": exact_id(none),
         "figure": "Fig 3e",
     }
-    blank = np.log10(_blank_mse(both, both.targets))
+    blank = np.log10(_blank_mse(both))
     others = lambda errors, name: np.stack([errors[n] for n in ABLATIONS if n != name])
     return [
         entry(
@@ -83,9 +83,11 @@ def penalties_on_embeddings(ablations: dict[str, CellResults], embeddings: dict)
                 ),
             },
             details={
-                "exact accuracy OOD, both": _exact(both),
-                "accuracy OOD within 1 pixel, both": _within_1(both),
-                "exact accuracy OOD, none": _exact(none),
+                "exact accuracy OOD, both": evaluation.exact_accuracy(both, both.held_out),
+                "accuracy OOD within 1 pixel, both": evaluation.position_accuracy(
+                    both, both.held_out
+                ),
+                "exact accuracy OOD, none": evaluation.exact_accuracy(none, none.held_out),
             }
             | {
                 f"{title}, {name}": embeddings[name][key]
@@ -118,14 +120,16 @@ def stripes_add_up(code: str, results: CellResults, stripes) -> dict:
             "MSE OOD to the plus / a blank image's": Condition(
                 _mse_to(results, plus) / np.square(plus).mean(), "below", 0.5
             ),
-            "accuracy OOD within 1 pixel": Condition(_within_1(results), "above", 0.9),
+            "accuracy OOD within 1 pixel": Condition(
+                evaluation.position_accuracy(results, results.held_out), "above", 0.9
+            ),
         },
         details={
-            "exact accuracy OOD": _exact(results),
+            "exact accuracy OOD": evaluation.exact_accuracy(results, results.held_out),
             "correlation OOD with the plus": _correlation(results, plus),
             "correlation OOD with the bump": _correlation(results, _ood_targets(results)),
             "MSE OOD to the bump / a blank image's": _mse_to(results, _ood_targets(results))
-            / np.square(_ood_targets(results)).mean(),
+            / _blank_mse(results),
             "MSE OOD to the brighter of both stripes / a blank image's": _relative_to_union(
                 results, stripes[1]
             ),
@@ -141,7 +145,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
     """
     plus = predictors.stripes_sum(stripes[1], by_bumps[few].held_out)
     likeness = {n: _plus_likeness(results, plus) for n, results in by_bumps.items()}
-    blank = _blank_mse(by_bumps[few], by_bumps[few].targets)
+    blank = _blank_mse(by_bumps[few])
     error = {n: _mse_to(one, _ood_targets(one)) / blank for n, one in by_bumps.items()}
     return entry(
         "C10",
@@ -155,7 +159,10 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
             "the same, no bump": Condition(likeness[0], "above", 0.5),
             f"MSE OOD / blank image's, {few} bumps": Condition(error[few], "below", 0.5),
         },
-        details={f"exact accuracy OOD, {n} bumps": _exact(one) for n, one in by_bumps.items()}
+        details={
+            f"exact accuracy OOD, {n} bumps": evaluation.exact_accuracy(one, one.held_out)
+            for n, one in by_bumps.items()
+        }
         | {f"MSE OOD / blank image's, {n} bumps": value for n, value in error.items()},
     )
 
@@ -168,8 +175,7 @@ def volume_stays_smooth(code: str, trained, with_stripes, bumps_only) -> dict:
     """
     numbers = {"stripes": with_stripes.numbers, "bumps alone": bumps_only.numbers}
     ratio = {name: hidden(n["volume.log10_ratio"]) for name, n in numbers.items()}
-    size = {name: np.abs(n["volume.log10_ratio"])[:, 1:-1].mean(axis=1) for name, n in
-            numbers.items()}  # fmt: skip
+    size = {name: hidden(np.abs(n["volume.log10_ratio"])) for name, n in numbers.items()}
     spread = {name: hidden(n["volume.ood_spread"]) for name, n in numbers.items()}
     difference = lambda values: values["stripes"] - values["bumps alone"]
     return entry(
@@ -272,9 +278,7 @@ def _correlation(results, images_QxHxW):
 
 def _relative_to_union(results, stripes_2NxHxW):
     """The other way to draw both stripes: each pixel as bright as the brighter of them."""
-    grid = results.grid
-    y, x = np.divmod(np.flatnonzero(results.held_out), grid)
-    union = np.maximum(stripes_2NxHxW[x], stripes_2NxHxW[grid + y])
+    union = predictors.stripes_union(stripes_2NxHxW, results.held_out)
     return _mse_to(results, union) / np.square(union).mean()
 
 
@@ -284,13 +288,5 @@ def _log_mse(results, held_out: bool):
     return np.log10(evaluation.error_map(results)[:, region].mean(axis=1))
 
 
-def _blank_mse(results, targets_BxHxW):
-    return np.square(targets_BxHxW[results.held_out]).mean()
-
-
-def _exact(results):
-    return evaluation.exact_hits(results)[:, results.held_out].mean(axis=1)
-
-
-def _within_1(results):
-    return (evaluation.position_errors(results)[:, results.held_out] <= 1).mean(axis=1)
+def _blank_mse(results):
+    return np.square(_ood_targets(results)).mean()

@@ -116,6 +116,22 @@ def test_summary_of_a_perfect_a_blank_and_a_lookup_decoder():
     assert lookup["ood.position_accuracy"] == pytest.approx(12 / 16)
 
 
+def test_accuracies_and_relative_error_over_chosen_cells():
+    """Right at every cell but two: one off by a pixel, one blank."""
+    images = np.stack([draw(x, y) for x, y in supports.cells(N)])
+    near, lost = 5 * N + 5, 3 * N + 3
+    images[near], images[lost] = draw(6, 5), 0
+    results = cell_results([images])
+    cells = np.isin(np.arange(N * N), [near, lost, 0, 7])
+    assert evaluation.exact_accuracy(results, cells) == [0.5]
+    assert evaluation.position_accuracy(results, cells) == [0.75]
+    wanted = [np.square(draw(*supports.cells(N)[k])).sum() for k in (near, lost, 0, 7)]
+    wrong = np.square(draw(6, 5) - draw(5, 5)).sum() + wanted[1]
+    np.testing.assert_allclose(
+        evaluation.relative_error(results, cells), [wrong / sum(wanted)], rtol=1e-5
+    )
+
+
 def test_fine_points_hold_the_cells_and_run_x_first():
     points = evaluation.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
     np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), supports.cells(N))
