@@ -73,18 +73,6 @@ def _paper_lowrank() -> Config:
     )
 
 
-def _quick_lowrank() -> Config:
-    return changed(
-        _paper_lowrank(),
-        {
-            "name": "lowrank_quick",
-            "task.grid": 16,
-            "task.support.low": 6,
-            "training.seeds": (0, 1, 2),
-        },
-    )
-
-
 def _paper_stripes(bumps: int) -> Config:
     """All 56 stripes, once each, and so many bumps from outside the corner (section 4.2)."""
     return Config(
@@ -98,23 +86,6 @@ def _paper_stripes(bumps: int) -> Config:
             stripes=StripesConfig(copies=1),
         ),
         training=TrainingConfig(steps=2100, evaluate_every=300),
-    )
-
-
-def _quick_stripes(bumps: int) -> Config:
-    """1200 steps: the error on seen cells, of which training shows few, falls no further."""
-    config = _paper_stripes(bumps)
-    return changed(
-        config,
-        {
-            "name": f"{config.name}_quick",
-            "task.grid": 16,
-            "task.support.low": 7,
-            "decoder.width": 32,
-            "training.steps": 1200,
-            "training.evaluate_every": 200,
-            "training.seeds": (0, 1, 2),
-        },
     )
 
 
@@ -140,31 +111,40 @@ def _paper_pixelwise() -> Config:
     )
 
 
-def _quick_pixelwise() -> Config:
-    return changed(
-        _paper_pixelwise(),
+def _quick(config: Config, values: dict) -> Config:
+    """The preset at grid 16, with 3 seeds."""
+    name = f"{config.name}_quick"
+    return changed(config, {"name": name, "task.grid": 16, "training.seeds": (0, 1, 2), **values})
+
+
+def _quick_bumps(config: Config, width: int, epochs: int) -> Config:
+    """The hole covers 39% of the cells (the paper's: 37%) and leaves a margin of 3."""
+    return _quick(
+        config,
         {
-            "name": "pixelwise_quick",
-            "task.grid": 16,
-            "task.support.low": 8,
-            "decoder.width": 32,
-            "training.epochs": 600,
-            "training.evaluate_every": 50,
-            "training.seeds": (0, 1, 2),
+            "task.support.low": 3,
+            "task.support.high": 12,
+            "task.support.samples": 1000,
+            "decoder.width": width,
+            "training.epochs": epochs,
+            "training.evaluate_every": 10,
         },
     )
 
 
-def _quick(config: Config, width: int, epochs: int) -> Config:
-    """Grid 16: the hole covers 39% of the cells (the paper's: 37%) and leaves a margin of 3."""
-    support = replace(config.task.support, low=3, high=12, samples=1000)
-    return replace(
-        config,
-        name=f"{config.name}_quick",
-        task=replace(config.task, grid=16, support=support),
-        decoder=replace(config.decoder, width=width),
-        training=replace(config.training, epochs=epochs, evaluate_every=10, seeds=(0, 1, 2)),
-    )
+# 1200 steps: the error on seen cells, of which training shows few, falls no further
+QUICK_STRIPES = {
+    "task.support.low": 7,
+    "decoder.width": 32,
+    "training.steps": 1200,
+    "training.evaluate_every": 200,
+}
+QUICK_PIXELWISE = {
+    "task.support.low": 8,
+    "decoder.width": 32,
+    "training.epochs": 600,
+    "training.evaluate_every": 50,
+}
 
 
 def _presets() -> dict[str, Config]:
@@ -172,15 +152,17 @@ def _presets() -> dict[str, Config]:
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
     # until seen cells are drawn right; the ramp is learnt more slowly
     quick = [
-        _quick(config, width=32, epochs=90 if config.task.code.name == "ramp" else 40)
+        _quick_bumps(config, width=32, epochs=90 if config.task.code.name == "ramp" else 40)
         for config in paper[:4]
     ]
-    quick += [_quick(config, width=config.decoder.width, epochs=200) for config in paper[4:]]
+    quick += [_quick_bumps(config, width=config.decoder.width, epochs=200) for config in paper[4:]]
+    low_rank, pixelwise = _paper_lowrank(), _paper_pixelwise()
+    stripes = _paper_stripes(0)
     remedies = [
-        *(_paper_lowrank(), _quick_lowrank()),
-        *(_paper_stripes(0), _quick_stripes(0)),
-        *(_paper_stripes(50), _quick_stripes(30)),
-        *(_paper_pixelwise(), _quick_pixelwise()),
+        *(low_rank, _quick(low_rank, {"task.support.low": 6})),
+        *(stripes, _quick(stripes, QUICK_STRIPES)),
+        *(_paper_stripes(50), _quick(_paper_stripes(30), QUICK_STRIPES)),
+        *(pixelwise, _quick(pixelwise, QUICK_PIXELWISE)),
     ]
     return {config.name: config for config in paper + quick + remedies}
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from compgen_jax.decoders import initializers
+from compgen_jax.decoders.mlp import dense
 from compgen_jax.decoders.naming import name_layers
 
 LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
@@ -50,17 +50,12 @@ class PixelwiseDecoder(nn.Module):
     @nn.compact
     def __call__(self, code):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
-
-        def dense(features, name, x):
-            init = initializers.for_dense(self.initial_weights, x.shape[-1])
-            return nn.Dense(features, kernel_init=init.kernel, bias_init=init.bias, name=name)(x)
-
-        x = dense(self.width, "token", code)[..., None, None, :]
+        x = dense(self.width, "token", self.initial_weights, code)[..., None, None, :]
         position = position_code(self.grid, self.width)
         x = x + jnp.asarray(position).reshape((1,) * (x.ndim - 3) + position.shape)
         layers = [code, x]
         for index in range(1, self.depth + 1):
-            x = dense(self.width, f"hidden_{index}", x)
+            x = dense(self.width, f"hidden_{index}", self.initial_weights, x)
             x = nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
             layers.append(x)
-        return dense(1, "image", x)[..., 0], name_layers(layers)
+        return dense(1, "image", self.initial_weights, x)[..., 0], name_layers(layers)
