@@ -62,6 +62,15 @@ def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
     return image
 
 
+def mosaic(images_BxHxW, columns: int, gap=np.nan):
+    """Images in rows of `columns`, the first at the top, y upwards, with lines of `gap` between."""
+    blank = -len(images_BxHxW) % columns
+    padded = np.pad(images_BxHxW, ((0, blank), (0, 1), (0, 1)), constant_values=gap)
+    padded[len(images_BxHxW) :] = gap
+    rows = padded.reshape(-1, columns, *padded.shape[1:])[::-1]
+    return np.concatenate(np.concatenate(rows, axis=1), axis=1)[:-1, :-1]
+
+
 def outline(axis, mask_NxN, **kwargs):
     """Draws the border of a region of cells, of whatever shape."""
     kwargs = {"color": OOD_COLOR, "linewidth": 1.2, **kwargs}

@@ -1,11 +1,10 @@
 """Figure 10: what decoders of every depth draw for combinations they never saw."""
 
-import numpy as np
-
 from compgen_jax import plotting
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
 from figures.mechanism import CODES, show_number, show_scaled
+from figures.studies import held_out_cells
 
 # of the hole's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
@@ -43,7 +42,7 @@ def draw(studies):
 
 def _draw_images(axes, study, label):
     results = study.results
-    for axis, cell in zip(axes, _cells(results), strict=True):
+    for axis, cell in zip(axes, held_out_cells(results, POINTS), strict=True):
         show_scaled(axis, results.signals[0, cell], results.factors[cell], results.amplitude)
     axes[0].set_ylabel(label)
 
@@ -51,17 +50,6 @@ def _draw_images(axes, study, label):
 def _title(axis, letter, text):
     axis.annotate(text, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points")
     plotting.panel_label(axis, letter)
-
-
-def _cells(results):
-    """The held-out cells nearest to `POINTS`."""
-    hole = results.factors[results.held_out]
-    low, high = hole.min(axis=0), hole.max(axis=0)
-    allowed = np.flatnonzero(results.held_out)
-    return [
-        allowed[np.argmin(np.square(results.factors[allowed] - point).sum(axis=1))]
-        for point in np.round(low + (high - low) * np.array(POINTS))
-    ]
 
 
 def _draw_errors(axis, studies, keys):

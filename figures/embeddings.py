@@ -84,22 +84,13 @@ def _draw_block(axes, study, title, letter):
     firsts = np.arange(0, grid, COLUMNS)
     labels = [f"{k}\N{EN DASH}{min(k + COLUMNS, grid) - 1}" for k in firsts]
     for axis, name, images, band in zip(axes, "xy", matrices, bands, strict=True):
-        show_signed(axis, _mosaic(images, np.nan), limit)
-        framed = _mosaic(np.broadcast_to(band, images.shape), False)
+        show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
+        framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
         plotting.outline(axis, framed, color="black", linewidth=0.5)
         centres = (len(firsts) - np.arange(len(firsts)) - 0.5) * (grid + 1) - 1
         axis.set_yticks(centres, labels, fontsize=6)
         axis.tick_params(length=0)
         axis.set_ylabel(f"tokens of {name}")
-
-
-def _mosaic(images_BxNxN, gap):
-    """Images in rows of `COLUMNS`, the first at the top, y upwards, with lines of `gap` between."""
-    blank = -len(images_BxNxN) % COLUMNS
-    padded = np.pad(images_BxNxN, ((0, blank), (0, 1), (0, 1)), constant_values=gap)
-    padded[len(images_BxNxN) :] = gap
-    rows = padded.reshape(-1, COLUMNS, *padded.shape[1:])[::-1]
-    return np.concatenate(np.concatenate(rows, axis=1), axis=1)[:-1, :-1]
 
 
 def _draw_numbers(axes, ablations):

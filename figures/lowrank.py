@@ -10,6 +10,7 @@ from compgen_jax.decoders import lowrank
 from compgen_jax.tasks import dataset
 from figures.layers import show_cells
 from figures.mechanism import show_scaled
+from figures.studies import held_out_cells
 
 ABLATIONS = {
     "none": "no penalty",
@@ -69,15 +70,6 @@ def mask(study):
     return study.results.held_out.reshape(study.results.grid, -1)
 
 
-def _cell(results, point):
-    """The held-out cell nearest to a point of the hole."""
-    hole = results.factors[results.held_out]
-    low, high = hole.min(axis=0), hole.max(axis=0)
-    wanted = np.round(low + (high - low) * np.array(point))
-    distances = np.square(results.factors - wanted).sum(axis=1)
-    return np.argmin(np.where(results.held_out, distances, np.inf))
-
-
 def show_signed(axis, values, limit=None):
     """Blue below and red above 0, which is white; y upwards."""
     limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
@@ -121,7 +113,7 @@ def draw_low_rank(studies):
 
 def _draw_architecture(figure, bottom, study):
     results = study.results
-    cell = _cell(results, DRAWN)
+    (cell,) = held_out_cells(results, [DRAWN])
     params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
     code, *layers = (np.asarray(layer) for layer in _layers(study, params, cell))
     pitch = (WIDTH - 0.75 - 2 * IMAGE) / (len(layers) + 1)
@@ -199,8 +191,7 @@ def _draw_held_out(axes, shown):
     rows = zip(axes, ({"asked": results.targets} | drawn).items(), strict=True)
     for row, (name, images) in rows:
         row[0].set_ylabel(name.replace(" ", "\n"), fontsize=7)
-        for axis, point in zip(row, POINTS, strict=True):
-            cell = _cell(results, point)
+        for axis, cell in zip(row, held_out_cells(results, POINTS), strict=True):
             show_scaled(axis, images[cell], results.factors[cell], results.amplitude)
             if row is axes[0]:
                 axis.set_title("({:.0f}, {:.0f})".format(*results.factors[cell]), pad=3)

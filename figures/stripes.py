@@ -10,6 +10,7 @@ from compgen_jax.tasks import dataset
 from compgen_jax.training import loop
 from figures.layers import draw_strip
 from figures.mechanism import show_number
+from figures.studies import held_out_cells
 from figures.units import bumps, by_bumps, draw_curves, legend_above, name_of, show_unit
 
 # of the corner's width and height, none on the border
@@ -70,14 +71,6 @@ def _draw_training(figure, study):
     plotting.panel_label(axes["x"], "a")
 
 
-def _cells(results):
-    """The held-out cells at `POINTS`."""
-    hole = results.factors[results.held_out]
-    low, high = hole.min(axis=0), hole.max(axis=0)
-    places = np.round(low + (high - low) * np.array(POINTS)).astype(int)
-    return [y * results.grid + x for x, y in places]
-
-
 def _plus(study):
     """(Q, H, W) the sum of each held-out cell's two true stripes."""
     return predictors.stripes_sum(study.stripes[1], study.results.held_out)
@@ -87,7 +80,7 @@ def _draw_held_out(axes, columns):
     """Rows are points; what is asked, the plus, and the first seed of every study."""
     results, plus = columns[0].results, _plus(columns[0])
     order = np.cumsum(results.held_out) - 1  # of a cell among the held-out ones
-    for row, cell in zip(axes, _cells(results), strict=True):
+    for row, cell in zip(axes, held_out_cells(results, POINTS), strict=True):
         drawn = [study.results.signals[0, cell] for study in columns]
         images = [results.targets[cell], plus[order[cell]], *drawn]
         for axis, image in zip(row, images, strict=True):
@@ -174,23 +167,17 @@ def _draw_all_stripes(axes, study):
     names = ("vertical stripes, x", "horizontal stripes, y")
     for axis, images, name in zip(axes, np.split(true, 2), names, strict=True):
         colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")
-        axis.imshow(_mosaic(images), cmap=colors, vmin=0, vmax=true.max(), interpolation="nearest")
+        shown = plotting.mosaic(images, columns=-(-len(images) // 2))
+        axis.imshow(
+            shown, origin="lower", cmap=colors, vmin=0, vmax=true.max(), interpolation="nearest"
+        )
         axis.set(xticks=[], yticks=[], title=f"{name} = 0 to {len(images) - 1}")
     plotting.panel_label(axes[0], "a")
 
 
-def _mosaic(images_BxHxW):
-    """Two rows of images, y upwards, with a line of NaN between them."""
-    padded = np.pad(images_BxHxW[:, ::-1], ((0, 0), (1, 0), (1, 0)), constant_values=np.nan)
-    columns = -(-len(padded) // 2)
-    blank = np.full((2 * columns - len(padded), *padded.shape[1:]), np.nan)
-    rows = np.split(np.concatenate([padded, blank]), 2)
-    return np.concatenate([np.concatenate(row, axis=1) for row in rows])[1:, 1:]
-
-
 def _draw_seeds(axes, study, seeds: int):
     results = study.results
-    wanted = [(seed, cell) for seed in range(seeds) for cell in _cells(results)]
+    wanted = [(seed, cell) for seed in range(seeds) for cell in held_out_cells(results, POINTS)]
     for axis, (seed, cell) in zip(axes, wanted, strict=True):
         image = results.signals[seed, cell]
         _show_range(axis, image, results.factors[cell], results.amplitude)

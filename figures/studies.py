@@ -3,7 +3,21 @@
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from compgen_jax import inspection, results
+
+
+def held_out_cells(results, points):
+    """Indices of the held-out cells nearest to points given in shares of the hole's width and
+    height: the same places for every network."""
+    hole = results.factors[results.held_out]
+    low, high = hole.min(axis=0), hole.max(axis=0)
+    allowed = np.flatnonzero(results.held_out)
+    return [
+        allowed[np.argmin(np.square(results.factors[allowed] - point).sum(axis=1))]
+        for point in np.round(low + (high - low) * np.array(points))
+    ]
 
 
 class Study:
