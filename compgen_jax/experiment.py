@@ -159,7 +159,7 @@ def _programs(config: Config, trials: int):
 
     def advance(n_steps, trial):
         hyper, key, state = trial
-        return trainer.advance(key, hyper, state, n_steps)
+        return trainer.advance(loop.make_trial(config, key, hyper), state, n_steps)
 
     functions = (lambda _, key: trainer.init(key)), advance, _make_evaluate(config, trainer)
     return [over_trials(function, config.execution.trials_per_device) for function in functions]
@@ -172,11 +172,10 @@ def _make_evaluate(config: Config, trainer):
     lookup = jnp.asarray(evaluation.nearest_seen(mask))
 
     def evaluate(_, params):
-        data = dataset.every_cell(task)
-        signals = bump.to_signal(trainer.decode(params, data.codes), task.image)
-        targets = bump.to_signal(data.targets, task.image)
-        held_out = jnp.asarray(mask.ravel())
-        return evaluation.summarize(signals, targets, data.factors, held_out, lookup)
+        factors, held_out = jnp.asarray(supports.cells(task.grid)), jnp.asarray(mask.ravel())
+        drawn = trainer.draw(params, factors)
+        signals, targets = (bump.to_signal(images, task.image) for images in drawn)
+        return evaluation.summarize(signals, targets, factors, held_out, lookup)
 
     return evaluate
 

@@ -4,6 +4,7 @@ from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import runs
@@ -40,25 +41,23 @@ def load(workdir) -> Run:
 
 def decode(run: Run, factors):
     """Signals (T, B, N, N), NumPy, of all seeds at the points (B, 2), any real pixels."""
-    data = dataset.from_factors(factors, run.config.task)
-    return np.asarray(_over_seeds(run, lambda signals, _: signals, data))
+    return np.asarray(_over_seeds(run, lambda signals, _: signals, factors))
 
 
 def error_map(run: Run, factors):
     """(T, B) mean squared error of all seeds at the points (B, 2), any real pixels."""
-    data = dataset.from_factors(factors, run.config.task)
-    return np.asarray(_over_seeds(run, evaluation.mse_per_point, data))
+    return np.asarray(_over_seeds(run, evaluation.mse_per_point, factors))
 
 
-def _over_seeds(run: Run, measure, data):
-    """measure(signals, target signals) of each seed at the points of `data`."""
+def _over_seeds(run: Run, measure, factors):
+    """measure(signals, target signals) of each seed at the points (B, 2), stripes where NaN."""
     trainer, image = loop.make_trainer(run.config), run.config.task.image
 
-    def of_seed(data, params):
-        signals = bump.to_signal(trainer.decode(params, data.codes), image)
-        return measure(signals, bump.to_signal(data.targets, image))
+    def of_seed(factors, params):
+        return measure(*(bump.to_signal(drawn, image) for drawn in trainer.draw(params, factors)))
 
-    return over_trials(of_seed, run.config.execution.trials_per_device)(data, run.params)
+    trials_per_device = run.config.execution.trials_per_device
+    return over_trials(of_seed, trials_per_device)(jnp.asarray(factors), run.params)
 
 
 def evaluate_cells(run: Run) -> evaluation.CellResults:
@@ -87,5 +86,5 @@ def stripes(run: Run):
     """Signals (T, 2N, N, N) of all seeds for one factor alone, and the true ones (2N, N, N): the
     vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1."""
     data, image = dataset.stripes(run.config.task), run.config.task.image
-    signals = _over_seeds(run, lambda signals, _: signals, data)
+    signals = _over_seeds(run, lambda signals, _: signals, data.factors)
     return np.asarray(signals), np.asarray(bump.to_signal(data.targets, image))

@@ -1,4 +1,4 @@
-"""Means over seeds with bootstrap intervals."""
+"""Means and other statistics over seeds with bootstrap intervals."""
 
 from itertools import product
 
@@ -7,8 +7,13 @@ import numpy as np
 RESAMPLES = 10_000
 
 
-def bootstrap_interval(values_T, level: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean over seeds.
+def bootstrap_interval(
+    values_T, level: float = 0.95, statistic=None, undefined: float = 0.0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval over seeds: of the mean, or of another statistic.
+
+    `statistic` maps R resamples of the values, (R, T), to (R,) numbers, NaN where it is undefined:
+    such resamples are left out while their share is at most `undefined`, else the interval is NaN.
 
     All T^T resamples are enumerated where they are fewer than `RESAMPLES`, so small samples get
     the exact interval; otherwise resamples come from a fixed generator. Few seeds make it too
@@ -25,9 +30,13 @@ def bootstrap_interval(values_T, level: float = 0.95) -> tuple[float, float]:
         chosen = np.array(list(product(range(count), repeat=count)))
     else:
         chosen = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-    means = values[chosen].mean(axis=1)
+    resampled_RxT = values[chosen]
+    results_R = statistic(resampled_RxT) if statistic else resampled_RxT.mean(axis=1)
+    left_out_R = np.isnan(results_R)
+    if left_out_R.mean() > undefined or left_out_R.all():
+        return (float("nan"), float("nan"))
     tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
+    low, high = np.quantile(results_R[~left_out_R], [tail, 1 - tail], method="inverted_cdf")
     return float(low), float(high)
 
 

@@ -8,6 +8,8 @@ from compgen_jax.decoders.lowrank import LowRankDecoder
 from compgen_jax.decoders.mlp import MLPDecoder
 from compgen_jax.decoders.pixelwise import PixelwiseDecoder
 
+PADDED = ("conv",)  # decoders whose trials of different grids can share a program
+
 
 def build(config: DecoderConfig, grid: int, lowering: str) -> nn.Module:
     """The decoder that `config` names; `lowering` is for its convolutions, if it has any."""

@@ -63,6 +63,9 @@ class ConvDecoder(nn.Module):
     these depth + 1 layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives
     the image. Written for one code; leading axes of the code are carried through.
 
+    Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
+    parameters were padded (`pad_params`): every layer and the image are zero beyond it.
+
     Attributes:
       grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
       initial_weights: 'torch' or 'flax'.  lowering: see `decoders.convolution`.
@@ -75,8 +78,11 @@ class ConvDecoder(nn.Module):
     lowering: str = "lax"
 
     @nn.compact
-    def __call__(self, code):
+    def __call__(self, code, grid=None):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
+
+        def within(x):
+            return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
         def hidden(index, x):
             kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
@@ -89,12 +95,34 @@ class ConvDecoder(nn.Module):
                 name=f"hidden_{index}",
             )(x)
 
-        x = nn.relu(
-            RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")(code)
-        )
+        render = RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")
+        x = within(nn.relu(render(code)))
         layers = [code, x]
         for index in range(1, self.depth + 1):
-            x = nn.relu(hidden(index, x))
+            x = within(nn.relu(hidden(index, x)))
             layers.append(x)
         image = ConvTranspose(1, 3, 1, self.initial_weights, self.lowering, name="image")(x)
-        return image[..., 0], name_layers(layers)
+        return within(image)[..., 0], name_layers(layers)
+
+
+def _mask(x, side):
+    """x (..., H, W, C) where row and column are below `side`, and 0 elsewhere."""
+    inside_H, inside_W = (jnp.arange(length) < side for length in x.shape[-3:-1])
+    inside = inside_H[:, None, None] & inside_W[None, :, None]
+    return jnp.where(inside.reshape((1,) * (x.ndim - 3) + inside.shape), x, 0.0)
+
+
+def pad_params(params, like):
+    """Parameters of a `ConvDecoder` as those of one of a larger grid, of the shapes of `like`.
+
+    Only the first layer's kernel (side, side, E, C) knows the grid: its flipped rows and columns
+    are kept at their end, and each factor's half of the code at its beginning.
+    """
+    kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
+    side, _, length, channels = kernel.shape
+    beyond, per_factor = wanted.shape[0] - side, wanted.shape[2] // 2
+    halves = kernel.reshape(side, side, 2, length // 2, channels)
+    pads = [(beyond, 0), (beyond, 0), (0, 0), (0, per_factor - length // 2), (0, 0)]
+    kernel = jnp.pad(halves, pads).reshape(wanted.shape)
+    render = {**params["params"]["render"], "kernel": kernel}
+    return {"params": {**params["params"], "render": render}}

@@ -13,20 +13,29 @@ from compgen_jax.config import ImageConfig
 def profile(coordinate, grid: int, sigma: float):
     """exp(-(i - c)^2 / (2 sigma^2)) at the pixel centres i = 0..N-1; shape (N,).
 
-    `coordinate` is a scalar in pixels; None stands for a missing factor, whose profile is 1
+    `coordinate` is a scalar in pixels; a missing factor (`is_missing`) has the profile 1
     everywhere.
     """
-    if coordinate is None:
-        return jnp.ones(grid)
+    missing, coordinate = is_missing(coordinate)
     offset_N = jnp.arange(grid, dtype=jnp.float32) - coordinate
-    return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
+    return jnp.where(missing, 1.0, jnp.exp(-jnp.square(offset_N) / (2 * sigma**2)))
+
+
+def is_missing(coordinate):
+    """Whether a scalar coordinate is that of a missing factor, None or NaN, and the coordinate
+    with 0 instead, of which any function has a derivative."""
+    coordinate = (
+        jnp.float32(jnp.nan) if coordinate is None else jnp.asarray(coordinate, jnp.float32)
+    )
+    missing = jnp.isnan(coordinate)
+    return missing, jnp.where(missing, 0.0, coordinate)
 
 
 def bump(x, y, grid: int, config: ImageConfig):
     """Signal of the product of the present factors; shape (N, N), range [0, amplitude].
 
-    A bump for two coordinates; for `y=None` the vertical stripe at x, for `x=None` the
-    horizontal stripe at y.
+    A bump for two coordinates; for a missing y (None or NaN) the vertical stripe at x, for a
+    missing x the horizontal stripe at y.
     """
     row_H = profile(y, grid, config.sigma)
     column_W = profile(x, grid, config.sigma)

@@ -21,15 +21,13 @@ class Dataset(NamedTuple):
     weights: jax.Array
 
 
-def example(x, y, task: TaskConfig, amplitude: float = 1.0) -> Dataset:
-    """One point, or the stripe of one coordinate (None for the other), without the axis B.
-
-    `amplitude` is relative to that of the task's bump.
-    """
-    present = [jnp.float32(jnp.nan) if c is None else jnp.asarray(c, jnp.float32) for c in (x, y)]
+def example(x, y, task: TaskConfig) -> Dataset:
+    """One point, or the stripe of one coordinate (None or NaN for the other), without axis B."""
+    factors = jnp.stack([jnp.float32(jnp.nan if c is None else c) for c in (x, y)])
+    amplitude = jnp.where(jnp.isnan(factors).any(), task.stripes.amplitude, 1.0)
     signal = amplitude * bump(x, y, task.grid, task.image)
     return Dataset(
-        factors=jnp.stack(present),
+        factors=factors,
         codes=encode(x, y, task.grid, task.code),
         targets=to_image(signal, task.image),
         weights=jnp.float32(1.0),
@@ -37,25 +35,32 @@ def example(x, y, task: TaskConfig, amplitude: float = 1.0) -> Dataset:
 
 
 def from_factors(factors, task: TaskConfig) -> Dataset:
-    """The points (B, 2) as a Dataset."""
+    """The points (B, 2), and the stripes where a factor is NaN, as a Dataset."""
     return jax.vmap(lambda point: example(point[0], point[1], task))(jnp.asarray(factors))
 
 
 def stripes(task: TaskConfig) -> Dataset:
     """The vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1, once each
     (paper Figures 4a and 7a)."""
-    draw = lambda x, y: example(x, y, task, task.stripes.amplitude)
-    pixels = jnp.arange(task.grid, dtype=jnp.float32)
-    vertical = jax.vmap(lambda x: draw(x, None))(pixels)
-    horizontal = jax.vmap(lambda y: draw(None, y))(pixels)
-    return _concatenate([vertical, horizontal])
+    return from_factors(_stripe_factors(task.grid), task)
+
+
+def _stripe_factors(grid: int):
+    pixels, missing = jnp.arange(grid, dtype=jnp.float32), jnp.full(grid, jnp.nan)
+    vertical, horizontal = jnp.stack([pixels, missing], 1), jnp.stack([missing, pixels], 1)
+    return jnp.concatenate([vertical, horizontal])
+
+
+def training_factors(key, task: TaskConfig):
+    """(size, 2): the stripes, `copies` times over, and behind them the points drawn from the seen
+    region. The first n are all stripes and n - 2N copies points, whatever the size."""
+    repeated = [_stripe_factors(task.grid)] * task.stripes.copies
+    return jnp.concatenate([*repeated, supports.sample(key, task)])
 
 
 def training_set(key, task: TaskConfig) -> Dataset:
-    """The stripes, `copies` times over, and behind them the points drawn from the seen region:
-    its first n examples are all stripes and n - 2N copies points."""
-    points = from_factors(supports.sample(key, task), task)
-    return _concatenate([stripes(task)] * task.stripes.copies + [points])
+    """All that training may show, in the order of `training_factors`."""
+    return from_factors(training_factors(key, task), task)
 
 
 def size(task: TaskConfig) -> int:
@@ -66,7 +71,3 @@ def size(task: TaskConfig) -> int:
 def every_cell(task: TaskConfig) -> Dataset:
     """All N*N cells, held out or not, in the order of `supports.cells`."""
     return from_factors(supports.cells(task.grid), task)
-
-
-def _concatenate(datasets) -> Dataset:
-    return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *datasets)

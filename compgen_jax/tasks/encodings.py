@@ -8,22 +8,23 @@ import jax
 import jax.numpy as jnp
 
 from compgen_jax.config import CodeConfig
-from compgen_jax.tasks.bump import profile
+from compgen_jax.tasks.bump import is_missing, profile
 
 
 def encode(x, y, grid: int, config: CodeConfig):
-    """Code of the point (x, y), shape (E,); None is a missing factor."""
+    """Code of the point (x, y), shape (E,); None or NaN is a missing factor."""
     return jnp.concatenate([encode_coordinate(x, grid, config), encode_coordinate(y, grid, config)])
 
 
 def encode_coordinate(coordinate, grid: int, config: CodeConfig):
-    """Code of one scalar coordinate, shape (E/2,), or of a missing one (None)."""
+    """Code of one scalar coordinate, shape (E/2,), or of a missing one (None or NaN)."""
     code = CODES[config.name]
-    if coordinate is not None:
-        return code(jnp.asarray(coordinate, jnp.float32), grid, config)
+    missing, coordinate = is_missing(coordinate)
     if config.missing == "zero":
-        return jnp.zeros(code_length(grid, config) // 2)
-    return code(jnp.float32(config.missing_coordinate), grid, config)
+        absent = jnp.zeros(code_length(grid, config) // 2)
+    else:
+        absent = code(jnp.float32(config.missing_coordinate), grid, config)
+    return jnp.where(missing, absent, code(coordinate, grid, config))
 
 
 def code_length(grid: int, config: CodeConfig) -> int:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,9 +12,11 @@ import optax
 from compgen_jax import decoders
 from compgen_jax.config import Config, identity
 from compgen_jax.decoders import lowrank
+from compgen_jax.decoders.conv import pad_params
 from compgen_jax.decoders.convolution import choose_lowering
 from compgen_jax.tasks import dataset
 from compgen_jax.tasks.encodings import code_length
+from compgen_jax.training import padding
 from compgen_jax.training.losses import embedding_penalty, pixel_loss
 from compgen_jax.training.trials import trials_side_by_side
 
@@ -30,6 +33,15 @@ class Hyper(NamedTuple):
     variance: jax.Array
 
 
+class Trial(NamedTuple):
+    """All that tells a trial from another of its program; traced."""
+
+    key: jax.Array
+    hyper: Hyper
+    factors: jax.Array  # (capacity, 2): the training set, see `dataset.training_factors`
+    which: jax.Array  # of the trainer's grids is the trial's
+
+
 class TrainState(NamedTuple):
     params: Any
     opt_state: Any
@@ -39,15 +51,15 @@ class TrainState(NamedTuple):
 class Trainer(NamedTuple):
     """Pure functions for one trial; `jit`, `vmap` and `pmap` them.
 
-    init(key) -> TrainState
-    advance(key, hyper, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps
-        (traced, at most chunk_steps) steps; the losses beyond n_steps are 0.
-    decode(params, codes_BxE) -> images_BxHxW
+    init(key, which) -> TrainState
+    advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
+        at most chunk_steps) steps; the losses beyond n_steps are 0.
+    draw(params, factors_Bx2, which) -> (images_BxHxW, targets_BxHxW), zero beyond the grid
     """
 
     init: Callable
     advance: Callable
-    decode: Callable
+    draw: Callable
 
 
 def hyper_of(config: Config) -> Hyper:
@@ -121,14 +133,24 @@ def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
     return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
 
 
-def make_trainer(config: Config, lowering: str | None = None, trials: int = 0) -> Trainer:
+def make_trial(config: Config, key, hyper: Hyper | None = None) -> Trial:
+    """One seed's trial of `config`, with its hyper-parameters unless others are given."""
+    factors = dataset.training_factors(stream(key, "data"), config.task)
+    return Trial(key, hyper or hyper_of(config), factors, jnp.int32(0))
+
+
+def make_trainer(
+    config: Config, lowering: str | None = None, trials: int = 0, grids: tuple = ()
+) -> Trainer:
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
-    The data set is as large as the config's, of which `hyper.n_samples` examples are used.
-    `lowering` overrides the choice by backend.
+    Of a trial's examples the first `hyper.n_samples` are used. With several `grids` instead of the
+    config's one, trials of all of them share the program, padded to the largest
+    (`training.padding`). `lowering` overrides the choice by backend.
     """
-    task, batch_size = config.task, config.training.batch_size
-    capacity = dataset.size(task)
+    grids = grids or (config.task.grid,)
+    size, batch_size = max(grids), config.training.batch_size
+    tasks = [padding.at_grid(config.task, grid) for grid in grids]
     backend = jax.default_backend()
     lowering = lowering or choose_lowering(
         backend=backend,
@@ -136,34 +158,57 @@ def make_trainer(config: Config, lowering: str | None = None, trials: int = 0) -
             trials or len(config.training.seeds), config.execution.trials_per_device, backend
         ),
     )
-    decoder = decoders.build(config.decoder, task.grid, lowering)
+    decoder = decoders.build(config.decoder, size, lowering)
 
-    def init(key) -> TrainState:
-        params = decoder.init(stream(key, "init"), jnp.zeros(code_length(task.grid, task.code)))
+    def init_at(task):
+        def init_params(key):
+            alone = decoders.build(config.decoder, task.grid, lowering)
+            params = alone.init(key, jnp.zeros(code_length(task.grid, task.code)))
+            return params if task.grid == size else pad_params(params, padded_shapes)
+
+        return init_params
+
+    padded_shapes = jax.eval_shape(
+        decoder.init, jax.random.key(0), jnp.zeros(code_length(size, config.task.code))
+    )
+
+    def init(key, which=0) -> TrainState:
+        params = padding.by_grid(which, [init_at(task) for task in tasks], stream(key, "init"))
         # the optimiser's state does not depend on the hyper-parameters
         opt_state = optimizer(hyper_of(config)).init(params)
         return TrainState(params, opt_state, jnp.int32(0))
 
-    def loss(params, batch, hyper):
-        images, _ = decoder.apply(params, batch.codes)
+    def render(factors, which) -> dataset.Dataset:
+        functions = [partial(padding.render, task=task, size=size) for task in tasks]
+        return padding.by_grid(which, functions, factors)
+
+    def decode(params, codes, which):
+        if len(grids) == 1:
+            return decoder.apply(params, codes)[0]
+        return decoder.apply(params, codes, jnp.array(grids)[which])[0]
+
+    def loss(params, batch, trial):
+        images = decode(params, batch.codes, trial.which)
         error = pixel_loss(images, batch.targets, batch.weights)
+        if len(grids) > 1:  # the mean over the trial's own pixels
+            error *= jnp.square(size / jnp.array(grids)[trial.which])
         if config.decoder.name != "lowrank":
             return error
         factors = lowrank.embeddings(params, config.decoder.vectors)
-        penalty = config.training.penalty
+        hyper, penalty = trial.hyper, config.training.penalty
         return error + embedding_penalty(factors, hyper.entropy, hyper.variance, penalty)
 
-    def advance(key, hyper, state, n_steps):
-        data = dataset.training_set(stream(key, "data"), task)
+    def advance(trial, state, n_steps):
+        capacity, hyper = len(trial.factors), trial.hyper
 
         def one_step(index, carry):
             state, losses = carry
             chosen_B, counts_B = batch_indices(
-                stream(key, "order"), state.step, hyper.n_samples, batch_size, capacity
+                stream(trial.key, "order"), state.step, hyper.n_samples, batch_size, capacity
             )
-            batch = jax.tree.map(lambda array: array[chosen_B], data)
+            batch = render(trial.factors[chosen_B], trial.which)
             batch = batch._replace(weights=batch.weights * counts_B)
-            value, gradient = jax.value_and_grad(loss)(state.params, batch, hyper)
+            value, gradient = jax.value_and_grad(loss)(state.params, batch, trial)
             updates, opt_state = optimizer(hyper).update(gradient, state.opt_state, state.params)
             params = optax.apply_updates(state.params, updates)
             return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
@@ -172,12 +217,12 @@ def make_trainer(config: Config, lowering: str | None = None, trials: int = 0) -
         losses = jnp.zeros(config.execution.chunk_steps)
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
-    def decode(params, codes):
-        return jax.lax.map(
-            lambda code: decoder.apply(params, code)[0], codes, batch_size=DECODE_BATCH
-        )
+    def draw(params, factors, which=0):
+        data = render(factors, which)
+        one = lambda code: decode(params, code, which)
+        return jax.lax.map(one, data.codes, batch_size=DECODE_BATCH), data.targets
 
-    return Trainer(init, advance, decode)
+    return Trainer(init, advance, draw)
 
 
 def template(config: Config):
@@ -192,9 +237,11 @@ def make_train(config: Config, lowering: str | None = None) -> Callable:
     chunk, steps = config.execution.chunk_steps, total_steps(config)
 
     def train(key, hyper):
+        trial = make_trial(config, key, hyper)
+
         def run_chunk(state, index):
             n_steps = jnp.minimum(chunk, steps - index * chunk)
-            return trainer.advance(key, hyper, state, n_steps)
+            return trainer.advance(trial, state, n_steps)
 
         state, losses = jax.lax.scan(run_chunk, trainer.init(key), jnp.arange(-(-steps // chunk)))
         return state, losses.reshape(-1)[:steps]

@@ -77,11 +77,12 @@ def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, 
     """By default on one device, which on a CPU has all cores at its disposal."""
     devices = devices or jax.local_devices()[:1]
     trainer = loop.make_trainer(config, lowering)
-    hyper = loop.hyper_of(config)
     keys = jax.vmap(jax.random.key)(jnp.arange(trials))
     state = over_trials(lambda _, key: trainer.init(key), 1, devices)((), keys)
     advance = over_trials(
-        lambda n_steps, trial: trainer.advance(trial[0], hyper, trial[1], n_steps),
+        lambda n_steps, trial: trainer.advance(
+            loop.make_trial(config, trial[0]), trial[1], n_steps
+        ),
         per_device or trials,
         devices,
     )

@@ -31,7 +31,7 @@ def test_streams_of_one_key_differ():
 
 
 def advance(trainer, config, key, state, n_steps):
-    return jax.jit(trainer.advance)(key, loop.hyper_of(config), state, n_steps)
+    return jax.jit(trainer.advance)(loop.make_trial(config, key), state, n_steps)
 
 
 def test_one_step_of_adamw_equals_float64_numpy(tiny):
@@ -128,11 +128,7 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
     key = jax.random.key(2)
     hyper = loop.hyper_of(tiny)._replace(n_samples=jnp.int32(1))
     state = trainer.init(key)
-    _, losses = jax.jit(trainer.advance)(key, hyper, state, 3)
-    from compgen_jax.tasks.dataset import training_set
-
-    data = training_set(loop.stream(key, "data"), tiny.task)
-    image = trainer.decode(state.params, data.codes[:1])
-    assert float(losses[0]) == pytest.approx(
-        float(jnp.mean(jnp.square(image - data.targets[:1]))), rel=1e-4
-    )
+    trial = loop.make_trial(tiny, key, hyper)
+    _, losses = jax.jit(trainer.advance)(trial, state, 3)
+    image, target = trainer.draw(state.params, trial.factors[:1])
+    assert float(losses[0]) == pytest.approx(float(jnp.mean(jnp.square(image - target))), rel=1e-4)
