@@ -82,10 +82,13 @@ class SupportConfig:
 class StripesConfig:
     """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
     vertical and all N horizontal stripes, `copies` times each. Their `amplitude` is that of a
-    bump times this; the missing factor has the code of `task.code.missing`."""
+    bump times this; the missing factor has the code of `task.code.missing`. In an order that is
+    `shuffled` by the seed the last `left_out` of them can be missing."""
 
     copies: int = _number(0, low=0, high=1000)
     amplitude: float = _number(1.0, above=0)
+    order: str = _choice("by_axis", "by_axis", "shuffled")
+    left_out: int = _number(0, low=0)
 
 
 @dataclass(frozen=True)
@@ -147,16 +150,61 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
+class SweepConfig:
+    """Many trials instead of one run (`launch.sweep`): every combination of `grids`, `schemes`,
+    `regions`, `shares`, learning rates and weight decays (empty: that of `training`) and
+    `training.seeds`, each for several numbers of training images. The rest of the config says
+    what the trials have in common; `training.steps` is their length.
+
+    A scheme is 'bumps' alone or 'stripes': every stripe once and bumps beside them. A region is
+    'none', 'donut' or 'corner'; a held-out square has the side `share` N, rounded.
+
+    `data` says how many images. 'search' looks for the number that reaches the accuracy `target`
+    of `score` (Figure 4c): first `images_per_cell` N^2 bumps alone or `images_per_value` N images
+    of which 2 N are stripes (fewer are some of them), then in each of `refinements` rounds
+    `refine_with` numbers more around each curve's crossing. 'fixed' takes `task.support.samples`
+    bumps everywhere, 'area' that times the share of the cells outside the held-out square.
+
+    Scored are cells that were drawn (`seen`), cells that could have been (`unseen`), held-out ones
+    (`ood`) and `real_points` points between the cells (`real`, none of them held out); the
+    search scores `ood` where a region is held out, `where` elsewhere. Scores: 'exact' (the
+    brightest pixel is the requested one), 'position' (within `position_tolerance` pixels), 'image'
+    (the error is at most `image_tolerance` of a blank image's).
+    """
+
+    grids: tuple = ()
+    schemes: tuple = ("bumps", "stripes")
+    regions: tuple = ("none",)
+    shares: tuple = (16 / 28,)
+    learning_rates: tuple = ()
+    weight_decays: tuple = ()
+    data: str = _choice("search", "search", "fixed", "area")
+    images_per_cell: tuple = (1 / 16, 1 / 4, 1.0)
+    images_per_value: tuple = (1.0, 2.0, 4.0, 10.0)
+    refinements: int = _number(2, low=0, high=20)
+    refine_with: int = _number(1, low=1, high=100)
+    target: float = _number(0.9, above=0, high=1)
+    score: str = _choice("exact", "exact", "position", "image")
+    where: str = _choice("unseen", "unseen", "real")
+    position_tolerance: float = _number(1.0, low=0)
+    image_tolerance: float = _number(0.25, above=0)
+    real_points: int = _number(256, low=1, high=10**6)
+
+
+@dataclass(frozen=True)
 class ExecutionConfig:
     """How a run is carried out: not part of its identity.
 
-    `trials_per_device` bounds memory: so many seeds are trained side by side, the others in
+    `trials_per_device` bounds memory: so many trials are trained side by side, the others in
     turn (0 lets the backend decide); it changes results by rounding at most. `chunk_steps` are
-    jitted between two moves of the progress bar and change no bit.
+    jitted between two moves of the progress bar and change no bit. `max_padding` bounds the work
+    that a sweep's padding of small grids may waste where trials of several grids train side by
+    side, as a share of all.
     """
 
     trials_per_device: int = _number(0, low=0)
     chunk_steps: int = _number(50, low=1, high=10**6)
+    max_padding: float = _number(0.3, low=0, high=0.9)
 
 
 @dataclass(frozen=True)
@@ -165,6 +213,7 @@ class Config:
     task: TaskConfig = TaskConfig()
     decoder: DecoderConfig = DecoderConfig()
     training: TrainingConfig = TrainingConfig()
+    sweep: SweepConfig = SweepConfig()
     execution: ExecutionConfig = ExecutionConfig()
 
     def __post_init__(self):
@@ -297,11 +346,7 @@ def _check_range(name, value, low, high, above):
 def _check_together(config: Config):
     """Conditions between fields. Those of the held-out region are `supports.check`'s."""
     task, decoder, seeds = config.task, config.decoder, config.training.seeds
-    if task.grid % 4:
-        raise ConfigError(
-            f"config.task.grid={task.grid}: must be divisible by 4 (the decoder doubles the "
-            "image's side twice)"
-        )
+    _check_grid("config.task.grid", task.grid)
     if decoder.name == "conv" and decoder.depth < 2:
         raise ConfigError(f"config.decoder.depth={decoder.depth}: must be at least 2 for conv")
     if decoder.name == "pixelwise" and decoder.width % 4:
@@ -310,6 +355,15 @@ def _check_together(config: Config):
             "position code has a sine and a cosine for each axis)"
         )
     _check_low_rank(config)
+    stripes = 2 * task.grid * task.stripes.copies
+    if task.stripes.left_out and (task.stripes.order, task.stripes.left_out < stripes) != (
+        "shuffled",
+        True,
+    ):
+        raise ConfigError(
+            f"config.task.stripes.left_out={task.stripes.left_out}: needs "
+            f"config.task.stripes.order='shuffled' and must be less than the {stripes} stripes"
+        )
     every_cell = task.support.sampling == "every_cell"
     if not (task.support.samples or task.stripes.copies or every_cell):
         raise ConfigError(
@@ -327,6 +381,59 @@ def _check_together(config: Config):
         )
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"config.training.seeds={seeds!r}: must not repeat a seed")
+    if config.sweep.grids:
+        _check_sweep(config)
+
+
+def _check_grid(name: str, grid: int, shown=None):
+    if grid % 4:
+        raise ConfigError(
+            f"{name}={grid if shown is None else shown}: must be divisible by 4 (the decoder "
+            "doubles the image's side twice)"
+        )
+
+
+# kind, lowest and highest value of the entries of a sweep's lists
+SWEEP_LISTS = {
+    "grids": (int, 8, 128),
+    "schemes": ("bumps", "stripes"),
+    "regions": ("none", "donut", "corner"),
+    "shares": (float, 0, 1),
+    "learning_rates": (float, 0, 1e6),
+    "weight_decays": (float, 0, 1e6),
+    "images_per_cell": (float, 0, 1e4),
+    "images_per_value": (float, 0, 1e4),
+}
+MAY_BE_EMPTY = ("learning_rates", "weight_decays")
+
+
+def _check_sweep(config: Config):
+    for name, allowed in SWEEP_LISTS.items():
+        values, flag = getattr(config.sweep, name), f"config.sweep.{name}"
+        if not values and name not in MAY_BE_EMPTY:
+            raise ConfigError(f"{flag}=(): an empty sweep; give one value or more")
+        if len(set(values)) < len(values):
+            raise ConfigError(f"{flag}={values!r}: must not repeat a value")
+        for value in values:
+            _check_entry(flag, values, value, allowed)
+    for grid in config.sweep.grids:
+        _check_grid("config.sweep.grids", grid, config.sweep.grids)
+    if not config.training.steps:
+        raise ConfigError(
+            "config.training.steps=0: a sweep's trials are equally long, whatever their data: give "
+            "their length in steps"
+        )
+
+
+def _check_entry(flag: str, values, value, allowed):
+    if allowed[0] not in (int, float):
+        if value not in allowed:
+            raise ConfigError(f"{flag}={values!r}: must be some of {', '.join(allowed)}")
+        return
+    kind, low, high = allowed
+    if type(value) not in (kind, int) or not low <= value <= high:
+        noun = "integers" if kind is int else "numbers"
+        raise ConfigError(f"{flag}={values!r}: must be {noun} from {low:g} to {high:g}")
 
 
 def _check_low_rank(config: Config):

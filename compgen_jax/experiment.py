@@ -187,7 +187,7 @@ def _seed_keys(config: Config):
 def _check_training_sets(config: Config):
     """Raises ConfigError if a seed's draw leaves a marginal unseen that the config demands."""
     for seed, key in zip(config.training.seeds, _seed_keys(config), strict=True):
-        factors = supports.sample(loop.stream(key, "data"), config.task)
+        factors = dataset.training_factors(loop.stream(key, "data"), config.task)
         supports.check_marginals(factors, config.task, source=f"the draw of seed {seed}")
 
 

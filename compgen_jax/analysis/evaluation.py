@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 PEAK_THRESHOLD = 0.25  # of the amplitude: what counts as a peak, not as ripple
+BEYOND = 1e30  # darker than any pixel, and finite, as `brightest_pixel` has it
 
 
 def mse_per_point(signals_BxHxW, targets_BxHxW):
@@ -100,6 +101,45 @@ def summarize(signals, targets, factors, held_out, lookup) -> dict:
         if region == "ood":
             summary["ood.nearest_seen_mse"] = mean(lookup_B)
     return summary
+
+
+class PointScores(NamedTuple):
+    """At B points: the mean squared error over the grid's pixels, that of a blank image, and the
+    distance in pixels from the brightest pixel to the requested position; (B,) each."""
+
+    error: jax.Array
+    blank: jax.Array
+    distance: jax.Array
+
+
+def score_points(signals, targets, factors, inside_HxW) -> PointScores:
+    """Scores of signals (B, H, W) at factors (B, 2), on the pixels `inside` alone (bool): those of
+    a smaller grid that was padded, or all."""
+    pixels = jnp.sum(inside_HxW)
+    mean = lambda values_BxHxW: jnp.sum(jnp.where(inside_HxW, values_BxHxW, 0.0), (1, 2)) / pixels
+    within_BxHxW = jnp.where(inside_HxW[None], signals, -BEYOND)
+    return PointScores(
+        error=mean(jnp.square(signals - targets)),
+        blank=mean(jnp.square(targets)),
+        distance=jax.vmap(position_error)(within_BxHxW, factors),
+    )
+
+
+def accuracies(
+    scores: PointScores, mask_B, position_tolerance: float = 1.0, image_tolerance: float = 0.25
+) -> dict:
+    """Scalars over the points of a mask, NaN where it has none: `exact_accuracy` (the brightest
+    pixel is the requested one), `position_accuracy` (within `position_tolerance` pixels),
+    `image_accuracy` (the error is at most `image_tolerance` of a blank image's), `mse` and
+    `blank_mse`."""
+    mean = lambda values_B: jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
+    return {
+        "exact_accuracy": mean(scores.distance < 0.5),
+        "position_accuracy": mean(scores.distance <= position_tolerance),
+        "image_accuracy": mean(scores.error <= image_tolerance * scores.blank),
+        "mse": mean(scores.error),
+        "blank_mse": mean(scores.blank),
+    }
 
 
 def fine_points(grid: int, per_pixel: int = 2):

@@ -1,5 +1,6 @@
 """Joins factors, codes and targets into a Dataset."""
 
+import zlib
 from typing import NamedTuple
 
 import jax
@@ -53,9 +54,13 @@ def _stripe_factors(grid: int):
 
 def training_factors(key, task: TaskConfig):
     """(size, 2): the stripes, `copies` times over, and behind them the points drawn from the seen
-    region. The first n are all stripes and n - 2N copies points, whatever the size."""
-    repeated = [_stripe_factors(task.grid)] * task.stripes.copies
-    return jnp.concatenate([*repeated, supports.sample(key, task)])
+    region. The first n are the same whatever the number of points is."""
+    stripes = jnp.tile(_stripe_factors(task.grid), (task.stripes.copies, 1))
+    if task.stripes.order == "shuffled":
+        own_key = jax.random.fold_in(key, zlib.crc32(b"stripes"))
+        stripes = jax.random.permutation(own_key, stripes)
+    stripes = stripes[: len(stripes) - task.stripes.left_out]
+    return jnp.concatenate([stripes, supports.sample(key, task)])
 
 
 def training_set(key, task: TaskConfig) -> Dataset:
@@ -65,7 +70,8 @@ def training_set(key, task: TaskConfig) -> Dataset:
 
 def size(task: TaskConfig) -> int:
     """Examples in a training set."""
-    return supports.n_samples(task) + 2 * task.grid * task.stripes.copies
+    stripes = 2 * task.grid * task.stripes.copies - task.stripes.left_out
+    return stripes + supports.n_samples(task)
 
 
 def every_cell(task: TaskConfig) -> Dataset:

@@ -100,9 +100,8 @@ def _sample_real(key, task: TaskConfig):
 
 def missing_marginals(x, y, grid: int):
     """The integer values of x, and those of y, that no point rounds to: two lists."""
-    return tuple(
-        sorted(set(range(grid)) - set(np.round(np.asarray(c)).astype(int).tolist())) for c in (x, y)
-    )
+    shown = [np.asarray(c)[~np.isnan(c)].round().astype(int).tolist() for c in (x, y)]
+    return tuple(sorted(set(range(grid)) - set(values)) for values in shown)
 
 
 def check(task: TaskConfig):
@@ -122,16 +121,16 @@ def check(task: TaskConfig):
             f"config.task.support.samples={support.samples}: only {len(seen)} cells are seen, "
             "so at most that many can be drawn without replacement"
         )
-    check_marginals(seen, task, region)
+    if not task.stripes.copies:  # which show every value, or, some left out, a seed's choice
+        check_marginals(seen, task, region)
 
 
 def check_marginals(factors, task: TaskConfig, source="the training sample"):
     """Raises ConfigError if the task demands marginals and a value of x or y never occurs.
 
-    `factors` (n, 2), concrete: the seen cells, or one seed's training draw. Stripes show every
-    value by themselves.
+    `factors` (n, 2), concrete: the seen cells, or one seed's training draw.
     """
-    if task.stripes.copies or not task.support.require_marginals:
+    if not task.support.require_marginals:
         return
     factors = np.asarray(factors)
     for name, missing in zip("xy", missing_marginals(*factors.T, task.grid), strict=True):

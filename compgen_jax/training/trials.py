@@ -13,9 +13,41 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
     Returns run(shared, trials) where every leaf of `trials`, and of the results, has a leading
     axis T. Each device (all local ones by default) runs its share of the trials,
     `trials_per_device` of them side by side and the rest in turn (see `trials_side_by_side`).
-    With several devices the last trial is repeated until they divide the trials; devices that
-    would not make the largest share smaller stay idle.
     """
+    on_devices = over_split_trials(fn, trials_per_device, devices)
+
+    def run(shared, trials):
+        count = len(jax.tree.leaves(trials)[0])
+        return join(on_devices(shared, split(trials, devices)), count, devices)
+
+    return run
+
+
+def split(trials, devices=None):
+    """Trials (T, ...) as the devices' shares (D, T/D, ...); on a single device as they are.
+
+    The last trial is repeated until the devices divide the trials; devices that would not make
+    the largest share smaller stay idle.
+    """
+    devices, count = devices or jax.local_devices(), len(jax.tree.leaves(trials)[0])
+    if len(devices) == 1:
+        return trials
+    used = -(-count // -(-count // len(devices)))
+    index = jnp.minimum(jnp.arange(-(-count // used) * used), count - 1)
+    return jax.tree.map(lambda x: x[index].reshape(used, -1, *x.shape[1:]), trials)
+
+
+def join(results, count: int, devices=None):
+    """The results (T, ...) of `count` trials that were split."""
+    if len(devices or jax.local_devices()) == 1:
+        return results
+    # through the host, as pmap takes back no array that was resharded on the devices
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], jax.device_get(results))
+
+
+def over_split_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
+    """As `over_trials`, of trials and results that are `split`: what one call returns stays on
+    its devices and can be given to the next."""
     devices = list(devices or jax.local_devices())
 
     def on_device(shared, trials):
@@ -33,17 +65,28 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Calla
     on_devices = functools.cache(
         lambda used: jax.pmap(on_device, in_axes=(None, 0), devices=devices[:used])
     )
+    return lambda shared, trials: on_devices(len(jax.tree.leaves(trials)[0]))(shared, trials)
 
-    def run(shared, trials):
-        count = len(jax.tree.leaves(trials)[0])
-        used = -(-count // -(-count // len(devices)))
-        index = jnp.minimum(jnp.arange(-(-count // used) * used), count - 1)
-        split = jax.tree.map(lambda x: x[index].reshape(used, -1, *x.shape[1:]), trials)
-        # through the host, as pmap takes back no array that was resharded on the devices
-        results = jax.device_get(on_devices(used)(shared, split))
-        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], results)
 
-    return run
+def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
+    """How many trials of fn(shared, trial) fit side by side into the free memory of `device`, by
+    what the compiler says that one takes; None where the device does not tell its memory.
+
+    `trial` has shapes only, or values. An eighth is left free, as programs share the memory.
+    """
+    limit = (device.memory_stats() or {}).get("bytes_limit")
+    if not limit:
+        return None
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), trial)
+    compiled = jax.jit(jax.vmap(fn, (None, 0))).lower(shared, one).compile()
+    memory = compiled.memory_analysis()
+    needed = (
+        memory.temp_size_in_bytes
+        + memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
+    return max(1, int(7 / 8 * limit / needed))
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:

@@ -1,8 +1,9 @@
 """Stripes in the training set: what they show, how they are coded, and where they stand."""
 
+from dataclasses import replace
+
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -81,9 +82,44 @@ def test_size_counts_stripes_and_points():
 
 
 def test_stripes_show_every_value_so_marginals_need_no_points():
-    supports.check_marginals(jnp.zeros((1, 2)), task(copies=1))
+    with_stripes = task(copies=1, samples=1)
+    supports.check_marginals(dataset.training_factors(KEY, with_stripes), with_stripes)
+    alone = task(copies=0, samples=1)
     with pytest.raises(ConfigError, match="no training point has x in"):
-        supports.check_marginals(jnp.zeros((1, 2)), task(copies=0))
+        supports.check_marginals(dataset.training_factors(KEY, alone), alone)
+
+
+def test_shuffled_stripes_can_be_left_out():
+    """All of them in an order of the seed's; without the last ones, the same order's beginning."""
+    whole = dataset.training_factors(KEY, shuffled(0))
+    by_axis = dataset.stripes(task()).factors
+    key = lambda factors: sorted(np.nan_to_num(np.asarray(factors), nan=-1).tolist())
+    assert key(whole[: 2 * N]) == key(by_axis)
+    assert not np.array_equal(whole[: 2 * N], by_axis, equal_nan=True)
+    other = dataset.training_factors(jax.random.key(4), shuffled(0))
+    assert not np.array_equal(whole[: 2 * N], other[: 2 * N], equal_nan=True)
+    some = dataset.training_factors(KEY, shuffled(5))
+    assert len(some) == dataset.size(shuffled(5)) == 2 * N
+    np.testing.assert_array_equal(some[: 2 * N - 5], whole[: 2 * N - 5])
+    np.testing.assert_array_equal(some[2 * N - 5 :], whole[2 * N :])  # the same points behind them
+
+
+def test_a_value_that_no_stripe_and_no_point_shows_is_found():
+    few = replace(shuffled(2 * N - 1), support=task(samples=1).support)
+    with pytest.raises(ConfigError, match="no training point has x in"):
+        supports.check_marginals(dataset.training_factors(KEY, few), few)
+
+
+def shuffled(left_out):
+    return replace(task(), stripes=StripesConfig(copies=1, order="shuffled", left_out=left_out))
+
+
+@pytest.mark.parametrize("stripes", [StripesConfig(copies=1, left_out=3),
+                                     StripesConfig(copies=1, order="shuffled", left_out=2 * N),
+                                     StripesConfig(order="shuffled", left_out=1)])  # fmt: skip
+def test_stripes_that_cannot_be_left_out(stripes):
+    with pytest.raises(ConfigError, match="config.task.stripes.left_out="):
+        Config(task=replace(task(), stripes=stripes))
 
 
 def test_nothing_to_train_on_is_an_error():
