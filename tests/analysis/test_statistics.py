@@ -29,3 +29,26 @@ def test_equal_values_have_no_spread_and_one_seed_shows_none():
     for bad in ([], [[1.0, 2.0]]):
         with pytest.raises(ValueError, match="non-empty vector over seeds"):
             bootstrap_interval(bad)
+
+
+def test_another_statistic_is_taken_of_the_same_resamples():
+    values = [3.0, 1.0, 7.0, 2.0]
+    ranges = sorted(max(chosen) - min(chosen) for chosen in product(values, repeat=4))  # 256
+    low, high = bootstrap_interval(values, 0.5, statistic=lambda values_RxT: np.ptp(values_RxT, 1))
+    assert (low, high) == (ranges[63], ranges[191])  # the 64th and the 192nd of 256
+    mean = lambda values_RxT: values_RxT.mean(axis=1)
+    assert bootstrap_interval(values, statistic=mean) == bootstrap_interval(values)
+
+
+def test_undefined_resamples_are_left_out_up_to_the_share_allowed():
+    def defined_without_threes(values_RxT):  # undefined in the one resample (3, 3, 3) of 27
+        return np.where((values_RxT == 3.0).all(axis=1), np.nan, values_RxT.mean(axis=1))
+
+    interval = lambda share: bootstrap_interval(
+        [1.0, 2.0, 3.0], 0.95, defined_without_threes, share
+    )
+    assert interval(0.05) == pytest.approx((1.0, 8 / 3))  # the largest mean left: (2, 3, 3)
+    assert all(math.isnan(end) for end in interval(0.03))
+    nowhere = lambda values_RxT: np.full(len(values_RxT), np.nan)
+    assert all(math.isnan(end) for end in bootstrap_interval([1.0, 2.0], 0.95, nowhere, 1.0))
+    assert all(math.isnan(end) for end in bootstrap_interval([1.0, 2.0, math.nan]))
