@@ -137,7 +137,10 @@ class PenaltyConfig:
 class TrainingConfig:
     """AdamW on the mean squared error; a row of metrics and a checkpoint every
     `evaluate_every` epochs and at the end. `steps`, unless 0, is the run's length in optimiser
-    steps instead of `epochs`, and then `evaluate_every` counts steps too."""
+    steps instead of `epochs`, and then `evaluate_every` counts steps too.
+
+    `precision` is that of the decoder's forward and backward pass in a training step; weights,
+    loss, penalties, optimiser and evaluation are in float32 either way."""
 
     epochs: int = _number(50, low=1, high=10**7)
     steps: int = _number(0, low=0, high=10**9)
@@ -146,6 +149,7 @@ class TrainingConfig:
     weight_decay: float = _number(0.01, low=0, high=1e6)
     seeds: tuple = (0, 1, 2, 3, 4)
     evaluate_every: int = _number(5, low=1)
+    precision: str = _choice("float32", "float32", "bfloat16")
     penalty: PenaltyConfig = PenaltyConfig()
 
 
@@ -179,7 +183,7 @@ class SweepConfig:
     learning_rates: tuple = ()
     weight_decays: tuple = ()
     data: str = _choice("search", "search", "fixed", "area")
-    images_per_cell: tuple = (1 / 16, 1 / 4, 1.0)
+    images_per_cell: tuple = (1 / 8, 1 / 2, 2.0)
     images_per_value: tuple = (1.0, 2.0, 4.0, 10.0)
     refinements: int = _number(2, low=0, high=20)
     refine_with: int = _number(1, low=1, high=100)
@@ -451,6 +455,11 @@ def _check_low_rank(config: Config):
         raise ConfigError(
             f"config.task.code.name={task.code.name!r}: must be 'onehot' for lowrank, which has "
             "an embedding for each value of x and of y"
+        )
+    if (config.training.precision, decoder.vectors) == ("bfloat16", "orthonormal"):
+        raise ConfigError(
+            "config.training.precision='bfloat16': is too coarse to orthonormalise; "
+            "config.decoder.vectors='orthonormal' needs 'float32'"
         )
     if decoder.rank > task.grid:
         raise ConfigError(

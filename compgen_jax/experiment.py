@@ -1,8 +1,6 @@
 """Training from config to summary: the host's loop around the jitted training chunks."""
 
 import contextlib
-import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -13,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax import runs
+from compgen_jax import environment, runs
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.config import Config
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import RunError
 from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.training import loop
@@ -58,6 +56,8 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
     if len({workdir.absolute() for _, workdir in wanted}) < len(wanted):
         raise ValueError("configs that train together need a directory each")
     for config, _ in wanted:
+        if config.sweep.grids:
+            raise ConfigError(f"{config.name} is a sweep, not one run: train it with launch.sweep")
         supports.check(config.task)
         _check_training_sets(config)
     with contextlib.ExitStack() as claims:
@@ -110,7 +110,7 @@ def _train(jobs: list[_Job], progress: bool):
         "trained_together": [job.config.name for job in jobs],
     }
     for job in jobs:
-        runs.write_json(job.workdir / "environment.json", _environment() | seconds)
+        runs.write_json(job.workdir / "environment.json", environment.describe() | seconds)
         runs.write_json(job.workdir / "summary.json", _summary(job))
 
 
@@ -214,16 +214,6 @@ def _summary(job: _Job) -> dict:
         for name in names
     }
     return {"seeds": seeds, "mean": mean}
-
-
-def _environment() -> dict:
-    return {
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "device": jax.devices()[0].device_kind,
-        "device_count": jax.local_device_count(),
-        "cpu_count": os.cpu_count(),
-    }
 
 
 def _progress_bar(jobs, total: int, step: int, shown: bool):

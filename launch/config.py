@@ -18,6 +18,7 @@ from compgen_jax.config import (
     PenaltyConfig,
     StripesConfig,
     SupportConfig,
+    SweepConfig,
     TaskConfig,
     TrainingConfig,
     changed,
@@ -147,6 +148,65 @@ QUICK_PIXELWISE = {
 }
 
 
+def _paper_scaling() -> Config:
+    """How many images are enough, by grid (Figure 4c). The paper gives the grids' range alone."""
+    return Config(
+        name="data_scaling",
+        task=TaskConfig(code=CodeConfig(name="bump"), support=SupportConfig(region="none")),
+        decoder=DecoderConfig(name="conv", depth=4, width=64),
+        training=TrainingConfig(steps=4000),
+        sweep=SweepConfig(grids=tuple(range(24, 57, 4)), regions=("none", "corner", "donut")),
+    )
+
+
+# after 1500 steps of these, seen cells of the largest grid are drawn right (98% of them)
+QUICK_SCALING = {
+    "name": "data_scaling_quick",
+    "decoder.depth": 2,
+    "decoder.width": 32,
+    "training.steps": 1500,
+    "training.batch_size": 16,
+    "training.learning_rate": 2e-3,
+    "training.seeds": (0, 1, 2),
+    "sweep.grids": (8, 12, 16, 20, 24),
+    "sweep.regions": ("none", "corner"),
+}
+
+
+def _holdout_map() -> Config:
+    """The error by grid and share of the held-out square (in the authors' code, not in the
+    paper), with data sets in proportion to the seen area."""
+    return Config(
+        name="holdout_map",
+        task=TaskConfig(
+            code=CodeConfig(name="bump"),
+            support=SupportConfig(region="none", sampling="real", samples=1000),
+        ),
+        decoder=DecoderConfig(name="conv", depth=4, width=64),
+        training=TrainingConfig(steps=1000),
+        sweep=SweepConfig(
+            grids=(24, 28, 32, 36, 40),
+            schemes=("bumps",),
+            regions=("donut",),
+            shares=(0.2, 0.3, 0.4, 0.5, 0.6),
+            data="area",
+        ),
+    )
+
+
+QUICK_HOLDOUT_MAP = {
+    "name": "holdout_map_quick",
+    "decoder.depth": 2,
+    "decoder.width": 32,
+    "training.steps": 1500,
+    "training.batch_size": 16,
+    "training.learning_rate": 2e-3,
+    "training.seeds": (0, 1, 2),
+    "sweep.grids": (8, 12, 16, 20),
+    "sweep.shares": (0.2, 0.4, 0.6),
+}
+
+
 def _presets() -> dict[str, Config]:
     paper = [_paper_cnn(code) for code in CODES]
     paper += [_paper_mlp("bump", 256), _paper_mlp("ramp", 128)]
@@ -164,7 +224,12 @@ def _presets() -> dict[str, Config]:
         *(_paper_stripes(50), _quick(_paper_stripes(30), QUICK_STRIPES)),
         *(pixelwise, _quick(pixelwise, QUICK_PIXELWISE)),
     ]
-    return {config.name: config for config in paper + quick + remedies}
+    scaling, holdout = _paper_scaling(), _holdout_map()
+    sweeps = [
+        *(scaling, changed(scaling, QUICK_SCALING)),
+        *(holdout, changed(holdout, QUICK_HOLDOUT_MAP)),
+    ]
+    return {config.name: config for config in paper + quick + remedies + sweeps}
 
 
 PRESETS = _presets()

@@ -7,6 +7,7 @@ one table: a list of dicts, one per trained trial, with keys `grid`, `scheme`, `
 as 'ood.exact_accuracy'. Counts of images are positive integers. NumPy only.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np

@@ -33,6 +33,7 @@ from compgen_jax.claims.remedies import (
     units_turn_from_stripes_to_bumps,
     volume_stays_smooth,
 )
+from compgen_jax.claims.scaling import SCHEMES, needs_images, scored_place
 from compgen_jax.claims.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -51,6 +52,7 @@ __all__ = [
     "INCONCLUSIVE",
     "PEAK_THRESHOLDS",
     "REPRODUCED",
+    "SCHEMES",
     "Condition",
     "clearer_for_bump",
     "conclude",
@@ -62,10 +64,12 @@ __all__ = [
     "judge",
     "lit_pixels_fail",
     "mlp_is_opposite",
+    "needs_images",
     "on_lit_pixels",
     "penalties_on_embeddings",
     "random_cells_are_composed",
     "resembles_binary_kernel",
+    "scored_place",
     "shallow_ramp_is_sharper",
     "shared_pixels_compose",
     "stripes_add_up",

@@ -1,10 +1,11 @@
 """Conditions, verdicts and the rows of claims.json.
 
 Each criterion was fixed before its result was seen (C3's was once revised: see there). A
-criterion is a list of conditions on means over seeds; the verdict is `reproduced` if every
-condition holds on the whole 95% interval, `contradicted` if some condition fails on the whole of
-it, and `inconclusive` otherwise, as it is when a network did not learn what it was shown (mean
-exact accuracy ID below `TRAINED`).
+criterion is a list of conditions on means over seeds, or on another number with an interval over
+them; the verdict is `reproduced` if every condition holds on the whole 95% interval,
+`contradicted` if some condition fails on the whole of it, and `inconclusive` otherwise, as it is
+when a network did not learn what it was shown (mean accuracy on it, exact accuracy ID if a claim
+names no other, below `TRAINED`).
 """
 
 from typing import NamedTuple
@@ -16,13 +17,14 @@ from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.analysis.statistics import mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
-TRAINED = 0.95  # exact accuracy on seen combinations, below which nothing is concluded
+TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 
 
 class Condition(NamedTuple):
-    """`values` (one per seed) must lie on `side` ('above' or 'below') of `bound`, on average."""
+    """What is measured must lie on `side` ('above' or 'below') of `bound`: the mean of one value
+    per seed, or what has its interval already (see `with_interval`)."""
 
-    values: np.ndarray
+    measured: np.ndarray | dict
     side: str
     bound: float
 
@@ -37,11 +39,20 @@ def judge(conditions: list[Condition]) -> str:
 
 
 def _judge_one(condition: Condition) -> str:
-    low, high = mean_with_interval(condition.values)["ci95"]
+    low, high = with_interval(condition.measured)["ci95"]
     if condition.side == "below":
         low, high = -high, -low
     bound = condition.bound if condition.side == "above" else -condition.bound
     return REPRODUCED if low > bound else CONTRADICTED if high <= bound else INCONCLUSIVE
+
+
+def with_interval(measured) -> dict:
+    """{'value', 'ci95': [low, high]}: the mean of one value per seed, or, of a statistic that is
+    no mean over seeds, the one given. An interval that is not known is NaN: then nothing is
+    concluded."""
+    if isinstance(measured, dict):
+        return {"value": measured["value"], "ci95": list(measured["ci95"])}
+    return mean_with_interval(measured)
 
 
 def exact_id(results: CellResults):
@@ -63,11 +74,12 @@ def entry(
     trained_name="exact accuracy ID",
 ) -> dict:
     """A row of claims.json. `measured` is the first condition's quantity; `conditions` has them
-    all with their bounds, `details` what else a reader would ask. `verdict` overrides that of
-    all conditions together; `trained_name` says what `trained_T` is."""
+    all with their bounds, `details` what else a reader would ask, measured as `with_interval`
+    takes it. `verdict` overrides that of all conditions together; `trained_name` says what
+    `trained_T` is."""
     numbers = {
-        name: mean_with_interval(values) | {"must be": f"{side} {bound:g}"}
-        for name, (values, side, bound) in conditions.items()
+        name: with_interval(measured) | {"must be": f"{side} {bound:g}"}
+        for name, (measured, side, bound) in conditions.items()
     }
     verdict = verdict or judge(list(conditions.values()))
     first = next(iter(numbers.values()))
@@ -83,7 +95,7 @@ def entry(
         "verdict": verdict if np.mean(trained_T) >= TRAINED else INCONCLUSIVE,
         "conditions": numbers,
         "details": {
-            name: mean_with_interval(values)
-            for name, values in ({trained_name: trained_T} | details).items()
+            name: with_interval(measured)
+            for name, measured in ({trained_name: trained_T} | details).items()
         },
     }

@@ -82,11 +82,14 @@ FILTERINGS = {  # by r
 }
 
 
-def choose_lowering(*, backend, trials, forward_mode=False):
+def choose_lowering(*, backend, trials, forward_mode=False, precision="float32"):
     """Returns the one of `LOWERINGS` to use on `backend` with `trials` models under `jax.vmap`.
 
-    `forward_mode` says that the caller differentiates with `jax.jvp` or `jax.jacfwd`.
+    `forward_mode` says that the caller differentiates with `jax.jvp` or `jax.jacfwd`; `precision`
+    is the name of the dtype of inputs and kernels.
     """
+    if backend == "cpu" and precision == "bfloat16" and not forward_mode:
+        return "gemm"  # XXX
     if backend == "cpu":
         # jacfwd of a whole decoder under lax.map, ms a code, "lax" against "gemm": 2.3 and 3.7 at
         # 16 x 16, 68 and 68 at 28 x 28. Only the reverse mode of "lax" is slow in a loop.

@@ -152,12 +152,9 @@ def make_trainer(
     size, batch_size = max(grids), config.training.batch_size
     tasks = [padding.at_grid(config.task, grid) for grid in grids]
     backend = jax.default_backend()
-    lowering = lowering or choose_lowering(
-        backend=backend,
-        trials=trials_side_by_side(
-            trials or len(config.training.seeds), config.execution.trials_per_device, backend
-        ),
-    )
+    count, precision = trials or len(config.training.seeds), config.training.precision
+    width = trials_side_by_side(count, config.execution.trials_per_device, backend)
+    lowering = lowering or choose_lowering(backend=backend, trials=width, precision=precision)
     decoder = decoders.build(config.decoder, size, lowering)
 
     def init_at(task):
@@ -188,7 +185,8 @@ def make_trainer(
         return decoder.apply(params, codes, jnp.array(grids)[which])[0]
 
     def loss(params, batch, trial):
-        images = decode(params, batch.codes, trial.which)
+        rounded = jax.tree.map(lambda leaf: leaf.astype(precision), (params, batch.codes))
+        images = decode(*rounded, trial.which).astype(jnp.float32)
         error = pixel_loss(images, batch.targets, batch.weights)
         if len(grids) > 1:  # the mean over the trial's own pixels
             error *= jnp.square(size / jnp.array(grids)[trial.which])

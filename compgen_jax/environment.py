@@ -1,0 +1,16 @@
+"""On what a run was made: for the reader of its directory, not part of its identity."""
+
+import os
+import platform
+
+import jax
+
+
+def describe() -> dict:
+    return {
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "device": jax.devices()[0].device_kind,
+        "device_count": jax.local_device_count(),
+        "cpu_count": os.cpu_count(),
+    }

@@ -1,0 +1,57 @@
+"""Trains all trials of a sweep, on every device there is; the same command resumes a half-done one.
+
+python -m launch.sweep --config=launch/config.py:data_scaling_quick --workdir=runs/scaling
+
+On several machines the same command runs on each of them: see the README.
+"""
+
+from absl import flags
+
+from launch import cli
+
+CONFIG = cli.define_config()
+WORKDIR = cli.define_workdir()
+ADDRESS = flags.DEFINE_string(
+    "coordinator_address", None, "HOST:PORT of the first of several processes; of clusters found."
+)
+NUMBER = flags.DEFINE_integer("num_processes", None, "How many processes share the sweep.")
+ID = flags.DEFINE_integer("process_id", None, "Which of them this one is, from 0.")
+
+
+def main():
+    config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
+    from compgen_jax import processes, sweep
+
+    processes.start(ADDRESS.value, NUMBER.value, ID.value)
+    try:
+        summary = sweep.run(config, workdir)
+    except BaseException:
+        processes.abandon()
+        raise
+    if processes.is_first():
+        _report(summary, workdir)
+
+
+def _report(summary, workdir):
+    print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
+    for reading in summary.get("readings", []):
+        print(_show(reading))
+    print(f"wrote {workdir}/trials.csv and summary.json")
+
+
+def _show(reading) -> str:
+    exponent = reading["exponent"]
+    counts = [f"{exponent[s]} {s}" for s in ("reached", "above", "below", "unknown") if exponent[s]]
+    return (
+        f"{reading['scheme']:>8}, {reading['region']:>6} held out, {reading['where']:>6} cells "
+        f"{reading['score']} {reading['target']:g}: images ~ N^{_number(exponent['value'])} "
+        f"[{', '.join(_number(end) for end in exponent['ci95'])}] ({', '.join(counts)})"
+    )
+
+
+def _number(value) -> str:
+    return "?" if value is None or value != value else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,162 @@
+"""A padded trial is the unpadded run: forward, gradients and after 100 steps."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import decoders
+from compgen_jax.config import DecoderConfig, changed
+from compgen_jax.decoders.conv import pad_params
+from compgen_jax.tasks.encodings import code_length
+from compgen_jax.training import loop, padding
+
+GRIDS = (8, 12, 20)
+SIZE = max(GRIDS)
+
+
+@pytest.fixture(params=["bump", "ramp"])  # as long as the grid, and of fixed length
+def config(request, tiny):
+    """Stripes, bumps and a decoder with channels enough for every lowering's products."""
+    missing = "off_grid" if request.param == "ramp" else "zero"
+    return changed(
+        tiny,
+        {
+            "task.code.name": request.param,
+            "task.code.missing": missing,
+            "task.support.region": "none",
+            "task.stripes.copies": 1,
+            "decoder.width": 8,
+            "decoder.depth": 3,
+            "training.batch_size": 8,
+            "execution.chunk_steps": 100,
+        },
+    )
+
+
+def test_buckets_keep_waste_below_the_limit():
+    assert padding.buckets((8, 12, 16, 20, 24), 0.3) == [(16, 20, 24), (8, 12)]
+    assert padding.buckets((12, 8), 0) == [(12,), (8,)]
+    assert padding.buckets((16, 16), 0.9) == [(16,)]
+    for limit in (0.1, 0.2, 0.3):
+        found = padding.buckets(range(24, 57, 4), limit)
+        assert sorted(grid for bucket in found for grid in bucket) == list(range(24, 57, 4))
+        for bucket in found:
+            pixels = [max(bucket) ** 2 for _ in bucket]
+            used = [grid**2 for grid in bucket]
+            assert 1 - sum(used) / sum(pixels) == pytest.approx(padding.waste(bucket))
+            assert padding.waste(bucket) < limit
+
+
+@pytest.mark.parametrize("lowering", ["lax", "gemm", "winograd"])
+@pytest.mark.parametrize("grid", GRIDS[:2])
+def test_a_padded_decoder_draws_what_the_small_one_draws(grid, lowering):
+    """Every layer of it, with biases that would light what lies beyond the grid."""
+    settings = DecoderConfig(name="conv", width=8, depth=3)
+    small, large = (decoders.build(settings, side, lowering) for side in (grid, SIZE))
+    key = jax.random.key(grid)
+    params = jax.tree.map(
+        lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid))
+    )  # no bias is zero
+    padded = pad_params(params, jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE)))
+    code = jax.random.normal(key, (3, 2, grid))
+    padded_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)])
+    image, layers = small.apply(params, code.reshape(3, -1))
+    padded_image, padded_layers = large.apply(padded, padded_code.reshape(3, -1), jnp.int32(grid))
+    pairs = [(padded_layers[name], layers[name]) for name in list(layers)[1:]]
+    for wide, narrow in [*pairs, (padded_image, image)]:
+        side, largest = narrow.shape[1], float(jnp.abs(narrow).max())
+        np.testing.assert_allclose(wide[:, :side, :side], narrow, atol=1e-5 * largest)
+        assert not wide[:, side:].any() and not wide[:, :, side:].any()
+
+
+@functools.cache
+def program(config, grids, lowering="winograd"):
+    """run(trial, n_steps) -> state, losses, and the images and targets of its training set."""
+    trainer = loop.make_trainer(config, lowering, grids=grids)
+
+    def run(trial, n_steps):
+        state, losses = trainer.advance(trial, trainer.init(trial.key, trial.which), n_steps)
+        return state, losses, *trainer.draw(state.params, trial.factors, trial.which)
+
+    return jax.jit(run)
+
+
+def trial_of(config, grid, grids=()):
+    """One of `grids` or, without them, alone."""
+    which = jnp.int32(grids.index(grid) if grids else 0)
+    own = changed(config, {"task.grid": grid})
+    trial = loop.make_trial(own, jax.random.key(grid))._replace(which=which)
+    beyond = 2 * (max(grids, default=grid) - grid)  # stripes that a larger grid has more
+    return trial._replace(factors=jnp.pad(trial.factors, [(0, beyond), (0, 0)]))
+
+
+def both(config, grid, n_steps):
+    """The trial alone, and padded in the program of all grids."""
+    alone = program(changed(config, {"task.grid": grid}), (grid,))
+    padded = program(config, GRIDS)
+    return alone(trial_of(config, grid), n_steps), padded(trial_of(config, grid, GRIDS), n_steps)
+
+
+def padded_like(config, params):
+    large = decoders.build(config.decoder, SIZE, "winograd")
+    zeros = jnp.zeros(code_length(SIZE, config.task.code))
+    return pad_params(params, jax.eval_shape(large.init, jax.random.key(0), zeros))
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_padded_trial_has_the_gradient_of_the_unpadded_one(config, grid):
+    """After one step AdamW's first moment is a tenth of the gradient, and the loss is the same."""
+    alone, padded = both(config, grid, 1)
+    assert float(alone[1][0]) == pytest.approx(float(padded[1][0]), rel=1e-5)
+    moments = padded_like(config, alone[0].opt_state[0].mu)
+    largest = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(moments))
+    assert largest > 0
+    chex.assert_trees_all_close(padded[0].opt_state[0].mu, moments, atol=2e-5 * largest)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_padded_trial_ends_where_the_unpadded_one_ends(config, grid):
+    """After 100 steps; what is beyond the grid stays exactly zero."""
+    alone, padded = both(config, grid, 100)
+    n = len(alone[2])
+    np.testing.assert_allclose(padded[1], alone[1], rtol=2e-3)
+    assert alone[1][90:].mean() < 0.9 * alone[1][:5].mean()  # it has learnt something
+    np.testing.assert_allclose(padded[2][:n, :grid, :grid], alone[2], atol=5e-3)
+    np.testing.assert_allclose(padded[3][:n, :grid, :grid], alone[3], atol=1e-6)
+    expected = padded_like(config, alone[0].params)
+    # AdamW moves a weight by the sign of its gradient, which is up to rounding where it vanishes
+    differ = jax.tree.map(lambda a, b: jnp.abs(a - b) > 2e-3, padded[0].params, expected)
+    differ, count = (sum(map(f, jax.tree.leaves(differ))) for f in (jnp.sum, jnp.size))
+    assert differ < 0.01 * count
+    beyond = padded_like(config, jax.tree.map(jnp.ones_like, alone[0].params))
+    for leaf, within in zip(*map(jax.tree.leaves, (padded[0].params, beyond)), strict=True):
+        assert not leaf[within == 0].any()
+
+
+def test_vmapped_trials_of_different_grids_equal_each_alone_with_one_trace(config):
+    chex.clear_trace_counter()
+    trainer = loop.make_trainer(config, "gemm", grids=GRIDS)
+
+    @chex.assert_max_traces(n=1)
+    def run(trial):
+        return trainer.advance(trial, trainer.init(trial.key, trial.which), 10)[1]
+
+    trials = [trial_of(config, grid, GRIDS) for grid in GRIDS]
+    for n_samples in (trials[0].hyper.n_samples, 5):  # other sizes of the data set, same trace
+        hypers = [trial.hyper._replace(n_samples=jnp.int32(n_samples)) for trial in trials]
+        chosen = [t._replace(hyper=hyper) for t, hyper in zip(trials, hypers, strict=True)]
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *chosen)
+        together = run_vmapped(run)(stacked)
+    for index, grid in enumerate(GRIDS):
+        alone = program(changed(config, {"task.grid": grid}), (grid,))
+        single = trial_of(config, grid)._replace(hyper=hypers[index])
+        np.testing.assert_allclose(together[index][:10], alone(single, 10)[1][:10], rtol=1e-4)
+
+
+@functools.cache
+def run_vmapped(run):
+    return jax.jit(jax.vmap(run))
