@@ -10,7 +10,7 @@ def describe() -> dict:
     return {
         "python": platform.python_version(),
         "jax": jax.__version__,
-        "device": jax.devices()[0].device_kind,
+        "device": jax.local_devices()[0].device_kind,
         "device_count": jax.local_device_count(),
         "cpu_count": os.cpu_count(),
     }

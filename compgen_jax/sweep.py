@@ -57,6 +57,15 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
         return summary
 
 
+def load(workdir) -> list[dict]:
+    """The rows of a finished sweep (`table.rows`). Raises RunError."""
+    workdir = Path(workdir)
+    if not runs.is_finished(workdir):
+        raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
+    cases = plan.first_cases(runs.read_config(workdir))
+    return table.rows(table.from_text(_read(workdir, cases))[0])
+
+
 def check(config: Config, cases: list[Case]):
     """Raises ConfigError for a config that is no sweep, or whose trials cannot be trained."""
     if not config.sweep.grids:

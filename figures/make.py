@@ -3,7 +3,8 @@
     python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md; trained decoders are kept
-in DIR/trained/, one directory for each config, and are never trained twice.
+in DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config, and are never trained
+twice. Figures of sweeps, which take as long as all others, are drawn where --only names them.
 """
 
 import io
@@ -23,9 +24,12 @@ from figures.networks import (
     CONTROLS,
     DEPTHS,
     FEW,
+    HOLDOUT_MAP,
+    SCALING,
     Key,
     config_of,
     in_order,
+    sweep_of,
 )
 from launch import cli
 from launch.config import CODES
@@ -37,7 +41,8 @@ WORKDIR = flags.DEFINE_string("workdir", None, "Where runs and figures go; runs/
 
 class Figure(NamedTuple):
     keys: tuple  # of the networks that it shows
-    draw: Callable  # studies by key -> matplotlib figure
+    draw: Callable  # studies by key -> matplotlib figure; of a sweep, its rows and its config
+    sweep: str = ""  # the sweep that it shows instead
 
 
 def registry(scale: str) -> dict[str, Figure]:
@@ -47,9 +52,11 @@ def registry(scale: str) -> dict[str, Figure]:
         depth,
         embeddings,
         fig1,
+        holdout,
         layers,
         lowrank,
         mechanism,
+        scaling,
         stripes,
         units,
     )
@@ -96,6 +103,9 @@ def registry(scale: str) -> dict[str, Figure]:
             (base_key, *CONTROLS),
             lambda studies: controls.draw(studies[base_key], of_bumps(studies)),
         ),
+        "fig4c": Figure((), scaling.draw_thresholds, SCALING),
+        "exponents": Figure((), scaling.draw_exponents, SCALING),
+        "holdout_map": Figure((), holdout.draw_holdout_map, HOLDOUT_MAP),
     }
 
 
@@ -104,16 +114,20 @@ def main():
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = in_order((key for figure in figures.values() for key in figure.keys), SCALE.value)
     groups = _by_program([config_of(key, SCALE.value) for key in wanted])
-    say = _narrator(len(groups) + len(figures) + 2)
+    sweeps = dict.fromkeys(figure.sweep for figure in figures.values() if figure.sweep)
+    say = _narrator(len(groups) + len(sweeps) + len(figures) + 2)
     _keep_scales_apart(workdir)
     for configs in groups:
         _train(workdir, configs, say)
+    for name in sweeps:
+        _sweep(workdir, sweep_of(name, SCALE.value), say)
     say("analysing what is trained")
-    studies = _load_finished(workdir)
+    studies, tables = _load_finished(workdir), _load_finished_sweeps(workdir)
     for name, figure in figures.items():
-        paths = _write_figure(workdir, name, figure, studies)
+        shown = tables[figure.sweep] if figure.sweep else [{k: studies[k] for k in figure.keys}]
+        paths = _write_figure(workdir, name, figure.draw(*shown))
         say(f"drew {' and '.join(str(path) for path in paths)}")
-    _write_claims(workdir, studies)
+    _write_claims(workdir, studies, tables)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 
 
@@ -121,7 +135,8 @@ def _chosen(figures):
     for name in ONLY.value:
         if name not in figures:
             raise ConfigError(f"--only={name}: no such figure; allowed: {', '.join(figures)}")
-    return {name: figures[name] for name in ONLY.value or figures}
+    by_default = [name for name, figure in figures.items() if not figure.sweep]
+    return {name: figures[name] for name in ONLY.value or by_default}
 
 
 def _keep_scales_apart(workdir: Path):
@@ -164,6 +179,34 @@ def _train(workdir: Path, configs: list[Config], say):
     experiment.train_together(list(zip(configs, paths, strict=True)))
 
 
+def _sweep(workdir: Path, config: Config, say):
+    from compgen_jax import runs, sweep
+
+    path = _sweep_directory(workdir, config)
+    if runs.is_finished(path):
+        say(f"{config.name}: already trained")
+        return
+    say(f"{config.name}: training the trials of a sweep, in {path}")
+    sweep.run(config, path)
+
+
+def _sweep_directory(workdir: Path, config: Config) -> Path:
+    return workdir / "sweeps" / f"{config.name}-{fingerprint(config)}"
+
+
+def _load_finished_sweeps(workdir: Path) -> dict:
+    """The rows and the config of every finished sweep, by its name."""
+    from compgen_jax import runs, sweep
+
+    configs = {name: sweep_of(name, SCALE.value) for name in (SCALING, HOLDOUT_MAP)}
+    paths = {name: _sweep_directory(workdir, config) for name, config in configs.items()}
+    return {
+        name: (sweep.load(path), configs[name])
+        for name, path in paths.items()
+        if runs.is_finished(path)
+    }
+
+
 def _load_finished(workdir: Path) -> dict:
     """The study of every network of any figure whose run is finished, by its key."""
     from compgen_jax import runs
@@ -177,10 +220,9 @@ def _load_finished(workdir: Path) -> dict:
     return {key: Study(path) for key, path in paths.items() if runs.is_finished(path)}
 
 
-def _write_figure(workdir: Path, name: str, figure: Figure, studies):
+def _write_figure(workdir: Path, name: str, drawn):
     from compgen_jax import plotting, runs
 
-    drawn = figure.draw({key: studies[key] for key in figure.keys})
     paths = []
     for suffix in ("png", "pdf"):
         # no date in the file: the same runs give the same bytes
@@ -192,11 +234,11 @@ def _write_figure(workdir: Path, name: str, figure: Figure, studies):
     return paths
 
 
-def _write_claims(workdir: Path, studies):
+def _write_claims(workdir: Path, studies, tables):
     from compgen_jax import runs
     from figures import report, verdicts
 
-    found = verdicts.all_claims(studies, FEW[SCALE.value])
+    found = verdicts.all_claims(studies, FEW[SCALE.value], tables.get(SCALING))
     runs.write_json(workdir / "claims.json", found)
     summaries = {study.config.name: study.summary for study in studies.values()}
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))

@@ -17,6 +17,7 @@ WIDE_SIGMA = {"quick": 2.5, "paper": 4.5}  # lights the hole's centre from its e
 
 # the low-rank decoder's penalties (entropy, variance), as multiples of the preset's (Figure 3e)
 ABLATIONS = {"none": (0, 0), "entropy": (1, 0), "variance": (0, 1), "both": (1, 1)}
+SCALING, HOLDOUT_MAP = "data_scaling", "holdout_map"  # sweeps, by their presets
 CONTROLS = ("wide", "random", "pixelwise", "donut_stripes")
 
 
@@ -63,6 +64,10 @@ def remedies(scale: str) -> dict[str, Config]:
         "pixelwise": _variant(_preset("pixelwise", scale), "donut_pixelwise", donut),
         "donut_stripes": _variant(stripes, "donut_stripes", donut),
     }
+
+
+def sweep_of(name: str, scale: str) -> Config:
+    return _preset(name, scale)
 
 
 def in_order(keys, scale: str) -> list:

@@ -91,7 +91,8 @@ def _error_row(code: str, region: str, mean: dict) -> str:
 
 
 def _show(number: dict) -> str:
-    return f"{_number(number['value'])} {_interval(number['ci95'])}"
+    known = any(end is not None and end == end for end in number["ci95"])
+    return _number(number["value"]) + f" {_interval(number['ci95'])}" * known
 
 
 def _number(value) -> str:

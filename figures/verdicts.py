@@ -4,20 +4,24 @@ import re
 
 import numpy as np
 
-from compgen_jax import claims
+from compgen_jax import claims, plan
+from compgen_jax.config import Config
 from figures.embeddings import embedding_numbers
 from figures.networks import BASE_DEPTH, Key
+from figures.scaling import settings_of
 from figures.studies import Study
 from launch.config import CODES
 
 
-def all_claims(studies: dict, few: int) -> list[dict]:
+def all_claims(studies: dict, few: int, scaling=None) -> list[dict]:
     """The rows of claims.json for the studies there are, in the order of the claims; `few` is the
-    number of bumps beside the stripes that should be enough."""
+    number of bumps beside the stripes that should be enough, `scaling` the rows and the config of
+    a sweep over numbers of images."""
     networks = {key: study for key, study in studies.items() if isinstance(key, Key)}
     named = {key: study for key, study in studies.items() if isinstance(key, str)}
     base = networks.get(Key("bump", "conv", BASE_DEPTH["conv"]))
     found = _bumps_alone(networks) + _remedies(named, base, few) + _controls(named, base)
+    found += _scaling(*scaling) if scaling else []
     return sorted(found, key=lambda row: row["claim"][0] + row["claim"][1:].zfill(2))
 
 
@@ -80,6 +84,20 @@ def _remedies(named: dict[str, Study], base: Study | None, few: int) -> list[dic
         pair = by_bumps[few].inspection, base.inspection
         trained = _trained(by_bumps[few])
         found.append(claims.units_turn_from_stripes_to_bumps("bump", trained, *pair))
+    return found
+
+
+def _scaling(rows: list[dict], config: Config) -> list[dict]:
+    """C11, for every reading of the sweep, and by share, learning rate and weight decay where it
+    has several."""
+    found = []
+    for region in config.sweep.regions:
+        readings = [reading for reading in plan.readings(config) if reading.region == region]
+        settings = settings_of(rows, region)
+        for setting in settings:
+            several = [name for name in setting if len({other[name] for other in settings}) > 1]
+            stated = {name: setting[name] for name in several}
+            found += claims.needs_images(config.task.code.name, rows, readings, **stated)
     return found
 
 

@@ -49,7 +49,7 @@ def run(main):
         try:
             from compgen_jax.runs import RunError  # imports jax, which takes a second: not above
 
-            _use_all_cores()
+            use_all_cores()
             try:
                 main()
             except RunError as error:
@@ -64,11 +64,11 @@ def run(main):
     app.run(guarded, flags_parser=_parse)
 
 
-def _use_all_cores():
-    """A CPU device for every core, unless the user's environment sets their number: seeds then
-    train side by side, which is faster than one after the other on all cores (on two, quick
-    decoders by 1.7, paper ones by 1.04: `launch.benchmark --suite=train`). No other platform is
-    affected."""
+def use_all_cores(sharers: int = 1):
+    """A CPU device for every core (of this process's share, where several are on this machine),
+    unless the user's environment sets their number: seeds then train side by side, which is faster
+    than one after the other on all cores (on two, quick decoders by 1.7, paper ones by 1.04:
+    `launch.benchmark --suite=train`). No other platform is affected."""
     import jax
 
     own = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
@@ -76,7 +76,7 @@ def _use_all_cores():
         affinity = getattr(os, "sched_getaffinity", None)  # not on every system
         cores = len(affinity(0)) if affinity else os.cpu_count()
         with contextlib.suppress(RuntimeError):  # a user's config file has started jax already
-            jax.config.update("jax_num_cpu_devices", cores)
+            jax.config.update("jax_num_cpu_devices", max(1, cores // sharers))
 
 
 # what reading a user's own config file can raise, beside the flags' errors

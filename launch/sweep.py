@@ -11,17 +11,21 @@ from launch import cli
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
+FOUND = "; found by itself on Slurm, Open MPI, Kubernetes and TPU pods."
 ADDRESS = flags.DEFINE_string(
-    "coordinator_address", None, "HOST:PORT of the first of several processes; of clusters found."
+    "coordinator_address", None, f"HOST:PORT at which the first process can be reached{FOUND}"
 )
-NUMBER = flags.DEFINE_integer("num_processes", None, "How many processes share the sweep.")
-ID = flags.DEFINE_integer("process_id", None, "Which of them this one is, from 0.")
+NUMBER = flags.DEFINE_integer("num_processes", None, f"How many processes share the sweep{FOUND}")
+ID = flags.DEFINE_integer("process_id", None, f"Which of them this one is, from 0{FOUND}")
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
     from compgen_jax import processes, sweep
 
+    if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
+        cli.use_all_cores(NUMBER.value)  # they share this machine's
     processes.start(ADDRESS.value, NUMBER.value, ID.value)
     try:
         summary = sweep.run(config, workdir)

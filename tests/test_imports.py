@@ -16,7 +16,17 @@ ALLOWED = {
     "runs": {"config", "training"},
     "results": {"config", "tasks", "training", "analysis", "runs"},
     "inspection": {"config", "tasks", "decoders", "training", "analysis", "runs", "results"},
-    "experiment": {"config", "tasks", "decoders", "training", "analysis", "runs"},
+    "experiment": {"config", "tasks", "decoders", "training", "analysis", "runs", "environment"},
+    "environment": set(),
+    "clusters": set(),
+    "processes": {"config", "runs", "clusters"},
+    "table": set(),
+    "plan": {"config", "analysis", "table"},
+    "waves": {"config", "tasks", "decoders", "training", "analysis", "table", "plan", "processes"},
+    "sweep": {
+        *("config", "tasks", "analysis", "runs", "environment"),
+        *("table", "plan", "waves", "processes"),
+    },
     "plotting": set(),
 }
 

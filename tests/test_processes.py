@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax import processes
+from compgen_jax import clusters, processes
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import RunError
 
@@ -23,7 +23,7 @@ SECONDS = 60  # more than a slow machine needs for one process of the scripts be
 PREAMBLE = """
 import os, signal, sys, time
 import jax, numpy as np
-from compgen_jax import processes
+from compgen_jax import clusters, processes
 from compgen_jax.training.trials import over_trials
 port, me = sys.argv[1], int(sys.argv[2])
 jax.config.update("jax_num_cpu_devices", 2)
@@ -292,7 +292,7 @@ def test_a_tpu_vm_asks_its_own_metadata(initialized, monkeypatch, body, calls):
         monkeypatch.setenv("GCE_METADATA_IP", f"127.0.0.1:{server.server_port}")
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
         monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
-        monkeypatch.setattr(processes.importlib.util, "find_spec", lambda name: name == "libtpu")
+        monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
         processes.start()
         thread.join()
     path = "/computeMetadata/v1/instance/attributes/worker-network-endpoints"
