@@ -139,8 +139,8 @@ class TrainingConfig:
     `evaluate_every` epochs and at the end. `steps`, unless 0, is the run's length in optimiser
     steps instead of `epochs`, and then `evaluate_every` counts steps too.
 
-    `precision` is that of the decoder's forward and backward pass in a training step; weights,
-    loss, penalties, optimiser and evaluation are in float32 either way."""
+    `precision` is that of the convolutions, forward and backward, of a training step; weights,
+    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way."""
 
     epochs: int = _number(50, low=1, high=10**7)
     steps: int = _number(0, low=0, high=10**9)
@@ -358,6 +358,11 @@ def _check_together(config: Config):
             f"config.decoder.width={decoder.width}: must be divisible by 4 for pixelwise (its "
             "position code has a sine and a cosine for each axis)"
         )
+    if config.training.precision != "float32" and decoder.name not in ("conv", "lowrank"):
+        raise ConfigError(
+            f"config.training.precision={config.training.precision!r}: is for convolutions, which "
+            f"config.decoder.name={decoder.name!r} has not"
+        )
     _check_low_rank(config)
     stripes = 2 * task.grid * task.stripes.copies
     if task.stripes.left_out and (task.stripes.order, task.stripes.left_out < stripes) != (
@@ -455,11 +460,6 @@ def _check_low_rank(config: Config):
         raise ConfigError(
             f"config.task.code.name={task.code.name!r}: must be 'onehot' for lowrank, which has "
             "an embedding for each value of x and of y"
-        )
-    if (config.training.precision, decoder.vectors) == ("bfloat16", "orthonormal"):
-        raise ConfigError(
-            "config.training.precision='bfloat16': is too coarse to orthonormalise; "
-            "config.decoder.vectors='orthonormal' needs 'float32'"
         )
     if decoder.rank > task.grid:
         raise ConfigError(

@@ -38,7 +38,8 @@ def side(grid: int, share: float) -> int:
 
 
 def refined_cases(config: Config, results: Table) -> list[Case]:
-    """Cases around the crossing of every curve of a search, from results of the earlier ones."""
+    """New cases around the crossing of every curve of a search, from results of the earlier ones,
+    in order."""
     if config.sweep.data != "search":
         return []
     curves = {}
@@ -53,7 +54,7 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
             numbers, accuracies, config.sweep.target, config.sweep.refine_with
         )
         found += [curve._replace(n_data=n_data) for n_data in chosen]
-    return found
+    return sorted(found)
 
 
 def searched_where(region: str, sweep: SweepConfig) -> str:

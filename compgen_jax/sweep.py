@@ -43,12 +43,12 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
         found = len(results)
         buckets = waves.buckets(config, cases)
         with _Progress(config, progress) as bar:
-            for rounds_left in range(config.sweep.refinements, -1, -1):
-                _train(config, workdir, buckets, cases, results, bar)
-                if rounds_left:
-                    known = {case: results[case] for case in cases}
-                    cases = sorted({*cases, *plan.refined_cases(config, known)})
-        summary = summarize(config, {case: results[case] for case in cases})
+            _train(config, workdir, buckets, cases, results, bar)
+            for _ in range(config.sweep.refinements):
+                new = plan.refined_cases(config, {case: results[case] for case in cases})
+                _train(config, workdir, buckets, new, results, bar)
+                cases = sorted({*cases, *new})
+        summary = runs.clean(summarize(config, {case: results[case] for case in cases}))
         if processes.is_first() and (len(results) > found or not runs.is_finished(workdir)):
             seconds = {"seconds_since_last_start": round(time.perf_counter() - start, 1)}
             more = {"processes": processes.count()}

@@ -16,6 +16,7 @@ from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.training import loop, padding, trials
 
 MOST_SIDE_BY_SIDE = 256  # beyond it a device is busy, and a kill would lose more
+LOSS_STEPS = 50  # the last ones, over which a training loss is the mean
 ALWAYS_FINITE = ("train_loss", "real.mse")  # of a decoder that did not diverge
 
 
@@ -92,13 +93,15 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     idle = [wave[-1]] * (bucket.slots - len(wave))
     built = [_slot(config, bucket.grids, bucket.capacity, case) for case in wave + idle]
     slots = trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *built))
-    state, losses = bucket.init((), slots), None
+    state, losses = bucket.init((), slots), []
     for step in range(0, config.training.steps, config.execution.chunk_steps):
         n_steps = min(config.execution.chunk_steps, config.training.steps - step)
-        state, losses = jax.block_until_ready(bucket.advance(n_steps, (slots, state)))
+        state, chunk = bucket.advance(n_steps, (slots, state))
+        losses.append(np.asarray(trials.join(chunk, bucket.slots), np.float64)[:, :n_steps])
         on_steps(n_steps)
-    measured = trials.join(bucket.measure(n_steps, (slots, state, losses)), bucket.slots)
-    values = np.array(measured, np.float32)
+    loss = np.concatenate(losses, axis=1)[:, -LOSS_STEPS:].mean(axis=1, keepdims=True)
+    measured = trials.join(bucket.measure((), (slots, state)), bucket.slots)
+    values = np.concatenate([loss, measured], axis=1).astype(np.float32)
     finite = np.isfinite(values[:, [table.MEASURES.index(m) for m in ALWAYS_FINITE]]).all(axis=1)
     values[~finite] = np.nan
     return values
@@ -133,14 +136,13 @@ def _drawn(task: TaskConfig, capacity: int, n_points: int):
 
 
 def _make_measure(config: Config, trainer, grids: tuple):
-    """measure(n_steps, (slot, state, losses)) -> (M,) `table.MEASURES` of one trial; its training
-    loss is the mean over the last chunk of steps."""
+    """measure(_, (slot, state)) -> the `table.MEASURES` of one trial but its training loss."""
     size, image = max(grids), config.task.image
     cells = jnp.asarray(supports.cells(size))
     tolerances = config.sweep.position_tolerance, config.sweep.image_tolerance
 
-    def measure(n_steps, trained):
-        slot, state, losses = trained
+    def measure(_, trained):
+        slot, state = trained
         grid = jnp.array(grids)[slot.trial.which]
         inside = (jnp.arange(size) < grid)[:, None] & (jnp.arange(size) < grid)[None, :]
         factors = jnp.concatenate([cells, slot.points])
@@ -161,8 +163,7 @@ def _make_measure(config: Config, trainer, grids: tuple):
             for where, mask in masks.items()
             for score, value in evaluation.accuracies(scores, mask, *tolerances).items()
         }
-        last = jnp.sum(losses) / n_steps
-        return jnp.stack([last if m == "train_loss" else found[m] for m in table.MEASURES])
+        return jnp.stack([found[name] for name in table.MEASURES if name != "train_loss"])
 
     return measure
 

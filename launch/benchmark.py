@@ -2,6 +2,7 @@
 
     python -m launch.benchmark --suite=train      against PyTorch, which comes with `make bench`
     python -m launch.benchmark --suite=geometry   against a forward pass
+    python -m launch.benchmark --suite=sweep      many trials at once, against one by one
 
 Prints a table, and one JSON line per row.
 """
@@ -14,14 +15,15 @@ from absl import flags
 from compgen_jax.config import ConfigError
 from launch import cli
 
-SUITES = ("train", "geometry")
+SUITES = ("train", "geometry", "sweep")
+NEED_TORCH = ("train", "sweep")
 SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)
 
 
 def main():
     wanted = SUITES if SUITE.value == "all" else (SUITE.value,)
-    if "train" in wanted and importlib.util.find_spec("torch") is None:
+    if set(wanted) & set(NEED_TORCH) and importlib.util.find_spec("torch") is None:
         raise ConfigError("PyTorch is not installed; say: make bench")
     from launch.suites import timing
 

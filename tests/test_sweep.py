@@ -19,17 +19,19 @@ def small(tiny):
         tiny,
         {
             "name": "small",
-            "training.steps": 24,
-            "training.evaluate_every": 24,
-            "training.learning_rate": 3e-3,
+            "decoder.name": "mlp",  # which compiles in no time
+            "decoder.width": 16,
+            "training.steps": 60,
+            "training.evaluate_every": 60,
+            "training.learning_rate": 1e-2,
             "training.seeds": (0,),
-            "execution.chunk_steps": 10,
+            "execution.chunk_steps": 25,
             "sweep.grids": (8, 12),
             "sweep.regions": ("none", "corner"),
-            "sweep.images_per_cell": (0.25, 1.0),
-            "sweep.images_per_value": (1.0, 3.0),
+            "sweep.images_per_cell": (0.25, 2.0),
+            "sweep.images_per_value": (1.0, 8.0),
             "sweep.score": "position",
-            "sweep.target": 0.15,
+            "sweep.target": 0.06,
             "sweep.refinements": 1,
             "sweep.real_points": 20,
         },
@@ -103,7 +105,8 @@ def test_a_trial_is_the_single_run_of_its_config(small, finished, tmp_path, grid
     factors = np.asarray(loop.dataset.training_factors(key, single.task))
     drawn = len({tuple(point) for point in factors[~np.isnan(factors).any(axis=1)]})
     total = int((~loop_held_out(single)).sum())
-    expected = (drawn * row["seen.mse"] + (total - drawn) * row["unseen.mse"]) / total
+    unseen = (total - drawn) * row["unseen.mse"] if drawn < total else 0.0
+    expected = (drawn * row["seen.mse"] + unseen) / total
     assert alone["id.mse"] == pytest.approx(expected, rel=1e-5)
 
 
@@ -141,11 +144,10 @@ def test_a_sweep_that_was_stopped_ends_with_the_same_table(small, finished, tmp_
 def finished_waves(small, finished):
     results = read(finished[0])
     first = plan.first_cases(small)
-    refined = sorted(set(first) | set(plan.refined_cases(small, {c: results[c] for c in first})))
-    for cases, known in ((first, set()), (refined, set(first))):
+    refined = plan.refined_cases(small, {case: results[case] for case in first})
+    for cases in (first, refined):
         for bucket in waves.buckets(small, first):
-            own = [case for case in cases if case.grid in bucket.grids]
-            yield from (wave for wave in waves.cut(own, bucket) if set(wave) - known)
+            yield from waves.cut([case for case in cases if case.grid in bucket.grids], bucket)
 
 
 def unfinished(finished, tmp_path, text):
@@ -170,7 +172,7 @@ def test_a_table_cut_off_within_a_line_is_completed(small, finished, tmp_path, c
     [
         (lambda text: text.replace("grid,", "size,", 1), "is damaged: line 1 is not the header"),
         (lambda text: text.replace("\n8,", "\n16,", 1), "a trial that this sweep has not: grid=16"),
-        (lambda text: text.replace(",0,16,ok", ",0,999,ok", 1), "this sweep has not: .*n_data=999"),
+        (lambda text: text.replace(",0,128,ok", ",0,999,ok", 1), "sweep has not: .*n_data=999"),
     ],
 )  # fmt: skip
 def test_a_foreign_or_damaged_table_is_refused_and_kept(
@@ -185,7 +187,7 @@ def test_a_foreign_or_damaged_table_is_refused_and_kept(
 
 
 def test_a_directory_of_another_sweep_is_refused(small, finished):
-    with pytest.raises(RunError, match=r"belongs to another config \(config.sweep.target is 0.15"):
+    with pytest.raises(RunError, match=r"belongs to another config \(config.sweep.target is 0.06"):
         sweep.run(changed(small, {"sweep.target": 0.5}), finished[0], progress=False)
 
 
@@ -205,8 +207,9 @@ def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path)
 
 
 def one_curve(small, **values):
-    """Four trials of one seed and scheme."""
+    """Two trials of one seed and scheme."""
     base = {
+        "sweep.grids": (8,),
         "sweep.schemes": ("bumps",),
         "sweep.regions": ("corner",),
         "sweep.refinements": 0,
@@ -217,22 +220,22 @@ def one_curve(small, **values):
 
 def test_a_trial_that_diverges_is_recorded_and_stops_no_other(small, tmp_path):
     calm = one_curve(small)
-    wild = changed(calm, {"sweep.learning_rates": (3e-3, 1e30)})
+    wild = changed(calm, {"sweep.learning_rates": (1e-2, 1e6)})
     alone = sweep.run(calm, tmp_path / "calm", progress=False)
     together = sweep.run(wild, tmp_path / "wild", progress=False)
-    assert alone["failed"] == [] and len(together["failed"]) == 4
-    assert all("learning_rate=1e+30" in case for case in together["failed"])
+    assert alone["failed"] == [] and len(together["failed"]) == 2
+    assert all("learning_rate=1000000.0" in case for case in together["failed"])
     expected, found = read(tmp_path / "calm"), read(tmp_path / "wild")
     assert [table.status(values) for case, values in found.items() if case not in expected] == [
         "failed"
-    ] * 4
+    ] * 2
     for case, values in expected.items():
         np.testing.assert_array_equal(found[case], values)
 
 
 def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, capsys):
     config = one_curve(small, training__seeds=(0, 1, 2))  # three trials of a kind: one idle
-    config = changed(config, {"sweep.grids": (8,), "sweep.images_per_cell": (1.0,)})
+    config = changed(config, {"sweep.images_per_cell": (1.0,)})
     assert len(jax.local_devices()) == 2
     sweep.run(config, tmp_path / "two")
     assert "1 of the last wave's 2 trials is idle" in capsys.readouterr().err
@@ -246,7 +249,8 @@ def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, cap
 
 def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
     """Both grids in one program of four trials: the numbers of each alone, to rounding."""
-    config = one_curve(small)
+    config = changed(one_curve(small), {"sweep.grids": (8, 12), "decoder.name": "conv"})
+    config = changed(config, {"decoder.width": 4, "training.steps": 30})
     padded = changed(config, {"execution.trials_per_device": 2, "execution.max_padding": 0.5})
     (bucket,) = waves.buckets(padded, plan.first_cases(padded))
     assert bucket.grids == (8, 12) and bucket.slots == 4
@@ -260,7 +264,7 @@ def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
     config = one_curve(small, sweep__data="area", task__support__samples=40)
-    config = changed(config, {"sweep.grids": (8,), "sweep.shares": (0.25, 0.5)})
+    config = changed(config, {"sweep.shares": (0.25, 0.5)})
     summary = sweep.run(config, tmp_path / "map", progress=False)
     results = read(tmp_path / "map")
     assert sorted(case.n_data for case in results) == [30, round(40 * (1 - 4 / 64))]

@@ -13,7 +13,7 @@ from compgen_jax import decoders
 from compgen_jax.config import Config, identity
 from compgen_jax.decoders import lowrank
 from compgen_jax.decoders.conv import pad_params
-from compgen_jax.decoders.convolution import choose_lowering
+from compgen_jax.decoders.convolution import cast_kernels, choose_lowering
 from compgen_jax.tasks import dataset
 from compgen_jax.tasks.encodings import code_length
 from compgen_jax.training import padding
@@ -185,8 +185,8 @@ def make_trainer(
         return decoder.apply(params, codes, jnp.array(grids)[which])[0]
 
     def loss(params, batch, trial):
-        rounded = jax.tree.map(lambda leaf: leaf.astype(precision), (params, batch.codes))
-        images = decode(*rounded, trial.which).astype(jnp.float32)
+        kernels = cast_kernels(params, precision)
+        images = decode(kernels, batch.codes.astype(precision), trial.which)
         error = pixel_loss(images, batch.targets, batch.weights)
         if len(grids) > 1:  # the mean over the trial's own pixels
             error *= jnp.square(size / jnp.array(grids)[trial.which])

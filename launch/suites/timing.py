@@ -24,9 +24,10 @@ def interleave(contenders: dict[str, Callable], rounds: int) -> dict[str, float]
     return {name: median(values) for name, values in seconds.items()}
 
 
-def gemm(side: int = 2048) -> tuple[Callable, float]:
-    """A square float32 matrix product, the machine's practical ceiling, and its FLOPs."""
-    a = jnp.ones((side, side))
+def gemm(side: int = 2048, dtype="float32") -> tuple[Callable, float]:
+    """A square matrix product in jax's default precision, the machine's practical ceiling, and its
+    FLOPs."""
+    a = jnp.ones((side, side), dtype)
     product = jax.jit(jnp.matmul)
     return lambda: product(a, a).block_until_ready(), 2.0 * side**3
 
@@ -42,4 +43,6 @@ def table(rows: list[dict]) -> str:
 
 
 def _show(value) -> str:
+    if value is None:
+        return "-"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -8,15 +8,13 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from compgen_jax.config import Config
 from compgen_jax.decoders.convolution import choose_lowering
-from compgen_jax.tasks.dataset import training_set
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 from launch.config import PRESETS
-from launch.suites import timing
+from launch.suites import contenders, timing
 
 TRIALS = 4
 
@@ -33,8 +31,8 @@ def run(rounds: int) -> list[dict]:
 def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
     config = replace(config, execution=replace(config.execution, chunk_steps=steps))
     fast = choose_lowering(backend=jax.default_backend(), trials=1)
-    contenders = {
-        "PyTorch eager": (_torch_steps(config, steps), 1),
+    runs = {
+        "PyTorch eager": (contenders.torch_steps(config, steps), 1),
         fast: (_our_steps(config, steps, fast, 1, 1), 1),
         f"{fast}, {TRIALS} seeds in turn": (_our_steps(config, steps, fast, TRIALS, 1), TRIALS),
         f"{fast}, {TRIALS} seeds vmapped": (_our_steps(config, steps, fast, TRIALS, 0), TRIALS),
@@ -42,35 +40,25 @@ def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
     }
     if (devices := jax.local_devices()[:TRIALS])[1:]:
         name = f"{fast}, {TRIALS} seeds on {len(devices)} devices"
-        contenders[name] = (_our_steps(config, steps, fast, TRIALS, 1, devices), TRIALS)
+        runs[name] = (_our_steps(config, steps, fast, TRIALS, 1, devices), TRIALS)
     product, product_flops = timing.gemm()
     seconds = timing.interleave(
-        {"GEMM": product} | {name: run for name, (run, _) in contenders.items()}, rounds
+        {"GEMM": product} | {name: run for name, (run, _) in runs.items()}, rounds
     )
     peak = product_flops / seconds["GEMM"]
     peer = seconds["PyTorch eager"] / steps
     rows = []
-    for name, (_, models) in contenders.items():
+    for name, (_, models) in runs.items():
         per_step = seconds[name] / steps / models
         rows.append({
             "preset": config.name,
             "contender": name,
             "ms per step and model": 1e3 * per_step,
             "over PyTorch": per_step / peer,
-            "share of GEMM peak": step_flops(config) / per_step / peak,
+            "share of GEMM peak": contenders.step_flops(config) / per_step / peak,
             "GEMM peak GFLOP/s": peak / 1e9,
         })  # fmt: skip
     return rows
-
-
-def step_flops(config: Config) -> float:
-    """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
-    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
-    code_length = loop.code_length(grid, config.task.code)
-    render = (grid // 4) ** 2 * code_length * width
-    doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
-    keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
-    return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
 
 
 def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, devices=None):
@@ -87,32 +75,3 @@ def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, 
         devices,
     )
     return lambda: jax.block_until_ready(advance(steps, (keys, state)))
-
-
-def _torch_steps(config: Config, steps: int):
-    import torch
-
-    torch.manual_seed(0)
-    data = training_set(jax.random.key(0), config.task)
-    codes, targets = (torch.tensor(np.asarray(a)) for a in (data.codes, data.targets))
-    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
-    layers = [torch.nn.ConvTranspose2d(codes.shape[1], width, grid // 4), torch.nn.ReLU()]
-    for index in range(depth):
-        kernel, stride = (4, 2) if index < 2 else (3, 1)
-        layers += [
-            torch.nn.ConvTranspose2d(width, width, kernel, stride, padding=1),
-            torch.nn.ReLU(),
-        ]
-    model = torch.nn.Sequential(*layers, torch.nn.ConvTranspose2d(width, 1, 3, 1, padding=1))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
-
-    def run():
-        for _ in range(steps):
-            chosen = torch.randint(len(codes), (config.training.batch_size,))
-            images = model(codes[chosen][:, :, None, None])[:, 0]
-            loss = torch.nn.functional.mse_loss(images, targets[chosen])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-    return run

@@ -9,18 +9,17 @@ from compgen_jax.config import Config, ConfigError, changed, fingerprint, identi
 from compgen_jax.decoders.convolution import choose_lowering, conv_transpose
 from compgen_jax.training import loop
 
-# weights and activations of 8 bits have errors of up to 0.4% each; measured here 0.3 to 1.5%
-TOLERANCE = 0.04
+# Kernels and activations of 8 bits are rounded by up to 0.4%. Measured here: at most 1.4%, 6% of a
+# PReLU's slope; biases summed in bfloat16 had 60 to 80%.
+TOLERANCE = 0.1
 DECODERS = {
-    "conv": {"decoder.width": 16, "decoder.depth": 3},
-    "mlp": {"decoder.name": "mlp", "decoder.width": 32},
+    "conv": {"decoder.width": 8, "decoder.depth": 3},
     "lowrank": {
         "decoder.name": "lowrank",
         "task.code.name": "onehot",
         "training.penalty.entropy": 0.01,
         "training.penalty.variance": 0.01,
     },
-    "pixelwise": {"decoder.name": "pixelwise", "decoder.width": 16},
 }
 
 
@@ -36,9 +35,9 @@ def after_steps(config, n_steps, lowering=None, grids=()):
     return state, losses[:n_steps]
 
 
-def traced(config, lowering=None, grids=()) -> str:
+def traced(config, lowering=None) -> tuple[str, str]:
     """The program of a training chunk and the one that draws."""
-    trainer = loop.make_trainer(config, lowering, grids=grids)
+    trainer = loop.make_trainer(config, lowering)
     trial = loop.make_trial(config, jax.random.key(0))
     state = jax.eval_shape(trainer.init, trial.key)
     advance = jax.make_jaxpr(trainer.advance)(trial, state, 1)
@@ -50,9 +49,9 @@ def test_the_gradient_is_float32s_at_the_accuracy_of_bfloat16(tiny, name):
     """After one step AdamW's first moment is a tenth of the gradient; of every leaf."""
     config = changed(tiny, DECODERS[name])
     (exact, loss), (rounded, rounded_loss) = (
-        after_steps(either, 1) for either in (config, in_bfloat16(config))
+        after_steps(either, 1, "gemm") for either in (config, in_bfloat16(config))
     )
-    assert float(rounded_loss[0]) == pytest.approx(float(loss[0]), rel=TOLERANCE)
+    assert float(rounded_loss[0]) == pytest.approx(float(loss[0]), rel=0.01)
     assert float(rounded_loss[0]) != float(loss[0])
     gradients = (jax.tree.leaves(state.opt_state[0].mu) for state in (exact, rounded))
     for expected, found in zip(*gradients, strict=True):
@@ -77,11 +76,11 @@ def test_a_padded_trial_of_several_grids_trains_in_bfloat16(tiny):
     losses = [
         after_steps(either, 5, "gemm", grids=(8, 12))[1] for either in (config, in_bfloat16(config))
     ]
-    np.testing.assert_allclose(losses[1], losses[0], rtol=TOLERANCE)
+    np.testing.assert_allclose(losses[1], losses[0], rtol=0.02)
 
 
 def test_the_default_is_the_program_without_an_option(tiny):
-    """No cast to another precision, and the same program, identity and directory as ever."""
+    """No cast to another precision, and the same identity and directory as ever."""
     given = changed(tiny, {"training.precision": "float32"})
     assert given == tiny and fingerprint(given) == fingerprint(tiny)
     assert not any("precision" in field for field in identity(tiny))
@@ -100,12 +99,11 @@ def test_precisions_do_not_share_a_program(tiny):
     assert loop.program(tiny) != loop.program(in_bfloat16(tiny))
 
 
-def test_an_unknown_precision_and_what_it_is_too_coarse_for_are_named(tiny):
+def test_an_unknown_precision_and_a_decoder_without_convolutions_are_named(tiny):
     with pytest.raises(ConfigError, match="precision='float16': must be one of float32, bfloat16"):
         changed(tiny, {"training.precision": "float16"})
-    lowrank = changed(tiny, {**DECODERS["lowrank"], "decoder.vectors": "orthonormal"})
-    with pytest.raises(ConfigError, match="config.decoder.vectors='orthonormal' needs 'float32'"):
-        in_bfloat16(lowrank)
+    with pytest.raises(ConfigError, match="convolutions, which config.decoder.name='mlp' has not"):
+        in_bfloat16(changed(tiny, {"decoder.name": "mlp"}))
 
 
 def test_no_lowering_is_chosen_whose_transforms_amplify_the_rounding(tiny):

@@ -1,0 +1,68 @@
+"""What the suites time: training steps of ours and of PyTorch, and the work that is in them."""
+
+import jax
+import numpy as np
+
+from compgen_jax.config import Config
+from compgen_jax.tasks.dataset import training_set
+from compgen_jax.tasks.encodings import code_length
+
+
+def step_flops(config: Config) -> float:
+    """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
+    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
+    render = (grid // 4) ** 2 * code_length(grid, config.task.code) * width
+    doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
+    keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
+    return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
+
+
+def torch_device() -> str:
+    """jax's kind of device, where PyTorch has one as well; else 'cpu'."""
+    import torch
+
+    return "cuda" if jax.default_backend() == "gpu" and torch.cuda.is_available() else "cpu"
+
+
+def torch_steps(config: Config, steps: int):
+    """A function that takes `steps` training steps of PyTorch's eager decoder and blocks until
+    they are done."""
+    import torch
+
+    device = torch_device()
+    torch.manual_seed(0)
+    data = training_set(jax.random.key(0), config.task)
+    codes, targets = (torch.tensor(np.asarray(a)).to(device) for a in (data.codes, data.targets))
+    model = _torch_decoder(config, codes.shape[1]).to(device)
+    training = config.training
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+    )
+
+    def run():
+        for _ in range(steps):
+            chosen = torch.randint(len(codes), (training.batch_size,), device=device)
+            images = model(codes[chosen][:, :, None, None])[:, 0]
+            loss = torch.nn.functional.mse_loss(images, targets[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return run
+
+
+def _torch_decoder(config: Config, length: int):
+    """The layers of `decoders.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
+    import torch
+
+    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
+    layers = [torch.nn.ConvTranspose2d(length, width, grid // 4), torch.nn.ReLU()]
+    for index in range(depth):
+        kernel, stride = (4, 2) if index < 2 else (3, 1)
+        layers += [
+            torch.nn.ConvTranspose2d(width, width, kernel, stride, padding=1),
+            torch.nn.ReLU(),
+        ]
+    return torch.nn.Sequential(*layers, torch.nn.ConvTranspose2d(width, 1, 3, 1, padding=1))

@@ -1,0 +1,133 @@
+"""Sweeps from the command line: killed, shared by two processes, and one of them lost."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+TINY = [
+    "--config=launch/config.py:data_scaling_quick",
+    *(f"--config.{name}={value}" for name, value in {
+        "decoder.name": "mlp", "decoder.width": "16", "training.steps": "60",
+        "training.seeds": "(0,1,2)", "sweep.grids": "(8,)", "sweep.regions": "('none',)",
+        "sweep.images_per_cell": "(0.25,0.5,1.0,2.0)", "sweep.images_per_value": "(1.0,2.0,8.0)",
+        "sweep.refinements": "0", "sweep.real_points": "20",
+    }.items()),
+]  # fmt: skip
+TRIALS = 3 * (4 + 3)
+SLOWLY = ["--config.training.steps=20000"]  # so that there is time for a kill
+
+
+def start(*arguments, settings=TINY):
+    return subprocess.Popen(
+        [sys.executable, "-m", "launch.sweep", *settings, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"JAX_NUM_CPU_DEVICES": "2"},
+    )  # fmt: skip
+
+
+def finish(process, timeout=240):
+    output, errors = process.communicate(timeout=timeout)
+    return process.returncode, output, errors
+
+
+def pair(workdir, *arguments):
+    """Two processes over loopback, with two devices each."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    shared = [f"--coordinator_address=127.0.0.1:{port}", "--num_processes=2"]
+    return [
+        start(f"--workdir={workdir}", *shared, f"--process_id={index}", *arguments)
+        for index in (0, 1)
+    ]
+
+
+def wait_for_rows(process, workdir, count):
+    deadline, path = time.monotonic() + 120, workdir / "trials.csv"
+    while not path.exists() or len(path.read_text().splitlines()) <= count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The table and the summary of one undisturbed process."""
+    workdir = tmp_path_factory.mktemp("whole") / "run"
+    code, output, errors = finish(start(f"--workdir={workdir}"))
+    assert code == 0, errors
+    assert f"{TRIALS} trials, of which 0 failed" in output and "images ~ N^" in output
+    assert "1 of the last wave's 2 trials is idle" in errors
+    return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
+
+
+def test_two_processes_with_two_devices_each_make_the_same_table(whole, tmp_path):
+    workdir = tmp_path / "run"
+    (code, output, errors), (other_code, other_output, _) = map(finish, pair(workdir))
+    assert code == other_code == 0, errors
+    assert f"{TRIALS} trials" in output and "trials" not in other_output
+    assert "1 of 2 processes idle at the last wave" in errors
+    assert [(workdir / n).read_bytes() for n in ("trials.csv", "summary.json")] == whole
+
+
+def test_a_killed_sweep_goes_on_to_the_same_table(whole, tmp_path):
+    """Killed after some waves; what it had is not trained again."""
+    workdir = tmp_path / "run"
+    process = start(f"--workdir={workdir}", "--config.execution.chunk_steps=1")
+    wait_for_rows(process, workdir, 3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (workdir / "summary.json").exists()
+    code, _, errors = finish(start(f"--workdir={workdir}"))
+    assert code == 0, errors
+    assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
+    assert [(workdir / n).read_bytes() for n in ("trials.csv", "summary.json")] == whole
+
+
+def test_a_lost_process_leaves_a_table_that_the_restart_completes(tmp_path):
+    """The survivor ends with an error, and no row is lost or trained twice."""
+    workdir = tmp_path / "run"
+    first, second = pair(workdir, *SLOWLY)
+    wait_for_rows(first, workdir, 1)
+    second.send_signal(signal.SIGKILL)
+    second.communicate()
+    code, _, errors = finish(first)
+    assert code != 0 and "lost" in errors, errors
+    kept = (workdir / "trials.csv").read_text().splitlines()
+    assert 1 < len(kept) < 1 + TRIALS and not (workdir / "summary.json").exists()
+    process = start(f"--workdir={workdir}", *SLOWLY)
+    wait_for_rows(process, workdir, len(kept))
+    process.send_signal(signal.SIGINT)
+    code, _, errors = finish(process)
+    assert code == 130 and errors.splitlines()[-1].startswith(
+        "error: interrupted; the same command"
+    )
+    assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--config.sweep.grids=(8,10)"], "config.sweep.grids=(8, 10): must be divisible by 4"),
+        (["--config.sweep.grids=()"], "config.sweep.grids=(): an empty sweep"),
+        (["--config.sweep.target=0.0"], "config.sweep.target=0.0: must be at most 1 and greater"),
+        (["--config.sweep.targte=0.5"], "--config.sweep.targte: no such field"),
+        (["--num_processes=2"], "--coordinator_address, --num_processes and --process_id must be"),
+    ],
+)
+def test_a_bad_command_line_is_one_line_and_writes_nothing(tmp_path, arguments, message):
+    process = start(*arguments, f"--workdir={tmp_path / 'run'}", settings=TINY[:1])
+    code, output, errors = finish(process)
+    assert code == 2 and not output, errors
+    assert errors.startswith("error: ") and message in errors and "Traceback" not in errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_launch_train_names_the_command_for_a_sweep(tmp_path):
+    command = [sys.executable, "-m", "launch.train", TINY[0], f"--workdir={tmp_path / 'run'}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 2 and "is a sweep, not one run: train it with" in found.stderr
