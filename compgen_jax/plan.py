@@ -67,13 +67,14 @@ def searched_column(region: str, sweep: SweepConfig) -> int:
     return table.MEASURES.index(name)
 
 
-def readings(config: Config) -> list[scaling.Reading]:
-    """The accuracy that is searched, in each of the places that a region leaves to score."""
-    sweep = config.sweep
+def readings(config: Config, scores=scaling.SCORES) -> list[scaling.Reading]:
+    """These scores' accuracies at the sweep's target, in each of the places that a region leaves
+    to score. The table answers them all, whichever of them was searched."""
     places = {"none": ("unseen", "real")}
     return [
-        scaling.Reading(region, where, sweep.score, sweep.target)
-        for region in sweep.regions
+        scaling.Reading(region, where, score, config.sweep.target)
+        for score in scores
+        for region in config.sweep.regions
         for where in places.get(region, ("ood", "unseen", "real"))
     ]
 

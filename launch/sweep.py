@@ -33,13 +33,14 @@ def main():
         processes.abandon()
         raise
     if processes.is_first():
-        _report(summary, workdir)
+        _report(summary, config.sweep.score, workdir)
 
 
-def _report(summary, workdir):
+def _report(summary, score: str, workdir):
     print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
     for reading in summary.get("readings", []):
-        print(_show(reading))
+        if reading["score"] == score:  # that was searched; summary.json has the others
+            print(_show(reading))
     print(f"wrote {workdir}/trials.csv and summary.json")
 
 

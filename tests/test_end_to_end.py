@@ -231,7 +231,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     ]  # fmt: skip
     assert "bump_conv2_tiny: already trained" in capsys.readouterr().err
     assert (workdir / "figures" / "fig1.png").read_bytes() == picture
-    names = set(make.registry("quick"))
+    names = {name for name, figure in make.registry("quick").items() if not figure.sweep}
     assert {p.stem for p in (workdir / "figures").glob("*.png")} == names
     assert all(p.stat().st_size > 15_000 for p in (workdir / "figures").glob("*.p*"))
     claims = json.loads((workdir / "claims.json").read_text())
@@ -252,6 +252,33 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     assert "| bump_conv2_tiny | OOD |" in results and "**inconclusive**" in results
     assert "![fig14.png](figures/fig14.png)" in results
     assert "**Decoders of wide bumps, which light every pixel, did not learn them." in results
+
+
+def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, monkeypatch, capsys):
+    small = {
+        "decoder.name": "mlp",
+        "decoder.width": 16,
+        "training.steps": 20,
+        "training.seeds": (0, 1),
+        "sweep.grids": (8, 12),
+        "sweep.refinements": 0,
+        "sweep.real_points": 20,
+    }
+    monkeypatch.setattr(
+        make, "sweep_of", lambda name, scale: changed(networks.sweep_of(name, scale), small)
+    )
+    names = ["fig4c", "exponents", "holdout_map"]
+    workdir = tiny_figures(names)
+    assert {p.stem for p in (workdir / "figures").iterdir()} == set(names)
+    assert len(list((workdir / "sweeps").iterdir())) == 2
+    claims = json.loads((workdir / "claims.json").read_text())
+    assert [(c["claim"], c["code"]) for c in claims] == [("C11", "bump")] * 2 * 3 * (2 + 3)
+    assert {c["verdict"] for c in claims} == {"inconclusive"}  # nothing was learnt
+    capsys.readouterr()
+    before = [path.read_bytes() for path in sorted(workdir.rglob("*.png"))]
+    assert tiny_figures(names) == workdir
+    assert "data_scaling_quick: already trained" in capsys.readouterr().err
+    assert [path.read_bytes() for path in sorted(workdir.rglob("*.png"))] == before
 
 
 def test_results_of_another_scale_are_left_alone(tmp_path):

@@ -100,7 +100,7 @@ def test_refined_cases_lie_between_the_numbers_around_the_crossing():
 
 def test_readings_score_every_place_that_a_region_leaves():
     config = sweep_of(regions=("none", "donut"), target=0.8)
-    found = [(reading.region, reading.where) for reading in plan.readings(config)]
+    found = [(reading.region, reading.where) for reading in plan.readings(config, ("image",))]
     assert found == [
         ("none", "unseen"),
         ("none", "real"),
@@ -108,8 +108,12 @@ def test_readings_score_every_place_that_a_region_leaves():
         ("donut", "unseen"),
         ("donut", "real"),
     ]
-    assert {(reading.score, reading.target) for reading in plan.readings(config)} == {
-        ("exact", 0.8)
+    every = plan.readings(config)
+    assert len(every) == 3 * len(found)
+    assert {(reading.score, reading.target) for reading in every} == {
+        ("exact", 0.8),
+        ("position", 0.8),
+        ("image", 0.8),
     }
 
 

@@ -70,8 +70,8 @@ def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
     assert refined and set(results) == first | refined
     assert summary == json.loads((workdir / "summary.json").read_text())
     assert summary["trials"] == len(results) and summary["failed"] == []
-    keys = [(r["region"], r["where"], r["scheme"]) for r in summary["readings"]]
-    assert len(keys) == len(set(keys)) == 2 * (2 + 3)
+    keys = [(r["region"], r["where"], r["score"], r["scheme"]) for r in summary["readings"]]
+    assert len(keys) == len(set(keys)) == 2 * 3 * (2 + 3)
     for reading in summary["readings"]:
         assert {t["grid"] for t in reading["thresholds"]} == {8, 12}
         assert sum(reading["exponent"][s] for s in ("reached", "above", "below", "unknown")) == 2
