@@ -262,6 +262,23 @@ def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
         np.testing.assert_allclose(together[case], values, rtol=2e-3, atol=1e-4, err_msg=str(case))
 
 
+@pytest.mark.parametrize(("gigabytes", "slots"), [(1000.0, 4), (0.0, 1)])
+def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes, slots):
+    """All of a bucket's, or as many as its memory holds; both grids in one program."""
+
+    class Accelerator:
+        platform = "gpu"
+
+        def memory_stats(self):
+            return {"bytes_limit": int(1e9 * gigabytes) + 1}
+
+    config = changed(one_curve(small), {"sweep.grids": (8, 12), "decoder.name": "conv"})
+    config = changed(config, {"decoder.width": 4, "execution.max_padding": 0.5})
+    monkeypatch.setattr(jax, "local_devices", lambda: [Accelerator()])
+    (bucket,) = waves.buckets(config, plan.first_cases(config))
+    assert (bucket.grids, bucket.slots) == ((8, 12), slots)
+
+
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
     config = one_curve(small, sweep__data="area", task__support__samples=40)
     config = changed(config, {"sweep.shares": (0.25, 0.5)})

@@ -4,7 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.training.trials import over_trials
+from compgen_jax.training.trials import (
+    join,
+    over_split_trials,
+    over_trials,
+    split,
+    trials_that_fit,
+)
 
 
 def scaled_sum(shared, trial):
@@ -38,3 +44,38 @@ def test_one_trace_serves_all_calls_of_one_shape():
     trials = (jnp.ones((4, 3)), jnp.ones(4))
     first, second = run(2, trials), run(7, trials)
     np.testing.assert_allclose(first["sum"] * 3.5, second["sum"])
+
+
+class Accelerator:
+    """A device that tells its memory, as GPUs do and CPUs do not."""
+
+    platform = "gpu"
+
+    def __init__(self, bytes_limit):
+        self.bytes_limit = bytes_limit
+
+    def memory_stats(self):
+        return {"bytes_limit": self.bytes_limit}
+
+
+def test_as_many_trials_fit_as_the_memory_holds():
+    """A trial of a million floats needs them twice: once as its argument, once as its result."""
+
+    def doubled(shared, trial):
+        return shared * trial
+
+    trial, megabyte = jnp.ones(1_000_000), 10**6
+    fit = lambda limit: trials_that_fit(doubled, 2.0, trial, Accelerator(limit))
+    assert fit(8 * megabyte * 17) == 14  # an eighth is left free
+    assert fit(8 * megabyte * 160) == pytest.approx(140, abs=1)
+    assert fit(megabyte) == 1  # one is tried in any case
+    assert trials_that_fit(doubled, 2.0, trial, jax.devices()[0]) is None
+
+
+@pytest.mark.parametrize("n_devices", [1, 2])
+def test_split_trials_can_go_from_one_call_to_the_next(n_devices):
+    devices = jax.devices()[:n_devices]
+    step = over_split_trials(lambda n, x: x + n * x, 0, devices)
+    trials = jnp.arange(5.0)
+    moved = step(3.0, step(1.0, split(trials, devices)))
+    np.testing.assert_array_equal(join(moved, 5, devices), 8 * np.arange(5.0))
