@@ -19,6 +19,14 @@ def config(tiny):
     )
 
 
+@pytest.fixture(autouse=True)
+def compiled_in_haste():
+    """Here compilation takes all the time."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 def peer(config, steps):
     """In the place of PyTorch."""
     assert config.task.grid in (8, 12) and steps >= 2
