@@ -408,8 +408,8 @@ SWEEP_LISTS = {
     "grids": (int, 8, 128),
     "schemes": ("bumps", "stripes"),
     "regions": ("none", "donut", "corner"),
-    "shares": (float, 0, 1),
-    "learning_rates": (float, 0, 1e6),
+    "shares": (float, 0.01, 0.99),
+    "learning_rates": (float, 1e-12, 1e6),
     "weight_decays": (float, 0, 1e6),
     "images_per_cell": (float, 0, 1e4),
     "images_per_value": (float, 0, 1e4),
@@ -428,6 +428,11 @@ def _check_sweep(config: Config):
             _check_entry(flag, values, value, allowed)
     for grid in config.sweep.grids:
         _check_grid("config.sweep.grids", grid, config.sweep.grids)
+    if config.task.support.sampling == "every_cell":
+        raise ConfigError(
+            "config.task.support.sampling='every_cell': a sweep chooses the number of images; say "
+            "with_replacement, without_replacement or real"
+        )
     if not config.training.steps:
         raise ConfigError(
             "config.training.steps=0: a sweep's trials are equally long, whatever their data: give "

@@ -10,7 +10,7 @@ def first_cases(config: Config) -> list[Case]:
     """Every combination of the sweep's lists, with its numbers of images, in order."""
     sweep, training = config.sweep, config.training
     return sorted(
-        Case(grid, scheme, region, share, rate, decay, seed, n_data)
+        Case(grid, scheme, region, float(share), float(rate), float(decay), seed, n_data)
         for grid in sweep.grids
         for scheme in sweep.schemes
         for region in sweep.regions
@@ -18,18 +18,29 @@ def first_cases(config: Config) -> list[Case]:
         for rate in sweep.learning_rates or (training.learning_rate,)
         for decay in sweep.weight_decays or (training.weight_decay,)
         for seed in training.seeds
-        for n_data in _numbers_of_images(config, grid, scheme, share)
+        for n_data in _numbers_of_images(config, grid, scheme, region, share)
     )
 
 
-def _numbers_of_images(config: Config, grid: int, scheme: str, share: float) -> list[int]:
+def _numbers_of_images(config, grid: int, scheme: str, region: str, share: float) -> list[int]:
     sweep, stripes = config.sweep, 2 * grid * (scheme == "stripes")
     if sweep.data == "search":
         if stripes:
             return sorted({max(1, round(m * grid)) for m in sweep.images_per_value})
         return sorted({max(1, round(m * grid**2)) for m in sweep.images_per_cell})
-    seen = 1 - (side(grid, share) / grid) ** 2 if sweep.data == "area" else 1
+    real = config.task.support.sampling == "real"
+    seen = _seen_area(grid, region, share, real) if sweep.data == "area" else 1
     return [stripes + round(seen * config.task.support.samples)]
+
+
+def _seen_area(grid: int, region: str, share: float, real: bool) -> float:
+    """Share of the cells, or of the real points in [0, N-1]^2, outside the held-out square."""
+    held_out = side(grid, share)
+    if not real:
+        return 1 - (held_out / grid) ** 2
+    # half of the outermost cells lies beyond the square of real points
+    extent = held_out - 0.5 if region == "corner" else held_out
+    return 1 - (extent / (grid - 1)) ** 2
 
 
 def side(grid: int, share: float) -> int:
@@ -57,14 +68,10 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
     return sorted(found)
 
 
-def searched_where(region: str, sweep: SweepConfig) -> str:
-    """Where the search scores decoders trained around `region`."""
-    return sweep.where if region == "none" else "ood"
-
-
 def searched_column(region: str, sweep: SweepConfig) -> int:
-    name = f"{searched_where(region, sweep)}.{sweep.score}_accuracy"
-    return table.MEASURES.index(name)
+    """The measure that is searched with decoders trained around `region`."""
+    where = sweep.where if region == "none" else "ood"
+    return table.MEASURES.index(f"{where}.{sweep.score}_accuracy")
 
 
 def readings(config: Config, scores=scaling.SCORES) -> list[scaling.Reading]:
@@ -96,7 +103,7 @@ def config_of(config: Config, case: Case) -> Config:
         "task.grid": grid,
         "task.support.region": case.region,
         "task.support.low": low,
-        "task.support.high": max(low, low + held_out - 1),
+        "task.support.high": low + held_out - 1,
         "task.support.samples": max(0, case.n_data - stripes),
         "task.support.require_marginals": False,
         "task.stripes.copies": int(stripes > 0),

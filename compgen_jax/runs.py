@@ -150,6 +150,14 @@ def write_bytes(path: Path, content: bytes):
         temporary.unlink(missing_ok=True)
 
 
+def read_text(path: Path) -> str | None:
+    """The text of a file, None where there is none. Raises RunError where it is no text."""
+    try:
+        return path.read_text() if path.exists() else None
+    except (ValueError, OSError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
 def read_json(path: Path):
     try:
         return json.loads(path.read_text())

@@ -11,8 +11,10 @@ directory.
 """
 
 import contextlib
+import functools
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from tqdm import tqdm
 from compgen_jax import environment, plan, processes, runs, table, waves
 from compgen_jax.analysis import scaling
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import RunError
 from compgen_jax.table import Case, Table
 from compgen_jax.tasks import supports
@@ -31,17 +33,18 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
     """Trains what is missing of the sweep in `workdir`; returns its summary.
 
     Killed and started again, it goes on behind the last finished wave, to the same table: bit for
-    bit on the same devices. A trial whose loss stops being finite is recorded as failed. Raises
-    ConfigError or RunError, before any compilation, for a sweep that cannot be, a directory of
-    another config or a damaged table.
+    bit on the same devices (of GPUs, with XLA_FLAGS=--xla_gpu_deterministic_ops=true). A trial
+    whose loss stops being finite is recorded as failed. Raises ConfigError or RunError, before any
+    compilation, for a sweep that cannot be, a directory of another config or a damaged table.
     """
-    cases = plan.first_cases(config)
+    cases = first = plan.first_cases(config)
     check(config, cases)
     workdir, start = Path(workdir), time.perf_counter()
     with contextlib.ExitStack() as claims:
         results = _start(config, workdir, cases, claims)
         found = len(results)
-        buckets = waves.buckets(config, cases)
+        # when they are first needed: on an accelerator they are compiled to learn their memory
+        buckets = functools.cache(lambda: waves.buckets(config, first))
         with _Progress(config, progress) as bar:
             _train(config, workdir, buckets, cases, results, bar)
             for _ in range(config.sweep.refinements):
@@ -62,8 +65,8 @@ def load(workdir) -> list[dict]:
     workdir = Path(workdir)
     if not runs.is_finished(workdir):
         raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
-    cases = plan.first_cases(runs.read_config(workdir))
-    return table.rows(table.from_text(_read(workdir, cases))[0])
+    config = runs.read_config(workdir)
+    return table.rows(_read(workdir, config, plan.first_cases(config)))
 
 
 def check(config: Config, cases: list[Case]):
@@ -74,16 +77,23 @@ def check(config: Config, cases: list[Case]):
             "config with launch.train"
         )
     for case in {case._replace(seed=0, learning_rate=0.1, weight_decay=0.0) for case in cases}:
-        supports.check(plan.config_of(config, case).task)
+        try:
+            supports.check(plan.config_of(config, case).task)
+        except ConfigError as error:
+            setting = f"share={case.share:g}, n_data={case.n_data}"
+            raise ConfigError(
+                f"config.sweep: grid={case.grid}, {case.scheme}, {setting}: {error}"
+            ) from error
 
 
 def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
     """What the table has already; the first process claims the directory, and all get it."""
+    _check_alike(config)
     error, text = None, ""
     if processes.is_first():
         try:
             claims.enter_context(runs.claim(workdir, config))
-            text = _read(workdir, cases)
+            text = table.to_text(_read(workdir, config, cases), fingerprint(config))
         except (RunError, OSError) as raised:
             error = raised
     text = _to_all(None if error else text)
@@ -91,7 +101,15 @@ def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
         raise error
     if text is None:
         raise RunError("the first process cannot work in its --workdir; it says why")
-    return table.from_text(text)[0]
+    return table.from_text(text, fingerprint(config))[0]
+
+
+def _check_alike(config: Config):
+    """Raises RunError, in every process, unless all have the same config."""
+    execution = config.execution.trials_per_device, config.execution.max_padding
+    digest = zlib.crc32(f"{identity(config)} {execution}".encode())
+    if len(set(processes.gather(np.array([digest], np.uint32).view(np.int32)).ravel())) > 1:
+        raise RunError("the processes have different configs; give all of them the same command")
 
 
 def _to_all(text: str | None) -> str | None:
@@ -106,14 +124,12 @@ def _to_all(text: str | None) -> str | None:
     return processes.broadcast(words).tobytes()[:length].decode()
 
 
-def _read(workdir: Path, cases: list[Case]) -> str:
-    """The text of the table, whole lines only. Raises RunError where it is damaged or another's."""
+def _read(workdir: Path, config: Config, cases: list[Case]) -> Table:
+    """The whole lines of the table. Raises RunError where it is damaged or another's."""
     path = workdir / "trials.csv"
-    if not path.exists():
-        return ""
     try:
-        results, cut = table.from_text(path.read_text())
-    except (ValueError, UnicodeDecodeError) as error:
+        results, cut = table.from_text(runs.read_text(path) or "", fingerprint(config))
+    except table.TableError as error:
         raise RunError(f"{path} is damaged: {error}; move it away to begin anew") from error
     curves = {}
     for case in cases:
@@ -124,7 +140,7 @@ def _read(workdir: Path, cases: list[Case]) -> str:
             raise RunError(f"{path} holds a trial that this sweep has not: {_describe(case)}")
     if cut:
         print(f"{path} ends within a line: its trial is trained again", file=sys.stderr)
-    return table.to_text(results)
+    return results
 
 
 def _describe(case: Case) -> str:
@@ -133,8 +149,9 @@ def _describe(case: Case) -> str:
 
 def _train(config, workdir, buckets, cases, results: Table, bar):
     """Trains the cases that `results` lacks and adds them, wave by wave."""
-    bar.expect([case for case in cases if case not in results])
-    for bucket in buckets:
+    missing = [case for case in cases if case not in results]
+    bar.expect(missing)
+    for bucket in buckets() if missing else []:
         own = [case for case in cases if case.grid in bucket.grids]
         pending = [
             wave for wave in waves.cut(own, bucket) if any(case not in results for case in wave)
@@ -150,7 +167,7 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
                 for case, values_M in zip(wave, values_TxM[: len(wave)], strict=True):
                     results.setdefault(case, values_M)
             if processes.is_first():
-                runs.write_text(workdir / "trials.csv", table.to_text(results))
+                runs.write_text(workdir / "trials.csv", table.to_text(results, fingerprint(config)))
             bar.finish()
 
 
@@ -192,15 +209,17 @@ def _reading(rows, reading, scheme: str, settings: dict) -> dict:
 
 
 def _errors(results: Table) -> list[dict]:
-    """Of every case, over seeds: the held-out error relative to a blank image's."""
+    """Of every case with a held-out region, over seeds: the error there relative to a blank
+    image's; NaN where all failed."""
     error, blank = (table.MEASURES.index(f"ood.{name}") for name in ("mse", "blank_mse"))
     by_case = {}
     for case, values in sorted(results.items()):
-        if table.status(values) == "ok":
-            by_case.setdefault(case._replace(seed=0), []).append(values[error] / values[blank])
+        if case.region != "none":
+            found = by_case.setdefault(case._replace(seed=0), [])
+            found += [values[error] / values[blank]] if table.status(values) == "ok" else []
     return [
         {name: value for name, value in case._asdict().items() if name not in ("seed", "n_data")}
-        | {"images": case.n_data, "ood_relative_error": mean_with_interval(values)}
+        | {"images": case.n_data, "ood_relative_error": mean_with_interval(values or [np.nan])}
         for case, values in by_case.items()
     ]
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-WHERE = ("seen", "unseen", "ood", "real")
-SCORES = ("exact_accuracy", "position_accuracy", "image_accuracy", "mse", "blank_mse")
-MEASURES = ("train_loss", *(f"{where}.{score}" for where in WHERE for score in SCORES))
+from compgen_jax.analysis import scaling
+
+NUMBERS = (*(f"{score}_accuracy" for score in scaling.SCORES), "mse", "blank_mse")
+MEASURES = ("train_loss", *(f"{where}.{name}" for where in scaling.PLACES for name in NUMBERS))
 
 
 class TableError(ValueError):
@@ -28,7 +29,7 @@ class Case(NamedTuple):
     n_data: int  # training images in all
 
 
-HEADER = (*Case._fields, "status", *MEASURES)
+HEADER = ("config", *Case._fields, "status", *MEASURES)
 Table = dict[Case, np.ndarray]  # the measures, float32; all NaN for a trial that failed
 
 
@@ -47,21 +48,23 @@ def status(values) -> str:
     return "ok" if np.isfinite(values[0]) else "failed"
 
 
-def to_text(table: Table) -> str:
-    """CSV in the order of the cases; a measure of nothing is empty, all else reads back exactly."""
+def to_text(table: Table, fingerprint: str) -> str:
+    """CSV in the order of the cases; a measure of nothing is empty, all else reads back exactly.
+    `fingerprint` of the sweep's config stands in each row."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
     for case, values in sorted(table.items()):
         shown = ["" if np.isnan(value) else str(value) for value in values.astype(np.float32)]
-        writer.writerow([*case, status(values), *shown])
+        writer.writerow([fingerprint, *case, status(values), *shown])
     return text.getvalue()
 
 
-def from_text(text: str) -> tuple[Table, str]:
+def from_text(text: str, fingerprint: str) -> tuple[Table, str]:
     """The table, and what was left out: the last line, if it is cut off (no line end).
 
-    Raises TableError, with the number of the line, for any other damage.
+    Raises TableError, with the number of the line, for any other damage and for a row of another
+    config.
     """
     lines = text.splitlines(keepends=True)
     cut = lines.pop() if lines and not lines[-1].endswith("\n") else ""
@@ -72,22 +75,26 @@ def from_text(text: str) -> tuple[Table, str]:
         raise TableError("line 1 is not the header of this version's tables")
     table = {}
     for number, record in enumerate(records[1:], start=2):
-        case, values = _parse(record, number)
+        case, values = _parse(record, number, fingerprint)
         if case in table:
             raise TableError(f"line {number} repeats a trial")
         table[case] = values
     return table, cut
 
 
-def _parse(record: list[str], number: int):
+def _parse(record: list[str], number: int, fingerprint: str):
     if len(record) != len(HEADER):
         raise TableError(f"line {number} has {len(record)} fields instead of {len(HEADER)}")
-    kinds, n = Case.__annotations__.values(), len(Case._fields)
+    own, *fields, found_status = record[: len(Case._fields) + 2]
+    if own != fingerprint:
+        raise TableError(f"line {number} is of another config ({own}, not {fingerprint})")
+    kinds = Case.__annotations__.values()
     try:
-        case = Case(*(kind(field) for kind, field in zip(kinds, record[:n], strict=True)))
-        values = np.array([float(field or "nan") for field in record[n + 1 :]], np.float32)
+        case = Case(*(kind(field) for kind, field in zip(kinds, fields, strict=True)))
+        numbers = record[len(Case._fields) + 2 :]
+        values = np.array([float(field or "nan") for field in numbers], np.float32)
     except ValueError as error:
         raise TableError(f"line {number}: {error}") from error
-    if record[n] != status(values):
-        raise TableError(f"line {number}: status {record[n]!r} does not go with its training loss")
+    if found_status != status(values):
+        raise TableError(f"line {number}: status {found_status!r} and training loss do not agree")
     return case, values

@@ -11,6 +11,7 @@ import numpy as np
 from compgen_jax import decoders, plan, processes, table
 from compgen_jax.analysis import evaluation
 from compgen_jax.config import Config, TaskConfig
+from compgen_jax.runs import RunError
 from compgen_jax.table import Case
 from compgen_jax.tasks import bump, dataset, supports
 from compgen_jax.training import loop, padding, trials
@@ -59,18 +60,29 @@ def _bucket(config: Config, grids: tuple, cases: list[Case], devices) -> Bucket:
     wanted = config.execution.trials_per_device
     side_by_side = trials.trials_side_by_side(MOST_SIDE_BY_SIDE, wanted, devices[0].platform)
     at_once = -(-len(own) // (len(devices) * processes.count()))
-    width = min(side_by_side, at_once)
+    width = _balanced(min(side_by_side, at_once), at_once)
     trainer = loop.make_trainer(config, trials=width, grids=grids)
     init = lambda _, slot: trainer.init(slot.trial.key, slot.trial.which)
     advance = lambda n_steps, pair: trainer.advance(pair[0].trial, pair[1], n_steps)
     measure = _make_measure(config, trainer, grids)
     if width > 1 and not wanted:
-        slot = jax.tree.map(jnp.asarray, _slot(config, grids, capacity, own[0]))
+        slot = _slot(config, grids, capacity, own[0])
         pair = slot, jax.eval_shape(init, (), slot)
-        fit = trials.trials_that_fit(advance, jnp.int32(0), pair, devices[0])
-        width = min(width, fit or width)
+        fits = [
+            trials.trials_that_fit(function, jnp.int32(0), pair, devices[0])
+            for function in (advance, measure)
+        ]
+        width = min(width, *(fit for fit in fits if fit))
+        # every process cuts the same waves, whatever memory it has
+        width = int(processes.gather(np.array([width], np.int32)).min())
+        width = _balanced(width, at_once)
     spread = lambda function: trials.over_split_trials(function, width)
     return Bucket(grids, capacity, width * len(devices), *map(spread, (init, advance, measure)))
+
+
+def _balanced(width: int, at_once: int) -> int:
+    """The least width that needs no more waves: fewer trials are idle in the last one."""
+    return -(-at_once // -(-at_once // width))
 
 
 def _examples(case: Case) -> int:
@@ -86,8 +98,22 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     """(slots, M) float32 `table.MEASURES` of a wave's cases, trained to their end; NaN where a
     loss stopped being finite, and in the slots beyond the wave, or in all without a wave.
 
-    `on_steps` is called with every number of steps taken.
+    `on_steps` is called with every number of steps taken. Raises RunError where the device's
+    memory does not hold them.
     """
+    try:
+        return _train(bucket, wave, config, on_steps)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        per_device = bucket.slots // len(jax.local_devices())
+        raise RunError(
+            f"out of memory with {per_device} trials of grids {bucket.grids} on a device; say "
+            f"--config.execution.trials_per_device={max(1, per_device // 2)}"
+        ) from error
+
+
+def _train(bucket, wave, config, on_steps):
     if wave is None:
         return np.full((bucket.slots, len(table.MEASURES)), np.nan, np.float32)
     idle = [wave[-1]] * (bucket.slots - len(wave))
@@ -114,6 +140,7 @@ def _slot(config: Config, grids: tuple, capacity: int, case: Case) -> Slot:
     whole = replace(single.task, stripes=replace(single.task.stripes, left_out=0))
     points = capacity - (dataset.size(whole) - supports.n_samples(whole))
     whole = replace(whole, support=replace(whole.support, samples=max(0, points)))
+    assert dataset.size(single.task) == case.n_data
     factors, test_points = _drawn(whole, capacity, config.sweep.real_points)(key)
     hyper = loop.hyper_of(single)._replace(n_samples=jnp.int32(case.n_data))
     trial = loop.Trial(key, hyper, factors, jnp.int32(grids.index(case.grid)))

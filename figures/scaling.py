@@ -224,7 +224,8 @@ def settings_of(rows, region: str) -> list[dict]:
 def told_apart(setting: dict, settings: list[dict]) -> list[str]:
     """The line that tells a setting from the others, or none."""
     differing = [name for name in setting if len({other[name] for other in settings}) > 1]
-    return [", ".join(SETTINGS[name].format(setting[name]) for name in differing)][: len(differing)]
+    text = ", ".join(SETTINGS[name].format(setting[name]) for name in differing)
+    return [text] if text else []
 
 
 def _schemes(rows, region: str | None = None) -> list[str]:

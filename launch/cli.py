@@ -59,7 +59,7 @@ def run(main):
         except OSError as error:
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
-            _stop("interrupted; the same command resumes from the last checkpoint", INTERRUPTED)
+            _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
 
     app.run(guarded, flags_parser=_parse)
 

@@ -41,6 +41,8 @@ def _report(summary, score: str, workdir):
     for reading in summary.get("readings", []):
         if reading["score"] == score:  # that was searched; summary.json has the others
             print(_show(reading))
+    for entry in summary.get("errors", []):
+        print(_show_error(entry))
     print(f"wrote {workdir}/trials.csv and summary.json")
 
 
@@ -48,9 +50,18 @@ def _show(reading) -> str:
     exponent = reading["exponent"]
     counts = [f"{exponent[s]} {s}" for s in ("reached", "above", "below", "unknown") if exponent[s]]
     return (
-        f"{reading['scheme']:>8}, {reading['region']:>6} held out, {reading['where']:>6} cells "
+        f"{reading['scheme']:>8}, {reading['region']:>6} held out, {reading['where']:>6} points "
         f"{reading['score']} {reading['target']:g}: images ~ N^{_number(exponent['value'])} "
         f"[{', '.join(_number(end) for end in exponent['ci95'])}] ({', '.join(counts)})"
+    )
+
+
+def _show_error(entry) -> str:
+    number = entry["ood_relative_error"]
+    return (
+        f"N {entry['grid']:3}, {entry['scheme']}, {entry['region']} of {entry['share']:.2f} N held "
+        f"out, {entry['images']} images: error / blank {_number(number['value'])} "
+        f"[{', '.join(_number(end) for end in number['ci95'])}]"
     )
 
 

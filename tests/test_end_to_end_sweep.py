@@ -35,13 +35,13 @@ def finish(process, timeout=240):
     return process.returncode, output, errors
 
 
-def pair(workdir, *arguments):
-    """Two processes over loopback, with two devices each."""
+def pair(workdir, *arguments, each=()):
+    """Two processes over loopback, with two devices each; `each` is said to the second alone."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     shared = [f"--coordinator_address=127.0.0.1:{port}", "--num_processes=2"]
     return [
-        start(f"--workdir={workdir}", *shared, f"--process_id={index}", *arguments)
+        start(f"--workdir={workdir}", *shared, f"--process_id={index}", *arguments, *each[:index])
         for index in (0, 1)
     ]
 
@@ -107,6 +107,14 @@ def test_a_lost_process_leaves_a_table_that_the_restart_completes(tmp_path):
         "error: interrupted; the same command"
     )
     assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
+
+
+def test_processes_with_different_configs_stop(tmp_path):
+    first, second = pair(tmp_path / "run", each=["--config.sweep.target=0.5"])
+    for process in (first, second):
+        code, _, errors = finish(process)
+        assert code != 0 and "error: the processes have different configs" in errors
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

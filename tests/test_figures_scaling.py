@@ -30,7 +30,7 @@ def drawn():
 
 
 def make_config(**sweep):
-    sweep = {"grids": GRIDS, "regions": ("none", "corner")} | sweep
+    sweep = {"grids": GRIDS, "regions": ("none", "corner"), "target": 0.9} | sweep
     return Config(training=TrainingConfig(steps=10), sweep=SweepConfig(**sweep))
 
 

@@ -20,9 +20,12 @@ ALLOWED = {
     "environment": set(),
     "clusters": set(),
     "processes": {"config", "runs", "clusters"},
-    "table": set(),
+    "table": {"analysis"},
     "plan": {"config", "analysis", "table"},
-    "waves": {"config", "tasks", "decoders", "training", "analysis", "table", "plan", "processes"},
+    "waves": {
+        *("config", "tasks", "decoders", "training", "analysis", "runs"),
+        *("table", "plan", "processes"),
+    },
     "sweep": {
         *("config", "tasks", "analysis", "runs", "environment"),
         *("table", "plan", "waves", "processes"),

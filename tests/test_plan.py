@@ -134,9 +134,9 @@ def a_table():
 
 def test_a_table_reads_back_exactly_in_one_order():
     whole = a_table()
-    text = table.to_text(whole)
-    assert text == table.to_text(dict(reversed(whole.items())))
-    found, cut = table.from_text(text)
+    text = table.to_text(whole, "abc")
+    assert text == table.to_text(dict(reversed(whole.items())), "abc")
+    found, cut = table.from_text(text, "abc")
     assert list(found) == CASES and not cut
     for case in CASES:
         np.testing.assert_array_equal(found[case], whole[case])
@@ -147,13 +147,13 @@ def test_a_table_reads_back_exactly_in_one_order():
 
 @pytest.mark.parametrize("kept", [0.2, 0.55, 0.9])
 def test_a_line_that_is_cut_off_is_left_out(kept):
-    text = table.to_text(a_table())
+    text = table.to_text(a_table(), "abc")
     lines = text.splitlines(keepends=True)
     piece = lines[2][: int(kept * len(lines[2]))]
-    found, cut = table.from_text("".join(lines[:2]) + piece)
+    found, cut = table.from_text("".join(lines[:2]) + piece, "abc")
     assert list(found) == CASES[:1] and cut == piece
-    assert table.from_text("") == ({}, "")
-    assert table.from_text(lines[0][:9]) == ({}, lines[0][:9])
+    assert table.from_text("", "abc") == ({}, "")
+    assert table.from_text(lines[0][:9], "abc") == ({}, lines[0][:9])
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,18 @@ def test_a_line_that_is_cut_off_is_left_out(kept):
         (lambda lines: ["a,b\n", *lines[1:]], "line 1 is not the header"),
         (lambda lines: [*lines, lines[1]], "line 5 repeats a trial"),
         (lambda lines: [*lines, "8,bumps\n"], "line 5 has 2 fields instead of"),
-        (lambda lines: [lines[0], lines[1].replace("8,", "x,", 1)], "line 2: invalid literal"),
+        (lambda lines: [lines[0], lines[1].replace(",8,", ",x,", 1)], "line 2: invalid literal"),
         (lambda lines: [lines[0], lines[1].replace("ok", "failed")], "line 2: status 'failed'"),
+        (
+            lambda lines: [*lines[:3], lines[3].replace("abc", "abd")],
+            r"line 4 is of another config \(abd, not abc\)",
+        ),
     ],
 )
 def test_any_other_damage_is_named_by_its_line(damage, message):
-    lines = table.to_text(a_table()).splitlines(keepends=True)
+    lines = table.to_text(a_table(), "abc").splitlines(keepends=True)
     with pytest.raises(TableError, match=message):
-        table.from_text("".join(damage(lines)))
+        table.from_text("".join(damage(lines)), "abc")
 
 
 @pytest.mark.parametrize(
@@ -182,10 +186,11 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
         ({"schemes": ()}, r"config.sweep.schemes=\(\): an empty sweep"),
         ({"schemes": ("lines",)}, "must be some of bumps, stripes"),
         ({"regions": ("cross",)}, "must be some of none, donut, corner"),
-        ({"shares": (1.5,)}, "must be numbers from 0 to 1"),
+        ({"shares": (1.5,)}, "must be numbers from 0.01 to 0.99"),
         ({"images_per_cell": ()}, "an empty sweep"),
         ({"images_per_value": (-1.0,)}, "must be numbers from 0"),
-        ({"learning_rates": ("fast",)}, "must be numbers from 0"),
+        ({"learning_rates": ("fast",)}, "must be numbers from 1e-12"),
+        ({"learning_rates": (0,)}, "must be numbers from 1e-12"),
         ({"target": 0.0}, "config.sweep.target=0.0: must be at most 1 and greater than 0"),
         ({"target": 1.1}, "config.sweep.target=1.1: must be at most 1 and greater than 0"),
         ({"score": "mse"}, "must be one of exact, position, image"),
@@ -194,6 +199,28 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
 def test_a_sweep_that_cannot_be_is_an_error(values, message):
     with pytest.raises(ConfigError, match=message):
         sweep_of(**values)
+
+
+def test_a_sweep_chooses_its_numbers_of_images():
+    with pytest.raises(ConfigError, match="'every_cell': a sweep chooses the number of images"):
+        changed(sweep_of(), {"task.support.sampling": "every_cell"})
+
+
+def test_numbers_are_floats_whatever_the_flag_was():
+    """So that a table that is read back has the same keys."""
+    (case, *_) = plan.first_cases(sweep_of(learning_rates=(1,), weight_decays=(0,)))
+    assert repr(case.learning_rate) == "1.0" and repr(case.weight_decay) == "0.0"
+
+
+@pytest.mark.parametrize("region", ["donut", "corner"])
+def test_the_area_of_real_points_is_that_of_their_square(region):
+    """Against the share of many real points that are not held out."""
+    config = sweep_of(data="area", schemes=("bumps",), regions=(region,), shares=(0.5,), grids=(8,))
+    values = {"task.support.samples": 10**6, "task.support.sampling": "real"}
+    (case, _) = plan.first_cases(changed(config, values))
+    points = np.random.default_rng(0).uniform(0, 7, (10**6, 2)).T
+    held_out = supports.is_held_out(*points, plan.config_of(config, case).task)
+    assert case.n_data / 10**6 == pytest.approx(1 - held_out.mean(), abs=2e-3)
 
 
 def test_a_sweep_needs_its_length_in_steps():

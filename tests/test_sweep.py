@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import experiment, plan, runs, sweep, table, waves
-from compgen_jax.config import ConfigError, changed
+from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.runs import RunError
 from compgen_jax.training import loop
 
@@ -59,7 +59,8 @@ def finished(small, tmp_path_factory):
 
 
 def read(workdir):
-    return table.from_text((workdir / "trials.csv").read_text())[0]
+    config = runs.read_config(workdir)
+    return table.from_text((workdir / "trials.csv").read_text(), fingerprint(config))[0]
 
 
 def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
@@ -89,24 +90,35 @@ def test_a_second_run_trains_nothing_and_changes_nothing(small, finished):
     assert {p: p.read_bytes() for p in workdir.iterdir() if p.name != ".lock"} == before
 
 
-@pytest.mark.parametrize("scheme", ["bumps", "stripes"])
-@pytest.mark.parametrize("grid", [8, 12])
-def test_a_trial_is_the_single_run_of_its_config(small, finished, tmp_path, grid, scheme):
-    """Trained by itself, the same decoder has the same errors, to the bit."""
-    results = read(finished[0])
-    case = max(c for c in results if (c.grid, c.scheme, c.region) == (grid, scheme, "corner"))
+@pytest.mark.parametrize(
+    ("scheme", "sampling", "decoder"),
+    [
+        ("bumps", "with_replacement", "conv"),
+        ("stripes", "with_replacement", "mlp"),
+        ("bumps", "without_replacement", "mlp"),
+        ("stripes", "real", "mlp"),
+    ],
+)
+def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, scheme, sampling, decoder):
+    """Trained by itself, the same decoder has the same errors; 9 images are less than stripes."""
+    small = one_curve(small, task__support__sampling=sampling, decoder__name=decoder)
+    values = {"sweep.schemes": (scheme,), "sweep.images_per_cell": (0.25, 0.5)}
+    small = changed(small, values | {"sweep.images_per_value": (1.2, 3.0)})
+    sweep.run(small, tmp_path / "sweep", progress=False)
+    results = read(tmp_path / "sweep")
+    case = min(results) if scheme == "stripes" and sampling != "real" else max(results)
     row = dict(zip(table.MEASURES, results[case].tolist(), strict=True))
-    single = plan.config_of(small, case)
+    single = changed(plan.config_of(small, case), {"training.evaluate_every": 10})
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
         assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
     # ID cells are those drawn and those not drawn
     key = loop.stream(jax.random.key(0), "data")
-    factors = np.asarray(loop.dataset.training_factors(key, single.task))
+    factors = np.asarray(loop.dataset.training_factors(key, single.task)).round()
     drawn = len({tuple(point) for point in factors[~np.isnan(factors).any(axis=1)]})
     total = int((~loop_held_out(single)).sum())
     unseen = (total - drawn) * row["unseen.mse"] if drawn < total else 0.0
-    expected = (drawn * row["seen.mse"] + unseen) / total
+    expected = ((drawn * row["seen.mse"] if drawn else 0.0) + unseen) / total
     assert alone["id.mse"] == pytest.approx(expected, rel=1e-5)
 
 
@@ -171,7 +183,8 @@ def test_a_table_cut_off_within_a_line_is_completed(small, finished, tmp_path, c
     ("damage", "message"),
     [
         (lambda text: text.replace("grid,", "size,", 1), "is damaged: line 1 is not the header"),
-        (lambda text: text.replace("\n8,", "\n16,", 1), "a trial that this sweep has not: grid=16"),
+        (lambda text: text.replace("\n", "\nx", 1), "is damaged: line 2 is of another config"),
+        (lambda text: text.replace(",8,", ",16,", 1), "a trial that this sweep has not: grid=16"),
         (lambda text: text.replace(",0,128,ok", ",0,999,ok", 1), "sweep has not: .*n_data=999"),
     ],
 )  # fmt: skip
@@ -199,9 +212,10 @@ def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path):
-    config = changed(small, {"sweep.shares": (0.01,)})
-    with pytest.raises(ConfigError, match="holds out no cell of the"):
+@pytest.mark.parametrize("region", ["corner", "donut"])
+def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path, region):
+    config = changed(small, {"sweep.shares": (0.02,), "sweep.regions": (region,)})
+    with pytest.raises(ConfigError, match="config.sweep: .* share=0.02, .*holds out no cell of"):
         sweep.run(config, tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
@@ -277,6 +291,43 @@ def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes
     monkeypatch.setattr(jax, "local_devices", lambda: [Accelerator()])
     (bucket,) = waves.buckets(config, plan.first_cases(config))
     assert (bucket.grids, bucket.slots) == ((8, 12), slots)
+
+
+def test_processes_agree_on_waves_that_train_and_are_scored_within_their_memory(small, monkeypatch):
+    """This one could train three trials at once and score two; the other has room for one."""
+    fits = []
+
+    def fit(function, shared, pair, device):
+        fits.append(function)
+        return 4 - len(fits)
+
+    config = changed(one_curve(small), {"training.seeds": (0, 1, 2)})
+    monkeypatch.setattr(waves.trials, "trials_that_fit", fit)
+    monkeypatch.setattr(waves.trials, "trials_side_by_side", lambda count, *_: count)
+    monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
+    (bucket,) = waves.buckets(config, plan.first_cases(config))
+    assert len(set(fits)) == 2 and bucket.slots == 2
+    fits.clear()
+    monkeypatch.setattr(waves.processes, "gather", lambda own: np.stack([own, own * 0 + 1]))
+    (bucket,) = waves.buckets(config, plan.first_cases(config))
+    assert bucket.slots == 1
+
+
+def test_waves_are_no_wider_than_their_number_needs():
+    assert [waves._balanced(width, 525) for width in (256, 200, 525, 1)] == [175, 175, 525, 1]
+
+
+def test_a_wave_that_memory_does_not_hold_names_the_flag(small, monkeypatch):
+    def exhausted(*_):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 1 bytes")
+
+    config = one_curve(small)
+    cases = plan.first_cases(config)
+    (bucket,) = waves.buckets(config, cases)
+    with pytest.raises(
+        RunError, match="out of memory with 1 trials of grids .8,. on a device; say"
+    ):
+        waves.train(bucket._replace(advance=exhausted), cases[:1], config, lambda _: None)
 
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
