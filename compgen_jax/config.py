@@ -163,15 +163,15 @@ class SweepConfig:
     A scheme is 'bumps' alone or 'stripes': every stripe once and bumps beside them. A region is
     'none', 'donut' or 'corner'; a held-out square has the side `share` N, rounded.
 
-    `data` says how many images. 'search' looks for the number that reaches the accuracy `target`
-    of `score` (Figure 4c): first `images_per_cell` N^2 bumps alone or `images_per_value` N images
-    of which 2 N are stripes (fewer are some of them), then in each of `refinements` rounds
-    `refine_with` numbers more around each curve's crossing. 'fixed' takes `task.support.samples`
+    `data` says how many images. 'search' looks for the numbers that reach the accuracy `target`
+    of each of `scores` (Figure 4c): first `images_per_cell` N^2 bumps alone or `images_per_value` N
+    images of which 2 N are stripes (fewer are some of them), then in each of `refinements` rounds
+    `refine_with` numbers more around each crossing. 'fixed' takes `task.support.samples`
     bumps everywhere, 'area' that times the share of the cells outside the held-out square.
 
     Scored are cells that were drawn (`seen`), cells that could have been (`unseen`), held-out ones
-    (`ood`) and `real_points` points between the cells (`real`, none of them held out); the
-    search scores `ood` where a region is held out, `where` elsewhere. Scores: 'exact' (the
+    (`ood`) and `real_points` points between the cells (`real`, none of them held out); searched
+    is `ood` where a region is held out, `unseen` and `real` elsewhere. Scores: 'exact' (the
     brightest pixel is the requested one), 'position' (within `position_tolerance` pixels), 'image'
     (the error is at most `image_tolerance` of a blank image's). The default target lies where
     accuracy rises steeply: near 1 a threshold would tell how far a seed's training fluctuates.
@@ -189,8 +189,7 @@ class SweepConfig:
     refinements: int = _number(2, low=0, high=20)
     refine_with: int = _number(1, low=1, high=100)
     target: float = _number(0.75, above=0, high=1)
-    score: str = _choice("exact", "exact", "position", "image")
-    where: str = _choice("unseen", "unseen", "real")
+    scores: tuple = ("exact", "image")
     position_tolerance: float = _number(1.0, low=0)
     image_tolerance: float = _number(0.25, above=0)
     real_points: int = _number(256, low=1, high=10**6)
@@ -411,6 +410,7 @@ SWEEP_LISTS = {
     "shares": (float, 0.01, 0.99),
     "learning_rates": (float, 1e-12, 1e6),
     "weight_decays": (float, 0, 1e6),
+    "scores": ("exact", "position", "image"),
     "images_per_cell": (float, 0, 1e4),
     "images_per_value": (float, 0, 1e4),
 }

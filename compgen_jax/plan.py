@@ -49,34 +49,39 @@ def side(grid: int, share: float) -> int:
 
 
 def refined_cases(config: Config, results: Table) -> list[Case]:
-    """New cases around the crossing of every curve of a search, from results of the earlier ones,
+    """New cases around the crossings of every curve of a search, from results of the earlier ones,
     in order."""
     if config.sweep.data != "search":
         return []
     curves = {}
     for case in sorted(results):
         curves.setdefault(case._replace(n_data=0), []).append(case)
-    found = []
+    found = set()
     for curve, cases in curves.items():
-        column = searched_column(curve.region, config.sweep)
-        accuracies = [float(results[case][column]) for case in cases]
         numbers = [case.n_data for case in cases]
-        chosen = scaling.refinement(
-            numbers, accuracies, config.sweep.target, config.sweep.refine_with
-        )
-        found += [curve._replace(n_data=n_data) for n_data in chosen]
+        for reading in searched(config, curve.region):
+            column = table.MEASURES.index(f"{reading.where}.{reading.score}_accuracy")
+            accuracies = [float(results[case][column]) for case in cases]
+            chosen = scaling.refinement(
+                numbers, accuracies, reading.target, config.sweep.refine_with
+            )
+            found |= {curve._replace(n_data=n_data) for n_data in chosen}
     return sorted(found)
 
 
-def searched_column(region: str, sweep: SweepConfig) -> int:
-    """The measure that is searched with decoders trained around `region`."""
-    where = sweep.where if region == "none" else "ood"
-    return table.MEASURES.index(f"{where}.{sweep.score}_accuracy")
+def searched(config: Config, region: str) -> list[scaling.Reading]:
+    """The readings whose crossings are searched with decoders trained around `region`."""
+    places = ("unseen", "real") if region == "none" else ("ood",)
+    return [
+        scaling.Reading(region, where, score, config.sweep.target)
+        for score in config.sweep.scores
+        for where in places
+    ]
 
 
 def readings(config: Config, scores=scaling.SCORES) -> list[scaling.Reading]:
     """These scores' accuracies at the sweep's target, in each of the places that a region leaves
-    to score. The table answers them all, whichever of them was searched."""
+    to score. The table answers them all, most finely those that were searched."""
     places = {"none": ("unseen", "real")}
     return [
         scaling.Reading(region, where, score, config.sweep.target)

@@ -172,7 +172,7 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
 
 
 def summarize(config: Config, results: Table) -> dict:
-    """Numbers of trials, and every searched reading's thresholds and exponent by scheme."""
+    """Numbers of trials, and every reading's thresholds and exponent by scheme."""
     rows = table.rows(results)
     failed = [_describe(case) for case, values in results.items() if table.status(values) != "ok"]
     summary = {"trials": len(results), "failed": failed}

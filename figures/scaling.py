@@ -34,7 +34,7 @@ def draw_thresholds(rows, config):
     exponents, through the mean at the smallest N; dotted, all 2 N stripes. In the legends, the
     fitted exponent with its 95% interval over seeds."""
     panels = [
-        (Reading(*place, config.sweep.score, config.sweep.target), setting)
+        (Reading(*place, config.sweep.scores[0], config.sweep.target), setting)
         for place in MAIN
         for setting in settings_of(rows, place[0])
     ]
@@ -47,7 +47,7 @@ def draw_thresholds(rows, config):
         _draw_thresholds(axes.ravel()[index], rows, reading, setting)
         plotting.panel_label(axes.ravel()[index], chr(ord("a") + index))
     for axis in axes[:, 0]:
-        axis.set_ylabel(f"images for {config.sweep.score} accuracy {config.sweep.target:g}")
+        axis.set_ylabel(f"images for {config.sweep.scores[0]} accuracy {config.sweep.target:g}")
     figure.legend(handles=_threshold_handles(), loc="outside lower center",
                   ncols=min(5, 2 * columns))  # fmt: skip
     return figure
@@ -148,7 +148,8 @@ def draw_exponents(rows, config):
     every held-out region, a column for where decoders are scored, all on one scale, beyond which
     bands may reach. Grey lines: exponents of 1, 2 and 3; dotted, the accuracy that was searched,
     around whose thresholds the numbers of images are close together. A line stops where the
-    exponent is not identified, as fewer than two N have a threshold; marks at the bottom say so.
+    exponent is not identified, as fewer than two N have a threshold, or not resolved
+    (`scaling.is_resolved`); marks at the bottom say so.
     """
     panels = [(r, s) for r in config.sweep.regions for s in settings_of(rows, r)]
     used = {reading.where for reading in plan.readings(config)}
@@ -183,8 +184,11 @@ def _draw_exponents(axis, rows, region, where, setting) -> float:
                 )
                 for t in TARGETS
             ]
-            values = np.array([number["value"] for number in numbers])
-            low, high = np.array([number["ci95"] for number in numbers]).T
+            unknown = [np.nan] * 3
+            values, low, high = np.array([
+                [number["value"], *number["ci95"]] if scaling.is_resolved(number) else unknown
+                for number in numbers
+            ]).T  # fmt: skip
             color, level = COLORS[scheme], -0.5 - 0.3 * index
             axis.plot(TARGETS, values, style, color=color, linewidth=1, marker=marker, markersize=3)
             axis.fill_between(TARGETS, low, high, color=color, alpha=0.1, linewidth=0)
@@ -200,7 +204,14 @@ def _decorate(axis, target: float):
         axis.axhline(exponent, color="0.85", linewidth=0.8, zorder=0)
     axis.axhline(-0.3, color="0.6", linewidth=0.5)
     axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    axis.text(TARGETS[0], -0.28, "below: not identified", fontsize=5.5, color="0.4", va="bottom")
+    axis.text(
+        TARGETS[0],
+        -0.28,
+        "below: not identified or resolved",
+        fontsize=5.5,
+        color="0.4",
+        va="bottom",
+    )
     axis.set(xlabel="accuracy asked for", yticks=[0, 1, 2, 3], ylabel="exponent of N")
     axis.label_outer(remove_inner_ticks=False)
 

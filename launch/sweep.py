@@ -33,13 +33,15 @@ def main():
         processes.abandon()
         raise
     if processes.is_first():
-        _report(summary, config.sweep.score, workdir)
+        _report(summary, workdir)
 
 
-def _report(summary, score: str, workdir):
+def _report(summary, workdir):
+    from compgen_jax.analysis import scaling
+
     print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
     for reading in summary.get("readings", []):
-        if reading["score"] == score:  # that was searched; summary.json has the others
+        if scaling.is_resolved(reading["exponent"]):  # summary.json has the others
             print(_show(reading))
     for entry in summary.get("errors", []):
         print(_show_error(entry))

@@ -30,7 +30,7 @@ def make_table(laws=PAPER, grids=GRIDS, seeds=3, region="none", seen=1.0, multip
         for grid in grids:
             for seed in range(seeds):
                 needed = factor * grid**exponent * 1.05 ** (seed - (seeds - 1) / 2)
-                numbers = {max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 4)}
+                numbers = {max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 2.3, 4)}
                 for n_data in sorted(numbers):
                     accuracy = 1 / (1 + (n_data / needed) ** -3 / 9)
                     row = make_row(grid=grid, scheme=scheme, region=region, seed=seed)
@@ -99,13 +99,22 @@ def test_an_interval_across_the_bound_concludes_nothing():
     assert row["verdict"] == U and row["ci95"][0] < 2.5 < row["ci95"][1]
 
 
+def test_what_is_not_resolved_concludes_nothing():
+    """Numbers of images a factor of 4 apart put thresholds where they are themselves."""
+    rows = make_table({"bumps": (3, 0.1)}, multiples=(0.5, 2))
+    (row,) = by_scheme(rows)
+    assert row["measured"] == pytest.approx(3, abs=0.1)  # the multiples' own law
+    assert row["verdict"] == U
+    assert row["details"]["thresholds known to a factor above 2 only"]["value"] == 12
+
+
 def test_what_is_not_identified_concludes_nothing_and_says_why():
     rows = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3))
     (row,) = by_scheme(rows)
     assert row["verdict"] == U and np.isnan(row["measured"]) and np.isnan(row["ci95"]).all()
     counts = {name: number["value"] for name, number in row["details"].items() if "thresh" in name}
     assert counts.pop("exact accuracy on seen cells, at the thresholds") == 1
-    assert list(counts.values()) == [0, 12, 0, 0]
+    assert list(counts.values()) == [0, 12, 0, 0, 0]
     (row,) = by_scheme(make_table({"bumps": (3, 0.1)}, seeds=1))  # a value without an interval
     assert row["verdict"] == U and row["measured"] == pytest.approx(3, abs=0.05)
     failed = [row | {"status": "failed"} for row in rows]

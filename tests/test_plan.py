@@ -80,14 +80,15 @@ def test_a_case_is_a_single_run_with_its_number_of_images():
 
 
 def test_refined_cases_lie_between_the_numbers_around_the_crossing():
-    config = sweep_of(regions=("corner",), images_per_cell=(0.5, 2.0, 8.0), score="position")
-    column = table.MEASURES.index("ood.position_accuracy")
+    config = sweep_of(regions=("corner",), images_per_cell=(0.5, 2.0, 8.0))
+    columns = [table.MEASURES.index(f"ood.{score}_accuracy") for score in ("exact", "image")]
 
-    def results(crossing):
+    def results(crossing, image_crossing=0):
         found = {}
         for case in plan.first_cases(config):
             values = np.zeros(len(table.MEASURES), np.float32)
-            values[column] = 0.95 if case.n_data > crossing else 0.2
+            values[columns[0]] = 0.95 if case.n_data > crossing else 0.2
+            values[columns[1]] = 0.95 if case.n_data > image_crossing else 0.2
             found[case] = values
         return found
 
@@ -96,6 +97,9 @@ def test_refined_cases_lie_between_the_numbers_around_the_crossing():
     assert [c.n_data for c in of_bumps] == [round(128 * 4 ** (1 / 3)), round(128 * 4 ** (2 / 3))]
     assert not [c for c in refined if c.scheme == "stripes"]  # never reached: nothing between
     assert not plan.refined_cases(config, results(0))  # reached by the smallest
+    both = plan.refined_cases(config, results(200, 50))  # each score where it crosses
+    of_bumps = [c.n_data for c in both if (c.grid, c.seed, c.scheme) == (8, 0, "bumps")]
+    assert of_bumps == [64, 256]
 
 
 def test_readings_score_every_place_that_a_region_leaves():
@@ -193,7 +197,7 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
         ({"learning_rates": (0,)}, "must be numbers from 1e-12"),
         ({"target": 0.0}, "config.sweep.target=0.0: must be at most 1 and greater than 0"),
         ({"target": 1.1}, "config.sweep.target=1.1: must be at most 1 and greater than 0"),
-        ({"score": "mse"}, "must be one of exact, position, image"),
+        ({"scores": ("mse",)}, "must be some of exact, position, image"),
     ],
 )
 def test_a_sweep_that_cannot_be_is_an_error(values, message):

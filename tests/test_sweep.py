@@ -30,7 +30,7 @@ def small(tiny):
             "sweep.regions": ("none", "corner"),
             "sweep.images_per_cell": (0.25, 2.0),
             "sweep.images_per_value": (1.0, 8.0),
-            "sweep.score": "position",
+            "sweep.scores": ("position",),
             "sweep.target": 0.06,
             "sweep.refinements": 1,
             "sweep.real_points": 20,

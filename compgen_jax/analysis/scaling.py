@@ -19,6 +19,7 @@ REACHED, ABOVE, BELOW, UNKNOWN = "reached", "above", "below", "unknown"
 PLACES = ("seen", "unseen", "ood", "real")
 SCORES = ("exact", "position", "image")
 TOLERANCE = 1e-6  # accuracies are single-precision shares: 95 of 100 comes out below 0.95
+COARSE, COARSE_SHARE = 2.0, 0.1
 UNIDENTIFIED = 0.05  # share of resamples without an exponent that an interval may leave out
 
 
@@ -44,7 +45,8 @@ class Threshold(NamedTuple):
 class Curve(NamedTuple):
     """Thresholds of S seeds at K grid sizes for one scheme and reading.
 
-    grids_K and seeds_S ascending ints; values_SxK images; status_SxK as in `Threshold`.
+    grids_K and seeds_S ascending ints; values_SxK images; status_SxK as in `Threshold`;
+    factor_SxK, of reached ones, between the numbers of images on either side (see `bracket`).
     """
 
     scheme: str
@@ -53,6 +55,7 @@ class Curve(NamedTuple):
     seeds_S: np.ndarray
     values_SxK: np.ndarray
     status_SxK: np.ndarray
+    factor_SxK: np.ndarray
 
 
 def isotonic(values_M, weights_M):
@@ -179,19 +182,23 @@ def thresholds(
     for row in rows:
         accuracy = row[key] if row["status"] == "ok" else math.nan
         points.setdefault((row["seed"], row["grid"]), []).append((row["n_data"], accuracy))
+    factor_SxK = np.full(values_SxK.shape, np.nan)
     for (seed, grid), pairs in points.items():
         cell = np.searchsorted(seeds_S, seed), np.searchsorted(grids_K, grid)
-        values_SxK[cell], status_SxK[cell] = threshold(
-            *zip(*pairs, strict=True), target=reading.target
-        )
-    return Curve(scheme, reading, grids_K, seeds_S, values_SxK, status_SxK)
+        measured = *zip(*pairs, strict=True), reading.target
+        values_SxK[cell], status_SxK[cell] = threshold(*measured)
+        if ends := bracket(*measured):
+            factor_SxK[cell] = ends[1] / ends[0]
+    return Curve(scheme, reading, grids_K, seeds_S, values_SxK, status_SxK, factor_SxK)
 
 
 def exponent(curve: Curve) -> dict:
     """Slope of log threshold on log N over all seeds and grid sizes, with its interval.
 
-    {'value', 'ci95': [low, high], 'reached', 'above', 'below', 'unknown'}: the last four count
-    thresholds. Censored ones enter by `censored_slopes`; unknown ones say nothing and do not
+    {'value', 'ci95': [low, high], 'reached', 'above', 'below', 'unknown', 'coarse'}: the others
+    count thresholds, 'coarse' the reached ones that are known to a factor above `COARSE` only:
+    between numbers of images so far apart a threshold lies where their own law puts it (see
+    `is_resolved`). Censored ones enter by `censored_slopes`; unknown ones say nothing and do not
     enter. Without censoring the slope is that of ordinary least squares. It is not identified,
     NaN with a NaN interval, where fewer than two distinct N have a reached threshold.
 
@@ -214,7 +221,14 @@ def exponent(curve: Curve) -> dict:
     statuses = {
         name: int((curve.status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)
     }
-    return {"value": value, "ci95": list(interval)} | statuses
+    coarse = int((curve.factor_SxK > COARSE).sum())
+    return {"value": value, "ci95": list(interval)} | statuses | {"coarse": coarse}
+
+
+def is_resolved(number: dict) -> bool:
+    """Whether an `exponent` is the thresholds' own, of which at most `COARSE_SHARE` are coarse,
+    and not that of the numbers of images that were tried."""
+    return number["coarse"] <= COARSE_SHARE * number[REACHED]
 
 
 def _slopes(curve, counts_RxS):

@@ -10,7 +10,7 @@ import numpy as np
 
 from compgen_jax.analysis import scaling
 from compgen_jax.analysis.scaling import UNKNOWN, Curve, Reading
-from compgen_jax.claims.verdicts import Condition, entry
+from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry
 
 MARGIN = 0.5  # on either side of the paper's exponent
 SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images differs by rounding
@@ -29,6 +29,7 @@ STATUS_TITLES = {
     "above": "thresholds above the most images",
     "below": "thresholds at or below the fewest images",
     "unknown": "thresholds unknown",
+    "coarse": "thresholds known to a factor above 2 only",
 }
 
 
@@ -36,7 +37,8 @@ def needs_images(code: str, rows, readings, **settings) -> list[dict]:
     """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
 
     A row of claims.json for every reading and scheme of the table. The exponent and its interval
-    over seeds are `analysis.scaling.exponent`'s; where it is not identified nothing is concluded.
+    over seeds are `analysis.scaling.exponent`'s; where it is not identified or not resolved nothing
+    is concluded.
     Learning is asked of the decoders at the thresholds: see `seen_accuracy`.
 
     Args:
@@ -78,6 +80,7 @@ def _needs_images(code: str, curve: Curve, trained_S, settings: dict) -> dict:
             "the same exponent": Condition(number, "below", scheme.exponent + MARGIN),
         },
         details={title: _count(number[status]) for status, title in STATUS_TITLES.items()},
+        verdict=None if scaling.is_resolved(number) else INCONCLUSIVE,
     )
 
 

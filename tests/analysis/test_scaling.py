@@ -15,7 +15,8 @@ def make_curve(values_SxK, status_SxK=None, grids_K=GRIDS):
     values_SxK = np.asarray(values_SxK, float)
     status = np.full(values_SxK.shape, "reached") if status_SxK is None else np.array(status_SxK)
     grids_K = np.asarray(grids_K)[: values_SxK.shape[1]]
-    return Curve("bumps", READING, grids_K, np.arange(len(values_SxK)), values_SxK, status)
+    return Curve("bumps", READING, grids_K, np.arange(len(values_SxK)), values_SxK, status,
+                 np.full(np.shape(values_SxK), np.nan))  # fmt: skip
 
 
 def make_censored(rng, seeds, low, high, slope=3.0, spread=0.3):
@@ -345,3 +346,31 @@ def test_the_hazard_is_accurate_near_and_far():
         integrand = np.exp(-z_i * t - t**2 / 2)
         mills = step / 3 * (integrand[0] + 4 * integrand[1::2].sum() + 2 * integrand[2:-1:2].sum())
         assert hazard_i == pytest.approx(1 / mills, rel=1e-9)
+
+
+def test_an_exponent_of_the_ladder_is_not_resolved():
+    """Whatever the thresholds are, numbers 2 N and 8 N put them at a multiple of N between; with
+    numbers closer to them it is their own exponent that shows."""
+
+    def table(numbers_of):
+        return [
+            {
+                "grid": grid, "scheme": "bumps", "region": "none", "share": 0.0,
+                "learning_rate": 1e-3, "weight_decay": 0.0, "n_data": n_data, "seed": seed,
+                "status": "ok", "unseen.exact_accuracy": float(n_data >= grid**2 / 3),
+            }
+            for grid in (8, 12, 16, 24)
+            for seed in (0, 1)
+            for n_data in numbers_of(grid)
+        ]  # fmt: skip
+
+    ladder = lambda grid: (2 * grid, 8 * grid)
+    finer = lambda grid: (2 * grid, round(grid**2 / 3.3), round(grid**2 / 2.8), 8 * grid)
+    reading = Reading("none", "unseen", "exact", 0.75)
+    coarse, fine = (
+        scaling.exponent(scaling.thresholds(table(numbers), reading, "bumps"))
+        for numbers in (ladder, finer)
+    )
+    assert coarse["value"] == pytest.approx(1, abs=1e-6) and coarse["coarse"] == 8
+    assert not scaling.is_resolved(coarse)
+    assert fine["value"] == pytest.approx(2, abs=0.1) and scaling.is_resolved(fine)
