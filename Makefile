@@ -28,7 +28,7 @@ figures: setup
 	$(BIN)/python -m figures.make --scale=$(SCALE) --workdir=$(WORKDIR)
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m launch.benchmark --suite=all
