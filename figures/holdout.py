@@ -11,7 +11,7 @@ from compgen_jax import plotting
 from compgen_jax.claims import SCHEMES
 from figures.scaling import settings_of, told_apart
 
-DATA = {"fixed": "{} bumps at every N", "area": "{} bumps times the share of cells not held out"}
+DATA = {"fixed": "{} bumps at every N", "area": "{} bumps times the share of the area not held out"}
 
 
 class ErrorMap(NamedTuple):

@@ -30,7 +30,9 @@ def make_table(laws=PAPER, grids=GRIDS, seeds=3, region="none", seen=1.0, multip
         for grid in grids:
             for seed in range(seeds):
                 needed = factor * grid**exponent * 1.05 ** (seed - (seeds - 1) / 2)
-                numbers = {max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 2.3, 4)}
+                numbers = {
+                    max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 2.3, 4)
+                }
                 for n_data in sorted(numbers):
                     accuracy = 1 / (1 + (n_data / needed) ** -3 / 9)
                     row = make_row(grid=grid, scheme=scheme, region=region, seed=seed)

@@ -231,7 +231,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     assert [t.get_text() for t in held_out.get_xticklabels()] == ["8", "12"]
     assert [t.get_text() for t in held_out.get_yticklabels()] == ["0.2", "0.5"]
     assert figure.get_suptitle() == (
-        "training sets: 700 bumps times the share of cells not held out"
+        "training sets: 700 bumps times the share of the area not held out"
     )
     fixed = changed(config, {"sweep.data": "fixed"})
     figure = drawn(holdout.draw_holdout_map, make_map(("bumps", "stripes")), fixed)
