@@ -17,7 +17,7 @@ from typing import NamedTuple
 from absl import flags
 
 from compgen_jax.config import Config, ConfigError, fingerprint
-from figures.networks import (
+from figures.forced_rendering.networks import (
     ABLATIONS,
     BASE_DEPTH,
     BUMPS,
@@ -46,7 +46,7 @@ class Figure(NamedTuple):
 
 
 def registry(scale: str) -> dict[str, Figure]:
-    from figures import (
+    from figures.forced_rendering import (
         codes,
         controls,
         depth,
@@ -141,7 +141,7 @@ def _chosen(figures):
 
 def _keep_scales_apart(workdir: Path):
     """Raises ConfigError if `workdir` holds the results of another scale."""
-    from compgen_jax import runs
+    from compgen_jax.runs import directory
 
     mark = workdir / "scale"
     found = mark.read_text().strip() if mark.exists() else SCALE.value
@@ -150,7 +150,7 @@ def _keep_scales_apart(workdir: Path):
             f"--workdir={workdir}: holds results at {found} scale, not {SCALE.value}; "
             "choose another directory"
         )
-    runs.write_text(mark, SCALE.value + "\n")
+    directory.write_text(mark, SCALE.value + "\n")
 
 
 def _by_program(configs: list[Config]) -> list[list[Config]]:
@@ -168,11 +168,11 @@ def _run_directory(workdir: Path, config: Config) -> Path:
 
 
 def _train(workdir: Path, configs: list[Config], say):
-    from compgen_jax import experiment, runs
+    from compgen_jax.runs import directory, experiment
 
     paths = [_run_directory(workdir, config) for config in configs]
     names = ", ".join(config.name for config in configs)
-    if all(runs.is_finished(path) for path in paths):
+    if all(directory.is_finished(path) for path in paths):
         say(f"{names}: already trained")
         return
     say(f"{names}: training {len(configs[0].training.seeds)} seeds each, in {paths[0].parent}")
@@ -180,10 +180,11 @@ def _train(workdir: Path, configs: list[Config], say):
 
 
 def _sweep(workdir: Path, config: Config, say):
-    from compgen_jax import runs, sweep
+    from compgen_jax.runs import directory
+    from compgen_jax.sweeps import sweep
 
     path = _sweep_directory(workdir, config)
-    if runs.is_finished(path):
+    if directory.is_finished(path):
         say(f"{config.name}: already trained")
         return
     say(f"{config.name}: training the trials of a sweep, in {path}")
@@ -196,20 +197,21 @@ def _sweep_directory(workdir: Path, config: Config) -> Path:
 
 def _load_finished_sweeps(workdir: Path) -> dict:
     """The rows and the config of every finished sweep, by its name."""
-    from compgen_jax import runs, sweep
+    from compgen_jax.runs import directory
+    from compgen_jax.sweeps import sweep
 
     configs = {name: sweep_of(name, SCALE.value) for name in (SCALING, HOLDOUT_MAP)}
     paths = {name: _sweep_directory(workdir, config) for name, config in configs.items()}
     return {
         name: (sweep.load(path), configs[name])
         for name, path in paths.items()
-        if runs.is_finished(path)
+        if directory.is_finished(path)
     }
 
 
 def _load_finished(workdir: Path) -> dict:
     """The study of every network of any figure whose run is finished, by its key."""
-    from compgen_jax import runs
+    from compgen_jax.runs import directory
     from figures.studies import Study
 
     keys = [key for figure in registry(SCALE.value).values() for key in figure.keys]
@@ -217,11 +219,12 @@ def _load_finished(workdir: Path) -> dict:
         key: _run_directory(workdir, config_of(key, SCALE.value))
         for key in in_order(keys, SCALE.value)
     }
-    return {key: Study(path) for key, path in paths.items() if runs.is_finished(path)}
+    return {key: Study(path) for key, path in paths.items() if directory.is_finished(path)}
 
 
 def _write_figure(workdir: Path, name: str, drawn):
-    from compgen_jax import plotting, runs
+    from compgen_jax.runs import directory
+    from figures import plotting
 
     paths = []
     for suffix in ("png", "pdf"):
@@ -229,20 +232,23 @@ def _write_figure(workdir: Path, name: str, drawn):
         content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
         drawn.savefig(content, format=suffix, metadata=undated)
         paths.append(workdir / "figures" / f"{name}.{suffix}")
-        runs.write_bytes(paths[-1], content.getvalue())
+        directory.write_bytes(paths[-1], content.getvalue())
     plotting.close(drawn)
     return paths
 
 
 def _write_claims(workdir: Path, studies, tables):
-    from compgen_jax import runs
-    from figures import report, verdicts
+    from compgen_jax.runs import directory
+    from figures import report
+    from figures.forced_rendering import verdicts
 
     found = verdicts.all_claims(studies, FEW[SCALE.value], tables.get(SCALING))
-    runs.write_json(workdir / "claims.json", found)
+    directory.write_json(workdir / "claims.json", found)
     summaries = {study.config.name: study.summary for study in studies.values()}
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
-    runs.write_text(workdir / "RESULTS.md", report.render(SCALE.value, found, summaries, drawn))
+    directory.write_text(
+        workdir / "RESULTS.md", report.render(SCALE.value, found, summaries, drawn)
+    )
 
 
 def _narrator(total: int):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax import inspection, results
+from compgen_jax.runs import inspection, results
 
 
 def held_out_cells(results, points):

@@ -31,7 +31,7 @@ SHOWN = {
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    from compgen_jax import inspection
+    from compgen_jax.runs import inspection
 
     found = inspection.inspect_directory(workdir)
     for name in LAYERS.value:

@@ -47,7 +47,9 @@ def run(main):
         del argv
         logging.disable(logging.ERROR)  # jax, orbax, fontTools and asyncio narrate; errors raise
         try:
-            from compgen_jax.runs import RunError  # imports jax, which takes a second: not above
+            from compgen_jax.runs.directory import (
+                RunError,  # imports jax, which takes a second: not above
+            )
 
             use_all_cores()
             try:

@@ -22,7 +22,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    from compgen_jax import processes, sweep
+    from compgen_jax.sweeps import processes, sweep
 
     if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
         cli.use_all_cores(NUMBER.value)  # they share this machine's

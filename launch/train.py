@@ -14,7 +14,7 @@ SHOWN = ("mse", "blank_mse", "exact_accuracy", "position_accuracy")
 
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    from compgen_jax import experiment
+    from compgen_jax.runs import experiment
 
     summary = experiment.train(config, workdir)
     for region in ("id", "ood"):

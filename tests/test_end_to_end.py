@@ -11,10 +11,11 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax import experiment
 from compgen_jax.config import changed
+from compgen_jax.runs import experiment
 from compgen_jax.training import checkpoints
-from figures import make, networks, verdicts
+from figures import make
+from figures.forced_rendering import networks, verdicts
 
 ROOT = Path(__file__).parent.parent
 TINY = [

@@ -7,30 +7,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
-    "tasks": {"config", "tasks"},
-    "decoders": {"config", "decoders"},
-    "analysis": {"config", "analysis"},
-    "training": {"config", "tasks", "decoders", "training"},
-    "claims": {"analysis", "claims"},
     "config": set(),
-    "runs": {"config", "training"},
-    "results": {"config", "tasks", "training", "analysis", "runs"},
-    "inspection": {"config", "tasks", "decoders", "training", "analysis", "runs", "results"},
-    "experiment": {"config", "tasks", "decoders", "training", "analysis", "runs", "environment"},
-    "environment": set(),
-    "clusters": set(),
-    "processes": {"config", "runs", "clusters"},
-    "table": {"analysis"},
-    "plan": {"config", "analysis", "table"},
-    "waves": {
-        *("config", "tasks", "decoders", "training", "analysis", "runs"),
-        *("table", "plan", "processes"),
-    },
-    "sweep": {
-        *("config", "tasks", "analysis", "runs", "environment"),
-        *("table", "plan", "waves", "processes"),
-    },
-    "plotting": set(),
+    "tasks": {"config", "tasks"},
+    "models": {"config", "models"},
+    "analysis": {"config", "analysis"},
+    "training": {"config", "tasks", "models", "training"},
+    "claims": {"analysis", "claims"},
+    "runs": {"config", "tasks", "models", "training", "analysis", "runs"},
+    "sweeps": {"config", "tasks", "models", "training", "analysis", "runs", "sweeps"},
 }
 
 

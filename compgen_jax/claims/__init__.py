@@ -1,6 +1,6 @@
 """The papers' claims as functions of results over seeds: measured value, interval, verdict."""
 
-from compgen_jax.claims.controls import (
+from compgen_jax.claims.forced_rendering.controls import (
     conclude,
     lit_pixels_fail,
     on_lit_pixels,
@@ -10,13 +10,13 @@ from compgen_jax.claims.controls import (
     trivial_errors,
     wide_bumps_fail,
 )
-from compgen_jax.claims.figure1 import (
+from compgen_jax.claims.forced_rendering.figure1 import (
     PEAK_THRESHOLDS,
     fails_ood,
     succeeds_near_edge,
     superposes_seen,
 )
-from compgen_jax.claims.mechanism import (
+from compgen_jax.claims.forced_rendering.mechanism import (
     clearer_for_bump,
     decays_with_depth,
     distorts_volume,
@@ -25,7 +25,7 @@ from compgen_jax.claims.mechanism import (
     shallow_ramp_is_sharper,
     superposes,
 )
-from compgen_jax.claims.remedies import (
+from compgen_jax.claims.forced_rendering.remedies import (
     ABLATIONS,
     few_bumps_multiply,
     penalties_on_embeddings,
@@ -33,7 +33,7 @@ from compgen_jax.claims.remedies import (
     units_turn_from_stripes_to_bumps,
     volume_stays_smooth,
 )
-from compgen_jax.claims.scaling import SCHEMES, needs_images, scored_place
+from compgen_jax.claims.forced_rendering.scaling import SCHEMES, needs_images, scored_place
 from compgen_jax.claims.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from compgen_jax import decoders
+from compgen_jax import models
 from compgen_jax.config import Config, identity
-from compgen_jax.decoders import lowrank
-from compgen_jax.decoders.conv import pad_params
-from compgen_jax.decoders.convolution import cast_kernels, choose_lowering
+from compgen_jax.models import lowrank
+from compgen_jax.models.conv import pad_params
+from compgen_jax.models.convolution import cast_kernels, choose_lowering
 from compgen_jax.tasks import dataset
 from compgen_jax.tasks.encodings import code_length
 from compgen_jax.training import padding
@@ -155,11 +155,11 @@ def make_trainer(
     count, precision = trials or len(config.training.seeds), config.training.precision
     width = trials_side_by_side(count, config.execution.trials_per_device, backend)
     lowering = lowering or choose_lowering(backend=backend, trials=width, precision=precision)
-    decoder = decoders.build(config.decoder, size, lowering)
+    decoder = models.build(config.decoder, size, lowering)
 
     def init_at(task):
         def init_params(key):
-            alone = decoders.build(config.decoder, task.grid, lowering)
+            alone = models.build(config.decoder, task.grid, lowering)
             params = alone.init(key, jnp.zeros(code_length(task.grid, task.code)))
             return params if task.grid == size else pad_params(params, padded_shapes)
 

@@ -6,9 +6,9 @@ import resource
 import jax
 import jax.numpy as jnp
 
-from compgen_jax import decoders
+from compgen_jax import models
 from compgen_jax.analysis import geometry
-from compgen_jax.decoders.convolution import LOWERINGS
+from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.tasks import supports
 from compgen_jax.tasks.encodings import code_length, encode
 from launch.config import PRESETS
@@ -28,7 +28,7 @@ def _compare(preset: str, rounds: int) -> list[dict]:
     points = jnp.asarray(supports.cells(task.grid))
     contenders = {}
     for lowering in AUTODIFF:
-        decoder = decoders.build(config.decoder, task.grid, lowering)
+        decoder = models.build(config.decoder, task.grid, lowering)
         params = decoder.init(jax.random.key(0), jnp.zeros(code_length(task.grid, task.code)))
 
         def layers(point, decoder=decoder, params=params):

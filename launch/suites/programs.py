@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 
 from compgen_jax.config import Config
-from compgen_jax.decoders.convolution import LOWERINGS, choose_lowering
+from compgen_jax.models.convolution import LOWERINGS, choose_lowering
 from launch.config import PRESETS
 
 

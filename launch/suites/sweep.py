@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from compgen_jax.config import Config, changed
-from compgen_jax.decoders.convolution import choose_lowering
+from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.training import loop, padding, trials
 from launch.suites import contenders, timing
 from launch.suites.programs import Program, Work, on_accelerator, on_cpu

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from compgen_jax.config import Config
-from compgen_jax.decoders.convolution import choose_lowering
+from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 from launch.config import PRESETS

@@ -8,7 +8,7 @@ import pytest
 
 from compgen_jax.analysis import geometry
 from compgen_jax.config import CodeConfig, DecoderConfig, ImageConfig
-from compgen_jax.decoders import build
+from compgen_jax.models import build
 from compgen_jax.tasks import bump, encodings
 
 N = 12

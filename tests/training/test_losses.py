@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import decoders
+from compgen_jax import models
 from compgen_jax.config import DecoderConfig, PenaltyConfig
-from compgen_jax.decoders import lowrank
+from compgen_jax.models import lowrank
 from compgen_jax.training import losses
 from compgen_jax.training.losses import pixel_loss
 
@@ -105,7 +105,7 @@ def test_scale_free_penalty_cannot_be_met_by_shrinking():
 
 def test_on_the_authors_settings_the_penalties_start_where_theirs_do():
     """Entropy 17.6 and variance 1.28 at N = 32, K = 32, with their coefficients."""
-    decoder = decoders.build(DecoderConfig(name="lowrank", depth=2, width=2), 32, "lax")
+    decoder = models.build(DecoderConfig(name="lowrank", depth=2, width=2), 32, "lax")
     params = decoder.init(jax.random.key(0), jnp.zeros(64))
     factors = lowrank.embeddings(params, "unit")
     config = PenaltyConfig()

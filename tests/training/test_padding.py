@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import decoders
+from compgen_jax import models
 from compgen_jax.config import DecoderConfig, changed
-from compgen_jax.decoders.conv import pad_params
+from compgen_jax.models.conv import pad_params
 from compgen_jax.tasks.encodings import code_length
 from compgen_jax.training import loop, padding
 
@@ -56,7 +56,7 @@ def test_buckets_keep_waste_below_the_limit():
 def test_a_padded_decoder_draws_what_the_small_one_draws(grid, lowering):
     """Every layer of it, with biases that would light what lies beyond the grid."""
     settings = DecoderConfig(name="conv", width=8, depth=3)
-    small, large = (decoders.build(settings, side, lowering) for side in (grid, SIZE))
+    small, large = (models.build(settings, side, lowering) for side in (grid, SIZE))
     key = jax.random.key(grid)
     params = jax.tree.map(
         lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid))
@@ -102,7 +102,7 @@ def both(config, grid, n_steps):
 
 
 def padded_like(config, params):
-    large = decoders.build(config.decoder, SIZE, "winograd")
+    large = models.build(config.decoder, SIZE, "winograd")
     zeros = jnp.zeros(code_length(SIZE, config.task.code))
     return pad_params(params, jax.eval_shape(large.init, jax.random.key(0), zeros))
 

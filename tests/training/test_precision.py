@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, changed, fingerprint, identity
-from compgen_jax.decoders.convolution import choose_lowering, conv_transpose
+from compgen_jax.models.convolution import choose_lowering, conv_transpose
 from compgen_jax.training import loop
 
 # Kernels and activations of 8 bits are rounded by up to 0.4%. Measured here: at most 1.4%, 6% of a

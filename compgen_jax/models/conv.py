@@ -1,0 +1,128 @@
+"""The paper's transposed-convolution decoder (section 3.1, Table 1)."""
+
+import jax.numpy as jnp
+from flax import linen as nn
+
+from compgen_jax.models import initializers
+from compgen_jax.models.convolution import conv_transpose
+from compgen_jax.models.naming import name_layers
+
+
+class ConvTranspose(nn.Module):
+    """Transposed convolution with the parameters of `nn.ConvTranspose` ('SAME' padding)."""
+
+    features: int
+    kernel_size: int
+    stride: int
+    initial_weights: str
+    lowering: str
+
+    @nn.compact
+    def __call__(self, x):
+        shape = (self.kernel_size, self.kernel_size, x.shape[-1], self.features)
+        kernel, bias = _parameters(self, shape)
+        return _add_bias(
+            conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering), bias
+        )
+
+
+class RenderCode(nn.Module):
+    """Transposed convolution of a code, seen as a 1 x 1 image, that renders a whole image.
+
+    (..., E) -> (..., side, side, features): the only tap of each output pixel is the code, so
+    it is one matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses
+    the kernel at (side-1-i, side-1-j).
+    """
+
+    features: int
+    side: int
+    initial_weights: str
+
+    @nn.compact
+    def __call__(self, code):
+        shape = (self.side, self.side, code.shape[-1], self.features)
+        kernel, bias = _parameters(self, shape)
+        image = jnp.tensordot(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3), axes=1)
+        return _add_bias(image, bias)
+
+
+def _parameters(module, shape):
+    init = initializers.for_conv_transpose(module.initial_weights, shape)
+    return module.param("kernel", init.kernel, shape), module.param("bias", init.bias, shape[-1:])
+
+
+def _add_bias(x, bias):
+    return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
+
+
+class ConvDecoder(nn.Module):
+    """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
+
+    The first layer renders the code at N/4 x N/4; `depth` hidden layers follow, of which the
+    first two double the side (kernel 4, stride 2) and the others keep it (kernel 3); each of
+    these depth + 1 layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives
+    the image. Written for one code; leading axes of the code are carried through.
+
+    Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
+    parameters were padded (`pad_params`): every layer and the image are zero beyond it.
+
+    Attributes:
+      grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
+      initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
+    """
+
+    grid: int
+    width: int
+    depth: int
+    initial_weights: str = "torch"
+    lowering: str = "lax"
+
+    @nn.compact
+    def __call__(self, code, grid=None):
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
+
+        def within(x):
+            return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
+
+        def hidden(index, x):
+            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+            return ConvTranspose(
+                self.width,
+                kernel_size,
+                stride,
+                self.initial_weights,
+                self.lowering,
+                name=f"hidden_{index}",
+            )(x)
+
+        render = RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")
+        x = within(nn.relu(render(code)))
+        layers = [code, x]
+        for index in range(1, self.depth + 1):
+            x = within(nn.relu(hidden(index, x)))
+            layers.append(x)
+        image = ConvTranspose(1, 3, 1, self.initial_weights, self.lowering, name="image")(x)
+        return within(image)[..., 0], name_layers(layers)
+
+
+def _mask(x, side):
+    """x (..., H, W, C) where row and column are below `side`, and 0 elsewhere."""
+    inside_H, inside_W = (jnp.arange(length) < side for length in x.shape[-3:-1])
+    inside = inside_H[:, None, None] & inside_W[None, :, None]
+    return jnp.where(inside.reshape((1,) * (x.ndim - 3) + inside.shape), x, 0.0)
+
+
+def pad_params(params, like):
+    """Parameters of a `ConvDecoder` as those of one of a larger grid, of the shapes of `like`.
+
+    Only the first layer's kernel (side, side, E, C) knows the grid: its flipped rows and columns
+    are kept at their end, and each factor's half of the code at its beginning.
+    """
+    kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
+    side, _, length, channels = kernel.shape
+    beyond, per_factor = wanted.shape[0] - side, wanted.shape[2] // 2
+    halves = kernel.reshape(side, side, 2, length // 2, channels)
+    pads = [(beyond, 0), (beyond, 0), (0, 0), (0, per_factor - length // 2), (0, 0)]
+    kernel = jnp.pad(halves, pads).reshape(wanted.shape)
+    render = {**params["params"]["render"], "kernel": kernel}
+    return {"params": {**params["params"], "render": render}}

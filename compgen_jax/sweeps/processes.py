@@ -1,0 +1,158 @@
+"""Several processes as one run: the only module that knows of `jax.distributed`.
+
+Every process works on its own local devices; what they tell each other are small arrays. All of
+them call `gather` and `broadcast` equally often, in the same order and with equal shapes.
+"""
+
+import atexit
+import os
+import re
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from compgen_jax.config import ConfigError
+from compgen_jax.runs.directory import RunError
+from compgen_jax.sweeps import clusters
+
+START_SECONDS = 300  # the others may be late: queued, or typed by hand
+HEARTBEAT_SECONDS = 60  # after so long a silence of one, jax ends the others
+FLAGS = "--coordinator_address, --num_processes and --process_id"
+
+
+def start(coordinator_address=None, num_processes=None, process_id=None):
+    """Joins the other processes: those of the three flags, or else of the cluster that started
+    this one. Does nothing where there is but one. To be called before any device is used.
+
+    Raises ConfigError for flags that make no sense, RunError where the processes do not all come
+    within START_SECONDS, or have unequal numbers of devices.
+    """
+    flags = {"coordinator_address": coordinator_address, "num_processes": num_processes,
+             "process_id": process_id}  # fmt: skip
+    if any(value is not None for value in flags.values()):
+        _check(**flags)
+        cluster = f"--coordinator_address={coordinator_address}" if num_processes > 1 else None
+        arguments = flags | {"cluster_detection_method": "deactivate"}
+    else:
+        cluster = clusters.detect()
+        arguments = clusters.arguments(cluster)
+    if cluster:
+        # on CPUs a process would count as lost when it is half an hour late; the user's own wins
+        patience = "--xla_cpu_collective_timeout_seconds=1000000"
+        os.environ["XLA_FLAGS"] = f"{patience} {os.environ.get('XLA_FLAGS', '')}"
+        _initialize(cluster, arguments)
+        _connect()
+
+
+def count() -> int:
+    return jax.process_count()
+
+
+def index() -> int:
+    return jax.process_index()
+
+
+def is_first() -> bool:
+    return index() == 0
+
+
+def gather(array) -> np.ndarray:
+    """(P, *shape): the arrays (float32 or int32) of all processes, bit for bit, on all of them.
+    Raises RunError where a process was lost."""
+    array = np.asarray(array)
+    if array.dtype not in (np.float32, np.int32):
+        raise TypeError(f"{array.dtype} is neither float32 nor int32")
+    if count() == 1:
+        return np.array(array)[None]
+    try:
+        # as integers, since a device may change the bits of a NaN and flush a small number
+        return np.array(multihost_utils.process_allgather(array.view(np.int32))).view(array.dtype)
+    except RuntimeError as error:
+        abandon()
+        raise RunError(
+            f"another process was lost; the same command completes the table ({_line(error)})"
+        ) from error
+
+
+def broadcast(array) -> np.ndarray:
+    """The first process's array, on all of them; the others give one of its shape and dtype."""
+    return gather(array)[0]
+
+
+def abandon():
+    """To be called where an error ends this process alone: it will end with status 1, without
+    waiting for the others, which jax does for minutes and then aborts with a stack trace."""
+    if jax.distributed.is_initialized():
+        # the last to register runs first: before jax's own. Without the first process jax aborts
+        # the others, who may be about to say why they end
+        atexit.register(_leave, 1.0 if is_first() else 0.0)
+
+
+def _leave(pause=0.0):
+    time.sleep(pause)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _check(coordinator_address, num_processes, process_id):
+    """Raises ConfigError, or RunError where this process cannot be the coordinator."""
+    if None in (coordinator_address, num_processes, process_id):
+        raise ConfigError(f"{FLAGS} must be given together, or not at all")
+    address = f"--coordinator_address={coordinator_address}"
+    found = re.fullmatch(r"(\[[^][\s]+\]|[^][:/\s]+):(\d{1,5})", coordinator_address)
+    if not found or not 0 < int(found[2]) < 2**16:
+        raise ConfigError(f"{address}: must be HOST:PORT, such as 10.0.0.1:4321")
+    if not 0 <= process_id < num_processes:
+        raise ConfigError(f"--process_id={process_id}: must be from 0 to --num_processes - 1, "
+                          f"and --num_processes is {num_processes}")  # fmt: skip
+    if process_id == 0 and num_processes > 1:
+        try:  # where jax cannot listen, it crashes
+            socket.create_server(("", int(found[2]))).close()
+        except OSError as error:
+            raise RunError(f"{address}: cannot listen there: {error.strerror}") from error
+
+
+def _initialize(cluster: str, arguments: dict):
+    """Raises RunError where the others do not come. In a thread, as jax itself would abort."""
+    errors = []
+
+    def initialize():
+        try:
+            jax.distributed.initialize(
+                **arguments,
+                initialization_timeout=START_SECONDS + 60,
+                heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            )
+        except Exception as error:
+            errors.append(error)
+
+    atexit.register(_leave)  # until all have met, jax does not end well
+    thread = threading.Thread(target=initialize, daemon=True)
+    thread.start()
+    thread.join(START_SECONDS)
+    if thread.is_alive():
+        raise RunError(f"{cluster}: the processes did not all meet within {START_SECONDS} seconds")
+    if errors:
+        raise RunError(f"{cluster}: {_line(errors[0])}; {FLAGS} say it by hand") from errors[0]
+    atexit.unregister(_leave)
+
+
+def _connect():
+    """Opens the connections while all are here: the first gather on CPUs waits for 30 seconds,
+    the others for as long as it takes. Raises RunError."""
+    devices = sorted(Counter(device.process_index for device in jax.devices()).values())
+    if devices[0] != devices[-1]:
+        raise RunError(f"processes have {devices[0]} to {devices[-1]} devices, and must have "
+                       "equally many; on CPUs JAX_NUM_CPU_DEVICES sets them")  # fmt: skip
+    gather(np.zeros(1, np.int32))
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

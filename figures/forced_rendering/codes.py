@@ -1,0 +1,91 @@
+"""Claims C1-C3 over all four codes: accuracy, success near the edge, superposed bumps."""
+
+import numpy as np
+
+from compgen_jax.analysis import evaluation
+from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.claims import PEAK_THRESHOLDS, superposes_seen
+from figures import plotting
+
+
+def draw(studies: dict):
+    """The figure from the studies by code."""
+    results = {code: study.results for code, study in studies.items()}
+    figure = plotting.new_figure(7.4, 4.6)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
+    accuracy, distance, peaks = top.subplots(1, 3)
+    _draw_accuracy(accuracy, results)
+    _draw_distance(distance, results)
+    _draw_peaks(peaks, results)
+    for axis, letter in zip((accuracy, distance, peaks), "abc", strict=True):
+        plotting.panel_label(axis, letter)
+    _draw_maps(bottom, results)
+    return figure
+
+
+def _draw_accuracy(axis, results):
+    for position, (code, cells) in enumerate(results.items()):
+        hits = evaluation.exact_hits(cells)
+        for offset, mask, marker in ((-0.15, ~cells.held_out, "o"), (0.15, cells.held_out, "s")):
+            per_seed = hits[:, mask].mean(axis=1)
+            plotting.point_with_interval(
+                axis, position + offset, mean_with_interval(per_seed), per_seed,
+                fmt=marker, markersize=4, color=plotting.CODE_COLORS[code],
+                markerfacecolor=plotting.CODE_COLORS[code] if marker == "o" else "white",
+            )  # fmt: skip
+    axis.plot([], [], "o", color="0.3", markersize=4, label="ID (seen)")
+    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="OOD")
+    axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
+    axis.set_xticks(range(len(results)), list(results))
+    axis.set(ylabel="exact accuracy", ylim=(-0.04, 1.09), title="C1: accuracy")
+    axis.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))
+
+
+def _draw_distance(axis, results):
+    for code, cells in results.items():
+        levels, means = evaluation.profile_by_distance(evaluation.exact_hits(cells), cells)
+        intervals = [mean_with_interval(column)["ci95"] for column in means.T]
+        low, high = np.array(intervals).T
+        color = plotting.CODE_COLORS[code]
+        axis.plot(levels, means.mean(axis=0), "o-", markersize=3, color=color, label=code)
+        axis.fill_between(levels, low, high, color=color, alpha=0.15, linewidth=0)
+    axis.set(
+        xlabel="distance to the nearest seen cell (pixels)",
+        ylabel="exact accuracy OOD",
+        ylim=(-0.02, None),
+        title="C2: success near the edge",
+    )
+    axis.legend()
+
+
+def _draw_peaks(axis, results):
+    """For each threshold of a peak: several in line, and the aligned share over chance."""
+    for index, (code, cells) in enumerate(results.items()):
+        found = list(superposes_seen(code, cells)["conditions"].values())
+        for position, number in enumerate((found[0], found[2], found[1], found[3])):
+            plotting.point_with_interval(
+                axis,
+                position + 0.15 * (index - 1.5),
+                number,
+                fmt="o",
+                markersize=4,
+                color=plotting.CODE_COLORS[code],
+            )
+    axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 3.5], color="0.8", linewidth=0.8, zorder=0)
+    axis.set_xticks(range(4), [f"> {threshold}" for threshold in PEAK_THRESHOLDS * 2])
+    axis.set(ylabel="share", ylim=(-0.04, 1.05), title="C3: several peaks in line")
+    for centre, text in ((0.5, "images with 2\nor more in line"), (2.5, "in line,\nover chance")):
+        axis.text(centre, 1.02, text, ha="center", va="top", fontsize=6.5)
+    axis.set_xlabel("peak / amplitude")
+
+
+def _draw_maps(figure, results):
+    axes = figure.subplots(1, len(results), sharey=True)
+    for axis, (code, cells) in zip(axes, results.items(), strict=True):
+        accuracy = evaluation.exact_hits(cells).mean(axis=0).reshape(cells.grid, cells.grid)
+        image = plotting.show_map(axis, accuracy, vmin=0, vmax=1, cmap="cividis")
+        plotting.outline(axis, cells.held_out.reshape(accuracy.shape))
+        axis.set_title(f"{code} code")
+        axis.label_outer()
+    figure.colorbar(image, ax=axes, label="exact accuracy", shrink=0.9, pad=0.01)
+    plotting.panel_label(axes[0], "d")

@@ -1,0 +1,109 @@
+"""Figure 1a-c: decoders given the bump or the ramp code, inside and outside the held-out hole."""
+
+import numpy as np
+from matplotlib.colors import to_rgb
+
+from figures import plotting
+
+EXAMPLES = 4
+# sizes in inches
+MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
+
+
+def draw(studies: dict):
+    """Figure 1 from the studies of the bump and of the ramp code, by code."""
+    results = {code: study.results for code, study in studies.items()}
+    figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
+    _draw_support(plotting.axis_at(figure, 0.45, ROW - 0.45, MAP, MAP), results["bump"])
+    codes = ("bump", "ramp")
+    relative = [_relative_error(studies[code]) for code in codes]
+    limits = (1e-3, max(2.0, *(values.max() for values in relative)))
+    for bottom, letter, code, errors in zip((ROW, 0), "bc", codes, relative, strict=True):
+        _draw_map(figure, bottom + 0.4, letter, code, results[code], errors, limits)
+        for left, held_out in ((4.75, False), (6.95, True)):
+            _draw_examples(figure, left, bottom + 0.52, results[code], held_out)
+    return figure
+
+
+def _relative_error(study):
+    """(M, M): the MSE at every half pixel, mean over seeds, over a blank image's, mean over
+    cells."""
+    return study.fine_errors.mean(axis=0) / np.square(study.results.targets).mean()
+
+
+def _draw_support(axis, results):
+    held_out = results.held_out.reshape(results.grid, results.grid)
+    shade = np.where(held_out[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
+    axis.imshow(shade, origin="lower", alpha=0.6)
+    plotting.outline(axis, held_out)
+    centre = results.factors[results.held_out].mean(axis=0)
+    axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
+    axis.text(
+        (results.grid - 1) / 2, (results.grid - 1) * 1.03, "seen (ID)",
+        ha="center", va="bottom", color=plotting.ID_COLOR,
+    )  # fmt: skip
+    axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
+    axis.set_xticks([0, results.grid - 1])
+    axis.set_yticks([0, results.grid - 1])
+    plotting.panel_label(axis, "a")
+
+
+def _draw_map(figure, bottom, letter, code, results, relative, limits):
+    axis = plotting.axis_at(figure, 2.3, bottom, MAP, MAP)
+    held_out = results.held_out.reshape(results.grid, results.grid)
+    image = plotting.show_map(
+        axis, relative, results.grid, norm="log", vmin=limits[0], vmax=limits[1]
+    )
+    plotting.outline(axis, held_out)
+    bar = plotting.axis_at(figure, 2.3 + MAP + 0.05, bottom, 0.07, MAP)
+    figure.colorbar(image, cax=bar, label="MSE / blank image's")
+    axis.set_title(f"{code} code")
+    plotting.panel_label(axis, letter)
+
+
+def _draw_examples(figure, left, bottom, results, held_out):
+    """What was asked above what the first seed drew, for a few cells of one region."""
+    color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
+    for column, cell in enumerate(_spread(results, held_out)):
+        for row, signals in enumerate((results.signals[0], results.targets)):
+            axis = plotting.axis_at(
+                figure,
+                left + column * (IMAGE + GAP),
+                bottom + row * (IMAGE + GAP),
+                IMAGE,
+                IMAGE,
+            )
+            plotting.show_signal(
+                axis, signals[cell], results.amplitude, results.factors[cell], color
+            )
+            if row == 0:
+                brightest = signals[cell].max() / results.amplitude
+                axis.set_xlabel(f"max {brightest:.2f}", fontsize=6, labelpad=2)
+            if column == 0 and not held_out:
+                axis.set_ylabel(("drawn", "asked")[row])
+    name = "OOD (held out)" if held_out else "ID (seen)"
+    axis.annotate(
+        f"{name}, seed {results.seeds[0]}",
+        (left / figure.get_figwidth(), (bottom + 2 * IMAGE + 0.12) / figure.get_figheight()),
+        xycoords="figure fraction",
+        color=color,
+    )
+
+
+def _spread(results, held_out: bool):
+    """Fixed positions, the same for every network: from the hole's edge to its centre (OOD), and
+    around it (ID)."""
+    last = results.grid - 1
+    hole = results.factors[results.held_out]
+    low, high = hole.min(axis=0), hole.max(axis=0)
+    centre = (low + high) / 2
+    if held_out:
+        points = [low + (centre - low) * t for t in (0.1, 0.4, 0.7, 1.0)]
+        points[1][0], points[2][1] = high[0] - 1, high[1] - 2  # not all on one diagonal
+    else:
+        points = [low / 2, (last - low[0] / 2, centre[1]), (centre[0], low[1] / 2), last - low / 2]
+    allowed = np.flatnonzero(results.held_out == held_out)
+    return [
+        allowed[np.argmin(np.square(results.factors[allowed] - np.round(point)).sum(axis=1))]
+        for point in points
+    ]

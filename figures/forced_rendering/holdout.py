@@ -1,0 +1,134 @@
+"""The error by grid and share of the held-out square: a map that is in the authors' code, not in
+the paper."""
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import LogFormatter
+
+from compgen_jax.claims import SCHEMES
+from figures import plotting
+from figures.forced_rendering.scaling import settings_of, told_apart
+
+DATA = {"fixed": "{} bumps at every N", "area": "{} bumps times the share of the area not held out"}
+
+
+class ErrorMap(NamedTuple):
+    """Over Y shares and X grids: mean relative error, NaN where no trial succeeded; how many
+    trials did, of how many; whether any of them was scored on seen cells."""
+
+    values_YxX: np.ndarray
+    succeeded_YxX: np.ndarray
+    trials_YxX: np.ndarray
+    on_seen_YxX: np.ndarray
+
+
+def draw_holdout_map(rows, config):
+    """Error over that of a blank image, mean over seeds, by N and the side of the held-out square
+    over N: left, held-out cells; right, unseen cells outside the square or, where training saw all
+    of those, seen ones (with a star, if not so throughout). One colour scale for all. Small, how
+    many seeds a number is of if others failed; grey, no number.
+
+    A row of maps for every held-out region, scheme, learning rate and weight decay of the table.
+    Raises ValueError for a table without held-out regions and for a sweep that searched its
+    numbers of images, as it has several data sets for each N and share.
+    """
+    if config.sweep.data not in DATA:
+        raise ValueError(f"a map needs sweep.data 'fixed' or 'area', not {config.sweep.data!r}")
+    rows = [row for row in rows if row["region"] != "none"]
+    if not rows:
+        raise ValueError("the table has no held-out region to map")
+    grids, shares = (sorted({row[name] for row in rows}) for name in ("grid", "share"))
+    pairs = {
+        title: [error_map(own, grids, shares, measure) for measure in (_held_out, _outside)]
+        for title, own in _panels(rows).items()
+    }
+    norm = _norm([found for pair in pairs.values() for found in pair])
+    height = max(0.36 * len(shares), 1.0) + 0.85
+    figure = plotting.new_figure(1.6 + 2 * max(0.48 * len(grids), 1.6), 0.3 + height * len(pairs))
+    axes = figure.subplots(len(pairs), 2, squeeze=False)
+    for line, (title, (held_out, outside)) in zip(axes, pairs.items(), strict=True):
+        _draw_map(line[0], held_out, grids, shares, norm)
+        image = _draw_map(line[1], outside, grids, shares, norm)
+        cells = "seen cells" if outside.on_seen_YxX.all() else "unseen cells"
+        note = " (* seen cells)" if cells[0] == "u" and outside.on_seen_YxX.any() else ""
+        line[0].set_title(f"{title}:\nheld-out cells", loc="left")
+        line[1].set_title(f"\n{cells} outside{note}", loc="left")
+        line[0].set_ylabel("side of the square / N")
+    for axis in axes[-1]:
+        axis.set_xlabel("N (pixels)")
+    for index, axis in enumerate(axes.ravel()):
+        plotting.panel_label(axis, chr(ord("a") + index))
+    bar = figure.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
+                          aspect=20 * len(pairs))  # fmt: skip
+    bar.ax.yaxis.set_minor_formatter(LogFormatter())
+    data = DATA[config.sweep.data].format(config.task.support.samples)
+    figure.suptitle(f"training sets: {data}", fontsize=8)
+    return figure
+
+
+def _panels(rows) -> dict[str, list]:
+    """The rows of each map by its title."""
+    panels = {}
+    for region in sorted({row["region"] for row in rows}):
+        settings = [{k: v for k, v in setting.items() if k != "share"}
+                    for setting in settings_of(rows, region)]  # fmt: skip
+        for scheme in SCHEMES:
+            for setting in settings:
+                wanted = setting | {"region": region, "scheme": scheme}
+                own = [row for row in rows if all(row[k] == v for k, v in wanted.items())]
+                title = [SCHEMES[scheme].title, f"{region} held out"]
+                if own:
+                    panels[", ".join(title + told_apart(setting, settings))] = own
+    return panels
+
+
+def error_map(rows, grids, shares, measure) -> ErrorMap:
+    """`measure` maps a row to its relative error and whether it is that of seen cells."""
+    shape = len(shares), len(grids)
+    sums, succeeded, trials = np.zeros(shape), np.zeros(shape, int), np.zeros(shape, int)
+    on_seen = np.zeros(shape, bool)
+    for row in rows:
+        cell = shares.index(row["share"]), grids.index(row["grid"])
+        trials[cell] += 1
+        error, seen = measure(row)
+        if row["status"] == "ok" and np.isfinite(error):
+            sums[cell] += error
+            succeeded[cell] += 1
+            on_seen[cell] |= seen
+    means = np.where(succeeded > 0, sums / np.maximum(succeeded, 1), np.nan)
+    return ErrorMap(means, succeeded, trials, on_seen)
+
+
+def _held_out(row) -> tuple[float, bool]:
+    return row["ood.mse"] / row["ood.blank_mse"], False
+
+
+def _outside(row) -> tuple[float, bool]:
+    where = "unseen" if np.isfinite(row["unseen.mse"]) else "seen"
+    return row[f"{where}.mse"] / row[f"{where}.blank_mse"], where == "seen"
+
+
+def _norm(maps) -> LogNorm:
+    values = np.concatenate([found.values_YxX.ravel() for found in maps])
+    values = values[np.isfinite(values) & (values > 0)]
+    return LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
+
+
+def _draw_map(axis, found: ErrorMap, grids, shares, norm):
+    colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
+    image = axis.imshow(found.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto")
+    star = found.on_seen_YxX & (not found.on_seen_YxX.all())
+    for (y, x), value in np.ndenumerate(found.values_YxX):
+        if np.isnan(value):
+            continue
+        text = f"{value:.2g}" + "*" * int(star[y, x])
+        if found.succeeded_YxX[y, x] < found.trials_YxX[y, x]:
+            text += f"\n{found.succeeded_YxX[y, x]} of {found.trials_YxX[y, x]}"
+        light = norm(value) > 0.6
+        axis.text(x, y, text, ha="center", va="center", fontsize=6,
+                  color="black" if light else "white")  # fmt: skip
+    axis.set_xticks(range(len(grids)), grids)
+    axis.set_yticks(range(len(shares)), [f"{share:.2g}" for share in shares])
+    return image

@@ -1,0 +1,255 @@
+"""Figure 4c and its companions: how many images are enough, by the grid's side N.
+
+Drawn from a finished sweep: its table as dicts (`compgen_jax.sweeps.table.rows`) and its config.
+"""
+
+import numpy as np
+from matplotlib.ticker import LogFormatter
+
+from compgen_jax.analysis import scaling
+from compgen_jax.analysis.scaling import ABOVE, BELOW, REACHED, UNKNOWN, Reading
+from compgen_jax.claims import SCHEMES, scored_place
+from compgen_jax.sweeps import plan
+from compgen_jax.sweeps.table import Case
+from figures import plotting
+
+COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
+MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
+COLUMNS = ("unseen", "real", "ood")
+TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+SCORE_STYLES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
+BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
+SETTINGS = {
+    "share": "side {:.2g} N",
+    "learning_rate": "learning rate {:g}",
+    "weight_decay": "weight decay {:g}",
+}
+PANELS = 4  # in a row
+
+
+def draw_thresholds(rows, config):
+    """Figure 4c: images needed for the accuracy that the sweep searched, by N; a panel for each
+    place where decoders are scored (and for each share, learning rate and weight decay). Dots:
+    seeds; lines: their geometric mean, where none has a bound alone. Open arrows: a threshold
+    above the largest number of images, or at or below the smallest. Light lines: the paper's
+    exponents, through the mean at the smallest N; dotted, all 2 N stripes. In the legends, the
+    fitted exponent with its 95% interval over seeds."""
+    panels = [
+        (Reading(*place, config.sweep.scores[0], config.sweep.target), setting)
+        for place in MAIN
+        for setting in settings_of(rows, place[0])
+    ]
+    lines, columns = -(-len(panels) // PANELS), min(len(panels), PANELS)
+    figure = plotting.new_figure(0.9 + 2.05 * columns, 0.45 + 2.9 * lines)
+    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    for axis in axes.ravel()[len(panels) :]:
+        axis.set_axis_off()
+    for index, (reading, setting) in enumerate(panels):
+        _draw_thresholds(axes.ravel()[index], rows, reading, setting)
+        plotting.panel_label(axes.ravel()[index], chr(ord("a") + index))
+    for axis in axes[:, 0]:
+        axis.set_ylabel(f"images for {config.sweep.scores[0]} accuracy {config.sweep.target:g}")
+    figure.legend(handles=_threshold_handles(), loc="outside lower center",
+                  ncols=min(5, 2 * columns))  # fmt: skip
+    return figure
+
+
+def _draw_thresholds(axis, rows, reading, setting):
+    schemes = _schemes(rows, reading.region)
+    for scheme in schemes:
+        curve = scaling.thresholds(rows, reading, scheme, **setting)
+        means_K = _draw_curve(axis, curve)
+        _draw_reference(axis, curve.grids_K, means_K, SCHEMES[scheme].exponent)
+    grids_K = np.unique([row["grid"] for row in rows])
+    if "stripes" in schemes:
+        axis.plot(grids_K, 2 * grids_K, ":", color="0.5", linewidth=0.8, zorder=0)
+    axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
+    # room on the right for the references' names
+    axis.set_xlim(grids_K[0] / 1.1, grids_K[-1] * 1.1 * (grids_K[-1] / grids_K[0]) ** 0.12)
+    axis.set_xticks(grids_K, _apart(grids_K))
+    axis.set_xticks([], minor=True)
+    axis.tick_params(labelbottom=True)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
+    axis.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, handlelength=1.4,
+        handletextpad=0.4, labelspacing=0.2,
+    )  # fmt: skip
+    title = [scored_place(reading), *told_apart(setting, settings_of(rows, reading.region))]
+    axis.set_title("\n".join(title), pad=6 + 11 * len(schemes))
+
+
+def _draw_curve(axis, curve):
+    """Seeds, their geometric mean and bounds; returns the means (K,), NaN where some seed has a
+    bound alone."""
+    color, seeds = COLORS[curve.scheme], len(curve.seeds_S)
+    # side by side, as bounds of several seeds are equal
+    apart = 0.7 * min([0.15, *np.diff(np.log(curve.grids_K))])
+    aside_Sx1 = apart * ((np.arange(seeds)[:, None] + 0.5) / seeds - 0.5)
+    x_SxK = curve.grids_K * np.exp(aside_Sx1)
+    reached_SxK = curve.status_SxK == REACHED
+    known_SxK = curve.status_SxK != UNKNOWN
+    whole_K = reached_SxK.any(axis=0) & (reached_SxK == known_SxK).all(axis=0)
+    logs_SxK = np.where(reached_SxK, np.log(np.where(reached_SxK, curve.values_SxK, 1)), 0)
+    means_K = np.exp(logs_SxK.sum(axis=0) / np.maximum(reached_SxK.sum(axis=0), 1))
+    means_K = np.where(whole_K, means_K, np.nan)
+    label = f"{SCHEMES[curve.scheme].title}: {_power(scaling.exponent(curve))}"
+    axis.plot(curve.grids_K, means_K, "-", color=color, linewidth=1.3, label=label)
+    axis.plot(x_SxK[reached_SxK], curve.values_SxK[reached_SxK], ".", color=color, markersize=4,
+              alpha=0.6)  # fmt: skip
+    for status, (marker, _) in BOUNDS.items():
+        found_SxK = curve.status_SxK == status
+        axis.plot(
+            x_SxK[found_SxK], curve.values_SxK[found_SxK], marker, color=color,
+            markerfacecolor="white", markersize=4, markeredgewidth=0.7, linestyle="none",
+        )  # fmt: skip
+    return means_K
+
+
+def _power(number: dict) -> str:
+    value, (low, high) = number["value"], number["ci95"]
+    if np.isnan(value):
+        return "no exponent"
+    interval = "no interval" if np.isnan(low) else f"[{low:.1f}, {high:.1f}]"
+    return f"$N^{{{value:.1f}}}$ {interval}"
+
+
+def _draw_reference(axis, grids_K, means_K, exponent: int):
+    """A line of this slope through the first mean there is, if any, named at its end."""
+    if len(grids_K) == 1 or np.isnan(means_K).all():
+        return
+    first = np.flatnonzero(np.isfinite(means_K))[0]
+    line_K = means_K[first] * (grids_K / grids_K[first]) ** exponent
+    axis.plot(grids_K, line_K, "--", color="0.75", linewidth=1, zorder=0)
+    name = r"$\propto N$" if exponent == 1 else rf"$\propto N^{exponent}$"
+    axis.annotate(
+        name, (grids_K[-1], line_K[-1]), xytext=(3, 0), textcoords="offset points", va="center",
+        fontsize=6.5, color="0.5",
+    )  # fmt: skip
+
+
+def _threshold_handles():
+    def line(style, color, label, **kwargs):
+        return plotting.plt.Line2D([], [], linestyle=style, color=color, label=label, **kwargs)
+
+    arrows = [
+        line("none", "0.3", label, marker=marker, markerfacecolor="white", markersize=4)
+        for marker, label in BOUNDS.values()
+    ]
+    return [
+        line("none", "0.3", "a seed", marker=".", markersize=4),
+        *arrows,
+        line("--", "0.75", "the paper's exponents"),
+        line(":", "0.5", "2 N: all stripes"),
+    ]
+
+
+def draw_exponents(rows, config):
+    """The exponent of N, with its 95% band over seeds, by the accuracy that is asked for: a row for
+    every held-out region, a column for where decoders are scored, all on one scale, beyond which
+    bands may reach. Grey lines: exponents of 1, 2 and 3; dotted, the accuracy that was searched,
+    around whose thresholds the numbers of images are close together. A line stops where the
+    exponent is not identified, as fewer than two N have a threshold, or not resolved
+    (`scaling.is_resolved`); marks at the bottom say so.
+    """
+    panels = [(r, s) for r in config.sweep.regions for s in settings_of(rows, r)]
+    used = {reading.where for reading in plan.readings(config)}
+    columns = [where for where in COLUMNS if where in used]
+    figure = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
+    axes = figure.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
+    highest = 3.4
+    for line, (region, setting) in zip(axes, panels, strict=True):
+        for axis, where in zip(line, columns, strict=True):
+            if where == "ood" and region == "none":
+                axis.set_axis_off()
+                continue
+            title = [scored_place(Reading(region, where, "exact", 0.5))]
+            title += told_apart(setting, settings_of(rows, region))
+            axis.set_title("\n".join(title), pad=4)
+            highest = max(highest, _draw_exponents(axis, rows, region, where, setting))
+            _decorate(axis, config.sweep.target)
+    axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
+    handles = _exponent_handles(_schemes(rows))
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
+    return figure
+
+
+def _draw_exponents(axis, rows, region, where, setting) -> float:
+    """All schemes and scores; returns the highest exponent."""
+    highest = 0.0
+    for index, scheme in enumerate(_schemes(rows, region)):
+        for place, (score, (style, marker)) in enumerate(SCORE_STYLES.items()):
+            numbers = [
+                scaling.exponent(
+                    scaling.thresholds(rows, Reading(region, where, score, t), scheme, **setting)
+                )
+                for t in TARGETS
+            ]
+            unknown = [np.nan] * 3
+            values, low, high = np.array([
+                [number["value"], *number["ci95"]] if scaling.is_resolved(number) else unknown
+                for number in numbers
+            ]).T  # fmt: skip
+            color, level = COLORS[scheme], -0.5 - 0.3 * index
+            axis.plot(TARGETS, values, style, color=color, linewidth=1, marker=marker, markersize=3)
+            axis.fill_between(TARGETS, low, high, color=color, alpha=0.1, linewidth=0)
+            missing = np.array(TARGETS)[np.isnan(values)] + 0.009 * (place - 1)
+            axis.plot(missing, np.full(len(missing), level), marker, color=color, markersize=2.2,
+                      fillstyle="none", markeredgewidth=0.6)  # fmt: skip
+            highest = max([highest, *values[np.isfinite(values)]])
+    return highest
+
+
+def _decorate(axis, target: float):
+    for exponent in (1, 2, 3):
+        axis.axhline(exponent, color="0.85", linewidth=0.8, zorder=0)
+    axis.axhline(-0.3, color="0.6", linewidth=0.5)
+    axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    axis.text(
+        TARGETS[0],
+        -0.28,
+        "below: not identified or resolved",
+        fontsize=5.5,
+        color="0.4",
+        va="bottom",
+    )
+    axis.set(xlabel="accuracy asked for", yticks=[0, 1, 2, 3], ylabel="exponent of N")
+    axis.label_outer(remove_inner_ticks=False)
+
+
+def _exponent_handles(schemes):
+    line = plotting.plt.Line2D
+    found = [line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes]
+    for score, (style, marker) in SCORE_STYLES.items():
+        found.append(
+            line([], [], linestyle=style, marker=marker, markersize=3, color="0.3", label=score)
+        )
+    return [*found, line([], [], linestyle=":", color="0.6", label="searched accuracy")]
+
+
+def settings_of(rows, region: str) -> list[dict]:
+    """The shares, learning rates and weight decays of a region's rows: see `plan.settings`."""
+    cases = {Case(*(row[name] for name in Case._fields)) for row in rows}
+    return plan.settings(cases, region)
+
+
+def told_apart(setting: dict, settings: list[dict]) -> list[str]:
+    """The line that tells a setting from the others, or none."""
+    differing = [name for name in setting if len({other[name] for other in settings}) > 1]
+    text = ", ".join(SETTINGS[name].format(setting[name]) for name in differing)
+    return [text] if text else []
+
+
+def _schemes(rows, region: str | None = None) -> list[str]:
+    present = {row["scheme"] for row in rows if region in (None, row["region"])}
+    return [scheme for scheme in SCHEMES if scheme in present]
+
+
+def _apart(grids_K) -> list[str]:
+    """Labels of ticks on a logarithmic axis, empty where they would touch the one before."""
+    labels, last = [], -np.inf
+    near = 0.12 * np.log(grids_K[-1] / grids_K[0])
+    for position, grid in zip(np.log(grids_K), grids_K, strict=True):
+        labels.append(str(grid) if position - last >= near else "")
+        last = position if labels[-1] else last
+    return labels

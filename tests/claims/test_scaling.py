@@ -1,0 +1,185 @@
+"""C11 on tables whose exponents are known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from compgen_jax import claims
+from compgen_jax.analysis import scaling
+from compgen_jax.analysis.scaling import Reading
+from compgen_jax.claims.forced_rendering.scaling import seen_accuracy
+from compgen_jax.sweeps import table
+
+R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+GRIDS = (8, 12, 16, 24)
+UNSEEN = Reading("none", "unseen", "exact", 0.9)
+PAPER = {"bumps": (3, 0.1), "stripes": (1, 1.5)}  # exponent, factor
+
+
+def make_row(**changes):
+    case = {"grid": 8, "scheme": "bumps", "region": "none", "share": 0.0, "learning_rate": 1e-3}
+    case |= {"weight_decay": 0.01, "seed": 0, "n_data": 10, "status": "ok"}
+    return case | dict.fromkeys(table.MEASURES, 1.0) | changes
+
+
+def make_table(laws=PAPER, grids=GRIDS, seeds=3, region="none", seen=1.0, multiples=None, **more):
+    """Rows whose accuracies are logistic in log images and reach 0.9 at factor N^exponent, a
+    little more or less by seed; numbers of images are multiples of that."""
+    rows = []
+    for scheme, (exponent, factor) in laws.items():
+        for grid in grids:
+            for seed in range(seeds):
+                needed = factor * grid**exponent * 1.05 ** (seed - (seeds - 1) / 2)
+                numbers = {
+                    max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 2.3, 4)
+                }
+                for n_data in sorted(numbers):
+                    accuracy = 1 / (1 + (n_data / needed) ** -3 / 9)
+                    row = make_row(grid=grid, scheme=scheme, region=region, seed=seed)
+                    row |= {"share": 0.0 if region == "none" else 0.5, "n_data": n_data} | more
+                    for name in table.MEASURES:
+                        if name.endswith("accuracy"):
+                            row[name] = seen if name.startswith("seen") else accuracy
+                    rows.append(row)
+    return rows
+
+
+def by_scheme(rows, reading=UNSEEN):
+    found = claims.needs_images("bump", rows, [reading])
+    assert [row["claim"] for row in found] == ["C11"] * len(found)
+    return found
+
+
+def test_the_papers_exponents_are_reproduced():
+    bumps, stripes = by_scheme(make_table())
+    assert bumps["measured"] == pytest.approx(3, abs=0.05)
+    assert stripes["measured"] == pytest.approx(1, abs=0.1)
+    assert (bumps["verdict"], stripes["verdict"]) == (R, R)
+    assert bumps["statement"].startswith("bumps alone need images in proportion to N^3 for exact")
+    assert bumps["criterion"].endswith("above 2.5; the same exponent below 3.5")
+    assert stripes["criterion"].endswith("above 0.5; the same exponent below 1.5")
+    assert bumps["details"]["thresholds reached"]["value"] == 12
+
+
+def test_rows_have_the_shape_of_every_other_claim():
+    from tests.test_claims import decoder, perfect
+
+    other = claims.fails_ood("bump", decoder(perfect))
+    for row in by_scheme(make_table()):
+        assert list(row) == list(other) and row["seeds"] == [0, 1, 2]
+        numbers = [*row["conditions"].values(), *row["details"].values()]
+        assert all({"value", "ci95"} <= set(number) for number in numbers)
+        json.dumps(row)
+
+
+def test_the_exponent_and_its_interval_are_the_analysis_own():
+    rows = make_table({"bumps": (2.6, 0.3)})
+    (row,) = by_scheme(rows)
+    number = scaling.exponent(scaling.thresholds(rows, UNSEEN, "bumps"))
+    assert row["measured"] == number["value"] and row["ci95"] == number["ci95"]
+
+
+@pytest.mark.parametrize(
+    ("exponent", "verdict"), [(2.0, C), (2.6, R), (3.4, R), (4.0, C), (0.0, C)]
+)
+def test_other_exponents_of_bumps_are_contradicted(exponent, verdict):
+    (row,) = by_scheme(make_table({"bumps": (exponent, 20)}))
+    assert row["verdict"] == verdict
+    assert row["measured"] == pytest.approx(exponent, abs=0.05)
+
+
+@pytest.mark.parametrize(("exponent", "verdict"), [(0.4, C), (0.8, R), (1.7, C)])
+def test_other_exponents_of_stripes_are_contradicted(exponent, verdict):
+    (row,) = by_scheme(make_table({"stripes": (exponent, 20)}))
+    assert row["verdict"] == verdict
+
+
+def test_an_interval_across_the_bound_concludes_nothing():
+    """Seeds of exponents 2.2 and 2.8."""
+    low, high = (make_table({"bumps": (p, 1)}, seeds=1) for p in (2.2, 2.8))
+    (row,) = by_scheme([*low, *(row | {"seed": 1} for row in high)])
+    assert row["verdict"] == U and row["ci95"][0] < 2.5 < row["ci95"][1]
+
+
+def test_what_is_not_resolved_concludes_nothing():
+    """Numbers of images a factor of 4 apart put thresholds where they are themselves."""
+    rows = make_table({"bumps": (3, 0.1)}, multiples=(0.5, 2))
+    (row,) = by_scheme(rows)
+    assert row["measured"] == pytest.approx(3, abs=0.1)  # the multiples' own law
+    assert row["verdict"] == U
+    assert row["details"]["thresholds known to a factor above 2 only"]["value"] == 12
+
+
+def test_what_is_not_identified_concludes_nothing_and_says_why():
+    rows = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3))
+    (row,) = by_scheme(rows)
+    assert row["verdict"] == U and np.isnan(row["measured"]) and np.isnan(row["ci95"]).all()
+    counts = {name: number["value"] for name, number in row["details"].items() if "thresh" in name}
+    assert counts.pop("exact accuracy on seen cells, at the thresholds") == 1
+    assert list(counts.values()) == [0, 12, 0, 0, 0]
+    (row,) = by_scheme(make_table({"bumps": (3, 0.1)}, seeds=1))  # a value without an interval
+    assert row["verdict"] == U and row["measured"] == pytest.approx(3, abs=0.05)
+    failed = [row | {"status": "failed"} for row in rows]
+    (row,) = by_scheme(failed)
+    assert row["verdict"] == U and row["details"]["thresholds unknown"]["value"] == 12
+
+
+def test_decoders_that_cannot_draw_what_they_saw_conclude_nothing():
+    assert {row["verdict"] for row in by_scheme(make_table(seen=0.94))} == {U}
+    assert {row["verdict"] for row in by_scheme(make_table(seen=0.96))} == {R}
+
+
+def test_seen_accuracy_is_asked_at_the_thresholds():
+    def accuracy(unseen, seen, numbers=(10, 20, 40, 80)):
+        rows = [
+            make_row(n_data=n) | {"unseen.exact_accuracy": u, "seen.exact_accuracy": s}
+            for n, u, s in zip(numbers, unseen, seen, strict=True)
+        ]
+        return float(seen_accuracy(rows, scaling.thresholds(rows, UNSEEN, "bumps"))[0])
+
+    seen = (0.1, 0.2, 0.3, 0.4)
+    assert accuracy((0, 0.5, 1, 1), seen) == 0.3  # between 20 and 40
+    assert accuracy((0, 0.9, 1, 1), seen) == 0.2  # at 20
+    assert accuracy((0, 0, 0, 0), seen) == 0.4  # above 80
+    assert accuracy((1, 1, 1, 1), seen) == 0.1  # at 10 or below
+    assert accuracy((1, 1, 1, 1), (np.nan, np.nan, 0.3, 0.4)) == 0.3  # stripes alone at first
+    assert np.isnan(accuracy((1, 1, 1, 1), [np.nan] * 4))
+    assert np.isnan(accuracy([np.nan] * 4, seen))  # unknown
+
+
+def test_seen_accuracy_is_a_mean_over_grids_for_every_seed():
+    rows = [
+        make_row(grid=grid, seed=seed) | {"seen.exact_accuracy": 0.1 * seed + 0.01 * grid}
+        for grid in (8, 12)
+        for seed in (0, 1)
+    ]
+    curve = scaling.thresholds(rows, UNSEEN, "bumps")
+    np.testing.assert_allclose(seen_accuracy(rows, curve), [0.1, 0.2])
+
+
+def test_every_reading_has_its_rows_and_its_own_score():
+    corner = Reading("corner", "ood", "image", 0.5)
+    rows = make_table() + make_table({"bumps": (3, 0.1)}, region="corner")
+    found = claims.needs_images("ramp", rows, [UNSEEN, corner])
+    assert [row["code"] for row in found] == ["ramp"] * 3
+    assert len({row["statement"] for row in found}) == 3
+    assert found[2]["statement"].endswith("for image accuracy 0.5 at the held-out corner")
+    assert "image accuracy on seen cells, at the thresholds" in found[2]["details"]
+
+
+def test_a_table_of_several_settings_needs_one_stated():
+    rows = make_table() + make_table(learning_rate=2e-3)
+    with pytest.raises(ValueError, match="several values of learning_rate"):
+        by_scheme(rows)
+    found = claims.needs_images("bump", rows, [UNSEEN], learning_rate=2e-3)
+    assert [row["verdict"] for row in found] == [R, R]
+    assert found[0]["statement"].endswith("at unseen cells, learning rate 0.002")
+
+
+def test_a_condition_takes_an_interval_as_it_is():
+    number = lambda low, high: {"value": 1.0, "ci95": [low, high]}
+    verdict = lambda low, high, side: claims.judge([claims.Condition(number(low, high), side, 1.0)])
+    assert verdict(1.1, 1.2, "above") == R and verdict(1.1, 1.2, "below") == C
+    assert verdict(0.9, 1.0, "above") == C and verdict(0.9, 1.1, "above") == U
+    assert verdict(np.nan, np.nan, "above") == verdict(np.nan, np.nan, "below") == U

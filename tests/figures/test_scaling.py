@@ -1,0 +1,269 @@
+"""Figures of sweeps, drawn from tables whose exponents are known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from compgen_jax.config import Config, SweepConfig, TrainingConfig, changed
+from compgen_jax.sweeps import table
+from figures import plotting
+from figures.forced_rendering import holdout
+from figures.forced_rendering import scaling as figure_of
+from tests.test_claims_scaling import GRIDS, make_row, make_table
+
+BLUE, ORANGE = figure_of.COLORS["bumps"], figure_of.COLORS["stripes"]
+
+
+@pytest.fixture
+def drawn():
+    """drawn(draw, rows, config): the figure, laid out and closed at the end."""
+    figures = []
+
+    def draw(function, rows, config):
+        figures.append(function(rows, config))
+        figures[-1].canvas.draw()
+        return figures[-1]
+
+    yield draw
+    for figure in figures:
+        plotting.close(figure)
+
+
+def make_config(**sweep):
+    sweep = {"grids": GRIDS, "regions": ("none", "corner"), "target": 0.9} | sweep
+    return Config(training=TrainingConfig(steps=10), sweep=SweepConfig(**sweep))
+
+
+def bounds_of(axis, color, marker):
+    """(N, images) of the open arrows that point this way."""
+    found = [line.get_xydata() for line in axis.lines
+             if line.get_marker() == marker and line.get_color() == color]  # fmt: skip
+    return np.concatenate(found)
+
+
+def seeds_of(axis, color):
+    return bounds_of(axis, color, ".")
+
+
+def legend_of(axis):
+    return [text.get_text() for text in axis.get_legend().get_texts()]
+
+
+def visible(figure):
+    return [axis for axis in figure.axes if axis.axison]
+
+
+def test_thresholds_are_drawn_where_they_are(drawn):
+    rows = make_table() + make_table({"stripes": (1, 2)}, region="corner")
+    figure = drawn(figure_of.draw_thresholds, rows, make_config())
+    unseen, real, corner = visible(figure)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles == ["unseen cells", "points between cells", "the held-out corner"]
+    assert legend_of(unseen)[0].startswith("bumps alone: $N^{3.0}$ [")
+    assert legend_of(unseen)[1].startswith("stripes and bumps: $N^{1.0}$ [")
+    assert [text.split(":")[0] for text in legend_of(corner)] == ["stripes and bumps"]
+    assert unseen.get_ylabel() == "images for exact accuracy 0.9"
+    assert unseen.get_xscale() == unseen.get_yscale() == "log"
+    assert [tick.get_text() for tick in unseen.get_xticklabels()] == ["8", "12", "16", "24"]
+    for axis in (unseen, real):
+        dots = seeds_of(axis, BLUE)
+        assert dots.shape == (12, 2) and len(bounds_of(axis, BLUE, "^")) == 0
+        np.testing.assert_allclose(dots[:, 1] / (0.1 * dots[:, 0] ** 3), 1, atol=0.35)
+        (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
+        np.testing.assert_allclose(line.get_xdata(), GRIDS)
+        np.testing.assert_allclose(line.get_ydata(), 0.1 * np.array(GRIDS) ** 3, rtol=0.1)
+
+
+def test_the_mean_over_seeds_is_geometric(drawn):
+    """Seeds reach 0.9 half-way, in log images, between 10 and 40, and between 40 and 160."""
+    rows = []
+    for grid in (8, 16):
+        for seed, numbers in enumerate(((10, 40), (40, 160))):
+            for n_data, accuracy in zip(numbers, (0.8, 1.0), strict=True):
+                row = make_row(grid=grid, seed=seed, n_data=n_data)
+                rows.append(row | {"unseen.exact_accuracy": accuracy})
+    figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
+    axis = figure.axes[0]
+    (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
+    np.testing.assert_allclose(sorted(seeds_of(axis, BLUE)[:, 1]), [20, 20, 80, 80], rtol=1e-6)
+    np.testing.assert_allclose(line.get_ydata(), 40, rtol=1e-6)
+
+
+def test_references_start_at_the_first_mean(drawn):
+    figure = drawn(figure_of.draw_thresholds, make_table(), make_config(regions=("none",)))
+    axis = figure.axes[0]
+    cubic, linear = [line for line in axis.lines if line.get_linestyle() == "--"]
+    means = {line.get_label()[:5]: line for line in axis.lines if line.get_linestyle() == "-"}
+    for line, exponent, scheme in ((cubic, 3, "bumps"), (linear, 1, "strip")):
+        assert line.get_ydata()[0] == means[scheme].get_ydata()[0]
+        slope = np.polyfit(np.log(line.get_xdata()), np.log(line.get_ydata()), 1)[0]
+        assert slope == pytest.approx(exponent)
+    (stripes,) = [line for line in axis.lines if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(stripes.get_ydata(), 2 * np.array(GRIDS))
+    names = {text.get_text() for text in axis.texts}
+    assert names >= {r"$\propto N^3$", r"$\propto N$"}
+
+
+def test_no_bound_is_dropped(drawn):
+    """Bumps never reach the accuracy, stripes have it from the start at the two largest N."""
+    few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), region="corner")
+    small = make_table({"stripes": (1, 2)}, GRIDS[:2], region="corner")
+    large = make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), region="corner")
+    figure = drawn(figure_of.draw_thresholds, few + small + large, make_config(regions=("corner",)))
+    (axis,) = figure.axes
+    up, down = bounds_of(axis, BLUE, "^"), bounds_of(axis, ORANGE, "v")
+    assert up.shape == (12, 2) and down.shape == (6, 2)
+    assert len(np.unique(up, axis=0)) == 12  # side by side
+    most = {
+        (row["grid"], row["seed"]): row["n_data"]
+        for row in sorted(few, key=lambda row: row["n_data"])
+    }
+    np.testing.assert_allclose(sorted(up[:, 1]), sorted(most.values()))
+    assert len(seeds_of(axis, BLUE)) == 0 and len(seeds_of(axis, ORANGE)) == 6
+    assert legend_of(axis)[0] == "bumps alone: no exponent"
+    (low, high), (left, right) = axis.get_ylim(), axis.get_xlim()
+    inside = np.concatenate([up, down])
+    assert (inside > (left, low)).all() and (inside < (right, high)).all()
+    (line,) = [line for line in axis.lines if line.get_label().startswith("stripes")]
+    assert list(np.isfinite(line.get_ydata())) == [True, True, False, False]
+
+
+def test_one_grid_one_seed_and_failures_are_drawn(drawn):
+    config = make_config(grids=(8,), regions=("none",))
+    rows = make_table(grids=(8,), seeds=1)
+    failed = [row | {"status": "failed", "seed": 1} for row in rows]
+    for table_rows in (rows, rows + failed, failed):
+        figure = drawn(figure_of.draw_thresholds, table_rows, config)
+        assert legend_of(figure.axes[0])[0] == "bumps alone: no exponent"
+        count = 0 if table_rows is failed else 1
+        assert len(seeds_of(figure.axes[0], BLUE)) == count
+        drawn(figure_of.draw_exponents, table_rows, config)
+    single = drawn(figure_of.draw_thresholds, make_table(seeds=1), make_config(regions=("none",)))
+    assert legend_of(single.axes[0])[0] == "bumps alone: $N^{3.0}$ no interval"
+
+
+def test_every_setting_has_a_panel_that_says_which(drawn):
+    rows = make_table() + make_table(learning_rate=2e-3)
+    figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
+    assert [axis.get_title().partition("\n")[2] for axis in figure.axes] == [
+        "learning rate 0.001", "learning rate 0.002",
+    ] * 2  # fmt: skip
+
+
+def test_exponents_follow_the_accuracy_asked_for(drawn):
+    """Accuracies at points between cells reach .5 at N^2 images, and .9 at N^3."""
+    rows = make_table({"bumps": (3, 0.1)}, multiples=np.geomspace(0.02, 4, 12).tolist())
+    for row in rows:
+        needed = math.log(0.1 * row["grid"] ** 3), math.log(0.1 * row["grid"] ** 2)
+        share = (math.log(row["n_data"]) - needed[1]) / (needed[0] - needed[1])
+        row["real.exact_accuracy"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
+    figure = drawn(figure_of.draw_exponents, rows, make_config(regions=("none",)))
+    unseen, real = visible(figure)
+
+    def exact(axis):
+        return next(line for line in axis.lines if line.get_marker() == "o")
+
+    np.testing.assert_allclose(exact(unseen).get_xdata(), figure_of.TARGETS)
+    np.testing.assert_allclose(exact(unseen).get_ydata()[2:], 3, atol=0.1)
+    found = dict(zip(figure_of.TARGETS, exact(real).get_ydata(), strict=True))
+    assert found[0.9] == pytest.approx(3, abs=0.1) and found[0.7] == pytest.approx(2.5, abs=0.1)
+    assert unseen.get_ylim()[0] < 0 and unseen.get_ylim()[1] > 3.2
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["bumps alone", "exact", "position", "image", "searched accuracy"]
+
+
+def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
+    """Exact accuracy stays below 0.72, position accuracy starts at 1."""
+    rows = make_table({"stripes": (1, 2)}, region="corner")
+    for row in rows:
+        row["ood.exact_accuracy"] = min(row["ood.exact_accuracy"], 0.72)
+        row["ood.position_accuracy"] = 1.0
+    figure = drawn(figure_of.draw_exponents, rows, make_config(regions=("corner",)))
+    axis = figure.axes[2]
+    assert axis.get_title() == "the held-out corner"
+
+    def missing(marker):
+        (line,) = [line for line in axis.lines if line.get_marker() == marker
+                   and line.get_fillstyle() == "none"]  # fmt: skip
+        assert (line.get_ydata() < -0.3).all() and (line.get_ydata() > axis.get_ylim()[0]).all()
+        return np.round(line.get_xdata(), 1)
+
+    assert list(np.unique(missing("o"))) == [0.7, 0.8, 0.9] and len(missing("o")) == 5
+    assert len(missing("s")) == len(figure_of.TARGETS) and len(missing("^")) == 0
+    values = next(line for line in axis.lines if line.get_marker() == "o").get_ydata()
+    assert list(np.isfinite(values)) == [target < 0.72 for target in figure_of.TARGETS]
+
+
+def make_map(schemes=("bumps",), grids=(8, 12), shares=(0.2, 0.5), seeds=2):
+    """The error outside is grid / 1000, that on held-out cells the share, times 1 + 2 seed."""
+    rows = []
+    for scheme in schemes:
+        for grid in grids:
+            for share in shares:
+                for seed in range(seeds):
+                    row = make_row(grid=grid, scheme=scheme, region="donut", share=share, seed=seed)
+                    for where, error in (("ood", share), ("unseen", grid / 1000), ("seen", 1e-3)):
+                        row[f"{where}.blank_mse"] = 0.5
+                        row[f"{where}.mse"] = 0.5 * error * (1 + 2 * seed)
+                    rows.append(row)
+    return rows
+
+
+def written(axis):
+    """Texts by the column and row of the map's cell."""
+    return {text.get_position(): text.get_text() for text in axis.texts
+            if text.get_transform() == axis.transData}  # fmt: skip
+
+
+MAPS = {"data": "area", "regions": ("donut",), "schemes": ("bumps",), "shares": (0.2, 0.5)}
+
+
+def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
+    config = changed(make_config(**MAPS), {"task.support.samples": 700})
+    figure = drawn(holdout.draw_holdout_map, make_map(), config)
+    held_out, outside = figure.axes[:2]
+    np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
+    np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
+    assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
+    assert written(outside)[1, 0] == "0.024"
+    assert held_out.get_title(loc="left") == "bumps alone, donut held out:\nheld-out cells"
+    assert outside.get_title(loc="left").strip() == "unseen cells outside"
+    assert [t.get_text() for t in held_out.get_xticklabels()] == ["8", "12"]
+    assert [t.get_text() for t in held_out.get_yticklabels()] == ["0.2", "0.5"]
+    assert figure.get_suptitle() == (
+        "training sets: 700 bumps times the share of the area not held out"
+    )
+    fixed = changed(config, {"sweep.data": "fixed"})
+    figure = drawn(holdout.draw_holdout_map, make_map(("bumps", "stripes")), fixed)
+    assert figure.get_suptitle() == "training sets: 700 bumps at every N"
+    titles = [axis.get_title(loc="left").split(",")[0] for axis in figure.axes[:4:2]]
+    assert titles == ["bumps alone", "stripes and bumps"]
+
+
+def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
+    rows = make_map()
+    for row in rows:
+        if row["grid"] == 8:
+            row["unseen.mse"] = math.nan
+        if row["share"] == 0.2 and (row["seed"] == 1 or row["grid"] == 12):
+            row |= dict.fromkeys(table.MEASURES, math.nan) | {"status": "failed"}
+    figure = drawn(holdout.draw_holdout_map, rows, make_config(**MAPS))
+    held_out, outside = figure.axes[:2]
+    assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
+    assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
+    assert outside.get_title(loc="left").strip() == "unseen cells outside (* seen cells)"
+
+
+def test_a_map_of_seen_cells_alone_needs_no_stars(drawn):
+    rows = [row | {"unseen.mse": math.nan} for row in make_map()]
+    outside = drawn(holdout.draw_holdout_map, rows, make_config(**MAPS)).axes[1]
+    assert outside.get_title(loc="left").strip() == "seen cells outside"
+    assert not any("*" in text for text in written(outside).values())
+
+
+def test_a_map_needs_one_data_set_for_each_cell():
+    with pytest.raises(ValueError, match="'fixed' or 'area', not 'search'"):
+        holdout.draw_holdout_map(make_map(), make_config())
+    with pytest.raises(ValueError, match="no held-out region"):
+        holdout.draw_holdout_map(make_table(), make_config(**MAPS))

@@ -1,0 +1,204 @@
+"""Every lowering of the transposed convolution against its definition, PyTorch and flax."""
+
+from itertools import product
+
+import chex
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.models.convolution import (
+    KERNEL_STRIDES,
+    LOWERINGS,
+    choose_lowering,
+    conv_transpose,
+)
+
+# Largest error relative to the largest entry of the expected array. Float32 rounding alone gives
+# up to 5e-7 here; the transforms of F(4x4, 3x3) amplify it: measured 3e-6 for values and input
+# gradients, and 1.3e-5 for the kernel gradient of a larger layer, (32, 16, 16, 32) -> 32.
+TOLERANCE = {"lax": 2e-6, "gemm": 2e-6, "winograd": 1e-5}
+
+# Leading axes, H, W, I, O: even and odd sides, sides unequal, one output, few and many channels.
+SHAPES = (
+    ((2,), 4, 4, 8, 8),
+    ((2,), 8, 4, 9, 11),
+    ((), 7, 5, 8, 10),
+    ((2, 3), 3, 6, 8, 9),
+    ((3,), 5, 8, 16, 1),
+    ((2,), 1, 2, 1, 5),
+    ((2,), 6, 5, 5, 2),
+)
+
+
+def directly(x, kernel, stride):
+    """The definition in float64: input pixel (h, w) adds to the window at (s h, s w) of y.
+
+    Kernel and window run in opposite directions, as in `jax.lax.conv_transpose`, which correlates
+    the dilated input with the kernel.
+    """
+    k = kernel.shape[0]
+    lead, (h, w, _) = x.shape[:-3], x.shape[-3:]
+    y = np.zeros((*lead, stride * h + k, stride * w + k, kernel.shape[-1]))
+    for a, b, i, j in product(range(h), range(w), range(k), range(k)):
+        row, column = stride * a + k - 1 - i, stride * b + k - 1 - j
+        y[..., row, column, :] += x[..., a, b, :] @ kernel[i, j]
+    top = 1  # 'SAME' crops one pixel at the top and left for both kernels
+    return y[..., top : top + stride * h, top : top + stride * w, :]
+
+
+def direct_gradients(x, kernel, gy, stride):
+    k = kernel.shape[0]
+    gx, gkernel = np.zeros(x.shape), np.zeros(kernel.shape)
+    lead = tuple(range(x.ndim - 3))
+    h, w = x.shape[-3:-1]
+    gy = np.pad(gy, [(0, 0)] * len(lead) + [(1, k), (1, k), (0, 0)])
+    for a, b, i, j in product(range(h), range(w), range(k), range(k)):
+        gy_pixel = gy[..., stride * a + k - 1 - i, stride * b + k - 1 - j, :]
+        gx[..., a, b, :] += gy_pixel @ kernel[i, j].T
+        gkernel[i, j] += np.tensordot(x[..., a, b, :], gy_pixel, (lead, lead))
+    return gx, gkernel
+
+
+def draw(seed, *shapes):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def problem(k, stride, lead=(2,), h=8, w=4, i=8, o=9):
+    """x, kernel and an output gradient."""
+    return draw(h + 10 * k, (*lead, h, w, i), (k, k, i, o), (*lead, stride * h, stride * w, o))
+
+
+def assert_near(actual, expected, tolerance):
+    assert actual.shape == expected.shape
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(np.asarray(actual) / scale, expected / scale, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+@pytest.mark.parametrize("lead, h, w, i, o", SHAPES)
+def test_value_and_gradients_are_those_of_the_definition(lowering, k, stride, lead, h, w, i, o):
+    x, kernel, gy = problem(k, stride, lead, h, w, i, o)
+
+    @jax.jit
+    def value_and_gradients(x, kernel, gy):
+        y, pull = jax.vjp(
+            lambda x, kernel: conv_transpose(x, kernel, stride=stride, lowering=lowering), x, kernel
+        )
+        return y, *pull(gy)
+
+    wide = [a.astype(np.float64) for a in (x, kernel, gy)]
+    expected = (directly(*wide[:2], stride), *direct_gradients(*wide, stride))
+    for one, other in zip(value_and_gradients(x, kernel, gy), expected, strict=True):
+        assert_near(one, other, TOLERANCE[lowering])
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+def test_equals_torch_with_the_kernel_flipped(lowering, k, stride):
+    torch = pytest.importorskip("torch")
+    x, kernel, _ = problem(k, stride)
+    y = conv_transpose(x, kernel, stride=stride, lowering=lowering)
+    torch_y = torch.nn.functional.conv_transpose2d(
+        torch.tensor(x.transpose(0, 3, 1, 2)),
+        torch.tensor(kernel[::-1, ::-1].transpose(2, 3, 0, 1).copy()),
+        stride=stride,
+        padding=1,
+    )
+    assert_near(y, torch_y.numpy().transpose(0, 2, 3, 1), TOLERANCE[lowering])
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+def test_equals_flax(lowering, k, stride):
+    x, kernel, _ = problem(k, stride)
+    layer = nn.ConvTranspose(kernel.shape[-1], (k, k), (stride, stride), use_bias=False)
+    variables = layer.init(jax.random.key(0), x)
+    chex.assert_shape(variables["params"]["kernel"], kernel.shape)
+    expected = layer.apply({"params": {"kernel": kernel}}, x)
+    y = conv_transpose(x, kernel, stride=stride, lowering=lowering)
+    assert_near(y, np.asarray(expected), TOLERANCE[lowering])
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+def test_models_under_vmap_are_the_models_one_by_one(lowering, k, stride):
+    x, kernel, gy = draw(0, (3, 2, 4, 8, 8), (3, k, k, 8, 9), (3, 2, stride * 4, stride * 8, 9))
+
+    def gradients(x, kernel, gy):
+        y, pull = jax.vjp(
+            lambda x, kernel: conv_transpose(x, kernel, stride=stride, lowering=lowering), x, kernel
+        )
+        return y, *pull(gy)
+
+    together = jax.jit(jax.vmap(gradients))(x, kernel, gy)
+    one_by_one = jax.jit(lambda *args: jax.lax.map(lambda a: gradients(*a), args))(x, kernel, gy)
+    for one, other in zip(together, one_by_one, strict=True):
+        assert_near(one, np.asarray(other), TOLERANCE[lowering])
+
+
+@pytest.mark.parametrize("lowering", ("lax", "gemm"))
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+@pytest.mark.parametrize("o", (1, 9))
+def test_forward_mode_is_the_transpose_of_reverse_mode(lowering, k, stride, o):
+    x, kernel, gy = problem(k, stride, o=o)
+    dx, dkernel = draw(1, x.shape, kernel.shape)
+
+    def convolve(x, kernel):
+        return conv_transpose(x, kernel, stride=stride, lowering=lowering)
+
+    _, dy = jax.jvp(convolve, (x, kernel), (dx, dkernel))
+    gx, gkernel = jax.vjp(convolve, x, kernel)[1](gy)
+    forward, reverse = jnp.vdot(dy, gy), jnp.vdot(gx, dx) + jnp.vdot(gkernel, dkernel)
+    scale = jnp.linalg.norm(dy) * jnp.linalg.norm(gy)
+    assert abs(forward - reverse) < 1e-5 * scale
+
+
+@pytest.mark.parametrize("lowering", ("lax", "gemm"))
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+def test_jacobian_of_each_example_is_the_map_itself(lowering, k, stride):
+    """The convolution is linear in x: its Jacobian at any x, applied to x, is its value."""
+    x, kernel, _ = problem(k, stride, h=4, w=4, i=3, o=2)
+
+    def convolve(x):
+        return conv_transpose(x, kernel, stride=stride, lowering=lowering)
+
+    jacobians = jax.jit(lambda x: jax.lax.map(jax.jacfwd(convolve), x))(x)
+    y = np.einsum("bhwoxyi,bxyi->bhwo", jacobians, x)
+    assert_near(y, np.asarray(jax.vmap(convolve)(x)), TOLERANCE[lowering])
+
+
+def test_winograd_has_no_forward_mode():
+    x, kernel, _ = problem(3, 1)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(lambda x: conv_transpose(x, kernel, stride=1, lowering="winograd"), (x,), (x,))
+
+
+@pytest.mark.parametrize(
+    "kernel_shape, stride, lowering, message",
+    [
+        ((3, 3, 8, 8), 2, "gemm", r"\(3, 3\) with stride 2.*\(\(3, 1\), \(4, 2\)\)"),
+        ((4, 4, 8, 8), 1, "lax", r"\(4, 4\) with stride 1.*\(\(3, 1\), \(4, 2\)\)"),
+        ((3, 4, 8, 8), 1, "winograd", r"\(3, 4\) with stride 1"),
+        ((3, 3, 7, 8), 1, "gemm", "has 8 channels.*reads 7"),
+        ((3, 8, 8), 1, "gemm", r"\(k, k, I, O\)"),
+        ((3, 3, 8, 8), 1, "fft", r"'fft' is not one of \('lax', 'gemm', 'winograd'\)"),
+    ],
+)
+def test_refuses_what_it_does_not_support(kernel_shape, stride, lowering, message):
+    x, kernel = np.zeros((2, 4, 4, 8), np.float32), np.zeros(kernel_shape, np.float32)
+    with pytest.raises(ValueError, match=message):
+        conv_transpose(x, kernel, stride=stride, lowering=lowering)
+
+
+def test_lowering_is_chosen_by_backend_trials_and_mode():
+    assert choose_lowering(backend="cpu", trials=1) == "winograd"
+    assert choose_lowering(backend="cpu", trials=3, forward_mode=True) == "lax"
+    assert choose_lowering(backend="gpu", trials=1) == "lax"
+    assert choose_lowering(backend="gpu", trials=3) == "gemm"
+    with pytest.raises(ValueError, match="'metal' is not one of"):
+        choose_lowering(backend="metal", trials=1)

@@ -1,0 +1,299 @@
+"""The decoder of low-rank embeddings against loops, PyTorch and singular values."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import models
+from compgen_jax.config import DecoderConfig
+from compgen_jax.models import lowrank
+from compgen_jax.models.convolution import LOWERINGS, conv_transpose
+
+KEY = jax.random.key(0)
+N = 8
+BOTH = pytest.mark.parametrize("vectors", ["unit", "orthonormal"])
+
+
+def build(grid=N, width=2, depth=2, rank=0, vectors="unit", lowering="lax"):
+    config = DecoderConfig(name="lowrank", width=width, depth=depth, rank=rank, vectors=vectors)
+    return models.build(config, grid, lowering)
+
+
+def onehot(x, y, grid=N):
+    return jnp.concatenate([jnp.eye(grid)[jnp.array(x)], jnp.eye(grid)[jnp.array(y)]], axis=-1)
+
+
+CODES = onehot([0, 3, 7, 3], [5, 5, 0, 2])
+
+
+def variables(decoder, seed=0):
+    """Parameters in general position: raw vectors of every length, and biases and slopes drawn."""
+    params = jax.eval_shape(decoder.init, KEY, jnp.zeros(2 * decoder.grid))
+    random = np.random.default_rng(seed)
+    return jax.tree.map(lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.4), params)
+
+
+@functools.cache
+def compiled(decoder):
+    return jax.jit(decoder.apply)
+
+
+def as_float64(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def normalised(vectors_KxN, vectors):
+    """Unit vectors, or those of Gram-Schmidt, in float64."""
+    done = []
+    for row in vectors_KxN:
+        if vectors == "orthonormal":
+            row = row - sum((np.dot(row, other) * other for other in done), np.zeros_like(row))
+        done.append(row / np.sqrt(np.sum(row**2)))
+    return np.array(done)
+
+
+def embedding_directly(parameters, token, vectors):
+    left, right = (normalised(parameters[side][token], vectors) for side in ("left", "right"))
+    matrix = np.zeros((left.shape[1], right.shape[1]))
+    for k, value in enumerate(parameters["values"][token]):
+        for y in range(len(matrix)):
+            matrix[y] += value * left[k, y] * right[k]
+    return matrix
+
+
+def convolution_directly(x, parameters):
+    """Output pixel (i, j) reads the input at (i + a - 1, j + b - 1) through kernel[a, b]."""
+    side = len(x)
+    y = np.zeros((side, side, parameters["kernel"].shape[-1])) + parameters["bias"]
+    padded = np.pad(x, [(1, 1), (1, 1), (0, 0)])
+    for i in range(side):
+        for j in range(side):
+            for a in range(3):
+                for b in range(3):
+                    y[i, j] += padded[i + a, j + b] @ parameters["kernel"][a, b]
+    return y
+
+
+def decode_directly(params, x, y, depth, vectors):
+    params = as_float64(params)["params"]
+    prelu = lambda index, h: np.where(h > 0, h, params[f"prelu_{index}"]["negative_slope"] * h)
+    embed = lambda name, token: embedding_directly(params[name], token, vectors)
+    layers = [np.stack([embed("embed_x", x), embed("embed_y", y)], axis=-1)]
+    h = prelu(0, layers[0])
+    for index in range(1, depth + 1):
+        h = prelu(index, convolution_directly(h, params[f"hidden_{index}"]))
+        layers.append(h)
+    return convolution_directly(h, params["image"])[..., 0], layers
+
+
+@pytest.mark.parametrize(
+    ("grid", "rank", "count"),
+    # of the authors' network, and with 3 terms: 2 factors x 32 tokens x 3 x (1 + 32 + 32)
+    [(32, 0, 133_218), (32, 3, 2 * 32 * 3 * 65 + 98)],
+)
+def test_parameter_counts(grid, rank, count):
+    params = jax.eval_shape(build(grid, rank=rank).init, KEY, jnp.zeros(2 * grid))
+    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == count
+
+
+@pytest.mark.parametrize(
+    ("vectors", "depth", "width", "rank"), [("unit", 2, 2, 0), ("orthonormal", 1, 3, 2)]
+)
+def test_image_and_layers_equal_float64_loops(vectors, depth, width, rank):
+    decoder = build(depth=depth, width=width, rank=rank, vectors=vectors)
+    params = variables(decoder)
+    image, activations = compiled(decoder)(params, onehot(6, 1))
+    expected, layers = decode_directly(params, 6, 1, depth, vectors)
+    np.testing.assert_allclose(image, expected, atol=2e-5)
+    assert list(activations) == [f"layer_{index:02d}" for index in range(depth + 2)]
+    np.testing.assert_array_equal(activations["layer_00"], onehot(6, 1))
+    for index, layer in enumerate(layers, start=1):
+        np.testing.assert_allclose(activations[f"layer_{index:02d}"], layer, atol=2e-5)
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+def test_same_function_as_torch(lowering):
+    """The whole decoder against PyTorch's own operations with the same parameters."""
+    torch = pytest.importorskip("torch")
+    decoder = build(lowering=lowering)
+    params = variables(decoder)
+    tensors = jax.tree.map(lambda leaf: torch.tensor(np.array(leaf)), params["params"])
+
+    def embed(factor, tokens):
+        unit = lambda v: torch.nn.functional.normalize(v[tokens], dim=-1)
+        left, right = unit(factor["left"]), unit(factor["right"])
+        return torch.einsum("bk,bkh,bkw->bhw", factor["values"][tokens], left, right)
+
+    def convolve(x, layer):
+        # Flax's kernel (k, k, in, out) is torch's (in, out, k, k), flipped in space
+        kernel = layer["kernel"].flip(0, 1).permute(2, 3, 0, 1)
+        return torch.nn.functional.conv_transpose2d(x, kernel, layer["bias"], padding=1)
+
+    x = torch.stack(
+        [embed(tensors["embed_x"], [0, 3, 7, 3]), embed(tensors["embed_y"], [5, 5, 0, 2])], dim=1
+    )
+    for index, name in enumerate(("hidden_1", "hidden_2", "image")):
+        x = torch.nn.functional.prelu(x, tensors[f"prelu_{index}"]["negative_slope"][None])
+        x = convolve(x, tensors[name])
+    image, _ = compiled(decoder)(params, CODES)
+    np.testing.assert_allclose(image, x[:, 0].numpy(), atol=1e-5)
+
+
+@BOTH
+@pytest.mark.parametrize("rank", [1, 3])
+def test_an_embedding_has_at_most_so_many_singular_values(vectors, rank):
+    """And they are the sizes of the values if the vectors are orthonormal."""
+    decoder = build(rank=rank, vectors=vectors)
+    params = variables(decoder)
+    _, activations = compiled(decoder)(params, CODES)
+    matrices = np.asarray(activations["layer_01"], np.float64)[..., 0]
+    spectra = np.linalg.svd(matrices, compute_uv=False)
+    assert spectra[:, rank:].max() < 1e-6 < spectra[:, rank - 1].min()
+    values = np.abs(params["params"]["embed_x"]["values"])[np.array([0, 3, 7, 3])]
+    if vectors == "orthonormal" or rank == 1:
+        np.testing.assert_allclose(spectra[:, :rank], -np.sort(-values), atol=1e-6)
+    else:
+        assert np.abs(spectra[:, :rank] + np.sort(-values)).max() > 1e-2
+
+
+def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
+    """Gram-Schmidt: the first j vectors span what the first j raw ones do, on the same side."""
+    raw = jax.random.normal(KEY, (5, 4, 6))
+    q = np.asarray(lowrank.orthonormal(raw), np.float64)
+    np.testing.assert_allclose(
+        q @ q.swapaxes(1, 2), np.broadcast_to(np.eye(4), (5, 4, 4)), atol=1e-6
+    )
+    lower = np.asarray(raw) @ q.swapaxes(1, 2)
+    np.testing.assert_allclose(lower @ q, raw, atol=1e-5)
+    np.testing.assert_allclose(np.triu(lower, 1), 0, atol=1e-5)
+    assert (np.diagonal(lower, axis1=1, axis2=2) > 0).all()
+
+
+def test_orthonormal_stands_nearly_dependent_vectors():
+    """Rounding of one Gram-Schmidt pass would leave overlaps of 1e-3."""
+    raw = jnp.ones((1, 8)) + 1e-3 * jax.random.normal(KEY, (6, 8))
+    q = lowrank.orthonormal(raw)
+    np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
+
+
+@pytest.mark.parametrize("terms", [3, 6])
+def test_gradient_of_orthonormal_is_that_of_jax_through_qr(terms):
+    def by_qr(vectors):
+        q, r = jnp.linalg.qr(vectors.swapaxes(-2, -1))
+        return (q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[:, None]).swapaxes(-2, -1)
+
+    raw = jax.random.normal(KEY, (2, terms, 6))
+    weights = jax.random.normal(jax.random.key(1), raw.shape)
+    gradients = [
+        jax.jit(jax.grad(lambda v, f=f: jnp.sum(weights * f(v))))(raw)
+        for f in (by_qr, lowrank.orthonormal)
+    ]
+    scale = float(jnp.abs(gradients[0]).max())
+    np.testing.assert_allclose(gradients[0] / scale, gradients[1] / scale, atol=2e-5)
+
+
+def test_unit_vectors_keep_their_direction_and_stand_zero():
+    raw = jax.random.normal(KEY, (3, 4, N)) * 1e-6
+    used = lowrank.unit(raw)
+    np.testing.assert_allclose(jnp.linalg.norm(used, axis=-1), 1, atol=1e-6)
+    np.testing.assert_allclose(used * jnp.linalg.norm(raw, axis=-1)[..., None], raw, rtol=1e-5)
+    zero = jnp.zeros((2, N))
+    assert not lowrank.unit(zero).any()
+    assert jnp.isfinite(jax.grad(lambda v: jnp.sum(lowrank.unit(v)))(zero)).all()
+
+
+@BOTH
+def test_gradient_agrees_with_float64_central_differences(vectors):
+    """Along a random direction of all parameters, through the independent loops."""
+    decoder = build(depth=1, rank=3, vectors=vectors)
+    params, direction = variables(decoder), variables(decoder, 5)
+    target = jax.random.normal(jax.random.key(1), (N, N))
+    loss = lambda params: jnp.sum(target * decoder.apply(params, onehot(2, 4))[0])
+    products = jax.tree.map(np.vdot, jax.jit(jax.grad(loss))(params), direction)
+
+    def directly(step):
+        moved = jax.tree.map(lambda p, d: p + step * d, as_float64(params), as_float64(direction))
+        return np.sum(np.asarray(target) * decode_directly(moved, 2, 4, 1, vectors)[0])
+
+    expected = (directly(1e-5) - directly(-1e-5)) / 2e-5
+    assert float(sum(jax.tree.leaves(products))) == pytest.approx(expected, rel=2e-4)
+
+
+@BOTH
+def test_a_missing_factor_has_a_zero_embedding_and_finite_gradients(vectors):
+    decoder = build(vectors=vectors)
+    params = variables(decoder)
+    code = onehot(2, 4).at[N:].set(0)
+    _, activations = compiled(decoder)(params, code)
+    assert not activations["layer_01"][..., 1].any() and activations["layer_01"][..., 0].any()
+    gradient = jax.jit(jax.grad(lambda p, code: jnp.sum(decoder.apply(p, code)[0] ** 2)))
+    for missing in (code, jnp.zeros(2 * N)):
+        gradients = gradient(params, missing)
+        chex.assert_tree_all_finite(gradients)
+        assert not any(leaf.any() for leaf in jax.tree.leaves(gradients["params"]["embed_y"]))
+
+
+@BOTH
+def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(vectors):
+    decoder = build(vectors=vectors, rank=4)
+    models = [variables(decoder, seed) for seed in range(2)]
+    codes = CODES.reshape(2, 2, 2 * N)
+    stack = lambda *leaves: np.stack(leaves)
+    batched = [compiled(decoder)(params, codes) for params in models]
+    one_by_one = jax.jit(jax.vmap(jax.vmap(decoder.apply, (None, 0)), (None, 0)))(models[0], codes)
+    chex.assert_trees_all_close(batched[0], one_by_one, atol=2e-5)
+    together = jax.jit(jax.vmap(decoder.apply, (0, None)))(jax.tree.map(stack, *models), codes)
+    chex.assert_trees_all_close(together, jax.tree.map(stack, *batched), atol=2e-5)
+
+
+@BOTH
+def test_embeddings_are_what_the_decoder_uses(vectors):
+    decoder = build(rank=3, vectors=vectors)
+    params = variables(decoder)
+    factors = lowrank.embeddings(params, vectors)
+    for channel, (name, factor) in enumerate(factors._asdict().items()):
+        chex.assert_shape(factor.values, (N, 3))
+        chex.assert_shape([factor.left, factor.right], (N, 3, N))
+        raw = params["params"][f"embed_{name}"]
+        np.testing.assert_array_equal(factor.raw_left, raw["left"])
+        np.testing.assert_array_equal(factor.raw_right, raw["right"])
+        matrices = np.einsum("tk,tkh,tkw->thw", factor.values, factor.left, factor.right)
+        codes = jnp.tile(jnp.eye(N), (1, 2))
+        _, activations = compiled(decoder)(params, codes)
+        np.testing.assert_allclose(activations["layer_01"][..., channel], matrices, atol=1e-6)
+
+
+def test_initial_parameters_follow_the_authors_law():
+    params = jax.jit(build(32).init)(KEY, jnp.zeros(64))["params"]
+    for factor in (params["embed_x"], params["embed_y"]):
+        assert float(factor["values"].std()) == pytest.approx(32**-0.5, rel=0.1)
+        for side in ("left", "right"):
+            np.testing.assert_allclose(jnp.linalg.norm(factor[side], axis=-1), 1, atol=1e-5)
+            assert abs(float(factor[side].mean())) < 5e-3
+    assert not np.allclose(params["embed_x"]["left"], params["embed_y"]["left"])
+    slopes = [params[f"prelu_{index}"]["negative_slope"] for index in range(3)]
+    np.testing.assert_array_equal(slopes, [0.25] * 3)
+
+
+@pytest.mark.parametrize(
+    ("h", "w", "i", "o"),
+    [(8, 8, 2, 2), (1, 1, 7, 3), (4, 17, 1, 4)],
+)
+def test_few_channels_are_convolved_alike_by_two_lowerings(h, w, i, o):
+    """Widths below, at and above the tiles that 'winograd' makes for them; with gradients."""
+    x = jax.random.normal(KEY, (2, h, w, i))
+    kernel = jax.random.normal(jax.random.key(1), (3, 3, i, o))
+    gy = jax.random.normal(jax.random.key(2), (2, h, w, o))
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def value_and_gradients(lowering, x, kernel, gy):
+        convolve = lambda x, kernel: conv_transpose(x, kernel, stride=1, lowering=lowering)
+        y, pull = jax.vjp(convolve, x, kernel)
+        return y, *pull(gy)
+
+    one, other = (value_and_gradients(name, x, kernel, gy) for name in ("lax", "winograd"))
+    chex.assert_trees_all_close(one, other, atol=3e-5)

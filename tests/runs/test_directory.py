@@ -1,0 +1,271 @@
+"""The run directory: what is written, resumed, refused and never lost."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import config as configs
+from compgen_jax import models
+from compgen_jax.config import ConfigError
+from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs.directory import RunError
+from compgen_jax.training import loop
+
+
+def contents(path):
+    return {p: p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file() and p.name != ".lock"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny, tmp_path_factory):
+    """A finished run of the tiny config, shared by the tests that only read it."""
+    workdir = tmp_path_factory.mktemp("undisturbed") / "run"
+    return tiny, workdir, experiment.train(tiny, workdir, progress=False)
+
+
+def test_a_run_writes_what_the_readme_promises(undisturbed):
+    config, workdir, summary = undisturbed
+    assert configs.from_dict(json.loads((workdir / "config.json").read_text())) == config
+    assert json.loads((workdir / "summary.json").read_text()) == summary
+    assert set(summary) == {"seeds", "mean"} and set(summary["seeds"]) == {"0", "7"}
+    keys = {f"{region}.{name}" for region in ("id", "ood")
+            for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy")}  # fmt: skip
+    assert keys <= set(summary["seeds"]["7"]) and keys <= set(summary["mean"])
+    number = summary["mean"]["ood.mse"]
+    per_seed = [summary["seeds"][seed]["ood.mse"] for seed in ("0", "7")]
+    assert number["value"] == pytest.approx(np.mean(per_seed))
+    assert number["ci95"] == pytest.approx([min(per_seed), max(per_seed)])
+    lines = (workdir / "metrics.csv").read_text().splitlines()
+    assert lines[0].startswith("step,epoch,seed,train_loss,") and len(lines) == 1 + 3 * 2
+    assert [line.split(",")[:3] for line in lines[1:3]] == [["4", "2", "0"], ["4", "2", "7"]]
+
+
+def test_a_second_run_trains_nothing_and_changes_nothing(undisturbed):
+    config, workdir, summary = undisturbed
+    before = contents(workdir)
+    assert experiment.train(config, workdir, progress=False) == summary
+    assert contents(workdir) == before
+
+
+def test_interrupted_run_ends_with_the_same_bits(undisturbed, tmp_path, monkeypatch, replace_in):
+    config, workdir, _ = undisturbed
+    save = directory.save
+
+    def save_and_stop(*args):
+        save(*args)
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(directory, "save", save_and_stop)
+            # other chunks, other devices: how a run is carried out may change between its parts
+            experiment.train(
+                replace_in(config, "execution.chunk_steps", 3), tmp_path / "run", False
+            )
+    assert not directory.is_finished(tmp_path / "run")
+    experiment.train(config, tmp_path / "run", progress=False)
+    for name in ("metrics.csv", "summary.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (workdir / name).read_bytes()
+    chex.assert_trees_all_equal(results.load(tmp_path / "run").params, results.load(workdir).params)
+
+
+def test_unfinished_run_is_not_loaded(tiny, tmp_path):
+    with pytest.raises(RunError, match="holds no run"):
+        results.load(tmp_path)
+    directory.write_json(tmp_path / "config.json", configs.to_dict(tiny))
+    with pytest.raises(RunError, match="not finished; python -m launch.train resumes it"):
+        results.load(tmp_path)
+
+
+def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
+    config, workdir, _ = undisturbed
+    before = contents(workdir)
+    other = replace_in(config, "training.learning_rate", 0.5)
+    with pytest.raises(RunError, match=r"learning_rate is the default there, 0.5 here"):
+        experiment.train(other, workdir, progress=False)
+    assert contents(workdir) == before
+
+
+@pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]", '{"task": {"gird": 8}}'])
+def test_damaged_config_is_named_and_kept(tiny, tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(RunError, match=r"config\.json is damaged"):
+        experiment.train(tiny, tmp_path, progress=False)
+    assert (tmp_path / "config.json").read_text() == text
+
+
+def test_damaged_checkpoint_is_named_and_kept(undisturbed, tmp_path):
+    config, workdir, _ = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    (copy / "summary.json").unlink()
+    for path in (copy / "checkpoints" / "12" / "record").rglob("*"):
+        if path.is_file():
+            path.write_text("x")
+    before = contents(copy)
+    with pytest.raises(RunError, match=r"checkpoints/12 is damaged"):
+        experiment.train(config, copy, progress=False)
+    assert contents(copy) == before
+
+
+def test_finished_run_without_its_last_checkpoint_is_not_loaded_but_can_be_mended(
+    undisturbed, tmp_path
+):
+    """An older checkpoint is not the network that summary.json speaks of."""
+    config, workdir, summary = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    shutil.rmtree(copy / "checkpoints" / "12")
+    with pytest.raises(RunError, match="its final checkpoint is missing; remove its summary.json"):
+        results.load(copy)
+    (copy / "summary.json").unlink()
+    assert experiment.train(config, copy, progress=False) == summary
+    chex.assert_trees_all_equal(results.load(copy).params, results.load(workdir).params)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"mean": {}}', "{"])
+def test_damaged_summary_is_named(undisturbed, tmp_path, text):
+    config, workdir, _ = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    (copy / "summary.json").write_text(text)
+    with pytest.raises(RunError, match=r"summary\.json is damaged"):
+        experiment.train(config, copy, progress=False)
+
+
+def test_leftovers_of_a_kill_are_no_checkpoint(tmp_path):
+    for name in ("5", "12.orbax-checkpoint-tmp"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    assert directory.last_checkpoint(tmp_path).name == "5"
+
+
+def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
+    tiny, tmp_path, monkeypatch, replace_in
+):
+    """The other process writes its config between our first look and our lock."""
+    other, flock = replace_in(tiny, "training.learning_rate", 0.5), directory.fcntl.flock
+
+    def flock_late(*args):
+        directory.write_json(tmp_path / "run" / "config.json", configs.to_dict(other))
+        return flock(*args)
+
+    monkeypatch.setattr(directory.fcntl, "flock", flock_late)
+    with (
+        pytest.raises(RunError, match="belongs to another config"),
+        directory.claim(tmp_path / "run", tiny),
+    ):
+        pass
+    assert directory.read_config(tmp_path / "run") == other
+
+
+def test_places_that_are_no_run_directory(tiny, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(RunError, match="is a file, not a directory"):
+        experiment.train(tiny, file, progress=False)
+    with pytest.raises(RunError, match="is not empty and holds no config.json"):
+        experiment.train(tiny, tmp_path, progress=False)
+    assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
+
+
+def test_two_processes_cannot_share_a_directory(tiny, tmp_path):
+    code = f"""
+import sys
+from pathlib import Path
+from compgen_jax import config
+from compgen_jax.runs import directory
+values = config.from_dict({configs.to_dict(tiny)!r})
+try:
+    with directory.claim(Path({str(tmp_path / "run")!r}), values):
+        sys.exit(0)
+except runs.RunError as error:
+    print(error)
+    sys.exit(3)
+"""
+    with directory.claim(tmp_path / "run", tiny):
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 3 and "another process is at work in it" in found.stdout
+
+
+def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(
+    tiny, tmp_path, monkeypatch, replace_in
+):
+    save, workdir = directory.save, tmp_path / "run"
+
+    def save_and_stop(*args):
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(directory, "save", save_and_stop)
+        experiment.train(tiny, workdir, progress=False)
+    before = contents(workdir)
+    hyper = loop.hyper_of(tiny)._replace(learning_rate=jnp.float32(1e30))
+    with monkeypatch.context() as patch, pytest.raises(RunError) as error:
+        patch.setattr(loop, "hyper_of", lambda config: hyper)
+        experiment.train(tiny, workdir, progress=False)
+    # step 4 still has finite weights; its update makes the loss of step 5 overflow
+    assert "the loss of seed 0 is " in str(error.value) and " at step 5; " in str(error.value)
+    assert f"the last good checkpoint is {workdir / 'checkpoints' / '4'}" in str(error.value)
+    assert contents(workdir) == before and not directory.is_finished(workdir)
+    never = replace_in(tiny, "training.learning_rate", 1e6)
+    with pytest.raises(RunError, match="there is no checkpoint yet"):
+        experiment.train(never, tmp_path / "never", progress=False)
+
+
+def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, replace_in):
+    for field, value, message in (
+        ("task.support.low", 6, "holds out no cell"),
+        ("task.support.samples", 3, r"the draw of seed 0: no training point has x in"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            experiment.train(replace_in(tiny, field, value), tmp_path / "run", progress=False)
+        assert not (tmp_path / "run").exists()
+
+
+def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
+    config, workdir, _ = undisturbed
+    run = results.load(workdir)
+    signals, true = results.stripes(run)
+    assert signals.shape == (2, 16, 8, 8) and true.shape == (16, 8, 8)
+    profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
+    np.testing.assert_allclose(true[3], np.tile(profile, (8, 1)), atol=1e-6)
+    np.testing.assert_allclose(true[8 + 3], np.tile(profile, (8, 1)).T, atol=1e-6)
+    decoder = models.build(config.decoder, 8, "lax")
+    for seed in (0, 1):
+        params = jax.tree.map(lambda leaf, seed=seed: leaf[seed], run.params)
+        code = np.concatenate([profile, np.zeros(8)]).astype(np.float32)
+        expected = 1 - decoder.apply(params, code)[0]
+        np.testing.assert_allclose(signals[seed, 3], expected, atol=1e-4)
+
+
+def test_trained_decoders_draw_at_any_real_point(undisturbed):
+    _, workdir, summary = undisturbed
+    run = results.load(workdir)
+    factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
+    signals = results.decode(run, factors)
+    assert signals.shape == (2, 3, 8, 8)
+    np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
+    cells = results.evaluate_cells(run)
+    error = np.square(cells.signals - cells.targets).mean(axis=(2, 3))[:, cells.held_out]
+    for index, seed in enumerate(cells.seeds):
+        assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(
+            error[index].mean(), rel=1e-4
+        )
+
+
+def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):
+    path = tmp_path / "a.json"
+    directory.write_json(path, {"a": float("nan"), "b": [float("inf"), 1.5], "c": {"d": None}})
+    assert json.loads(path.read_text()) == {"a": None, "b": [None, 1.5], "c": {"d": None}}
+    with pytest.raises(TypeError):
+        directory.write_json(path, {"a": object()})
+    assert json.loads(path.read_text())["b"] == [None, 1.5]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]

@@ -1,0 +1,127 @@
+"""Several configs as one program: each ends as it would alone, and can be resumed alone."""
+
+import jax.numpy as jnp
+import pytest
+
+from compgen_jax.runs import directory, experiment
+from compgen_jax.runs.directory import RunError
+from compgen_jax.training import loop
+
+CHANGES = {
+    "base": {},
+    "decay": {"training.weight_decay": 0.5, "training.learning_rate": 3e-3},
+    "fewer": {"task.support.samples": 25, "training.seeds": (7,)},
+}
+
+
+@pytest.fixture(scope="module")
+def jobs_in(tiny):
+    """jobs_in(folder): three runs that share a program, two of its fields being traced."""
+    from dataclasses import replace
+
+    def change(node, path, value):
+        name, _, rest = path.partition(".")
+        return replace(node, **{name: change(getattr(node, name), rest, value) if rest else value})
+
+    base = change(change(tiny, "training.steps", 12), "training.evaluate_every", 5)
+    base = change(base, "task.stripes.copies", 1)
+
+    def make(folder):
+        configs = []
+        for name, changes in CHANGES.items():
+            config = change(base, "name", name)
+            for path, value in changes.items():
+                config = change(config, path, value)
+            configs.append(config)
+        return [(config, folder / config.name) for config in configs]
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def alone(jobs_in, tmp_path_factory):
+    jobs = jobs_in(tmp_path_factory.mktemp("alone"))
+    for config, workdir in jobs:
+        experiment.train(config, workdir, progress=False)
+    return contents(jobs)
+
+
+def contents(jobs):
+    return [[(path / name).read_text() for name in ("metrics.csv", "summary.json")] for _, path in
+            jobs]  # fmt: skip
+
+
+def count_programs(monkeypatch):
+    built, programs = [], experiment._programs
+    monkeypatch.setattr(
+        experiment,
+        "_programs",
+        lambda config, trials: built.append(trials) or programs(config, trials),
+    )
+    return built
+
+
+def test_together_is_one_program_and_ends_as_alone(jobs_in, alone, tmp_path, monkeypatch):
+    built, jobs = count_programs(monkeypatch), jobs_in(tmp_path)
+    summaries = experiment.train_together(jobs, progress=False)
+    assert built == [5]  # 2 + 2 + 1 seeds
+    assert contents(jobs) == alone
+    assert [list(summary["seeds"]) for summary in summaries] == [["0", "7"], ["0", "7"], ["7"]]
+    assert experiment.train_together(jobs, progress=False) == summaries and built == [5]
+    assert [row.split(",")[0] for row in alone[2][0].split()[1:]] == ["5", "10", "12"]
+
+
+def test_a_kill_between_the_saves_of_one_evaluation(jobs_in, alone, tmp_path, monkeypatch):
+    jobs, save, saved = jobs_in(tmp_path), directory.save, []
+
+    def killed(workdir, *rest):
+        if len(saved) == 4:  # the second run's second evaluation
+            raise KeyboardInterrupt
+        save(workdir, *rest)
+        saved.append(workdir.name)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(directory, "save", killed)
+        experiment.train_together(jobs, progress=False)
+    assert saved == ["base", "decay", "fewer", "base"]
+    built = count_programs(monkeypatch)
+    experiment.train_together(jobs, progress=False)
+    assert built == [2, 3]  # the one that was further, then the others
+    assert contents(jobs) == alone
+
+
+def test_a_run_of_a_group_is_resumed_alone(jobs_in, alone, tmp_path):
+    jobs = jobs_in(tmp_path)
+    experiment.train_together(jobs[:2], progress=False)
+    experiment.train(*jobs[2], progress=False)
+    assert contents(jobs) == alone
+
+
+def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path, replace_in):
+    jobs = jobs_in(tmp_path)
+    assert len({loop.program(config) for config, _ in jobs}) == 1
+    config = jobs[0][0]
+    for path, value in (("decoder.width", 5), ("training.batch_size", 16), ("training.steps", 13)):
+        assert loop.program(replace_in(config, path, value)) != loop.program(config)
+    assert loop.program(replace_in(config, "execution.chunk_steps", 3)) == loop.program(config)
+    # by epochs, more samples are more steps
+    assert loop.program(replace_in(tiny, "task.support.samples", 99)) != loop.program(tiny)
+    other = (replace_in(config, "decoder.width", 5), tmp_path / "other")
+    with pytest.raises(ValueError, match="must share their program"):
+        experiment.train_together([jobs[0], other], progress=False)
+    with pytest.raises(ValueError, match="need a directory each"):
+        experiment.train_together([jobs[0], (jobs[1][0], jobs[0][1])], progress=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_loss_that_is_not_finite_names_its_run_and_seed(jobs_in, tmp_path, monkeypatch):
+    jobs = jobs_in(tmp_path)
+    hyper_of = loop.hyper_of
+
+    def diverging(config):
+        rate = 1e30 if config.name == "decay" else config.training.learning_rate
+        return hyper_of(config)._replace(learning_rate=jnp.float32(rate))
+
+    monkeypatch.setattr(loop, "hyper_of", diverging)
+    with pytest.raises(RunError, match=r"decay: the loss of seed [07] is (nan|inf) at step"):
+        experiment.train_together(jobs, progress=False)

@@ -1,0 +1,388 @@
+"""Several processes: real ones over loopback, and the clusters that would start them."""
+
+import http.server
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax.config import ConfigError
+from compgen_jax.runs.directory import RunError
+from compgen_jax.sweeps import clusters, processes
+
+ROOT = Path(__file__).parent.parent
+CONNECT = socket.create_connection
+SECONDS = 60  # more than a slow machine needs for one process of the scripts below
+
+PREAMBLE = """
+import os, signal, sys, time
+import jax, numpy as np
+from compgen_jax.sweeps import clusters, processes
+from compgen_jax.training.trials import over_trials
+port, me = sys.argv[1], int(sys.argv[2])
+jax.config.update("jax_num_cpu_devices", 2)
+"""
+
+MEET = """
+processes.start("127.0.0.1:" + port, 2, me)
+"""
+
+WORK = """
+assert (processes.count(), processes.index(), processes.is_first()) == (2, me, me == 0)
+assert len(jax.local_devices()) == 2 and jax.device_count() == 4
+
+# not a number in all its kinds, infinities, minus zero, the smallest number, and the process's own
+bits = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x7F800000, 0xFF800000, 1 << 31, 1, me],
+                np.uint32).reshape(2, 4)
+got = processes.gather(bits.view(np.float32))
+assert got.dtype == np.float32 and got.shape == (2, 2, 4)
+for process, row in enumerate(got.view(np.uint32)):
+    assert (row.ravel()[:7] == bits.ravel()[:7]).all() and row[1, 3] == process, got
+whole = processes.gather(np.array([-(2**31), 2**31 - 1, me], np.int32))
+assert whole.dtype == np.int32
+assert whole.tolist() == [[-(2**31), 2**31 - 1, 0], [-(2**31), 2**31 - 1, 1]]
+assert processes.gather(np.float32(me)).tolist() == [0, 1]
+assert processes.broadcast(np.full((3,), 7 + me, np.int32)).tolist() == [7, 7, 7]
+
+run = over_trials(lambda shared, trial: shared * trial.sum())
+for wave in range(3):
+    count = 3 + 2 * me  # neither number divides the devices
+    trials = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2) + wave
+    for _ in range(1 + 2 * me):
+        result = run(np.float32(10 + me), trials)
+    expected = (10 + me) * trials.sum(axis=1)
+    assert np.array_equal(result, expected), (result, expected)
+    table = processes.gather(np.float32([result.sum(), count]))
+    assert table[:, 1].tolist() == [3, 5] and table[me, 0] == expected.sum(), table
+time.sleep(2 * me)  # the first one is finished earlier
+print("finished", me)
+"""
+
+LOSE = """
+ending = sys.argv[3]
+if me == 1:
+    time.sleep(1)
+    if ending == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    processes.abandon()
+    sys.exit("error: of its own")
+try:
+    processes.gather(np.zeros(2, np.float32))
+except processes.RunError as error:
+    sys.exit(f"error: {error}")
+"""
+
+FEWER = """
+jax.config.update("jax_num_cpu_devices", 1 + me)
+try:
+    processes.start("127.0.0.1:" + port, 2, me)
+except processes.RunError as error:
+    sys.exit(f"error: {error}")
+"""
+
+ALONE = """
+processes.START_SECONDS = 2
+try:
+    processes.start("127.0.0.1:" + port, 2, me)
+except processes.RunError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def run_processes(script: str, *arguments: str, who=(0, 1)):
+    """[(status, stdout, stderr)] of the processes `who`, run at the same time."""
+    unset = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+    own = {name: value for name, value in os.environ.items() if name not in unset}
+    port, started = free_port(), []
+    for me in who:
+        command = [sys.executable, "-c", PREAMBLE + script, port, str(me), *arguments]
+        started.append(
+            subprocess.Popen(
+                command, cwd=ROOT, env=own | {"JAX_PLATFORMS": "cpu"}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+        )  # fmt: skip
+    # read at the same time: a process that waits for room in its pipe would hold up the others
+    ends = [(-1, "", "timed out")] * len(who)
+
+    def wait(place, process):
+        output = process.communicate()
+        ends[place] = (process.returncode, *output)
+
+    threads = [threading.Thread(target=wait, args=pair) for pair in enumerate(started)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    late = [process for process in started if process.poll() is None]
+    for process in late:
+        process.kill()
+    for thread in threads:
+        thread.join()
+    assert not late, f"{len(late)} timed out:\n{show(ends)}"
+    return ends
+
+
+def show(ends) -> str:
+    return "\n".join(f"status {s}\n--- stdout\n{out}--- stderr\n{err}" for s, out, err in ends)
+
+
+def test_two_processes_tell_each_other_everything_and_end_quietly():
+    ends = run_processes(MEET + WORK)
+    for me, (status, stdout, stderr) in enumerate(ends):
+        assert status == 0 and f"finished {me}" in stdout, show(ends)
+        assert not [line for line in stderr.splitlines() if "[Gloo]" not in line], show(ends)
+
+
+@pytest.mark.parametrize(("ending", "status"), [("kill", -9), ("abandon", 1)])
+def test_losing_a_process_is_one_line(ending, status):
+    ends = run_processes(MEET + LOSE, ending)
+    assert ends[1][0] == status, show(ends)
+    assert ends[0][0] == 1, show(ends)
+    lines = [line for line in ends[0][2].splitlines() if "[Gloo]" not in line]
+    assert len(lines) == 1, show(ends)
+    assert "lost; the same command completes the table" in lines[0], show(ends)
+
+
+def test_unequal_numbers_of_devices_are_one_line_each():
+    ends = run_processes(FEWER)
+    for status, _, stderr in ends:
+        assert status == 1 and "1 to 2 devices" in stderr, show(ends)
+        assert len(stderr.splitlines()) == 1, show(ends)
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_a_process_whose_others_do_not_come_says_so(who):
+    ends = run_processes(ALONE, who=(who,))
+    ((status, _, stderr),) = ends
+    assert status == 1 and len(stderr.splitlines()) == 1, show(ends)
+    assert "did not all meet within 2 seconds" in stderr, show(ends)
+
+
+VARIABLES = ("SLURM_", "OMPI_", "TPU_", "MEGASCALE_", "KUBERNETES_", "JOB_", "GCE_", "JAX_LOCAL")
+
+
+@pytest.fixture
+def initialized(monkeypatch):
+    """The calls of `jax.distributed.initialize`, on a laptop without a network."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("the network was used")
+
+    calls = []
+    for name in list(os.environ):
+        if name.startswith(VARIABLES) or name in ("CUDA_VISIBLE_DEVICES",):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("TPU_SKIP_MDS_QUERY", "1")  # as jax does where there is no TPU
+    monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
+    monkeypatch.setattr(jax.distributed, "initialize", lambda **options: calls.append(options))
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    return calls
+
+
+BATCH = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+STEP = BATCH | {"SLURM_STEP_NODELIST": "n[1-2]", "SLURM_STEP_NUM_NODES": "2"}
+TASKS = STEP | {"SLURM_STEP_NUM_TASKS": "8"}
+NODES = STEP | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}
+OMPI = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "pod"}
+JOB = POD | {"JOB_COMPLETION_INDEX": "3"}
+
+SINGLE = {
+    "laptop": {},
+    "salloc or sbatch without srun": BATCH,
+    "salloc whose shell is an interactive step": STEP | {"SLURM_STEP_NUM_TASKS": "1"},
+    "one task": STEP | {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1"},
+    "one task, old Slurm": STEP | {"SLURM_NTASKS": "1"},
+    "mpirun -n 1": {"OMPI_COMM_WORLD_SIZE": "1"},
+    "plain pod": POD,
+    "one TPU host in Kubernetes": JOB | {"TPU_WORKER_HOSTNAMES": "localhost"},
+}
+
+EVERY, BY_JAX = {"local_device_ids": []}, {"local_device_ids": None}
+CLUSTERS = {
+    "Slurm": (TASKS, {"cluster_detection_method": "slurm"} | BY_JAX),
+    "Slurm, old": (STEP, {"cluster_detection_method": "slurm"} | BY_JAX),
+    "Slurm, a task per node": (NODES, {"cluster_detection_method": "slurm"} | EVERY),
+    "Slurm, devices said": (
+        NODES | {"JAX_LOCAL_DEVICE_IDS": "1"},
+        {"cluster_detection_method": "slurm"} | BY_JAX,
+    ),
+    "Slurm, all GPUs for every task": (
+        TASKS | {"CUDA_VISIBLE_DEVICES": "0,1,2,3"},
+        {"cluster_detection_method": "slurm"} | BY_JAX,
+    ),
+    "Slurm, --gpus-per-task=1": (
+        TASKS | {"CUDA_VISIBLE_DEVICES": "3"},
+        {"cluster_detection_method": "slurm"} | EVERY,
+    ),
+    "Open MPI": (OMPI, {"cluster_detection_method": "ompi"} | BY_JAX),
+    "Open MPI, one per host": (
+        OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"},
+        {"cluster_detection_method": "ompi"} | EVERY,
+    ),
+    "Open MPI in a Slurm job": (BATCH | OMPI, {"cluster_detection_method": "ompi"} | BY_JAX),
+    "Kubernetes": (JOB, {}),
+    "TPU pod in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "a,b"}, {}),
+    "TPU slices": ({"TPU_WORKER_HOSTNAMES": "a", "MEGASCALE_NUM_SLICES": "2"}, {}),
+}
+LIMITS = {
+    "initialization_timeout": processes.START_SECONDS + 60,
+    "heartbeat_timeout_seconds": processes.HEARTBEAT_SECONDS,
+}
+
+
+@pytest.mark.parametrize("environment", SINGLE.values(), ids=SINGLE)
+def test_a_single_process_starts_nothing(initialized, monkeypatch, environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    before = os.environ["XLA_FLAGS"]
+    processes.start()
+    assert initialized == [] and os.environ["XLA_FLAGS"] == before
+
+
+@pytest.mark.parametrize(("environment", "expected"), CLUSTERS.values(), ids=CLUSTERS)
+def test_a_cluster_is_joined(initialized, monkeypatch, environment, expected):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    gathered = []
+    monkeypatch.setattr(processes, "gather", gathered.append)
+    processes.start()
+    assert initialized == [LIMITS | expected]
+    assert len(gathered) == 1  # a first gather that some reach half a minute late would fail
+
+
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        (b"a:1:10.0.0.1,b:2:10.0.0.2", 1),
+        (b"a:1:10.0.0.1", 0),
+        (None, 0),  # not found: no TPU VM of Google's
+    ],
+)
+def test_a_tpu_vm_asks_its_own_metadata(initialized, monkeypatch, body, calls):
+    asked = []
+
+    class Metadata(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers["Metadata-Flavor"]))
+            self.send_response(404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *arguments):
+            pass
+
+    monkeypatch.setattr(socket, "create_connection", CONNECT)  # to this test's own server
+    with http.server.HTTPServer(("127.0.0.1", 0), Metadata) as server:
+        server.timeout = 5  # where nobody asks
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        monkeypatch.setenv("GCE_METADATA_IP", f"127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
+        monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
+        processes.start()
+        thread.join()
+    path = "/computeMetadata/v1/instance/attributes/worker-network-endpoints"
+    assert asked == [(path, "Google")]
+    assert len(initialized) == calls
+
+
+def test_flags_win_over_the_cluster(initialized, monkeypatch):
+    for name, value in TASKS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_collective_timeout_seconds=9")
+    processes.start("n1:4321", 2, 1)
+    flags = {"coordinator_address": "n1:4321", "num_processes": 2, "process_id": 1}
+    assert initialized == [LIMITS | flags | {"cluster_detection_method": "deactivate"}]
+    name, own = "--xla_cpu_collective_timeout_seconds=", os.environ["XLA_FLAGS"].split()
+    assert own == [f"{name}1000000", f"{name}9"]  # the last one counts
+
+
+def test_flags_of_one_process_start_nothing(initialized):
+    processes.start("127.0.0.1:4321", 1, 0)
+    assert initialized == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("n1:4321", None, None), "together"),
+        ((None, 2, None), "together"),
+        ((None, None, 0), "together"),
+        (("n1:4321", 2, None), "together"),
+        (("n1:4321", None, 0), "together"),
+        ((None, 2, 0), "together"),
+        (("n1", 2, 0), "--coordinator_address=n1: must be HOST:PORT"),
+        (("n1:", 2, 0), "HOST:PORT"),
+        ((":4321", 2, 0), "HOST:PORT"),
+        (("n1:0", 2, 0), "HOST:PORT"),
+        (("n1:65536", 2, 0), "HOST:PORT"),
+        (("n1:http", 2, 0), "HOST:PORT"),
+        (("::1", 2, 0), "HOST:PORT"),
+        (("http://n1:4321", 2, 0), "HOST:PORT"),
+        (("", 2, 0), "HOST:PORT"),
+        (("n1:4321", 2, 2), "--process_id=2: must be from 0 to --num_processes - 1"),
+        (("n1:4321", 2, -1), "--process_id=-1"),
+        (("n1:4321", 0, 0), "--num_processes is 0"),
+        (("n1:4321", -1, 0), "--num_processes is -1"),
+    ],
+)
+def test_flags_that_make_no_sense_are_one_line(initialized, flags, message):
+    with pytest.raises(ConfigError) as caught:
+        processes.start(*flags)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert initialized == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+def test_a_port_in_use_is_one_line(initialized, host):
+    with socket.create_server(("", 0)) as server:
+        address = f"{host}:{server.getsockname()[1]}"
+        with pytest.raises(RunError, match="cannot listen there: Address already in use"):
+            processes.start(address, 2, 0)
+    assert initialized == []
+
+
+def test_a_cluster_that_jax_cannot_join_is_one_line(initialized, monkeypatch):
+    def fail(**options):
+        raise ValueError("coordinator_address should be defined.\nAnd more.")
+
+    left = []
+    monkeypatch.setattr(processes.atexit, "register", left.append)
+    monkeypatch.setattr(jax.distributed, "initialize", fail)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    with pytest.raises(
+        RunError, match="^ompi: ValueError: .* should be defined.; --coord"
+    ) as caught:
+        processes.start()
+    assert "\n" not in str(caught.value)
+    assert left == [processes._leave]  # the process would not wait for the others
+
+
+def test_one_process_tells_itself():
+    for array in (np.float32([[1, np.nan], [-0.0, np.inf]]), np.int32([3]), np.float32(2)):
+        assert processes.gather(array).tobytes() == array.tobytes()
+        assert processes.gather(array).shape == (1, *array.shape)
+        assert processes.broadcast(array).tobytes() == array.tobytes()
+        assert processes.broadcast(array).dtype == array.dtype
+    assert (processes.count(), processes.index(), processes.is_first()) == (1, 0, True)
+    processes.abandon()  # nobody to abandon: pytest still ends with its own status
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.bool_])
+def test_numbers_that_jax_would_round_are_refused(kind):
+    with pytest.raises(TypeError, match="neither float32 nor int32"):
+        processes.gather(np.zeros(2, kind))
