@@ -1,11 +1,15 @@
 """The paper's transposed-convolution decoder (section 3.1, Table 1)."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers
+from compgen_jax.models import initializers, model
 from compgen_jax.models.convolution import conv_transpose
-from compgen_jax.models.naming import name_layers
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, choice, number
 
 
 class ConvTranspose(nn.Module):
@@ -55,6 +59,32 @@ def _add_bias(x, bias):
     return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
 
 
+@dataclass(frozen=True)
+class Conv(Model):
+    """`ConvDecoder`: `width` channels, `depth` hidden layers; the law of the initial weights is
+    PyTorch's or Flax's default (`models.initializers`)."""
+
+    depth: int = number(4, low=2, high=10)
+    width: int = number(64, low=1)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    convolutional: ClassVar[bool] = True
+    pads: ClassVar[bool] = True
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        model.code_length(shapes, self.name)
+        grid = model.image_side(shapes, self.name)
+        if grid % 4:
+            raise ConfigError(
+                f"config.decoder.name={self.name!r}: doubles the side of its image twice, so that it "
+                f"must be divisible by 4, not {grid}"
+            )
+        return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)
+
+    def pad_params(self, params, like, parts, parts_like):
+        return pad_params(params, like, parts, parts_like)
+
+
 class ConvDecoder(nn.Module):
     """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
 
@@ -76,6 +106,8 @@ class ConvDecoder(nn.Module):
     depth: int
     initial_weights: str = "torch"
     lowering: str = "lax"
+
+    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code, grid=None):
@@ -112,17 +144,19 @@ def _mask(x, side):
     return jnp.where(inside.reshape((1,) * (x.ndim - 3) + inside.shape), x, 0.0)
 
 
-def pad_params(params, like):
+def pad_params(params, like, parts, parts_like):
     """Parameters of a `ConvDecoder` as those of one of a larger grid, of the shapes of `like`.
 
     Only the first layer's kernel (side, side, E, C) knows the grid: its flipped rows and columns
-    are kept at their end, and each factor's half of the code at its beginning.
+    are kept at their end, and each factor's part of the code, of lengths `parts`, at the beginning
+    of that of the larger grid's, of lengths `parts_like`.
     """
     kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
-    side, _, length, channels = kernel.shape
-    beyond, per_factor = wanted.shape[0] - side, wanted.shape[2] // 2
-    halves = kernel.reshape(side, side, 2, length // 2, channels)
-    pads = [(beyond, 0), (beyond, 0), (0, 0), (0, per_factor - length // 2), (0, 0)]
-    kernel = jnp.pad(halves, pads).reshape(wanted.shape)
-    render = {**params["params"]["render"], "kernel": kernel}
+    beyond = wanted.shape[0] - kernel.shape[0]
+    blocks, start = [], 0
+    for length, length_like in zip(parts, parts_like, strict=True):
+        pads = [(beyond, 0), (beyond, 0), (0, length_like - length), (0, 0)]
+        blocks.append(jnp.pad(kernel[:, :, start : start + length], pads))
+        start += length
+    render = {**params["params"]["render"], "kernel": jnp.concatenate(blocks, axis=2)}
     return {"params": {**params["params"], "render": render}}

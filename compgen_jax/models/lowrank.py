@@ -7,14 +7,18 @@ of convolutions decodes.
 Shape letters: N grid side and number of a factor's tokens, K terms of an embedding.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.naming import name_layers
+from compgen_jax.models import model
+from compgen_jax.models.embedding_penalty import PenaltyConfig, embedding_penalty
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, choice, number
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length
 
@@ -131,6 +135,51 @@ def _unit_gaussian(key, shape):
     return unit(jax.random.normal(key, shape))
 
 
+@dataclass(frozen=True)
+class LowRank(Model):
+    """`LowRankDecoder`: `width` channels, `depth` hidden layers; at most `rank` terms make an
+    embedding matrix (0 means N), of vectors that are each of unit length (the authors' code) or
+    orthonormal (the paper's text)."""
+
+    depth: int = number(4, low=1, high=10)
+    width: int = number(64, low=1)
+    initial_weights: str = choice("torch", "torch", "flax")
+    rank: int = number(0, low=0, high=128)
+    vectors: str = choice("unit", "unit", "orthonormal")
+    penalty: PenaltyConfig = PenaltyConfig()
+
+    convolutional: ClassVar[bool] = True
+
+    def check(self, config):
+        super().check(config)
+        code = getattr(config.task, "code", None)
+        if code is not None and code.name != "onehot":
+            raise ConfigError(
+                f"config.task.code.name={code.name!r}: must be 'onehot' for lowrank, which has "
+                "an embedding for each value of x and of y"
+            )
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        length, grid = model.code_length(shapes, self.name), model.image_side(shapes, self.name)
+        if length != 2 * grid:
+            raise ConfigError(
+                f"config.decoder.name={self.name!r}: embeds two factors with a value for each of "
+                f"{grid} pixels, so that its input has {2 * grid} numbers, not {length}"
+            )
+        if self.rank > grid:
+            raise ConfigError(
+                f"config.decoder.rank={self.rank}: must be at most the grid's side, {grid}"
+            )
+        return LowRankDecoder(
+            grid, self.width, self.depth, self.rank, self.vectors, self.initial_weights,
+            shapes.lowering,
+        )  # fmt: skip
+
+    def extra_loss(self, params, hyper):
+        weights = hyper["penalty.entropy"], hyper["penalty.variance"]
+        return embedding_penalty(embeddings(params, self.vectors), *weights, self.penalty)
+
+
 class LowRankDecoder(nn.Module):
     """One-hot code -> image through embeddings of low rank (Eq 8, 9).
 
@@ -158,6 +207,8 @@ class LowRankDecoder(nn.Module):
     vectors: str = "unit"
     initial_weights: str = "torch"
     lowering: str = "lax"
+
+    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code):

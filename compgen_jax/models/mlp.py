@@ -1,9 +1,14 @@
-"""The paper's MLP decoder (Table 1, appendix F.3)."""
+"""The paper's MLP decoder (Table 1, appendix F.3), for any input and output."""
 
+import math
+from dataclasses import dataclass
+
+import jax
 from flax import linen as nn
 
-from compgen_jax.models import initializers
-from compgen_jax.models.naming import name_layers
+from compgen_jax.models import initializers, model
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, choice, number
 
 
 def dense(features: int, name: str, initial_weights: str, x):
@@ -12,24 +17,41 @@ def dense(features: int, name: str, initial_weights: str, x):
     return nn.Dense(features, kernel_init=init.kernel, bias_init=init.bias, name=name)(x)
 
 
-class MLPDecoder(nn.Module):
-    """Code -> image: `depth` dense layers of `width` ReLU units, then a linear layer to N*N.
+@dataclass(frozen=True)
+class MLP(Model):
+    """`MLPDecoder`: `depth` hidden layers of `width` units; initial weights as PyTorch's or Flax's
+    defaults (`models.initializers`)."""
 
-    Written for one code; leading axes of the code are carried through.
+    depth: int = number(4, low=1, high=10)
+    width: int = number(64, low=1)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        if not isinstance(shapes.output, jax.ShapeDtypeStruct):
+            raise ConfigError(f"config.decoder.name={self.name!r}: gives one array, not {shapes.output}")
+        return MLPDecoder(shapes.output.shape, self.width, self.depth, self.initial_weights)
+
+
+class MLPDecoder(nn.Module):
+    """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer.
+
+    Attributes:
+      shape: of the output.  width, depth: of the hidden layers.  initial_weights: 'torch' or 'flax'.
     """
 
-    grid: int
+    shape: tuple
     width: int
     depth: int
     initial_weights: str = "torch"
 
     @nn.compact
-    def __call__(self, code):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
-        layers = [code]
+    def __call__(self, inputs):
+        """One input, a pytree of arrays -> output (*shape) and the activations by layer name, the
+        input first, as a vector."""
+        layers = [model.vector(inputs)]
         for index in range(1, self.depth + 1):
             layers.append(
                 nn.relu(dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1]))
             )
-        image = dense(self.grid**2, "image", self.initial_weights, layers[-1])
-        return image.reshape(*image.shape[:-1], self.grid, self.grid), name_layers(layers)
+        output = dense(math.prod(self.shape), "image", self.initial_weights, layers[-1])
+        return output.reshape(self.shape), name_layers(layers)

@@ -4,12 +4,17 @@ The authors' repository has it, the paper does not. A decoder with parameters of
 cannot draw at pixels that training left blank, whatever its code; this one has none.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
+from compgen_jax.models import model
 from compgen_jax.models.mlp import dense
-from compgen_jax.models.naming import name_layers
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, choice, number
 
 LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
 
@@ -29,6 +34,28 @@ def position_code(grid: int, width: int) -> np.ndarray:
     return np.concatenate([along_x, along_y], axis=-1).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Pixelwise(Model):
+    """`PixelwiseDecoder`: `depth` hidden layers of `width` units."""
+
+    depth: int = number(4, low=1, high=10)
+    width: int = number(64, low=1)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    def check(self, config):
+        super().check(config)
+        if self.width % 4:
+            raise ConfigError(
+                f"config.decoder.width={self.width}: must be divisible by 4 for pixelwise (its "
+                "position code has a sine and a cosine for each axis)"
+            )
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        model.code_length(shapes, self.name)
+        grid = model.image_side(shapes, self.name)
+        return PixelwiseDecoder(grid, self.width, self.depth, self.initial_weights)
+
+
 class PixelwiseDecoder(nn.Module):
     """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
 
@@ -46,6 +73,8 @@ class PixelwiseDecoder(nn.Module):
     width: int
     depth: int
     initial_weights: str = "torch"
+
+    batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, code):

@@ -2,6 +2,7 @@
 `training.checkpoints`).
 
     DIR/config.json       what the run is                       written first
+    DIR/task.npz          what a user's own task made           (`origin`)
     DIR/checkpoints/      the state of all seeds, and the rows  after every evaluation
     DIR/metrics.csv       one row per seed and evaluation       rewritten after each checkpoint
     DIR/environment.json  versions, device and seconds
@@ -39,9 +40,13 @@ def claim(workdir: Path, config: Config):
         except BlockingIOError as error:
             raise RunError(f"--workdir={workdir}: another process is at work in it") from error
         _check_belongs(workdir, config)  # again: another process may have come first
-        if not (workdir / "config.json").exists():
-            write_json(workdir / "config.json", configs.to_dict(config))
         yield
+
+
+def begin(workdir: Path, config: Config):
+    """Writes what the run is, once all that can be checked is: from now on the directory is its."""
+    if not (workdir / "config.json").exists():
+        write_json(workdir / "config.json", configs.to_dict(config))
 
 
 def _check_belongs(workdir: Path, config: Config):
@@ -75,10 +80,11 @@ def read_config(workdir) -> Config:
     path = Path(workdir) / "config.json"
     if not path.exists():
         raise RunError(f"{workdir}: holds no run (no config.json)")
+    values = read_json(path)
     try:
-        return configs.from_dict(read_json(path))
+        return configs.from_dict(values)
     except ConfigError as error:
-        raise RunError(f"{path} is damaged or of another version: {error}") from error
+        raise RunError(f"{path} cannot be used: {error}") from error
 
 
 def read_summary(workdir: Path) -> dict:

@@ -11,31 +11,47 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
+from compgen_jax import grids
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.runs import directory, environment
+from compgen_jax.runs import directory, environment, memory, origin
 from compgen_jax.runs.directory import RunError
-from compgen_jax.tasks import bump, dataset, supports
+from compgen_jax.runs.results import seed_keys
+from compgen_jax.tasks import draws
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
-from compgen_jax.training.trials import over_trials
+from compgen_jax.training.loop import Trial
+from compgen_jax.training.trials import over_trials, side_by_side
 
 
 class _Job(NamedTuple):
     """One config on its way: the leaves of `state` have a leading axis over its seeds."""
 
     config: Config
+    task: Task
     workdir: Path
     step: int
     state: Any  # None before the first step
     rows: list  # of metrics so far
 
 
+class _Programs(NamedTuple):
+    """Compiled functions (shared, trials) of all trials at once, and the trials."""
+
+    init: Any
+    advance: Any
+    evaluate: Any
+    trials: Trial
+    masks: dict
+
+
 def train(config: Config, workdir, progress: bool = True) -> dict:
     """Trains all seeds of `config` in `workdir`, or what is left to train; returns the summary.
 
     A killed run, started again, continues from its last checkpoint to the same bits. Raises
-    ConfigError or RunError, before any compilation, for a task that cannot be, a directory of
+    ConfigError or RunError, before the first step, for a task that cannot be, a directory of
     another config or damaged files, and RunError if a loss stops being finite.
     """
     return train_together([(config, workdir)], progress)[0]
@@ -46,59 +62,69 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
 
     Each run is what `train` makes of it alone (to the bit on a CPU; elsewhere to rounding, as the
     number of trials decides how they are laid out), and can be resumed alone: runs that have not
-    come equally far are trained apart. The execution settings are those of the config with the
-    most samples. Raises as `train` does, for the whole group if one seed stops being finite, and
-    ValueError for configs that share no `loop.program` or directories named twice.
+    come equally far are trained apart. The execution settings are those of the first config.
+    Raises as `train` does, for the whole group if one seed stops being finite, and ValueError for
+    configs that share no `schedule` or directories named twice.
     """
-    wanted = [(config, Path(workdir)) for config, workdir in wanted]
-    if len({loop.program(config) for config, _ in wanted}) > 1:
-        raise ValueError("configs that train together must share their program")
-    if len({workdir.absolute() for _, workdir in wanted}) < len(wanted):
-        raise ValueError("configs that train together need a directory each")
     for config, _ in wanted:
-        if config.sweep.grids:
+        if config.is_sweep:
             raise ConfigError(f"{config.name} is a sweep, not one run: train it with launch.sweep")
-        supports.check(config.task)
-        _check_training_sets(config)
+    wanted = [(config, loop.check(config), Path(workdir)) for config, workdir in wanted]
+    if len({schedule(config, task) for config, task, _ in wanted}) > 1:
+        raise ValueError("configs that train together must share their program")
+    if len({workdir.absolute() for *_, workdir in wanted}) < len(wanted):
+        raise ValueError("configs that train together need a directory each")
     with contextlib.ExitStack() as claims:
-        for config, workdir in wanted:
+        for config, _, workdir in wanted:
             claims.enter_context(directory.claim(workdir, config))
-        jobs = [_restore(*run) for run in wanted if not directory.is_finished(run[1])]
+        jobs = [_restore(*run) for run in wanted if not directory.is_finished(run[2])]
         for step in sorted({job.step for job in jobs}, reverse=True):
             _train([job for job in jobs if job.step == step], progress)
-        return [directory.read_summary(workdir) for _, workdir in wanted]
+        return [directory.read_summary(workdir) for *_, workdir in wanted]
 
 
-def _restore(config: Config, workdir: Path) -> _Job:
+def schedule(config: Config, task: Task) -> tuple:
+    """What runs must share to train together: their program, and when they stop and evaluate."""
+    steps = loop.total_steps(config, task), loop.evaluation_interval(config, task)
+    return (*loop.program(config, task), *steps, tasks.sizes(task))
+
+
+def _restore(config: Config, task: Task, workdir: Path) -> _Job:
+    origin.check(workdir, config, task)
     checkpoint = directory.restore(workdir, loop.template(config))
     if checkpoint is None:
-        return _Job(config, workdir, 0, None, [])
+        return _Job(config, task, workdir, 0, None, [])
     directory.write_metrics(workdir, checkpoint.rows)
-    return _Job(config, workdir, *checkpoint)
+    return _Job(config, task, workdir, *checkpoint)
 
 
 def _train(jobs: list[_Job], progress: bool):
     """Trains jobs that have come equally far to their end, and writes their summaries."""
     start = time.perf_counter()
-    config = max((job.config for job in jobs), key=lambda c: dataset.size(c.task))
-    hypers, keys = _trials(jobs)
-    init, advance, evaluate = _programs(config, len(keys))
-    step, total = jobs[0].step, loop.total_steps(config)
-    state = _join([job.state for job in jobs]) if step else init((), keys)
-    interval = loop.evaluation_interval(config)
-    with _progress_bar(jobs, total, step, progress) as bar:
+    config, task = jobs[0].config, jobs[0].task
+    step, total = jobs[0].step, loop.total_steps(config, task)
+    interval, chunk = loop.evaluation_interval(config, task), config.execution.chunk_steps
+    points = tasks.cells(task.factors)
+    with _progress_bar(jobs, total, step, progress) as bar, memory.explained(
+        "lower config.training.batch_size or config.decoder.width, or set "
+        "config.execution.trials_per_device=1"
+    ):
+        programs = _compile(jobs, points)
+        keys, trials = programs.trials.key, programs.trials
+        state = _join([job.state for job in jobs]) if step else programs.init((), keys)
         while step < total:
             stop = min(total, (step // interval + 1) * interval)
             losses = []
             while step < stop:
-                n_steps = min(config.execution.chunk_steps, stop - step)
-                state, chunk = advance(n_steps, (hypers, keys, state))
-                losses.append(np.asarray(chunk, np.float64)[:, :n_steps])
+                n_steps = min(chunk, stop - step)
+                state, taken = programs.advance(np.int32(n_steps), (trials, state))
+                losses.append(np.asarray(taken, np.float64)[:, :n_steps])
                 _check_finite(losses[-1], jobs, step)
                 step += n_steps
                 bar.update(n_steps)
-            measured = jax.device_get(evaluate((), state.params))
-            _check_finite(measured["id.mse"][:, None], jobs, step)
+            measured = programs.evaluate(points, (keys, state.params, programs.masks))
+            measured = jax.device_get(measured)
+            _check_finite(measured[f"id.{jobs[0].task.error}"][:, None], jobs, step)
             losses = np.concatenate(losses, axis=1)
             jobs = [
                 _record(job._replace(step=step, state=own[0]), *own[1:])
@@ -114,26 +140,89 @@ def _train(jobs: list[_Job], progress: bool):
         directory.write_json(job.workdir / "summary.json", _summary(job))
 
 
+def _compile(jobs: list[_Job], points) -> _Programs:
+    """The programs of all trials of the jobs, compiled side by side, and the trials' own data.
+
+    Raises ConfigError for a seed whose draw cannot serve; directories are only begun thereafter.
+    """
+    config = jobs[0].config
+    keys = jnp.concatenate([seed_keys(job.config) for job in jobs])
+    trainer = loop.make_trainer(config, trials=len(keys))
+
+    def evaluate(points, trained):
+        key, params, masks = trained
+        return evaluation.region_means(trainer.score(key, params, points), masks)
+
+    functions = (
+        lambda _, key: trainer.init(key),
+        lambda n_steps, pair: trainer.advance(*pair, n_steps),
+        evaluate,
+    )
+    init, advance, evaluate = (
+        over_trials(function, config.execution.trials_per_device) for function in functions
+    )
+    masks = _masks(jobs, points)
+    shapes = jax.eval_shape(lambda: _trials(jobs, keys, [_sources(job) for job in jobs]))
+    state = jax.eval_shape(jax.vmap(trainer.init), keys)
+    trials, *_ = side_by_side(
+        lambda: _trials(jobs, keys, _checked_sources(jobs)),
+        lambda: advance.compile(np.int32(0), (shapes, state)),
+        lambda: evaluate.compile(points, (keys, state.params, masks)),
+        *([] if jobs[0].step else [lambda: init.compile((), keys)]),
+    )
+    for job in jobs:
+        origin.remember(job.workdir, job.config, job.task)
+        directory.begin(job.workdir, job.config)
+    return _Programs(init, advance, evaluate, trials, masks)
+
+
+def _sources(job: _Job):
+    """What training shows of every seed, leading axis T."""
+    return jax.vmap(lambda key: loop.source_of(job.task, key))(seed_keys(job.config))
+
+
+def _checked_sources(jobs: list[_Job]) -> list:
+    found = [jax.jit(lambda job=job: _sources(job))() for job in jobs]
+    for job, sources in zip(jobs, found, strict=True):
+        sources = jax.device_get(sources)
+        for index, seed in enumerate(job.config.training.seeds):
+            try:
+                job.task.check(jax.tree.map(lambda leaf, index=index: leaf[index], sources))
+            except ConfigError as error:
+                raise ConfigError(f"the draw of seed {seed}: {error}") from error
+    return found
+
+
+def _trials(jobs: list[_Job], keys, sources) -> Trial:
+    """Every seed of every job, leading axis T."""
+    capacity = max(draws.capacity(jax.tree.map(lambda leaf: leaf[0], each)) for each in sources)
+    sources = [jax.vmap(lambda one: draws.padded(one, capacity))(each) for each in sources]
+    hypers = [
+        jax.tree.map(lambda value, job=job: jnp.tile(value, _count(job)), loop.hyper_of(job.config))
+        for job in jobs
+    ]
+    return Trial(keys, _join(hypers), _join(sources), jnp.zeros(len(keys), jnp.int32))
+
+
+def _masks(jobs: list[_Job], points) -> dict:
+    """(T, B) bool by region: which cells every trial has seen the region of, and which not."""
+    held_out = [np.tile(np.asarray(job.task.held_out(points)), (_count(job), 1)) for job in jobs]
+    held_out = np.concatenate(held_out)
+    return {"id": ~held_out, "ood": held_out}
+
+
 def _record(job: _Job, losses_TxS, measured: dict) -> _Job:
     """The job with its rows of metrics at this step, saved."""
-    per_epoch = loop.steps_per_epoch(job.config)
-    measured = {"train_loss": losses_TxS[:, -per_epoch:].mean(axis=1)} | measured
+    per_epoch = loop.steps_per_epoch(job.config, job.task)
+    last = per_epoch or loop.evaluation_interval(job.config, job.task)
+    measured = {"train_loss": losses_TxS[:, -last:].mean(axis=1)} | measured
     rows = job.rows + [
-        {"step": job.step, "epoch": job.step // per_epoch, "seed": seed}
+        {"step": job.step, "epoch": job.step // per_epoch if per_epoch else 0, "seed": seed}
         | {name: float(values[index]) for name, values in measured.items()}
         for index, seed in enumerate(job.config.training.seeds)
     ]
     directory.save(job.workdir, job.step, job.state, rows)
     return job._replace(rows=rows)
-
-
-def _trials(jobs):
-    """Traced hyper-parameters and keys of every seed of every job, leading axis T."""
-    hypers = [
-        jax.tree.map(lambda value, job=job: jnp.tile(value, _count(job)), loop.hyper_of(job.config))
-        for job in jobs
-    ]
-    return _join(hypers), jnp.concatenate([_seed_keys(job.config) for job in jobs])
 
 
 def _join(trees):
@@ -153,44 +242,6 @@ def _count(job: _Job) -> int:
     return len(job.config.training.seeds)
 
 
-def _programs(config: Config, trials: int):
-    """The jitted init, advance and evaluate of all trials at once."""
-    trainer = loop.make_trainer(config, trials=trials)
-
-    def advance(n_steps, trial):
-        hyper, key, state = trial
-        return trainer.advance(loop.make_trial(config, key, hyper), state, n_steps)
-
-    functions = (lambda _, key: trainer.init(key)), advance, _make_evaluate(config, trainer)
-    return [over_trials(function, config.execution.trials_per_device) for function in functions]
-
-
-def _make_evaluate(config: Config, trainer):
-    """evaluate(shared, params) -> metrics of one trial on every cell."""
-    task = config.task
-    mask = supports.held_out_mask(task)
-    lookup = jnp.asarray(evaluation.nearest_seen(mask))
-
-    def evaluate(_, params):
-        factors, held_out = jnp.asarray(supports.cells(task.grid)), jnp.asarray(mask.ravel())
-        drawn = trainer.draw(params, factors)
-        signals, targets = (bump.to_signal(images, task.image) for images in drawn)
-        return evaluation.summarize(signals, targets, factors, held_out, lookup)
-
-    return evaluate
-
-
-def _seed_keys(config: Config):
-    return jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
-
-
-def _check_training_sets(config: Config):
-    """Raises ConfigError if a seed's draw leaves a marginal unseen that the config demands."""
-    for seed, key in zip(config.training.seeds, _seed_keys(config), strict=True):
-        factors = dataset.training_factors(loop.stream(key, "data"), config.task)
-        supports.check_marginals(factors, config.task, source=f"the draw of seed {seed}")
-
-
 def _check_finite(values_TxS, jobs, step: int):
     bad = np.argwhere(~np.isfinite(values_TxS))
     if bad.size:
@@ -205,15 +256,41 @@ def _check_finite(values_TxS, jobs, step: int):
 
 
 def _summary(job: _Job) -> dict:
-    """Numbers of the last evaluation: per seed, and their mean with its interval."""
-    last = job.rows[-_count(job) :]
+    """Numbers of the last evaluation and of the trivial predictors: per seed, and their mean with
+    its interval."""
+    last, trivial = job.rows[-_count(job) :], _baselines(job)
     names = [name for name in last[0] if name not in ("step", "epoch", "seed")]
-    seeds = {str(row["seed"]): {name: row[name] for name in names} for row in last}
+    seeds = {
+        str(row["seed"]): {name: row[name] for name in names}
+        | {name: float(values[index]) for name, values in trivial.items()}
+        for index, row in enumerate(last)
+    }
     mean = {
-        name: mean_with_interval([np.nan if row[name] is None else row[name] for row in last])
-        for name in names
+        name: mean_with_interval([np.nan if one[name] is None else one[name] for one in seeds.values()])
+        for name in (*names, *trivial)
     }
     return {"seeds": seeds, "mean": mean}
+
+
+def _baselines(job: _Job) -> dict:
+    """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the examples
+    that each seed is scored on."""
+    task = job.task
+    points = tasks.cells(task.factors)
+    held_out = np.asarray(task.held_out(points))
+    nearest = jnp.asarray(grids.nearest_seen(held_out, **tasks.geometry(task)))
+    masks = {"id": ~held_out, "ood": held_out}
+
+    def errors(key):
+        targets = loop.examples_at(task, loop.stream(key, "test"), points).target
+        truths = jax.vmap(lambda target: tasks.truth(task, target))(targets)
+        found = {}
+        for name, predict in task.baselines.items():
+            scores = jax.vmap(task.scores)(predict(truths, nearest, held_out), truths, points)
+            found[f"{name}_{task.error}"] = scores[task.error]
+        return evaluation.region_means(found, masks)
+
+    return jax.device_get(jax.jit(lambda keys: jax.lax.map(errors, keys))(seed_keys(job.config)))
 
 
 def _progress_bar(jobs, total: int, step: int, shown: bool):
@@ -231,5 +308,9 @@ def _progress_bar(jobs, total: int, step: int, shown: bool):
 
 
 def _postfix(losses_TxS, measured) -> str:
-    exact_id, exact_ood = (measured[f"{region}.exact_accuracy"].mean() for region in ("id", "ood"))
-    return f"loss {losses_TxS[:, -1].mean():.1e}, exact ID {exact_id:.2f} OOD {exact_ood:.2f}"
+    """The loss, and the score that says most: the first hit of the task, or else its error."""
+    names = [name.partition(".")[2] for name in measured if name.startswith("id.")]
+    shown = next((name for name in names if name.endswith("accuracy")), names[0])
+    seen, held_out = (measured[f"{region}.{shown}"].mean() for region in ("id", "ood"))
+    name = shown.removesuffix("_accuracy")
+    return f"loss {losses_TxS[:, -1].mean():.1e}, {name} ID {seen:.2g} OOD {held_out:.2g}"

@@ -1,17 +1,20 @@
-"""What a finished run draws: its signals at any points, and at every cell beside the true ones."""
+"""What a finished run says: its signals at any points, and at every cell beside the true ones."""
 
 from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax import grids
 from compgen_jax.analysis import evaluation
 from compgen_jax.config import Config
-from compgen_jax.runs import directory
+from compgen_jax.runs import directory, origin
 from compgen_jax.runs.directory import RunError
-from compgen_jax.tasks import bump, dataset, supports
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
@@ -20,6 +23,7 @@ class Run(NamedTuple):
     """A finished run; the leaves of `params` have a leading axis T over the config's seeds."""
 
     config: Config
+    task: Task
     params: Any
     summary: dict
 
@@ -30,61 +34,78 @@ def load(workdir) -> Run:
     config = directory.read_config(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
+    task = config.task.make()
+    origin.check(workdir, config, task)
     checkpoint = directory.restore(workdir, loop.template(config))
-    if checkpoint is None or checkpoint.step != loop.total_steps(config):
+    if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
         raise RunError(
             f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
             "python -m launch.train trains what is missing"
         )
-    return Run(config, checkpoint.state.params, directory.read_summary(workdir))
+    return Run(config, task, checkpoint.state.params, directory.read_summary(workdir))
 
 
-def decode(run: Run, factors):
-    """Signals (T, B, N, N), NumPy, of all seeds at the points (B, 2), any real pixels."""
-    return np.asarray(_over_seeds(run, lambda signals, _: signals, factors))
+def seed_keys(config: Config):
+    """The keys of all seeds, (T,)."""
+    return jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
 
 
-def error_map(run: Run, factors):
-    """(T, B) mean squared error of all seeds at the points (B, 2), any real pixels."""
-    return np.asarray(_over_seeds(run, evaluation.mse_per_point, factors))
+def decode(run: Run, points):
+    """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN for
+    a missing factor; NumPy."""
+    answer = loop.make_trainer(run.config).answer
+    signals, truths = _over_seeds(run, lambda key, params, points: answer(key, params, points), points)
+    return signals, truths[0]
 
 
-def _over_seeds(run: Run, measure, factors):
-    """measure(signals, target signals) of each seed at the points (B, 2), stripes where NaN."""
-    trainer, image = loop.make_trainer(run.config), run.config.task.image
+def error_map(run: Run, points):
+    """(T, B) the error of all seeds at points (B, F)."""
+    score = loop.make_trainer(run.config).score
 
-    def of_seed(factors, params):
-        return measure(*(bump.to_signal(drawn, image) for drawn in trainer.draw(params, factors)))
+    def error(key, params, points):
+        return score(key, params, points)[run.task.error]
 
-    trials_per_device = run.config.execution.trials_per_device
-    return over_trials(of_seed, trials_per_device)(jnp.asarray(factors), run.params)
+    return _over_seeds(run, error, points)
+
+
+def _over_seeds(run: Run, function, points):
+    """function(key, params, points) of each seed, leading axis T; NumPy."""
+
+    def of_seed(points, seed):
+        return function(*seed, points)
+
+    program = over_trials(of_seed, run.config.execution.trials_per_device)
+    seeds = seed_keys(run.config), run.params
+    return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
 def evaluate_cells(run: Run) -> evaluation.CellResults:
-    """What every seed draws at every cell, beside what it should draw."""
-    task = run.config.task
-    data, mask = dataset.every_cell(task), supports.held_out_mask(task)
+    """What every seed says at every cell, beside what it should."""
+    task = run.task
+    points = tasks.cells(task.factors)
+    held_out = np.asarray(task.held_out(points))
+    trainer = loop.make_trainer(run.config)
+
+    def answer_and_score(key, params, points):
+        return trainer.answer(key, params, points), trainer.score(key, params, points)
+
+    (signals, truths), scores = _over_seeds(run, answer_and_score, points)
     return evaluation.CellResults(
         seeds=run.config.training.seeds,
-        signals=decode(run, data.factors),
-        targets=np.asarray(bump.to_signal(data.targets, task.image)),
-        factors=np.asarray(data.factors),
-        held_out=mask.ravel(),
-        distance=evaluation.distance_to_seen(mask).ravel(),
-        amplitude=task.image.amplitude,
+        signals=signals,
+        targets=truths[0],
+        factors=points,
+        held_out=held_out,
+        distance=grids.distance_to_seen(held_out, **tasks.geometry(task)),
+        sizes=tasks.sizes(task),
+        scores=scores,
+        error=run.task.error,
     )
 
 
 def fine_error_map(run: Run):
-    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`."""
-    points = evaluation.fine_points(run.config.task.grid)
+    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`, of two factors with
+    as many values each."""
+    points = evaluation.fine_points(tasks.sizes(run.task)[0])
     side = isqrt(len(points))
     return error_map(run, points).reshape(-1, side, side)
-
-
-def stripes(run: Run):
-    """Signals (T, 2N, N, N) of all seeds for one factor alone, and the true ones (2N, N, N): the
-    vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1."""
-    data, image = dataset.stripes(run.config.task), run.config.task.image
-    signals = _over_seeds(run, lambda signals, _: signals, data.factors)
-    return np.asarray(signals), np.asarray(bump.to_signal(data.targets, image))

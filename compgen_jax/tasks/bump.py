@@ -1,57 +1,251 @@
-"""Images of a point: bump, stripes and plus (paper section 3.1 and Figure 4a).
+"""Bumps: images of a point at (x, y), or at (x, y) with a size (paper section 3.1 and Figure 4a).
 
 The one owner of the axis order (`image[y, x]`, pixel centres at the integers 0..N-1) and of
 the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peaks; an *image*
-is what a decoder is asked for: the signal itself ('upright') or one minus it ('inverted').
+is what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
 """
 
+import zlib
+from dataclasses import dataclass
+from functools import partial
+
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from compgen_jax.config import ImageConfig
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.tasks import draws, encodings, images, supports
+from compgen_jax.tasks.encodings import CodeConfig, is_missing
+from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
+from compgen_jax.tasks.task import Example, Factor, Task
 
 
-def profile(coordinate, grid: int, sigma: float):
+@dataclass(frozen=True)
+class ImageConfig:
+    """How a point is drawn. `sigma` in pixels; 'inverted' is a dark bump on white (1 - bump). The
+    tolerances say what scores as right (`tasks.images.scores`): pixels, and a share of a blank
+    image's error."""
+
+    sigma: float = number(1.0, above=0)
+    amplitude: float = number(1.0, above=0)
+    polarity: str = choice("inverted", "inverted", "upright")
+    position_tolerance: float = number(1.0, low=0)
+    image_tolerance: float = number(0.25, above=0)
+
+
+@dataclass(frozen=True)
+class SizeConfig:
+    """A third factor, the bump's sigma: `values` sizes, evenly spaced from `smallest` to `largest`
+    pixels, or none (0). Of a held-out box or corner it has the sizes number `low` to `high`."""
+
+    values: int = number(0, low=0, high=128)
+    smallest: float = number(0.8, above=0)
+    largest: float = number(2.2, above=0)
+    low: int = number(2, low=0)
+    high: int = number(5, low=0)
+
+
+@dataclass(frozen=True)
+class StripesConfig:
+    """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
+    vertical and all N horizontal stripes, `copies` times each, in this order or `shuffled` by the
+    seed. Their `amplitude` is that of a bump times this; the missing factor has the code of
+    `task.code.missing`."""
+
+    copies: int = number(0, low=0, high=1000, traced=True)
+    amplitude: float = number(1.0, above=0)
+    order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
+
+
+@dataclass(frozen=True)
+class Bump(Family):
+    """The paper's task on an N x N grid. `images`, unless 0, is the number of training images in
+    all, whatever `support.samples`: stripes first, shuffled if some are left out, then points."""
+
+    grid: int = number(28, low=8, high=128)
+    image: ImageConfig = ImageConfig()
+    size: SizeConfig = SizeConfig()
+    code: CodeConfig = CodeConfig()
+    support: SupportConfig = traced(SupportConfig())
+    stripes: StripesConfig = StripesConfig()
+    images: int = number(0, low=0, high=10**7, traced=True)
+
+    def check(self, config):
+        _check(self)
+
+    def make(self) -> Task:
+        """Raises ConfigError for a support that cannot serve."""
+        return _task(self)
+
+
+def profile(coordinate, grid: int, sigma):
     """exp(-(i - c)^2 / (2 sigma^2)) at the pixel centres i = 0..N-1; shape (N,).
 
     `coordinate` is a scalar in pixels; a missing factor (`is_missing`) has the profile 1
     everywhere.
     """
     missing, coordinate = is_missing(coordinate)
-    offset_N = jnp.arange(grid, dtype=jnp.float32) - coordinate
-    return jnp.where(missing, 1.0, jnp.exp(-jnp.square(offset_N) / (2 * sigma**2)))
+    return jnp.where(missing, 1.0, encodings.gaussian_profile(coordinate, grid, sigma))
 
 
-def is_missing(coordinate):
-    """Whether a scalar coordinate is that of a missing factor, None or NaN, and the coordinate
-    with 0 instead, of which any function has a derivative."""
-    coordinate = (
-        jnp.float32(jnp.nan) if coordinate is None else jnp.asarray(coordinate, jnp.float32)
-    )
-    missing = jnp.isnan(coordinate)
-    return missing, jnp.where(missing, 0.0, coordinate)
-
-
-def bump(x, y, grid: int, config: ImageConfig):
+def bump(x, y, grid: int, image: ImageConfig, sigma=None):
     """Signal of the product of the present factors; shape (N, N), range [0, amplitude].
 
     A bump for two coordinates; for a missing y (None or NaN) the vertical stripe at x, for a
-    missing x the horizontal stripe at y.
+    missing x the horizontal stripe at y. `sigma`, in pixels, is that of `image` unless given.
     """
-    row_H = profile(y, grid, config.sigma)
-    column_W = profile(x, grid, config.sigma)
-    return config.amplitude * row_H[:, None] * column_W[None, :]
+    sigma = image.sigma if sigma is None else sigma
+    row_H, column_W = profile(y, grid, sigma), profile(x, grid, sigma)
+    return image.amplitude * row_H[:, None] * column_W[None, :]
 
 
-def plus(x, y, grid: int, config: ImageConfig):
+def plus(x, y, grid: int, image: ImageConfig):
     """Signal of the additive conjunction: both stripes summed; range [0, 2 amplitude]."""
-    return bump(x, None, grid, config) + bump(None, y, grid, config)
+    return bump(x, None, grid, image) + bump(None, y, grid, image)
 
 
-def to_image(signal, config: ImageConfig):
-    """The decoder's target for a signal, in the configured polarity."""
-    return 1.0 - signal if config.polarity == "inverted" else signal
+def flip(image, settings: ImageConfig):
+    """A signal as an image in the configured polarity, and back."""
+    return 1.0 - image if settings.polarity == "inverted" else image
 
 
-def to_signal(image, config: ImageConfig):
-    """Inverse of `to_image`; for a decoder's output too."""
-    return 1.0 - image if config.polarity == "inverted" else image
+def example(point, settings: Bump) -> Example:
+    """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN."""
+    x, y, *size = point
+    signal = bump(x, y, settings.grid, settings.image, *size)
+    amplitude = jnp.where(jnp.isnan(point[:2]).any(), settings.stripes.amplitude, 1.0)
+    coordinates = [(x, settings.grid), (y, settings.grid)]
+    if size:
+        axis = support(settings).axes[2]
+        coordinates.append(((size[0] - axis.first) / axis.step, axis.count))
+    code = encodings.encode(coordinates, settings.code)
+    return Example(code, flip(amplitude * signal, settings.image))
+
+
+def support(settings: Bump) -> Grid:
+    """The factors and the region of the task."""
+    low, high = supports.bounds(settings.support, settings.grid)
+    axes = [Axis(name, settings.grid, 0.0, 1.0, low, high) for name in "xy"]
+    size = settings.size
+    if size.values:
+        step = (size.largest - size.smallest) / (size.values - 1)
+        axes.append(Axis("size", size.values, size.smallest, step, size.low, size.high))
+    return Grid(tuple(axes), settings.support)
+
+
+def n_stripes(settings: Bump) -> int:
+    """Stripes in a training set."""
+    every = 2 * settings.grid * settings.stripes.copies
+    return min(every, settings.images) if settings.images else every
+
+
+def n_points(settings: Bump) -> int:
+    """Points of both factors in a training set."""
+    if settings.images:
+        return settings.images - n_stripes(settings)
+    return supports.n_samples(support(settings))
+
+
+def stripe_points(grid: int):
+    """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1, once
+    each (paper Figures 4a and 7a)."""
+    pixels, missing = jnp.arange(grid, dtype=jnp.float32), jnp.full(grid, jnp.nan)
+    vertical, horizontal = jnp.stack([pixels, missing], 1), jnp.stack([missing, pixels], 1)
+    return jnp.concatenate([vertical, horizontal])
+
+
+def training_points(key, settings: Bump):
+    """(examples, F): the stripes, `copies` times over, and behind them the points drawn from the
+    seen region. The first n are the same whatever the number of points is."""
+    grid = support(settings)
+    points = supports.sample(key, grid, n_points(settings))
+    if not settings.stripes.copies:
+        return points
+    stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
+    if settings.stripes.order == "shuffled":
+        own_key = jax.random.fold_in(key, zlib.crc32(b"stripes"))
+        stripes = jax.random.permutation(own_key, stripes)
+    return jnp.concatenate([stripes[: n_stripes(settings)], points])
+
+
+def _task(settings: Bump) -> Task:
+    grid, stripes = support(settings), settings.stripes.copies
+    supports.check(grid, shows_every_value=bool(stripes))
+    counts = [axis.count for axis in grid.axes]
+    fresh = settings.support.fresh != "no"
+    return Task(
+        factors=tuple(
+            Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes
+        ),
+        held_out=partial(supports.is_held_out, grid=grid),
+        example=lambda key, point: example(point, settings),
+        source=lambda key: _source(key, settings, grid),
+        examples=0 if fresh else n_stripes(settings) + n_points(settings),
+        draw=supports.fresh_draw(grid) if fresh else draws.epochs,
+        signal=partial(flip, settings=settings.image),
+        scores=lambda signal, truth, point: images.scores(
+            signal, truth, point[:2], settings.image.position_tolerance,
+            settings.image.image_tolerance,
+        ),
+        parts=encodings.part_lengths(counts, settings.code),
+        differentiable=settings.code.name != "onehot",
+        units={"value": settings.grid} if stripes else {"cell": int(np.prod(counts))},
+        check=lambda source: _check_source(source, grid),
+    )
+
+
+def _source(key, settings: Bump, grid: Grid):
+    if settings.support.fresh != "no":
+        return supports.fresh_source(grid)
+    return draws.table(training_points(key, settings))
+
+
+def _check_source(source, grid: Grid):
+    if isinstance(source, draws.Table):
+        supports.check_marginals(np.asarray(source.points)[: int(source.count)], grid)
+
+
+def _check(settings: Bump):
+    """Raises ConfigError for settings that contradict each other."""
+    stripes, support = settings.stripes, settings.support
+    if settings.images and support.sampling == "every_cell":
+        raise ConfigError(
+            f"config.task.images={settings.images}: config.task.support.sampling='every_cell' "
+            "takes each seen cell once; say with_replacement, without_replacement or real"
+        )
+    if settings.images and settings.images < 2 * settings.grid * stripes.copies:
+        if stripes.order != "shuffled":
+            raise ConfigError(
+                f"config.task.images={settings.images}: leaves out some stripes, which needs "
+                "config.task.stripes.order='shuffled'"
+            )
+    if not (support.samples or stripes.copies or settings.images or support.sampling == "every_cell"):
+        raise ConfigError(
+            "config.task.support.samples=0: leaves nothing to train on, as "
+            "config.task.stripes.copies=0"
+        )
+    if support.fresh != "no" and (stripes.copies or settings.images):
+        raise ConfigError(
+            f"config.task.support.fresh={support.fresh!r}: draws points at each step, and goes with "
+            "neither config.task.stripes.copies nor config.task.images"
+        )
+    if stripes.copies and settings.code.missing == "zero" and settings.code.name == "ramp":
+        raise ConfigError(
+            "config.task.code.missing='zero': is the ramp's code of coordinate 0, so a stripe's "
+            "missing factor needs config.task.code.missing='off_grid'"
+        )
+    _check_size(settings)
+
+
+def _check_size(settings: Bump):
+    size = settings.size
+    if size.values == 1 or (size.values and not size.smallest < size.largest):
+        raise ConfigError(
+            f"config.task.size.values={size.values}: a third factor needs two sizes or more, from "
+            f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
+        )
+    if size.values and settings.stripes.copies:
+        raise ConfigError(
+            f"config.task.size.values={size.values}: stripes are images of x or of y alone, and "
+            "need config.task.size.values=0"
+        )

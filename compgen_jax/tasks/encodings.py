@@ -1,77 +1,114 @@
-"""Disentangled codes of a point (paper section 3.1): x and y are coded by separate units.
+"""Disentangled codes of a point (paper section 3.1): each factor is coded by units of its own.
 
-Each code is defined for one continuous coordinate in pixels; a point's code is the
-concatenation [code(x); code(y)].
+A code is defined for one continuous coordinate, in cells; a point's code is the concatenation of
+its coordinates' codes.
 """
+
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 
-from compgen_jax.config import CodeConfig
-from compgen_jax.tasks.bump import is_missing, profile
+from compgen_jax.settings import choice, number
 
 
-def encode(x, y, grid: int, config: CodeConfig):
-    """Code of the point (x, y), shape (E,); None or NaN is a missing factor."""
-    return jnp.concatenate([encode_coordinate(x, grid, config), encode_coordinate(y, grid, config)])
+@dataclass(frozen=True)
+class CodeConfig:
+    """How a coordinate is told to the model (paper section 3.1).
+
+    `sigma` (cells: for x and y, pixels) and `width` shape the bump code, `width` multiplying the
+    variance; `scale` shapes the ramp; `frequencies` the positional code. A missing factor is coded
+    as the zero vector (which for the ramp is also the code of coordinate 0) or as the code of an
+    off-grid coordinate.
+    """
+
+    name: str = choice("bump", "bump", "ramp", "onehot", "positional")
+    sigma: float = number(1.0, above=0)
+    width: float = number(1.0, above=0)
+    scale: str = choice("pixels", "pixels", "unit")
+    frequencies: int = number(8, low=2, high=64)
+    missing: str = choice("zero", "zero", "off_grid")
+    missing_coordinate: float = number(-1.0)
 
 
-def encode_coordinate(coordinate, grid: int, config: CodeConfig):
-    """Code of one scalar coordinate, shape (E/2,), or of a missing one (None or NaN)."""
+def is_missing(coordinate):
+    """Whether a scalar coordinate is that of a missing factor, None or NaN, and the coordinate
+    with 0 instead, of which any function has a derivative."""
+    coordinate = (
+        jnp.float32(jnp.nan) if coordinate is None else jnp.asarray(coordinate, jnp.float32)
+    )
+    missing = jnp.isnan(coordinate)
+    return missing, jnp.where(missing, 0.0, coordinate)
+
+
+def gaussian_profile(coordinate, count: int, sigma):
+    """exp(-(i - c)^2 / (2 sigma^2)) at i = 0..count-1."""
+    offset_N = jnp.arange(count, dtype=jnp.float32) - coordinate
+    return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
+
+
+def encode(coordinates, config: CodeConfig):
+    """Code of a point, shape (E,), from pairs (coordinate, number of cells) by factor; a coordinate
+    that is None or NaN is a missing factor's."""
+    return jnp.concatenate([encode_coordinate(c, count, config) for c, count in coordinates])
+
+
+def encode_coordinate(coordinate, count: int, config: CodeConfig):
+    """Code of one scalar coordinate, or of a missing one (None or NaN)."""
     code = CODES[config.name]
     missing, coordinate = is_missing(coordinate)
     if config.missing == "zero":
-        absent = jnp.zeros(code_length(grid, config) // 2)
+        absent = jnp.zeros(part_lengths([count], config))
     else:
-        absent = code(jnp.float32(config.missing_coordinate), grid, config)
-    return jnp.where(missing, absent, code(coordinate, grid, config))
+        absent = code(jnp.float32(config.missing_coordinate), count, config)
+    return jnp.where(missing, absent, code(coordinate, count, config))
 
 
-def code_length(grid: int, config: CodeConfig) -> int:
-    """E, the length of a point's code."""
-    per_factor = {"bump": grid, "onehot": grid, "ramp": 1, "positional": 2 * config.frequencies}
-    return 2 * per_factor[config.name]
+def part_lengths(counts, config: CodeConfig) -> tuple[int, ...]:
+    """Lengths of the codes of factors with so many cells; their sum is E."""
+    of = {"ramp": lambda _: 1, "positional": lambda _: 2 * config.frequencies}
+    return tuple(of.get(config.name, int)(count) for count in counts)
 
 
-def bump_code(coordinate, grid, config):
+def bump_code(coordinate, count, config):
     """exp(-(i - c)^2 / (2 w sigma^2)) for i = 0..N-1: `width` w multiplies the variance."""
-    return profile(coordinate, grid, config.width**0.5 * config.sigma)
+    return gaussian_profile(coordinate, count, config.width**0.5 * config.sigma)
 
 
-def ramp_code(coordinate, grid, config):
-    """The coordinate itself, in pixels or as a fraction of the grid (0 to 1)."""
-    scale = 1.0 if config.scale == "pixels" else 1.0 / (grid - 1)
+def ramp_code(coordinate, count, config):
+    """The coordinate itself, in cells or as a fraction of the grid (0 to 1)."""
+    scale = 1.0 if config.scale == "pixels" else 1.0 / (count - 1)
     return scale * coordinate[None]
 
 
 @jax.custom_jvp
-def _nearest_pixel(coordinate):
+def _nearest_cell(coordinate):
     return jnp.round(coordinate)
 
 
-@_nearest_pixel.defjvp
+@_nearest_cell.defjvp
 def _no_derivative(primals, tangents):
     raise ValueError(
         "config.task.code.name='onehot': a one-hot code is a step function and has no derivative "
-        "in x or y; codes with one: bump, ramp, positional"
+        "in its factors; codes with one: bump, ramp, positional"
     )
 
 
-def onehot_code(coordinate, grid, config):
-    """1 for the nearest pixel, 0 elsewhere (all 0 off the grid). Differentiating it raises
+def onehot_code(coordinate, count, config):
+    """1 for the nearest cell, 0 elsewhere (all 0 off the grid). Differentiating it raises
     ValueError."""
-    return (jnp.arange(grid) == _nearest_pixel(coordinate)).astype(jnp.float32)
+    return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
 
 
-def positional_code(coordinate, grid, config):
+def positional_code(coordinate, count, config):
     """[sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k.
 
-    The paper names this code and gives no formula; here the wavelengths run from 2N pixels, so
-    that no two coordinates share a code, down to 4 pixels, which turns the code of neighbouring
-    pixels by a quarter.
+    The paper names this code and gives no formula; here the wavelengths run from 2N cells, so
+    that no two coordinates share a code, down to 4 cells, which turns the code of neighbouring
+    cells by a quarter.
     """
     exponent_F = jnp.arange(config.frequencies) / (config.frequencies - 1)
-    phase_F = coordinate * (jnp.pi / grid) * (grid / 2.0) ** exponent_F
+    phase_F = coordinate * (jnp.pi / count) * (count / 2.0) ** exponent_F
     return jnp.concatenate([jnp.sin(phase_F), jnp.cos(phase_F)])
 
 

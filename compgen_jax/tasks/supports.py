@@ -1,139 +1,308 @@
-"""Which factor combinations are seen: held-out regions and sampling (paper Figure 1a).
+"""Which combinations of a grid's factors are seen: held-out regions and sampling (Figure 1a).
 
-The one owner of inclusivity: regions are sets of integer cells, every bound is inclusive, and a
-real point belongs to its nearest cell. Regions are a property of the task, not of a seed, and
-are computed in NumPy before any compilation.
+The one owner of regions, of their bounds and of inclusivity: regions are sets of cells, every bound
+is inclusive, and a real point belongs to its nearest cell. A region is a property of the task, not
+of a seed, and is computed in NumPy before any compilation.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.config import ConfigError, SupportConfig, TaskConfig
+from compgen_jax import grids
+from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.tasks import draws
 
 
-def is_held_out(x, y, task: TaskConfig):
-    """Whether the points (x, y) are held out; elementwise, for NumPy or JAX arrays (pixels)."""
-    support, last = task.support, task.grid - 1
-    array = jnp if isinstance(x, jax.Array) else np
-    x, y = array.round(x), array.round(y)
-    if support.region == "donut":
-        return _between(x, support) & _between(y, support)
-    if support.region == "cross":
-        return _between(x, support) | _between(y, support)
-    if support.region == "corner":
-        vertical, horizontal = support.corner.split("_")
-        right = x >= support.low if horizontal == "right" else x <= last - support.low
-        top = y >= support.low if vertical == "top" else y <= last - support.low
-        return right & top
-    if support.region == "random":
-        column, row = (array.clip(c, 0, last).astype(int) for c in (x, y))
-        return array.asarray(_random_cells(support, task.grid))[row, column]
-    return (x != x) & (y != y)  # 'none' holds nothing out
+@dataclass(frozen=True)
+class SupportConfig:
+    """Which factor combinations are held out, and how the others are sampled for training.
 
+    donut  holds out the cells low <= x <= high and low <= y <= high;
+    cross  holds out the cells low <= x <= high or  low <= y <= high (a band of each factor);
+    corner holds out the square from `low` to the grid's edge in the top right corner, or its
+           mirror image in another corner ('top' is large y);
+    random holds out `share` of the cells, drawn with `seed`.
 
-def _between(coordinate, support: SupportConfig):
-    return (coordinate >= support.low) & (coordinate <= support.high)
+    A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner, over
+    the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds of its
+    own (`SizeConfig`): the donut is then a box.
 
-
-def _random_cells(support: SupportConfig, grid: int):
-    """`share` of the cells, exactly (rounded), without regard to the training seeds."""
-    held_out = np.zeros(grid * grid, bool)
-    count = round(support.share * grid * grid)
-    held_out[np.random.default_rng(support.seed).permutation(grid * grid)[:count]] = True
-    return held_out.reshape(grid, grid)
-
-
-def cells(grid: int):
-    """All N*N integer cells as (x, y) rows, y outer and x inner; (N*N, 2) float32 NumPy."""
-    y, x = np.mgrid[0:grid, 0:grid]
-    return np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
-
-
-def held_out_mask(task: TaskConfig):
-    """(N, N) bool, indexed [y, x]: the cells that training never shows."""
-    x, y = cells(task.grid).T
-    return is_held_out(x, y, task).reshape(task.grid, task.grid)
-
-
-def seen_cells(task: TaskConfig):
-    """The cells that training may show, as (x, y) rows in the order of `cells`."""
-    return cells(task.grid)[~held_out_mask(task).ravel()]
-
-
-def n_samples(task: TaskConfig) -> int:
-    """Points that are drawn; 'every_cell' takes each seen cell once, whatever `samples`."""
-    if task.support.sampling == "every_cell":
-        return len(seen_cells(task))
-    return task.support.samples
-
-
-def sample(key, task: TaskConfig):
-    """Training factors from the seen region, (n_samples, 2) float32, in pixels.
-
-    Integer cells with or without replacement, every seen cell once, or real coordinates
-    uniform over the seen part of [0, N-1]^2.
+    `samples` points are drawn once for each seed; in proportion to the seen area, they are `samples`
+    times the share that is not held out. `fresh` ones are drawn a batch at each step instead, from
+    the seen cells or from the real points around them, and have no epochs.
     """
-    support, n = task.support, n_samples(task)
-    seen = jnp.asarray(seen_cells(task))
-    if support.sampling == "with_replacement":
+
+    region: str = choice("donut", "donut", "corner", "cross", "random", "none")
+    low: int = number(6, low=0)
+    high: int = number(22, low=0)
+    side: float = number(0.0, low=0, high=0.99)
+    corner: str = choice("top_right", "top_right", "top_left", "bottom_right", "bottom_left")
+    share: float = number(0.37, low=0, high=1)
+    seed: int = number(0, low=0)
+    sampling: str = choice(
+        "with_replacement", "with_replacement", "without_replacement", "every_cell", "real"
+    )
+    samples: int = number(2000, low=0, high=10**7)
+    in_proportion: bool = False
+    fresh: str = choice("no", "no", "cells", "real")
+    require_marginals: bool = True
+
+
+class Axis(NamedTuple):
+    """One factor of a grid: its values lie `step` apart from `first` on; the cells from `low` to
+    `high`, or from `low` on in a corner, are those of a held-out box."""
+
+    name: str
+    count: int
+    first: float
+    step: float
+    low: int
+    high: int
+
+
+class Grid(NamedTuple):
+    """The support of one task: its settings and its factors."""
+
+    axes: tuple[Axis, ...]
+    settings: SupportConfig
+
+
+def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
+    """The first and the last pixel of the held-out square along x and along y."""
+    if not settings.side:
+        return settings.low, settings.high
+    held_out = round(settings.side * grid)
+    low = (grid - held_out) // 2 if settings.region == "donut" else grid - held_out
+    return low, low + held_out - 1
+
+
+def _donut(index, grid: Grid):
+    return _all(_between(i, axis) for i, axis in zip(index, grid.axes, strict=True))
+
+
+def _cross(index, grid: Grid):
+    return ~_all(~_between(i, axis) for i, axis in zip(index, grid.axes, strict=True))
+
+
+def _corner(index, grid: Grid):
+    vertical, horizontal = grid.settings.corner.split("_")
+    mirrored = [horizontal == "left", vertical == "bottom"]
+    mirrored += [False] * (len(grid.axes) - 2)
+    return _all(
+        (i <= axis.count - 1 - axis.low) if low_end else (i >= axis.low)
+        for i, axis, low_end in zip(index, grid.axes, mirrored, strict=True)
+    )
+
+
+def _random(index, grid: Grid):
+    """`share` of the cells, exactly (rounded), without regard to the training seeds."""
+    counts = [axis.count for axis in grid.axes]
+    held_out = np.zeros(np.prod(counts), bool)
+    chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
+    held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
+    table = _array(index[0]).asarray(held_out.reshape(counts[::-1]))
+    return table[tuple(i.clip(0, n - 1).astype(int) for i, n in zip(index, counts, strict=True))[::-1]]
+
+
+def _none(index, grid: Grid):
+    return _all(i != i for i in index)
+
+
+class Region(NamedTuple):
+    """held_out: rounded indices by factor, grid -> bool.  shown: the settings that say where it
+    lies."""
+
+    held_out: Callable
+    shown: tuple[str, ...]
+
+
+REGIONS = {
+    "donut": Region(_donut, ("low", "high", "side")),
+    "cross": Region(_cross, ("low", "high", "side")),
+    "corner": Region(_corner, ("low", "side", "corner")),
+    "random": Region(_random, ("share", "seed")),
+    "none": Region(_none, ()),
+}
+
+
+def is_held_out(points, grid: Grid):
+    """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
+    return REGIONS[grid.settings.region].held_out(_nearest(points, grid), grid)
+
+
+def _nearest(points, grid: Grid) -> list:
+    """Indices of the nearest cell, whole numbers, by factor."""
+    array = _array(points)
+    columns = [points[..., k] for k in range(len(grid.axes))]
+    scaled = [
+        c if (axis.first, axis.step) == (0.0, 1.0) else (c - axis.first) / axis.step
+        for c, axis in zip(columns, grid.axes, strict=True)
+    ]
+    return [array.round(c) for c in scaled]
+
+
+def _array(values):
+    return jnp if isinstance(values, jax.Array) else np
+
+
+def _between(index, axis: Axis):
+    return (index >= axis.low) & (index <= axis.high)
+
+
+def _all(masks):
+    first, *others = masks
+    for mask in others:
+        first = first & mask
+    return first
+
+
+def axis_values(axis: Axis):
+    """(V,) float32 NumPy."""
+    return (axis.first + axis.step * np.arange(axis.count)).astype(np.float32)
+
+
+def cells(grid: Grid):
+    """All cells as points (B, F), the first factor varying fastest; float32 NumPy."""
+    index_BxF = grids.indices(tuple(axis.count for axis in grid.axes))
+    columns = [axis_values(axis)[i] for axis, i in zip(grid.axes, index_BxF.T, strict=True)]
+    return np.stack(columns, axis=1)
+
+
+def seen_cells(grid: Grid):
+    """The cells that training may show, in the order of `cells`."""
+    every = cells(grid)
+    return every[~is_held_out(every, grid)]
+
+
+def n_samples(grid: Grid) -> int:
+    """Points that are drawn; 'every_cell' takes each seen cell once, whatever `samples`."""
+    if grid.settings.sampling == "every_cell":
+        return len(seen_cells(grid))
+    share = seen_share(grid) if grid.settings.in_proportion else 1
+    return round(share * grid.settings.samples)
+
+
+def seen_share(grid: Grid) -> float:
+    """Share of the cells, or of the volume between the outermost of them, that is not held out."""
+    every = cells(grid)
+    if grid.settings.sampling != "real" or grid.settings.region == "none":
+        return 1 - is_held_out(every, grid).mean()
+    if grid.settings.region not in ("donut", "corner"):
+        raise ConfigError(
+            f"config.task.support.in_proportion=True: of real points the region "
+            f"{grid.settings.region!r} has no known share; say donut, corner or none"
+        )
+    held_out = 1.0
+    for axis in grid.axes:  # half of an outermost cell lies beyond the real points
+        corner = grid.settings.region == "corner"
+        width = axis.count - axis.low - 0.5 if corner else axis.high - axis.low + 1
+        held_out *= width / (axis.count - 1)
+    return 1 - held_out
+
+
+def sample(key, grid: Grid, n: int):
+    """n training points from the seen region, (n, F) float32.
+
+    Cells with or without replacement, every seen cell once, or real points uniform over the seen
+    part of the box that the outermost cells span.
+    """
+    sampling = grid.settings.sampling
+    if sampling == "real":
+        return jax.vmap(lambda k: sample_real(k, grid))(jax.random.split(key, n))
+    seen = jnp.asarray(seen_cells(grid))
+    if sampling == "with_replacement":
         return seen[jax.random.randint(key, (n,), 0, len(seen))]
-    if support.sampling == "without_replacement":
+    if sampling == "without_replacement":
         return jax.random.permutation(key, seen)[:n]
-    if support.sampling == "every_cell":
-        return seen
-    return jax.vmap(lambda k: _sample_real(k, task))(jax.random.split(key, n))
+    return seen
 
 
-def _sample_real(key, task: TaskConfig):
-    """One real point by rejection: exact for any region."""
+def sample_real(key, grid: Grid):
+    """One real point of the seen region."""
+    return _by_rejection(key, grid, lambda point: is_held_out(point, grid))
+
+
+def _by_rejection(key, grid: Grid, rejected: Callable):
+    """Exact for any region."""
+    first = jnp.array([axis.first for axis in grid.axes])
+    extent = jnp.array([axis.step * (axis.count - 1.0) for axis in grid.axes])
 
     def draw(state):
         key, _ = state
         key, used = jax.random.split(key)
-        return key, jax.random.uniform(used, (2,), maxval=task.grid - 1.0)
+        return key, first + extent * jax.random.uniform(used, extent.shape)
 
-    return jax.lax.while_loop(
-        lambda state: is_held_out(state[1][0], state[1][1], task), draw, draw((key, None))
-    )[1]
+    return jax.lax.while_loop(lambda state: rejected(state[1]), draw, draw((key, None)))[1]
 
 
-def missing_marginals(x, y, grid: int):
-    """The integer values of x, and those of y, that no point rounds to: two lists."""
-    shown = [np.asarray(c)[~np.isnan(c)].round().astype(int).tolist() for c in (x, y)]
-    return tuple(sorted(set(range(grid)) - set(values)) for values in shown)
+def fresh_source(grid: Grid):
+    """What a stream draws from: the seen cells as a table or, of real points, which cells are seen,
+    (V_F, ..., V_1) bool."""
+    if grid.settings.fresh == "cells":
+        return draws.table(jnp.asarray(seen_cells(grid)))
+    counts = [axis.count for axis in grid.axes]
+    return jnp.asarray(~is_held_out(cells(grid), grid).reshape(counts[::-1]))
 
 
-def check(task: TaskConfig):
-    """Raises ConfigError where the support cannot serve: before any compilation."""
-    support, mask = task.support, held_out_mask(task)
-    region = _describe(support)
-    if mask.all():
-        raise ConfigError(f"{region}: holds out every cell of the {task.grid}x{task.grid} grid")
-    if support.region != "none" and not mask.any():
+def fresh_draw(grid: Grid):
+    """The draw of a stream; see `Task.draw`."""
+    if grid.settings.fresh == "cells":
+        return draws.stream(draws.from_table)
+
+    def sample_seen(key, seen):
+        return _by_rejection(key, grid, lambda point: ~seen[_cell(point, grid)])
+
+    return draws.stream(sample_seen)
+
+
+def _cell(point, grid: Grid) -> tuple:
+    """Where the nearest cell of one point lies in an array over the cells."""
+    index = [i.astype(int) for i in _nearest(point, grid)]
+    return tuple(i.clip(0, axis.count - 1) for i, axis in zip(index, grid.axes, strict=True))[::-1]
+
+
+def missing_marginals(points, grid: Grid) -> dict[str, list]:
+    """Indices of each factor's values that no point rounds to."""
+    found = {}
+    for axis, column in zip(grid.axes, _nearest(np.asarray(points), grid), strict=True):
+        shown = set(column[~np.isnan(column)].astype(int).tolist())
+        found[axis.name] = sorted(set(range(axis.count)) - shown)
+    return found
+
+
+def check(grid: Grid, shows_every_value: bool):
+    """Raises ConfigError where the support cannot serve: before any compilation. Stripes show every
+    value or, some left out, a seed's choice of them."""
+    settings, held_out = grid.settings, is_held_out(cells(grid), grid)
+    region, whole = describe(settings), "x".join(str(axis.count) for axis in grid.axes)
+    if held_out.all():
+        raise ConfigError(f"{region}: holds out every cell of the {whole} grid")
+    if settings.region != "none" and not held_out.any():
         raise ConfigError(
-            f"{region}: holds out no cell of the {task.grid}x{task.grid} grid "
+            f"{region}: holds out no cell of the {whole} grid "
             "(for full coverage say config.task.support.region='none')"
         )
-    seen = seen_cells(task)
-    if support.sampling == "without_replacement" and support.samples > len(seen):
+    seen = len(held_out) - held_out.sum()
+    if settings.sampling == "without_replacement" and n_samples(grid) > seen:
         raise ConfigError(
-            f"config.task.support.samples={support.samples}: only {len(seen)} cells are seen, "
+            f"config.task.support.samples={settings.samples}: only {seen} cells are seen, "
             "so at most that many can be drawn without replacement"
         )
-    if not task.stripes.copies:  # which show every value, or, some left out, a seed's choice
-        check_marginals(seen, task, region)
+    if not shows_every_value:
+        check_marginals(cells(grid)[~held_out], grid, region)
 
 
-def check_marginals(factors, task: TaskConfig, source="the training sample"):
-    """Raises ConfigError if the task demands marginals and a value of x or y never occurs.
-
-    `factors` (n, 2), concrete: the seen cells, or one seed's training draw.
-    """
-    if not task.support.require_marginals:
+def check_marginals(points, grid: Grid, source="the training sample"):
+    """Raises ConfigError if the task demands marginals and a value of a factor never occurs among
+    the points (n, F), concrete: the seen cells, or one seed's training draw."""
+    if not grid.settings.require_marginals:
         return
-    factors = np.asarray(factors)
-    for name, missing in zip("xy", missing_marginals(*factors.T, task.grid), strict=True):
+    for name, missing in missing_marginals(points, grid).items():
         if missing:
             raise ConfigError(
                 f"{source}: no training point has {name} in {missing}, and "
@@ -141,13 +310,7 @@ def check_marginals(factors, task: TaskConfig, source="the training sample"):
             )
 
 
-def _describe(support: SupportConfig) -> str:
-    shown = {
-        "donut": ("low", "high"),
-        "cross": ("low", "high"),
-        "corner": ("low", "corner"),
-        "random": ("share", "seed"),
-        "none": (),
-    }[support.region]
-    settings = [f"{name}={getattr(support, name)!r}" for name in ("region", *shown)]
-    return "config.task.support: " + ", ".join(settings)
+def describe(settings: SupportConfig) -> str:
+    names = [name for name in REGIONS[settings.region].shown if name != "side" or settings.side]
+    shown = [f"{name}={getattr(settings, name)!r}" for name in ("region", *names)]
+    return "config.task.support: " + ", ".join(shown)

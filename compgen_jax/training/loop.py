@@ -9,37 +9,27 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from compgen_jax import models
-from compgen_jax.config import Config, identity
-from compgen_jax.models import lowrank
-from compgen_jax.models.conv import pad_params
+from compgen_jax import config as configs
+from compgen_jax.config import Config, ConfigError, identity
+from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.tasks import dataset
-from compgen_jax.tasks.encodings import code_length
+from compgen_jax.models.model import Shapes
+from compgen_jax.tasks import draws
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Example, Task
 from compgen_jax.training import padding
-from compgen_jax.training.losses import embedding_penalty, pixel_loss
 from compgen_jax.training.trials import trials_side_by_side
 
 DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
-
-
-class Hyper(NamedTuple):
-    """Traced scalars: trials that differ only in these share one compilation."""
-
-    learning_rate: jax.Array
-    weight_decay: jax.Array
-    n_samples: jax.Array  # the first so many of the training set are used
-    entropy: jax.Array  # coefficients of the penalties on embeddings
-    variance: jax.Array
 
 
 class Trial(NamedTuple):
     """All that tells a trial from another of its program; traced."""
 
     key: jax.Array
-    hyper: Hyper
-    factors: jax.Array  # (capacity, 2): the training set, see `dataset.training_factors`
-    which: jax.Array  # of the trainer's grids is the trial's
+    hyper: dict  # the traced fields of training and model, by name
+    source: Any  # what training may show: see `Task.source`
+    which: jax.Array  # of the trainer's tasks is the trial's
 
 
 class TrainState(NamedTuple):
@@ -54,58 +44,63 @@ class Trainer(NamedTuple):
     init(key, which) -> TrainState
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
         at most chunk_steps) steps; the losses beyond n_steps are 0.
-    draw(params, factors_Bx2, which) -> (images_BxHxW, targets_BxHxW), zero beyond the grid
+    answer(key, params, points_BxF) -> (signals (B, ...), truths (B, ...)), of a single task
+    score(key, params, points_BxF, which) -> the task's scores by name, (B,) each
     """
 
     init: Callable
     advance: Callable
-    draw: Callable
+    answer: Callable
+    score: Callable
 
 
-def hyper_of(config: Config) -> Hyper:
-    return Hyper(
-        learning_rate=jnp.float32(config.training.learning_rate),
-        weight_decay=jnp.float32(config.training.weight_decay),
-        n_samples=jnp.int32(dataset.size(config.task)),
-        entropy=jnp.float32(config.training.penalty.entropy),
-        variance=jnp.float32(config.training.penalty.variance),
-    )
+def hyper_of(config: Config) -> dict:
+    """The traced numbers of training and model by their dotted names."""
+    names = [
+        name
+        for name in configs.traced_fields(config)
+        if name.startswith(("training.", "decoder.")) and name != "training.seeds"
+    ]
+    return {name: jnp.float32(configs.field_value(config, name)) for name in names}
 
 
-def steps_per_epoch(config: Config) -> int:
-    return -(-dataset.size(config.task) // config.training.batch_size)
+def steps_per_epoch(config: Config, task: Task) -> int:
+    """Steps through the training set; 0 for points that are drawn afresh."""
+    return -(-task.examples // config.training.batch_size)
 
 
-def total_steps(config: Config) -> int:
-    return config.training.steps or config.training.epochs * steps_per_epoch(config)
+def total_steps(config: Config, task: Task) -> int:
+    return config.training.steps or config.training.epochs * steps_per_epoch(config, task)
 
 
-def evaluation_interval(config: Config) -> int:
+def evaluation_interval(config: Config, task: Task) -> int:
     """Steps between two evaluations."""
     every = config.training.evaluate_every
-    return every if config.training.steps else every * steps_per_epoch(config)
+    return every if config.training.steps else every * steps_per_epoch(config, task)
 
 
-# what may differ between the trials of one program: the fields of `Hyper`, and the seeds
-TRACED = (
-    "name",
-    "training.seeds",
-    "training.learning_rate",
-    "training.weight_decay",
-    "training.penalty.entropy",
-    "training.penalty.variance",
-    "task.support.samples",
-)
+def check(config: Config) -> Task:
+    """The task of `config`. Raises ConfigError for a task or a model that cannot be, or an endless
+    run, before anything is compiled."""
+    task = config.task.make()
+    config.decoder.make(Shapes(*tasks.shapes(task)))
+    if not (task.examples or config.training.steps):
+        raise ConfigError(
+            "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
+            "length in steps"
+        )
+    return task
 
 
-def program(config: Config) -> tuple:
-    """What configs must share to train as one program: all but the traced fields."""
-    fixed = {
-        name: value
-        for name, value in identity(config).items()
-        if name.partition(".")[2] not in TRACED
-    }
-    return (*sorted(fixed.items()), total_steps(config), evaluation_interval(config))
+def program(config: Config, task: Task) -> tuple:
+    """What configs must share to train as one program: all but the traced fields, and the kind of
+    source."""
+    traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
+    fixed = {name: value for name, value in identity(config).items() if name not in traced}
+    source = jax.eval_shape(task.source, jax.eval_shape(jax.random.key, 0))
+    if isinstance(source, draws.Table):  # of any length
+        source = source._replace(points=source.points.shape[1:])
+    return (*sorted(fixed.items()), str(source))
 
 
 def stream(key, name: str):
@@ -113,101 +108,88 @@ def stream(key, name: str):
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
-def optimizer(hyper: Hyper):
+def optimizer(hyper: dict):
     """AdamW with PyTorch's constants, decaying biases too, as the paper's code does."""
-    return optax.adamw(
-        hyper.learning_rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=hyper.weight_decay
-    )
+    rate, decay = hyper["training.learning_rate"], hyper["training.weight_decay"]
+    return optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=decay)
 
 
-def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
-    """Which examples step `step` sees: (indices_B, mask_B of those that count).
-
-    Each epoch goes through the first `n_samples` (traced) of `capacity` examples once, in an
-    order of its own; its last batch may be partly masked.
-    """
-    epoch, batch = jnp.divmod(step, -(-n_samples // batch_size))
-    shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (capacity,))
-    order = jnp.argsort(jnp.where(jnp.arange(capacity) < n_samples, shuffle, jnp.inf))
-    position_B = batch * batch_size + jnp.arange(batch_size)
-    return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
+def source_of(task: Task, key):
+    """What training shows of one seed."""
+    return task.source(stream(key, "data"))
 
 
-def make_trial(config: Config, key, hyper: Hyper | None = None) -> Trial:
-    """One seed's trial of `config`, with its hyper-parameters unless others are given."""
-    factors = dataset.training_factors(stream(key, "data"), config.task)
-    return Trial(key, hyper or hyper_of(config), factors, jnp.int32(0))
+def examples_at(task: Task, key, points) -> Example:
+    """The examples of points (B, F), leaves (B, ...)."""
+    return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
 
 
 def make_trainer(
-    config: Config, lowering: str | None = None, trials: int = 0, grids: tuple = ()
+    config: Config, lowering: str | None = None, trials: int = 0, of: tuple[Task, ...] = ()
 ) -> Trainer:
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
-    Of a trial's examples the first `hyper.n_samples` are used. With several `grids` instead of the
-    config's one, trials of all of them share the program, padded to the largest
-    (`training.padding`). `lowering` overrides the choice by backend.
+    With several tasks `of` its family instead of the config's own one, trials of all of them share
+    the program, padded to the last, which is the largest (`training.padding`). `lowering` overrides
+    the choice by backend.
     """
-    grids = grids or (config.task.grid,)
-    size, batch_size = max(grids), config.training.batch_size
-    tasks = [padding.at_grid(config.task, grid) for grid in grids]
-    backend = jax.default_backend()
+    of = of or (config.task.make(),)
     count, precision = trials or len(config.training.seeds), config.training.precision
-    width = trials_side_by_side(count, config.execution.trials_per_device, backend)
-    lowering = lowering or choose_lowering(backend=backend, trials=width, precision=precision)
-    decoder = models.build(config.decoder, size, lowering)
-
-    def init_at(task):
-        def init_params(key):
-            alone = models.build(config.decoder, task.grid, lowering)
-            params = alone.init(key, jnp.zeros(code_length(task.grid, task.code)))
-            return params if task.grid == size else pad_params(params, padded_shapes)
-
-        return init_params
-
-    padded_shapes = jax.eval_shape(
-        decoder.init, jax.random.key(0), jnp.zeros(code_length(size, config.task.code))
-    )
+    lowering = lowering or _lowering(config, count)
+    shapes = [Shapes(*tasks.shapes(task), lowering) for task in of]
+    modules = [config.decoder.make(each) for each in shapes]
+    module, largest, several = modules[-1], shapes[-1], len(of) > 1
 
     def init(key, which=0) -> TrainState:
-        params = padding.by_grid(which, [init_at(task) for task in tasks], stream(key, "init"))
+        functions = [partial(_init_params, config, k, modules, shapes, of) for k in range(len(of))]
+        params = padding.by_task(which, functions, stream(key, "init"))
         # the optimiser's state does not depend on the hyper-parameters
-        opt_state = optimizer(hyper_of(config)).init(params)
-        return TrainState(params, opt_state, jnp.int32(0))
+        return TrainState(params, optimizer(hyper_of(config)).init(params), jnp.int32(0))
 
-    def render(factors, which) -> dataset.Dataset:
-        functions = [partial(padding.render, task=task, size=size) for task in tasks]
-        return padding.by_grid(which, functions, factors)
+    def render(key, points, which) -> Example:
+        functions = [partial(_render, task, parts=of[-1].parts, like=largest if several else None)
+                     for task in of]  # fmt: skip
+        return padding.by_task(which, functions, key, points)
 
-    def decode(params, codes, which):
-        if len(grids) == 1:
-            return decoder.apply(params, codes)[0]
-        return decoder.apply(params, codes, jnp.array(grids)[which])[0]
+    def run_model(params, inputs, which):
+        if not several:
+            return models.apply(module, params, inputs)[0]
+        sides = jnp.array([each.output.shape[0] for each in shapes])
+        return module.apply(params, inputs, sides[which])[0]
 
-    def loss(params, batch, trial):
+    def errors(outputs, targets, which):
+        functions = [
+            lambda outputs, targets, task=task, own=own: jax.vmap(
+                lambda o, t: task.loss(_own(o, own, several), _own(t, own, several))
+            )(outputs, targets)
+            for task, own in zip(of, shapes, strict=True)
+        ]
+        return padding.by_task(which, functions, outputs, targets)
+
+    def loss(params, batch, counts_B, trial):
         kernels = cast_kernels(params, precision)
-        images = decode(kernels, batch.codes.astype(precision), trial.which)
-        error = pixel_loss(images, batch.targets, batch.weights)
-        if len(grids) > 1:  # the mean over the trial's own pixels
-            error *= jnp.square(size / jnp.array(grids)[trial.which])
-        if config.decoder.name != "lowrank":
-            return error
-        factors = lowrank.embeddings(params, config.decoder.vectors)
-        hyper, penalty = trial.hyper, config.training.penalty
-        return error + embedding_penalty(factors, hyper.entropy, hyper.variance, penalty)
+        inputs = jax.tree.map(partial(_cast, dtype=precision), batch.input)
+        errors_B = errors(run_model(kernels, inputs, trial.which), batch.target, trial.which)
+        error = jnp.sum(counts_B * errors_B) / jnp.sum(counts_B)
+        own = {name.partition(".")[2]: value for name, value in trial.hyper.items()
+               if name.startswith("decoder.")}  # fmt: skip
+        extra = config.decoder.extra_loss(params, own)
+        return error if extra is None else error + extra
 
     def advance(trial, state, n_steps):
-        capacity, hyper = len(trial.factors), trial.hyper
-
         def one_step(index, carry):
             state, losses = carry
-            chosen_B, counts_B = batch_indices(
-                stream(trial.key, "order"), state.step, hyper.n_samples, batch_size, capacity
+            points, counts_B = of[-1].draw(
+                stream(trial.key, "order"), state.step, trial.source, config.training.batch_size
             )
-            batch = render(trial.factors[chosen_B], trial.which)
-            batch = batch._replace(weights=batch.weights * counts_B)
-            value, gradient = jax.value_and_grad(loss)(state.params, batch, trial)
-            updates, opt_state = optimizer(hyper).update(gradient, state.opt_state, state.params)
+            own_key = jax.random.fold_in(stream(trial.key, "example"), state.step)
+            batch = render(own_key, points, trial.which)
+            value, gradient = jax.value_and_grad(loss)(
+                state.params, batch, counts_B.astype(jnp.float32), trial
+            )
+            updates, opt_state = optimizer(trial.hyper).update(
+                gradient, state.opt_state, state.params
+            )
             params = optax.apply_updates(state.params, updates)
             return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
 
@@ -215,12 +197,70 @@ def make_trainer(
         losses = jnp.zeros(config.execution.chunk_steps)
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
-    def draw(params, factors, which=0):
-        data = render(factors, which)
-        one = lambda code: decode(params, code, which)
-        return jax.lax.map(one, data.codes, batch_size=DECODE_BATCH), data.targets
+    def decode(key, params, points, which):
+        batch = render(stream(key, "test"), points, which)
+        one = lambda inputs: run_model(params, inputs, which)
+        if not (several or getattr(module, "batched", False)):
+            one = lambda inputs: module.apply(params, inputs)[0]
+        return jax.lax.map(one, batch.input, batch_size=DECODE_BATCH), batch.target
 
-    return Trainer(init, advance, draw)
+    def answer(key, params, points):
+        outputs, targets = decode(key, params, points, 0)
+        truth = partial(tasks.truth, of[0])
+        return jax.vmap(of[0].signal)(outputs), jax.vmap(truth)(targets)
+
+    def score(key, params, points, which=0):
+        outputs, targets = decode(key, params, points, which)
+        functions = [
+            partial(_scores, task, own if several else None)
+            for task, own in zip(of, shapes, strict=True)
+        ]
+        return padding.by_task(which, functions, outputs, targets, points)
+
+    return Trainer(init, advance, answer, score)
+
+
+def _lowering(config: Config, trials: int) -> str:
+    backend = jax.default_backend()
+    width = trials_side_by_side(trials, config.execution.trials_per_device, backend)
+    return choose_lowering(backend=backend, trials=width, precision=config.training.precision)
+
+
+def _init_params(config, k, modules, shapes, of, key):
+    """Initial parameters of the k-th task's model, padded to the last one's."""
+    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes[k].input)
+    params = modules[k].init(key, zeros)
+    if k == len(of) - 1:
+        return params
+    like = jax.eval_shape(modules[-1].init, key, shapes[-1].input)
+    return config.decoder.pad_params(params, like, of[k].parts, of[-1].parts)
+
+
+def _render(task: Task, key, points, parts, like: Shapes | None) -> Example:
+    """The examples of points (B, F), padded to the shapes `like`, if any."""
+    batch = examples_at(task, key, points)
+    if like is None:
+        return batch
+    code = jax.vmap(lambda code: padding.pad_code(code, task.parts, parts))(batch.input)
+    return Example(code, jax.vmap(lambda target: padding.pad(target, like.output.shape))(batch.target))
+
+
+def _own(array, shapes: Shapes, padded: bool):
+    return padding.crop(array, shapes.output.shape) if padded else array
+
+
+def _scores(task: Task, shapes: Shapes | None, outputs, targets, points) -> dict:
+    def of_one(output, target, point):
+        if shapes is not None:
+            output, target = (_own(array, shapes, True) for array in (output, target))
+        return task.scores(task.signal(output), tasks.truth(task, target), point)
+
+    found = jax.vmap(of_one)(outputs, targets, points)
+    return {name: values.astype(jnp.float32) for name, values in found.items()}
+
+
+def _cast(array, dtype):
+    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 def template(config: Config):
@@ -231,11 +271,12 @@ def template(config: Config):
 
 def make_train(config: Config, lowering: str | None = None) -> Callable:
     """train(key, hyper) -> (TrainState, losses_S): the whole run, pure, for one seed."""
+    task = check(config)
     trainer = make_trainer(config, lowering)
-    chunk, steps = config.execution.chunk_steps, total_steps(config)
+    chunk, steps = config.execution.chunk_steps, total_steps(config, task)
 
     def train(key, hyper):
-        trial = make_trial(config, key, hyper)
+        trial = Trial(key, hyper, source_of(task, key), jnp.int32(0))
 
         def run_chunk(state, index):
             n_steps = jnp.minimum(chunk, steps - index * chunk)

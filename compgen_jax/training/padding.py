@@ -1,20 +1,15 @@
-"""Different grids side by side in one program: a smaller grid lies in a corner of the largest.
+"""Tasks of different grids side by side in one program: a smaller one lies in a corner of the largest.
 
-Codes, images and parameters are padded with zeros, and a decoder that is told its grid masks what
+Inputs, targets and parameters are padded with zeros, and a model that is told its grid masks what
 lies beyond it after every nonlinearity, so that its convolutions meet the zeros of 'SAME' padding
 where they would meet them alone. Padded parameters start at zero, get no gradient and stay there:
 a padded run is the unpadded one, to float rounding.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-
-from compgen_jax.config import TaskConfig
-from compgen_jax.tasks import dataset
-from compgen_jax.tasks.encodings import code_length
 
 
 def buckets(grids, max_waste: float) -> list[tuple]:
@@ -30,28 +25,33 @@ def buckets(grids, max_waste: float) -> list[tuple]:
 
 
 def waste(grids) -> float:
-    """Share of the work that padding `grids` to their largest adds, the work of a decoder being
+    """Share of the work that padding `grids` to their largest adds, the work of a model being
     proportional to its pixels."""
     return 1 - sum((grid / max(grids)) ** 2 for grid in grids) / len(grids)
 
 
-def by_grid(which, functions: list[Callable], *arguments):
-    """The result of the function of one grid, `which` (traced) of them; all have its shapes."""
+def by_task(which, functions: list[Callable], *arguments):
+    """The result of the function of one task, `which` (traced) of them; all have its shapes."""
     if len(functions) == 1:
         return functions[0](*arguments)
     return jax.lax.switch(which, functions, *arguments)
 
 
-def render(factors, task: TaskConfig, size: int) -> dataset.Dataset:
-    """The examples (B, 2) of `task`, padded to a grid of `size`: codes_BxE, targets_BxHxW."""
-    data = dataset.from_factors(factors, task)
-    per_factor, beyond = code_length(size, task.code) // 2, size - task.grid
-    codes = data.codes.reshape(len(data.codes), 2, -1)
-    codes = jnp.pad(codes, [(0, 0), (0, 0), (0, per_factor - codes.shape[2])])
-    targets = jnp.pad(data.targets, [(0, 0), (0, beyond), (0, beyond)])
-    return data._replace(codes=codes.reshape(-1, 2 * per_factor), targets=targets)
+def pad_code(code, parts, parts_like):
+    """A code (E,) of one part per factor, of these lengths, with zeros behind each part."""
+    starts = [sum(parts[:k]) for k in range(len(parts))]
+    padded = [
+        jnp.pad(code[start : start + length], (0, longer - length))
+        for start, length, longer in zip(starts, parts, parts_like, strict=True)
+    ]
+    return jnp.concatenate(padded)
 
 
-def at_grid(task: TaskConfig, grid: int) -> TaskConfig:
-    """The task on another grid. Its held-out region is not scaled along."""
-    return replace(task, grid=grid)
+def pad(array, shape):
+    """The array with zeros at its ends."""
+    return jnp.pad(array, [(0, n - m) for m, n in zip(array.shape, shape, strict=True)])
+
+
+def crop(array, shape):
+    """The inverse of `pad`."""
+    return array[tuple(slice(0, n) for n in shape)]

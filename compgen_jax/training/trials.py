@@ -1,26 +1,37 @@
 """Many trials at once: `vmap` inside a device, `pmap` across devices (its only home)."""
 
-import functools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
 
 
-def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
-    """fn(shared, trial) -> result, for all trials in one program.
+def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> "OverTrials":
+    """fn(shared, trial) -> result, for all trials in one program: run(shared, trials).
 
-    Returns run(shared, trials) where every leaf of `trials`, and of the results, has a leading
-    axis T. Each device (all local ones by default) runs its share of the trials,
-    `trials_per_device` of them side by side and the rest in turn (see `trials_side_by_side`).
+    Every leaf of `trials`, and of the results, has a leading axis T. Each device (all local ones by
+    default) runs its share of the trials, `trials_per_device` of them side by side and the rest in
+    turn (see `trials_side_by_side`).
     """
-    on_devices = over_split_trials(fn, trials_per_device, devices)
+    return OverTrials(fn, trials_per_device, devices)
 
-    def run(shared, trials):
+
+class OverTrials:
+    """What `over_trials` returns; `compile` prepares it for shapes, before there are values."""
+
+    def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
+        self.devices = list(devices or jax.local_devices())
+        self.on_devices = OverSplitTrials(fn, trials_per_device, self.devices)
+
+    def __call__(self, shared, trials):
         count = len(jax.tree.leaves(trials)[0])
-        return join(on_devices(shared, split(trials, devices)), count, devices)
+        results = self.on_devices(shared, split(trials, self.devices))
+        return join(results, count, self.devices)
 
-    return run
+    def compile(self, shared, trials):
+        """Both as arrays or `jax.ShapeDtypeStruct`s."""
+        self.on_devices.compile(shared, jax.eval_shape(lambda x: split(x, self.devices), trials))
 
 
 def split(trials, devices=None):
@@ -45,27 +56,58 @@ def join(results, count: int, devices=None):
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], jax.device_get(results))
 
 
-def over_split_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
+class OverSplitTrials:
     """As `over_trials`, of trials and results that are `split`: what one call returns stays on
     its devices and can be given to the next."""
-    devices = list(devices or jax.local_devices())
 
-    def on_device(shared, trials):
-        count = len(jax.tree.leaves(trials)[0])
-        width = trials_side_by_side(count, trials_per_device, devices[0].platform)
-        one = lambda trial: fn(shared, trial)
-        if width == 1:
-            return jax.lax.map(one, trials)
-        if width == count:
-            return jax.vmap(one)(trials)
-        return jax.lax.map(one, trials, batch_size=width)
+    def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
+        self.devices = list(devices or jax.local_devices())
+        self.compiled, self.by_devices = {}, {}
 
-    if len(devices) == 1:
-        return jax.jit(on_device)
-    on_devices = functools.cache(
-        lambda used: jax.pmap(on_device, in_axes=(None, 0), devices=devices[:used])
-    )
-    return lambda shared, trials: on_devices(len(jax.tree.leaves(trials)[0]))(shared, trials)
+        def on_device(shared, trials):
+            count = len(jax.tree.leaves(trials)[0])
+            width = trials_side_by_side(count, trials_per_device, self.devices[0].platform)
+            one = lambda trial: fn(shared, trial)
+            if width == 1:
+                return jax.lax.map(one, trials)
+            if width == count:
+                return jax.vmap(one)(trials)
+            return jax.lax.map(one, trials, batch_size=width)
+
+        self.on_device = on_device
+
+    def _mapped(self, used: int):
+        """The program on the first devices, made once, as jax caches what it has compiled there."""
+        if used not in self.by_devices:
+            self.by_devices[used] = (
+                jax.jit(self.on_device)
+                if len(self.devices) == 1
+                else jax.pmap(self.on_device, in_axes=(None, 0), devices=self.devices[:used])
+            )
+        return self.by_devices[used]
+
+    def _used(self, trials) -> int:
+        return 1 if len(self.devices) == 1 else len(jax.tree.leaves(trials)[0])
+
+    def __call__(self, shared, trials):
+        run = self.compiled.get(_shapes((shared, trials))) or self._mapped(self._used(trials))
+        return run(shared, trials)
+
+    def compile(self, shared, trials):
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
+        compiled = self._mapped(self._used(trials)).lower(*shapes).compile()
+        self.compiled[_shapes(shapes)] = compiled
+
+
+def _shapes(tree) -> tuple:
+    return tuple((getattr(x, "shape", ()), str(getattr(x, "dtype", type(x)))) for x in jax.tree.leaves(tree))
+
+
+def side_by_side(*tasks: Callable) -> list:
+    """The results of functions without arguments, run at once: compilations that do not depend on
+    each other take the time of the longest."""
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return [future.result() for future in [pool.submit(task) for task in tasks]]
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:

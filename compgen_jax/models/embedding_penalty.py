@@ -1,21 +1,27 @@
-"""What training makes small: the error of a batch, and the penalties of low-rank embeddings."""
+"""Regularisers of low-rank embeddings (section 4.1, Eq 9 to 11; appendix C, Eq 45, 46)."""
 
-import chex
+from dataclasses import dataclass
+
 import jax.numpy as jnp
 
-from compgen_jax.config import PenaltyConfig
+from compgen_jax.settings import choice, number
 
 SMALLEST_SHARE = 1e-8  # of a token's energy: below it the logarithm is cut off, as the authors do
 
 
-def pixel_loss(images, targets, weights):
-    """Weighted mean over examples of the mean squared error over pixels (paper Eq 12).
+@dataclass(frozen=True)
+class PenaltyConfig:
+    """Added to the loss (paper Eq 10, 11).
 
-    Args: images and targets (B, H, W); weights (B,), not all zero.
+    `entropy` and `variance` are their coefficients; both are summed or averaged over tokens;
+    the variance is that of the raw vectors (the authors' code) or, scale-free, that of the
+    vectors as used, weighted by their share of the embedding's energy.
     """
-    chex.assert_equal_shape([images, targets])
-    errors_B = jnp.mean(jnp.square(images - targets), axis=(1, 2))
-    return jnp.sum(weights * errors_B) / jnp.sum(weights)
+
+    entropy: float = number(0.0, low=0, high=1e6, traced=True)
+    variance: float = number(0.0, low=0, high=1e6, traced=True)
+    tokens: str = choice("sum", "sum", "mean")
+    vectors: str = choice("raw", "raw", "scale_free")
 
 
 def energy_shares(values_NxK):
@@ -43,7 +49,7 @@ def variance(vectors_NxKxH, weights_NxK=None):
 def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyConfig):
     """The regularisers of the embeddings of both factors, weighted; a scalar.
 
-    `factors` are `decoders.lowrank.Factor`s. On authors' settings (sum over tokens, raw vectors,
+    `factors` are `models.lowrank.Factor`s. On authors' settings (sum over tokens, raw vectors,
     N = K = 32) the two terms start near 17.6 and 1.28.
     """
     over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean

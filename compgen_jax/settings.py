@@ -1,0 +1,248 @@
+"""Typed settings: frozen dataclasses that are checked before anything compiles.
+
+A *family* of tasks or of models is a dataclass of settings with a method `make`. The project's own
+have short names (`FAMILIES`); a user's own lies in a file of theirs and is named FILE:CLASS, so that
+a run's directory can find it again. Every error is one line that names the flag, the value it got
+and what is allowed.
+"""
+
+import dataclasses
+import difflib
+import functools
+import hashlib
+import importlib
+import importlib.util
+import math
+import sys
+import traceback
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+
+# where the families live: by name, so that nothing is imported before it is asked for
+FAMILIES = {
+    "task": {"bump": "compgen_jax.tasks.bump:Bump"},
+    "decoder": {
+        "conv": "compgen_jax.models.conv:Conv",
+        "mlp": "compgen_jax.models.mlp:MLP",
+        "lowrank": "compgen_jax.models.lowrank:LowRank",
+        "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
+    },
+}
+
+
+class ConfigError(ValueError):
+    """A setting that no run can have: the message is one line, for the user."""
+
+
+def choice(default, *options, traced=False):
+    return field(default=default, metadata={"options": options, "traced": traced})
+
+
+def number(default, low=-math.inf, high=math.inf, above=-math.inf, traced=False):
+    """A number in [low, high], and strictly greater than `above`. Trials that differ in `traced`
+    fields alone share a compiled program."""
+    bounds = {"low": low, "high": high, "above": above}
+    return field(default=default, metadata={"bounds": bounds, "traced": traced})
+
+
+def traced(default):
+    """A field, or a group of them, that only chooses a trial's data: see `number`."""
+    return field(default=default, metadata={"traced": True})
+
+
+@dataclass(frozen=True)
+class Family:
+    """Settings of a family of tasks or models: subclass it as a frozen dataclass whose fields are
+    bool, int, float, str, tuple or further dataclasses, all with defaults.
+
+    `make` gives what the family is of; see `tasks.task.Task` and `models.build`.
+    """
+
+    @property
+    def name(self) -> str:
+        return family_name(type(self))
+
+    def check(self, config):
+        """Raises ConfigError for settings that do not go together with those of the config."""
+
+
+# --- families by name ------------------------------------------------------------------------
+
+
+def family(group: str, name: str) -> type:
+    """The settings class that `config.GROUP.name` names. Raises ConfigError."""
+    flag, own = f"config.{group}.name={name!r}", FAMILIES[group]
+    if isinstance(name, str) and name in own:
+        module, _, attribute = own[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    path, _, attribute = name.rpartition(":") if isinstance(name, str) else ("", "", "")
+    if not path.endswith(".py"):
+        raise ConfigError(f"{flag}: must be one of {', '.join(own)}, or FILE.py:CLASS of your own")
+    found = getattr(load_file(_find(path)), attribute, None)
+    if not (isinstance(found, type) and is_dataclass(found) and callable(found.make)):
+        raise ConfigError(f"{flag}: {path} has no dataclass {attribute} with a method make")
+    return found
+
+
+@functools.cache
+def family_name(kind: type) -> str:
+    """The inverse of `family`."""
+    for own in FAMILIES.values():
+        for name, place in own.items():
+            if place == f"{kind.__module__}:{kind.__qualname__}":
+                return name
+    return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
+
+
+def _find(path: str) -> Path:
+    """A file where it was or, moved along with its run, in the current directory."""
+    for place in (Path(path), Path(path).name):
+        if Path(place).is_file():
+            return Path(place)
+    raise ConfigError(f"{path} is gone: put it back, or run in a directory that has it")
+
+
+def load_file(path):
+    """The module in a file of the user's own, imported once. Raises ConfigError, with the line."""
+    path = Path(path).resolve()
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
+            return module
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.append(str(path.parent))  # for what it imports from beside it
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the user's code raises is the user's to mend
+        del sys.modules[name]
+        raise in_user_code(error, path) from error
+    return module
+
+
+def in_user_code(error: Exception, path) -> ConfigError:
+    """What a file of the user's own raised, as one line with its file and line."""
+    if isinstance(error, ConfigError):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines = [error.lineno]
+    at = f", line {lines[-1]}" if lines else ""
+    text = (str(error).splitlines() or [""])[0]
+    return ConfigError(f"{path}{at}: {type(error).__name__}: {text}")
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def types(kind: type) -> dict:
+    """Field types by name, also where they are written as strings."""
+    return typing.get_type_hints(kind)
+
+
+def to_dict(node) -> dict:
+    """Nested plain values; a float field given as an int becomes a float."""
+    values = {"name": node.name} if isinstance(node, Family) else {}
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if is_dataclass(value):
+            value = to_dict(value)
+        elif types(type(node))[item.name] is float:
+            value = float(value)
+        values[item.name] = value
+    return values
+
+
+def build(kind: type, values, path: str):
+    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default. Raises
+    ConfigError for an unknown field and for every bad value."""
+    names = [item.name for item in fields(kind)]
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}={values!r}: must be a group of fields: {', '.join(names)}")
+    arguments = {}
+    for name, value in values.items():
+        if name == "name" and issubclass(kind, Family):
+            continue
+        if name not in names:
+            raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
+        wanted = types(kind)[name]
+        if isinstance(wanted, type) and issubclass(wanted, Family):
+            own = family(name, value.get("name") if isinstance(value, dict) else value)
+            value = build(own, value, f"{path}.{name}")
+        elif is_dataclass(wanted):
+            value = build(wanted, value, f"{path}.{name}")
+        elif wanted is tuple:
+            value = as_tuple(value)  # JSON has no tuples
+        elif wanted is float and type(value) is int:
+            value = float(value)
+        arguments[name] = value
+    made = kind(**arguments)
+    check_fields(made, path)
+    return made
+
+
+def as_tuple(value):
+    """Lists in lists as tuples in tuples."""
+    return tuple(as_tuple(each) for each in value) if isinstance(value, list | tuple) else value
+
+
+def flat(node, path: str) -> dict:
+    """Values by dotted name."""
+    if not isinstance(node, dict):
+        return {path: node}
+    return {k: v for name in node for k, v in flat(node[name], f"{path}.{name}").items()}
+
+
+def traced_names(node, path: str, inherited: bool = False) -> list[str]:
+    """Dotted names of the fields that are `traced`."""
+    found = []
+    for item in fields(node):
+        value, name = getattr(node, item.name), f"{path}.{item.name}"
+        marked = item.metadata.get("traced", inherited)
+        if is_dataclass(value):
+            found += traced_names(value, name, marked)
+        elif marked:
+            found.append(name)
+    return found
+
+
+def unknown_field(name: str, allowed: list[str]) -> ConfigError:
+    close = difflib.get_close_matches(name, allowed, n=3, cutoff=0.5)
+    group = [other for other in allowed if other.startswith(name.rpartition(".")[0] + ".")]
+    return ConfigError(f"{name}: no such field; allowed: {', '.join(close or group or allowed)}")
+
+
+def check_fields(node, path: str):
+    """Raises ConfigError for a value of the wrong type, or that is not allowed."""
+    for item in fields(node):
+        value, name = getattr(node, item.name), f"{path}.{item.name}"
+        wanted = types(type(node))[item.name]
+        if is_dataclass(wanted):
+            if not isinstance(value, wanted):
+                raise ConfigError(f"{name}={value!r}: must be a {wanted.__name__}")
+            check_fields(value, name)
+            continue
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            raise ConfigError(f"{name}={value!r}: must be of type {wanted.__name__}")
+        options = item.metadata.get("options")
+        if options and value not in options:
+            raise ConfigError(f"{name}={value!r}: must be one of {', '.join(options)}")
+        if "bounds" in item.metadata:
+            check_range(name, value, **item.metadata["bounds"])
+
+
+def check_range(name, value, low, high, above):
+    if not (math.isfinite(value) and low <= value <= high and value > above):
+        texts = {"at least": low, "at most": high, "greater than": above}
+        bounds = [f"{text} {bound:g}" for text, bound in texts.items() if math.isfinite(bound)]
+        raise ConfigError(f"{name}={value!r}: must be {' and '.join(bounds) or 'finite'}")
+
+
+def replace_in(node, path: str, value):
+    """The settings with one field, named as in 'support.low', changed."""
+    name, _, rest = path.partition(".")
+    inner = replace_in(getattr(node, name), rest, value) if rest else value
+    return dataclasses.replace(node, **{name: inner})

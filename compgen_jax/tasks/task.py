@@ -1,0 +1,166 @@
+"""What a task is: pure functions of ONE point, which every other room asks and none second-guesses.
+
+A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells* are
+all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family of
+tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump` is
+one, and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the
+rest.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax import grids
+from compgen_jax.tasks import baselines, draws
+
+
+class Factor(NamedTuple):
+    """One factor of the input.
+
+    name: for tables and figures.  values: (V,) those of the cells, ascending.  real: whether there
+    are points between them; a discrete factor's values are labels.  period: of an angle, in the unit
+    of the values.
+    """
+
+    name: str
+    values: np.ndarray
+    real: bool = True
+    period: float = math.inf
+
+
+class Example(NamedTuple):
+    """What a model is given and asked for: pytrees of arrays."""
+
+    input: Any
+    target: Any
+
+
+def mean_squared_error(output, target):
+    """The mean over all entries of one example (paper Eq 12)."""
+    chex.assert_equal_shape([output, target])
+    return jnp.mean(jnp.square(output - target))
+
+
+def error_alone(signal, truth, point):
+    """{'mse'}: the scores of a task that names no others."""
+    return {"mse": mean_squared_error(signal, truth)}
+
+
+class Task(NamedTuple):
+    """A task as pure functions; B is a batch, F the number of factors.
+
+    factors:    the first varies fastest over the cells.
+    held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
+    example:    key, point (F,) -> Example. The key draws what the point leaves open.
+    source:     key -> a pytree of arrays: what training may show, of one seed. Traced, so that
+                supports, shares and sizes share a compilation.
+    examples:   in the source's table; 0 for points that are drawn afresh, which have no epochs.
+    draw:       key, step, source, batch size -> points (B, F), and whether each counts (B,) bool.
+    loss:       output, target -> scalar, of one example.
+    output:     shapes of the model's output, where they are not the target's.
+    signal:     output -> array: what it says, conventions (polarity, softmax) undone.
+    truth:      target -> array: what it should say, of that shape; `signal` unless given.
+    scores:     signal, truth, point -> named scalars, bool for a hit.
+    error:      the name of the score that is small where all is right; trivial predictors have it.
+    baselines:  trivial predictors by name: truths of all cells (B, ...), indices of the nearest seen
+                cells (B,), held out (B,) -> predictions (B, ...).
+    parts:      lengths of the input's parts, where it is a vector of one code per factor.
+    differentiable:  whether the input is differentiable in the real factors.
+    units:      named sizes of which a data set's natural size is a multiple; see `SearchConfig`.
+    check:      a seed's source, concrete -> None; raises ConfigError where it cannot serve.
+    """
+
+    factors: tuple[Factor, ...]
+    held_out: Callable
+    example: Callable
+    source: Callable
+    examples: int
+    draw: Callable = draws.epochs
+    loss: Callable = mean_squared_error
+    output: Any = None
+    signal: Callable = lambda output: output
+    truth: Callable | None = None
+    scores: Callable = error_alone
+    error: str = "mse"
+    baselines: dict = baselines.BASELINES
+    parts: tuple = ()
+    differentiable: bool = True
+    units: dict = {}
+    check: Callable = lambda source: None
+
+
+def over_cells(factors, held_out, example, **others) -> Task:
+    """A task that shows every seen cell once per epoch; `others` are further fields of `Task`.
+
+    Raises ValueError if no cell is seen.
+    """
+    factors = tuple(factors)
+    points = cells(factors)
+    seen = points[~np.asarray(held_out(points))]
+    if not len(seen):
+        raise ValueError("every cell is held out")
+    own = {
+        "source": lambda key: draws.table(jnp.asarray(seen)),
+        "examples": len(seen),
+        "units": {"cell": float(len(points))},
+    }
+    return Task(factors, held_out, example, **(own | others))
+
+
+def sizes(task: Task) -> tuple[int, ...]:
+    """Numbers of values (V_1, ..., V_F), as `grids` takes them."""
+    return tuple(len(factor.values) for factor in task.factors)
+
+
+def cells(factors) -> np.ndarray:
+    """All combinations of the factors' values as points (B, F) float32."""
+    index_BxF = grids.indices(tuple(len(factor.values) for factor in factors))
+    columns = [
+        np.asarray(factor.values, np.float32)[index]
+        for factor, index in zip(factors, index_BxF.T, strict=True)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def nearest_values(task: Task, points):
+    """(..., F) int: the values' indices of the cell that is nearest to each point; NumPy."""
+    found = []
+    for factor, column in zip(task.factors, np.moveaxis(np.asarray(points), -1, 0), strict=True):
+        apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
+        if math.isfinite(factor.period):
+            apart = np.minimum(apart, factor.period - apart)
+        found.append(np.argmin(apart, axis=-1))
+    return np.stack(found, axis=-1)
+
+
+def geometry(task: Task) -> dict:
+    """How far apart cells are, as `grids.nearest_seen` and `grids.distance_to_seen` ask."""
+    return {
+        "sizes": sizes(task),
+        "ordered": tuple(factor.real for factor in task.factors),
+        "periods": tuple(_period_in_cells(factor) for factor in task.factors),
+    }
+
+
+def _period_in_cells(factor: Factor) -> float | None:
+    if not math.isfinite(factor.period):
+        return None
+    return factor.period / float(np.mean(np.diff(factor.values)))
+
+
+def shapes(task: Task) -> tuple:
+    """(input, output) of a model of the task as `jax.ShapeDtypeStruct`s; nothing is compiled."""
+    point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
+    found = jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point)
+    return found.input, found.target if task.output is None else task.output
+
+
+def truth(task: Task, target):
+    """What a target says; see `Task.truth`."""
+    return (task.truth or task.signal)(target)
