@@ -134,12 +134,11 @@ def changed(config: Config, values: dict) -> Config:
     Another 'decoder.name' or 'task.name' is another family: fields that it shares keep their
     values. Raises ConfigError for an unknown field and for every bad value.
     """
+    tree = to_dict(config)
     for group in settings.FAMILIES:
         if f"{group}.name" in values:
-            config = dataclasses.replace(
-                config, **{group: _as_family(config, group, values[f"{group}.name"])}
-            )
-    tree = to_dict(config)
+            named = family(group, values[f"{group}.name"])
+            tree[group] = settings.to_dict(_like(named, getattr(config, group)))
     known = flat(tree, ROOT)
     for path, value in values.items():
         if f"{ROOT}.{path}" not in known:
@@ -152,12 +151,12 @@ def changed(config: Config, values: dict) -> Config:
     return from_dict(tree)
 
 
-def _as_family(config: Config, group: str, name: str) -> Family:
-    kind, now = family(group, name), getattr(config, group)
-    if kind is type(now):
-        return now
-    shared = {item.name for item in fields(kind)} & {item.name for item in fields(now)}
-    return kind(**{item: getattr(now, item) for item in shared})
+def _like(kind: type, other: Family) -> Family:
+    """Settings of a family with the values of the fields that it shares with another's."""
+    if kind is type(other):
+        return other
+    shared = {item.name for item in fields(kind)} & {item.name for item in fields(other)}
+    return kind(**{item: getattr(other, item) for item in shared})
 
 
 def field_value(config: Config, path: str):
@@ -175,12 +174,11 @@ def identity(config: Config) -> dict:
     a default, once released, does not change. A user's own family is known by its file's name,
     wherever that file lies.
     """
-    default = Config()
-    alike = dataclasses.replace(
-        default, **{group: type(getattr(config, group))() for group in settings.FAMILIES}
-    )
-    defaults = flat(to_dict(alike), ROOT)
-    defaults |= {f"{ROOT}.{group}.name": getattr(default, group).name for group in settings.FAMILIES}
+    defaults = to_dict(Config())
+    for group in settings.FAMILIES:
+        own = settings.to_dict(type(getattr(config, group))())
+        defaults[group] = own | {"name": defaults[group]["name"]}
+    defaults = flat(defaults, ROOT)
     values = flat(to_dict(config), ROOT)
     for group in settings.FAMILIES:
         values[f"{ROOT}.{group}.name"] = Path(getattr(config, group).name).name

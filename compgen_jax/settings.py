@@ -6,7 +6,6 @@ a run's directory can find it again. Every error is one line that names the flag
 and what is allowed.
 """
 
-import dataclasses
 import difflib
 import functools
 import hashlib
@@ -35,19 +34,20 @@ class ConfigError(ValueError):
     """A setting that no run can have: the message is one line, for the user."""
 
 
-def choice(default, *options, traced=False):
-    return field(default=default, metadata={"options": options, "traced": traced})
+def choice(default, *options, **metadata):
+    """One of the options. Trials that differ in `traced` (True) fields alone share a compiled
+    program; a field that does not say so is as its group."""
+    return field(default=default, metadata={"options": options} | metadata)
 
 
-def number(default, low=-math.inf, high=math.inf, above=-math.inf, traced=False):
-    """A number in [low, high], and strictly greater than `above`. Trials that differ in `traced`
-    fields alone share a compiled program."""
+def number(default, low=-math.inf, high=math.inf, above=-math.inf, **metadata):
+    """A number in [low, high], and strictly greater than `above`; `traced` as in `choice`."""
     bounds = {"low": low, "high": high, "above": above}
-    return field(default=default, metadata={"bounds": bounds, "traced": traced})
+    return field(default=default, metadata={"bounds": bounds} | metadata)
 
 
 def traced(default):
-    """A field, or a group of them, that only chooses a trial's data: see `number`."""
+    """A field, or a group of them, that is traced: see `choice`."""
     return field(default=default, metadata={"traced": True})
 
 
@@ -239,10 +239,3 @@ def check_range(name, value, low, high, above):
         texts = {"at least": low, "at most": high, "greater than": above}
         bounds = [f"{text} {bound:g}" for text, bound in texts.items() if math.isfinite(bound)]
         raise ConfigError(f"{name}={value!r}: must be {' and '.join(bounds) or 'finite'}")
-
-
-def replace_in(node, path: str, value):
-    """The settings with one field, named as in 'support.low', changed."""
-    name, _, rest = path.partition(".")
-    inner = replace_in(getattr(node, name), rest, value) if rest else value
-    return dataclasses.replace(node, **{name: inner})

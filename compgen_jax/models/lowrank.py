@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models import model
+from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.embedding_penalty import PenaltyConfig, embedding_penalty
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import ConfigError, choice, number

@@ -71,7 +71,9 @@ def size(shapes) -> int:
 def code_length(shapes: Shapes, name: str) -> int:
     """E of an input that is one vector. Raises ConfigError for another."""
     if not isinstance(shapes.input, jax.ShapeDtypeStruct) or len(shapes.input.shape) != 1:
-        raise ConfigError(f"config.decoder.name={name!r}: needs a vector as input, not {shapes.input}")
+        raise ConfigError(
+            f"config.decoder.name={name!r}: needs a vector as input, not {shapes.input}"
+        )
     return shapes.input.shape[0]
 
 

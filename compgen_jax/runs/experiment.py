@@ -105,9 +105,12 @@ def _train(jobs: list[_Job], progress: bool):
     step, total = jobs[0].step, loop.total_steps(config, task)
     interval, chunk = loop.evaluation_interval(config, task), config.execution.chunk_steps
     points = tasks.cells(task.factors)
-    with _progress_bar(jobs, total, step, progress) as bar, memory.explained(
-        "lower config.training.batch_size or config.decoder.width, or set "
-        "config.execution.trials_per_device=1"
+    with (
+        _progress_bar(jobs, total, step, progress) as bar,
+        memory.explained(
+            "lower config.training.batch_size or config.decoder.width, or set "
+            "config.execution.trials_per_device=1"
+        ),
     ):
         programs = _compile(jobs, points)
         keys, trials = programs.trials.key, programs.trials
@@ -266,7 +269,9 @@ def _summary(job: _Job) -> dict:
         for index, row in enumerate(last)
     }
     mean = {
-        name: mean_with_interval([np.nan if one[name] is None else one[name] for one in seeds.values()])
+        name: mean_with_interval(
+            [np.nan if one[name] is None else one[name] for one in seeds.values()]
+        )
         for name in (*names, *trivial)
     }
     return {"seeds": seeds, "mean": mean}

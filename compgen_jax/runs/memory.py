@@ -1,4 +1,6 @@
 import contextlib
+
+
 @contextlib.contextmanager
 def explained(advice):
     yield

@@ -1,6 +1,6 @@
 """A task of the user's own, remembered: does its file still make what a directory was trained on?
 
-    DIR/task.npz    factors, held-out cells and a few examples, as its task made them at the start
+DIR/task.npz    factors, held-out cells and a few examples, as its task made them at the start
 """
 
 import io

@@ -54,7 +54,9 @@ def decode(run: Run, points):
     """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN for
     a missing factor; NumPy."""
     answer = loop.make_trainer(run.config).answer
-    signals, truths = _over_seeds(run, lambda key, params, points: answer(key, params, points), points)
+    signals, truths = _over_seeds(
+        run, lambda key, params, points: answer(key, params, points), points
+    )
     return signals, truths[0]
 
 

@@ -1,121 +1,137 @@
 """Which trials a sweep is made of, and which single run each of them is."""
 
+import dataclasses
+from itertools import product
+from typing import NamedTuple
+
 from compgen_jax.analysis import scaling
-from compgen_jax.config import Config, SweepConfig, changed
-from compgen_jax.sweeps import table
-from compgen_jax.sweeps.table import Case, Table
+from compgen_jax.config import Config, SweepConfig, changed, field_value
+from compgen_jax.sweeps.table import Case, Layout, Table
+from compgen_jax.tasks import task as tasks
+
+PLACES = ("seen", "unseen", "ood", "real")
+
+
+class Reading(NamedTuple):
+    """Where which score is read."""
+
+    where: str
+    score: str
+
+    @property
+    def column(self) -> str:
+        return f"{self.where}.{self.score}"
+
+
+def layout(config: Config) -> Layout:
+    """The columns of the sweep's table, from its axes and from what its task scores."""
+    search = config.sweep.search.field
+    kind = type(field_value(config, search)) if search else None
+    names = ("train_loss", *(f"{where}.{name}" for where in PLACES for name in score_names(config)))
+    return Layout(dict(config.sweep.axes), search, kind, names)
+
+
+def score_names(config: Config) -> tuple[str, ...]:
+    """What the task scores, in alphabetical order."""
+    return tasks.score_names(config_of(config, _any_case(config)).task.make())
 
 
 def first_cases(config: Config) -> list[Case]:
-    """Every combination of the sweep's lists, with its numbers of images, in order."""
-    sweep, training = config.sweep, config.training
+    """Every combination of the axes with every seed, and a search's first values, in order."""
+    combinations = product(*(values for _, values in config.sweep.axes))
     return sorted(
-        Case(grid, scheme, region, float(share), float(rate), float(decay), seed, n_data)
-        for grid in sweep.grids
-        for scheme in sweep.schemes
-        for region in sweep.regions
-        for share in (sweep.shares if region != "none" else (0.0,))
-        for rate in sweep.learning_rates or (training.learning_rate,)
-        for decay in sweep.weight_decays or (training.weight_decay,)
-        for seed in training.seeds
-        for n_data in _numbers_of_images(config, grid, scheme, region, share)
+        Case(axes, seed, value)
+        for axes in combinations
+        for value in _first_values(config, axes)
+        for seed in config.training.seeds
     )
 
 
-def _numbers_of_images(config, grid: int, scheme: str, region: str, share: float) -> list[int]:
-    sweep, stripes = config.sweep, 2 * grid * (scheme == "stripes")
-    if sweep.data == "search":
-        if stripes:
-            return sorted({max(1, round(m * grid)) for m in sweep.images_per_value})
-        return sorted({max(1, round(m * grid**2)) for m in sweep.images_per_cell})
-    real = config.task.support.sampling == "real"
-    seen = _seen_area(grid, region, share, real) if sweep.data == "area" else 1
-    return [stripes + round(seen * config.task.support.samples)]
+def _any_case(config: Config) -> Case:
+    axes = tuple(values[0] for _, values in config.sweep.axes)
+    return Case(axes, config.training.seeds[0], _base_value(config))
 
 
-def _seen_area(grid: int, region: str, share: float, real: bool) -> float:
-    """Share of the cells, or of the real points in [0, N-1]^2, outside the held-out square."""
-    held_out = side(grid, share)
-    if not real:
-        return 1 - (held_out / grid) ** 2
-    # half of the outermost cells lies beyond the square of real points
-    extent = held_out - 0.5 if region == "corner" else held_out
-    return 1 - (extent / (grid - 1)) ** 2
+def _base_value(config: Config):
+    """The searched field's own value, which stands for no other."""
+    return field_value(config, config.sweep.search.field) if config.sweep.search.field else 0
 
 
-def side(grid: int, share: float) -> int:
-    """Cells along the side of the held-out square."""
-    return round(share * grid)
+def _first_values(config: Config, axes: tuple) -> list:
+    search = config.sweep.search
+    if not search.field:
+        return [0]
+    units = config_of(config, Case(axes, 0, _base_value(config))).task.make().units
+    found = list(search.start)
+    found += [each * units[name] for name, multiples in search.per if name in units
+              for each in multiples]  # fmt: skip
+    if type(_base_value(config)) is int:
+        found = [max(1, round(value)) for value in found]
+    return sorted(set(found))
+
+
+def curves(cases) -> dict[Case, list[Case]]:
+    """Cases that differ in the searched value alone, in order, by what they share."""
+    found = {}
+    for case in sorted(cases):
+        found.setdefault(case._replace(value=0), []).append(case)
+    return found
 
 
 def refined_cases(config: Config, results: Table) -> list[Case]:
     """New cases around the crossings of every curve of a search, from results of the earlier ones,
     in order."""
-    if config.sweep.data != "search":
-        return []
-    curves = {}
-    for case in sorted(results):
-        curves.setdefault(case._replace(n_data=0), []).append(case)
+    search, columns = config.sweep.search, layout(config).measures
     found = set()
-    for curve, cases in curves.items():
-        numbers = [case.n_data for case in cases]
-        for reading in searched(config, curve.region):
-            column = table.MEASURES.index(f"{reading.where}.{reading.score}_accuracy")
-            accuracies = [float(results[case][column]) for case in cases]
-            chosen = scaling.refinement(
-                numbers, accuracies, reading.target, config.sweep.refine_with
-            )
-            found |= {curve._replace(n_data=n_data) for n_data in chosen}
+    for curve, cases in curves(results).items() if search.field else ():
+        values = [case.value for case in cases]
+        for reading in searched(config, curve):
+            column = columns.index(reading.column)
+            scores = [float(results[case][column]) for case in cases]
+            whole = type(_base_value(config)) is int
+            chosen = scaling.refinement(values, scores, search.target, search.refine_with, whole)
+            found |= {curve._replace(value=value) for value in chosen}
     return sorted(found)
 
 
-def searched(config: Config, region: str) -> list[scaling.Reading]:
-    """The readings whose crossings are searched with decoders trained around `region`."""
-    places = ("unseen", "real") if region == "none" else ("ood",)
+def searched(config: Config, case: Case) -> list[Reading]:
+    """Where the target is searched: on held-out points or, where none are, on others that training
+    did not show."""
+    task = config_of(config, case._replace(value=_base_value(config))).task.make()
+    held_out = task.held_out(tasks.cells(task.factors)).any()
+    places = ("ood",) if held_out else ("unseen", "real")
+    return [Reading(where, score) for score in config.sweep.search.scores for where in places]
+
+
+def readings(config: Config, case: Case) -> list[Reading]:
+    """The target in each of the places that a case leaves to score, by every score that is a share.
+    The table answers them all, most finely those that were searched."""
+    places = {reading.where for reading in searched(config, case)} | {"unseen", "real"}
+    scores = [*config.sweep.search.scores]
+    scores += [name for name in score_names(config) if name.endswith("accuracy")]
     return [
-        scaling.Reading(region, where, score, config.sweep.target)
-        for score in config.sweep.scores
-        for where in places
+        Reading(where, score)
+        for score in dict.fromkeys(scores)
+        for where in ("unseen", "real", "ood")
+        if where in places
     ]
-
-
-def readings(config: Config, scores=scaling.SCORES) -> list[scaling.Reading]:
-    """These scores' accuracies at the sweep's target, in each of the places that a region leaves
-    to score. The table answers them all, most finely those that were searched."""
-    places = {"none": ("unseen", "real")}
-    return [
-        scaling.Reading(region, where, score, config.sweep.target)
-        for score in scores
-        for region in config.sweep.regions
-        for where in places.get(region, ("ood", "unseen", "real"))
-    ]
-
-
-def settings(cases, region: str) -> list[dict]:
-    """The shares, learning rates and weight decays of a region's cases, in order."""
-    fields = ("share", "learning_rate", "weight_decay")
-    found = {tuple(getattr(case, f) for f in fields) for case in cases if case.region == region}
-    return [dict(zip(fields, values, strict=True)) for values in sorted(found)]
 
 
 def config_of(config: Config, case: Case) -> Config:
-    """The single run that a case is: `launch.train` of it trains the same decoder."""
-    grid, stripes = case.grid, 2 * case.grid * (case.scheme == "stripes")
-    held_out = side(grid, case.share)
-    low = (grid - held_out) // 2 if case.region == "donut" else grid - held_out
-    values = {
-        "name": f"{config.name}_{grid}_{case.scheme}_{case.region}_{case.n_data}",
-        "task.grid": grid,
-        "task.support.region": case.region,
-        "task.support.low": low,
-        "task.support.high": low + held_out - 1,
-        "task.support.samples": max(0, case.n_data - stripes),
-        "task.support.require_marginals": False,
-        "task.stripes.copies": int(stripes > 0),
-        "task.stripes.order": "shuffled" if stripes else "by_axis",
-        "task.stripes.left_out": max(0, stripes - case.n_data),
-        "training.learning_rate": case.learning_rate,
-        "training.weight_decay": case.weight_decay,
-        "training.seeds": (case.seed,),
-    }
-    return changed(config, values | {f"sweep.{k}": v for k, v in vars(SweepConfig()).items()})
+    """The single run that a case is: `launch.train` of it trains the same model."""
+    names = [name for name, _ in config.sweep.axes]
+    values = dict(zip(names, case.axes, strict=True)) | {"training.seeds": (case.seed,)}
+    if config.sweep.search.field:
+        values[config.sweep.search.field] = case.value
+    shown = [*case.axes, *([case.value] if config.sweep.search.field else [])]
+    values["name"] = "_".join([config.name, *(str(each) for each in shown)])
+    return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
+
+
+def numeric_axes(config: Config) -> list[str]:
+    """The axes of several positive numbers: along them a search has an exponent."""
+    return [
+        name
+        for name, values in config.sweep.axes
+        if len(values) > 1 and all(type(v) in (int, float) and v > 0 for v in values)
+    ]

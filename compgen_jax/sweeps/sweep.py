@@ -23,11 +23,10 @@ from tqdm import tqdm
 from compgen_jax.analysis import scaling
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
-from compgen_jax.runs import directory, environment
+from compgen_jax.runs import directory, environment, origin
 from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import plan, processes, table, waves
 from compgen_jax.sweeps.table import Case, Table
-from compgen_jax.tasks import supports
 
 
 def run(config: Config, workdir, progress: bool = True) -> dict:
@@ -69,24 +68,31 @@ def load(workdir) -> list[dict]:
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
     config = directory.read_config(workdir)
-    return table.rows(_read(workdir, config, plan.first_cases(config)))
+    return table.rows(_read(workdir, config, plan.first_cases(config)), plan.layout(config))
 
 
 def check(config: Config, cases: list[Case]):
     """Raises ConfigError for a config that is no sweep, or whose trials cannot be trained."""
-    if not config.sweep.grids:
+    if not config.is_sweep:
         raise ConfigError(
-            "config.sweep.grids=(): an empty sweep; give the grids, or train the one run of this "
-            "config with launch.train"
+            "config.sweep.axes=(): an empty sweep; name fields and their values, or train the one "
+            "run of this config with launch.train"
         )
-    for case in {case._replace(seed=0, learning_rate=0.1, weight_decay=0.0) for case in cases}:
-        try:
-            supports.check(plan.config_of(config, case).task)
-        except ConfigError as error:
-            setting = f"share={case.share:g}, n_data={case.n_data}"
+    layout = plan.layout(config)
+    for score in config.sweep.search.scores:
+        if f"ood.{score}" not in layout.measures:
             raise ConfigError(
-                f"config.sweep: grid={case.grid}, {case.scheme}, {setting}: {error}"
-            ) from error
+                f"config.sweep.search.scores: {score!r} is no score of the task; it has "
+                f"{', '.join(plan.score_names(config))}"
+            )
+    if config.sweep.search.field and not cases:
+        units = sorted(name for name, _ in config.sweep.search.per)
+        raise ConfigError(f"config.sweep.search.per: the task names none of {', '.join(units)}")
+    for case in {case._replace(seed=config.training.seeds[0]) for case in cases}:
+        try:
+            waves.single_of(config, case)
+        except ConfigError as error:
+            raise ConfigError(f"config.sweep: {_describe(case, layout)}: {error}") from error
 
 
 def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
@@ -96,7 +102,8 @@ def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
     if processes.is_first():
         try:
             claims.enter_context(directory.claim(workdir, config))
-            text = table.to_text(_read(workdir, config, cases), fingerprint(config))
+            _begin(workdir, config, cases[0])
+            text = _to_text(config, _read(workdir, config, cases))
         except (RunError, OSError) as raised:
             error = raised
     text = _to_all(None if error else text)
@@ -104,7 +111,18 @@ def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
         raise error
     if text is None:
         raise RunError("the first process cannot work in its --workdir; it says why")
-    return table.from_text(text, fingerprint(config))[0]
+    return table.from_text(text, plan.layout(config), fingerprint(config))[0]
+
+
+def _begin(workdir: Path, config: Config, case: Case):
+    single = waves.single_of(config, case)
+    origin.check(workdir, single.config, single.task)
+    origin.remember(workdir, single.config, single.task)
+    directory.begin(workdir, config)
+
+
+def _to_text(config: Config, results: Table) -> str:
+    return table.to_text(results, plan.layout(config), fingerprint(config))
 
 
 def _check_alike(config: Config):
@@ -131,23 +149,24 @@ def _read(workdir: Path, config: Config, cases: list[Case]) -> Table:
     """The whole lines of the table. Raises RunError where it is damaged or another's."""
     path = workdir / "trials.csv"
     try:
-        results, cut = table.from_text(directory.read_text(path) or "", fingerprint(config))
+        text = directory.read_text(path) or ""
+        results, cut = table.from_text(text, plan.layout(config), fingerprint(config))
     except table.TableError as error:
         raise RunError(f"{path} is damaged: {error}; move it away to begin anew") from error
-    curves = {}
-    for case in cases:
-        curves.setdefault(case._replace(n_data=0), []).append(case.n_data)
+    curves = {curve: [case.value for case in own] for curve, own in plan.curves(cases).items()}
     for case in results:
-        numbers = curves.get(case._replace(n_data=0))
-        if not numbers or not min(numbers) <= case.n_data <= max(numbers):
-            raise RunError(f"{path} holds a trial that this sweep has not: {_describe(case)}")
+        values = curves.get(case._replace(value=0))
+        if not values or not min(values) <= case.value <= max(values):
+            shown = _describe(case, plan.layout(config))
+            raise RunError(f"{path} holds a trial that this sweep has not: {shown}")
     if cut:
         print(f"{path} ends within a line: its trial is trained again", file=sys.stderr)
     return results
 
 
-def _describe(case: Case) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in case._asdict().items())
+def _describe(case: Case, layout: table.Layout) -> str:
+    pairs = zip(layout.names, layout.values(case), strict=True)
+    return ", ".join(f"{name}={value!r}" for name, value in pairs)
 
 
 def _train(config, workdir, buckets, cases, results: Table, bar):
@@ -155,7 +174,7 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
     missing = [case for case in cases if case not in results]
     bar.expect(missing)
     for bucket in buckets() if missing else []:
-        own = [case for case in cases if case.grid in bucket.grids]
+        own = waves.cases_of(config, bucket, cases)
         pending = [
             wave for wave in waves.cut(own, bucket) if any(case not in results for case in wave)
         ]
@@ -170,71 +189,86 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
                 for case, values_M in zip(wave, values_TxM[: len(wave)], strict=True):
                     results.setdefault(case, values_M)
             if processes.is_first():
-                directory.write_text(
-                    workdir / "trials.csv", table.to_text(results, fingerprint(config))
-                )
+                directory.write_text(workdir / "trials.csv", _to_text(config, results))
             bar.finish()
 
 
 def summarize(config: Config, results: Table) -> dict:
-    """Numbers of trials, and every reading's thresholds and exponent by scheme."""
-    rows = table.rows(results)
-    failed = [_describe(case) for case, values in results.items() if table.status(values) != "ok"]
-    summary = {"trials": len(results), "failed": failed}
-    if config.sweep.data != "search":
-        return summary | {"errors": _errors(results)}
-    curves = [
-        (reading, scheme, settings)
-        for reading in plan.readings(config)
-        for scheme in config.sweep.schemes
-        for settings in plan.settings(results, reading.region)
+    """Numbers of trials; of a search, every reading's thresholds and their exponents along each
+    numeric axis; else every combination's means over seeds."""
+    layout = plan.layout(config)
+    rows = table.rows(results, layout)
+    failed = [
+        _describe(case, layout) for case, values in results.items() if table.status(values) != "ok"
     ]
-    return summary | {"readings": [_reading(rows, *curve) for curve in curves]}
+    summary = {"trials": len(results), "failed": failed}
+    if not config.sweep.search.field:
+        return summary | {"means": _means(config, results)}
+    return summary | {"readings": _readings(config, results, rows)}
 
 
-def _reading(rows, reading, scheme: str, settings: dict) -> dict:
-    curve = scaling.thresholds(rows, reading, scheme, **settings)
+def _readings(config: Config, results: Table, rows: list[dict]) -> list[dict]:
+    search, axes = config.sweep.search, list(dict(config.sweep.axes))
+    found = []
+    for along in [*plan.numeric_axes(config)] or [None]:
+        others = [name for name in axes if name != along]
+        seen = set()
+        for case in sorted(results):
+            fixed = {n: v for n, v in zip(axes, case.axes, strict=True) if n in others}
+            if str(fixed) in seen:
+                continue
+            seen.add(str(fixed))
+            for reading in plan.readings(config, case):
+                curve = scaling.thresholds(
+                    rows, reading.column, search.target, field=search.field, along=along,
+                    fixed=fixed,
+                )  # fmt: skip
+                found.append(_reading(curve, reading, along))
+    return found
+
+
+def _reading(curve: scaling.Curve, reading: plan.Reading, along: str | None) -> dict:
     thresholds = [
-        {
-            "grid": int(grid),
+        ({} if along is None else {along: curve.along_K[k].item()})
+        | {
             "seed": int(seed),
-            "images": float(curve.values_SxK[s, k]),
+            "value": float(curve.values_SxK[s, k]),
             "status": str(curve.status_SxK[s, k]),
         }
-        for k, grid in enumerate(curve.grids_K)
+        for k in range(len(curve.along_K))
         for s, seed in enumerate(curve.seeds_S)
     ]
+    exponent = {} if along is None else {"along": along, "exponent": scaling.exponent(curve)}
     return {
-        **reading._asdict(),
-        "scheme": scheme,
-        **settings,
-        "exponent": scaling.exponent(curve),
-        "thresholds": thresholds,
-    }
+        "where": reading.where, "score": reading.score, "target": curve.target, **curve.fixed,
+        **exponent, "thresholds": thresholds,
+    }  # fmt: skip
 
 
-def _errors(results: Table) -> list[dict]:
-    """Of every case with a held-out region, over seeds: the error there relative to a blank
-    image's; NaN where all failed."""
-    error, blank = (table.MEASURES.index(f"ood.{name}") for name in ("mse", "blank_mse"))
-    by_case = {}
+def _means(config: Config, results: Table) -> list[dict]:
+    """Of every combination of the axes, over seeds: the means of all measures with their intervals;
+    NaN where all failed."""
+    layout, by_axes = plan.layout(config), {}
     for case, values in sorted(results.items()):
-        if case.region != "none":
-            found = by_case.setdefault(case._replace(seed=0), [])
-            found += [values[error] / values[blank]] if table.status(values) == "ok" else []
+        found = by_axes.setdefault(case.axes, [])
+        found += [values] if table.status(values) == "ok" else []
+    missing = [np.full(len(layout.measures), np.nan)]
     return [
-        {name: value for name, value in case._asdict().items() if name not in ("seed", "n_data")}
-        | {"images": case.n_data, "ood_relative_error": mean_with_interval(values or [np.nan])}
-        for case, values in by_case.items()
+        dict(zip(layout.axes, axes, strict=True))
+        | {
+            name: mean_with_interval(column)
+            for name, column in zip(layout.measures, np.transpose(values or missing), strict=True)
+        }
+        for axes, values in by_axes.items()
     ]
 
 
 class _Progress:
-    """The bar over trials, whose time left counts each trial by its grid's pixels."""
+    """The bar over trials, whose time left counts each trial by the size of what it gives."""
 
     def __init__(self, config: Config, shown: bool):
-        self.done, self.trials, self.steps = 0, 0, config.training.steps
-        self.share = 0.0  # of the work of a wave that one step is
+        self.config, self.done, self.trials = config, 0, 0
+        self.work = 0.0  # of the wave
         self.bar = tqdm(
             total=0,
             desc=config.name,
@@ -252,31 +286,33 @@ class _Progress:
 
     def expect(self, cases: list[Case]):
         self.trials += len(cases)
-        self.bar.total += sum(case.grid**2 for case in cases)
+        self.bar.total += self._work(cases)
         self._show()
 
     def say_idle(self, pending, slots: int):
         """Says where devices or processes have nothing of their own to train at the end."""
         idle = slots - len(pending[-1]) if pending else 0
         processes_idle = -len(pending) % processes.count()
-        grids = ", ".join(str(grid) for grid in sorted({case.grid for case in sum(pending, [])}))
         if idle and not self.bar.disable:
             verb = "is" if idle == 1 else "are"
             self.bar.write(
-                f"grid {grids}: {idle} of the last wave's {slots} trials {verb} idle", sys.stderr
+                f"{idle} of the {slots} trials of a program's last wave {verb} idle", sys.stderr
             )
         if processes_idle and not self.bar.disable:
             self.bar.write(
-                f"grid {grids}: {processes_idle} of {processes.count()} processes idle at the "
-                "last wave", sys.stderr
-            )  # fmt: skip
+                f"{processes_idle} of {processes.count()} processes idle at a program's last wave",
+                sys.stderr,
+            )
 
     def start(self, wave_of_each, results: Table):
         self.new = [case for wave in wave_of_each for case in wave if case not in results]
-        self.share = sum(case.grid**2 for case in self.new) / self.steps
+        self.work = self._work(self.new)
 
-    def advance(self, n_steps: int):
-        self.bar.update(min(n_steps * self.share, self.bar.total - self.bar.n))
+    def advance(self, share: float):
+        self.bar.update(min(share * self.work, self.bar.total - self.bar.n))
+
+    def _work(self, cases: list[Case]) -> int:
+        return sum(waves.work_of(self.config, case) for case in cases)
 
     def finish(self):
         self.done += len(self.new)

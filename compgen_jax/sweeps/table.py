@@ -2,14 +2,9 @@
 
 import csv
 import io
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from compgen_jax.analysis import scaling
-
-NUMBERS = (*(f"{score}_accuracy" for score in scaling.SCORES), "mse", "blank_mse")
-MEASURES = ("train_loss", *(f"{where}.{name}" for where in scaling.PLACES for name in NUMBERS))
 
 
 class TableError(ValueError):
@@ -17,28 +12,46 @@ class TableError(ValueError):
 
 
 class Case(NamedTuple):
-    """What tells a trial from another of its sweep. All but `n_data` tell its curve."""
+    """What tells a trial from another of its sweep. All but `value` tell its curve."""
 
-    grid: int
-    scheme: str  # 'bumps' or 'stripes'
-    region: str  # 'none', 'donut' or 'corner'
-    share: float  # side of the held-out square over N; 0 for 'none'
-    learning_rate: float
-    weight_decay: float
+    axes: tuple  # the values of the sweep's axes, in their order
     seed: int
-    n_data: int  # training images in all
+    value: Any = 0  # of the searched field; 0 where nothing is searched
 
 
-HEADER = ("config", *Case._fields, "status", *MEASURES)
+class Layout(NamedTuple):
+    """What a table's columns are: axes, values by field name; the searched field ('' for none) and
+    its type; and the measures."""
+
+    axes: dict
+    searched: str
+    kind: type | None
+    measures: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of a case's columns."""
+        return (*self.axes, "seed", *([self.searched] if self.searched else []))
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        return ("config", *self.names, "status", *self.measures)
+
+    def values(self, case: Case) -> tuple:
+        """Those of a case's columns."""
+        return (*case.axes, case.seed, *([case.value] if self.searched else []))
+
+
 Table = dict[Case, np.ndarray]  # the measures, float32; all NaN for a trial that failed
 
 
-def rows(table: Table) -> list[dict]:
-    """The table as dicts of Case fields, `status` ('ok' or 'failed') and measures, in order."""
+def rows(table: Table, layout: Layout) -> list[dict]:
+    """The table as dicts of axes by their names, `seed`, the searched field, `status` ('ok' or
+    'failed') and measures, in order."""
     return [
-        case._asdict()
+        dict(zip(layout.names, layout.values(case), strict=True))
         | {"status": status(values)}
-        | dict(zip(MEASURES, values.tolist(), strict=True))
+        | dict(zip(layout.measures, values.tolist(), strict=True))
         for case, values in sorted(table.items())
     ]
 
@@ -48,19 +61,19 @@ def status(values) -> str:
     return "ok" if np.isfinite(values[0]) else "failed"
 
 
-def to_text(table: Table, fingerprint: str) -> str:
+def to_text(table: Table, layout: Layout, fingerprint: str) -> str:
     """CSV in the order of the cases; a measure of nothing is empty, all else reads back exactly.
     `fingerprint` of the sweep's config stands in each row."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
+    writer.writerow(layout.header)
     for case, values in sorted(table.items()):
         shown = ["" if np.isnan(value) else str(value) for value in values.astype(np.float32)]
-        writer.writerow([fingerprint, *case, status(values), *shown])
+        writer.writerow([fingerprint, *layout.values(case), status(values), *shown])
     return text.getvalue()
 
 
-def from_text(text: str, fingerprint: str) -> tuple[Table, str]:
+def from_text(text: str, layout: Layout, fingerprint: str) -> tuple[Table, str]:
     """The table, and what was left out: the last line, if it is cut off (no line end).
 
     Raises TableError, with the number of the line, for any other damage and for a row of another
@@ -71,30 +84,42 @@ def from_text(text: str, fingerprint: str) -> tuple[Table, str]:
     records = list(csv.reader(lines))
     if not records:
         return {}, cut
-    if records[0] != list(HEADER):
-        raise TableError("line 1 is not the header of this version's tables")
+    if records[0] != list(layout.header):
+        raise TableError("line 1 is not the header of this sweep's table")
     table = {}
     for number, record in enumerate(records[1:], start=2):
-        case, values = _parse(record, number, fingerprint)
+        case, values = _parse(record, number, layout, fingerprint)
         if case in table:
             raise TableError(f"line {number} repeats a trial")
         table[case] = values
     return table, cut
 
 
-def _parse(record: list[str], number: int, fingerprint: str):
-    if len(record) != len(HEADER):
-        raise TableError(f"line {number} has {len(record)} fields instead of {len(HEADER)}")
-    own, *fields, found_status = record[: len(Case._fields) + 2]
-    if own != fingerprint:
-        raise TableError(f"line {number} is of another config ({own}, not {fingerprint})")
-    kinds = Case.__annotations__.values()
+def _parse(record: list[str], number: int, layout: Layout, fingerprint: str):
+    if len(record) != len(layout.header):
+        raise TableError(f"line {number} has {len(record)} fields instead of {len(layout.header)}")
+    if record[0] != fingerprint:
+        raise TableError(f"line {number} is of another config ({record[0]}, not {fingerprint})")
+    end = 1 + len(layout.names)
     try:
-        case = Case(*(kind(field) for kind, field in zip(kinds, fields, strict=True)))
-        numbers = record[len(Case._fields) + 2 :]
-        values = np.array([float(field or "nan") for field in numbers], np.float32)
+        case = _case(record[1:end], layout)
+        values = np.array([float(field or "nan") for field in record[end + 1 :]], np.float32)
     except ValueError as error:
         raise TableError(f"line {number}: {error}") from error
-    if found_status != status(values):
-        raise TableError(f"line {number}: status {found_status!r} and training loss do not agree")
+    if record[end] != status(values):
+        raise TableError(f"line {number}: status {record[end]!r} and training loss do not agree")
     return case, values
+
+
+def _case(fields: list[str], layout: Layout) -> Case:
+    axes = []
+    for (name, values), text in zip(layout.axes.items(), fields, strict=False):
+        found = [value for value in values if str(value) == text]
+        if not found:
+            raise ValueError(f"{name}={text}: is no value of this axis")
+        axes.append(found[0])
+    return Case(
+        tuple(axes),
+        int(fields[len(axes)]),
+        layout.kind(fields[len(axes) + 1]) if layout.searched else 0,
+    )

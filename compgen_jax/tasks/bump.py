@@ -174,9 +174,7 @@ def _task(settings: Bump) -> Task:
     counts = [axis.count for axis in grid.axes]
     fresh = settings.support.fresh != "no"
     return Task(
-        factors=tuple(
-            Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes
-        ),
+        factors=tuple(Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes),
         held_out=partial(supports.is_held_out, grid=grid),
         example=lambda key, point: example(point, settings),
         source=lambda key: _source(key, settings, grid),
@@ -184,7 +182,10 @@ def _task(settings: Bump) -> Task:
         draw=supports.fresh_draw(grid) if fresh else draws.epochs,
         signal=partial(flip, settings=settings.image),
         scores=lambda signal, truth, point: images.scores(
-            signal, truth, point[:2], settings.image.position_tolerance,
+            signal,
+            truth,
+            point[:2],
+            settings.image.position_tolerance,
             settings.image.image_tolerance,
         ),
         parts=encodings.part_lengths(counts, settings.code),
@@ -219,7 +220,9 @@ def _check(settings: Bump):
                 f"config.task.images={settings.images}: leaves out some stripes, which needs "
                 "config.task.stripes.order='shuffled'"
             )
-    if not (support.samples or stripes.copies or settings.images or support.sampling == "every_cell"):
+    if not (
+        support.samples or stripes.copies or settings.images or support.sampling == "every_cell"
+    ):
         raise ConfigError(
             "config.task.support.samples=0: leaves nothing to train on, as "
             "config.task.stripes.copies=0"

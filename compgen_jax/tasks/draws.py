@@ -68,3 +68,15 @@ def stream(sample: Callable) -> Callable:
 def from_table(key, source: Table):
     """One of the table's points that count, each as likely."""
     return source.points[jax.random.randint(key, (), 0, source.count)]
+
+
+def by_rejection(key, first, extent, rejected: Callable):
+    """One point uniform over the box from `first` (F,) to `first + extent` that is not `rejected`:
+    exact for any region."""
+
+    def draw(state):
+        key, _ = state
+        key, used = jax.random.split(key)
+        return key, first + extent * jax.random.uniform(used, extent.shape)
+
+    return jax.lax.while_loop(lambda state: rejected(state[1]), draw, draw((key, None)))[1]

@@ -49,7 +49,7 @@ class SupportConfig:
     )
     samples: int = number(2000, low=0, high=10**7)
     in_proportion: bool = False
-    fresh: str = choice("no", "no", "cells", "real")
+    fresh: str = choice("no", "no", "cells", "real", traced=False)
     require_marginals: bool = True
 
 
@@ -106,7 +106,9 @@ def _random(index, grid: Grid):
     chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
     held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
     table = _array(index[0]).asarray(held_out.reshape(counts[::-1]))
-    return table[tuple(i.clip(0, n - 1).astype(int) for i, n in zip(index, counts, strict=True))[::-1]]
+    return table[
+        tuple(i.clip(0, n - 1).astype(int) for i, n in zip(index, counts, strict=True))[::-1]
+    ]
 
 
 def _none(index, grid: Grid):
@@ -228,16 +230,9 @@ def sample_real(key, grid: Grid):
 
 
 def _by_rejection(key, grid: Grid, rejected: Callable):
-    """Exact for any region."""
     first = jnp.array([axis.first for axis in grid.axes])
     extent = jnp.array([axis.step * (axis.count - 1.0) for axis in grid.axes])
-
-    def draw(state):
-        key, _ = state
-        key, used = jax.random.split(key)
-        return key, first + extent * jax.random.uniform(used, extent.shape)
-
-    return jax.lax.while_loop(lambda state: rejected(state[1]), draw, draw((key, None)))[1]
+    return draws.by_rejection(key, first, extent, rejected)
 
 
 def fresh_source(grid: Grid):

@@ -164,3 +164,45 @@ def shapes(task: Task) -> tuple:
 def truth(task: Task, target):
     """What a target says; see `Task.truth`."""
     return (task.truth or task.signal)(target)
+
+
+def score_names(task: Task) -> tuple[str, ...]:
+    """What the task scores, in alphabetical order; nothing is compiled."""
+    point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
+    target = jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point).target
+    signal = jax.eval_shape(lambda target: truth(task, target), target)
+    return tuple(sorted(jax.eval_shape(task.scores, signal, signal, point)))
+
+
+def real_points(task: Task, key, count: int):
+    """(count, F) points between the cells, uniform over the seen part of what the cells span; a
+    discrete factor takes any of its values. (0, F) where no factor is real."""
+    if not any(factor.real for factor in task.factors):
+        return jnp.zeros((0, len(task.factors)))
+    discrete = [
+        (index, jnp.asarray(factor.values, jnp.float32))
+        for index, factor in enumerate(task.factors)
+        if not factor.real
+    ]
+
+    def draw(key):
+        point = draws.by_rejection(
+            key, first, extent, lambda point: task.held_out(place(key, point))
+        )
+        return place(key, point)
+
+    def place(key, point):
+        for index, values in discrete:
+            chosen = jax.random.randint(jax.random.fold_in(key, index), (), 0, len(values))
+            point = point.at[index].set(values[chosen])
+        return point
+
+    ends = [(factor.values[0], _last(factor)) for factor in task.factors]
+    first = jnp.array([float(low) for low, _ in ends])
+    extent = jnp.array([float(high) - float(low) for low, high in ends])
+    return jax.vmap(draw)(jax.random.split(key, count))
+
+
+def _last(factor: Factor) -> float:
+    """Where a factor's real values end: once round, for an angle."""
+    return factor.values[0] + factor.period if math.isfinite(factor.period) else factor.values[-1]

@@ -242,7 +242,9 @@ def _render(task: Task, key, points, parts, like: Shapes | None) -> Example:
     if like is None:
         return batch
     code = jax.vmap(lambda code: padding.pad_code(code, task.parts, parts))(batch.input)
-    return Example(code, jax.vmap(lambda target: padding.pad(target, like.output.shape))(batch.target))
+    return Example(
+        code, jax.vmap(lambda target: padding.pad(target, like.output.shape))(batch.target)
+    )
 
 
 def _own(array, shapes: Shapes, padded: bool):

@@ -100,7 +100,9 @@ class OverSplitTrials:
 
 
 def _shapes(tree) -> tuple:
-    return tuple((getattr(x, "shape", ()), str(getattr(x, "dtype", type(x)))) for x in jax.tree.leaves(tree))
+    return tuple(
+        (getattr(x, "shape", ()), str(getattr(x, "dtype", type(x)))) for x in jax.tree.leaves(tree)
+    )
 
 
 def side_by_side(*tasks: Callable) -> list:

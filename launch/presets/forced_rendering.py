@@ -176,7 +176,11 @@ def _holdout_map() -> Config:
         name="holdout_map",
         task=Bump(
             support=SupportConfig(
-                region="donut", side=0.2, sampling="real", samples=1000, in_proportion=True,
+                region="donut",
+                side=0.2,
+                sampling="real",
+                samples=1000,
+                in_proportion=True,
                 require_marginals=False,
             )  # fmt: skip
         ),
