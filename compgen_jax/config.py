@@ -137,8 +137,7 @@ def changed(config: Config, values: dict) -> Config:
     tree = to_dict(config)
     for group in settings.FAMILIES:
         if f"{group}.name" in values:
-            named = family(group, values[f"{group}.name"])
-            tree[group] = settings.to_dict(_like(named, getattr(config, group)))
+            tree[group] = as_family(config, group, values[f"{group}.name"])
     known = flat(tree, ROOT)
     for path, value in values.items():
         if f"{ROOT}.{path}" not in known:
@@ -151,12 +150,13 @@ def changed(config: Config, values: dict) -> Config:
     return from_dict(tree)
 
 
-def _like(kind: type, other: Family) -> Family:
-    """Settings of a family with the values of the fields that it shares with another's."""
-    if kind is type(other):
-        return other
-    shared = {item.name for item in fields(kind)} & {item.name for item in fields(other)}
-    return kind(**{item: getattr(other, item) for item in shared})
+def as_family(config: Config, group: str, name: str) -> dict:
+    """The values of another family's fields (of its own, as they are); those that it shares with
+    the config's are the config's."""
+    kind, now = family(group, name), getattr(config, group)
+    shared = {item.name for item in fields(kind)} & {item.name for item in fields(now)}
+    values = settings.to_dict(kind()), settings.to_dict(now)
+    return values[0] | {item: values[1][item] for item in shared}
 
 
 def field_value(config: Config, path: str):

@@ -7,6 +7,9 @@ On several machines the same command runs on each of them: see the README.
 
 from absl import flags
 
+from compgen_jax.analysis import scaling
+from compgen_jax.config import Config
+from compgen_jax.sweeps import processes, sweep
 from launch import cli
 
 CONFIG = cli.define_config()
@@ -22,8 +25,6 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    from compgen_jax.sweeps import processes, sweep
-
     if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
         cli.use_all_cores(NUMBER.value)  # they share this machine's
     processes.start(ADDRESS.value, NUMBER.value, ID.value)
@@ -33,42 +34,44 @@ def main():
         processes.abandon()
         raise
     if processes.is_first():
-        _report(summary, workdir)
+        _report(config, summary, workdir)
 
 
-def _report(summary, workdir):
-    from compgen_jax.analysis import scaling
-
+def _report(config: Config, summary: dict, workdir):
     print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
+    names = [name for name, _ in config.sweep.axes]
     for reading in summary.get("readings", []):
-        if scaling.is_resolved(reading["exponent"]):  # summary.json has the others
-            print(_show(reading))
-    for entry in summary.get("errors", []):
-        print(_show_error(entry))
-    print(f"wrote {workdir}/trials.csv and summary.json")
+        if "exponent" not in reading or scaling.is_resolved(reading["exponent"]):
+            print(_show_reading(reading, names, config.sweep.search.field))
+    for entry in summary.get("means", []):
+        shown = [name for name in entry if name.startswith("ood.") and name not in names]
+        numbers = (f"{name} {_with_interval(entry[name])}" for name in shown)
+        print(f"{_combination(entry, names)}: {', '.join(numbers)}")
+    print(f"wrote {workdir}/trials.csv and summary.json")  # which have what is not shown
 
 
-def _show(reading) -> str:
+def _show_reading(reading: dict, names: list[str], field: str) -> str:
+    asked = f"{reading['where']} {reading['score']} {reading['target']:g}"
+    head = ", ".join(filter(None, [_combination(reading, names), asked]))
+    if "exponent" not in reading:
+        found = [(each["status"], each["value"]) for each in reading["thresholds"]]
+        return f"{head}: {field} {', '.join(f'{s} {_number(v)}' for s, v in found)}"
     exponent = reading["exponent"]
     counts = [f"{exponent[s]} {s}" for s in ("reached", "above", "below", "unknown") if exponent[s]]
-    return (
-        f"{reading['scheme']:>8}, {reading['region']:>6} held out, {reading['where']:>6} points "
-        f"{reading['score']} {reading['target']:g}: images ~ N^{_number(exponent['value'])} "
-        f"[{', '.join(_number(end) for end in exponent['ci95'])}] ({', '.join(counts)})"
-    )
+    power = _with_interval(exponent)
+    return f"{head}: {field} ~ ({reading['along']})^{power} ({', '.join(counts)})"
 
 
-def _show_error(entry) -> str:
-    number = entry["ood_relative_error"]
-    return (
-        f"N {entry['grid']:3}, {entry['scheme']}, {entry['region']} of {entry['share']:.2f} N held "
-        f"out, {entry['images']} images: error / blank {_number(number['value'])} "
-        f"[{', '.join(_number(end) for end in number['ci95'])}]"
-    )
+def _combination(entry: dict, names: list[str]) -> str:
+    return ", ".join(f"{name} {entry[name]}" for name in names if name in entry)
+
+
+def _with_interval(number: dict) -> str:
+    return f"{_number(number['value'])} [{', '.join(_number(end) for end in number['ci95'])}]"
 
 
 def _number(value) -> str:
-    return "?" if value is None or value != value else f"{value:.2f}"
+    return "?" if value is None or value != value else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -3,28 +3,25 @@
 python -m launch.train --config=launch/config.py:bump_cnn_quick --workdir=runs/bump_cnn_quick
 """
 
+from compgen_jax.runs import experiment
 from launch import cli
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
 
 
-SHOWN = ("mse", "blank_mse", "exact_accuracy", "position_accuracy")
-
-
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    from compgen_jax.runs import experiment
-
     summary = experiment.train(config, workdir)
     for region in ("id", "ood"):
-        print(f"{region.upper():>4}", *(_show(summary, region, name) for name in SHOWN), sep="  ")
+        names = [name for name in summary["mean"] if name.startswith(f"{region}.")]
+        print(f"{region.upper():>4}", *(_show(summary, name) for name in names), sep="  ")
     print(f"wrote {workdir}/summary.json, metrics.csv and checkpoints/")
 
 
-def _show(summary, region, name) -> str:
-    value = summary["mean"][f"{region}.{name}"]["value"]
-    return f"{name} {'none' if value is None else format(value, '.4g')}"
+def _show(summary, name) -> str:
+    value = summary["mean"][name]["value"]
+    return f"{name.partition('.')[2]} {'none' if value is None else format(value, '.4g')}"
 
 
 if __name__ == "__main__":
