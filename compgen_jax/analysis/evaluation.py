@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax.analysis import grids
+
 PEAK_THRESHOLD = 0.25  # of the amplitude: what counts as a peak, not as ripple
 BEYOND = 1e30  # darker than any pixel, and finite, as `brightest_pixel` has it
 
@@ -53,19 +55,15 @@ def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRES
 def distance_to_seen(held_out_NxN):
     """(N, N): Euclidean distance in pixels from each cell to the nearest seen one; NumPy."""
     held_out = np.asarray(held_out_NxN)
-    seen = np.argwhere(~held_out)
-    offsets = np.argwhere(np.ones_like(held_out))[:, None, :] - seen[None, :, :]
-    return np.sqrt(np.min(np.sum(offsets**2, axis=-1), axis=1)).reshape(held_out.shape)
+    found = grids.distance_to_seen(held_out.ravel(), held_out.shape[::-1])
+    return found.reshape(held_out.shape)
 
 
 def nearest_seen(held_out_NxN):
     """(N*N,) int: for every cell in row-major order, the index of its nearest seen cell (the
     first of several)."""
     held_out = np.asarray(held_out_NxN)
-    positions = np.argwhere(np.ones_like(held_out))
-    seen = np.flatnonzero(~held_out.ravel())
-    offsets = positions[:, None, :] - positions[seen][None, :, :]
-    return seen[np.argmin(np.sum(offsets**2, axis=-1), axis=1)]
+    return grids.nearest_seen(held_out.ravel(), held_out.shape[::-1])
 
 
 def summarize(signals, targets, factors, held_out, lookup) -> dict:
