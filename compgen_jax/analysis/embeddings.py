@@ -81,6 +81,53 @@ def constant_share(matrices_TxHxW, axis: str) -> ConstantShare:
     return ConstantShare(shares[:-1], float(shares[-1]))
 
 
+def embedding_numbers(of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK) -> dict:
+    """By name, of every seed (T,): means over the tokens of both factors of
+
+    top_share:        the largest squared singular value over their sum; 1 is rank one.
+    spectrum_entropy: exp(entropy) of the squared singular values; 1 is rank one.
+    lambda_entropy:   exp(entropy) of lambda^2, which the penalty sees and which are none;
+
+    constant_share:   share of energy that is constant along the other factor's axis, mean of the
+                      factors; constant_share.x and .y are of one.
+
+    `of_x[t, k]` and `of_y[t, k]` are the matrices [row y, column x] of token k, `weights` the
+    lambdas of the tokens of x and then of y. Zero matrices are left out of the first three. NaN
+    without energy; ValueError if the seeds or the tokens differ, and as the functions above.
+    """
+    of_x, of_y, weights = (
+        np.asarray(each) for each in (of_x_TxNxNxN, of_y_TxNxNxN, weights_Tx2NxK)
+    )
+    if (
+        not (of_x.ndim == of_y.ndim == 4 and weights.ndim == 3)
+        or not len(of_x) == len(of_y) == len(weights)
+        or of_x.shape[1] + of_y.shape[1] != weights.shape[1]
+    ):
+        raise ValueError(
+            "matrices (T, N, N, N) of x and of y and weights (T, 2N, K) needed, not "
+            f"{of_x.shape}, {of_y.shape} and {weights.shape}"
+        )
+    numbers = []
+    for one_x, one_y, one_weights in zip(of_x, of_y, weights, strict=True):
+        singular = singular_values(np.concatenate([one_x, one_y]))
+        x, y = constant_share(one_x, "y").overall, constant_share(one_y, "x").overall
+        numbers.append(
+            {
+                "top_share": _mean_of_known(top_share(singular)),
+                "spectrum_entropy": _mean_of_known(spectrum_entropy(singular)),
+                "lambda_entropy": _mean_of_known(lambda_entropy(one_weights)),
+                "constant_share": (x + y) / 2,
+                "constant_share.x": x,
+                "constant_share.y": y,
+            }
+        )
+    return {name: np.array([each[name] for each in numbers]) for name in numbers[0]}
+
+
+def _mean_of_known(values):
+    return np.nan if np.isnan(values).all() else np.nanmean(values)
+
+
 def _checked_matrices(matrices_TxHxW):
     matrices = np.asarray(matrices_TxHxW, np.float64)
     if matrices.ndim != 3 or 0 in matrices.shape:

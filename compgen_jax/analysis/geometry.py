@@ -1,17 +1,19 @@
 """Exact geometry of every layer: metric tensors, volume, factorization (paper Eq 5-7, App B).
 
-A layer maps the factor plane into its activation space; its metric tensor g = J^T J says how far
-apart it puts neighbouring factors. Derivatives are forward-mode and exact, so g is defined at any
-real coordinate; `grid_metric` is the unit-step difference of the authors' scripts, for parity: it
-understates g by 37% for the bump code at sigma = 1.
+A layer maps the space of the factors into its activation space; its metric tensor g = J^T J says
+how far apart it puts neighbouring factors. Derivatives are forward-mode and exact, so g is defined
+at any real coordinate; `grid_metric` is the unit-step difference of the authors' scripts, for
+parity: it understates g by 37% for the bump code at sigma = 1.
 """
 
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 POINTS_AT_ONCE = 28  # bounds memory: the Jacobians of so many points are held at a time
+VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 
 
 def metric_tensors(activations_of: Callable, points_BxF, points_at_once: int = POINTS_AT_ONCE):
@@ -27,25 +29,30 @@ def metric_tensors(activations_of: Callable, points_BxF, points_at_once: int = P
       Jacobian is contracted as soon as it is computed; none outlives its chunk of points.
     """
 
-    def at_point(point):
-        jacobians = jax.jacfwd(activations_of)(point)
-        return jax.tree.map(lambda jacobian: _contract(jacobian.reshape(-1, point.size)), jacobians)
-
+    at_point = lambda point: metric_tensor(activations_of, point)
     return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
+
+
+def metric_tensor(activations_of: Callable, point):
+    """As `metric_tensors`, at one point (F,)."""
+    jacobians = jax.jacfwd(activations_of)(point)
+    return jax.tree.map(lambda jacobian: _contract(jacobian.reshape(-1, point.size)), jacobians)
 
 
 def _contract(jacobian_DxF):
     return jnp.einsum("df,dg->fg", jacobian_DxF, jacobian_DxF)
 
 
-def grid_metric(activations_NxNxD, spacing: float = 1.0):
-    """Metric by finite differences on a grid indexed [y, x]; (N, N, 2, 2), factors ordered x, y.
+def grid_metric(activations_GxD, spacing: float = 1.0):
+    """Metric by finite differences over a grid of cells; (V_F, ..., V_1, F, F), factors in order.
 
-    Central differences, one-sided at the border, `spacing` pixels apart.
+    `activations` (V_F, ..., V_1, D) are laid out as by `grids.over_grid`, [y, x] of two factors.
+    Central differences, one-sided at the border, between cells that are `spacing` apart.
     """
-    along_y, along_x = jnp.gradient(activations_NxNxD, spacing, axis=(0, 1))
-    jacobian = jnp.stack([along_x, along_y], axis=-1)
-    return jnp.einsum("yxdf,yxdg->yxfg", jacobian, jacobian)
+    axes = range(activations_GxD.ndim - 1)
+    along = [jnp.gradient(activations_GxD, spacing, axis=axis) for axis in reversed(axes)]
+    jacobian = jnp.stack(along, axis=-1)
+    return jnp.einsum("...df,...dg->...fg", jacobian, jacobian)
 
 
 def volume_element(metric):
@@ -54,6 +61,17 @@ def volume_element(metric):
     Rounding may leave the determinant of a degenerate map slightly negative: it counts as 0.
     """
     return jnp.sqrt(jnp.maximum(jnp.linalg.det(metric), 0.0))
+
+
+def log_volume(volume, axis=None, floor: float = VOLUME_FLOOR):
+    """log10 of volume elements, of the same shape and type; NumPy.
+
+    `axis` are the axes of one map (of one layer of one seed); None: all are. Where a map's volume
+    is below `floor` of its largest, it counts as that; a map without any volume is 0.
+    """
+    volume = np.asarray(volume)
+    least = floor * volume.max(axis=axis, keepdims=True)
+    return np.log10(np.maximum(volume, np.where(least > 0, least, 1)))
 
 
 def cosines(metric):

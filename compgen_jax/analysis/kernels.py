@@ -22,7 +22,7 @@ import numpy as np
 
 BLOCK = 4096  # features cast to float64 at a time
 OVERLAP_THRESHOLD = 0.7  # of the amplitude: the authors' inverted pixels below 0.3
-LENGTHS = (0.5, 1.0, 2.0, 4.0)  # pixels; the authors' grid
+LENGTHS = (0.5, 1.0, 2.0, 4.0)  # pixels, in the images of a bump; the authors' grid
 VANISHING = 1e-12  # a kernel whose entries vary by less, relative to their size, is constant
 EXPLAINED = 1e-6  # what float32 features leave of a kernel that its control explains
 
@@ -88,32 +88,41 @@ def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: floa
     return (dark_BxP @ dark_BxP.T).astype(np.float64) / dark_BxP.shape[1]
 
 
-def binary(factors_Bx2, combine: str):
-    """Ideal kernel of the coincidences d_xx' and d_yy' (Eq 3, 4); (B, B), range 0 to 1.
+def binary(factors_BxF, combine: str):
+    """Ideal kernel of the coincidences d_xx', d_yy', ... of the factors (Eq 3, 4); (B, B), range
+    0 to 1.
 
-    `combine` 'and' d_xx' d_yy', the identity on distinct cells; 'or' 1 - (1 - d_xx')(1 - d_yy');
-    'sum' (d_xx' + d_yy') / 2. Off the diagonal of distinct cells 'and' is 0 and 'or' twice 'sum',
-    so correlations there do not tell those two apart. Coordinates coincide if they are equal.
+    `combine` 'and' their product, the identity on distinct cells; 'or' 1 if any factor coincides;
+    'sum' their mean. Of two factors, off the diagonal of distinct cells 'and' is 0 and 'or' twice
+    'sum', so correlations there do not tell those two apart. Values coincide if they are equal.
     """
-    x, y = _checked_factors("factors", factors_Bx2).T
-    same_x, same_y = x[:, None] == x[None, :], y[:, None] == y[None, :]
-    kernels = {"and": same_x & same_y, "or": same_x | same_y, "sum": (same_x + 1.0 * same_y) / 2}
-    if combine not in kernels:
-        raise ValueError(f"combine must be one of {list(kernels)}, not {combine!r}")
-    return kernels[combine].astype(np.float64)
+    factors = _checked_factors("factors", factors_BxF)
+    same = [values[:, None] == values[None, :] for values in factors.T]
+    if combine == "and":
+        return np.logical_and.reduce(same).astype(np.float64)
+    if combine == "or":
+        return np.logical_or.reduce(same).astype(np.float64)
+    if combine == "sum":
+        return sum(each.astype(np.float64) for each in same) / len(same)
+    raise ValueError(f"combine must be 'and', 'or' or 'sum', not {combine!r}")
 
 
-def gaussian(factors_Bx2, length_x: float, length_y: float, others_Qx2=None):
-    """exp(-dx^2 / 2 lx^2 - dy^2 / 2 ly^2) between points, or from `others` to points; (Q, B).
+def gaussian(factors_BxF, lengths_F, others_QxF=None):
+    """exp(-sum_f df^2 / 2 lf^2) between points, or from `others` to points; (Q, B).
 
-    Lengths in pixels, above 0. Equal lengths make it radial: it factorizes all the same.
+    A length for each factor, in its units, above 0. Equal lengths make it radial: it factorizes
+    all the same. ValueError for other lengths, or points of other factors.
     """
-    if min(length_x, length_y) <= 0:
-        raise ValueError(f"lengths must be above 0, not {(length_x, length_y)}")
-    factors = _checked_factors("factors", factors_Bx2)
-    others = factors if others_Qx2 is None else _checked_factors("others", others_Qx2)
-    scaled_QxBx2 = (others[:, None] - factors[None]) / np.array([[[length_x, length_y]]])
-    return np.exp(-np.sum(scaled_QxBx2**2, axis=-1) / 2)
+    factors = _checked_factors("factors", factors_BxF)
+    others = factors if others_QxF is None else _checked_factors("others", others_QxF)
+    lengths = np.asarray(lengths_F, np.float64)
+    if not factors.shape[1:] == others.shape[1:] == lengths.shape or not (lengths > 0).all():
+        raise ValueError(
+            f"lengths above 0, one for each factor, needed, not {lengths.tolist()}: "
+            f"factors {factors.shape}, others {others.shape}"
+        )
+    scaled_QxBxF = (others[:, None] - factors[None]) / lengths[None, None]
+    return np.exp(-np.sum(scaled_QxBxF**2, axis=-1) / 2)
 
 
 def agreement(a_BxB, b_BxB, off_diagonal: bool = True) -> float:
@@ -156,40 +165,43 @@ def cka(a_BxB, b_BxB) -> float:
 
 
 class KernelRegression(NamedTuple):
-    """length_x, length_y in pixels; loo_mse on the fitted points; prediction (Q, D)."""
+    """lengths, one for each factor, in its units; loo_mse on the fitted points; prediction
+    (Q, D)."""
 
-    length_x: float
-    length_y: float
+    lengths: tuple[float, ...]
     loo_mse: float
     prediction: np.ndarray
 
 
 def kernel_regression(
-    factors_Bx2, outputs_BxD, new_factors_Qx2, lengths=LENGTHS, isotropic=False, ridge=1e-6
+    factors_BxF, outputs_BxD, new_factors_QxF, lengths=LENGTHS, isotropic=False, ridge=1e-6
 ) -> KernelRegression:
-    """Outputs at new points by Gaussian kernel ridge regression on the coordinates (A.4).
+    """Outputs at new points by Gaussian kernel ridge regression on the factors (A.4).
 
-    Length scales come from `lengths` (pixels), lx and ly apart or, `isotropic`, equal; the pair
-    of least leave-one-out error on the fitted points is kept, in closed form: residual_i =
-    (A y)_i / A_ii with A = (K + ridge I)^-1. No other point has a say, unlike in the authors'
-    script. The pairs include the isotropic ones, so only errors at new points compare the two
-    families. Away from all data the prediction is 0, a blank signal. Give every cell once: the
-    ridge keeps copies solvable, but a copy gives its twin away and favours short scales.
+    Length scales come from `lengths`, of each factor apart or, `isotropic`, equal: the choice of
+    least leave-one-out error on the fitted points is kept, in closed form: residual_i =
+    (A y)_i / A_ii with A = (K + ridge I)^-1, a (B, B) inverse for each of the len(lengths)^F
+    choices. No other point has a say, unlike in the authors' script. The choices include the
+    isotropic ones, so only errors at new points compare the two families. Away from all data the
+    prediction is 0, a blank signal. Give every cell once: the ridge keeps copies solvable, but a
+    copy gives its twin away and favours short scales.
     """
-    factors, outputs = _checked_factors("factors", factors_Bx2), np.asarray(outputs_BxD)
+    factors, outputs = _checked_factors("factors", factors_BxF), np.asarray(outputs_BxD)
     if outputs.ndim != 2 or len(outputs) != len(factors):
         raise ValueError(f"outputs must be ({len(factors)}, D), not {outputs.shape}")
     outputs_gram = gram(outputs)
+    count = factors.shape[1]
+    equal = [(length,) * count for length in lengths]
     best = None
-    for pair in zip(lengths, lengths, strict=True) if isotropic else product(lengths, repeat=2):
-        inverse = np.linalg.inv(gaussian(factors, *pair) + ridge * np.eye(len(factors)))
+    for chosen in equal if isotropic else product(lengths, repeat=count):
+        inverse = np.linalg.inv(gaussian(factors, chosen) + ridge * np.eye(len(factors)))
         squared_B = np.sum((inverse @ outputs_gram) * inverse, axis=1) / np.diag(inverse) ** 2
         loo_mse = float(squared_B.mean()) / outputs.shape[1]
         if best is None or loo_mse < best[0]:
-            best = loo_mse, pair, inverse
-    loo_mse, pair, inverse = best
-    weights_QxB = gaussian(factors, *pair, others_Qx2=new_factors_Qx2) @ inverse
-    return KernelRegression(*pair, loo_mse, weights_QxB @ outputs)
+            best = loo_mse, chosen, inverse
+    loo_mse, chosen, inverse = best
+    weights_QxB = gaussian(factors, chosen, others_QxF=new_factors_QxF) @ inverse
+    return KernelRegression(chosen, loo_mse, weights_QxB @ outputs)
 
 
 def check_finite(name: str, values_Bx):
@@ -200,10 +212,10 @@ def check_finite(name: str, values_Bx):
         raise ValueError(f"{name}: NaN or infinite values at points {points[:8].tolist()}")
 
 
-def _checked_factors(name, factors_Bx2):
-    factors = np.asarray(factors_Bx2, np.float64)
-    if factors.ndim != 2 or factors.shape[1] != 2 or not len(factors):
-        raise ValueError(f"{name} must be (B, 2), not {factors.shape}")
+def _checked_factors(name, factors_BxF):
+    factors = np.asarray(factors_BxF, np.float64)
+    if factors.ndim != 2 or 0 in factors.shape:
+        raise ValueError(f"{name} must be (B, F), not {factors.shape}")
     check_finite(name, factors)
     return factors
 

@@ -2,35 +2,65 @@
 
 import numpy as np
 
-from compgen_jax.analysis import decomposition, geometry, kernels, probes, spectra
+from compgen_jax import grids
+from compgen_jax.analysis import anova, decomposition, geometry, kernels, probes, spectra
 
 
-def layer_numbers(features_BxD, factors, held_out) -> dict:
-    """Numbers of one layer of one seed from its activations at every cell; NaN where a layer is
-    constant, or where the hole is no square."""
+def layer_numbers(
+    features_BxD, factors_BxF, held_out_B, sizes, true_kernel_BxB, real=None, names=()
+) -> dict:
+    """Numbers of one layer of one seed from its activations at every cell of a grid; NaN where a
+    layer is constant, or where the held-out cells are no grid of their own.
+
+    Args:
+      features: (B, D).  factors: (B, F).  held_out: (B,) bool, cells in the order of `grids`.
+      sizes: of the grid. Gram matrices of all its cells are made: see `grids.subgrid`.
+      true_kernel: (B, B), the similarity of the true outputs, as `agreements` compares with it.
+      real: of each factor, whether it is probed as a number, see `probes.probe`.
+      names: of the factors, to add the scores of each, `probe.NAME.ood_r2` and so on.
+
+    Returns `LAYER_NUMBERS`. Scores of probes are means over the factors; Schmidt numbers are the
+    largest of a factor against the others.
+    """
     features = np.asarray(features_BxD)
     if np.ptp(features, axis=0).max() == 0:
-        return dict.fromkeys(LAYER_NUMBERS, np.nan)
+        per_factor = (f"probe.{factor}.{score}" for factor in names for score in PROBE_SCORES)
+        return dict.fromkeys((*LAYER_NUMBERS, *per_factor), np.nan)
     gram = kernels.gram(features)
-    schmidt = decomposition.operator_schmidt(gram)
+    factors = decomposition.distinct_factors(sizes)
+    schmidt = [decomposition.operator_schmidt(gram, sizes, factor) for factor in factors]
     spectrum = spectra.spectrum(features)
-    probe = probes.probe(features, factors, held_out)
-    binary = agreements(kernels.cosine(gram), factors, held_out)
+    probe = probes.probe(features, factors_BxF, held_out_B, real=real)
+    mean_probe = probes.mean_over_factors(probe, real)
+    found = agreements(kernels.cosine(gram), factors_BxF, held_out_B, true_kernel_BxB)
     return {
-        "schmidt.rank": decomposition.rank(schmidt),
-        "schmidt.exp_entropy": np.exp(decomposition.entropy(schmidt)),
-        "explained.hoeffding": decomposition.explained_fraction(gram, "hoeffding"),
-        "explained.schmidt": decomposition.explained_fraction(gram, "schmidt"),
-        "anova.interaction": interaction(gram),
-        "anova.interaction_ood": interaction_over_hole(gram, held_out),
+        "schmidt.rank": max(decomposition.rank(values) for values in schmidt),
+        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in schmidt),
+        "explained.hoeffding": decomposition.explained_fraction(gram, "hoeffding", sizes),
+        "explained.schmidt": decomposition.explained_fraction(gram, "schmidt", sizes),
+        "anova.interaction": interaction(gram, sizes),
+        "anova.interaction_ood": interaction_over_hole(gram, held_out_B, sizes),
         "spectrum.numerical_rank": spectrum.numerical_rank,
         "spectrum.energy_rank": spectrum.energy_rank,
         "spectrum.participation_ratio": spectrum.participation_ratio,
-        **{f"probe.{name}": np.mean(value) for name, value in probe.items()},
-        **{f"cosine.{name}": value for name, value in binary.items()},
+        **{f"probe.{name}": value for name, value in mean_probe.items()},
+        **{f"cosine.{name}": value for name, value in found.items()},
+        **{
+            f"probe.{factor}.{name}": values[f]
+            for f, factor in enumerate(names)
+            for name, values in probe.items()
+        },
     }
 
 
+PROBE_SCORES = (
+    *(
+        f"{shuffled}{name}"
+        for shuffled in ("", "shuffled.")
+        for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
+    ),
+    "in_sample_r2",
+)
 LAYER_NUMBERS = (
     "schmidt.rank",
     "schmidt.exp_entropy",
@@ -41,12 +71,7 @@ LAYER_NUMBERS = (
     "spectrum.numerical_rank",
     "spectrum.energy_rank",
     "spectrum.participation_ratio",
-    *(
-        f"probe.{shuffled}{name}"
-        for shuffled in ("", "shuffled.")
-        for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
-    ),
-    "probe.in_sample_r2",
+    *(f"probe.{name}" for name in PROBE_SCORES),
     *(f"cosine.{name}" for name in ("binary", "true", "partial")),
 )
 
@@ -63,8 +88,7 @@ def geometry_numbers(metrics_BxFxF, held_out) -> dict:
         return dict.fromkeys(names, np.nan)
     scores = geometry.factorization(metrics_BxFxF)
     volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
-    floor = 1e-6 * volume.max() or 1.0  # a dead point has no logarithm
-    log_volume = np.log10(np.maximum(volume, floor))
+    log_volume = geometry.log_volume(volume)
     ood, seen = log_volume[held_out], log_volume[~held_out]
     difference = ood.mean() - seen.mean() if held_out.any() else np.nan
     pooled = np.sqrt((ood.var() + seen.var()) / 2) if held_out.any() else np.nan
@@ -75,34 +99,35 @@ def geometry_numbers(metrics_BxFxF, held_out) -> dict:
     }
 
 
-def interaction(gram) -> float:
-    """Share of the features' variance over a grid of cells that is in neither x nor y alone."""
-    shares = decomposition.kernel_anova(gram)
-    varying = shares.x + shares.y + shares.interaction
+def interaction(gram_BxB, sizes) -> float:
+    """Share of the features' variance over a grid of cells that is in no factor alone."""
+    shares = anova.kernel_anova(gram_BxB, sizes)
+    varying = float(shares.main.sum()) + shares.interaction
     return shares.interaction / varying if varying > 1e-12 else np.nan
 
 
-def interaction_over_hole(gram, held_out) -> float:
+def interaction_over_hole(gram_BxB, held_out_B, sizes) -> float:
     """The same over the held-out cells, where it separates composition from lookup; NaN where
-    they are no square."""
-    grid = int(len(held_out) ** 0.5)
-    rows, columns = np.nonzero(held_out.reshape(grid, grid))
-    side = len(np.unique(rows))
-    if side < 2 or side != len(np.unique(columns)) or side**2 != len(rows):
+    they are no grid of at least two values of two factors."""
+    box = grids.box_sizes(held_out_B, sizes)
+    if box is None or sum(size > 1 for size in box) < 2:
         return np.nan
-    return interaction(gram[np.ix_(held_out, held_out)])
+    return interaction(gram_BxB[np.ix_(held_out_B, held_out_B)], box)
 
 
-def agreements(kernel, factors, held_out, true_kernel=None) -> dict:
+def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
     """Correlations over pairs of held-out cells with the binary kernel, with the kernel of the
-    true images and with the binary one beyond that of the true images."""
-    if held_out.sum() < 3:
+    true outputs and with the binary one beyond that of the true outputs.
+
+    All kernels are of the cells, (B, B). That of the true outputs is the same similarity of them
+    as `kernel` is of a layer; of two bumps of width sigma the cosine is a Gaussian of lengths
+    sqrt(2) sigma. NaN for fewer than three held-out cells.
+    """
+    if held_out_B.sum() < 3:
         return dict.fromkeys(("binary", "true", "partial"), np.nan)
-    chosen, points = np.ix_(held_out, held_out), np.asarray(factors)[held_out]
-    binary = kernels.binary(points, "sum")
-    # two bumps of sigma 1 overlap as a Gaussian of variance 2
-    true = kernels.gaussian(points, 2**0.5, 2**0.5) if true_kernel is None else true_kernel[chosen]
-    found = kernel[chosen]
+    chosen = np.ix_(held_out_B, held_out_B)
+    found, true = kernel_BxB[chosen], np.asarray(true_kernel_BxB)[chosen]
+    binary = kernels.binary(np.asarray(factors_BxF)[held_out_B], "sum")
     return {
         "binary": kernels.agreement(found, binary),
         "true": kernels.agreement(found, true),

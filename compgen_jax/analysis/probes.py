@@ -1,4 +1,4 @@
-"""Can x and y be read off a layer linearly, at points the probe has not seen? (Figures 2, 11-14)
+"""Can the factors be read off a layer linearly, at unseen points? (Figures 2, 11-14)
 
 Ridge regression in closed form. The authors fit and score least squares on the same 784 points;
 with as many features as points that R^2 is 1 whatever the features (`in_sample_r2`, for parity
@@ -20,16 +20,19 @@ PENALTIES = np.logspace(-8, 4, 25)  # of the mean squared singular value of the 
 RELATIVE_NOISE = 1e-12  # of the largest eigenvalue: directions below are rounding
 
 
-def probe(features_BxD, factors_Bx2, held_out_B, folds: int = 5, seed: int = 0) -> dict:
-    """Linear decodability of x and y; every value is a (2,) array, x first.
+def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, real=None) -> dict:
+    """Linear decodability of the factors; every value is an (F,) array in their order.
 
     Args:
-      features: (B, D), any D.  factors: (B, 2).  held_out: (B,) bool.
+      features: (B, D), any D.  factors: (B, F).  held_out: (B,) bool.
       folds: of the ID points, assigned at random from `seed`.
+      real: of each factor, whether its values are numbers; of one that are not (an object, or an
+        angle, which jumps where it repeats) only the accuracies say something, and every r2 is
+        NaN. None: all are.
 
     Returns `in_sample_r2` (above); `id_r2`, cross-validated on the ID points; `ood_r2`, of a fit
     on all ID points, against the OOD points' own mean, so it can be below 0; `id_accuracy` and
-    `ood_accuracy`, the share of points whose value of x (of y) is the largest of a ridge on
+    `ood_accuracy`, the share of points whose value of a factor is the largest of a ridge on its
     one-hot classes; and the last four under 'shuffled.' for targets permuted among the ID
     points. Penalties are chosen within the fitted points by leave-one-out. Constant features
     decode nothing; a target without variance, or no OOD point, gives NaN.
@@ -37,14 +40,15 @@ def probe(features_BxD, factors_Bx2, held_out_B, folds: int = 5, seed: int = 0) 
     ValueError for shapes that do not match, features that are not finite and fewer ID points
     than twice the folds.
     """
-    features, factors = compact(features_BxD), np.asarray(factors_Bx2, np.float64)
+    features, factors = compact(features_BxD), np.asarray(factors_BxF, np.float64)
     held_out = np.asarray(held_out_B, bool)
-    if factors.shape != (len(features), 2) or held_out.shape != (len(features),):
+    if factors.ndim != 2 or len(factors) != len(features) or held_out.shape != (len(features),):
         raise ValueError(
             f"factors {factors.shape} and held_out {held_out.shape}: "
             f"the features have {len(features)} points"
         )
     check_finite("factors", factors)
+    real = checked_real(real, factors.shape[1])
     seen = np.flatnonzero(~held_out)
     if len(seen) < 2 * folds:
         raise ValueError(f"{len(seen)} ID points: {folds} folds need at least {2 * folds}")
@@ -56,11 +60,33 @@ def probe(features_BxD, factors_Bx2, held_out_B, folds: int = 5, seed: int = 0) 
     shuffled = factors.copy()
     shuffled[seen] = shuffled[rng.permutation(seen)]
     control = _scores(features, shuffled, held_out, fits)
-    return (
+    found = (
         {"in_sample_r2": in_sample_r2(features, factors)}
         | _scores(features, factors, held_out, fits)
         | {f"shuffled.{name}": value for name, value in control.items()}
     )
+    for name in found:
+        if name.endswith("r2"):
+            found[name] = np.where(real, found[name], np.nan)
+    return found
+
+
+def mean_over_factors(scores: dict, real=None) -> dict:
+    """The means of `probe`'s scores over the factors: of an r2 over the real ones, NaN where there
+    is none or one of them has none."""
+    means = {}
+    for name, value in scores.items():
+        counted = value[checked_real(real, len(value))] if name.endswith("r2") else value
+        means[name] = np.mean(counted) if counted.size else np.nan
+    return means
+
+
+def checked_real(real, factors: int):
+    """(F,) bool, True where `real` is None. ValueError unless there is one for each factor."""
+    found = np.ones(factors, bool) if real is None else np.asarray(real, bool)
+    if found.shape != (factors,):
+        raise ValueError(f"real {real} for {factors} factors")
+    return found
 
 
 def compact(features_BxD):

@@ -43,3 +43,22 @@ def bootstrap_interval(
 def mean_with_interval(values_T) -> dict:
     """{'value': mean, 'ci95': [low, high]} over seeds."""
     return {"value": float(np.mean(values_T)), "ci95": list(bootstrap_interval(values_T))}
+
+
+def mean_band(values_TxL):
+    """Mean and ends of its interval over the seeds that have a finite value; (3, L).
+
+    NaN in a column where none has; where one seed shows no spread the ends are the mean itself.
+    ValueError unless the values are (T, L).
+    """
+    values_TxL = np.asarray(values_TxL, np.float64)
+    if values_TxL.ndim != 2:
+        raise ValueError(f"values must be (T, L), not {values_TxL.shape}")
+    band_3xL = np.full((3, values_TxL.shape[1]), np.nan)
+    for column, values in enumerate(values_TxL.T):
+        values = values[np.isfinite(values)]
+        if len(values):
+            number = mean_with_interval(values)
+            ends = [number["value"] if np.isnan(end) else end for end in number["ci95"]]
+            band_3xL[:, column] = number["value"], *ends
+    return band_3xL

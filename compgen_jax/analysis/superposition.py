@@ -1,8 +1,8 @@
 """Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4)
 
-The paper builds the superpositions in two ways: the decoder's outputs for codes whose other
-half is the mean over the training set (E6), and the sums of its outputs at the seen cells that
-share x or y (E7). Either gives two signals per held-out point; how much of the output they
+The paper builds the superpositions in two ways: the decoder's outputs for codes whose other part
+is the mean over the training set (E6), and the sums of its outputs at the seen cells that share x
+or y (E7). Either gives a signal for each factor of a held-out point; how much of the output they
 explain is compared with the superpositions of other coordinates.
 
 R^2 over the hole on the sums of matching outputs, mean and control, for maps that draw true
@@ -18,50 +18,68 @@ import numpy as np
 from compgen_jax.analysis.kernels import check_finite
 
 
-def mean_code_superpositions(code_E, mean_code_E):
-    """Codes [g(x); mean g(y)] and [mean g(x); g(y)] of a point; two JAX arrays (E,).
+def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
+    """Codes that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)]; F JAX arrays (E,).
 
-    `code_E` is [g(x); g(y)], halves of equal length; `mean_code_E` its mean over the training
-    set, every training point counted as often as it was drawn. ValueError for other shapes.
+    `code_E` is the code of a point, one part after the other for each factor, of these lengths;
+    `mean_code_E` its mean over the training set, every training point counted as often as it was
+    drawn. ValueError for other shapes.
     """
-    if jnp.ndim(code_E) != 1 or jnp.shape(code_E) != jnp.shape(mean_code_E) or len(code_E) % 2:
+    shape = (sum(lengths),)
+    if jnp.shape(code_E) != shape or jnp.shape(mean_code_E) != shape:
         raise ValueError(
-            "code and mean code must be (E,) with E even, "
+            f"code and mean code must be {shape}, of parts of {tuple(lengths)}, "
             f"not {jnp.shape(code_E)} and {jnp.shape(mean_code_E)}"
         )
-    (code_x, code_y), (mean_x, mean_y) = jnp.split(code_E, 2), jnp.split(mean_code_E, 2)
-    return jnp.concatenate([code_x, mean_y]), jnp.concatenate([mean_x, code_y])
+    ends = np.cumsum(lengths)
+    place_E = jnp.arange(shape[0])
+    kept = [(place_E >= end - length) & (place_E < end)
+            for length, end in zip(lengths, ends, strict=True)]  # fmt: skip
+    return tuple(jnp.where(own_E, code_E, mean_code_E) for own_E in kept)
 
 
 class MatchingSums(NamedTuple):
-    """sums, means (Q, 2, D): over the outputs that share x, then y; counts (Q, 2)."""
+    """sums, means (Q, F, D): over the outputs that share the first factor, the second, ...;
+    counts (Q, F)."""
 
     sums: np.ndarray
     means: np.ndarray
     counts: np.ndarray
 
 
-def matching_sums(outputs_BxD, factors_Bx2, points_Qx2) -> MatchingSums:
-    """Sums and means of the seen outputs with the x, and with the y, of each point.
+def matching_sums(outputs_BxD, factors_BxF, points_QxF) -> MatchingSums:
+    """Sums and means of the seen outputs that share each of a point's values of the factors.
 
     Args: outputs and factors of the seen cells, every cell once; points that are held out, so
-    that no cell matches both. ValueError if a point shares x or y with no seen cell.
+    that no cell matches them in all factors. ValueError if a point has a value that no seen cell
+    has.
     """
-    outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_Bx2)
-    points = np.asarray(points_Qx2)
-    if outputs.ndim != 2 or factors.shape != (len(outputs), 2) or points.shape[1:] != (2,):
+    outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
+    points = np.asarray(points_QxF)
+    if (
+        outputs.ndim != 2
+        or factors.ndim != 2
+        or len(factors) != len(outputs)
+        or points.ndim != 2
+        or points.shape[1] != factors.shape[1]
+    ):
         raise ValueError(
-            "outputs (B, D), factors (B, 2) and points (Q, 2) needed, not "
+            "outputs (B, D), factors (B, F) and points (Q, F) needed, not "
             f"{outputs.shape}, {factors.shape} and {points.shape}"
         )
     check_finite("outputs", outputs)
-    matches_Qx2xB = (points[:, :, None] == factors.T[None]).astype(np.float64)
-    counts_Qx2 = matches_Qx2xB.sum(axis=2)
-    if not counts_Qx2.all():
-        alone = points[~counts_Qx2.all(axis=1)]
-        raise ValueError(f"points {alone[:8].tolist()} share x or y with no seen cell")
-    sums_Qx2xD = matches_Qx2xB @ outputs
-    return MatchingSums(sums_Qx2xD, sums_Qx2xD / counts_Qx2[:, :, None], counts_Qx2)
+    sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
+    counts_QxF = np.empty(points.shape)
+    for f, values_Q in enumerate(points.T):
+        # points share few values, and pairs of points and cells would fill the memory
+        values_V, index_Q = np.unique(values_Q, return_inverse=True)
+        matches_VxB = (values_V[:, None] == factors[None, :, f]).astype(np.float64)
+        sums_QxFxD[:, f] = (matches_VxB @ outputs)[index_Q]
+        counts_QxF[:, f] = matches_VxB.sum(axis=1)[index_Q]
+    if not counts_QxF.all():
+        alone = points[~counts_QxF.all(axis=1)]
+        raise ValueError(f"points {alone[:8].tolist()} have a value that no seen cell has")
+    return MatchingSums(sums_QxFxD, sums_QxFxD / counts_QxF[:, :, None], counts_QxF)
 
 
 class SuperpositionFit(NamedTuple):
@@ -106,19 +124,19 @@ def shuffled_r2(outputs_QxD, parts_QxKxD, indices_RxQ):
     return np.stack([fit.r2 for fit in fits]), np.stack([fit.centred_r2 for fit in fits])
 
 
-def other_coordinates(points_Qx2, repeats: int, seed: int = 0):
-    """(repeats, Q) int: for every point, random points that share neither its x nor its y.
+def other_coordinates(points_QxF, repeats: int, seed: int = 0):
+    """(repeats, Q) int: for every point, random points that share none of its coordinates.
 
     A plain permutation would leave some points a part of their own. ValueError if a point has
     no such other.
     """
-    points = np.asarray(points_Qx2)
+    points = np.asarray(points_QxF)
     rng = np.random.default_rng(seed)
     columns = []
     for point in points:
         others = np.flatnonzero((points != point[None]).all(axis=1))
         if not others.size:
-            raise ValueError(f"point {point.tolist()}: every other point shares its x or y")
+            raise ValueError(f"point {point.tolist()}: every other point shares a coordinate")
         columns.append(rng.choice(others, repeats))
     return np.stack(columns, axis=1)
 

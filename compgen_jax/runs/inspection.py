@@ -1,41 +1,38 @@
 """What every layer of a finished run does: geometry, kernels, probes, ranks, superposition.
 
-For each seed the decoder, as a function of the factors, gives every layer's metric tensors and
-activations at every cell; from these come numbers per layer and numbers of the drawn image,
-written to `analysis.json`, and maps, written to `analysis.npz`.
+For each seed the model, as a function of the factors, gives every layer's metric tensors and
+activations at every cell; from these come numbers per layer and numbers of the output,
+written to `analysis.json`, and maps, written to `analysis.npz`. Of more than `MOST_CELLS` cells a
+sub-grid is measured (`grids.subgrid`).
 """
 
 import io
 import warnings
 import zipfile
+from functools import partial
 from math import isqrt
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax import models
-from compgen_jax.analysis import (
-    decomposition,
-    evaluation,
-    geometry,
-    kernels,
-    layers,
-    superposition,
-    tuning,
-)
+from compgen_jax import grids
+from compgen_jax.analysis import decomposition, geometry, kernels, layers, superposition, tuning
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.models.convolution import choose_lowering
-from compgen_jax.runs import directory, results
+from compgen_jax.models.model import Shapes
+from compgen_jax.runs import directory, memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
-from compgen_jax.tasks import bump, dataset, supports
-from compgen_jax.tasks.encodings import encode
+from compgen_jax.tasks import draws
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 4  # of what is measured: a cached analysis of another version is made anew
+VERSION = 5  # of what is measured: a cached analysis of another version is made anew
+MOST_CELLS = 1600  # beyond it Gram matrices, and products of three of them, take too long
 SHUFFLES = 20
 EXAMPLES = 4
 PANEL = 8  # units of every layer whose maps are kept
@@ -44,18 +41,34 @@ PAPER_UNITS = ((1, 1, 2, 4), (4, 0, 13, 11))
 
 
 class Inspection(NamedTuple):
-    """layers: names, code first, drawn signal (`output`) last.  numbers: (T, L) by name.
-    outputs: (T,) by name, of the drawn signal.  maps: arrays for figures: `volume`
-    (T, L, N, N), `held_out` (N, N), and of the first seed `similarity.*` (B, B) over all cells,
-    `superposition.*`, what it draws for a few held-out points and their two parts, and the maps
-    [y, x] of units: `units.LAYER` of a panel by rising interaction, `units.paper` of the two of
-    Figure 4f."""
+    """layers: names, input first, signal (`output`) last.  factors: their names; sizes (V_1, ...,
+    V_F) of the grid that was measured.  numbers: (T, L) by name.  outputs: (T,) by name, of the
+    signal.  maps: arrays for figures: `volume` (T, L, V_F, ..., V_1), `held_out` (V_F, ..., V_1),
+    and of the first seed `similarity.*` (B, B) over all cells, `superposition.*`, what it says at a
+    few held-out points and its parts, one for each factor, and the maps of units (U, V_F, ..., V_1):
+    `units.LAYER` of a panel by rising interaction, `units.paper` of the two of Figure 4f."""
 
     layers: tuple
+    factors: tuple
+    sizes: tuple
     seeds: tuple
     numbers: dict
     outputs: dict
     maps: dict
+
+
+class Cells(NamedTuple):
+    """The grid that is measured: its points (B, F), truths (B, ...), inputs and held-out cells."""
+
+    sizes: tuple
+    points: np.ndarray
+    inputs: object
+    truths: np.ndarray
+    held_out: np.ndarray
+    distance: np.ndarray
+
+    def over_grid(self, values_B):
+        return grids.over_grid(values_B, self.sizes)
 
 
 def inspect_directory(workdir, progress: bool = True) -> Inspection:
@@ -66,46 +79,52 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
     workdir = Path(workdir)
     found = _read(workdir)
     if found is None:
-        found = inspect(results.load(workdir), progress)
+        with memory.explained("its cells or its layers are too many to look at on this machine"):
+            found = inspect(results.load(workdir), progress)
         _write(workdir, found)
     return found
 
 
 def inspect(run: Run, progress: bool = True) -> Inspection:
     """All measurements of a finished run, seed by seed."""
-    task = run.config.task
-    held_out = supports.held_out_mask(task).ravel()
-    cells = dataset.every_cell(task)
+    cells = _cells(run)
+    if not cells.held_out.any():
+        raise RunError(f"{run.config.name}: nothing is held out to analyse")
     program = _Program(run)
+    true = _output_kernels(cells.truths, cells.truths)
     numbers, outputs, volumes = [], [], []
     bar = tqdm(run.config.training.seeds, desc=f"analysing {run.config.name}", unit="seed",
                disable=not progress)  # fmt: skip
     for index, seed in enumerate(bar):
         params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
-        features = jax.device_get(program.features(params, cells.codes))
+        features = jax.device_get(program.features(params, cells.inputs))
         _check_finite(features, seed)
-        metrics = program.metrics(params, cells.factors)
+        metrics = program.metrics(params, jnp.asarray(cells.points))
         numbers.append(
             {
-                name: layers.layer_numbers(layer, cells.factors, held_out)
-                | layers.geometry_numbers(None if metrics is None else metrics[name], held_out)
-                | tuning.layer_tuning(layer, task.grid)
+                name: _layer(run.task, cells, layer, true["cosine"])
+                | layers.geometry_numbers(
+                    None if metrics is None else metrics[name], cells.held_out
+                )
+                | tuning.layer_tuning(layer, cells.sizes)
                 for name, layer in features.items()
             }
         )
-        measured, examples = _image_numbers(program, params, seed, features["output"], held_out)
+        measured, examples = _output_numbers(program, params, seed, features["output"], cells, true)
         outputs.append(measured)
         if metrics is not None:
             volume = {name: geometry.volume_element(metric) for name, metric in metrics.items()}
             volumes.append(np.stack([volume[name] for name in features]))
         if index == 0:
-            maps = examples | _unit_maps(features, run.config)
+            maps = examples | _unit_maps(features, run.config, cells.sizes)
     names = tuple(features)
     if volumes:
-        maps["volume"] = np.stack(volumes).reshape(len(volumes), len(names), task.grid, task.grid)
-    maps["held_out"] = held_out.reshape(task.grid, task.grid)
+        maps["volume"] = np.stack(volumes).reshape(len(volumes), len(names), *cells.sizes[::-1])
+    maps["held_out"] = cells.over_grid(cells.held_out)
     return Inspection(
         layers=names,
+        factors=tuple(factor.name for factor in run.task.factors),
+        sizes=cells.sizes,
         seeds=tuple(run.config.training.seeds),
         numbers={
             n: np.array([[seed[k][n] for k in names] for seed in numbers])
@@ -116,116 +135,175 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     )
 
 
+def _cells(run: Run) -> Cells:
+    task = run.task
+    chosen, sizes = grids.subgrid(tasks.sizes(task), MOST_CELLS)
+    points = tasks.cells(task.factors)
+    where = tasks.geometry(task)
+    every = np.asarray(task.held_out(points))
+    distance = grids.distance_to_seen(every, **where)
+    key = loop.stream(jax.random.key(0), "test")
+    examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points[chosen]))
+    truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
+    return Cells(
+        sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen]
+    )
+
+
 class _Program:
-    """The decoder of a run as compiled functions of one seed's parameters."""
+    """The model of a run as compiled functions of one seed's parameters."""
 
     def __init__(self, run: Run):
-        task = run.config.task
-        self.task = task
-        self.differentiable = task.code.name != "onehot"
+        task = self.task = run.task
+        self.real = np.array([factor.real for factor in task.factors])
+        self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        decoder = models.build(run.config.decoder, task.grid, lowering)
+        module = run.config.decoder.make(Shapes(*tasks.shapes(task), lowering))
+        key, real = loop.stream(jax.random.key(0), "test"), np.flatnonzero(self.real)
 
-        def recorded(params, code):
-            image, activations = decoder.apply(params, code)
-            return activations | {"output": bump.to_signal(image, task.image)}
+        def recorded(params, inputs):
+            output, activations = module.apply(params, inputs)
+            return activations | {"output": task.signal(output)}
 
-        def features(params, codes):
-            flat = lambda code: jax.tree.map(jax.numpy.ravel, recorded(params, code))
-            return jax.lax.map(flat, codes, batch_size=geometry.POINTS_AT_ONCE)
+        def features(params, inputs):
+            flat = lambda one: jax.tree.map(jnp.ravel, recorded(params, one))
+            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
 
-        def metrics(params, factors):
-            of_factors = lambda point: recorded(params, encode(*point, task.grid, task.code))
-            return geometry.metric_tensors(of_factors, factors)
+        def metrics(params, points):
+            def at(point):
+                def of_real(values):
+                    moved = values if self.real.all() else point.at[real].set(values)
+                    return recorded(params, task.example(key, moved).input)
+
+                return geometry.metric_tensor(of_real, point if self.real.all() else point[real])
+
+            return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
 
         self.features = jax.jit(features)
         self._metrics = jax.jit(metrics)
 
-    def metrics(self, params, factors):
-        """Metric tensors by layer; None for a code without a derivative."""
-        return jax.device_get(self._metrics(params, factors)) if self.differentiable else None
+    def metrics(self, params, points):
+        """Metric tensors of the real factors by layer; None without a derivative."""
+        return jax.device_get(self._metrics(params, points)) if self.differentiable else None
 
-    def images(self, params, codes):
-        return np.asarray(self.features(params, codes)["output"], np.float64)
+    def signals(self, params, inputs):
+        return np.asarray(self.features(params, inputs)["output"], np.float64)
 
 
-def _image_kernels(signals_BxD, task) -> dict:
-    """The three similarities of Figure 8."""
-    gram = kernels.gram(signals_BxD)
-    square = np.asarray(signals_BxD).reshape(-1, task.grid, task.grid)
+def _layer(task, cells: Cells, layer, true_kernel) -> dict:
+    names = () if len(task.factors) == 2 else tuple(factor.name for factor in task.factors)
+    real = tuple(factor.real for factor in task.factors)
+    return layers.layer_numbers(
+        layer, cells.points, cells.held_out, cells.sizes, true_kernel, real, names
+    )
+
+
+def _output_kernels(signals_Bx, truths_Bx) -> dict:
+    """The three similarities of Figure 8, of signals on the truths' scale."""
+    flat = np.asarray(signals_Bx).reshape(len(signals_Bx), -1)
+    gram = kernels.gram(flat)
+    largest = float(truths_Bx.max())
     return {
         "cosine": kernels.cosine(gram),
         "l2": kernels.l2(gram),
-        "overlap": kernels.overlap(square, amplitude=task.image.amplitude),
+        "overlap": kernels.overlap(flat[:, None], amplitude=largest if largest > 0 else 1.0),
     }
 
 
-def _image_numbers(program, params, seed, signals_BxD, held_out):
-    """Numbers of the drawn image of one seed, and its maps: similarities, and the superpositions
-    of a few held-out cells."""
-    task = program.task
-    if not held_out.any():
-        raise RunError("config.task.support.region='none': nothing is held out to analyse")
-    cells = dataset.every_cell(task)
-    factors = np.asarray(cells.factors)
-    targets = np.asarray(bump.to_signal(cells.targets, task.image)).reshape(len(factors), -1)
-    points, outputs = factors[held_out], np.asarray(signals_BxD, np.float64)[held_out]
+def _output_numbers(program, params, seed, signals_BxD, cells: Cells, true: dict):
+    """Numbers of the signal of one seed, and its maps: similarities, and the superpositions of a
+    few held-out cells."""
+    task, held_out = program.task, cells.held_out
+    signals = np.asarray(signals_BxD, np.float64)
+    similarities = _output_kernels(signals_BxD, cells.truths)
     numbers = {}
-    true = _image_kernels(targets, task)
-    similarities = _image_kernels(signals_BxD, task)
     for name, kernel in similarities.items():
-        found = layers.agreements(kernel, factors, held_out, true[name])
+        found = layers.agreements(kernel, cells.points, held_out, true[name])
         numbers |= {f"output.{name}.{key}": value for key, value in found.items()}
-    training = dataset.training_set(loop.stream(jax.random.key(seed), "data"), task)
-    mean_code = training.codes.mean(axis=0)
-    numbers |= _ranks(signals_BxD, training.factors, task)
-    halves = jax.vmap(superposition.mean_code_superpositions, (0, None))
-    parts = {
-        "mean_code": np.stack(
-            [program.images(params, c) for c in halves(cells.codes[held_out], mean_code)], axis=1
-        ),
-        "sums": superposition.matching_sums(
-            signals_BxD[~held_out], factors[~held_out], points
-        ).sums,
-    }
-    others = superposition.other_coordinates(points, SHUFFLES)
-    for name, part in parts.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
-            numbers[f"output.superposition.{name}.r2"] = np.nanmean(
-                superposition.superposition_r2(outputs, part).r2
-            )
-            shuffled, _ = superposition.shuffled_r2(outputs, part, others)
-            numbers[f"output.superposition.{name}.shuffled_r2"] = np.nanmean(shuffled)
-    blank = np.mean(targets[held_out] ** 2)
-    for name, isotropic in (("factorized", False), ("isotropic", True)):
-        fit = kernels.kernel_regression(
-            factors[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
-        )
-        error = np.mean((fit.prediction - outputs) ** 2)
-        numbers[f"output.kernel_regression.{name}_error"] = error / blank
-    shape = (EXAMPLES, -1, task.grid, task.grid)
+    source = loop.source_of(task, jax.random.key(seed))
+    numbers |= _ranks(signals_BxD, source, task, cells)
+    parts = _superpositions(program, params, source, signals_BxD, cells)
+    numbers |= _superposition_numbers(parts, signals[held_out], cells.points[held_out])
+    numbers |= _regression_numbers(signals_BxD, cells)
+    shape = cells.truths.shape[1:]
     # well inside the hole, where nothing near has been seen
-    distance = evaluation.distance_to_seen(held_out.reshape(task.grid, task.grid)).ravel()[held_out]
+    distance = cells.distance[held_out]
     inside = np.flatnonzero(distance >= 0.6 * distance.max())
     chosen = inside[np.linspace(0, len(inside) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
     examples = {
-        f"superposition.{name}": part[chosen].reshape(shape) for name, part in parts.items()
+        f"superposition.{name}": part[chosen].reshape(EXAMPLES, -1, *shape)
+        for name, part in parts.items()
+        if part is not None
     }
-    examples["superposition.output"] = outputs[chosen].reshape(EXAMPLES, task.grid, task.grid)
-    examples["superposition.points"] = points[chosen]
+    examples["superposition.output"] = signals[held_out][chosen].reshape(EXAMPLES, *shape)
+    examples["superposition.points"] = cells.points[held_out][chosen]
     examples |= {f"similarity.{name}": kernel for name, kernel in similarities.items()}
     return numbers, {name: value.astype(np.float32) for name, value in examples.items()}
 
 
-def _unit_maps(features, config) -> dict:
-    """Maps (U, N, N) of a panel of units of every hidden layer, chosen by rule, and of the two
-    units that the paper shows, if the decoder has them."""
-    grid, maps = config.task.grid, {}
+def _superpositions(program, params, source, signals_BxD, cells: Cells) -> dict:
+    """Signals (Q, F, D) of the held-out cells' parts, in the paper's two constructions; None where
+    one cannot be made."""
+    task, held_out = program.task, cells.held_out
+    found = {"mean_code": None, "sums": None}
+    if task.parts and isinstance(source, draws.Table):
+        training = loop.examples_at(task, jax.random.key(0), source.points[: int(source.count)])
+        mean_code = training.input.mean(axis=0)
+        of_code = partial(superposition.mean_code_superpositions, lengths=task.parts)
+        alone = jax.vmap(of_code, (0, None))(cells.inputs[held_out], mean_code)
+        found["mean_code"] = np.stack([program.signals(params, codes) for codes in alone], axis=1)
+    seen = cells.points[~held_out]
+    with_every_value = all(np.isin(c, s).all() for c, s in zip(cells.points[held_out].T, seen.T,
+                                                               strict=True))  # fmt: skip
+    if with_every_value:
+        found["sums"] = superposition.matching_sums(
+            signals_BxD[~held_out], seen, cells.points[held_out]
+        ).sums
+    return found
+
+
+def _superposition_numbers(parts: dict, outputs_QxD, points_QxF) -> dict:
+    numbers = {}
+    apart = (points_QxF[:, None] != points_QxF[None]).all(axis=2).any(axis=1).all()
+    others = superposition.other_coordinates(points_QxF, SHUFFLES) if apart else None
+    for name, part in parts.items():
+        r2 = shuffled = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
+            if part is not None:
+                r2 = np.nanmean(superposition.superposition_r2(outputs_QxD, part).r2)
+            if part is not None and apart:
+                shuffled = np.nanmean(superposition.shuffled_r2(outputs_QxD, part, others)[0])
+        numbers[f"output.superposition.{name}.r2"] = r2
+        numbers[f"output.superposition.{name}.shuffled_r2"] = shuffled
+    return numbers
+
+
+def _regression_numbers(signals_BxD, cells: Cells) -> dict:
+    held_out, numbers = cells.held_out, {}
+    points, outputs = cells.points[held_out], np.asarray(signals_BxD, np.float64)[held_out]
+    blank = np.mean(cells.truths[held_out] ** 2)
+    for name, isotropic in (("factorized", False), ("isotropic", True)):
+        fit = kernels.kernel_regression(
+            cells.points[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
+        )
+        error = np.mean((fit.prediction - outputs) ** 2)
+        numbers[f"output.kernel_regression.{name}_error"] = error / blank
+    return numbers
+
+
+def _unit_maps(features, config, sizes) -> dict:
+    """Maps (U, V_F, ..., V_1) of a panel of units of every hidden layer, chosen by rule, and of the
+    two units that the paper shows, if the model has them."""
+    maps, paper = {}, []
+
+    def over_grid(units_BxU):
+        return np.moveaxis(grids.over_grid(units_BxU, sizes), -1, 0)
+
     for name, layer in features.items():
-        chosen = tuning.choose_units(tuning.tuning(layer, grid), PANEL)
-        maps[f"units.{name}"] = np.moveaxis(tuning.unit_maps(layer[:, chosen], grid), 2, 0)
-    paper = []
+        maps[f"units.{name}"] = over_grid(
+            layer[:, tuning.choose_units(tuning.tuning(layer, sizes), PANEL)]
+        )
     for number, channel, row, column in PAPER_UNITS if config.decoder.name == "conv" else ():
         layer = features.get(f"layer_{number:02d}")
         if layer is not None and channel < config.decoder.width:
@@ -233,33 +311,39 @@ def _unit_maps(features, config) -> dict:
             of_28 = 7 if number == 1 else 28
             place = (row * side // of_28, column * side // of_28)
             unit = tuning.unit_index(side, config.decoder.width, channel, *place)
-            paper.append(tuning.unit_maps(layer[:, [unit]], grid)[..., 0])
-    return maps | {"units.paper": np.array(paper).reshape(-1, grid, grid)}
+            paper.append(over_grid(layer[:, [unit]])[0])
+    return maps | {"units.paper": np.array(paper).reshape(-1, *sizes[::-1])}
 
 
-def _ranks(signals_BxD, training_factors, task) -> dict:
-    """Ranks of the drawn images over the factors (Eq 13 to 17), the largest of any pixel, and how
-    far the law of the training draw is from a mixture of one, and of two, products (Eq 18-20)."""
-    square = np.asarray(signals_BxD).reshape(-1, task.grid, task.grid)
-    drawn = decomposition.target_rank(square)
-    return {
-        "output.target_rank": float(drawn.rank.max()),
-        "output.epsilon_rank": float(drawn.epsilon_rank.max()),
-        **_law_ranks(np.asarray(training_factors), task.grid),
-    }
+def _ranks(signals_BxD, source, task, cells: Cells) -> dict:
+    """Ranks of the signals over the factors (Eq 13 to 17), the largest of any entry, and how far
+    the law of the training draw is from a mixture of one, and of two, products (Eq 18-20); the
+    largest of one factor against the others."""
+    numbers = {"output.target_rank": 0.0, "output.epsilon_rank": 0.0}
+    for factor in decomposition.distinct_factors(cells.sizes):
+        found = decomposition.target_rank(signals_BxD, cells.sizes, factor)
+        for name in ("rank", "epsilon_rank"):
+            key = f"output.{name if name != 'rank' else 'target_rank'}"
+            numbers[key] = max(numbers[key], float(getattr(found, name).max()))
+    return numbers | _law_ranks(source, task)
 
 
-def _law_ranks(training_factors, grid: int) -> dict:
-    """Of the points alone: a stripe is no point. NaN where there is none."""
-    points = training_factors[~np.isnan(training_factors).any(axis=1)]
-    names = [f"output.training_law_kl_rank_{k}" for k in (1, 2)]
+def _law_ranks(source, task) -> dict:
+    """Of the points alone: a stripe is no point. NaN where there is none, as in a stream."""
+    names, sizes = [f"output.training_law_kl_rank_{k}" for k in (1, 2)], tasks.sizes(task)
+    points = np.zeros((0, len(sizes)))
+    if isinstance(source, draws.Table) and task.examples:
+        points = np.asarray(source.points)[: int(source.count)]
+        points = points[~np.isnan(points).any(axis=1)]
     if not len(points):
         return dict.fromkeys(names, np.nan)
-    x, y = np.round(points).astype(int).T
-    law = np.zeros((grid, grid))
-    np.add.at(law, (y, x), 1 / len(x))
-    distances = decomposition.distribution_rank(law, max_rank=2).kl
-    return {name: float(kl) for name, kl in zip(names, distances, strict=True)}
+    law = np.zeros(sizes[::-1])
+    np.add.at(law, tuple(tasks.nearest_values(task, points).T[::-1]), 1 / len(points))
+    found = [
+        decomposition.distribution_rank(grids.unfold(law.ravel(), sizes, f), max_rank=2).kl
+        for f in decomposition.distinct_factors(sizes)
+    ]
+    return {name: float(kl) for name, kl in zip(names, np.max(found, axis=0), strict=True)}
 
 
 def _check_finite(features: dict, seed: int):
@@ -284,6 +368,8 @@ def _write(workdir: Path, found: Inspection):
         {
             "version": VERSION,
             "layers": list(found.layers),
+            "factors": list(found.factors),
+            "sizes": list(found.sizes),
             "seeds": list(found.seeds),
             "numbers": {name: values.tolist() for name, values in found.numbers.items()},
             "outputs": {name: values.tolist() for name, values in found.outputs.items()},
@@ -313,4 +399,5 @@ def _read(workdir: Path) -> Inspection | None:
         ]
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise RunError(f"{workdir}: its analysis is damaged ({error}); remove {path}") from error
-    return Inspection(tuple(saved["layers"]), tuple(saved["seeds"]), *groups, maps)
+    names = (tuple(saved[name]) for name in ("layers", "factors", "sizes", "seeds"))
+    return Inspection(*names, *groups, maps)

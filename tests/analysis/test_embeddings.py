@@ -116,3 +116,33 @@ def test_bad_arguments_are_named():
         embeddings.constant_share(np.ones((2, 3, 4)), 0)
     with pytest.raises(ValueError, match=r"matrices: NaN or infinite values at points \[1\]"):
         embeddings.singular_values(np.stack([np.ones((2, 2)), np.full((2, 2), np.nan)]))
+
+
+def test_numbers_of_a_network_in_closed_form():
+    """Seed 0 has stripes; seed 1 matrices of rank two with energies 16 and 9, and a dead token."""
+    size = 4
+    stripes = np.zeros((2, size, size, size))
+    stripes[0] = np.eye(size)[:, None, :]  # of x: token k is column k, whatever the row
+    stripes[1, 1:] = np.diag([4.0, 3.0, 0, 0])
+    weights = np.zeros((2, 2 * size, 3))
+    weights[0, :, 0], weights[1, :, :2] = 5.0, (1, -1)
+    of_y = np.stack([stripes[0].transpose(0, 2, 1), stripes[1]])
+    found = embeddings.embedding_numbers(stripes, of_y, weights)
+    entropy = np.exp(-0.64 * np.log(0.64) - 0.36 * np.log(0.36))
+    np.testing.assert_allclose(found["top_share"], [1, 0.64])
+    np.testing.assert_allclose(found["spectrum_entropy"], [1, entropy])
+    np.testing.assert_allclose(found["lambda_entropy"], [1, 2])
+    for name in ("constant_share", "constant_share.x", "constant_share.y"):
+        np.testing.assert_allclose(found[name], [1, 1 / 4])
+    swapped = embeddings.embedding_numbers(of_y, of_y, weights)  # of x, stripes of the wrong way
+    np.testing.assert_allclose(swapped["constant_share.x"], [1 / 4, 1 / 4])
+    np.testing.assert_allclose(swapped["constant_share"], [5 / 8, 1 / 4])
+
+
+def test_a_network_without_energy_has_no_numbers():
+    zero = np.zeros((1, 3, 3, 3))
+    found = embeddings.embedding_numbers(zero, zero, np.zeros((1, 6, 2)))
+    assert np.isnan(list(found.values())).all()
+    for bad in (np.zeros((2, 6, 2)), np.zeros((1, 5, 2)), np.zeros((6, 2))):
+        with pytest.raises(ValueError, match="needed, not"):
+            embeddings.embedding_numbers(zero, zero, bad)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from compgen_jax import grids
 from compgen_jax.analysis import geometry
 from compgen_jax.config import CodeConfig, DecoderConfig, ImageConfig
 from compgen_jax.models import build
@@ -120,6 +121,33 @@ def test_finite_differences_understate_at_unit_steps_and_agree_in_the_limit():
     assert float(difference(1.0)[0, 0]) == pytest.approx(0.560, abs=2e-3)
     errors = [float(jnp.abs(difference(h) - exact).max()) for h in (0.4, 0.2, 0.1)]
     assert errors[0] > 3.5 * errors[1] > 12 * errors[2] and errors[2] < 0.02  # second order
+
+
+def test_finite_differences_of_three_factors_are_exact_for_a_linear_map():
+    matrix = np.random.default_rng(0).normal(size=(7, 3))
+    sizes = (5, 4, 3)
+    values = 0.5 * np.array([(a, b, c) for c in range(3) for b in range(4) for a in range(5)])
+    activations = jnp.asarray(grids.over_grid(values @ matrix.T, sizes))
+    metrics = geometry.grid_metric(activations, 0.5)
+    assert metrics.shape == (3, 4, 5, 3, 3)
+    expected = np.broadcast_to(matrix.T @ matrix, metrics.shape)
+    np.testing.assert_allclose(metrics, expected, rtol=1e-4, atol=1e-4)
+    line = geometry.grid_metric(activations[0, 0], 0.5)  # one factor
+    np.testing.assert_allclose(line, np.full((5, 1, 1), matrix[:, 0] @ matrix[:, 0]), rtol=1e-4)
+
+
+def test_log_volume_has_a_floor_for_every_map():
+    volume = np.array(
+        [[[100.0, 1.0], [1e-9, 0.0]], [[1e-3, 1e-4], [1e-8, 1e-20]], np.zeros((2, 2))]
+    )
+    each = geometry.log_volume(volume, axis=(1, 2))
+    np.testing.assert_allclose(each[0], [[2, 0], [-4, -4]])
+    np.testing.assert_allclose(each[1], [[-3, -4], [-8, -9]])
+    assert not each[2].any()  # no map has no scale
+    together = geometry.log_volume(volume)
+    np.testing.assert_allclose(together[1], [[-3, -4], [-4, -4]])
+    np.testing.assert_allclose(geometry.log_volume(volume[0], floor=1e-1), [[2, 1], [1, 1]])
+    assert geometry.log_volume(volume.astype(np.float32)).dtype == np.float32
 
 
 def test_every_layer_of_a_decoder_in_one_pass_against_single_layers():

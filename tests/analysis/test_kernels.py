@@ -124,17 +124,39 @@ def test_binary_kernels_of_coincidences():
     with pytest.raises(ValueError, match="'product'"):
         kernels.binary(factors, "product")
     with pytest.raises(ValueError, match="factors must be"):
-        kernels.binary(factors[:, :1], "or")
+        kernels.binary(factors[:, 0], "or")
+
+
+def test_binary_kernels_of_three_factors_and_of_one():
+    factors = np.array([[1, 2, 7], [1, 5, 7], [4, 2, 0], [1, 2, 7], [3, 3, 3]])
+    np.testing.assert_allclose(kernels.binary(factors, "sum")[0], [1, 2 / 3, 1 / 3, 1, 0])
+    np.testing.assert_array_equal(kernels.binary(factors, "or")[0], [1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(kernels.binary(factors, "and")[0], [1, 0, 0, 1, 0])
+    for combine in ("and", "or", "sum"):
+        np.testing.assert_array_equal(kernels.binary(factors[:, :1], combine)[0], [1, 1, 0, 1, 0])
 
 
 def test_gaussian_has_a_length_per_axis():
     factors, others = np.array([[0.0, 0.0], [2.0, 3.0]]), np.array([[2.0, 0.0]])
     expected = [[1, np.exp(-0.5 - 4.5)], [np.exp(-0.5 - 4.5), 1]]
-    np.testing.assert_allclose(kernels.gaussian(factors, 2.0, 1.0), expected)
-    across = kernels.gaussian(factors, 2.0, 1.0, others)
+    np.testing.assert_allclose(kernels.gaussian(factors, (2.0, 1.0)), expected)
+    across = kernels.gaussian(factors, (2.0, 1.0), others)
     np.testing.assert_allclose(across, [[np.exp(-0.5), np.exp(-4.5)]])
     with pytest.raises(ValueError, match="lengths"):
-        kernels.gaussian(factors, 0.0, 1.0)
+        kernels.gaussian(factors, (0.0, 1.0))
+    for lengths, other in (((1.0,), others), ((1.0, 1.0), others[:, :1])):
+        with pytest.raises(ValueError, match="lengths above 0, one for each factor"):
+            kernels.gaussian(factors, lengths, other)
+
+
+def test_gaussian_of_three_factors_is_a_product_of_single_ones():
+    factors, lengths = random_features(6, 3), (0.5, 1.0, 3.0)
+    single = [kernels.gaussian(factors[:, [f]], lengths[f : f + 1]) for f in range(3)]
+    np.testing.assert_allclose(kernels.gaussian(factors, lengths), np.prod(single, axis=0))
+    distance = sum(((factors[1] - factors[4]) / lengths) ** 2)
+    assert single[0][1, 4] * single[1][1, 4] * single[2][1, 4] == pytest.approx(
+        np.exp(-distance / 2)
+    )
 
 
 def symmetric(seed):
@@ -219,15 +241,27 @@ def test_kernel_regression_finds_the_lengths_and_interpolates():
     x, y = CELLS.T
     outputs = np.exp(-((x[:, None] - np.arange(N)[None, :]) ** 2) / 2) * np.cos(y / 5.0)[:, None]
     fit = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], CELLS[~HOLE])
-    assert fit.length_y > fit.length_x == 1.0
+    assert fit.lengths[1] > fit.lengths[0] == 1.0
     np.testing.assert_allclose(fit.prediction, outputs[~HOLE], atol=1e-3)
     radial = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], CELLS[HOLE], isotropic=True)
-    assert radial.length_x == radial.length_y and radial.loo_mse > fit.loo_mse
+    assert radial.lengths[0] == radial.lengths[1] and radial.loo_mse > fit.loo_mse
     factorized = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], CELLS[HOLE])
     error = lambda found: np.mean((found.prediction - outputs[HOLE]) ** 2)
     assert error(factorized) < error(radial) / 2
     far = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], np.array([[200.0, 200.0]]))
     assert not far.prediction.any()
+
+
+def test_kernel_regression_of_three_factors_and_of_one():
+    """Of what depends on the middle factor alone, the longest lengths are kept along the others."""
+    points = np.random.default_rng(0).uniform(0, 4, (60, 3))
+    outputs = np.sin(2 * points[:, [1]])
+    fit = kernels.kernel_regression(points, outputs, points[:5], lengths=(0.5, 1.0, 4.0))
+    assert fit.lengths[0] == fit.lengths[2] == 4.0 > fit.lengths[1]
+    np.testing.assert_allclose(fit.prediction, outputs[:5], atol=1e-3)
+    alone = kernels.kernel_regression(points[:, [1]], outputs, np.array([[2.0]]))
+    assert alone.prediction[0, 0] == pytest.approx(np.sin(4.0), abs=0.01)
+    assert len(alone.lengths) == 1
 
 
 def test_kernel_regression_bears_copies_and_refuses_a_mismatch():

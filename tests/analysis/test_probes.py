@@ -131,6 +131,54 @@ def test_without_ood_points_or_variance_scores_are_nan():
     assert np.isnan(scores["id_r2"][1]) and scores["id_accuracy"][1] == 1
 
 
+def three_factors():
+    cells = np.array([(a, b, c) for c in (0, 10, 20, 30) for b in range(3) for a in range(8)])
+    held_out = ((cells[:, 0] >= 3) & (cells[:, 0] <= 5)) & (cells[:, 2] == 10)
+    features = np.column_stack([cells[:, 0], np.eye(3)[cells[:, 1]], cells[:, 2] ** 2])
+    return features @ np.random.default_rng(0).normal(size=(5, 40)), cells, held_out
+
+
+def test_three_factors_one_of_them_discrete():
+    features, cells, held_out = three_factors()
+    scores = probes.probe(features, cells, held_out, real=(True, False, True))
+    assert all(value.shape == (3,) for value in scores.values())
+    for name, value in scores.items():
+        assert np.isnan(value[1]) == name.endswith("r2")
+    assert scores["id_r2"][0] > 0.999 and scores["ood_r2"][0] > 0.999
+    assert 0.5 < scores["id_r2"][2] < 0.99  # a square is no line
+    assert scores["id_accuracy"][1] == scores["ood_accuracy"][1] == 1
+    everything = probes.probe(features, cells, held_out)
+    for name, value in scores.items():  # nothing else depends on what counts as real
+        known = ~np.isnan(value)
+        np.testing.assert_array_equal(value[known], everything[name][known])
+
+
+def test_means_leave_discrete_factors_out_and_keep_the_rest():
+    scores = {
+        "id_r2": np.array([0.5, np.nan, 0.9]),
+        "shuffled.ood_r2": np.array([0.0, 0.5, np.nan]),
+        "id_accuracy": np.array([1.0, 0.25, 0.25]),
+    }
+    means = probes.mean_over_factors(scores, (True, False, True))
+    assert means["id_r2"] == pytest.approx(0.7) and means["id_accuracy"] == 0.5
+    assert np.isnan(means["shuffled.ood_r2"])  # of a real factor without variance
+    assert np.isnan(probes.mean_over_factors(scores)["id_r2"])
+    none = probes.mean_over_factors(scores, (False,) * 3)
+    assert np.isnan(none["id_r2"]) and none["id_accuracy"] == 0.5
+
+
+def test_one_factor_and_a_wrong_number_of_them():
+    features, cells, held_out = three_factors()
+    alone = probes.probe(features, cells[:, :1], held_out)
+    together = probes.probe(features, cells, held_out)
+    for name, value in alone.items():
+        np.testing.assert_allclose(value, together[name][:1])
+    with pytest.raises(ValueError, match=r"real \(True,\) for 3 factors"):
+        probes.probe(features, cells, held_out, real=(True,))
+    with pytest.raises(ValueError, match="the features have 96 points"):
+        probes.probe(features, cells[:, 0], held_out)
+
+
 def test_bad_input_is_named():
     features = np.ones((256, 4))
     with pytest.raises(ValueError, match="the features have 256 points"):

@@ -4,7 +4,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from compgen_jax.analysis.statistics import bootstrap_interval, mean_with_interval
+from compgen_jax.analysis.statistics import bootstrap_interval, mean_band, mean_with_interval
 
 
 def test_three_seeds_give_the_enumerated_interval():
@@ -52,3 +52,17 @@ def test_undefined_resamples_are_left_out_up_to_the_share_allowed():
     nowhere = lambda values_RxT: np.full(len(values_RxT), np.nan)
     assert all(math.isnan(end) for end in bootstrap_interval([1.0, 2.0], 0.95, nowhere, 1.0))
     assert all(math.isnan(end) for end in bootstrap_interval([1.0, 2.0, math.nan]))
+
+
+def test_a_band_is_over_the_seeds_that_have_a_value():
+    values = np.array(
+        [[1.0, 4.0, np.nan, np.inf], [3.0, np.nan, np.nan, 2.0], [8.0, np.nan, np.nan, 2.0]]
+    )
+    middle, low, high = mean_band(values)
+    np.testing.assert_allclose(middle, [4, 4, np.nan, 2])
+    # of three seeds the interval is their range; one seed shows no spread
+    np.testing.assert_allclose(low, [1, 4, np.nan, 2])
+    np.testing.assert_allclose(high, [8, 4, np.nan, 2])
+    assert mean_band(np.zeros((2, 0))).shape == (3, 0)
+    with pytest.raises(ValueError, match=r"values must be \(T, L\)"):
+        mean_band([1.0, 2.0])

@@ -7,18 +7,24 @@ from compgen_jax.analysis import superposition
 from tests.analysis.test_kernels import CELLS, HOLE, N, flat, known_map
 
 
-def test_mean_codes_replace_one_half():
+def test_mean_codes_keep_one_part():
     code, mean = jnp.arange(6.0), 10 + jnp.arange(6.0)
-    x_super, y_super = superposition.mean_code_superpositions(code, mean)
+    x_super, y_super = superposition.mean_code_superpositions(code, mean, (3, 3))
     np.testing.assert_array_equal(x_super, [0, 1, 2, 13, 14, 15])
     np.testing.assert_array_equal(y_super, [10, 11, 12, 3, 4, 5])
-    batched = jax.vmap(superposition.mean_code_superpositions, (0, None))
-    assert batched(jnp.ones((4, 6)), mean)[0].shape == (4, 6)
+    of_three = superposition.mean_code_superpositions(code, mean, (1, 3, 2))
+    np.testing.assert_array_equal(of_three[0], [0, 11, 12, 13, 14, 15])
+    np.testing.assert_array_equal(of_three[1], [10, 1, 2, 3, 14, 15])
+    np.testing.assert_array_equal(of_three[2], [10, 11, 12, 13, 4, 5])
+    (alone,) = superposition.mean_code_superpositions(code, mean, (6,))
+    np.testing.assert_array_equal(alone, code)
+    parts = lambda one: superposition.mean_code_superpositions(one, mean, (3, 3))
+    assert jax.jit(jax.vmap(parts))(jnp.ones((4, 6)))[0].shape == (4, 6)
     for bad in (mean[:4], jnp.ones((6, 6))):
         with pytest.raises(ValueError, match="code and mean code"):
-            superposition.mean_code_superpositions(code, bad)
-    with pytest.raises(ValueError, match="E even"):
-        superposition.mean_code_superpositions(code[:5], mean[:5])
+            superposition.mean_code_superpositions(code, bad, (3, 3))
+    with pytest.raises(ValueError, match=r"must be \(5,\), of parts of \(3, 2\)"):
+        superposition.mean_code_superpositions(code, mean, (3, 2))
 
 
 def test_matching_sums_against_a_loop():
@@ -33,8 +39,22 @@ def test_matching_sums_against_a_loop():
             np.testing.assert_allclose(found.means[q, factor], np.mean(matching, axis=0), atol=1e-6)
 
 
+def test_matching_sums_of_three_factors():
+    rng = np.random.default_rng(0)
+    seen, points = rng.integers(0, 3, (40, 3)), np.array([[0, 1, 2], [2, 2, 0]])
+    outputs = rng.normal(size=(40, 5))
+    found = superposition.matching_sums(outputs, seen, points)
+    assert found.sums.shape == (2, 3, 5)
+    for q, point in enumerate(points):
+        for factor in range(3):
+            matching = [outputs[i] for i in range(40) if seen[i, factor] == point[factor]]
+            assert found.counts[q, factor] == len(matching)
+            np.testing.assert_allclose(found.sums[q, factor], np.sum(matching, axis=0))
+            np.testing.assert_allclose(found.means[q, factor], np.mean(matching, axis=0))
+
+
 def test_matching_sums_refuse_points_without_a_match():
-    with pytest.raises(ValueError, match=r"\[\[3, 99\]\] share x or y with no seen cell"):
+    with pytest.raises(ValueError, match=r"\[\[3, 99\]\] have a value that no seen cell has"):
         superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2], [1, 1]], [[3, 99], [1, 2]])
     with pytest.raises(ValueError, match="needed, not"):
         superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2]], [[3, 1]])
@@ -97,8 +117,14 @@ def test_other_coordinates_share_nothing():
     assert (points[indices] != points[None]).all()
     again = superposition.other_coordinates(points, repeats=6, seed=4)
     assert (indices != again).any()
-    with pytest.raises(ValueError, match="shares its x or y"):
+    with pytest.raises(ValueError, match="shares a coordinate"):
         superposition.other_coordinates([[1, 1], [1, 2]], repeats=1)
+
+
+def test_other_coordinates_of_three_factors():
+    points = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    indices = superposition.other_coordinates(points, repeats=3)
+    np.testing.assert_array_equal(indices, [7 - np.arange(8)] * 3)  # only the opposite corner
 
 
 def fit_and_control(name):

@@ -1,0 +1,55 @@
+"""A score of many trials as a map over two of their settings, as of grid and held-out share."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class ErrorMap(NamedTuple):
+    """Over Y lines and X columns, the values of two settings: mean error, NaN where no trial
+    succeeded; how many trials did, of how many; whether any of them was scored on seen points."""
+
+    columns_X: tuple
+    lines_Y: tuple
+    values_YxX: np.ndarray
+    succeeded_YxX: np.ndarray
+    trials_YxX: np.ndarray
+    on_seen_YxX: np.ndarray
+
+
+def error_map(
+    rows, column: str, line: str, measure: Callable, columns_X=None, lines_Y=None
+) -> ErrorMap:
+    """Mean error of the rows of a table by two of its settings.
+
+    Args:
+      rows: dicts, one for each trial, with `status` ('ok' or 'failed'), `column` and `line`.
+      column, line: the names of the settings along the map's axes.
+      measure: maps a row to its error and whether it is that of seen points. A trial succeeded
+        if its status is 'ok' and its error finite.
+      columns_X, lines_Y: the settings' values, to align several maps; None: those of the rows,
+        ascending.
+
+    ValueError if a row's setting is not among the values.
+    """
+    columns, lines = (
+        sorted({row[name] for row in rows}) if values is None else list(values)
+        for name, values in ((column, columns_X), (line, lines_Y))
+    )
+    for name, values in ((column, columns), (line, lines)):
+        if missing := {row[name] for row in rows} - set(values):
+            raise ValueError(f"{name} of {sorted(missing)} is not among {values}")
+    shape = len(lines), len(columns)
+    sums, succeeded, trials = np.zeros(shape), np.zeros(shape, int), np.zeros(shape, int)
+    on_seen = np.zeros(shape, bool)
+    for row in rows:
+        cell = lines.index(row[line]), columns.index(row[column])
+        trials[cell] += 1
+        error, seen = measure(row)
+        if row["status"] == "ok" and np.isfinite(error):
+            sums[cell] += error
+            succeeded[cell] += 1
+            on_seen[cell] |= seen
+    means = np.where(succeeded > 0, sums / np.maximum(succeeded, 1), np.nan)
+    return ErrorMap(tuple(columns), tuple(lines), means, succeeded, trials, on_seen)

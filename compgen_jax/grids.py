@@ -1,0 +1,165 @@
+"""Grids of factor values: the order of their cells, their seen neighbours and their sub-grids.
+
+The cells of F factors are all combinations of their values, and the first factor varies fastest:
+`sizes` is (V_1, ..., V_F), B = V_1 ... V_F the number of cells. An array over the cells, (B, ...),
+laid out as a grid therefore has shape (V_F, ..., V_1, ...), which for two factors x and y is
+[y, x]; factor f (from 0) is its axis F - 1 - f. Factors of points, (B, F), have their columns in
+the order of the factors. Held-out cells are (B,) bool.
+
+Functions raise ValueError for sizes that are not positive integers, or not those of the cells.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def over_grid(values_Bx, sizes):
+    """The values of all cells, (B, ...), laid out as (V_F, ..., V_1, ...); a view if possible."""
+    values, sizes = np.asarray(values_Bx), checked_sizes(sizes)
+    if values.ndim < 1 or len(values) != math.prod(sizes):
+        raise ValueError(
+            f"values of shape {values.shape}: a grid of sizes {sizes} has {math.prod(sizes)} cells"
+        )
+    return values.reshape(*sizes[::-1], *values.shape[1:])
+
+
+def unfold(values_Bx, sizes, factor: int = 0):
+    """The values of all cells as matrices of the other factors by one factor; (B/V_f, V_f, ...).
+
+    For two factors, factor 0 gives [y, x]. Serves laws over the cells (B,), too.
+    """
+    values = over_grid(values_Bx, sizes)
+    factors = len(sizes)
+    if not 0 <= factor < factors:
+        raise ValueError(f"factor must be from 0 to {factors - 1}, not {factor}")
+    moved = np.moveaxis(values, factors - 1 - factor, factors - 1)
+    return moved.reshape(-1, sizes[factor], *values.shape[factors:])
+
+
+def indices(sizes):
+    """(B, F) int: the index of every cell's value of each factor."""
+    sizes = checked_sizes(sizes)
+    return np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].T
+
+
+def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | None = None) -> list:
+    """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
+
+    Args:
+      ordered: of each factor, whether its values have neighbours. Any two different values of one
+        that has not (an object, a digit) are 1 apart. None: all are ordered.
+      periods: of each factor, after how many cells it repeats (36 for an angle in steps of 10
+        degrees), or None where it does not. None: none does.
+
+    ValueError if these are not one for each factor, or a period is not above 0.
+    """
+    sizes = checked_sizes(sizes)
+    ordered = (True,) * len(sizes) if ordered is None else tuple(ordered)
+    periods = (None,) * len(sizes) if periods is None else tuple(periods)
+    if not len(ordered) == len(periods) == len(sizes):
+        raise ValueError(f"ordered {ordered} and periods {periods} for {len(sizes)} factors")
+    found = []
+    for size, has_neighbours, period in zip(sizes, ordered, periods, strict=True):
+        apart = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
+        if not has_neighbours:
+            apart = np.minimum(apart, 1)
+        elif period is not None:
+            if not period > 0:
+                raise ValueError(f"periods must be above 0, not {periods}")
+            apart = np.minimum(apart % period, -apart % period)
+        found.append(apart)
+    return found
+
+
+def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
+    """(B,) Euclidean distance in cells to the nearest seen cell, 0 of a seen one; see `offsets`.
+
+    ValueError if no cell is seen.
+    """
+    return np.sqrt(_nearest(held_out_B, sizes, ordered, periods)[0])
+
+
+def nearest_seen(held_out_B, sizes, ordered=None, periods=None):
+    """(B,) int: the index of every cell's nearest seen cell, the first of several; see `offsets`.
+
+    ValueError if no cell is seen.
+    """
+    return _nearest(held_out_B, sizes, ordered, periods)[1]
+
+
+def _nearest(held_out_B, sizes, ordered, periods):
+    """Squared distance and index. A squared distance is a sum over the factors, so its minimum
+    is found along one factor after the other: the memory is that of the cells, not of pairs."""
+    held_out = checked_mask(held_out_B, sizes)
+    if held_out.all():
+        raise ValueError("held_out must leave some cell seen")
+    squared = over_grid(np.where(held_out, np.inf, 0.0), sizes)
+    index = over_grid(np.arange(held_out.size), sizes)
+    for axis, apart in enumerate(reversed(offsets(sizes, ordered, periods))):
+        before, index_before = np.moveaxis(squared, axis, -1), np.moveaxis(index, axis, -1)
+        least, first = [], []
+        for apart_V in apart:
+            found = before + apart_V.astype(np.float64) ** 2
+            least.append(found.min(axis=-1))
+            nearest = found == least[-1][..., None]
+            first.append(np.where(nearest, index_before, held_out.size).min(axis=-1))
+        squared, index = np.stack(least, axis=axis), np.stack(first, axis=axis)
+    return squared.ravel(), index.ravel()
+
+
+def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
+    """The sizes of the held-out cells as a grid of their own; None if they are no product of
+    values of the factors, or none is held out. The values need not be neighbours."""
+    held_out = over_grid(checked_mask(held_out_B, sizes), sizes)
+    axes = range(held_out.ndim)
+    values = [held_out.any(axis=tuple(set(axes) - {axis})) for axis in reversed(axes)]
+    found = tuple(int(np.sum(present)) for present in values)
+    return found if 0 < math.prod(found) == held_out.sum() else None
+
+
+def subgrid(sizes, limit: int, seed: int = 0):
+    """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
+
+    The measures of this package need a grid, so what is left out are values of the factors, not
+    single cells: a product of fewer values is a grid again, and a held-out box remains one. They
+    also need Gram matrices, of 3.9 GB for 28^3 cells. The factor of most values loses one until
+    the limit is kept, so small factors stay whole, and each keeps 2 values (if it has them). Of a
+    factor that keeps k of V values, one is drawn from each of k runs of equal length, so that
+    every part of it, held out or seen, is met in proportion. The same seed gives the same cells.
+
+    ValueError if the limit is below the smallest such grid.
+    """
+    whole = checked_sizes(sizes)
+    kept = list(whole)
+    while math.prod(kept) > limit:
+        largest = kept.index(max(kept))
+        if kept[largest] <= 2:
+            raise ValueError(
+                f"limit must be at least {math.prod(kept)}, not {limit}: sizes {whole}"
+            )
+        kept[largest] -= 1
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for size, count in zip(whole, kept, strict=True):
+        ends = np.arange(count + 1) * size // count
+        chosen.append(rng.integers(ends[:-1], ends[1:]))
+    cells = over_grid(np.arange(math.prod(whole)), whole)
+    return cells[np.ix_(*reversed(chosen))].ravel(), tuple(kept)
+
+
+def checked_sizes(sizes) -> tuple[int, ...]:
+    """The sizes as a tuple of ints. ValueError if they are not positive integers, or none."""
+    found = tuple(sizes)
+    if not found or any(int(size) != size or size < 1 for size in found):
+        raise ValueError(f"sizes must be positive integers, one for each factor, not {found}")
+    return tuple(int(size) for size in found)
+
+
+def checked_mask(held_out_B, sizes):
+    """The mask as an array. ValueError if it is not (B,) bool."""
+    held_out, cells = np.asarray(held_out_B), math.prod(checked_sizes(sizes))
+    if held_out.dtype != bool or held_out.shape != (cells,):
+        raise ValueError(f"held_out must be ({cells},) bool, not {held_out.shape} {held_out.dtype}")
+    return held_out

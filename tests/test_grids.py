@@ -1,0 +1,139 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+
+SIZES = (3, 4, 2)
+
+
+def cells_of(sizes):
+    """Every cell by nested loops, the first factor innermost."""
+    return [cell[::-1] for cell in itertools.product(*(range(size) for size in sizes[::-1]))]
+
+
+def random_mask(sizes, share=0.6, seed=0):
+    return np.random.default_rng(seed).uniform(size=np.prod(sizes)) < share
+
+
+def test_the_first_factor_varies_fastest():
+    assert grids.indices(SIZES).tolist() == [list(cell) for cell in cells_of(SIZES)]
+    values = np.arange(24)[:, None] * [1, 100]
+    laid_out = grids.over_grid(values, SIZES)
+    assert laid_out.shape == (2, 4, 3, 2)
+    for number, (a, b, c) in enumerate(cells_of(SIZES)):
+        assert laid_out[c, b, a].tolist() == [number, 100 * number]
+    assert grids.over_grid(np.arange(6), (3, 2))[1, 2] == 5  # [y, x]
+
+
+@pytest.mark.parametrize("factor", range(3))
+def test_unfolding_puts_one_factor_in_the_columns(factor):
+    values = np.random.default_rng(0).normal(size=(24, 5))
+    matrix = grids.unfold(values, SIZES, factor)
+    assert matrix.shape == (24 // SIZES[factor], SIZES[factor], 5)
+    rows = [cell[:factor] + cell[factor + 1 :] for cell in cells_of(SIZES)]
+    rows = list(dict.fromkeys(rows))  # the others in their own order of cells
+    for value, cell in zip(values, cells_of(SIZES), strict=True):
+        row = rows.index(cell[:factor] + cell[factor + 1 :])
+        np.testing.assert_array_equal(matrix[row, cell[factor]], value)
+
+
+def apart(a, b, size, ordered, period):
+    if not ordered:
+        return float(a != b)
+    return abs(a - b) if period is None else min(abs(a - b + k * period) for k in (-2, -1, 0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ordered", "periods"),
+    [
+        ((6, 6), None, None),
+        ((5, 4, 3), None, None),
+        ((5, 4, 3), (True, False, True), None),
+        ((7, 4), None, (7, None)),
+        ((7, 2, 3), (True, False, True), (8.5, None, None)),
+        ((9,), None, None),
+    ],
+)
+def test_nearest_seen_against_loops(sizes, ordered, periods):
+    held_out, cells = random_mask(sizes), cells_of(sizes)
+    found = grids.nearest_seen(held_out, sizes, ordered, periods)
+    distances = grids.distance_to_seen(held_out, sizes, ordered, periods)
+    settings = list(zip(sizes, ordered or [True] * 9, periods or [None] * 9, strict=False))
+    for here, cell in enumerate(cells):
+        squared = [
+            np.inf if hidden else sum(apart(a, b, *setting) ** 2 for a, b, setting
+                                      in zip(cell, other, settings, strict=True))
+            for other, hidden in zip(cells, held_out, strict=True)
+        ]  # fmt: skip
+        assert distances[here] == pytest.approx(np.sqrt(min(squared)))
+        assert found[here] == np.argmin(squared)  # the first of several
+    assert not distances[~held_out].any()
+
+
+def test_large_grids_need_no_pairs_of_cells():
+    """A box in the middle of 28^3: its centre is as far from the seen cells as from its sides."""
+    places = grids.indices((28, 28, 28))
+    held_out = ((places >= 8) & (places <= 20)).all(axis=1)
+    distance = grids.distance_to_seen(held_out, (28, 28, 28))
+    sides = np.minimum(places - 7, 21 - places).min(axis=1)
+    np.testing.assert_array_equal(distance, np.where(held_out, sides, 0))
+
+
+def test_a_box_is_a_product_of_values():
+    places = grids.indices(SIZES)
+    box = (places[:, 0] != 1) & (places[:, 1] >= 1) & (places[:, 2] == 1)
+    assert grids.box_sizes(box, SIZES) == (2, 3, 1)
+    without_one = box.copy()
+    without_one[np.flatnonzero(box)[2]] = False
+    assert grids.box_sizes(without_one, SIZES) is None
+    assert grids.box_sizes(box & False, SIZES) is None
+    assert grids.box_sizes(box | True, SIZES) == SIZES
+
+
+def test_a_subgrid_is_a_reproducible_product_within_the_limit():
+    sizes = (28, 28, 28)
+    cells, kept = grids.subgrid(sizes, 4096)
+    assert kept == (16, 16, 16) and len(cells) == 4096 and (np.diff(cells) > 0).all()
+    chosen = np.zeros(28**3, bool)
+    chosen[cells] = True
+    assert grids.box_sizes(chosen, sizes) == kept
+    places = grids.indices(sizes)[cells]
+    for f, values in enumerate(grids.indices(kept).T):  # in the order of a grid of their own
+        distinct = np.unique(places[:, f])
+        np.testing.assert_array_equal(places[:, f], distinct[values])
+        assert np.diff(distinct).max() <= 3  # no part of a factor is left out
+    again, other = grids.subgrid(sizes, 4096)[0], grids.subgrid(sizes, 4096, seed=1)[0]
+    np.testing.assert_array_equal(again, cells)
+    assert (other != cells).any()
+
+
+def test_a_subgrid_keeps_small_factors_whole():
+    cells, kept = grids.subgrid((40, 3, 1), 50)
+    assert kept == (16, 3, 1) and len(cells) == 48
+    assert len(np.unique(grids.indices((40, 3, 1))[cells][:, 1])) == 3
+    cells, kept = grids.subgrid(SIZES, 24)
+    assert kept == SIZES and cells.tolist() == list(range(24))
+    assert grids.subgrid((9, 9), 4)[1] == (2, 2)
+    with pytest.raises(ValueError, match="limit must be at least 4, not 3"):
+        grids.subgrid((9, 9), 3)
+
+
+def test_bad_input_is_named():
+    for bad in ((), (3, 0), (2.5, 2), (-1,)):
+        with pytest.raises(ValueError, match="sizes must be positive integers"):
+            grids.indices(bad)
+    with pytest.raises(ValueError, match="has 24 cells"):
+        grids.over_grid(np.ones(23), SIZES)
+    with pytest.raises(ValueError, match="factor must be from 0 to 2, not 3"):
+        grids.unfold(np.ones(24), SIZES, 3)
+    for bad in (np.zeros(24), np.zeros((4, 6), bool), np.zeros(23, bool)):
+        with pytest.raises(ValueError, match=r"held_out must be \(24,\) bool"):
+            grids.box_sizes(bad, SIZES)
+    with pytest.raises(ValueError, match="leave some cell seen"):
+        grids.nearest_seen(np.ones(24, bool), SIZES)
+    with pytest.raises(ValueError, match="for 3 factors"):
+        grids.nearest_seen(np.zeros(24, bool), SIZES, ordered=(True, False))
+    with pytest.raises(ValueError, match="periods must be above 0"):
+        grids.nearest_seen(np.zeros(24, bool), SIZES, periods=(0, None, None))
