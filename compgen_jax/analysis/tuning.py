@@ -58,7 +58,8 @@ def tuning(features_BxD, sizes) -> Tuning:
 
     Active are the units that vary, by at least `ACTIVE` of the largest variance of the layer.
     The product share is exact for two factors and, for more, a lower bound found by alternating
-    least squares (1.5 ms a unit for 16^3 cells). ValueError if the features are not a finite (B >= 2, D) over the grid's cells.
+    least squares (1.5 ms a unit for 16^3 cells). ValueError if the features are not a finite
+    (B >= 2, D) over the grid's cells.
     """
     maps = checked_maps(features_BxD, sizes)
     shares = anova_shares(features_BxD, sizes)
