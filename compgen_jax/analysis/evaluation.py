@@ -59,7 +59,8 @@ class CellResults(NamedTuple):
 
     signals (T, B, ...); targets (B, ...), the true signals; factors (B, F); held_out (B,) bool;
     distance (B,), cells to the nearest seen one; sizes (V_1, ..., V_F), the first factor varying
-    fastest over the B cells; scores: the task's, (T, B) each by name, of which `error` is the error.
+    fastest over the B cells; scores: the task's, (T, B) each by name, of which `error` is the
+    error.
     """
 
     seeds: tuple

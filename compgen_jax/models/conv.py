@@ -76,7 +76,8 @@ class Conv(Model):
         grid = model.image_side(shapes, self.name)
         if grid % 4:
             raise ConfigError(
-                f"config.decoder.name={self.name!r}: doubles the side of its image twice, so that it "
+                f"config.decoder.name={self.name!r}: doubles the side of its image twice, "
+                "so that it "
                 f"must be divisible by 4, not {grid}"
             )
         return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)

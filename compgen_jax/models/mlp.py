@@ -38,7 +38,8 @@ class MLPDecoder(nn.Module):
     """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer.
 
     Attributes:
-      shape: of the output.  width, depth: of the hidden layers.  initial_weights: 'torch' or 'flax'.
+      shape: of the output.  width, depth: of the hidden layers.  initial_weights: 'torch' or
+      'flax'.
     """
 
     shape: tuple

@@ -15,8 +15,8 @@ from compgen_jax.settings import ConfigError, Family
 
 
 class Shapes(NamedTuple):
-    """What a model is built from: `jax.ShapeDtypeStruct`s of one example's input and output (pytrees),
-    and the lowering of its convolutions, if it has any (`models.convolution`)."""
+    """What a model is built from: `jax.ShapeDtypeStruct`s of one example's input and output
+    (pytrees), and the lowering of its convolutions, if it has any (`models.convolution`)."""
 
     input: Any
     output: Any

@@ -278,8 +278,8 @@ def _summary(job: _Job) -> dict:
 
 
 def _baselines(job: _Job) -> dict:
-    """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the examples
-    that each seed is scored on."""
+    """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the
+    examples that each seed is scored on."""
     task = job.task
     points = tasks.cells(task.factors)
     held_out = np.asarray(task.held_out(points))

@@ -45,8 +45,8 @@ class Inspection(NamedTuple):
     V_F) of the grid that was measured.  numbers: (T, L) by name.  outputs: (T,) by name, of the
     signal.  maps: arrays for figures: `volume` (T, L, V_F, ..., V_1), `held_out` (V_F, ..., V_1),
     and of the first seed `similarity.*` (B, B) over all cells, `superposition.*`, what it says at a
-    few held-out points and its parts, one for each factor, and the maps of units (U, V_F, ..., V_1):
-    `units.LAYER` of a panel by rising interaction, `units.paper` of the two of Figure 4f."""
+    few held-out points and its parts, one for each factor, and the maps of units (U, V_F, ...,
+    V_1): `units.LAYER` of a panel by rising interaction, `units.paper` of the two of Figure 4f."""
 
     layers: tuple
     factors: tuple

@@ -50,7 +50,8 @@ def check(workdir: Path, config: Config, task: Task):
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
             raise RunError(
-                f"{workdir}: {config.task.name} no longer makes the task that was trained here (its "
+                f"{workdir}: {config.task.name} no longer makes the task that was trained "
+                "here (its "
                 f"{name} differ); restore the file, or choose another --workdir"
             )
 

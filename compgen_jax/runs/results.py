@@ -51,8 +51,8 @@ def seed_keys(config: Config):
 
 
 def decode(run: Run, points):
-    """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN for
-    a missing factor; NumPy."""
+    """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN
+    for a missing factor; NumPy."""
     answer = loop.make_trainer(run.config).answer
     signals, truths = _over_seeds(
         run, lambda key, params, points: answer(key, params, points), points
@@ -106,8 +106,8 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
 
 
 def fine_error_map(run: Run):
-    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`, of two factors with
-    as many values each."""
+    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`, of two factors
+    with as many values each."""
     points = evaluation.fine_points(tasks.sizes(run.task)[0])
     side = isqrt(len(points))
     return error_map(run, points).reshape(-1, side, side)

@@ -229,7 +229,8 @@ def _check(settings: Bump):
         )
     if support.fresh != "no" and (stripes.copies or settings.images):
         raise ConfigError(
-            f"config.task.support.fresh={support.fresh!r}: draws points at each step, and goes with "
+            f"config.task.support.fresh={support.fresh!r}: draws points at each step, and "
+            "goes with "
             "neither config.task.stripes.copies nor config.task.images"
         )
     if stripes.copies and settings.code.missing == "zero" and settings.code.name == "ramp":

@@ -28,12 +28,12 @@ class SupportConfig:
            mirror image in another corner ('top' is large y);
     random holds out `share` of the cells, drawn with `seed`.
 
-    A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner, over
-    the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds of its
+    A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner,
+    over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds of its
     own (`SizeConfig`): the donut is then a box.
 
-    `samples` points are drawn once for each seed; in proportion to the seen area, they are `samples`
-    times the share that is not held out. `fresh` ones are drawn a batch at each step instead, from
+    `samples` points are drawn once for each seed; in proportion to the seen area, they are
+    `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step instead, from
     the seen cells or from the real points around them, and have no epochs.
     """
 

@@ -1,9 +1,9 @@
 """What a task is: pure functions of ONE point, which every other room asks and none second-guesses.
 
-A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells* are
-all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family of
-tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump` is
-one, and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the
+A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells*
+are all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family of
+tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump`
+is one, and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the
 rest.
 """
 
@@ -24,8 +24,8 @@ class Factor(NamedTuple):
     """One factor of the input.
 
     name: for tables and figures.  values: (V,) those of the cells, ascending.  real: whether there
-    are points between them; a discrete factor's values are labels.  period: of an angle, in the unit
-    of the values.
+    are points between them; a discrete factor's values are labels.  period: of an angle, in the
+    unit of the values.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Task(NamedTuple):
     truth:      target -> array: what it should say, of that shape; `signal` unless given.
     scores:     signal, truth, point -> named scalars, bool for a hit.
     error:      the name of the score that is small where all is right; trivial predictors have it.
-    baselines:  trivial predictors by name: truths of all cells (B, ...), indices of the nearest seen
-                cells (B,), held out (B,) -> predictions (B, ...).
+    baselines:  trivial predictors by name: truths of all cells (B, ...), indices of the nearest
+                seen cells (B,), held out (B,) -> predictions (B, ...).
     parts:      lengths of the input's parts, where it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
     units:      named sizes of which a data set's natural size is a multiple; see `SearchConfig`.

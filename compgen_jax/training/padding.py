@@ -1,4 +1,5 @@
-"""Tasks of different grids side by side in one program: a smaller one lies in a corner of the largest.
+"""Tasks of different grids side by side in one program: a smaller one lies in a corner of the
+largest.
 
 Inputs, targets and parameters are padded with zeros, and a model that is told its grid masks what
 lies beyond it after every nonlinearity, so that its convolutions meet the zeros of 'SAME' padding

@@ -1,4 +1,5 @@
-"""Presets of "Compositional Generalization via Forced Rendering of Disentangled Latents" (ICML 2025).
+"""Presets of "Compositional Generalization via Forced Rendering of Disentangled Latents" (ICML
+2025).
 
 Each name comes twice: with the paper's own settings (grid 28, 64 channels, 5 seeds) and, with
 `_quick` behind it, at a scale for a laptop (grid 16, 32 channels, 3 seeds), the held-out region

@@ -2,9 +2,9 @@
 
 import jax
 import numpy as np
+from compgen_jax.tasks.dataset import training_set
 
 from compgen_jax.config import Config
-from compgen_jax.tasks.dataset import training_set
 from compgen_jax.tasks.encodings import code_length
 
 
