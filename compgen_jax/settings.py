@@ -2,8 +2,8 @@
 
 A *family* of tasks or of models is a dataclass of settings with a method `make`. The project's own
 have short names (`FAMILIES`); a user's own lies in a file of theirs and is named FILE:CLASS, so
-that a run's directory can find it again. Every error is one line that names the flag, the value it got
-and what is allowed.
+that a run's directory can find it again. Every error is one line that names the flag, the value it
+got and what is allowed.
 """
 
 import difflib

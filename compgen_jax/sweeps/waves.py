@@ -221,8 +221,8 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
 
 @functools.lru_cache(maxsize=4096)
 def _drawn(single: Config, n_points: int):
-    """key -> (source, real points (R, F) of the seen region), jitted; R is 0 without real
-    factors.""" task = single.task.make()
+    """key -> (source, real points (R, F) of the seen region), jitted; R is 0 where none is real."""
+    task = single.task.make()
 
     def draw(key):
         real = tasks.real_points(task, loop.stream(key, "test"), n_points)

@@ -29,12 +29,12 @@ class SupportConfig:
     random holds out `share` of the cells, drawn with `seed`.
 
     A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner,
-    over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds of its
-    own (`SizeConfig`): the donut is then a box.
+    over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds
+    of its own (`SizeConfig`): the donut is then a box.
 
     `samples` points are drawn once for each seed; in proportion to the seen area, they are
-    `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step instead, from
-    the seen cells or from the real points around them, and have no epochs.
+    `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step
+    instead, from the seen cells or from the real points around them, and have no epochs.
     """
 
     region: str = choice("donut", "donut", "corner", "cross", "random", "none")

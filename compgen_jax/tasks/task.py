@@ -1,10 +1,10 @@
 """What a task is: pure functions of ONE point, which every other room asks and none second-guesses.
 
 A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells*
-are all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family of
-tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump`
-is one, and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the
-rest.
+are all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family
+of tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`;
+`tasks.bump` is one, and a user's own needs no more than `factors`, `held_out` and `example`:
+`over_cells` does the rest.
 """
 
 import math
