@@ -47,7 +47,7 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
         buckets = functools.cache(lambda: waves.buckets(config, first))
         with _Progress(config, progress) as bar:
             _train(config, workdir, buckets, cases, results, bar)
-            for _ in range(config.sweep.refinements):
+            for _ in range(config.sweep.search.refinements):
                 new = plan.refined_cases(config, {case: results[case] for case in cases})
                 _train(config, workdir, buckets, new, results, bar)
                 cases = sorted({*cases, *new})
