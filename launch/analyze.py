@@ -2,7 +2,8 @@
 
     python -m launch.analyze --workdir=runs/bump_cnn_quick
 
-Writes analysis.json (numbers per seed and layer, means with intervals) and analysis.npz (maps).
+Writes analysis.json (numbers per seed and layer, means with intervals), analysis.npz (maps) and
+claims.json (verdicts: does it compose what was held out?).
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from absl import flags
 
 from compgen_jax.config import ConfigError
+from compgen_jax.runs import inspection, judgement
 from launch import cli
 
 WORKDIR = cli.define_workdir()
@@ -31,8 +33,6 @@ SHOWN = {
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    from compgen_jax.runs import inspection
-
     found = inspection.inspect_directory(workdir)
     for name in LAYERS.value:
         if name not in found.layers:
@@ -47,7 +47,9 @@ def main():
     print("unit's variance, mean over units: in x or in y alone, and in one product of both)")
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
-    print(f"wrote {workdir / 'analysis.json'} and analysis.npz")
+    for row in judgement.judge_directory(workdir):
+        print(f"{row['statement']}: {row['verdict']} (asked: {row['criterion']})")
+    print(f"wrote {workdir / 'analysis.json'}, analysis.npz and claims.json")
 
 
 def _show(value) -> str:

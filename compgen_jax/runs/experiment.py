@@ -127,13 +127,13 @@ def _train(jobs: list[_Job], progress: bool):
                 bar.update(n_steps)
             measured = programs.evaluate(points, (keys, state.params, programs.masks))
             measured = jax.device_get(measured)
-            _check_finite(measured[f"id.{jobs[0].task.error}"][:, None], jobs, step)
+            _check_finite(measured[f"id.{task.error}"][:, None], jobs, step)
             losses = np.concatenate(losses, axis=1)
             jobs = [
                 _record(job._replace(step=step, state=own[0]), *own[1:])
                 for job, own in zip(jobs, _split((state, losses, measured), jobs), strict=True)
             ]
-            bar.set_postfix_str(_postfix(losses, measured), refresh=False)
+            bar.set_postfix_str(_postfix(losses, measured, task), refresh=False)
     seconds = {
         "seconds_since_last_start": round(time.perf_counter() - start, 1),
         "trained_together": [job.config.name for job in jobs],
@@ -312,10 +312,9 @@ def _progress_bar(jobs, total: int, step: int, shown: bool):
     )
 
 
-def _postfix(losses_TxS, measured) -> str:
-    """The loss, and the score that says most: the first hit of the task, or else its error."""
-    names = [name.partition(".")[2] for name in measured if name.startswith("id.")]
-    shown = next((name for name in names if name.endswith("accuracy")), names[0])
+def _postfix(losses_TxS, measured, task: Task) -> str:
+    """The loss, and the accuracy or, without one, the error."""
+    shown = task.accuracy or task.error
     seen, held_out = (measured[f"{region}.{shown}"].mean() for region in ("id", "ood"))
     name = shown.removesuffix("_accuracy")
     return f"loss {losses_TxS[:, -1].mean():.1e}, {name} ID {seen:.2g} OOD {held_out:.2g}"

@@ -188,6 +188,7 @@ def _task(settings: Bump) -> Task:
             settings.image.position_tolerance,
             settings.image.image_tolerance,
         ),
+        accuracy="exact_accuracy",
         parts=encodings.part_lengths(counts, settings.code),
         differentiable=settings.code.name != "onehot",
         units={"value": settings.grid} if stripes else {"cell": int(np.prod(counts))},

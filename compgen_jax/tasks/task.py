@@ -68,6 +68,7 @@ class Task(NamedTuple):
     truth:      target -> array: what it should say, of that shape; `signal` unless given.
     scores:     signal, truth, point -> named scalars, bool for a hit.
     error:      the name of the score that is small where all is right; trivial predictors have it.
+    accuracy:   the name of the score that says whether an answer is right, '' where there is none.
     baselines:  trivial predictors by name: truths of all cells (B, ...), indices of the nearest
                 seen cells (B,), held out (B,) -> predictions (B, ...).
     parts:      lengths of the input's parts, where it is a vector of one code per factor.
@@ -88,6 +89,7 @@ class Task(NamedTuple):
     truth: Callable | None = None
     scores: Callable = error_alone
     error: str = "mse"
+    accuracy: str = ""
     baselines: dict = baselines.BASELINES
     parts: tuple = ()
     differentiable: bool = True
