@@ -224,7 +224,7 @@ def _output_numbers(program, params, seed, signals_BxD, cells: Cells, true: dict
     numbers |= _ranks(signals_BxD, source, task, cells)
     parts = _superpositions(program, params, source, signals_BxD, cells)
     numbers |= _superposition_numbers(parts, signals[held_out], cells.points[held_out])
-    numbers |= _regression_numbers(signals_BxD, cells)
+    numbers |= _regression_numbers(task, signals_BxD, cells)
     shape = cells.truths.shape[1:]
     # well inside the hole, where nothing near has been seen
     distance = cells.distance[held_out]
@@ -279,13 +279,15 @@ def _superposition_numbers(parts: dict, outputs_QxD, points_QxF) -> dict:
     return numbers
 
 
-def _regression_numbers(signals_BxD, cells: Cells) -> dict:
+def _regression_numbers(task, signals_BxD, cells: Cells) -> dict:
+    """Kernels on the factors, in cells; errors over a blank signal's."""
     held_out, numbers = cells.held_out, {}
-    points, outputs = cells.points[held_out], np.asarray(signals_BxD, np.float64)[held_out]
+    index = tasks.nearest_values(task, cells.points).astype(np.float32)
+    points, outputs = index[held_out], np.asarray(signals_BxD, np.float64)[held_out]
     blank = np.mean(cells.truths[held_out] ** 2)
     for name, isotropic in (("factorized", False), ("isotropic", True)):
         fit = kernels.kernel_regression(
-            cells.points[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
+            index[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
         )
         error = np.mean((fit.prediction - outputs) ** 2)
         numbers[f"output.kernel_regression.{name}_error"] = error / blank

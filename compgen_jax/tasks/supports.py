@@ -30,7 +30,8 @@ class SupportConfig:
 
     A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner,
     over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds
-    of its own (`SizeConfig`): the donut is then a box.
+    of its own (`SizeConfig`): the donut is then a box. A donut, cross or corner of the factors named
+    in `of` (none: of all) takes any value of the others.
 
     `samples` points are drawn once for each seed; in proportion to the seen area, they are
     `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step
@@ -41,6 +42,7 @@ class SupportConfig:
     low: int = number(6, low=0)
     high: int = number(22, low=0)
     side: float = number(0.0, low=0, high=0.99)
+    of: tuple = ()
     corner: str = choice("top_right", "top_right", "top_left", "bottom_right", "bottom_left")
     share: float = number(0.37, low=0, high=1)
     seed: int = number(0, low=0)
@@ -82,21 +84,27 @@ def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
 
 
 def _donut(index, grid: Grid):
-    return _all(_between(i, axis) for i, axis in zip(index, grid.axes, strict=True))
+    return _all(_between(i, axis) for i, axis in _bounded(index, grid))
 
 
 def _cross(index, grid: Grid):
-    return ~_all(~_between(i, axis) for i, axis in zip(index, grid.axes, strict=True))
+    return ~_all(~_between(i, axis) for i, axis in _bounded(index, grid))
 
 
 def _corner(index, grid: Grid):
     vertical, horizontal = grid.settings.corner.split("_")
-    mirrored = [horizontal == "left", vertical == "bottom"]
-    mirrored += [False] * (len(grid.axes) - 2)
+    mirrored = {"x": horizontal == "left", "y": vertical == "bottom"}
     return _all(
-        (i <= axis.count - 1 - axis.low) if low_end else (i >= axis.low)
-        for i, axis, low_end in zip(index, grid.axes, mirrored, strict=True)
+        (i <= axis.count - 1 - axis.low) if mirrored.get(axis.name) else (i >= axis.low)
+        for i, axis in _bounded(index, grid)
     )
+
+
+def _bounded(index, grid: Grid) -> list:
+    """Indices with the axes of the factors that bound the region."""
+    names = grid.settings.of or [axis.name for axis in grid.axes]
+    pairs = zip(index, grid.axes, strict=True)
+    return [(i, axis) for i, axis in pairs if axis.name in names]
 
 
 def _random(index, grid: Grid):
@@ -124,9 +132,9 @@ class Region(NamedTuple):
 
 
 REGIONS = {
-    "donut": Region(_donut, ("low", "high", "side")),
-    "cross": Region(_cross, ("low", "high", "side")),
-    "corner": Region(_corner, ("low", "side", "corner")),
+    "donut": Region(_donut, ("low", "high", "side", "of")),
+    "cross": Region(_cross, ("low", "high", "side", "of")),
+    "corner": Region(_corner, ("low", "side", "corner", "of")),
     "random": Region(_random, ("share", "seed")),
     "none": Region(_none, ()),
 }
@@ -200,7 +208,7 @@ def seen_share(grid: Grid) -> float:
             f"{grid.settings.region!r} has no known share; say donut, corner or none"
         )
     held_out = 1.0
-    for axis in grid.axes:  # half of an outermost cell lies beyond the real points
+    for _, axis in _bounded(grid.axes, grid):  # half of an outermost cell lies beyond real points
         corner = grid.settings.region == "corner"
         width = axis.count - axis.low - 0.5 if corner else axis.high - axis.low + 1
         held_out *= width / (axis.count - 1)
@@ -273,7 +281,12 @@ def missing_marginals(points, grid: Grid) -> dict[str, list]:
 def check(grid: Grid, shows_every_value: bool):
     """Raises ConfigError where the support cannot serve: before any compilation. Stripes show every
     value or, some left out, a seed's choice of them."""
-    settings, held_out = grid.settings, is_held_out(cells(grid), grid)
+    settings, names = grid.settings, [axis.name for axis in grid.axes]
+    if not set(settings.of) <= set(names):
+        raise ConfigError(
+            f"config.task.support.of={settings.of!r}: must name some of {', '.join(names)}"
+        )
+    held_out = is_held_out(cells(grid), grid)
     region, whole = describe(settings), "x".join(str(axis.count) for axis in grid.axes)
     if held_out.all():
         raise ConfigError(f"{region}: holds out every cell of the {whole} grid")
@@ -306,6 +319,7 @@ def check_marginals(points, grid: Grid, source="the training sample"):
 
 
 def describe(settings: SupportConfig) -> str:
-    names = [name for name in REGIONS[settings.region].shown if name != "side" or settings.side]
+    optional = [name for name in ("side", "of") if not getattr(settings, name)]
+    names = [name for name in REGIONS[settings.region].shown if name not in optional]
     shown = [f"{name}={getattr(settings, name)!r}" for name in ("region", *names)]
     return "config.task.support: " + ", ".join(shown)

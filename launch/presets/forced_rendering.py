@@ -215,15 +215,16 @@ def _three_factors() -> Config:
     )
 
 
+# 1600 steps: 95% of seen combinations are drawn at exactly the right pixel
 QUICK_THREE_FACTORS = QUICK | {
-    "task.size.values": 8,
-    "task.size.low": 2,
-    "task.size.high": 5,
+    "task.size.values": 6,
+    "task.size.low": 1,
+    "task.size.high": 3,
     "task.support.low": 3,
     "task.support.high": 12,
     "task.support.samples": 3000,
     "decoder.width": 32,
-    "training.steps": 2400,
+    "training.steps": 1600,
     "training.evaluate_every": 400,
 }
 
