@@ -91,9 +91,9 @@ def schedule(config: Config, task: Task) -> tuple:
 
 def _restore(config: Config, task: Task, workdir: Path) -> _Job:
     origin.check(workdir, config, task)
-    checkpoint = directory.restore(workdir, loop.template(config))
-    if checkpoint is None:
+    if directory.last_checkpoint(workdir) is None:
         return _Job(config, task, workdir, 0, None, [])
+    checkpoint = directory.restore(workdir, loop.template(config))
     directory.write_metrics(workdir, checkpoint.rows)
     return _Job(config, task, workdir, *checkpoint)
 
@@ -167,12 +167,12 @@ def _compile(jobs: list[_Job], points) -> _Programs:
     masks = _masks(jobs, points)
     shapes = jax.eval_shape(lambda: _trials(jobs, keys, [_sources(job) for job in jobs]))
     state = jax.eval_shape(jax.vmap(trainer.init), keys)
-    trials, *_ = side_by_side(
-        lambda: _trials(jobs, keys, _checked_sources(jobs)),
-        lambda: advance.compile(np.int32(0), (shapes, state)),
-        lambda: evaluate.compile(points, (keys, state.params, masks)),
-        *([] if jobs[0].step else [lambda: init.compile((), keys)]),
+    side_by_side(  # the slowest first
+        lambda: advance.lower(np.int32(0), (shapes, state)),
+        lambda: evaluate.lower(points, (keys, state.params, masks)),
+        *([] if jobs[0].step else [lambda: init.lower((), keys)]),
     )
+    trials = _trials(jobs, keys, _checked_sources(jobs))
     for job in jobs:
         origin.remember(job.workdir, job.config, job.task)
         directory.begin(job.workdir, job.config)

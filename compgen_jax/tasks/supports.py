@@ -30,8 +30,8 @@ class SupportConfig:
 
     A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner,
     over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds
-    of its own (`SizeConfig`): the donut is then a box. A donut, cross or corner of the factors named
-    in `of` (none: of all) takes any value of the others.
+    of its own (`SizeConfig`): the donut is then a box. A donut, cross or corner of the factors
+    named in `of` (none: of all) takes any value of the others.
 
     `samples` points are drawn once for each seed; in proportion to the seen area, they are
     `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step

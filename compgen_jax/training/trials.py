@@ -18,7 +18,7 @@ def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> "Over
 
 
 class OverTrials:
-    """What `over_trials` returns; `compile` prepares it for shapes, before there are values."""
+    """What `over_trials` returns; `lower` prepares it for shapes, before there are values."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
         self.devices = list(devices or jax.local_devices())
@@ -29,9 +29,11 @@ class OverTrials:
         results = self.on_devices(shared, split(trials, self.devices))
         return join(results, count, self.devices)
 
-    def compile(self, shared, trials):
-        """Both as arrays or `jax.ShapeDtypeStruct`s."""
-        self.on_devices.compile(shared, jax.eval_shape(lambda x: split(x, self.devices), trials))
+    def lower(self, shared, trials) -> Callable:
+        """Traces the program for both, given as arrays or `jax.ShapeDtypeStruct`s. The function that
+        is returned compiles it, in any thread (`side_by_side`)."""
+        split_shapes = jax.eval_shape(lambda x: split(x, self.devices), trials)
+        return self.on_devices.lower(shared, split_shapes)
 
 
 def split(trials, devices=None):
@@ -93,10 +95,14 @@ class OverSplitTrials:
         run = self.compiled.get(_shapes((shared, trials))) or self._mapped(self._used(trials))
         return run(shared, trials)
 
-    def compile(self, shared, trials):
+    def lower(self, shared, trials) -> Callable:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
-        compiled = self._mapped(self._used(trials)).lower(*shapes).compile()
-        self.compiled[_shapes(shapes)] = compiled
+        lowered = self._mapped(self._used(trials)).lower(*shapes)
+
+        def compile():
+            self.compiled[_shapes(shapes)] = lowered.compile()
+
+        return compile
 
 
 def _shapes(tree) -> tuple:
@@ -105,11 +111,13 @@ def _shapes(tree) -> tuple:
     )
 
 
-def side_by_side(*tasks: Callable) -> list:
-    """The results of functions without arguments, run at once: compilations that do not depend on
-    each other take the time of the longest."""
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        return [future.result() for future in [pool.submit(task) for task in tasks]]
+def side_by_side(*lowerings: Callable):
+    """Compiles programs that do not depend on each other at once: each function traces one, in
+    turn and here, as tracing is Python's, and returns the function that compiles it in a thread."""
+    with ThreadPoolExecutor(len(lowerings)) as pool:
+        compiling = [pool.submit(lower()) for lower in lowerings]
+    for each in compiling:
+        each.result()
 
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
