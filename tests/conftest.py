@@ -1,7 +1,6 @@
 """Strict settings for every test, and two virtual CPU devices for the pmap path."""
 
 import dataclasses
-import logging
 
 import chex
 import jax
@@ -18,7 +17,6 @@ from compgen_jax.config import (
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # orbax's threads, after a failed restore
 
 
 @pytest.fixture(scope="session")

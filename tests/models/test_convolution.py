@@ -175,7 +175,7 @@ def test_jacobian_of_each_example_is_the_map_itself(lowering, k, stride):
 @pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
 @pytest.mark.parametrize("channels", (2, 8))
 def test_gradients_in_bfloat16_are_rounded_once_not_at_every_term(k, stride, channels):
-    """A kernel's is a sum over 2048 pixels that do not cancel: in bfloat16 it would stop growing."""
+    """A kernel's is a sum over 2048 pixels that do not cancel, as the arrays' mean is not 0."""
     arrays = problem(k, stride, lead=(32,), h=8, w=8, i=channels, o=channels)
     rounded = [jnp.asarray(array + 0.5, jnp.bfloat16) for array in arrays]
 
