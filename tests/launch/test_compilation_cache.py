@@ -25,9 +25,9 @@ jax.monitoring.register_event_listener(lambda event, **_: events.append(event.sp
 from compgen_jax.config import Config, changed
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
-config = changed(Config(), {"task.grid": 8, "decoder.width": 4, "decoder.depth": 2,
-                            "task.support.low": 3, "task.support.high": 5})
-trainer = loop.make_trainer(config, "lax", trials=2)  # which compiles soonest
+config = changed(Config(), {"task.grid": 8, "decoder.name": "mlp", "decoder.width": 4,
+                            "decoder.depth": 2, "task.support.low": 3, "task.support.high": 5})
+trainer = loop.make_trainer(config, trials=2)
 def train(n_steps, key):
     return trainer.advance(loop.make_trial(config, key), trainer.init(key), n_steps)
 state, losses = over_trials(train)(3, jax.vmap(jax.random.key)(np.arange(2)))
