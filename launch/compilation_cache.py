@@ -24,7 +24,8 @@ CPU_LINES = ("vendor_id", "cpu family", "model", "model name", "stepping", "flag
              "CPU implementer", "CPU architecture", "CPU variant", "CPU part")  # fmt: skip
 
 # Compiles a program, forgets it and loads it: the cache is of use where jax counts a hit, and
-# may be used where nothing is said about it.
+# may be used where nothing is said about it. A refusal is said; no hit alone has other reasons.
+NO_HIT = 3
 PROBE = """
 import sys, jax
 hits = []
@@ -37,7 +38,7 @@ for name, value in use.items():
 for _ in range(2):
     jax.jit(lambda x: (x @ x)[::2].sum())(jax.numpy.ones((8, 8))).block_until_ready()
     jax.clear_caches()
-sys.exit(0 if hits else 3)
+sys.exit(0 if hits else int(sys.argv[2]))
 """
 
 
@@ -127,16 +128,17 @@ def _accepts(directory: Path) -> bool:
 
 def _probe() -> bool:
     """In a process of its own, as this one may not start jax's devices yet, and what C++ says is
-    not to be seen. Raises TimeoutError where the process was too slow, or was killed, to tell."""
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    not to be seen. Raises TimeoutError where the process could not tell: it was too slow, or
+    killed, or had no room to write in."""
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "1"}
     with tempfile.TemporaryDirectory() as directory:
         try:
             found = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", PROBE, directory],
+                [sys.executable, "-W", "ignore", "-c", PROBE, directory, str(NO_HIT)],
                 env=environment, capture_output=True, timeout=PROBE_SECONDS,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise TimeoutError from error
-    if found.returncode == -signal.SIGKILL:
+    if found.returncode in (NO_HIT, -signal.SIGKILL) and not found.stderr:
         raise TimeoutError
     return found.returncode == 0 and not found.stderr
