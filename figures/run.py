@@ -72,7 +72,7 @@ def _draw_layers(axis, found):
     axis.plot(places, interaction, marker=".", color="#6a51a3", label="interaction share")
     axis.set_xticks(places, names)
     axis.set(xlabel="layer", ylim=(-0.05, 1.05))  # a probe below 0 reads nothing
-    axis.legend(loc="lower left")
+    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
 
 
 def _mean(values_TxL):

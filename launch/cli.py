@@ -13,6 +13,7 @@ from compgen_jax import config as configs
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs.directory import RunError
+from launch import compilation_cache
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 SAY = "say --config=launch/config.py:PRESET, or a file of your own"
@@ -105,6 +106,7 @@ def run(main):
         logging.disable(logging.ERROR)  # jax, orbax, fontTools and asyncio narrate; errors raise
         try:
             use_all_cores()
+            compilation_cache.enable()
             main()
         except ConfigError as error:
             _stop(error, USAGE_ERROR)

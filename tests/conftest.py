@@ -1,7 +1,7 @@
 """Strict settings for every test, and two virtual CPU devices for the pmap path."""
 
 import dataclasses
-import logging
+import os
 
 import chex
 import jax
@@ -18,7 +18,7 @@ from compgen_jax.config import (
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # orbax's threads, after a failed restore
+os.environ["COMPGEN_JAX_CACHE"] = "off"  # the command lines' programs are not kept in a user's home
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from compgen_jax.models import initializers, model
-from compgen_jax.models.convolution import conv_transpose
+from compgen_jax.models.convolution import conv_transpose, product
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import ConfigError, choice, number
 
@@ -46,7 +46,7 @@ class RenderCode(nn.Module):
     def __call__(self, code):
         shape = (self.side, self.side, code.shape[-1], self.features)
         kernel, bias = _parameters(self, shape)
-        image = jnp.tensordot(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3), axes=1)
+        image = product(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3))
         return _add_bias(image, bias)
 
 

@@ -79,7 +79,7 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
     workdir = Path(workdir)
     found = _read(workdir)
     if found is None:
-        with memory.explained("its cells or its layers are too many to look at on this machine"):
+        with memory.explained("give launch.analyze a machine with more"):
             found = inspect(results.load(workdir), progress)
         _write(workdir, found)
     return found

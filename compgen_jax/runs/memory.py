@@ -1,6 +1,35 @@
+"""Memory that runs out, said in one line."""
+
 import contextlib
+import re
+
+import jax
+
+from compgen_jax.runs.directory import RunError
+
+# "Out of memory allocating 123 bytes" of XLA on a CPU, "while trying to allocate 51.20GiB" on a
+# GPU, "Unable to allocate 128. GiB" of NumPy
+ASKED = re.compile(r"\ballocat(?:e|ing) (\d+\.?\d*) ?(bytes|KiB|MiB|GiB|TiB)\b")
+BYTES = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @contextlib.contextmanager
-def explained(advice):
-    yield
+def explained(advice: str):
+    """Raises RunError, of one line that ends in `advice`, where a device or NumPy ran out of
+    memory inside; other errors are left alone.
+
+    Devices compute while Python goes on: what is to be explained must be fetched inside as well.
+    """
+    try:
+        yield
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise RunError(f"out of memory{_asked(str(error))}: {advice}") from error
+
+
+def _asked(message: str) -> str:
+    found = ASKED.search(message)
+    if not found:
+        return ""
+    return f" (asked for {float(found[1]) * BYTES[found[2]] / 2**30:.3g} GiB)"

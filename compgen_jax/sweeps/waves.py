@@ -170,8 +170,8 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     the device's memory does not hold them.
     """
     per_device = bucket.slots // len(jax.local_devices())
-    advice = f"say --config.execution.trials_per_device={max(1, per_device // 2)}"
-    with memory.explained(f"{per_device} trials on a device are too many; {advice}"):
+    fewer = max(1, per_device // 2)
+    with memory.explained(f"say --config.execution.trials_per_device={fewer}, not {per_device}"):
         return _train(bucket, wave, config, on_steps)
 
 

@@ -1,12 +1,17 @@
-"""Checkpoints: the state of all trials and the rows of metrics so far, through orbax.
+"""Checkpoints: the state of all trials and the rows of metrics so far.
 
-A checkpoint is the whole truth of an unfinished run. It appears atomically (orbax renames a
-finished directory) and carries a digest of all that is read back, so that damage is found
-whichever byte it hit.
+    DIR/STEP/state/       the arrays, through orbax
+    DIR/STEP/record.json  the rows, and what the arrays are
+    DIR/STEP/files.json   the SHA-256 of every other file: none is read before they all agree
+
+A checkpoint is the whole truth of an unfinished run. It appears atomically: its directory has
+another name until all of it is written. Damage is found whichever byte it hit.
 """
 
 import hashlib
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +20,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 KEPT = 2  # the newest, and one to fall back to by hand
+PASSING = ".passing-"  # begins the name of a directory that is being written or removed
 
 
 class CheckpointError(RuntimeError):
@@ -27,22 +33,26 @@ class Checkpoint(NamedTuple):
     rows: list  # metrics so far: one dict per row
 
 
-def _manager(directory: Path):
-    options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, enable_async_checkpointing=False)
-    return ocp.CheckpointManager(directory.absolute(), options=options)
-
-
 def save(directory: Path, checkpoint: Checkpoint):
-    """Writes the checkpoint of one step; a half-written one is never taken for finished."""
+    """Writes the checkpoint of one step; a half-written one is never taken for finished.
+
+    Not for two processes at a time: what a killed one left unfinished is removed.
+    """
+    for leftover in directory.glob(f"{PASSING}*"):
+        shutil.rmtree(leftover)
     state = jax.device_get(checkpoint.state)
-    record = {"rows": checkpoint.rows, "digest": _digest(checkpoint._replace(state=state))}
-    with _manager(directory) as manager:
-        manager.save(
-            checkpoint.step,
-            args=ocp.args.Composite(
-                state=ocp.args.StandardSave(state), record=ocp.args.JsonSave(record)
-            ),
-        )
+    path = directory / f"{PASSING}{checkpoint.step}"
+    path.mkdir(parents=True)
+    with _checkpointer() as checkpointer:
+        checkpointer.save((path / "state").absolute(), args=ocp.args.StandardSave(state))
+    _write(path / "record.json", {"rows": checkpoint.rows, "arrays": describe(state)})
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    digests = {file.relative_to(path).as_posix(): _digest(file) for file in files}
+    _write(path / "files.json", digests)
+    path.rename(directory / str(checkpoint.step))
+    for step in _steps(directory)[:-KEPT]:
+        removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
+        shutil.rmtree(removed)
 
 
 def restore_latest(directory: Path, template) -> Checkpoint | None:
@@ -54,44 +64,90 @@ def restore_latest(directory: Path, template) -> Checkpoint | None:
     step = latest_step(directory)
     if step is None:
         return None
-    host = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), template)
-    try:
-        with _manager(directory) as manager:
-            restored = manager.restore(
-                step,
-                args=ocp.args.Composite(
-                    state=ocp.args.StandardRestore(host), record=ocp.args.JsonRestore()
-                ),
-            )
-        record = restored["record"]
-        checkpoint = Checkpoint(step, restored["state"], record["rows"])
-        if record["digest"] != _digest(checkpoint):
-            raise ValueError("its digest does not match its numbers")
-        if _shapes(checkpoint.state) != _shapes(template):
-            raise ValueError("its arrays have other shapes than this config's")
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    path = directory / str(step)
+    # A read of orbax that fails leaves others behind, which end after its event loop has: their
+    # tracebacks follow the error. So it is given nothing that it could fail at.
+    if damage := _damage(path):
+        before = "resume from the one before" if _steps(directory)[:-1] else "begin again"
         raise CheckpointError(
-            f"checkpoint {directory / str(step)} is damaged ({reason}); remove it to resume from "
-            "the one before, or choose another --workdir"
-        ) from error
-    return checkpoint
+            f"checkpoint {path} is damaged ({damage}); remove it to {before}, or choose another "
+            "--workdir"
+        )
+    record = json.loads((path / "record.json").read_text())
+    if _shapes(record["arrays"]) != _shapes(describe(template)):
+        raise CheckpointError(
+            f"checkpoint {path} has arrays of other shapes than this config's; choose another "
+            "--workdir"
+        )
+    host = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), template)
+    with _checkpointer() as checkpointer:
+        state = checkpointer.restore(
+            (path / "state").absolute(), args=ocp.args.StandardRestore(host)
+        )
+    if describe(state) != record["arrays"]:
+        raise CheckpointError(f"checkpoint {path}: orbax reads other numbers than were written")
+    return Checkpoint(step, state, record["rows"])
 
 
 def latest_step(directory: Path) -> int | None:
-    """The newest finished checkpoint's step: orbax gives a finished directory a bare number."""
-    steps = [int(path.name) for path in directory.glob("*") if path.name.isdigit()]
-    return max(steps, default=None)
+    """The newest finished checkpoint's step: a finished directory has a bare number."""
+    return max(_steps(directory), default=None)
 
 
-def _shapes(state) -> list:
-    return [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
+def describe(state) -> dict[str, list]:
+    """Data type, shape and, of arrays of numbers, their SHA-256, by the path of the leaf."""
+    return {
+        jax.tree_util.keystr(path): [str(leaf.dtype), list(leaf.shape), *_bits(leaf)]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+    }
 
 
-def _digest(checkpoint: Checkpoint) -> str:
-    digest = hashlib.sha256(json.dumps([checkpoint.step, checkpoint.rows]).encode())
-    for path, leaf in jax.tree_util.tree_leaves_with_path(checkpoint.state):
-        array = np.asarray(leaf)
-        digest.update(f"{jax.tree_util.keystr(path)}{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def _bits(leaf) -> list[str]:
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return []
+    return [hashlib.sha256(np.ascontiguousarray(leaf).tobytes()).hexdigest()]
+
+
+def _shapes(arrays: dict[str, list]) -> dict[str, list]:
+    return {path: of[:2] for path, of in arrays.items()}
+
+
+def _checkpointer():
+    return ocp.Checkpointer(ocp.StandardCheckpointHandler())
+
+
+def _steps(directory: Path) -> list[int]:
+    return sorted(int(path.name) for path in directory.glob("*") if path.name.isdecimal())
+
+
+def _write(path: Path, value):
+    with open(path, "w") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _damage(path: Path) -> str | None:
+    """What is wrong with the files of a checkpoint, in words."""
+    try:
+        files = json.loads((path / "files.json").read_text())
+    except FileNotFoundError:
+        return "files.json is missing"
+    except (OSError, ValueError):
+        return "files.json cannot be read"
+    if not isinstance(files, dict) or "record.json" not in files:
+        return "files.json does not list its files"
+    for name, digest in files.items():
+        try:
+            if _digest(path / name) != digest:
+                return f"{name} is not what was written"
+        except FileNotFoundError:
+            return f"{name} is missing"
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+    return None

@@ -172,6 +172,25 @@ def test_jacobian_of_each_example_is_the_map_itself(lowering, k, stride):
     assert_near(y, np.asarray(jax.vmap(convolve)(x)), TOLERANCE[lowering])
 
 
+@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
+@pytest.mark.parametrize("channels", (2, 8))
+def test_gradients_in_bfloat16_are_rounded_once_not_at_every_term(k, stride, channels):
+    """A kernel's is a sum over 2048 pixels that do not cancel, as the arrays' mean is not 0."""
+    arrays = problem(k, stride, lead=(32,), h=8, w=8, i=channels, o=channels)
+    rounded = [jnp.asarray(array + 0.5, jnp.bfloat16) for array in arrays]
+
+    @jax.jit
+    def gradients(x, kernel, gy):
+        convolve = lambda x, kernel: conv_transpose(x, kernel, stride=stride, lowering="gemm")
+        return jax.vjp(convolve, x, kernel)[1](gy)
+
+    expected = direct_gradients(*(np.asarray(array, np.float64) for array in rounded), stride)
+    for actual, wanted in zip(gradients(*rounded), expected, strict=True):
+        assert actual.dtype == jnp.bfloat16
+        error = np.linalg.norm(np.asarray(actual, np.float64) - wanted)
+        assert error < 0.007 * np.linalg.norm(wanted)
+
+
 def test_winograd_has_no_forward_mode():
     x, kernel, _ = problem(3, 1)
     with pytest.raises(TypeError, match="forward-mode"):

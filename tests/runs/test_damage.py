@@ -1,0 +1,93 @@
+"""A damaged file of a half-done run ends its resumption in one line, or changes no number."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# In a process of its own, as what must not come is said by threads, and at the process's end.
+RESUME_FROM_DAMAGED_COPIES = r"""
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from compgen_jax.config import Config, changed
+from compgen_jax.runs import directory
+from compgen_jax.runs.directory import RunError
+from compgen_jax.training import loop
+
+WORKDIR = Path(sys.argv[1])
+CONFIG = changed(Config(), {"task.grid": 8, "decoder.width": 4, "task.support.low": 3,
+                            "task.support.high": 5})
+TEMPLATE = loop.template(CONFIG)
+ROWS = [{"step": step, "ood.mse": step / 7} for step in range(60)]
+
+
+def flipped(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES = {
+    "flipped": flipped,
+    "cut": lambda content: content[: len(content) // 2],
+    "emptied": lambda content: b"",
+    "gone": None,
+}
+
+
+def resumed():
+    with directory.claim(WORKDIR, CONFIG):
+        return directory.restore(WORKDIR, TEMPLATE)
+
+
+def outcome(expected):
+    try:
+        found = resumed()
+    except RunError as error:
+        assert str(WORKDIR) in str(error)
+        return str(error)
+    assert found.step == 10 and found.rows == ROWS
+    jax.tree.map(np.testing.assert_array_equal, found.state, expected)
+    return "intact"
+
+
+rng = np.random.default_rng(0)
+expected = jax.tree.map(
+    lambda leaf: rng.integers(0, 99, leaf.shape).astype(leaf.dtype), TEMPLATE
+)
+with directory.claim(WORKDIR, CONFIG):
+    directory.save(WORKDIR, 10, expected, ROWS)
+for path in sorted(path for path in WORKDIR.rglob("[!.]*") if path.is_file()):
+    content = path.read_bytes()
+    for how, damage in DAMAGES.items():
+        path.unlink() if damage is None else path.write_bytes(damage(content))
+        print(how, path.relative_to(WORKDIR).as_posix(), outcome(expected), sep="\t")
+        path.write_bytes(content)
+assert outcome(expected) == "intact"
+"""
+
+
+def test_damage_ends_in_one_line_or_changes_nothing_whichever_file_it_hits(tmp_path):
+    process = subprocess.run(
+        [sys.executable, "-c", RESUME_FROM_DAMAGED_COPIES, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert process.returncode == 0 and process.stderr == "", process.stderr
+    outcomes = {}
+    for line in process.stdout.splitlines():
+        how, path, outcome = line.split("\t")  # an outcome of two lines would not have three parts
+        outcomes[how, path] = outcome
+    in_checkpoint = {key: said for key, said in outcomes.items() if "checkpoints" in key[1]}
+    assert len(in_checkpoint) >= 4 * 5
+    for (_, path), said in in_checkpoint.items():
+        name = path.removeprefix("checkpoints/10/")
+        # a damaged list may blame another file
+        wanted = "" if name == "files.json" else f"{name} "
+        assert f"checkpoints/10 is damaged ({wanted}" in said
+    for how in ("flipped", "cut", "emptied", "gone"):
+        assert outcomes[how, "metrics.csv"] == "intact"
+        assert outcomes[how, "config.json"] != "intact"
