@@ -1,13 +1,15 @@
 # Set-up and the main jobs. On a host with a GPU: make setup CUDA=1; on a TPU: make setup TPU=1.
+# Another Python has an environment of its own: make test PYTHON=python3.12 VENV=.venv-3.12
 PYTHON ?= python3
+VENV ?= .venv
 SCALE ?= quick
 WORKDIR ?= runs/$(SCALE)
 
 comma := ,
-BIN := .venv/bin
+BIN := $(VENV)/bin
 EXTRAS := test$(if $(CUDA),$(comma)cuda)$(if $(TPU),$(comma)tpu)
-STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
-BENCH_STAMP := .venv/.installed-bench
+STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+BENCH_STAMP := $(VENV)/.installed-bench
 SOURCES := setup.cfg pyproject.toml constraints.txt
 
 .PHONY: setup figures test bench lint clean
@@ -16,7 +18,7 @@ setup: $(STAMP)
 
 $(STAMP): $(SOURCES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "compgen_jax needs Python 3.11 or newer, and this is " + sys.version)'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
@@ -37,4 +39,4 @@ lint: setup
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv .venv-* build *.egg-info

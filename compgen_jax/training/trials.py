@@ -30,8 +30,8 @@ class OverTrials:
         return join(results, count, self.devices)
 
     def lower(self, shared, trials) -> Callable:
-        """Traces the program for both, given as arrays or `jax.ShapeDtypeStruct`s. The function that
-        is returned compiles it, in any thread (`side_by_side`)."""
+        """Traces the program for both, given as arrays or `jax.ShapeDtypeStruct`s. The function
+        that is returned compiles it, in any thread (`side_by_side`)."""
         split_shapes = jax.eval_shape(lambda x: split(x, self.devices), trials)
         return self.on_devices.lower(shared, split_shapes)
 
