@@ -169,8 +169,8 @@ def thresholds(
       score: a column, as 'ood.exact_accuracy'.  field: the searched one, a column.
 
     Failed trials and seeds that lack a value of the axis leave 'unknown' where nothing else is
-    known. Raises ValueError if no row is left, for a column that there is not, and as `threshold`
-    does.
+    known. Raises ValueError if no row is left, if the rows left mix several values of another axis,
+    for a column that there is not, and as `threshold` does.
     """
     fixed = fixed or {}
     names = [score, field, *([along] if along else []), *fixed]
@@ -180,6 +180,9 @@ def thresholds(
     rows = [row for row in rows if all(row[name] == value for name, value in fixed.items())]
     if not rows:
         raise ValueError(f"the table has no rows of {fixed}")
+    for axis in list(rows[0])[: list(rows[0]).index("seed")]:  # the axes' columns come first
+        if axis != along and len({row[axis] for row in rows}) > 1:
+            raise ValueError(f"the table mixes several values of {axis}: state one")
     place = lambda row: row[along] if along else 0
     along_K = np.unique([place(row) for row in rows])
     seeds_S = np.unique([row["seed"] for row in rows])

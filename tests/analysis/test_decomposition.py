@@ -3,8 +3,8 @@ import sys
 import numpy as np
 import pytest
 
-from compgen_jax.analysis import decomposition as dec
 from compgen_jax import grids
+from compgen_jax.analysis import decomposition as dec
 from compgen_jax.analysis.anova import kernel_anova
 from compgen_jax.analysis.kernels import binary, gram
 from tests.analysis.test_kernels import (

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.analysis import censored, scaling
-from compgen_jax.analysis.scaling import Curve, Reading
+from compgen_jax.analysis.scaling import Curve
 
-READING = Reading("donut", "ood", "exact", 0.5)
 GRIDS = np.array([4, 6, 8, 10, 12, 16, 20, 24, 32])
 
 
@@ -15,7 +14,8 @@ def make_curve(values_SxK, status_SxK=None, grids_K=GRIDS):
     values_SxK = np.asarray(values_SxK, float)
     status = np.full(values_SxK.shape, "reached") if status_SxK is None else np.array(status_SxK)
     grids_K = np.asarray(grids_K)[: values_SxK.shape[1]]
-    return Curve("bumps", READING, grids_K, np.arange(len(values_SxK)), values_SxK, status,
+    names = "ood.exact_accuracy", 0.5, "task.grid", {}
+    return Curve(*names, grids_K, np.arange(len(values_SxK)), values_SxK, status,
                  np.full(np.shape(values_SxK), np.nan))  # fmt: skip
 
 
@@ -29,15 +29,23 @@ def make_censored(rng, seeds, low, high, slope=3.0, spread=0.3):
 
 def flat(curve):
     """x_P, y_P and side_P of a curve without unknown thresholds."""
-    x_P = np.tile(np.log(curve.grids_K), len(curve.seeds_S))
+    x_P = np.tile(np.log(curve.along_K), len(curve.seeds_S))
     side_P = np.select([curve.status_SxK == "above", curve.status_SxK == "below"], [1, -1])
     return x_P, np.log(curve.values_SxK).ravel(), side_P.ravel()
 
 
-def make_row(**changes):
-    row = {"grid": 8, "scheme": "bumps", "region": "donut", "share": 0.5, "learning_rate": 1e-3}
-    row |= {"weight_decay": 0.0, "n_data": 10, "seed": 0, "status": "ok"}
+def make_row(grid=8, copies=0, region="donut", side=0.5, images=10, **changes):
+    row = {"task.grid": grid, "task.stripes.copies": copies, "task.support.region": region}
+    row |= {"task.support.side": side, "seed": 0, "task.images": images, "status": "ok"}
     return row | {"ood.exact_accuracy": 0.3, "ood.position_accuracy": 0.9} | changes
+
+
+def thresholds(rows, score="ood.exact_accuracy", target=0.5, copies=0, **fixed):
+    fixed = {f"task.support.{name}": value for name, value in fixed.items()}
+    fixed = {"task.stripes.copies": copies, "task.support.region": "donut"} | fixed
+    return scaling.thresholds(
+        rows, score, target, field="task.images", along="task.grid", fixed=fixed
+    )
 
 
 def slope_by_expectations(x_P, y_P, side_P, steps):
@@ -153,12 +161,11 @@ def test_refinement_is_geometric_and_free():
         ([], [], 0.5, "not empty"),
         ([10, 20], [0.1], 0.5, "one length"),
         ([[10, 20]], [[0.1, 0.2]], 0.5, "must be vectors"),
-        ([0, 20], [0.1, 0.9], 0.5, "positive integers"),
-        ([1.5, 20], [0.1, 0.9], 0.5, "positive integers"),
-        ([math.inf, 20], [0.1, 0.9], 0.5, "positive integers"),
-        ([math.nan, 20], [0.1, 0.9], 0.5, "positive integers"),
-        ([10, 20], [0.1, 0.9], 0.0, "target"),
-        ([10, 20], [0.1, 0.9], 1.01, "target"),
+        ([0, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([-1.5, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([math.inf, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([math.nan, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([10, 20], [0.1, 0.9], math.inf, "target"),
         ([10, 20], [0.1, 0.9], math.nan, "target"),
     ],
 )
@@ -168,48 +175,58 @@ def test_bad_points_are_refused(n_data, accuracies, target, message):
             function(n_data, accuracies, target)
 
 
+def test_refinement_of_numbers_that_are_not_whole_is_geometric():
+    found = scaling.refinement([0.01, 1.0], [0.0, 1.0], 0.5, 3, whole=False)
+    np.testing.assert_allclose(found, [10**-1.5, 0.1, 10**-0.5])
+    assert scaling.refinement([0.01, 1.0], [0.0, 0.2], 0.5, 3, whole=False) == []
+
+
 def test_thresholds_of_a_table():
     rows = [
-        make_row(n_data=10, **{"ood.exact_accuracy": 0.25}),
-        make_row(n_data=1000, **{"ood.exact_accuracy": 0.75}),
-        make_row(n_data=2000, status="failed", **{"ood.exact_accuracy": 0.0}),
-        make_row(grid=16, n_data=10),
-        make_row(grid=16, seed=3, n_data=10, **{"ood.exact_accuracy": 0.6}),
+        make_row(images=10, **{"ood.exact_accuracy": 0.25}),
+        make_row(images=1000, **{"ood.exact_accuracy": 0.75}),
+        make_row(images=2000, status="failed", **{"ood.exact_accuracy": 0.0}),
+        make_row(grid=16, images=10),
+        make_row(grid=16, seed=3, images=10, **{"ood.exact_accuracy": 0.6}),
         make_row(grid=32, seed=3, status="failed", **{"ood.exact_accuracy": math.nan}),
-        make_row(grid=64, scheme="stripes"),
+        make_row(grid=64, copies=1),
         make_row(grid=64, region="corner"),
-        make_row(n_data=10, share=0.9, **{"ood.exact_accuracy": 1.0}),
+        make_row(images=10, side=0.9, **{"ood.exact_accuracy": 1.0}),
     ]
-    curve = scaling.thresholds(rows[::-1], READING, "bumps", share=0.5)
-    assert (curve.scheme, curve.reading) == ("bumps", READING)
-    assert curve.grids_K.tolist() == [8, 16, 32] and curve.seeds_S.tolist() == [0, 3]
+    curve = thresholds(rows[::-1], side=0.5)
+    assert (curve.score, curve.target, curve.along) == ("ood.exact_accuracy", 0.5, "task.grid")
+    assert curve.fixed["task.support.side"] == 0.5
+    assert curve.along_K.tolist() == [8, 16, 32] and curve.seeds_S.tolist() == [0, 3]
     assert curve.status_SxK.tolist() == [
         ["reached", "above", "unknown"],
         ["unknown", "below", "unknown"],
     ]
     expected = [[100, 10, math.nan], [math.nan, 10, math.nan]]
     np.testing.assert_allclose(curve.values_SxK, expected)
-    position = scaling.thresholds(rows, READING._replace(score="position"), "stripes")
-    assert position.grids_K.tolist() == [64] and position.status_SxK.tolist() == [["below"]]
+    position = thresholds(rows, "ood.position_accuracy", copies=1)
+    assert position.along_K.tolist() == [64] and position.status_SxK.tolist() == [["below"]]
 
 
-@pytest.mark.parametrize("setting", ["share", "learning_rate", "weight_decay"])
-def test_mixed_settings_are_refused_unless_one_is_stated(setting):
-    rows = [make_row(n_data=10), make_row(n_data=20, **{setting: 0.25})]
-    with pytest.raises(ValueError, match=f"several values of {setting}"):
-        scaling.thresholds(rows, READING, "bumps")
-    curve = scaling.thresholds(rows, READING, "bumps", **{setting: 0.25})
-    assert curve.values_SxK.tolist() == [[20]]
+def test_thresholds_along_no_axis_are_those_of_the_seeds():
+    rows = [make_row(images=n, **{"ood.exact_accuracy": n / 100}) for n in (25, 100)]
+    curve = scaling.thresholds(rows, "ood.exact_accuracy", 0.5, field="task.images")
+    assert curve.values_SxK.shape == (1, 1) and 25 < curve.values_SxK[0, 0] < 100
 
 
-def test_bad_readings_and_empty_tables_are_refused():
-    for bad in ({"where": "id"}, {"score": "mse"}):
-        with pytest.raises(ValueError, match="must be one of"):
-            scaling.thresholds([make_row()], READING._replace(**bad), "bumps")
+def test_mixed_axes_are_refused_unless_a_value_is_stated():
+    rows = [make_row(images=10), make_row(images=20, side=0.25)]
+    with pytest.raises(ValueError, match="several values of task.support.side"):
+        thresholds(rows)
+    assert thresholds(rows, side=0.25).values_SxK.tolist() == [[20]]
+
+
+def test_columns_that_there_are_not_and_empty_tables_are_refused():
+    with pytest.raises(ValueError, match="no column ood.mse"):
+        thresholds([make_row()], "ood.mse")
     with pytest.raises(ValueError, match="no rows"):
-        scaling.thresholds([make_row()], READING, "stripes")
+        thresholds([make_row()], copies=1)
     with pytest.raises(ValueError, match="target"):
-        scaling.thresholds([make_row()], READING._replace(target=0.0), "bumps")
+        thresholds([make_row()], target=math.nan)
 
 
 def test_without_censoring_the_exponent_is_that_of_least_squares():
@@ -354,22 +371,21 @@ def test_an_exponent_of_the_ladder_is_not_resolved():
 
     def table(numbers_of):
         return [
-            {
-                "grid": grid, "scheme": "bumps", "region": "none", "share": 0.0,
-                "learning_rate": 1e-3, "weight_decay": 0.0, "n_data": n_data, "seed": seed,
-                "status": "ok", "unseen.exact_accuracy": float(n_data >= grid**2 / 3),
-            }
+            make_row(
+                grid,
+                images=images,
+                seed=seed,
+                **{"ood.exact_accuracy": float(images >= grid**2 / 3)},
+            )
             for grid in (8, 12, 16, 24)
             for seed in (0, 1)
-            for n_data in numbers_of(grid)
-        ]  # fmt: skip
+            for images in numbers_of(grid)
+        ]
 
     ladder = lambda grid: (2 * grid, 8 * grid)
     finer = lambda grid: (2 * grid, round(grid**2 / 3.3), round(grid**2 / 2.8), 8 * grid)
-    reading = Reading("none", "unseen", "exact", 0.75)
     coarse, fine = (
-        scaling.exponent(scaling.thresholds(table(numbers), reading, "bumps"))
-        for numbers in (ladder, finer)
+        scaling.exponent(thresholds(table(numbers), target=0.75)) for numbers in (ladder, finer)
     )
     assert coarse["value"] == pytest.approx(1, abs=1e-6) and coarse["coarse"] == 8
     assert not scaling.is_resolved(coarse)
