@@ -80,7 +80,8 @@ def family(group: str, name: str) -> type:
     if not path.endswith(".py"):
         raise ConfigError(f"{flag}: must be one of {', '.join(own)}, or FILE.py:CLASS of your own")
     found = getattr(load_file(_find(path)), attribute, None)
-    if not (isinstance(found, type) and is_dataclass(found) and callable(found.make)):
+    made = isinstance(found, type) and is_dataclass(found)
+    if not (made and callable(getattr(found, "make", None))):
         raise ConfigError(f"{flag}: {path} has no dataclass {attribute} with a method make")
     return found
 

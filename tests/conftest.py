@@ -7,14 +7,10 @@ import chex
 import jax
 import pytest
 
-from compgen_jax.config import (
-    CodeConfig,
-    Config,
-    DecoderConfig,
-    SupportConfig,
-    TaskConfig,
-    TrainingConfig,
-)
+from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.models.conv import Conv
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.supports import SupportConfig
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -26,19 +22,16 @@ def tiny() -> Config:
     """A run of a second: grid 8, 4 channels, 12 steps for 2 seeds."""
     return Config(
         name="tiny",
-        task=TaskConfig(
-            grid=8,
-            code=CodeConfig(name="bump"),
-            support=SupportConfig(region="donut", low=3, high=5, samples=60),
-        ),
-        decoder=DecoderConfig(name="conv", depth=2, width=4),
+        task=Bump(grid=8, support=SupportConfig(region="donut", low=3, high=5, samples=60)),
+        decoder=Conv(depth=2, width=4),
         training=TrainingConfig(epochs=6, batch_size=32, seeds=(0, 7), evaluate_every=2),
     )
 
 
 @pytest.fixture
 def replace_in():
-    """replace_in(config, 'task.support.low', 4): the config with one field changed."""
+    """replace_in(config, 'task.support.low', 4): the config with one field changed, as `replace`
+    of dataclasses does it: without a conversion of the value."""
 
     def change(node, path, value):
         name, _, rest = path.partition(".")
@@ -46,3 +39,47 @@ def replace_in():
         return dataclasses.replace(node, **{name: inner})
 
     return change
+
+
+OWN_TASK = '''
+"""A task of two factors: an object, which is a label, and an angle; the target is a vector."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.settings import Family, number
+from compgen_jax.tasks.task import Example, Factor, Task, over_cells
+
+
+@dataclass(frozen=True)
+class Turned(Family):
+    objects: int = number(5, low=2, high=9)
+    gain: float = number(1.0, above=0)
+
+    def make(self) -> Task:
+        objects = Factor("object", np.arange(self.objects), real=False)
+        angle = Factor("angle", np.arange(0.0, 360.0, 45.0), period=360.0)
+
+        def held_out(points):
+            return (points[..., 0] >= self.objects - 2) & (points[..., 1] % 360 >= 292)
+
+        def example(key, point):
+            label = (jnp.arange(self.objects) == point[0]).astype(jnp.float32)
+            turn = point[1] * jnp.pi / 180
+            wave = jnp.stack([jnp.cos(turn), jnp.sin(turn)])
+            target = self.gain * jnp.concatenate([label * wave[0], label * wave[1], wave])
+            return Example(jnp.concatenate([label, wave]), target)
+
+        return over_cells((objects, angle), held_out, example)
+'''
+
+
+@pytest.fixture
+def own_task(tmp_path):
+    """The file of a task of a user's own, and its name as config.task.name has it."""
+    path = tmp_path / "own" / "turned.py"
+    path.parent.mkdir()
+    path.write_text(OWN_TASK.lstrip())
+    return path, f"{path}:Turned"

@@ -136,7 +136,7 @@ def nearest_values(task: Task, points):
     for factor, column in zip(task.factors, np.moveaxis(np.asarray(points), -1, 0), strict=True):
         apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
         if math.isfinite(factor.period):
-            apart = np.minimum(apart, factor.period - apart)
+            apart = np.minimum(apart % factor.period, -apart % factor.period)
         found.append(np.argmin(apart, axis=-1))
     return np.stack(found, axis=-1)
 

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import models
-from compgen_jax.config import DecoderConfig
+from compgen_jax.config import ConfigError
 from compgen_jax.models import lowrank
 from compgen_jax.models.convolution import LOWERINGS, conv_transpose
+from compgen_jax.models.lowrank import LowRank
+from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
 N = 8
@@ -19,8 +20,8 @@ BOTH = pytest.mark.parametrize("vectors", ["unit", "orthonormal"])
 
 
 def build(grid=N, width=2, depth=2, rank=0, vectors="unit", lowering="lax"):
-    config = DecoderConfig(name="lowrank", width=width, depth=depth, rank=rank, vectors=vectors)
-    return models.build(config, grid, lowering)
+    settings = LowRank(width=width, depth=depth, rank=rank, vectors=vectors)
+    return settings.make(of_image(2 * grid, grid, lowering))
 
 
 def onehot(x, y, grid=N):
@@ -297,3 +298,14 @@ def test_few_channels_are_convolved_alike_by_two_lowerings(h, w, i, o):
 
     one, other = (value_and_gradients(name, x, kernel, gy) for name in ("lax", "winograd"))
     chex.assert_trees_all_close(one, other, atol=3e-5)
+
+
+def test_shapes_and_ranks_that_it_has_not_are_one_line():
+    for length, grid, rank, message in (
+        (15, 8, 0, "its input has 16 numbers, not 15"),
+        (24, 8, 0, "its input has 16 numbers, not 24"),  # a third factor
+        (16, 8, 9, r"config\.decoder\.rank=9: must be at most the grid's side, 8"),
+    ):
+        with pytest.raises(ConfigError, match=message) as error:
+            LowRank(rank=rank).make(of_image(length, grid))
+        assert "\n" not in str(error.value)

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import models
-from compgen_jax.config import Config, ConfigError, DecoderConfig
-from compgen_jax.models.pixelwise import position_code
+from compgen_jax.config import Config, ConfigError
+from compgen_jax.models.pixelwise import Pixelwise, position_code
+from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
 
 
 def build(grid=8, width=12, depth=2):
-    return models.build(DecoderConfig(name="pixelwise", width=width, depth=depth), grid, "lax")
+    return Pixelwise(width=width, depth=depth).make(of_image(2 * grid, grid))
 
 
 def variables(decoder, code_length, seed=0):
@@ -128,4 +128,4 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves():
 
 def test_width_that_no_position_code_has_is_refused():
     with pytest.raises(ConfigError, match=r"config\.decoder\.width=18: must be divisible by 4"):
-        Config(decoder=DecoderConfig(name="pixelwise", width=18))
+        Config(decoder=Pixelwise(width=18))

@@ -6,11 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import CodeConfig
 from compgen_jax.tasks import encodings
+from compgen_jax.tasks.encodings import CodeConfig
 
 N = 12
 NAMES = ("bump", "ramp", "onehot", "positional")
+
+
+def encode(x, y, config):
+    return encodings.encode([(x, N), (y, N)], config)
 
 
 def by_hand(coordinate, config):
@@ -41,15 +45,15 @@ def by_hand(coordinate, config):
 )
 @pytest.mark.parametrize(("x", "y"), [(0, 11), (7, 3)])
 def test_code_equals_its_definition_and_separates_the_factors(config, x, y):
-    code = encodings.encode(x, y, N, config)
-    chex.assert_shape(code, (encodings.code_length(N, config),))
+    code = encode(x, y, config)
+    chex.assert_shape(code, (sum(encodings.part_lengths((N, N), config)),))
     np.testing.assert_allclose(code, by_hand(x, config) + by_hand(y, config), rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
 def test_each_half_depends_on_its_own_factor_alone(name):
     config = CodeConfig(name=name)
-    jacobian = jax.jacfwd(lambda point: encodings.encode(*point, N, config))(jnp.array([4.3, 7.9]))
+    jacobian = jax.jacfwd(lambda point: encode(*point, config))(jnp.array([4.3, 7.9]))
     half = len(jacobian) // 2
     assert not jacobian[:half, 1].any() and not jacobian[half:, 0].any()
     assert jacobian[:half, 0].any() and jacobian[half:, 1].any()
@@ -81,10 +85,10 @@ def test_onehot_off_the_grid_is_zero():
 @pytest.mark.parametrize("name", NAMES)
 def test_missing_factor(name):
     present = encodings.encode_coordinate(4, N, CodeConfig(name=name))
-    zero = encodings.encode(4, None, N, CodeConfig(name=name))
+    zero = encode(4, None, CodeConfig(name=name))
     np.testing.assert_array_equal(zero, jnp.concatenate([present, jnp.zeros_like(present)]))
     config = CodeConfig(name=name, missing="off_grid", missing_coordinate=-2.0)
-    off_grid = encodings.encode(None, 4, N, config)
+    off_grid = encode(None, 4, config)
     expected = encodings.encode_coordinate(-2.0, N, config)
     np.testing.assert_array_equal(off_grid, jnp.concatenate([expected, present]))
 
@@ -96,3 +100,16 @@ def test_no_two_cells_share_a_code(name):
     )
     distance = jnp.abs(codes[:, None] - codes[None]).sum(axis=-1) + jnp.eye(28)
     assert float(distance.min()) > 0.1
+
+
+def test_factors_of_other_sizes_have_codes_of_their_own_length():
+    coordinates = [(3.0, 12), (1.0, 5), (None, 7)]
+    for name, parts in (("bump", (12, 5, 7)), ("onehot", (12, 5, 7)), ("ramp", (1, 1, 1)),
+                        ("positional", (16, 16, 16))):  # fmt: skip
+        config = CodeConfig(name=name)
+        assert encodings.part_lengths([count for _, count in coordinates], config) == parts
+        expected = [encodings.encode_coordinate(c, count, config) for c, count in coordinates]
+        assert [len(part) for part in expected] == list(parts)
+        found = encodings.encode(coordinates, config)
+        np.testing.assert_array_equal(found, jnp.concatenate(expected))
+        assert not expected[2].any()

@@ -4,34 +4,29 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from compgen_jax import config as configs
+from compgen_jax.config import ConfigError, changed
+from compgen_jax.runs import experiment
+from compgen_jax.tasks import draws
 from compgen_jax.training import loop
-
-
-@pytest.mark.parametrize(("n_samples", "batch_size"), [(10, 4), (12, 4), (3, 8)])
-def test_every_epoch_sees_each_example_once_in_a_new_order(n_samples, batch_size):
-    capacity, per_epoch = 12, -(-n_samples // batch_size)
-    orders = []
-    for epoch in range(3):
-        seen = []
-        for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
-            chosen, counts = loop.batch_indices(
-                jax.random.key(0), step, jnp.int32(n_samples), batch_size, capacity
-            )
-            seen += np.asarray(chosen)[np.asarray(counts)].tolist()
-        assert sorted(seen) == list(range(n_samples))
-        orders.append(tuple(seen))
-    assert len(set(orders)) == 3 or n_samples == 3
 
 
 def test_streams_of_one_key_differ():
     key = jax.random.key(0)
-    names = ("data", "init", "order", "validation", "ood")
-    draws = {float(jax.random.uniform(loop.stream(key, name))) for name in names}
-    assert len(draws) == len(names)
+    names = ("data", "init", "order", "example", "test")
+    found = {float(jax.random.uniform(loop.stream(key, name))) for name in names}
+    assert len(found) == len(names)
+
+
+def trial_of(config, key, hyper=None, capacity=0):
+    """The trial that training makes of one seed."""
+    source = loop.source_of(config.task.make(), key)
+    source = draws.padded(source, capacity or draws.capacity(source))
+    return loop.Trial(key, hyper or loop.hyper_of(config), source, jnp.int32(0))
 
 
 def advance(trainer, config, key, state, n_steps):
-    return jax.jit(trainer.advance)(loop.make_trial(config, key), state, n_steps)
+    return jax.jit(trainer.advance)(trial_of(config, key), state, n_steps)
 
 
 def test_one_step_of_adamw_equals_float64_numpy(tiny):
@@ -40,15 +35,14 @@ def test_one_step_of_adamw_equals_float64_numpy(tiny):
     key = jax.random.key(3)
     state = trainer.init(key)
     after, losses = advance(trainer, tiny, key, state, 1)
-    hyper = loop.hyper_of(tiny)
+    rate = float(loop.hyper_of(tiny)["training.learning_rate"])
     moments = after.opt_state[0]
     for before, new, mu in zip(
         *(jax.tree.leaves(tree) for tree in (state.params, after.params, moments.mu)), strict=True
     ):
         before, gradient = np.asarray(before, np.float64), np.asarray(mu, np.float64) / 0.1
         step = gradient / (np.abs(gradient) + 1e-8) + 0.01 * before
-        expected = before - float(hyper.learning_rate) * step
-        np.testing.assert_allclose(new, expected, atol=2e-6)
+        np.testing.assert_allclose(new, before - rate * step, atol=2e-6)
     assert int(after.step) == 1 and losses[0] > 0 and not losses[1:].any()
 
 
@@ -72,11 +66,15 @@ def test_gradient_of_the_batch_loss_against_differences(tiny):
     assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(float(slope), rel=2e-2)
 
 
-def test_chunks_do_not_change_the_bits(tiny, replace_in):
+STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
+
+
+@pytest.mark.parametrize("values", [{}, STREAM], ids=["epochs", "stream"])
+def test_chunks_do_not_change_the_bits(tiny, values):
     key = jax.random.key(5)
     finals = []
     for chunk, pieces in ((50, [12]), (50, [1, 4, 7]), (5, [5, 5, 2])):
-        config = replace_in(tiny, "execution.chunk_steps", chunk)
+        config = changed(tiny, values | {"execution.chunk_steps": chunk})
         trainer = loop.make_trainer(config)
         state, history = trainer.init(key), []
         for n_steps in pieces:
@@ -86,35 +84,37 @@ def test_chunks_do_not_change_the_bits(tiny, replace_in):
     chex.assert_trees_all_equal(*finals)
 
 
-def test_whole_run_is_a_pure_function_with_a_falling_loss(tiny, replace_in):
-    config = replace_in(replace_in(tiny, "training.epochs", 40), "execution.chunk_steps", 7)
+def test_whole_run_is_a_pure_function_with_a_falling_loss(tiny):
+    config = changed(tiny, {"training.epochs": 40, "execution.chunk_steps": 7})
     train = jax.jit(loop.make_train(config))
     state, losses = train(jax.random.key(0), loop.hyper_of(config))
-    assert losses.shape == (loop.total_steps(config),) == (80,) and int(state.step) == 80
-    assert losses[-10:].mean() < 0.5 * losses[:5].mean()
+    assert losses.shape == (loop.total_steps(config, config.task.make()),) == (80,)
+    assert int(state.step) == 80 and losses[-10:].mean() < 0.5 * losses[:5].mean()
 
 
-def test_vmapped_seeds_and_hypers_equal_single_runs_with_one_trace(tiny):
-    """Learning rate, decay and number of samples are traced: one compilation for all."""
+def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny):
+    """Learning rate, decay, support and number of samples are traced: one compilation for all."""
     traces = []
+    trainer = loop.make_trainer(tiny)
 
-    def train(key, hyper):
+    def train(trial):
         traces.append(1)
-        return loop.make_train(tiny)(key, hyper)
+        return trainer.advance(trial, trainer.init(trial.key), 12)
 
-    hypers = loop.Hyper(
-        learning_rate=jnp.array([1e-3, 3e-3, 1e-3]),
-        weight_decay=jnp.array([0.01, 0.0, 0.1]),
-        n_samples=jnp.array([60, 60, 33]),
-        entropy=jnp.zeros(3),
-        variance=jnp.zeros(3),
-    )
-    keys = jax.vmap(jax.random.key)(jnp.array([0, 1, 1]))
-    together = jax.jit(jax.vmap(train))(keys, hypers)
+    trials = [
+        trial_of(changed(tiny, values), jax.random.key(seed), capacity=60)
+        for seed, values in (
+            (0, {}),
+            (1, {"training.learning_rate": 3e-3, "training.weight_decay": 0.0}),
+            (1, {"training.weight_decay": 0.1, "task.support.samples": 33}),
+            (1, {"task.support.region": "corner", "task.support.samples": 20}),
+        )
+    ]
+    together = jax.jit(jax.vmap(train))(jax.tree.map(lambda *x: jnp.stack(x), *trials))
     assert len(traces) == 1
     single = jax.jit(train)
-    for index in range(3):
-        alone = single(keys[index], jax.tree.map(lambda x, i=index: x[i], hypers))
+    for index, trial in enumerate(trials):
+        alone = single(trial)
         chosen = jax.tree.map(lambda x, i=index: x[i], together)
         # a tenth of one AdamW step: the sign of a vanishing gradient is up to rounding
         chex.assert_trees_all_close(alone[0].params, chosen[0].params, atol=1e-4)
@@ -123,12 +123,148 @@ def test_vmapped_seeds_and_hypers_equal_single_runs_with_one_trace(tiny):
 
 
 def test_fewer_samples_use_only_the_first_ones(tiny):
-    """n_samples = 1 trains on one example: its loss is the batch's, whatever the others are."""
-    trainer = loop.make_trainer(tiny)
-    key = jax.random.key(2)
-    hyper = loop.hyper_of(tiny)._replace(n_samples=jnp.int32(1))
-    state = trainer.init(key)
-    trial = loop.make_trial(tiny, key, hyper)
-    _, losses = jax.jit(trainer.advance)(trial, state, 3)
-    image, target = trainer.draw(state.params, trial.factors[:1])
-    assert float(losses[0]) == pytest.approx(float(jnp.mean(jnp.square(image - target))), rel=1e-4)
+    """The loss of the first step is the mean over the examples that count, whatever the others
+    are, and those have no gradient."""
+    trainer, key = loop.make_trainer(tiny), jax.random.key(2)
+    state, whole = trainer.init(key), trial_of(tiny, key)
+    for count in (1, 3):
+        table = whole.source._replace(count=jnp.int32(count))
+        points = table.points.at[count:].set(1e3)  # which the others would show
+        after, losses = jax.jit(trainer.advance)(whole._replace(source=table), state, 3)
+        other, _ = jax.jit(trainer.advance)(
+            whole._replace(source=table._replace(points=points)), state, 3
+        )
+        chex.assert_trees_all_equal(after.params, other.params)
+        errors = trainer.score(key, state.params, table.points[:count])["mse"]
+        expected = float(np.mean(np.asarray(errors, np.float64)))
+        assert float(losses[0]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_answers_and_scores_are_those_of_the_task(tiny):
+    task, trainer, key = tiny.task.make(), loop.make_trainer(tiny), jax.random.key(2)
+    params = trainer.init(key).params
+    points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
+    signals, truths = trainer.answer(key, params, points)
+    module = tiny.decoder.make(loop.Shapes(*loop.tasks.shapes(task)))
+    for signal, truth, point in zip(signals, truths, points, strict=True):
+        example = task.example(key, point)
+        np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)
+        np.testing.assert_allclose(
+            signal, 1 - module.apply(params, example.input)[0], atol=1e-5
+        )
+    scores = trainer.score(key, params, points)
+    assert set(scores) == set(loop.tasks.score_names(task))
+    for index in range(2):
+        expected = task.scores(signals[index], truths[index], points[index])
+        for name, value in expected.items():
+            assert float(scores[name][index]) == pytest.approx(float(value), rel=1e-4)
+
+
+# --- what shares a program -------------------------------------------------------------------
+
+TRACED = {
+    "support": {"task.support.region": "corner"},
+    "side": {"task.support.side": 0.5},
+    "samples": {"task.support.samples": 40},
+    "sampling": {"task.support.sampling": "real"},
+    "copies": {"task.stripes.copies": 2, "task.stripes.order": "shuffled"},
+    "images": {"task.images": 50},
+    "optimiser": {"training.learning_rate": 1e-2, "training.weight_decay": 0.5},
+    "seeds and name": {"training.seeds": (4,), "name": "other"},
+    "execution": {"execution.chunk_steps": 3},
+}
+OWN = {
+    "width": {"decoder.width": 5},
+    "family": {"decoder.name": "mlp"},
+    "grid": {"task.grid": 12},
+    "code": {"task.code.name": "onehot"},
+    "sigma": {"task.image.sigma": 2.0},
+    "batch": {"training.batch_size": 16},
+    "stream": {"task.support.fresh": "cells"},
+    "stream of real points": {"task.support.fresh": "real"},
+}
+
+
+def program(config):
+    return loop.program(config, config.task.make())
+
+
+@pytest.mark.parametrize("values", TRACED.values(), ids=TRACED)
+def test_trials_that_differ_in_traced_fields_share_their_program(tiny, values):
+    base = changed(tiny, {"training.steps": 20})
+    other = changed(base, values)
+    assert other != base and program(other) == program(base)
+    schedules = {experiment.schedule(config, config.task.make()) for config in (base, other)}
+    assert len(schedules) == 1
+
+
+@pytest.mark.parametrize("values", OWN.values(), ids=OWN)
+def test_trials_that_differ_in_any_other_field_do_not(tiny, values):
+    base = changed(tiny, {"training.steps": 20})
+    assert program(changed(base, values)) != program(base)
+
+
+def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
+    """As `TRACED` says: their sources have the same shapes once padded."""
+    chex.clear_trace_counter()
+    base = changed(tiny, {"training.steps": 20})
+    trainer = loop.make_trainer(base)
+
+    @jax.jit
+    @chex.assert_max_traces(n=1)
+    def run(trial, n_steps):
+        return trainer.advance(trial, trainer.init(trial.key), n_steps)[1]
+
+    names = [name for name in TRACED if name not in ("execution", "seeds and name")]
+    losses = [
+        run(trial_of(changed(base, TRACED[name]), jax.random.key(0), capacity=200), 4)
+        for name in names
+    ]
+    found = {name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses)}
+    assert len(set(found.values())) == len(names) and np.isfinite(list(found.values())).all()
+
+
+def test_streams_of_other_supports_share_a_program_too(tiny):
+    base = changed(tiny, STREAM)
+    other = changed(base, {"task.support.region": "corner"})
+    assert program(base) == program(other)
+    states = {experiment.schedule(config, config.task.make()) for config in (base, other)}
+    assert len(states) == 1
+
+
+# --- lengths ---------------------------------------------------------------------------------
+
+
+def test_steps_of_epochs_and_of_streams(tiny):
+    task = tiny.task.make()
+    assert (loop.steps_per_epoch(tiny, task), loop.total_steps(tiny, task)) == (2, 12)
+    assert loop.evaluation_interval(tiny, task) == 4
+    config = changed(tiny, {"training.steps": 7})
+    assert loop.total_steps(config, task) == 7 and loop.evaluation_interval(config, task) == 2
+    config = changed(tiny, STREAM)
+    task = config.task.make()
+    assert (loop.steps_per_epoch(config, task), loop.total_steps(config, task)) == (0, 12)
+    assert loop.evaluation_interval(config, task) == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"task.support.fresh": "cells"}, "config.training.steps=0: points that are drawn afresh"),
+        ({"task.grid": 10}, "must be divisible by 4, not 10"),
+        ({"task.support.low": 6}, "low=6, high=5: holds out no cell"),
+    ],
+)
+def test_what_cannot_be_trained_is_found_before_anything_is_compiled(tiny, values, message):
+    config = changed(tiny, values)
+    with jax.log_compiles(False), pytest.raises(ConfigError, match=message) as error:
+        loop.check(config)
+    assert "\n" not in str(error.value)
+
+
+def test_hyper_parameters_are_named_as_their_fields(tiny):
+    hyper = loop.hyper_of(tiny)
+    assert set(hyper) == {"training.learning_rate", "training.weight_decay"}
+    for name, value in hyper.items():
+        assert value.dtype == jnp.float32
+        assert float(value) == pytest.approx(configs.field_value(tiny, name))

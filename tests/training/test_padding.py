@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import models
-from compgen_jax.config import DecoderConfig, changed
-from compgen_jax.models.conv import pad_params
-from compgen_jax.tasks.encodings import code_length
+from compgen_jax.config import changed
+from compgen_jax.models.conv import Conv
+from compgen_jax.models.model import Shapes
+from compgen_jax.tasks import draws
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding
+from tests.models.shapes import of_image
 
 GRIDS = (8, 12, 20)
 SIZE = max(GRIDS)
@@ -55,13 +57,14 @@ def test_buckets_keep_waste_below_the_limit():
 @pytest.mark.parametrize("grid", GRIDS[:2])
 def test_a_padded_decoder_draws_what_the_small_one_draws(grid, lowering):
     """Every layer of it, with biases that would light what lies beyond the grid."""
-    settings = DecoderConfig(name="conv", width=8, depth=3)
-    small, large = (models.build(settings, side, lowering) for side in (grid, SIZE))
+    settings = Conv(width=8, depth=3)
+    small, large = (settings.make(of_image(2 * side, side, lowering)) for side in (grid, SIZE))
     key = jax.random.key(grid)
     params = jax.tree.map(
         lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid))
     )  # no bias is zero
-    padded = pad_params(params, jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE)))
+    like = jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE))
+    padded = settings.pad_params(params, like, (grid, grid), (SIZE, SIZE))
     code = jax.random.normal(key, (3, 2, grid))
     padded_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)])
     image, layers = small.apply(params, code.reshape(3, -1))
@@ -73,14 +76,30 @@ def test_a_padded_decoder_draws_what_the_small_one_draws(grid, lowering):
         assert not wide[:, side:].any() and not wide[:, :, side:].any()
 
 
+def test_codes_and_arrays_are_padded_behind_their_parts_and_cropped_again():
+    code = jnp.arange(1.0, 7.0)
+    padded = padding.pad_code(code, (3, 1, 2), (4, 1, 5))
+    assert padded.tolist() == [1, 2, 3, 0, 4, 5, 6, 0, 0, 0]
+    image = jnp.ones((2, 3))
+    wide = padding.pad(image, (4, 4))
+    assert wide.sum() == 6 and wide.shape == (4, 4) and not wide[2:].any() and not wide[:, 3:].any()
+    np.testing.assert_array_equal(padding.crop(wide, (2, 3)), image)
+
+
+def at(config, grid):
+    return changed(config, {"task.grid": grid})
+
+
 @functools.cache
 def program(config, grids, lowering="winograd"):
-    """run(trial, n_steps) -> state, losses, and the images and targets of its training set."""
-    trainer = loop.make_trainer(config, lowering, grids=grids)
+    """run(trial, n_steps) -> state, losses, and the scores on its training set."""
+    of = tuple(at(config, grid).task.make() for grid in grids)
+    trainer = loop.make_trainer(at(config, max(grids)), lowering, of=of)
 
     def run(trial, n_steps):
         state, losses = trainer.advance(trial, trainer.init(trial.key, trial.which), n_steps)
-        return state, losses, *trainer.draw(state.params, trial.factors, trial.which)
+        scores = trainer.score(trial.key, state.params, trial.source.points, trial.which)
+        return state, losses, scores
 
     return jax.jit(run)
 
@@ -88,23 +107,25 @@ def program(config, grids, lowering="winograd"):
 def trial_of(config, grid, grids=()):
     """One of `grids` or, without them, alone."""
     which = jnp.int32(grids.index(grid) if grids else 0)
-    own = changed(config, {"task.grid": grid})
-    trial = loop.make_trial(own, jax.random.key(grid))._replace(which=which)
+    own, key = at(config, grid), jax.random.key(grid)
+    source = loop.source_of(own.task.make(), key)
     beyond = 2 * (max(grids, default=grid) - grid)  # stripes that a larger grid has more
-    return trial._replace(factors=jnp.pad(trial.factors, [(0, beyond), (0, 0)]))
+    source = draws.padded(source, len(source.points) + beyond)
+    return loop.Trial(key, loop.hyper_of(own), source, which)
 
 
 def both(config, grid, n_steps):
     """The trial alone, and padded in the program of all grids."""
-    alone = program(changed(config, {"task.grid": grid}), (grid,))
+    alone = program(config, (grid,))
     padded = program(config, GRIDS)
     return alone(trial_of(config, grid), n_steps), padded(trial_of(config, grid, GRIDS), n_steps)
 
 
-def padded_like(config, params):
-    large = models.build(config.decoder, SIZE, "winograd")
-    zeros = jnp.zeros(code_length(SIZE, config.task.code))
-    return pad_params(params, jax.eval_shape(large.init, jax.random.key(0), zeros))
+def padded_like(config, grid, params):
+    small, large = (at(config, side).task.make() for side in (grid, SIZE))
+    module = config.decoder.make(Shapes(*tasks.shapes(large)))
+    like = jax.eval_shape(module.init, jax.random.key(0), tasks.shapes(large)[0])
+    return config.decoder.pad_params(params, like, small.parts, large.parts)
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -112,7 +133,7 @@ def test_a_padded_trial_has_the_gradient_of_the_unpadded_one(config, grid):
     """After one step AdamW's first moment is a tenth of the gradient, and the loss is the same."""
     alone, padded = both(config, grid, 1)
     assert float(alone[1][0]) == pytest.approx(float(padded[1][0]), rel=1e-5)
-    moments = padded_like(config, alone[0].opt_state[0].mu)
+    moments = padded_like(config, grid, alone[0].opt_state[0].mu)
     largest = max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(moments))
     assert largest > 0
     chex.assert_trees_all_close(padded[0].opt_state[0].mu, moments, atol=2e-5 * largest)
@@ -122,39 +143,55 @@ def test_a_padded_trial_has_the_gradient_of_the_unpadded_one(config, grid):
 def test_a_padded_trial_ends_where_the_unpadded_one_ends(config, grid):
     """After 100 steps; what is beyond the grid stays exactly zero."""
     alone, padded = both(config, grid, 100)
-    n = len(alone[2])
+    n = len(alone[2]["mse"])
     np.testing.assert_allclose(padded[1], alone[1], rtol=2e-3)
     assert alone[1][90:].mean() < 0.9 * alone[1][:5].mean()  # it has learnt something
-    np.testing.assert_allclose(padded[2][:n, :grid, :grid], alone[2], atol=5e-3)
-    np.testing.assert_allclose(padded[3][:n, :grid, :grid], alone[3], atol=1e-6)
-    expected = padded_like(config, alone[0].params)
+    # scored on its own pixels: the blank error would tell of any other
+    for name, tolerance in (("mse", 1e-3), ("blank_mse", 1e-6)):
+        np.testing.assert_allclose(padded[2][name][:n], alone[2][name], atol=tolerance)
+    expected = padded_like(config, grid, alone[0].params)
     # AdamW moves a weight by the sign of its gradient, which is up to rounding where it vanishes
     differ = jax.tree.map(lambda a, b: jnp.abs(a - b) > 2e-3, padded[0].params, expected)
     differ, count = (sum(map(f, jax.tree.leaves(differ))) for f in (jnp.sum, jnp.size))
     assert differ < 0.01 * count
-    beyond = padded_like(config, jax.tree.map(jnp.ones_like, alone[0].params))
+    # images of the trained parameters, pixel by pixel
+    task, large = at(config, grid).task.make(), at(config, SIZE).task.make()
+    points = trial_of(config, grid).source.points
+    codes = loop.examples_at(task, jax.random.key(0), points).input
+    wide = jax.vmap(lambda code: padding.pad_code(code, task.parts, large.parts))(codes)
+    own, wider = (
+        config.decoder.make(Shapes(*tasks.shapes(each), "winograd")) for each in (task, large)
+    )
+    image, _ = own.apply(alone[0].params, codes)
+    padded_image, _ = wider.apply(padded[0].params, wide, jnp.int32(grid))
+    np.testing.assert_allclose(padded_image[:, :grid, :grid], image, atol=5e-3)
+    beyond = padded_like(config, grid, jax.tree.map(jnp.ones_like, alone[0].params))
     for leaf, within in zip(*map(jax.tree.leaves, (padded[0].params, beyond)), strict=True):
         assert not leaf[within == 0].any()
 
 
 def test_vmapped_trials_of_different_grids_equal_each_alone_with_one_trace(config):
     chex.clear_trace_counter()
-    trainer = loop.make_trainer(config, "gemm", grids=GRIDS)
+    of = tuple(at(config, grid).task.make() for grid in GRIDS)
+    trainer = loop.make_trainer(at(config, SIZE), "gemm", of=of)
 
     @chex.assert_max_traces(n=1)
     def run(trial):
         return trainer.advance(trial, trainer.init(trial.key, trial.which), 10)[1]
 
     trials = [trial_of(config, grid, GRIDS) for grid in GRIDS]
-    for n_samples in (trials[0].hyper.n_samples, 5):  # other sizes of the data set, same trace
-        hypers = [trial.hyper._replace(n_samples=jnp.int32(n_samples)) for trial in trials]
-        chosen = [t._replace(hyper=hyper) for t, hyper in zip(trials, hypers, strict=True)]
+    for count in (None, 5):  # other sizes of the data set, same trace
+        chosen = [
+            t._replace(source=t.source._replace(count=jnp.int32(count or t.source.count)))
+            for t in trials
+        ]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *chosen)
         together = run_vmapped(run)(stacked)
     for index, grid in enumerate(GRIDS):
-        alone = program(changed(config, {"task.grid": grid}), (grid,))
-        single = trial_of(config, grid)._replace(hyper=hypers[index])
-        np.testing.assert_allclose(together[index][:10], alone(single, 10)[1][:10], rtol=1e-4)
+        single = trial_of(config, grid)
+        single = single._replace(source=single.source._replace(count=jnp.int32(5)))
+        alone = program(config, (grid,))(single, 10)[1]
+        np.testing.assert_allclose(together[index][:10], alone[:10], rtol=1e-4)
 
 
 @functools.cache

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from compgen_jax.training.trials import (
+    OverSplitTrials,
     join,
-    over_split_trials,
     over_trials,
+    side_by_side,
     split,
     trials_that_fit,
 )
@@ -75,7 +76,31 @@ def test_as_many_trials_fit_as_the_memory_holds():
 @pytest.mark.parametrize("n_devices", [1, 2])
 def test_split_trials_can_go_from_one_call_to_the_next(n_devices):
     devices = jax.devices()[:n_devices]
-    step = over_split_trials(lambda n, x: x + n * x, 0, devices)
+    step = OverSplitTrials(lambda n, x: x + n * x, 0, devices)
     trials = jnp.arange(5.0)
     moved = step(3.0, step(1.0, split(trials, devices)))
     np.testing.assert_array_equal(join(moved, 5, devices), 8 * np.arange(5.0))
+
+
+@pytest.mark.parametrize("n_devices", [1, 2])
+@pytest.mark.parametrize("n_trials", [3, 4])
+def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
+    """Nothing is traced again, and the numbers are those of a program compiled at its first call;
+    other shapes are compiled when they come."""
+    chex.clear_trace_counter()
+    devices = jax.devices()[:n_devices]
+    prepared = over_trials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
+    trials = jax.random.normal(jax.random.key(0), (n_trials, 3)), jnp.linspace(0.5, 1.0, n_trials)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), trials)
+    prepared.compile(np.int32(4), shapes)
+    expected = over_trials(scaled_sum, 0, devices)(np.int32(4), trials)
+    chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
+    chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
+    more = jax.tree.map(lambda x: jnp.concatenate([x] * 3), trials)
+    assert prepared(np.int32(4), more)["sum"].shape == (3 * n_trials,)
+
+
+def test_functions_side_by_side_give_their_results_in_order_and_raise_what_they_raise():
+    assert side_by_side(lambda: 1, lambda: "b", lambda: None) == [1, "b", None]
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(lambda: 1, lambda: 1 / 0)

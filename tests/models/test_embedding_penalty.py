@@ -1,3 +1,5 @@
+"""Regularisers of embeddings against loops and known answers."""
+
 import math
 import statistics
 from typing import NamedTuple
@@ -7,36 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import models
-from compgen_jax.config import DecoderConfig, PenaltyConfig
+from compgen_jax.config import Config, changed
+from compgen_jax.models import embedding_penalty as losses
 from compgen_jax.models import lowrank
-from compgen_jax.training import losses
-from compgen_jax.training.losses import pixel_loss
-
-
-def test_pixel_loss_is_the_weighted_mean():
-    rng = np.random.default_rng(0)
-    images, targets = rng.normal(size=(2, 3, 4, 4))
-    weights = np.array([1.0, 0.0, 3.0])
-    errors = [np.mean((images[b] - targets[b]) ** 2) for b in range(3)]
-    expected = (errors[0] + 3 * errors[2]) / 4
-    assert float(pixel_loss(images, targets, weights)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_masked_examples_have_no_gradient():
-    images = jax.random.normal(jax.random.key(0), (3, 2, 2))
-    gradient = jax.grad(pixel_loss)(images, jnp.zeros((3, 2, 2)), jnp.array([1.0, 0.0, 1.0]))
-    assert not gradient[1].any() and gradient[0].any()
-    np.testing.assert_allclose(gradient[0], 2 * images[0] / 4 / 2, rtol=1e-6)
-
-
-def test_shapes_that_would_broadcast_are_refused():
-    with pytest.raises(AssertionError):
-        pixel_loss(jnp.zeros((3, 2, 2)), jnp.zeros((1, 2, 2)), jnp.ones(3))
+from compgen_jax.models.embedding_penalty import PenaltyConfig
+from compgen_jax.models.lowrank import LowRank
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.training import loop
+from tests.models.shapes import of_image
 
 
 class Factor(NamedTuple):
-    """What the penalties read of a `decoders.lowrank.Factor`."""
+    """What the penalties read of a `models.lowrank.Factor`."""
 
     values: np.ndarray
     left: np.ndarray
@@ -105,9 +90,22 @@ def test_scale_free_penalty_cannot_be_met_by_shrinking():
 
 def test_on_the_authors_settings_the_penalties_start_where_theirs_do():
     """Entropy 17.6 and variance 1.28 at N = 32, K = 32, with their coefficients."""
-    decoder = models.build(DecoderConfig(name="lowrank", depth=2, width=2), 32, "lax")
+    decoder = LowRank(depth=2, width=2).make(of_image(64, 32))
     params = decoder.init(jax.random.key(0), jnp.zeros(64))
     factors = lowrank.embeddings(params, "unit")
     config = PenaltyConfig()
     assert float(losses.embedding_penalty(factors, 0.1, 0.0, config)) == pytest.approx(17.6, 0.02)
     assert float(losses.embedding_penalty(factors, 0.0, 0.01, config)) == pytest.approx(1.28, 0.02)
+
+
+def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
+    """Added to the loss as `extra_loss`, by their names; a model without any adds nothing."""
+    config = Config(task=Bump(code=CodeConfig(name="onehot")), decoder=LowRank(depth=1, width=2))
+    config = changed(config, {"decoder.penalty.entropy": 0.5, "decoder.penalty.variance": 0.25})
+    assert {"decoder.penalty.entropy", "decoder.penalty.variance"} < set(loop.hyper_of(config))
+    params = LowRank(depth=1, width=2).make(of_image(16, 8)).init(jax.random.key(0), jnp.zeros(16))
+    hyper = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
+    factors = lowrank.embeddings(params, "unit")
+    expected = losses.embedding_penalty(factors, 0.5, 0.25, PenaltyConfig())
+    assert float(config.decoder.extra_loss(params, hyper)) == pytest.approx(float(expected))
+    assert Config().decoder.extra_loss(params, {}) is None

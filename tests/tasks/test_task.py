@@ -1,0 +1,190 @@
+"""The protocol: cells, nearest values, real points, and a task of one's own from three functions."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+from compgen_jax.tasks import draws
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump, SizeConfig
+from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.tasks.task import Example, Factor, Task, over_cells
+
+KEY = jax.random.key(0)
+OBJECT = Factor("object", np.array([0, 1, 2]), real=False)
+ANGLE = Factor("angle", np.arange(0.0, 360.0, 30.0), period=360.0)
+HEIGHT = Factor("height", np.array([-1.0, 0.5, 2.0]))
+
+
+def held_out(points):
+    """Object 2 at the angles from 300 on, and all that is nearest to them."""
+    angle = points[..., 1] % 360
+    return (points[..., 0] == 2) & (angle >= 285) & (angle < 345)
+
+
+def example(key, point):
+    """Input and target are pytrees; the key adds noise to the input."""
+    turn = point[1] * jnp.pi / 180
+    noise = 0.01 * jax.random.normal(key, (2,))
+    label = (jnp.arange(3) == point[0]).astype(jnp.float32)
+    wave = jnp.stack([jnp.cos(turn), jnp.sin(turn)])
+    return Example({"label": label, "wave": wave + noise}, {"turned": point[2] * wave})
+
+
+def own_task(factors=(OBJECT, ANGLE, HEIGHT), **others) -> Task:
+    read = {"signal": lambda output: output["turned"], "loss": tree_error, "scores": scores}
+    return over_cells(factors, held_out, example, **(read | others))
+
+
+def tree_error(output, target):
+    return jnp.mean(jnp.square(output["turned"] - target["turned"]))
+
+
+def scores(signal, truth, point):
+    return {"mse": jnp.mean(jnp.square(signal - truth)), "right": jnp.all(signal == truth)}
+
+
+def test_cells_are_all_combinations_with_the_first_factor_fastest():
+    found = tasks.cells((OBJECT, ANGLE, HEIGHT))
+    expected = [cell[::-1] for cell in itertools.product(HEIGHT.values, ANGLE.values,
+                                                         OBJECT.values)]  # fmt: skip
+    np.testing.assert_array_equal(found, np.float32(expected))
+    assert found.dtype == np.float32 and tasks.sizes(own_task()) == (3, 12, 3)
+
+
+def test_a_task_over_cells_shows_every_seen_cell_once():
+    task = own_task()
+    points = tasks.cells(task.factors)
+    seen = [tuple(p) for p in points.tolist() if not (p[0] == 2 and p[1] in (300, 330))]
+    assert task.examples == len(seen) == 108 - 2 * 3
+    source = task.source(KEY)
+    assert [tuple(p) for p in np.asarray(source.points).tolist()] == seen
+    assert int(source.count) == len(seen) and task.draw is draws.epochs
+    assert task.units == {"cell": 108.0} and task.parts == () and task.differentiable
+    assert task.check(source) is None
+
+
+def test_further_fields_of_a_task_over_cells_take_the_place_of_its_own():
+    source = lambda key: draws.table(jnp.zeros((4, 3)))
+    task = own_task(source=source, examples=4, units={"cell": 7}, differentiable=False)
+    assert (task.examples, task.units, task.differentiable) == (4, {"cell": 7}, False)
+    assert task.source(KEY).points.shape == (4, 3)
+
+
+def test_a_task_that_shows_nothing_is_an_error():
+    with pytest.raises(ValueError, match="every cell is held out"):
+        over_cells((OBJECT,), lambda points: points[..., 0] >= 0, example)
+
+
+def test_the_nearest_values_of_points_against_a_loop():
+    task = own_task()
+    rng = np.random.default_rng(0)
+    points = np.stack(
+        [rng.integers(0, 3, 200), rng.uniform(-90, 720, 200), rng.uniform(-2, 3, 200)], axis=1
+    )
+
+    def apart(a, b, period):
+        return abs(a - b) if math.isinf(period) else min((a - b) % period, (b - a) % period)
+
+    for point, found in zip(points, tasks.nearest_values(task, points), strict=True):
+        for value, index, factor in zip(point, found, task.factors, strict=True):
+            distances = [apart(value, other, factor.period) for other in factor.values]
+            assert distances[index] == pytest.approx(min(distances), abs=1e-4)
+    np.testing.assert_array_equal(
+        tasks.nearest_values(task, np.array([[[1, 359.0, 0.4]], [[2, 346.0, 1.3]]])),
+        [[[1, 0, 1]], [[2, 0, 2]]],
+    )
+    every = tasks.nearest_values(task, tasks.cells(task.factors))
+    np.testing.assert_array_equal(every, grids.indices(tasks.sizes(task)))
+
+
+def test_distances_between_cells_know_labels_and_angles():
+    where = tasks.geometry(own_task())
+    assert where == {
+        "sizes": (3, 12, 3), "ordered": (False, True, True), "periods": (None, 12.0, None)
+    }  # fmt: skip
+    objects, angles, heights = grids.offsets(**where)
+    assert objects[0].tolist() == [0, 1, 1] and heights[0].tolist() == [0, 1, 2]
+    assert angles[0].tolist() == [0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1]
+
+
+def test_shapes_and_names_are_found_without_compiling_or_drawing():
+    task = own_task()
+    concrete = []
+
+    def watched(key, point):
+        concrete.append(not isinstance(point, jax.core.Tracer))
+        return example(key, point)
+
+    watching = task._replace(example=watched)
+    with jax.log_compiles(False), jax.check_tracer_leaks(False):
+        inputs, output = tasks.shapes(watching)
+        names = tasks.score_names(watching)
+    assert concrete and not any(concrete)
+    assert {name: leaf.shape for name, leaf in inputs.items()} == {"label": (3,), "wave": (2,)}
+    assert output["turned"].shape == (2,)
+    assert names == ("mse", "right")
+    other = jax.ShapeDtypeStruct((4,), jnp.float32)
+    assert tasks.shapes(task._replace(output=other))[1] is other
+
+
+def test_scores_of_every_family_have_names():
+    assert tasks.score_names(Bump(grid=8, support=SupportConfig(low=3, high=4)).make()) == (
+        "blank_mse", "exact_accuracy", "image_accuracy", "mse", "position_accuracy"
+    )  # fmt: skip
+
+
+def test_truth_is_the_signal_of_the_target_unless_it_says_otherwise():
+    task = own_task()
+    target = {"turned": jnp.array([1.0, 2.0])}
+    np.testing.assert_array_equal(tasks.truth(task, target), [1, 2])
+    double = task._replace(truth=lambda target: 2 * target["turned"])
+    np.testing.assert_array_equal(tasks.truth(double, target), [2, 4])
+
+
+def test_real_points_are_seen_points_within_the_box():
+    task = own_task()
+    points = np.asarray(tasks.real_points(task, KEY, 3000))
+    assert points.shape == (3000, 3) and not held_out(points).any()
+    labels, angles, heights = points.T
+    assert set(labels.tolist()) == {0.0, 1.0, 2.0}
+    assert angles.min() >= 0 and 355 < angles.max() <= 360  # once round, beyond the last value
+    assert heights.min() >= -1 and heights.max() <= 2
+    assert len(np.unique(angles)) > 2900 and len(np.unique(heights)) > 2900
+    # a sixth of the circle of object 2 is held out
+    share = (5 / 6) / (2 + 5 / 6)
+    assert abs((labels == 2).mean() - share) < 5 * (share * (1 - share) / 3000) ** 0.5
+    np.testing.assert_array_equal(points, tasks.real_points(task, KEY, 3000))
+
+
+def test_real_points_of_three_bumps_factors():
+    task = Bump(
+        grid=8, size=SizeConfig(values=4, low=1, high=2), support=SupportConfig(low=2, high=5)
+    ).make()
+    points = np.asarray(tasks.real_points(task, KEY, 500))
+    assert points.shape == (500, 3) and not np.asarray(task.held_out(points)).any()
+    assert (points[:, :2] <= 7).all() and points[:, 2].min() >= 0.8 - 1e-6
+    assert points[:, 2].max() <= 2.2 + 1e-6 and (points != points.round()).all()
+
+
+def test_a_task_of_labels_alone_has_no_real_points():
+    labels = (OBJECT, OBJECT._replace(name="other"))
+    task = over_cells(labels, lambda points: (points == 2).all(axis=-1), example)
+    assert tasks.real_points(task, KEY, 5).shape == (0, 2)
+
+
+def test_shapes_that_would_broadcast_are_refused():
+    with pytest.raises(AssertionError):
+        tasks.mean_squared_error(jnp.zeros((3, 2)), jnp.zeros((1, 2)))
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 4))
+    expected = sum((x - y) ** 2 for x, y in zip(a.ravel(), b.ravel(), strict=True)) / 12
+    assert float(tasks.mean_squared_error(jnp.asarray(a), jnp.asarray(b))) == pytest.approx(
+        expected, rel=1e-5
+    )
+    assert list(tasks.error_alone(jnp.zeros(2), jnp.zeros(2), None)) == ["mse"]
