@@ -20,7 +20,8 @@ def blank(x, y):
 def test_controls_ask_for_failure_or_for_composition():
     for render, composes in ((draw, True), (blank, False)):
         results = decoder(render)
-        wide, random = controls.wide_bumps_fail(results), controls.random_cells_are_composed(results)
+        wide = controls.wide_bumps_fail(results)
+        random = controls.random_cells_are_composed(results)
         shared = controls.shared_pixels_compose(results)
         stripes = controls.stripes_beat_trivial_predictors(results)
         assert [row["claim"] for row in (wide, random, shared, stripes)] == ["K1", "K3", "K4", "K5"]

@@ -194,7 +194,9 @@ def test_a_table_of_several_settings_needs_one_stated():
 
 def test_a_condition_takes_an_interval_as_it_is():
     number = lambda low, high: {"value": 1.0, "ci95": [low, high]}
-    verdict = lambda low, high, side: verdicts.judge([verdicts.Condition(number(low, high), side, 1.0)])
+    verdict = lambda low, high, side: verdicts.judge(
+        [verdicts.Condition(number(low, high), side, 1.0)]
+    )
     assert verdict(1.1, 1.2, "above") == R and verdict(1.1, 1.2, "below") == C
     assert verdict(0.9, 1.0, "above") == C and verdict(0.9, 1.1, "above") == U
     assert verdict(np.nan, np.nan, "above") == verdict(np.nan, np.nan, "below") == U
