@@ -9,8 +9,9 @@ from compgen_jax.analysis.readout import drawn_size
 from compgen_jax.analysis.statistics import mean_band
 from compgen_jax.claims.forced_rendering.controls import trivial_errors
 from figures import plotting
-from figures.forced_rendering.controls import PREDICTORS
+from figures.forced_rendering.controls import PREDICTORS as OF_TWO_FACTORS
 
+PREDICTORS = OF_TWO_FACTORS | {"line_mean": "along each factor"}
 COLORS = {"box": plotting.CODE_COLORS["bump"], "random": plotting.CODE_COLORS["onehot"]}
 NAMES = {"box": "a box held out", "random": "cells at random"}
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact\nposition"}
@@ -150,27 +151,27 @@ def _draw_volume(axis, studies):
 
 
 def example_cells(box, random) -> list[int]:
-    """Cells of the smallest, the middle and the largest size of the box, each nearest to `PLACES`,
-    of those that are held out of both (or of the box, where none is)."""
+    """Cells that are held out of both, or of the box where none is: of its smallest, middle and
+    largest size, the nearest to each of `PLACES`, each cell once."""
     places = grids.indices(box.sizes)
     hole = places[box.held_out]
     low, high = hole.min(axis=0), hole.max(axis=0)
     both = box.held_out & random.held_out
+    allowed = np.flatnonzero(both if both.any() else box.held_out)
     found = []
     for size in (low[2], (low[2] + high[2]) // 2, high[2]):
-        of_size = places[:, 2] == size
-        allowed = np.flatnonzero(of_size & (both if (of_size & both).any() else box.held_out))
-        for place in PLACES:
+        of_size = allowed[places[allowed, 2] == size]
+        for place in PLACES if len(of_size) else ():
             wanted = low[:2] + (high - low)[:2] * np.array(place)
-            apart = np.square(places[allowed, :2] - wanted).sum(axis=1)
-            found.append(int(allowed[np.argmin(apart)]))
-    return found
+            apart = np.square(places[of_size, :2] - wanted).sum(axis=1)
+            found.append(int(of_size[np.argmin(apart)]))
+    return list(dict.fromkeys(found)) or [int(allowed[0])]
 
 
 def _draw_examples(figure, results):
     box = results["box"]
     cells = example_cells(box, results["random"])
-    axes = figure.subplots(3, len(cells))
+    axes = figure.subplots(3, len(cells), squeeze=False)
     drawn = {"asked": box.targets} | {
         f"{name},\nseed {found.seeds[0]}": found.signals[0] for name, found in results.items()
     }
