@@ -1,7 +1,9 @@
-"""Axis helpers for figures; no training, no metrics."""
+"""Axis helpers for figures; no training, no metrics but means over seeds."""
 
 import matplotlib
 import numpy as np
+
+from compgen_jax.analysis.statistics import mean_band, mean_with_interval
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -23,6 +25,7 @@ STYLE = {
 }
 CODE_COLORS = {"bump": "#0072b2", "ramp": "#d55e00", "onehot": "#009e73", "positional": "#cc79a7"}
 ID_COLOR, OOD_COLOR = "#2b7bba", "#e34a33"
+DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 
 
 def new_figure(width: float, height: float):
@@ -92,14 +95,102 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
         spine.set(visible=True, color=edge or "0.7", linewidth=0.8)
 
 
-def point_with_interval(axis, position, numbers, per_seed=(), **kwargs):
-    """A mean with its 95% interval, and the seeds as small dots beside it."""
-    low, high = (numbers["value"] if end is None or np.isnan(end) else end
-                 for end in numbers["ci95"])  # fmt: skip
-    value = numbers["value"]
-    axis.errorbar(position, value, yerr=[[value - low], [high - value]], capsize=2, **kwargs)
-    axis.plot(np.full(len(per_seed), position + 0.12), per_seed, ".", color="0.6", markersize=3,
-              zorder=0)  # fmt: skip
+def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0):
+    """A held-out signal on a scale of its own, whose top, in units of the amplitude, is printed
+    below it: most are far fainter than a bump."""
+    top = float(np.max(signal_NxN)) + 0.0  # no minus zero
+    show_signal(axis, signal_NxN, max(top, 1e-6), factors, OOD_COLOR)
+    axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=6, labelpad=2)
+
+
+def show_signed(axis, values, limit=None):
+    """Blue below and red above 0, which is white; y upwards."""
+    limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
+    colors = plt.get_cmap("RdBu_r").with_extremes(bad="0.75")
+    axis.imshow(
+        values, origin="lower", cmap=colors, vmin=-limit, vmax=limit, interpolation="nearest"
+    )
+    axis.set(xticks=[], yticks=[])
+    axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
+
+
+def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
+    """A small map with the hole outlined, without ticks."""
+    image = axis.imshow(values_NxN, origin="lower", interpolation="nearest", **kwargs)
+    outline(axis, held_out, color=color, linewidth=0.8)
+    axis.set(xticks=[], yticks=[])
+    return image
+
+
+def held_out_cells(results, points):
+    """Indices of the held-out cells nearest to points given in shares of the hole's extent along
+    each factor: the same places for every network."""
+    hole = results.factors[results.held_out]
+    low, high = hole.min(axis=0), hole.max(axis=0)
+    allowed = np.flatnonzero(results.held_out)
+    return [
+        allowed[np.argmin(np.square(results.factors[allowed] - point).sum(axis=1))]
+        for point in np.round(low + (high - low) * np.array(points))
+    ]
+
+
+def point_with_interval(axis, position, number, per_seed=(), across: bool = False, **kwargs):
+    """A mean with its 95% interval, and the seeds as small dots beside it (`across`: below it, the
+    number along x)."""
+    value = number["value"]
+    low, high = (value if end is None or np.isnan(end) else end for end in number["ci95"])
+    bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
+    places = np.full(len(per_seed), position - 0.25 if across else position + 0.12)
+    points = (value, position) if across else (position, value)
+    axis.errorbar(*points, **bar, capsize=2, **kwargs)
+    dots = (per_seed, places) if across else (places, per_seed)
+    axis.plot(*dots, ".", color="0.6", markersize=3, zorder=2 if across else 0)
+
+
+def show_number(axis, position, values_T, **kwargs):
+    """Mean, interval and seeds of one number; nothing where no seed has a value."""
+    finite = np.asarray(values_T)[np.isfinite(values_T)]
+    if len(finite):
+        kwargs = {"markersize": 4, **kwargs}
+        point_with_interval(axis, position, mean_with_interval(finite), finite, **kwargs)
+
+
+def show_numbers(axis, positions, values_SxT, color, label, marker="o"):
+    """Numbers at several positions, their means joined by a line."""
+    means = [mean_with_interval(values)["value"] for values in values_SxT]
+    axis.plot(positions, means, "-", color=color, linewidth=1, label=label)
+    for position, values in zip(positions, values_SxT, strict=True):
+        show_number(axis, position, values, fmt=marker, color=color)
+
+
+def draw_line(axis, values_TxL, end, color, linestyle, label):
+    """One network's number by layer; the last layer, the image, at position `end`."""
+    middle, low, high = mean_band(values_TxL)
+    inner = np.arange(len(middle) - 1)
+    last = [len(middle) - 2, end]
+    axis.plot(
+        inner, middle[:-1], linestyle, marker=".", markersize=4, color=color, linewidth=1.2,
+        label=label,
+    )  # fmt: skip
+    axis.fill_between(inner, low[:-1], high[:-1], color=color, alpha=0.15, linewidth=0)
+    axis.plot(last, middle[-2:], ":", color=color, linewidth=0.8, alpha=0.7)
+    axis.errorbar(
+        end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
+        fmt="s", markersize=3, capsize=1.5, linewidth=0.8, color=color,
+        markerfacecolor="white" if linestyle == "--" else color,
+    )  # fmt: skip
+
+
+def layer_names(count: int):
+    return ["code", *(str(index) for index in range(1, count - 1)), "image"]
+
+
+def legend_above(axis, **kwargs):
+    """The legend in one row above the axis, where no line can meet it."""
+    axis.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=4, borderaxespad=0.1,
+        handlelength=1.4, handletextpad=0.4, columnspacing=0.8, **kwargs,
+    )  # fmt: skip
 
 
 def close(figure):

@@ -1,9 +1,12 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
-from compgen_jax.claims import conclude
+from compgen_jax.analysis import text
 
 
-def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
+def render(
+    scale: str, claims: list, summaries: dict, figures: list, note: str, conclusions: list
+) -> str:
+    """The page. `note` stands above the verdicts, the lines of `conclusions` below them."""
     lines = [
         f"# Results at {scale} scale",
         "",
@@ -25,10 +28,7 @@ def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
         "",
         "## Claims",
         "",
-        "C are the paper's claims, K controls of our own. Intervals are bootstrap intervals over "
-        "seeds, which are too narrow where seeds are few (75% coverage for three, 84% for five). A "
-        "verdict needs every condition on its whole interval; criteria were fixed before the "
-        "results, but C3's, which was made stricter after a first look.",
+        note,
         "",
         "| claim | code | condition | measured | verdict |",
         "|---|---|---|---|---|",
@@ -37,67 +37,32 @@ def render(scale: str, claims: list, summaries: dict, figures: list) -> str:
         for index, (name, number) in enumerate(entry["conditions"].items()):
             head = (entry["claim"], entry["code"], f"**{entry['verdict']}**")
             claim, code, verdict = head if index == 0 else ("", "", "")
-            lines.append(
-                f"| {claim} | {code} | {name} {number['must be']} | {_show(number)} | {verdict} |"
-            )
+            shown = text.with_interval(number)
+            lines.append(f"| {claim} | {code} | {name} {number['must be']} | {shown} | {verdict} |")
     lines += ["", "What was claimed, and what else was measured:", ""]
     for entry in claims:
-        details = "; ".join(f"{name} {_show(number)}" for name, number in entry["details"].items())
+        details = "; ".join(
+            f"{name} {text.with_interval(number)}" for name, number in entry["details"].items()
+        )
         lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
-    lines += _controls([entry for entry in claims if entry["claim"].startswith("K")])
+    lines += conclusions
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"
 
 
-def _controls(rows: list) -> list[str]:
-    if not rows:
-        return []
-    asked = [_control(row) for row in rows]
-    return [
-        "",
-        "## Composition, or the lighting of pixels?",
-        "",
-        "A block hold-out leaves pixels that training never lights, and a decoder whose pixels "
-        "share no weights cannot learn to; stripes light them. The controls (K1 to K5) take one "
-        "explanation away each.",
-        "",
-        f"**{conclude(rows)}**",
-        "",
-        *asked,
-    ]
-
-
-def _control(row: dict) -> str:
-    name, number = next(iter(row["conditions"].items()))
-    text = f"- {row['claim']}, {row['verdict']}: {row['statement']} ({name} {_show(number)}"
-    within = row["details"].get("accuracy OOD within 1 pixel")
-    return text + (f", within 1 pixel {_show(within)})." if within else ").")
-
-
-def _error_row(code: str, region: str, mean: dict) -> str:
+def _error_row(name: str, region: str, mean: dict) -> str:
     blank = mean[f"{region}.blank_mse"]["value"]
 
-    def relative(name):
-        number = mean.get(f"{region}.{name}")
-        return "–" if number is None else _number(number["value"] / blank)
+    def relative(score):
+        number = mean.get(f"{region}.{score}", {"value": None})["value"]
+        if score == "nearest_seen_mse" and region == "id":
+            number = None  # a seen cell's nearest seen cell is itself
+        return text.number(None if number is None else number / blank)
 
-    accuracies = [mean[f"{region}.{name}"] for name in ("exact_accuracy", "position_accuracy")]
-    shown = [_show(accuracy) for accuracy in accuracies]
+    accuracies = [mean[f"{region}.{score}"] for score in ("exact_accuracy", "position_accuracy")]
+    shown = [text.with_interval(accuracy) for accuracy in accuracies]
     return (
-        f"| {code} | {region.upper()} | {relative('mse')} | {relative('best_constant_mse')} "
+        f"| {name} | {region.upper()} | {relative('mse')} | {relative('best_constant_mse')} "
         f"| {relative('nearest_seen_mse')} | {shown[0]} | {shown[1]} |"
     )
-
-
-def _show(number: dict) -> str:
-    known = any(end is not None and end == end for end in number["ci95"])
-    return _number(number["value"]) + f" {_interval(number['ci95'])}" * known
-
-
-def _number(value) -> str:
-    return "–" if value is None or value != value else f"{value:.3g}"
-
-
-def _interval(ends) -> str:
-    return f"[{_number(ends[0])}, {_number(ends[1])}]"

@@ -1,5 +1,7 @@
 """The numbers of one layer of one seed: from its activations and its metric tensors."""
 
+from itertools import combinations
+
 import numpy as np
 
 from compgen_jax import grids
@@ -53,6 +55,7 @@ def layer_numbers(
     }
 
 
+REGIONS = ("id", "ood")
 PROBE_SCORES = (
     *(
         f"{shuffled}{name}"
@@ -76,27 +79,43 @@ LAYER_NUMBERS = (
 )
 
 
-def geometry_numbers(metrics_BxFxF, held_out) -> dict:
+def geometry_numbers(metrics_BxFxF, held_out, names=()) -> dict:
     """Factorization in its three readings, and how the volume of the held-out cells compares
     with the seen ones': `volume.log10_ratio` of geometric means, that difference of log volumes
     over their pooled standard deviation (Cohen's d), `volume.effect`, and the standard deviation
-    of log10 volume over the held-out cells, `volume.ood_spread`."""
+    of log10 volume over the held-out cells, `volume.ood_spread`.
+
+    With the `names` of the F factors, the mean |cosine| of the angle between the tangents of each
+    two of them over seen and over held-out cells as well, `angle.NAME-NAME.id` and `.ood`."""
+    pairs = list(combinations(range(len(names)), 2))
+    angles = [f"angle.{names[i]}-{names[j]}.{region}" for i, j in pairs for region in REGIONS]
     if metrics_BxFxF is None:
         readings = ("ratio_of_means", "mean_of_ratios", "cosine")
-        names = [f"factorization.{name}" for name in readings]
-        names += [f"volume.{name}" for name in ("log10_ratio", "effect", "ood_spread")]
-        return dict.fromkeys(names, np.nan)
+        measures = [f"factorization.{name}" for name in readings]
+        measures += [f"volume.{name}" for name in ("log10_ratio", "effect", "ood_spread")]
+        return dict.fromkeys((*measures, *angles), np.nan)
     scores = geometry.factorization(metrics_BxFxF)
     volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
     log_volume = geometry.log_volume(volume)
     ood, seen = log_volume[held_out], log_volume[~held_out]
     difference = ood.mean() - seen.mean() if held_out.any() else np.nan
     pooled = np.sqrt((ood.var() + seen.var()) / 2) if held_out.any() else np.nan
-    return {f"factorization.{name}": float(score) for name, score in scores.items()} | {
-        "volume.log10_ratio": difference,
-        "volume.effect": difference / pooled if pooled > 0 else np.nan,
-        "volume.ood_spread": ood.std() if held_out.any() else np.nan,
-    }
+    cosines = np.abs(np.asarray(geometry.cosines(metrics_BxFxF), np.float64))
+    means = [_mean(cosines[mask, i, j]) for i, j in pairs for mask in (~held_out, held_out)]
+    numbers = {f"factorization.{name}": float(score) for name, score in scores.items()}
+    return (
+        numbers
+        | dict(zip(angles, means, strict=True))
+        | {
+            "volume.log10_ratio": difference,
+            "volume.effect": difference / pooled if pooled > 0 else np.nan,
+            "volume.ood_spread": ood.std() if held_out.any() else np.nan,
+        }
+    )
+
+
+def _mean(values) -> float:
+    return float(values.mean()) if values.size else np.nan
 
 
 def interaction(gram_BxB, sizes) -> float:

@@ -57,7 +57,7 @@ def with_interval(measured) -> dict:
 
 def exact_id(results: CellResults):
     """(T,) exact accuracy of every seed on seen combinations."""
-    return evaluation.exact_accuracy(results, ~results.held_out)
+    return evaluation.mean_score(results, "exact_accuracy", ~results.held_out)
 
 
 def entry(

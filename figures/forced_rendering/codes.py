@@ -4,13 +4,13 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims import PEAK_THRESHOLDS, superposes_seen
+from compgen_jax.claims.forced_rendering.figure1 import PEAK_THRESHOLDS, superposes_seen
 from figures import plotting
 
 
-def draw(studies: dict):
-    """The figure from the studies by code."""
-    results = {code: study.results for code, study in studies.items()}
+def draw(studies):
+    """The figure from a study of every code."""
+    results = {study.role.code: study.results for study in studies}
     figure = plotting.new_figure(7.4, 4.6)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
     accuracy, distance, peaks = top.subplots(1, 3)
@@ -25,9 +25,8 @@ def draw(studies: dict):
 
 def _draw_accuracy(axis, results):
     for position, (code, cells) in enumerate(results.items()):
-        hits = evaluation.exact_hits(cells)
         for offset, mask, marker in ((-0.15, ~cells.held_out, "o"), (0.15, cells.held_out, "s")):
-            per_seed = hits[:, mask].mean(axis=1)
+            per_seed = evaluation.mean_score(cells, "exact_accuracy", mask)
             plotting.point_with_interval(
                 axis, position + offset, mean_with_interval(per_seed), per_seed,
                 fmt=marker, markersize=4, color=plotting.CODE_COLORS[code],
@@ -43,7 +42,8 @@ def _draw_accuracy(axis, results):
 
 def _draw_distance(axis, results):
     for code, cells in results.items():
-        levels, means = evaluation.profile_by_distance(evaluation.exact_hits(cells), cells)
+        hits = cells.scores["exact_accuracy"]
+        levels, means = evaluation.profile_by_distance(hits, cells)
         intervals = [mean_with_interval(column)["ci95"] for column in means.T]
         low, high = np.array(intervals).T
         color = plotting.CODE_COLORS[code]
@@ -82,7 +82,8 @@ def _draw_peaks(axis, results):
 def _draw_maps(figure, results):
     axes = figure.subplots(1, len(results), sharey=True)
     for axis, (code, cells) in zip(axes, results.items(), strict=True):
-        accuracy = evaluation.exact_hits(cells).mean(axis=0).reshape(cells.grid, cells.grid)
+        hits = cells.scores["exact_accuracy"]
+        accuracy = hits.mean(axis=0).reshape(cells.grid, cells.grid)
         image = plotting.show_map(axis, accuracy, vmin=0, vmax=1, cmap="cividis")
         plotting.outline(axis, cells.held_out.reshape(accuracy.shape))
         axis.set_title(f"{code} code")

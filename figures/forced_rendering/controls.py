@@ -1,10 +1,8 @@
 """The controls: is it composition, or the lighting of pixels?"""
 
-import numpy as np
-
-from compgen_jax import claims
 from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.analysis.evaluation import mean_score
+from compgen_jax.claims.forced_rendering import controls as claims
 from figures import plotting
 
 TITLES = {
@@ -19,30 +17,31 @@ PREDICTORS = {
     "blank": "blank image",
     "best_constant": "best constant",
     "nearest_seen": "nearest seen",
-    "row_column_mean": "row and column",
+    "line_mean": "row and column",
     "rank_one": "rank-1 completion",
 }
 
 
-def draw(base, named):
+def draw(studies):
     """Two panels: (a) exact accuracy on held-out combinations (and, small, on seen ones) of the
     bump decoder of Figure 1 and of its controls, all with the same share of cells held out; (b)
     their error over a blank image's, beside that of predictors that only know the seen images.
     Means over seeds with 95% intervals; grey dots are seeds; "lit" blanks the pixels that no seen
     image lit and asks for cells whose own pixel was.
     """
-    results = {"base": base.results} | {name: study.results for name, study in named.items()}
+    results = {study.role.control or "base": study.results for study in studies}
+    base = next(study for study in studies if not study.role.control)
     shown = {name: _numbers(cells) for name, cells in results.items()}
-    shown["lit"] = _numbers(*claims.on_lit_pixels(base.results))
+    shown["lit"] = _numbers(*claims.on_lit_pixels(base.results, base.run.task.scores))
     figure = plotting.new_figure(8.4, 3.9)
     accuracy, error = figure.subplots(1, 2, width_ratios=[1, 1.35])
     rows = {name: -index for index, name in enumerate(TITLES)}
     for name, row in rows.items():
         color = "0.35" if name in ("base", "lit") else plotting.CODE_COLORS["bump"]
         exact_seen, exact, relative = shown[name]
-        _show(accuracy, row, exact, color)
+        plotting.show_number(accuracy, row, exact, across=True, fmt="o", color=color)
         accuracy.plot(exact_seen.mean(), row + 0.25, "|", color=plotting.ID_COLOR, markersize=6)
-        _show(error, row, relative, color)
+        plotting.show_number(error, row, relative, across=True, fmt="o", color=color)
     accuracy.axvline(0.5, color="0.85", linewidth=0.8, zorder=0)
     accuracy.set(xlim=(-0.04, 1.04), xlabel="exact accuracy OOD (bar above: ID)")
     accuracy.set_yticks(list(rows.values()), list(TITLES.values()))
@@ -61,21 +60,10 @@ def _numbers(results, cells=None):
     """Exact accuracy ID and OOD, or over some cells, and relative error OOD, (T,) each."""
     ood = results.held_out
     return (
-        evaluation.exact_accuracy(results, ~ood),
-        evaluation.exact_accuracy(results, ood if cells is None else cells),
+        mean_score(results, "exact_accuracy", ~ood),
+        mean_score(results, "exact_accuracy", ood if cells is None else cells),
         evaluation.relative_error(results, ood),
     )
-
-
-def _show(axis, row, values_T, color):
-    number = mean_with_interval(values_T)
-    low, high = number["ci95"]
-    value = number["value"]
-    axis.errorbar(
-        value, row, xerr=[[value - low], [high - value]], fmt="o", markersize=4, capsize=2,
-        color=color,
-    )  # fmt: skip
-    axis.plot(values_T, np.full(len(values_T), row - 0.25), ".", color="0.6", markersize=3)
 
 
 def _draw_predictors(axis, results, top):

@@ -6,51 +6,26 @@ from compgen_jax.analysis import embeddings
 from compgen_jax.models import lowrank
 from figures import plotting
 from figures.forced_rendering.lowrank import (
-    ABLATIONS,
     COLORS,
-    DOTTED,
     SHOWN,
+    TITLES,
     WIDTH,
+    by_ablation,
     mask,
     matrices,
     mse,
     of_first_seed,
-    show_signed,
 )
-from figures.forced_rendering.mechanism import show_number
 
 COLUMNS = 8  # of tokens
 TICKS = (1, 2, 4, 8, 16, 32)
 
 
 def embedding_numbers(study) -> dict:
-    """By name, of every seed (T,): means over the tokens of both factors of
-
-    top_share:        the largest squared singular value over their sum; 1 is rank one.
-    spectrum_entropy: exp(entropy) of the squared singular values; 1 is rank one.
-    lambda_entropy:   exp(entropy) of lambda^2, which the penalty sees and which are none;
-
-    constant_share:   share of energy that is constant along the other factor's axis, mean of the
-                      factors; constant_share.x and .y are of one.
-    """
+    """`analysis.embeddings.embedding_numbers` of a network's tokens of x and of y."""
     factors = lowrank.embeddings(study.run.params, study.config.decoder.vectors)
     weights_TxBxK = np.concatenate([factor.values for factor in factors], axis=1)
-    numbers = []
-    for of_x, of_y, weights in zip(*matrices(study), weights_TxBxK, strict=True):
-        singular = embeddings.singular_values(np.concatenate([of_x, of_y]))
-        x = embeddings.constant_share(of_x, "y").overall
-        y = embeddings.constant_share(of_y, "x").overall
-        numbers.append(
-            {
-                "top_share": np.nanmean(embeddings.top_share(singular)),
-                "spectrum_entropy": np.nanmean(embeddings.spectrum_entropy(singular)),
-                "lambda_entropy": np.nanmean(embeddings.lambda_entropy(weights)),
-                "constant_share": (x + y) / 2,
-                "constant_share.x": x,
-                "constant_share.y": y,
-            }
-        )
-    return {name: np.array([each[name] for each in numbers]) for name in numbers[0]}
+    return embeddings.embedding_numbers(*matrices(study), weights_TxBxK)
 
 
 def draw_embeddings(studies):
@@ -64,13 +39,13 @@ def draw_embeddings(studies):
     noise; (f) what is not constant, and the error over the hole of every seed, dotted for a blank
     image. Low rank alone is not enough: rank one, an embedding may still end where the hole
     begins."""
-    ablations = {name: studies[f"lowrank_{name}"] for name in ABLATIONS}
+    ablations = by_ablation(studies)
     grid = ablations["both"].config.task.grid
     tall = 2 * -(-grid // COLUMNS) * (WIDTH / 2 - 0.3) / COLUMNS + 0.55
     figure = plotting.new_figure(WIDTH, tall + 2.1)
     top, bottom = figure.subfigures(2, 1, height_ratios=[tall, 2.1])
     for block, name, letter in zip(top.subfigures(1, 2), SHOWN, "ab", strict=True):
-        _draw_block(block.subplots(2, 1), ablations[name], ABLATIONS[name], letter)
+        _draw_block(block.subplots(2, 1), ablations[name], TITLES[name], letter)
     _draw_numbers(bottom.subplots(1, 4), ablations)
     return figure
 
@@ -84,7 +59,7 @@ def _draw_block(axes, study, title, letter):
     firsts = np.arange(0, grid, COLUMNS)
     labels = [f"{k}\N{EN DASH}{min(k + COLUMNS, grid) - 1}" for k in firsts]
     for axis, name, images, band in zip(axes, "xy", matrices, bands, strict=True):
-        show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
+        plotting.show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
         framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
         plotting.outline(axis, framed, color="black", linewidth=0.5)
         centres = (len(firsts) - np.arange(len(firsts)) - 0.5) * (grid + 1) - 1
@@ -98,14 +73,14 @@ def _draw_numbers(axes, ablations):
     for position, (name, study) in enumerate(ablations.items()):
         numbers, style = embedding_numbers(study), {"fmt": "o", "color": COLORS[name]}
         hollow = style | {"fmt": "s", "markerfacecolor": "white"}
-        show_number(shares, position, numbers["top_share"], **style)
-        show_number(ranks, position - 0.2, numbers["lambda_entropy"], **hollow)
-        show_number(ranks, position + 0.15, numbers["spectrum_entropy"], **style)
-        show_number(constancy, position, numbers["constant_share"], **style)
+        plotting.show_number(shares, position, numbers["top_share"], **style)
+        plotting.show_number(ranks, position - 0.2, numbers["lambda_entropy"], **hollow)
+        plotting.show_number(ranks, position + 0.15, numbers["spectrum_entropy"], **style)
+        plotting.show_number(constancy, position, numbers["constant_share"], **style)
         _, held_out, _, blank = mse(study)
         errors.plot(1 - numbers["constant_share"], held_out, "o", color=COLORS[name], markersize=4)
-    constancy.axhline(1 / study.config.task.grid, **DOTTED)
-    errors.axhline(blank, **DOTTED)
+    constancy.axhline(1 / study.config.task.grid, **plotting.DOTTED)
+    errors.axhline(blank, **plotting.DOTTED)
     ranks.plot([], [], "s", color="0.3", markerfacecolor="w", markersize=4, label="$\\lambda^2$")
     ranks.plot([], [], "o", color="0.3", markersize=4, label="singular values$^2$")
     ranks.legend(

@@ -4,21 +4,22 @@ import numpy as np
 from matplotlib.colors import to_rgb
 
 from figures import plotting
+from figures.forced_rendering.networks import BOTH
 
 EXAMPLES = 4
 # sizes in inches
 MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 
 
-def draw(studies: dict):
-    """Figure 1 from the studies of the bump and of the ramp code, by code."""
+def draw(studies):
+    """Figure 1 from the studies of the bump and of the ramp code."""
+    studies = {study.role.code: study for study in studies}
     results = {code: study.results for code, study in studies.items()}
     figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
     _draw_support(plotting.axis_at(figure, 0.45, ROW - 0.45, MAP, MAP), results["bump"])
-    codes = ("bump", "ramp")
-    relative = [_relative_error(studies[code]) for code in codes]
+    relative = [_relative_error(studies[code]) for code in BOTH]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
-    for bottom, letter, code, errors in zip((ROW, 0), "bc", codes, relative, strict=True):
+    for bottom, letter, code, errors in zip((ROW, 0), "bc", BOTH, relative, strict=True):
         _draw_map(figure, bottom + 0.4, letter, code, results[code], errors, limits)
         for left, held_out in ((4.75, False), (6.95, True)):
             _draw_examples(figure, left, bottom + 0.52, results[code], held_out)

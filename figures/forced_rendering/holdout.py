@@ -1,27 +1,25 @@
 """The error by grid and share of the held-out square: a map that is in the authors' code, not in
 the paper."""
 
-from typing import NamedTuple
-
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.claims import SCHEMES
+from compgen_jax.analysis.error_map import ErrorMap, error_map
+from compgen_jax.claims.forced_rendering.scaling import (
+    COPIES,
+    GRID,
+    REGION,
+    SCHEMES,
+    settings_of,
+    told_apart,
+)
 from figures import plotting
-from figures.forced_rendering.scaling import settings_of, told_apart
+from figures.forced_rendering.scaling import completed
 
-DATA = {"fixed": "{} bumps at every N", "area": "{} bumps times the share of the area not held out"}
-
-
-class ErrorMap(NamedTuple):
-    """Over Y shares and X grids: mean relative error, NaN where no trial succeeded; how many
-    trials did, of how many; whether any of them was scored on seen cells."""
-
-    values_YxX: np.ndarray
-    succeeded_YxX: np.ndarray
-    trials_YxX: np.ndarray
-    on_seen_YxX: np.ndarray
+SIDE = "task.support.side"
+# by whether data sets are in proportion to what is not held out
+DATA = {False: "{} bumps at every N", True: "{} bumps times the share of the area not held out"}
 
 
 def draw_holdout_map(rows, config):
@@ -30,27 +28,30 @@ def draw_holdout_map(rows, config):
     of those, seen ones (with a star, if not so throughout). One colour scale for all. Small, how
     many seeds a number is of if others failed; grey, no number.
 
-    A row of maps for every held-out region, scheme, learning rate and weight decay of the table.
+    A row of maps for every held-out region, scheme and value of the other axes of the table.
     Raises ValueError for a table without held-out regions and for a sweep that searched its
     numbers of images, as it has several data sets for each N and share.
     """
-    if config.sweep.data not in DATA:
-        raise ValueError(f"a map needs sweep.data 'fixed' or 'area', not {config.sweep.data!r}")
-    rows = [row for row in rows if row["region"] != "none"]
+    if config.sweep.search.field:
+        raise ValueError(f"a map needs one data set for each cell, no search of "
+                         f"{config.sweep.search.field!r}")  # fmt: skip
+    rows = [row for row in completed(rows, config) if row[REGION] != "none"]
     if not rows:
         raise ValueError("the table has no held-out region to map")
-    grids, shares = (sorted({row[name] for row in rows}) for name in ("grid", "share"))
+    grids, sides = (sorted({row[name] for row in rows}) for name in (GRID, SIDE))
     pairs = {
-        title: [error_map(own, grids, shares, measure) for measure in (_held_out, _outside)]
+        title: [
+            error_map(own, GRID, SIDE, measure, grids, sides) for measure in (_held_out, _outside)
+        ]
         for title, own in _panels(rows).items()
     }
     norm = _norm([found for pair in pairs.values() for found in pair])
-    height = max(0.36 * len(shares), 1.0) + 0.85
+    height = max(0.36 * len(sides), 1.0) + 0.85
     figure = plotting.new_figure(1.6 + 2 * max(0.48 * len(grids), 1.6), 0.3 + height * len(pairs))
     axes = figure.subplots(len(pairs), 2, squeeze=False)
     for line, (title, (held_out, outside)) in zip(axes, pairs.items(), strict=True):
-        _draw_map(line[0], held_out, grids, shares, norm)
-        image = _draw_map(line[1], outside, grids, shares, norm)
+        _draw_map(line[0], held_out, grids, sides, norm)
+        image = _draw_map(line[1], outside, grids, sides, norm)
         cells = "seen cells" if outside.on_seen_YxX.all() else "unseen cells"
         note = " (* seen cells)" if cells[0] == "u" and outside.on_seen_YxX.any() else ""
         line[0].set_title(f"{title}:\nheld-out cells", loc="left")
@@ -63,7 +64,8 @@ def draw_holdout_map(rows, config):
     bar = figure.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
                           aspect=20 * len(pairs))  # fmt: skip
     bar.ax.yaxis.set_minor_formatter(LogFormatter())
-    data = DATA[config.sweep.data].format(config.task.support.samples)
+    support = config.task.support
+    data = DATA[support.in_proportion].format(support.samples)
     figure.suptitle(f"training sets: {data}", fontsize=8)
     return figure
 
@@ -71,34 +73,17 @@ def draw_holdout_map(rows, config):
 def _panels(rows) -> dict[str, list]:
     """The rows of each map by its title."""
     panels = {}
-    for region in sorted({row["region"] for row in rows}):
-        settings = [{k: v for k, v in setting.items() if k != "share"}
+    for region in sorted({row[REGION] for row in rows}):
+        settings = [{k: v for k, v in setting.items() if k != SIDE}
                     for setting in settings_of(rows, region)]  # fmt: skip
-        for scheme in SCHEMES:
+        for scheme in SCHEMES.values():
             for setting in settings:
-                wanted = setting | {"region": region, "scheme": scheme}
+                wanted = setting | {REGION: region, COPIES: scheme.copies}
                 own = [row for row in rows if all(row[k] == v for k, v in wanted.items())]
-                title = [SCHEMES[scheme].title, f"{region} held out"]
+                title = [scheme.title, f"{region} held out", told_apart(setting, settings)]
                 if own:
-                    panels[", ".join(title + told_apart(setting, settings))] = own
+                    panels[", ".join(filter(None, title))] = own
     return panels
-
-
-def error_map(rows, grids, shares, measure) -> ErrorMap:
-    """`measure` maps a row to its relative error and whether it is that of seen cells."""
-    shape = len(shares), len(grids)
-    sums, succeeded, trials = np.zeros(shape), np.zeros(shape, int), np.zeros(shape, int)
-    on_seen = np.zeros(shape, bool)
-    for row in rows:
-        cell = shares.index(row["share"]), grids.index(row["grid"])
-        trials[cell] += 1
-        error, seen = measure(row)
-        if row["status"] == "ok" and np.isfinite(error):
-            sums[cell] += error
-            succeeded[cell] += 1
-            on_seen[cell] |= seen
-    means = np.where(succeeded > 0, sums / np.maximum(succeeded, 1), np.nan)
-    return ErrorMap(means, succeeded, trials, on_seen)
 
 
 def _held_out(row) -> tuple[float, bool]:
@@ -116,7 +101,7 @@ def _norm(maps) -> LogNorm:
     return LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
 
 
-def _draw_map(axis, found: ErrorMap, grids, shares, norm):
+def _draw_map(axis, found: ErrorMap, grids, sides, norm):
     colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
     image = axis.imshow(found.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto")
     star = found.on_seen_YxX & (not found.on_seen_YxX.all())
@@ -130,5 +115,5 @@ def _draw_map(axis, found: ErrorMap, grids, shares, norm):
         axis.text(x, y, text, ha="center", va="center", fontsize=6,
                   color="black" if light else "white")  # fmt: skip
     axis.set_xticks(range(len(grids)), grids)
-    axis.set_yticks(range(len(shares)), [f"{share:.2g}" for share in shares])
+    axis.set_yticks(range(len(sides)), [f"{side:.2g}" for side in sides])
     return image

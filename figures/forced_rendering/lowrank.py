@@ -3,17 +3,15 @@
 import jax
 import numpy as np
 
-from compgen_jax import models
 from compgen_jax.analysis import evaluation, geometry
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.models import lowrank
-from compgen_jax.tasks import dataset
+from compgen_jax.claims.forced_rendering.remedies import ABLATIONS
+from compgen_jax.models import lowrank, model
+from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop
 from figures import plotting
-from figures.forced_rendering.layers import show_cells
-from figures.forced_rendering.mechanism import show_scaled
-from figures.studies import held_out_cells
 
-ABLATIONS = {
+TITLES = {
     "none": "no penalty",
     "entropy": "entropy only",
     "variance": "variance only",
@@ -25,7 +23,6 @@ SHOWN = ("none", "both")  # whose embeddings and images are drawn
 DRAWN = (0.35, 0.6)  # in panel a
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9))
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
-DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 # sizes in inches
 WIDTH, IMAGE = 9.05, 0.7
 
@@ -39,47 +36,42 @@ def matrices(study):
 
 def log_volume(study):
     """(T, N, N) log10 of the volume element of the last hidden layer, by differences between
-    neighbouring cells: a one-hot code has no derivative. A dead point counts as a millionth of the
-    seed's largest."""
+    neighbouring cells: a one-hot code has no derivative."""
     grid = study.config.task.grid
 
     def volume(params):
         layers = _layers(study, params, slice(None))
         return geometry.volume_element(geometry.grid_metric(layers[-1].reshape(grid, grid, -1)))
 
-    volumes = np.asarray(jax.jit(lambda params: jax.lax.map(volume, params))(study.run.params))
-    floor = np.maximum(1e-6 * volumes.max(axis=(1, 2), keepdims=True), np.finfo(np.float32).tiny)
-    return np.log10(np.maximum(volumes, floor))
+    volumes = jax.jit(lambda params: jax.lax.map(volume, params))(study.run.params)
+    return geometry.log_volume(volumes, axis=(1, 2))
 
 
 def _layers(study, params, cells):
-    """One seed's code, embeddings and hidden layers at some of the cells."""
-    decoder = models.build(study.config.decoder, study.config.task.grid, "lax")
-    activations = decoder.apply(params, dataset.every_cell(study.config.task).codes[cells])[1]
+    """One seed's codes, embeddings and hidden layers at some of the cells, (B, ...) each."""
+    task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
+    codes = loop.examples_at(task, key, tasks.cells(task.factors)[cells]).input
+    module = study.config.decoder.make(model.Shapes(*tasks.shapes(task)))
+    activations = model.apply(module, params, codes)[1]
     return [activations[name] for name in sorted(activations)]
+
+
+def by_ablation(studies) -> dict:
+    """The studies in the order of `ABLATIONS`."""
+    found = {study.role.ablation: study for study in studies}
+    return {name: found[name] for name in ABLATIONS}
 
 
 def mse(study):
     """(T,) errors over seen and over held-out cells, and those of a blank image."""
     results = study.results
-    errors, blank = evaluation.error_map(results), np.square(results.targets).mean(axis=(1, 2))
+    errors, blank = evaluation.errors(results), np.square(results.targets).mean(axis=(1, 2))
     regions = ~results.held_out, results.held_out
     return *(errors[:, m].mean(axis=1) for m in regions), *(blank[m].mean() for m in regions)
 
 
 def mask(study):
     return study.results.held_out.reshape(study.results.grid, -1)
-
-
-def show_signed(axis, values, limit=None):
-    """Blue below and red above 0, which is white; y upwards."""
-    limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
-    colors = plotting.plt.get_cmap("RdBu_r").with_extremes(bad="0.75")
-    axis.imshow(
-        values, origin="lower", cmap=colors, vmin=-limit, vmax=limit, interpolation="nearest"
-    )
-    axis.set(xticks=[], yticks=[])
-    axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
 
 
 def of_first_seed(study):
@@ -100,7 +92,7 @@ def draw_low_rank(studies):
     mean over seeds, less its mean over seen cells; below, its standard deviation over seen and
     over held-out cells, mean over seeds. (e) Errors of the four ablations: seeds, geometric means
     and 95% intervals; dotted, a blank image's."""
-    ablations = {name: studies[f"lowrank_{name}"] for name in ABLATIONS}
+    ablations = by_ablation(studies)
     shown = {name: ablations[name] for name in SHOWN}
     figure = plotting.new_figure(WIDTH, 6.85)
     _draw_architecture(figure, 5.0, ablations["both"])
@@ -114,9 +106,9 @@ def draw_low_rank(studies):
 
 def _draw_architecture(figure, bottom, study):
     results = study.results
-    (cell,) = held_out_cells(results, [DRAWN])
+    (cell,) = plotting.held_out_cells(results, [DRAWN])
     params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
-    code, *layers = (np.asarray(layer) for layer in _layers(study, params, cell))
+    code, *layers = (np.asarray(layer[0]) for layer in _layers(study, params, [cell]))
     pitch = (WIDTH - 0.75 - 2 * IMAGE) / (len(layers) + 1)
     lefts = 0.35 + pitch * np.arange(len(layers) + 2)
     rows, middle = (bottom + 0.18 + IMAGE, bottom + 0.1), bottom + 0.14 + IMAGE / 2
@@ -125,7 +117,7 @@ def _draw_architecture(figure, bottom, study):
     canvas.set_axis_off()
     title = rows[0] + IMAGE + 0.05
     canvas.text(0.1, title, "a", fontweight="bold", fontsize=10)
-    canvas.text(lefts[0], title, f"{ABLATIONS['both']}, seed {results.seeds[0]}", color="0.3")
+    canvas.text(lefts[0], title, f"{TITLES['both']}, seed {results.seeds[0]}", color="0.3")
     codes = zip(rows, "xy", np.split(code, 2), results.factors[cell], strict=True)
     for row, name, half, value in codes:
         axis = plotting.axis_at(figure, lefts[0], row + IMAGE / 2 - 0.05, IMAGE, 0.1)
@@ -141,12 +133,12 @@ def _draw_architecture(figure, bottom, study):
         name += f" (2 of {layer.shape[-1]})" if layer.shape[-1] > 2 else ""
         canvas.text(left + IMAGE / 2, title, name, ha="center")
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
-            show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
+            plotting.show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
         _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3$\\times$3")
     drawn = ("image", results.signals[0]), ("asked", results.targets)
     for left, (name, signals) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
         axis = plotting.axis_at(figure, left, middle, IMAGE, IMAGE)
-        show_scaled(axis, signals[cell], results.factors[cell], results.amplitude)
+        plotting.show_scaled(axis, signals[cell], results.factors[cell], results.amplitude)
         axis.set_title(name, pad=3)
 
 
@@ -176,9 +168,9 @@ def _draw_tokens(axes, shown):
         with_hole = held_out.any(axis=0)
         kinds = np.flatnonzero(~with_hole), np.flatnonzero(with_hole)
         tokens = [kind[int(share * len(kind))] for kind in kinds for share in (0.4, 0.8)]
-        row[0].set_ylabel(f"{ABLATIONS[name]}\n$\\pm${limit:.2g}", fontsize=7)
+        row[0].set_ylabel(f"{TITLES[name]}\n$\\pm${limit:.2g}", fontsize=7)
         for axis, token in zip(row, tokens, strict=True):
-            show_signed(axis, embedded[token], limit)
+            plotting.show_signed(axis, embedded[token], limit)
             rows = np.broadcast_to(held_out[:, token, None], held_out.shape)
             plotting.outline(axis, rows, color="black", linewidth=0.8)
     for axis, token in zip(axes[0], tokens, strict=True):
@@ -188,12 +180,12 @@ def _draw_tokens(axes, shown):
 
 def _draw_held_out(axes, shown):
     results = shown["both"].results
-    drawn = {ABLATIONS[name]: study.results.signals[0] for name, study in shown.items()}
+    drawn = {TITLES[name]: study.results.signals[0] for name, study in shown.items()}
     rows = zip(axes, ({"asked": results.targets} | drawn).items(), strict=True)
     for row, (name, images) in rows:
         row[0].set_ylabel(name.replace(" ", "\n"), fontsize=7)
-        for axis, cell in zip(row, held_out_cells(results, POINTS), strict=True):
-            show_scaled(axis, images[cell], results.factors[cell], results.amplitude)
+        for axis, cell in zip(row, plotting.held_out_cells(results, POINTS), strict=True):
+            plotting.show_scaled(axis, images[cell], results.factors[cell], results.amplitude)
             if row is axes[0]:
                 axis.set_title("({:.0f}, {:.0f})".format(*results.factors[cell]), pad=3)
 
@@ -204,8 +196,8 @@ def _draw_smoothness(axes, bar, shown):
     means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps.values()]
     limit = np.percentile(np.abs(means), 99)
     for axis, mean, (name, each) in zip(axes, means, maps.items(), strict=True):
-        image = show_cells(axis, mean, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        axis.set_title(ABLATIONS[name], pad=3)
+        image = plotting.show_cells(axis, mean, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
+        axis.set_title(TITLES[name], pad=3)
         seen, hole = (each[:, cells].std(axis=1).mean() for cells in (~held_out, held_out))
         axis.set_xlabel(f"sd: seen {seen:.2f}, held out {hole:.2f}", fontsize=6.5, labelpad=3)
     label = "$\\log_{10}$ volume\nover seen cells'"
@@ -221,9 +213,9 @@ def _draw_errors(axis, ablations):
         bars = [np.abs(end - at)[:, None] for end, at in zip(ends, centre, strict=True)]
         axis.plot(*errors, ".", color=COLORS[name], markersize=4, alpha=0.6)
         axis.errorbar(*centre, *bars[::-1], fmt="none", color=COLORS[name], capsize=2, linewidth=1)
-        axis.plot(*centre, "o", color=COLORS[name], markeredgecolor="w", label=ABLATIONS[name])
-    axis.axvline(seen, **DOTTED)
-    axis.axhline(held_out, **DOTTED, label="blank image")
+        axis.plot(*centre, "o", color=COLORS[name], markeredgecolor="w", label=TITLES[name])
+    axis.axvline(seen, **plotting.DOTTED)
+    axis.axhline(held_out, **plotting.DOTTED, label="blank image")
     axis.set(xscale="log", yscale="log", xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     plotting.panel_label(axis, "e")

@@ -3,13 +3,10 @@
 import numpy as np
 
 from compgen_jax.analysis import kernels
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.claims.forced_rendering.mechanism import CONSTRUCTION
 from figures import plotting
-from figures.forced_rendering.networks import BASE_DEPTH
 
-CODES = ("bump", "ramp")
 CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of seen"}
-CONSTRUCTION_OF = {"bump": "mean_code", "ramp": "sums"}  # the one that the paper shows
 EXAMPLES = (1, 2)  # of the saved held-out points
 AGREEMENTS = {
     "binary": "binary",
@@ -20,36 +17,6 @@ AGREEMENTS = {
 IMAGE, GAP = 0.85, 0.06
 
 
-def base_studies(studies):
-    """The convolutional study of each code, of the depth nearest the presets'."""
-    return {
-        code: studies[
-            min(
-                (key for key in sorted(studies) if key[:2] == (code, "conv")),
-                key=lambda key: abs(key.depth - BASE_DEPTH["conv"]),
-            )
-        ]
-        for code in CODES
-    }
-
-
-def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0):
-    """A held-out signal on a scale of its own, whose top, in units of the amplitude, is printed
-    below it: most are far fainter than a bump."""
-    top = float(np.max(signal_NxN)) + 0.0  # no minus zero
-    plotting.show_signal(axis, signal_NxN, max(top, 1e-6), factors, plotting.OOD_COLOR)
-    axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=6, labelpad=2)
-
-
-def show_number(axis, position, values_T, **kwargs):
-    """Mean, interval and seeds of one number; nothing where no seed has a value."""
-    finite = np.asarray(values_T)[np.isfinite(values_T)]
-    if len(finite):
-        plotting.point_with_interval(
-            axis, position, mean_with_interval(finite), finite, markersize=4, **kwargs
-        )
-
-
 def draw_superposition(studies):
     """Figure 1d: for two held-out points (circles), what the first seed draws for x alone and for
     y alone, their sum, and what it draws for both; beside it how much of the outputs over the
@@ -57,7 +24,7 @@ def draw_superposition(studies):
     row = IMAGE + 0.24
     block = 4 * (IMAGE + GAP)
     figure = plotting.new_figure(2 * block + 3.35, 2 * row + 0.5)
-    chosen = base_studies(studies)
+    chosen = {study.role.code: study for study in studies}
     for index, (code, study) in enumerate(chosen.items()):
         left = 0.3 + index * (block + 0.3)
         for line, example in enumerate(EXAMPLES):
@@ -78,11 +45,11 @@ def draw_superposition(studies):
 
 def _draw_parts(axes, code, study, example):
     maps = study.inspection.maps
-    of_x, of_y = maps[f"superposition.{CONSTRUCTION_OF[code]}"][example]
+    of_x, of_y = maps[f"superposition.{CONSTRUCTION[code]}"][example]
     drawn = maps["superposition.output"][example]
     point = maps["superposition.points"][example]
     for axis, signal in zip(axes, (of_x, of_y, of_x + of_y, drawn), strict=True):
-        show_scaled(axis, signal, point, study.results.amplitude)
+        plotting.show_scaled(axis, signal, point, study.results.amplitude)
     axes[0].set_ylabel(f"({point[0]:.0f}, {point[1]:.0f})", labelpad=2)
 
 
@@ -91,7 +58,7 @@ def _title_parts(axes, code, letter, seed):
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, pad=3)
     axes[0].annotate(
-        f"{code} code: {CONSTRUCTIONS[CONSTRUCTION_OF[code]]}, seed {seed}", (0, 1),
+        f"{code} code: {CONSTRUCTIONS[CONSTRUCTION[code]]}, seed {seed}", (0, 1),
         xytext=(0, 17), xycoords="axes fraction", textcoords="offset points",
         color=plotting.CODE_COLORS[code],
     )  # fmt: skip
@@ -109,8 +76,8 @@ def _draw_explained(axis, chosen):
         outputs, color = chosen[code].inspection.outputs, plotting.CODE_COLORS[code]
         name = f"output.superposition.{construction}"
         positions.append(index)
-        show_number(axis, index - 0.15, outputs[f"{name}.r2"], fmt="o", color=color)
-        show_number(
+        plotting.show_number(axis, index - 0.15, outputs[f"{name}.r2"], fmt="o", color=color)
+        plotting.show_number(
             axis, index + 0.2, outputs[f"{name}.shuffled_r2"],
             fmt="s", color=color, markerfacecolor="white",
         )  # fmt: skip
@@ -132,7 +99,7 @@ def draw_kernels(studies):
     """Figure 1e: cosine similarity of what the first seed draws at held-out cells, beside the
     ideal binary kernel and that of the true images; and how well the pairs agree, all seeds."""
     figure = plotting.new_figure(9.05, 2.25)
-    chosen = base_studies(studies)
+    chosen = {study.role.code: study for study in studies}
     axes = figure.subplots(1, 3 + len(chosen), width_ratios=[1] * (2 + len(chosen)) + [1.15])
     results = chosen["bump"].results
     held_out = results.held_out
@@ -164,7 +131,7 @@ def _draw_agreements(axis, chosen):
         color = plotting.CODE_COLORS[code]
         for position, name in enumerate(AGREEMENTS):
             values = study.inspection.outputs[f"output.cosine.{name}"]
-            show_number(axis, position + 0.3 * (index - 0.5), values, fmt="o", color=color)
+            plotting.show_number(axis, position + 0.3 * (index - 0.5), values, fmt="o", color=color)
         axis.plot([], [], "o", color=color, markersize=4, label=code)
     axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     axis.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()), fontsize=6)
@@ -177,7 +144,7 @@ def draw_similarities(studies):
     """Figure 8: similarity of the first seed's images at all pairs of cells, seen ones first,
     by cosine, by L2 distance and by the pixels that both images fill."""
     figure = plotting.new_figure(7.4, 4.6)
-    chosen = base_studies(studies)
+    chosen = {study.role.code: study for study in studies}
     axes = figure.subplots(len(chosen), 3)
     for row, (code, study) in zip(axes, chosen.items(), strict=True):
         maps = study.inspection.maps

@@ -1,92 +1,164 @@
-"""Which networks the figures show: by code, decoder and depth, or by the name of a remedy."""
+"""Which networks the figures show, and what each is for."""
 
 from typing import NamedTuple
 
-from compgen_jax.config import Config, changed
-from launch.config import CODES, PRESETS, with_bumps, with_depth
+import numpy as np
 
-BASE_DEPTH = {"conv": 4, "mlp": 3}  # of the presets
+from compgen_jax.claims.forced_rendering.mechanism import CODES as BOTH
+from compgen_jax.claims.forced_rendering.remedies import ABLATIONS
+from compgen_jax.config import Config, changed
+from compgen_jax.tasks import task as tasks
+from launch.config import PRESETS
+from launch.presets.forced_rendering import CODES, with_bumps, with_depth
+
 DEPTHS = {
     "quick": {"conv": (2, 4, 6), "mlp": (3, 5, 7)},
     "paper": {"conv": (2, 3, 4, 5, 6), "mlp": (3, 4, 5, 6, 7)},
 }
 BUMPS = {"quick": (0, 10, 30, 100), "paper": (0, 10, 50, 100)}  # beside the stripes
-FEW = {"quick": 30, "paper": 50}  # bumps of the network that Figure 4 looks into
 WIDE_SIGMA = {"quick": 2.5, "paper": 4.5}  # lights the hole's centre from its edge
-
-
-# the low-rank decoder's penalties (entropy, variance), as multiples of the preset's (Figure 3e)
-ABLATIONS = {"none": (0, 0), "entropy": (1, 0), "variance": (0, 1), "both": (1, 1)}
 SCALING, HOLDOUT_MAP = "data_scaling", "holdout_map"  # sweeps, by their presets
-CONTROLS = ("wide", "random", "pixelwise", "donut_stripes")
 
 
-class Key(NamedTuple):
-    """A network of Figures 1, 2, 8 and 10 to 14, which saw bumps alone."""
+class Role(NamedTuple):
+    """What a network is for; a field that says nothing of it is empty.
 
-    code: str  # 'bump', 'ramp', ...
-    decoder: str  # 'conv' or 'mlp'
+    group: 'bumps' (alone, around the hole of Figure 1), 'lowrank', 'stripes' (and bumps around a
+    corner), 'control' or 'three_factors'.  base: whether it has its preset's depth, or number of
+    bumps.  bumps: beside the stripes.  ablation: one of `ABLATIONS`.  control: its name.
+    region: what is held out of three factors, 'box' or 'random'."""
+
+    group: str
+    code: str
+    decoder: str  # a model's name: 'conv', 'mlp', ...
     depth: int
+    base: bool = True
+    bumps: int | None = None
+    ablation: str = ""
+    control: str = ""
+    region: str = ""
 
 
-def config_of(key: Key | str, scale: str) -> Config:
-    """The config of a network, or of a remedy or control by its name."""
-    if isinstance(key, str):
-        return remedies(scale)[key]
-    return with_depth(_preset(f"{key.code}_{'cnn' if key.decoder == 'conv' else 'mlp'}", scale),
-                      key.depth)  # fmt: skip
+class Network(NamedTuple):
+    name: str
+    config: Config
+    role: Role
 
 
-def remedies(scale: str) -> dict[str, Config]:
-    """The two remedies and their controls, in the order in which they are trained."""
-    stripes, low_rank = _preset("stripes_bumps", scale), _preset("lowrank", scale)
-    penalty = low_rank.training.penalty
-    base = _preset("bump_cnn", scale)
-    hole = base.task.support
-    found = {f"stripes_{n}": with_bumps(stripes, n) for n in BUMPS[scale]}
+def networks(scale: str) -> list[Network]:
+    """All of them, in the order in which they are trained: presets first, then their other depths,
+    then remedies, controls and three factors."""
+    return [*_of_bumps(scale), *_of_stripes(scale), *_low_rank(scale), *_controls(scale),
+            *_three_factors(scale)]  # fmt: skip
+
+
+def sweeps(scale: str) -> dict[str, Config]:
+    return {name: _preset(name, scale) for name in (SCALING, HOLDOUT_MAP)}
+
+
+def having(**fields):
+    """role -> whether its fields have these values (of several, given as a tuple, one of them); a
+    role of another paper has not."""
+
+    def shows(role) -> bool:
+        return isinstance(role, Role) and all(
+            getattr(role, name) in (value if isinstance(value, tuple) else (value,))
+            for name, value in fields.items()
+        )
+
+    return shows
+
+
+def select(studies, **fields) -> list:
+    """The studies of networks whose roles have these values, in order; see `having`."""
+    return [study for study in studies if having(**fields)(study.role)]
+
+
+def by_depth(studies, code: str, decoder: str = "conv") -> list:
+    """Those that saw bumps alone, of one code and kind of decoder, by rising depth."""
+    found = select(studies, group="bumps", code=code, decoder=decoder)
+    return sorted(found, key=lambda study: study.role.depth)
+
+
+def _of_bumps(scale: str) -> list[Network]:
+    """Networks that saw bumps alone: every code's CNN, and of `BOTH` all depths and MLPs."""
+    found = []
+    for decoder, codes in (("conv", CODES), ("mlp", BOTH)):
+        presets = [_preset(f"{code}_{'cnn' if decoder == 'conv' else 'mlp'}", scale)
+                   for code in codes]  # fmt: skip
+        found += [_network(config, "bumps") for config in presets]
+        for config in presets:
+            if config.task.code.name in BOTH:
+                depths = set(DEPTHS[scale][decoder]) - {config.decoder.depth}
+                found += [_network(with_depth(config, depth), "bumps", base=False)
+                          for depth in sorted(depths)]  # fmt: skip
+    return found
+
+
+def _of_stripes(scale: str) -> list[Network]:
+    preset = _preset("stripes_bumps", scale)
+    return [
+        _network(
+            with_bumps(preset, n), "stripes", bumps=n, base=n == preset.task.support.samples
+        )
+        for n in BUMPS[scale]
+    ]  # fmt: skip
+
+
+def _low_rank(scale: str) -> list[Network]:
+    preset = _preset("lowrank", scale)
+    penalty, found = preset.decoder.penalty, []
     for name, (entropy, variance) in ABLATIONS.items():
         weights = {
-            "training.penalty.entropy": entropy * penalty.entropy,
-            "training.penalty.variance": variance * penalty.variance,
+            "decoder.penalty.entropy": entropy * penalty.entropy,
+            "decoder.penalty.variance": variance * penalty.variance,
         }
-        found[f"lowrank_{name}"] = _variant(low_rank, f"lowrank_{name}", weights)
+        found.append(_variant(preset, f"lowrank_{name}", weights, "lowrank", ablation=name))
+    return found
+
+
+def _controls(scale: str) -> list[Network]:
+    base = _preset("bump_cnn", scale)
+    hole = base.task.support
     donut = {
         "task.support.region": "donut",
         "task.support.low": hole.low,
         "task.support.high": hole.high,
     }
-    share = (hole.high - hole.low + 1) ** 2 / base.task.grid**2
-    return found | {
-        "wide": _variant(base, "wide_bumps", {"task.image.sigma": WIDE_SIGMA[scale]}),
-        "random": _variant(
-            base, "random_cells", {"task.support.region": "random", "task.support.share": share}
-        ),
-        "pixelwise": _variant(_preset("pixelwise", scale), "donut_pixelwise", donut),
-        "donut_stripes": _variant(stripes, "donut_stripes", donut),
+    made = {
+        "wide": (base, "wide_bumps", {"task.image.sigma": WIDE_SIGMA[scale]}),
+        "random": (base, "random_cells", _at_random(base)),
+        "pixelwise": (_preset("pixelwise", scale), "donut_pixelwise", donut),
+        "donut_stripes": (_preset("stripes_bumps", scale), "donut_stripes", donut),
     }
+    return [_variant(*what, "control", control=control) for control, what in made.items()]
 
 
-def sweep_of(name: str, scale: str) -> Config:
-    return _preset(name, scale)
+def _three_factors(scale: str) -> list[Network]:
+    box = _preset("three_factors", scale)
+    random = _variant(
+        box, "three_factors_random", _at_random(box), "three_factors", region="random"
+    )
+    return [_network(box, "three_factors", region="box"), random]
 
 
-def in_order(keys, scale: str) -> list:
-    """Presets first, then their other depths, then remedies and controls; each once."""
-    names = list(remedies(scale))
-
-    def rank(key):
-        if isinstance(key, str):
-            return 1, names.index(key)
-        depth = key.depth != BASE_DEPTH[key.decoder], CODES.index(key.code), key.depth
-        return 0, key.decoder, *depth
-
-    return sorted(set(keys), key=rank)
+def _at_random(config: Config) -> dict:
+    """The same share of cells, held out at random."""
+    task = config.task.make()
+    share = float(np.mean(task.held_out(tasks.cells(task.factors))))
+    return {"task.support.region": "random", "task.support.share": share}
 
 
 def _preset(name: str, scale: str) -> Config:
     return PRESETS[name + "_quick" * (scale == "quick")]
 
 
-def _variant(config: Config, name: str, values: dict) -> Config:
+def _variant(config: Config, name: str, values: dict, group: str, **role) -> Network:
     name += "_quick" * config.name.endswith("_quick")
-    return changed(config, {"name": name, **values})
+    return _network(changed(config, {"name": name, **values}), group, **role)
+
+
+def _network(config: Config, group: str, **role) -> Network:
+    decoder = config.decoder
+    of_all = group, config.task.code.name, decoder.name, decoder.depth
+    return Network(config.name, config, Role(*of_all, **role))

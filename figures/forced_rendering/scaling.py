@@ -7,10 +7,21 @@ import numpy as np
 from matplotlib.ticker import LogFormatter
 
 from compgen_jax.analysis import scaling
-from compgen_jax.analysis.scaling import ABOVE, BELOW, REACHED, UNKNOWN, Reading
-from compgen_jax.claims import SCHEMES, scored_place
-from compgen_jax.sweeps import plan
-from compgen_jax.sweeps.table import Case
+from compgen_jax.analysis.scaling import ABOVE, BELOW, REACHED, UNKNOWN
+from compgen_jax.claims.forced_rendering.scaling import (
+    COPIES,
+    GRID,
+    REGION,
+    SCHEMES,
+    Reading,
+    readings,
+    schemes,
+    scored_place,
+    settings_of,
+    thresholds,
+    told_apart,
+)
+from compgen_jax.config import field_value
 from figures import plotting
 
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
@@ -19,23 +30,25 @@ COLUMNS = ("unseen", "real", "ood")
 TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 SCORE_STYLES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
-SETTINGS = {
-    "share": "side {:.2g} N",
-    "learning_rate": "learning rate {:g}",
-    "weight_decay": "weight decay {:g}",
-}
 PANELS = 4  # in a row
+
+
+def completed(rows, config) -> list[dict]:
+    """The rows with their scheme and region, also where these are no axes of the sweep."""
+    return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
 
 
 def draw_thresholds(rows, config):
     """Figure 4c: images needed for the accuracy that the sweep searched, by N; a panel for each
-    place where decoders are scored (and for each share, learning rate and weight decay). Dots:
+    place where decoders are scored (and for each value of the sweep's other axes). Dots:
     seeds; lines: their geometric mean, where none has a bound alone. Open arrows: a threshold
     above the largest number of images, or at or below the smallest. Light lines: the paper's
     exponents, through the mean at the smallest N; dotted, all 2 N stripes. In the legends, the
     fitted exponent with its 95% interval over seeds."""
+    rows, search = completed(rows, config), config.sweep.search
+    score = search.scores[0].removesuffix("_accuracy")
     panels = [
-        (Reading(*place, config.sweep.scores[0], config.sweep.target), setting)
+        (Reading(*place, score, search.target), setting)
         for place in MAIN
         for setting in settings_of(rows, place[0])
     ]
@@ -48,20 +61,20 @@ def draw_thresholds(rows, config):
         _draw_thresholds(axes.ravel()[index], rows, reading, setting)
         plotting.panel_label(axes.ravel()[index], chr(ord("a") + index))
     for axis in axes[:, 0]:
-        axis.set_ylabel(f"images for {config.sweep.scores[0]} accuracy {config.sweep.target:g}")
+        axis.set_ylabel(f"images for {score} accuracy {search.target:g}")
     figure.legend(handles=_threshold_handles(), loc="outside lower center",
                   ncols=min(5, 2 * columns))  # fmt: skip
     return figure
 
 
 def _draw_thresholds(axis, rows, reading, setting):
-    schemes = _schemes(rows, reading.region)
-    for scheme in schemes:
-        curve = scaling.thresholds(rows, reading, scheme, **setting)
-        means_K = _draw_curve(axis, curve)
-        _draw_reference(axis, curve.grids_K, means_K, SCHEMES[scheme].exponent)
-    grids_K = np.unique([row["grid"] for row in rows])
-    if "stripes" in schemes:
+    found = schemes(rows, reading.region)
+    for scheme in found:
+        curve = thresholds(rows, reading, scheme, setting)
+        means_K = _draw_curve(axis, curve, scheme)
+        _draw_reference(axis, curve.along_K, means_K, SCHEMES[scheme].exponent)
+    grids_K = np.unique([row[GRID] for row in rows])
+    if "stripes" in found:
         axis.plot(grids_K, 2 * grids_K, ":", color="0.5", linewidth=0.8, zorder=0)
     axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
     # room on the right for the references' names
@@ -75,26 +88,26 @@ def _draw_thresholds(axis, rows, reading, setting):
         loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, handlelength=1.4,
         handletextpad=0.4, labelspacing=0.2,
     )  # fmt: skip
-    title = [scored_place(reading), *told_apart(setting, settings_of(rows, reading.region))]
-    axis.set_title("\n".join(title), pad=6 + 11 * len(schemes))
+    title = [scored_place(reading), told_apart(setting, settings_of(rows, reading.region))]
+    axis.set_title("\n".join(filter(None, title)), pad=6 + 11 * len(found))
 
 
-def _draw_curve(axis, curve):
+def _draw_curve(axis, curve, scheme: str):
     """Seeds, their geometric mean and bounds; returns the means (K,), NaN where some seed has a
     bound alone."""
-    color, seeds = COLORS[curve.scheme], len(curve.seeds_S)
+    color, seeds = COLORS[scheme], len(curve.seeds_S)
     # side by side, as bounds of several seeds are equal
-    apart = 0.7 * min([0.15, *np.diff(np.log(curve.grids_K))])
+    apart = 0.7 * min([0.15, *np.diff(np.log(curve.along_K))])
     aside_Sx1 = apart * ((np.arange(seeds)[:, None] + 0.5) / seeds - 0.5)
-    x_SxK = curve.grids_K * np.exp(aside_Sx1)
+    x_SxK = curve.along_K * np.exp(aside_Sx1)
     reached_SxK = curve.status_SxK == REACHED
     known_SxK = curve.status_SxK != UNKNOWN
     whole_K = reached_SxK.any(axis=0) & (reached_SxK == known_SxK).all(axis=0)
     logs_SxK = np.where(reached_SxK, np.log(np.where(reached_SxK, curve.values_SxK, 1)), 0)
     means_K = np.exp(logs_SxK.sum(axis=0) / np.maximum(reached_SxK.sum(axis=0), 1))
     means_K = np.where(whole_K, means_K, np.nan)
-    label = f"{SCHEMES[curve.scheme].title}: {_power(scaling.exponent(curve))}"
-    axis.plot(curve.grids_K, means_K, "-", color=color, linewidth=1.3, label=label)
+    label = f"{SCHEMES[scheme].title}: {_power(scaling.exponent(curve))}"
+    axis.plot(curve.along_K, means_K, "-", color=color, linewidth=1.3, label=label)
     axis.plot(x_SxK[reached_SxK], curve.values_SxK[reached_SxK], ".", color=color, markersize=4,
               alpha=0.6)  # fmt: skip
     for status, (marker, _) in BOUNDS.items():
@@ -152,8 +165,10 @@ def draw_exponents(rows, config):
     exponent is not identified, as fewer than two N have a threshold, or not resolved
     (`scaling.is_resolved`); marks at the bottom say so.
     """
-    panels = [(r, s) for r in config.sweep.regions for s in settings_of(rows, r)]
-    used = {reading.where for reading in plan.readings(config)}
+    rows, target = completed(rows, config), config.sweep.search.target
+    regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
+    panels = [(r, s) for r in regions for s in settings_of(rows, r)]
+    used = {reading.where for region in regions for reading in readings(region, target)}
     columns = [where for where in COLUMNS if where in used]
     figure = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
     axes = figure.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
@@ -164,12 +179,12 @@ def draw_exponents(rows, config):
                 axis.set_axis_off()
                 continue
             title = [scored_place(Reading(region, where, "exact", 0.5))]
-            title += told_apart(setting, settings_of(rows, region))
-            axis.set_title("\n".join(title), pad=4)
+            title.append(told_apart(setting, settings_of(rows, region)))
+            axis.set_title("\n".join(filter(None, title)), pad=4)
             highest = max(highest, _draw_exponents(axis, rows, region, where, setting))
-            _decorate(axis, config.sweep.target)
+            _decorate(axis, target)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
-    handles = _exponent_handles(_schemes(rows))
+    handles = _exponent_handles(schemes(rows))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
     return figure
 
@@ -177,11 +192,11 @@ def draw_exponents(rows, config):
 def _draw_exponents(axis, rows, region, where, setting) -> float:
     """All schemes and scores; returns the highest exponent."""
     highest = 0.0
-    for index, scheme in enumerate(_schemes(rows, region)):
+    for index, scheme in enumerate(schemes(rows, region)):
         for place, (score, (style, marker)) in enumerate(SCORE_STYLES.items()):
             numbers = [
                 scaling.exponent(
-                    scaling.thresholds(rows, Reading(region, where, score, t), scheme, **setting)
+                    thresholds(rows, Reading(region, where, score, t), scheme, setting)
                 )
                 for t in TARGETS
             ]
@@ -217,32 +232,14 @@ def _decorate(axis, target: float):
     axis.label_outer(remove_inner_ticks=False)
 
 
-def _exponent_handles(schemes):
+def _exponent_handles(shown):
     line = plotting.plt.Line2D
-    found = [line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes]
+    found = [line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in shown]
     for score, (style, marker) in SCORE_STYLES.items():
         found.append(
             line([], [], linestyle=style, marker=marker, markersize=3, color="0.3", label=score)
         )
     return [*found, line([], [], linestyle=":", color="0.6", label="searched accuracy")]
-
-
-def settings_of(rows, region: str) -> list[dict]:
-    """The shares, learning rates and weight decays of a region's rows: see `plan.settings`."""
-    cases = {Case(*(row[name] for name in Case._fields)) for row in rows}
-    return plan.settings(cases, region)
-
-
-def told_apart(setting: dict, settings: list[dict]) -> list[str]:
-    """The line that tells a setting from the others, or none."""
-    differing = [name for name in setting if len({other[name] for other in settings}) > 1]
-    text = ", ".join(SETTINGS[name].format(setting[name]) for name in differing)
-    return [text] if text else []
-
-
-def _schemes(rows, region: str | None = None) -> list[str]:
-    present = {row["scheme"] for row in rows if region in (None, row["region"])}
-    return [scheme for scheme in SCHEMES if scheme in present]
 
 
 def _apart(grids_K) -> list[str]:

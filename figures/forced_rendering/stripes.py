@@ -1,25 +1,17 @@
 """Figures 4 and 7: decoders that saw every stripe of one factor and a few bumps."""
 
+import functools
+
 import jax
 import numpy as np
 
 from compgen_jax.analysis import evaluation, predictors
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.runs import inspection
-from compgen_jax.tasks import dataset
+from compgen_jax.runs import inspection, results
+from compgen_jax.tasks import bump
 from compgen_jax.training import loop
 from figures import plotting
 from figures.forced_rendering.layers import draw_strip
-from figures.forced_rendering.mechanism import show_number
-from figures.forced_rendering.units import (
-    bumps,
-    by_bumps,
-    draw_curves,
-    legend_above,
-    name_of,
-    show_unit,
-)
-from figures.studies import held_out_cells
+from figures.forced_rendering.units import by_bumps, draw_curves, name_of, show_unit
 
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
@@ -28,9 +20,16 @@ UNIT_COLUMNS = 4  # of the panel of Figure 4e
 ERROR_COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
 
-def draw_stripes(studies, few: int):
+@functools.cache
+def stripes_of(study):
+    """Signals (T, 2N, N, N) of all seeds for one factor alone, and the true ones (2N, N, N): see
+    `tasks.bump.stripe_points`."""
+    return results.decode(study.run, bump.stripe_points(study.config.task.grid))
+
+
+def draw_stripes(studies):
     """Figure 4: (a) what training shows: every stripe, vertical and horizontal (one of each here),
-    and a `few` bumps outside the corner (dots: the first seed's draw). (b) At held-out points
+    and a few bumps outside the corner (dots: the first seed's draw). (b) At held-out points
     (circles): the true bump, the sum of its two stripes, and what the first seed draws that saw so
     many bumps; each image from its lowest value to its largest. (d) Of the decoder that saw a
     few bumps: log10 volume element of every layer, mean over seeds, over the geometric mean of
@@ -40,7 +39,7 @@ def draw_stripes(studies, few: int):
     two units, at the same place of the layer, with tuning curves: mean over y against x, mean over
     x against y, the corner's columns and rows shaded. Letters are the paper's; its (c), the data
     that are needed, is no matter of these networks."""
-    study = studies[f"stripes_{few}"]
+    study = next(study for study in studies if study.role.base)
     figure = plotting.new_figure(9.05, 7.4)
     top, strip, bottom = figure.subfigures(3, 1, height_ratios=[2.9, 1.25, 2.6])
     shown, asked = top.subfigures(1, 2, width_ratios=[3.2, 5.2])
@@ -58,14 +57,14 @@ def draw_stripes(studies, few: int):
 
 def _draw_training(figure, study):
     axes = figure.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
-    task, true = study.config.task, study.stripes[1]
+    task, true = study.config.task, stripes_of(study)[1]
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
         axes[name].set_title(f"stripe at {name} = {middle}", pad=3)
     key = loop.stream(jax.random.key(study.config.training.seeds[0]), "data")
-    factors = np.asarray(dataset.training_set(key, task).factors)
-    points = factors[~np.isnan(factors).any(axis=1)]
+    shown = np.asarray(bump.training_points(key, task))
+    points = shown[~np.isnan(shown).any(axis=1)]
     axis, held_out = axes["all"], study.inspection.maps["held_out"]
     axis.plot(*points.T, ".", color=plotting.ID_COLOR, markersize=4)
     axis.set(
@@ -81,19 +80,19 @@ def _draw_training(figure, study):
 
 def _plus(study):
     """(Q, H, W) the sum of each held-out cell's two true stripes."""
-    return predictors.stripes_sum(study.stripes[1], study.results.held_out)
+    return predictors.stripes_sum(stripes_of(study)[1], study.results.held_out)
 
 
 def _draw_held_out(axes, columns):
     """Rows are points; what is asked, the plus, and the first seed of every study."""
-    results, plus = columns[0].results, _plus(columns[0])
-    order = np.cumsum(results.held_out) - 1  # of a cell among the held-out ones
-    for row, cell in zip(axes, held_out_cells(results, POINTS), strict=True):
+    first, plus = columns[0].results, _plus(columns[0])
+    order = np.cumsum(first.held_out) - 1  # of a cell among the held-out ones
+    for row, cell in zip(axes, plotting.held_out_cells(first, POINTS), strict=True):
         drawn = [study.results.signals[0, cell] for study in columns]
-        images = [results.targets[cell], plus[order[cell]], *drawn]
+        images = [first.targets[cell], plus[order[cell]], *drawn]
         for axis, image in zip(row, images, strict=True):
-            _show_range(axis, image, results.factors[cell], results.amplitude)
-        row[0].set_ylabel("({:.0f}, {:.0f})".format(*results.factors[cell]), labelpad=2)
+            _show_range(axis, image, first.factors[cell], first.amplitude)
+        row[0].set_ylabel("({:.0f}, {:.0f})".format(*first.factors[cell]), labelpad=2)
     names = [name_of(study).replace(" ", "\n") for study in columns]
     for axis, title in zip(
         axes[0], ["asked:\nthe bump", "the plus:\ntwo stripes", *names], strict=True
@@ -139,7 +138,7 @@ def _draw_paper_units(figure, study):
         draw_curves(row[1], unit, held_out)
         row[1].set_ylabel("mean activation")
     axes[-1, 1].set_xlabel("x or y (pixels)")
-    legend_above(axes[0, 1])
+    plotting.legend_above(axes[0, 1])
     figure.suptitle("the paper's two units, likewise, and their tuning curves", fontsize=8)
     plotting.panel_label(axes[0, 0], "f")
 
@@ -171,7 +170,7 @@ def draw_bumps(studies):
 
 
 def _draw_all_stripes(axes, study):
-    true = study.stripes[1]
+    true = stripes_of(study)[1]
     names = ("vertical stripes, x", "horizontal stripes, y")
     for axis, images, name in zip(axes, np.split(true, 2), names, strict=True):
         colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")
@@ -184,11 +183,12 @@ def _draw_all_stripes(axes, study):
 
 
 def _draw_seeds(axes, study, seeds: int):
-    results = study.results
-    wanted = [(seed, cell) for seed in range(seeds) for cell in held_out_cells(results, POINTS)]
+    found = study.results
+    cells = plotting.held_out_cells(found, POINTS)
+    wanted = [(seed, cell) for seed in range(seeds) for cell in cells]
     for axis, (seed, cell) in zip(axes, wanted, strict=True):
-        image = results.signals[seed, cell]
-        _show_range(axis, image, results.factors[cell], results.amplitude)
+        image = found.signals[seed, cell]
+        _show_range(axis, image, found.factors[cell], found.amplitude)
 
 
 def _draw_errors(axis, columns):
@@ -200,7 +200,7 @@ def _draw_errors(axis, columns):
             np.square(study.results.signals[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
             for study in columns
         ]
-        _draw_by_bumps(axis, columns, values, ERROR_COLORS[name], f"to the {name}")
+        _show_by_bumps(axis, columns, values, ERROR_COLORS[name], f"to the {name}")
     apart = np.square(wanted["plus"] - wanted["bump"]).mean() / blank
     axis.axhline(1, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axis.axhline(apart, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
@@ -208,25 +208,21 @@ def _draw_errors(axis, columns):
     axis.text(1, 1.1, "blank image", va="bottom", **style)
     axis.text(1, apart / 1.5, "bump to plus", va="top", **style)
     axis.set(yscale="log", ylabel="OOD MSE /\nblank image's")
-    legend_above(axis)
+    plotting.legend_above(axis)
     plotting.panel_label(axis, "c")
 
 
 def _draw_accuracy(axis, columns):
-    errors = [
-        evaluation.position_errors(study.results)[:, study.results.held_out] for study in columns
-    ]
-    for within, color, label in ((1.0, "0.55", "within 1 pixel"), (0.0, "black", "exact")):
-        values = [(error < within + 0.5).mean(axis=1) for error in errors]
-        _draw_by_bumps(axis, columns, values, color, label)
+    scores = {"position_accuracy": ("0.55", "within 1 pixel"), "exact_accuracy": ("black", "exact")}
+    for name, (color, label) in scores.items():
+        found = [study.results for study in columns]
+        values = [evaluation.mean_score(one, name, one.held_out) for one in found]
+        _show_by_bumps(axis, columns, values, color, label)
     axis.set(xlabel="bumps beside the stripes", ylabel="OOD accuracy", ylim=(0, 1.05))
-    legend_above(axis)
+    plotting.legend_above(axis)
     plotting.panel_label(axis, "d")
 
 
-def _draw_by_bumps(axis, columns, values_SxT, color, label):
-    means = [mean_with_interval(values)["value"] for values in values_SxT]
-    axis.plot(means, "-", color=color, linewidth=1, label=label)
-    for position, values in enumerate(values_SxT):
-        show_number(axis, position, values, fmt="o", color=color)
-    axis.set_xticks(range(len(columns)), [bumps(study) for study in columns])
+def _show_by_bumps(axis, columns, values_SxT, color, label):
+    plotting.show_numbers(axis, range(len(columns)), values_SxT, color, label)
+    axis.set_xticks(range(len(columns)), [study.role.bumps for study in columns])

@@ -4,7 +4,6 @@ import numpy as np
 
 from compgen_jax.analysis import tuning
 from figures import plotting
-from figures.forced_rendering.layers import draw_line, layer_names, show_cells
 
 LAYERS = 4
 QUANTILES = {"middle": 0.5, "high": 1.0}  # of a layer's panel, which is by rising interaction
@@ -36,8 +35,8 @@ def draw_tuning(studies):
     for axis, letter, (name, title) in zip(axes, "cde", SHARES.items(), strict=True):
         for study, color in zip(chosen, NETWORK_COLORS, strict=True):
             values = study.inspection.numbers[f"tuning.{name}"]
-            draw_line(axis, values, values.shape[1] - 1, color, "-", name_of(study))
-        axis.set_xticks(range(values.shape[1]), layer_names(values.shape[1]))
+            plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name_of(study))
+        axis.set_xticks(range(values.shape[1]), plotting.layer_names(values.shape[1]))
         axis.set(xlabel="layer", title=title, ylim=(-0.02, 1.05))
         plotting.panel_label(axis, letter)
     axes[0].set_ylabel("share of a unit's variance")
@@ -62,40 +61,26 @@ def _draw_units(figure, study, letter):
         row[0].set_ylabel(f"layer {layer}")
     for axis, curves, name in zip(axes[0, ::2], axes[0, 1::2], QUANTILES, strict=True):
         axis.set_title(f"{name}\ninteraction", pad=3)
-        legend_above(curves)
+        plotting.legend_above(curves)
     for axis in axes[-1, 1::2]:
         axis.set_xlabel("x or y (pixels)")
     figure.suptitle(f"{name_of(study)}, seed {study.results.seeds[0]}", fontsize=8)
     plotting.panel_label(axes[0, 0], letter)
 
 
-def bumps(study) -> int:
-    """How many bumps it saw beside the stripes."""
-    return study.config.task.support.samples
-
-
 def by_bumps(studies) -> list:
-    return sorted(studies.values(), key=bumps)
+    return sorted(studies, key=lambda study: study.role.bumps)
 
 
 def name_of(study) -> str:
-    return f"{bumps(study)} bumps" if bumps(study) else "stripes only"
-
-
-def legend_above(axis):
-    """The legend in one row above the axis, where no line can meet it."""
-    axis.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=4, borderaxespad=0.1,
-        handlelength=1.4, handletextpad=0.4, columnspacing=0.8,
-    )  # fmt: skip
+    return f"{study.role.bumps} bumps" if study.role.bumps else "stripes only"
 
 
 def show_unit(axis, map_NxN, held_out):
     """A unit's map on a scale of its own; below, the shares of its variance that x alone and y
     alone explain."""
-    show_cells(axis, map_NxN, held_out, plotting.OOD_COLOR)
-    found = tuning.tuning(map_NxN.reshape(-1, 1), len(map_NxN))
-    x, y = found.x[0], found.y[0]
+    plotting.show_cells(axis, map_NxN, held_out, plotting.OOD_COLOR)
+    x, y = tuning.tuning(map_NxN.reshape(-1, 1), map_NxN.shape[::-1]).main[:, 0]
     text = "dead" if np.isnan(x) else f"x {x:.2f}, y {y:.2f}"
     axis.set_xlabel(text, fontsize=6.5, labelpad=2)
 

@@ -145,6 +145,24 @@ def test_volumes_of_held_out_cells_against_seen_ones():
     assert set(without) == set(found) and np.isnan(list(without.values())).all()
 
 
+def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
+    """Unit tangents of x and y at 60 degrees, 120 where held out; z at right angles to both."""
+    metrics = np.tile(np.eye(3), (len(HELD_OUT), 1, 1))
+    metrics[:, 0, 1] = metrics[:, 1, 0] = np.where(HELD_OUT, -0.5, 0.5)
+    metrics[~HELD_OUT, 1, 2] = metrics[~HELD_OUT, 2, 1] = 0.25
+    scale = np.array([2.0, 3.0, 0.5])  # lengths do not matter
+    metrics = jnp.asarray(metrics * scale[:, None] * scale[None])
+    found = layers.geometry_numbers(metrics, HELD_OUT, ("x", "y", "z"))
+    expected = {"x-y": (0.5, 0.5), "x-z": (0, 0), "y-z": (0.25, 0)}
+    for pair, means in expected.items():
+        for region, mean in zip(("id", "ood"), means, strict=True):
+            assert found[f"angle.{pair}.{region}"] == pytest.approx(mean, abs=1e-6)
+    without = layers.geometry_numbers(None, HELD_OUT, ("x", "y", "z"))
+    assert set(without) == set(found) and np.isnan(list(without.values())).all()
+    none_held_out = layers.geometry_numbers(metrics, np.zeros_like(HELD_OUT), ("x", "y", "z"))
+    assert np.isnan(none_held_out["angle.x-y.ood"])
+
+
 def test_a_subgrid_stands_for_a_grid_too_large():
     sizes = (28, 28, 28)
     cells, kept = grids.subgrid(sizes, 200)

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from compgen_jax import claims
-from tests.analysis.test_evaluation import N, cell_results, draw
-
-CELLS = [(x, y) for y in range(N) for x in range(N)]
-
-
-def decoder(render):
-    """CellResults of three equal seeds that are right on seen cells and `render` on others."""
-    held_out = lambda x, y: 4 <= x <= 7 and 4 <= y <= 7
-    images = [render(x, y) if held_out(x, y) else draw(x, y) for x, y in CELLS]
-    return cell_results([images] * 3)
+from compgen_jax.claims import verdicts
+from compgen_jax.claims.forced_rendering import figure1
+from tests.claims.decoders import CELLS, cell_results, decoder, draw
 
 
 def perfect(x, y):
@@ -52,7 +44,7 @@ def faintly_superposed(x, y):
     return 0.15 * superposed(x, y)
 
 
-R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+R, C, U = verdicts.REPRODUCED, verdicts.CONTRADICTED, verdicts.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -70,17 +62,17 @@ R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 )
 def test_verdicts_on_known_decoders(render, verdicts):
     results = decoder(render)
-    found = tuple(claim("bump", results)["verdict"] for claim in claims.FIGURE_1)
+    found = tuple(claim("bump", results)["verdict"] for claim in figure1.CLAIMS)
     assert found == verdicts
 
 
 def test_nothing_is_concluded_from_an_untrained_network():
     results = cell_results([[np.asarray(blank(0, 0))] * len(CELLS)] * 3)
-    assert {claim("bump", results)["verdict"] for claim in claims.FIGURE_1} == {U}
+    assert {claim("bump", results)["verdict"] for claim in figure1.CLAIMS} == {U}
 
 
 def test_entry_has_the_promised_fields_and_numbers():
-    entry = claims.fails_ood("ramp", decoder(superposed))
+    entry = figure1.fails_ood("ramp", decoder(superposed))
     assert {
         "claim",
         "statement",
@@ -93,9 +85,9 @@ def test_entry_has_the_promised_fields_and_numbers():
     } <= set(entry)
     assert (entry["claim"], entry["code"], entry["seeds"]) == ("C1", "ramp", [0, 1, 2])
     assert entry["measured"] == 0 and entry["ci95"] == [0, 0]
-    c2 = claims.succeeds_near_edge("ramp", decoder(edge_only))
+    c2 = figure1.succeeds_near_edge("ramp", decoder(edge_only))
     assert c2["measured"] == pytest.approx(1.0)  # accuracy 1 at one pixel, 0 at two
-    c3 = claims.superposes_seen("ramp", decoder(superposed))
+    c3 = figure1.superposes_seen("ramp", decoder(superposed))
     assert c3["measured"] == 1.0 and c3["details"]["peaks above 0.25 per OOD image"]["value"] == 2
     # all are aligned; of 128 seen cells 3 columns and 3 rows are in line, 8 seen cells in each
     # but at the hole's edge, where a neighbouring line is seen throughout
@@ -104,10 +96,10 @@ def test_entry_has_the_promised_fields_and_numbers():
 
 
 def test_judge_needs_the_whole_interval():
-    condition = lambda values, side: claims.Condition(np.array(values), side, 0.5)
-    assert claims.judge([condition([0.6, 0.7, 0.8], "above")]) == R
-    assert claims.judge([condition([0.6, 0.7, 0.8], "below")]) == C
-    assert claims.judge([condition([0.1, 0.7, 0.8], "above")]) == U
-    assert claims.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == U
-    assert claims.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.2], "above")]) == C
-    assert claims.judge([condition([0.9], "above")]) == U  # one seed shows no spread
+    condition = lambda values, side: verdicts.Condition(np.array(values), side, 0.5)
+    assert verdicts.judge([condition([0.6, 0.7, 0.8], "above")]) == R
+    assert verdicts.judge([condition([0.6, 0.7, 0.8], "below")]) == C
+    assert verdicts.judge([condition([0.1, 0.7, 0.8], "above")]) == U
+    assert verdicts.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == U
+    assert verdicts.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.2], "above")]) == C
+    assert verdicts.judge([condition([0.9], "above")]) == U  # one seed shows no spread

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax import claims
+from compgen_jax.claims import verdicts
+from compgen_jax.claims.forced_rendering import mechanism
 
-R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+R, C, U = verdicts.REPRODUCED, verdicts.CONTRADICTED, verdicts.INCONCLUSIVE
 TRAINED = np.ones(3)
 JITTER = np.array([-0.01, 0.0, 0.01])
 
@@ -35,7 +36,7 @@ def test_superposition_in_the_construction_of_the_code(code, r2, shuffled, verdi
         f"superposition.{other}.r2": 0.0,
         f"superposition.{other}.shuffled_r2": 0.0,
     }
-    entry = claims.superposes(code, TRAINED, inspection(outputs=outputs))
+    entry = mechanism.superposes(code, TRAINED, inspection(outputs=outputs))
     assert (entry["claim"], entry["verdict"]) == ("C4", verdict)
     assert entry["measured"] == pytest.approx(r2)
 
@@ -48,14 +49,14 @@ def kernel(binary, true, partial):
 
 def test_binary_kernel_must_fit_better_than_and_beyond_the_true_images():
     def verdict(*numbers):
-        return claims.resembles_binary_kernel("bump", TRAINED, kernel(*numbers))["verdict"]
+        return mechanism.resembles_binary_kernel("bump", TRAINED, kernel(*numbers))["verdict"]
 
     assert verdict(0.8, 0.4, 0.5) == R
     # the jitter is common to both kernels, so their difference has no spread
     assert verdict(0.4, 0.8, 0.2) == C
     assert verdict(0.8, 0.4, -0.5) == C
     assert verdict(0.8, 0.4, 0.0) == U
-    clearer = claims.clearer_for_bump(TRAINED, kernel(0.8, 0.4, 0.5), kernel(0.8, 0.4, 0.2))
+    clearer = mechanism.clearer_for_bump(TRAINED, kernel(0.8, 0.4, 0.5), kernel(0.8, 0.4, 0.2))
     assert clearer["verdict"] == R and clearer["measured"] == pytest.approx(0.3)
 
 
@@ -72,15 +73,15 @@ def layers(decodability, interaction):
 
 def test_decay_is_the_slope_over_layers():
     falling = layers([1, 0.8, 0.6, 0.4], [0, 0.2, 0.4, 0.6])
-    entry = claims.decays_with_depth("bump", TRAINED, falling)
+    entry = mechanism.decays_with_depth("bump", TRAINED, falling)
     assert entry["verdict"] == R and entry["measured"] == pytest.approx(-0.2)
     rising = layers([0.4, 0.6, 0.8, 1], [0, 0.2, 0.4, 0.6])
-    assert claims.decays_with_depth("bump", TRAINED, rising)["verdict"] == C
-    untrained = claims.decays_with_depth("bump", 0.5 * TRAINED, falling)
+    assert mechanism.decays_with_depth("bump", TRAINED, rising)["verdict"] == C
+    untrained = mechanism.decays_with_depth("bump", 0.5 * TRAINED, falling)
     assert untrained["verdict"] == U
     steep = layers([1, 0.4], [0, 0.8])
-    assert claims.shallow_ramp_is_sharper(TRAINED, steep, falling)["verdict"] == R
-    assert claims.shallow_ramp_is_sharper(TRAINED, falling, steep)["verdict"] == C
+    assert mechanism.shallow_ramp_is_sharper(TRAINED, steep, falling)["verdict"] == R
+    assert mechanism.shallow_ramp_is_sharper(TRAINED, falling, steep)["verdict"] == C
 
 
 def volume(ratio, effect):
@@ -95,10 +96,10 @@ def volume(ratio, effect):
 
 def test_volume_is_that_of_the_hidden_layers_whatever_its_sign():
     for sign in (1, -1):
-        entry = claims.distorts_volume("bump", TRAINED, volume(0.5, sign * 1.5))
+        entry = mechanism.distorts_volume("bump", TRAINED, volume(0.5, sign * 1.5))
         assert entry["verdict"] == R and entry["measured"] == pytest.approx(1.5)
-    assert claims.distorts_volume("bump", TRAINED, volume(0.5, 0.3))["verdict"] == C
-    opposite = claims.mlp_is_opposite("bump", TRAINED, volume(0.5, 1), volume(-0.4, 1))
+    assert mechanism.distorts_volume("bump", TRAINED, volume(0.5, 0.3))["verdict"] == C
+    opposite = mechanism.mlp_is_opposite("bump", TRAINED, volume(0.5, 1), volume(-0.4, 1))
     assert opposite["verdict"] == R and opposite["measured"] == pytest.approx(-0.2, abs=1e-2)
-    same = claims.mlp_is_opposite("bump", TRAINED, volume(-0.5, 1), volume(-0.4, 1))
+    same = mechanism.mlp_is_opposite("bump", TRAINED, volume(-0.5, 1), volume(-0.4, 1))
     assert same["verdict"] == C

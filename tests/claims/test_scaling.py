@@ -5,22 +5,36 @@ import json
 import numpy as np
 import pytest
 
-from compgen_jax import claims
 from compgen_jax.analysis import scaling
-from compgen_jax.analysis.scaling import Reading
-from compgen_jax.claims.forced_rendering.scaling import seen_accuracy
-from compgen_jax.sweeps import table
+from compgen_jax.claims import verdicts
+from compgen_jax.claims.forced_rendering import figure1
+from compgen_jax.claims.forced_rendering import scaling as claims
+from compgen_jax.claims.forced_rendering.scaling import COPIES, GRID, IMAGES, REGION, Reading
+from tests.claims.decoders import decoder, draw
 
-R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+R, C, U = verdicts.REPRODUCED, verdicts.CONTRADICTED, verdicts.INCONCLUSIVE
+RATE, SIDE = "training.learning_rate", "task.support.side"
+MEASURES = (
+    "train_loss",
+    *(
+        f"{where}.{name}"
+        for where in ("seen", "unseen", "ood", "real")
+        for name in ("exact_accuracy", "position_accuracy", "image_accuracy", "mse", "blank_mse")
+    ),
+)
 GRIDS = (8, 12, 16, 24)
 UNSEEN = Reading("none", "unseen", "exact", 0.9)
 PAPER = {"bumps": (3, 0.1), "stripes": (1, 1.5)}  # exponent, factor
 
 
 def make_row(**changes):
-    case = {"grid": 8, "scheme": "bumps", "region": "none", "share": 0.0, "learning_rate": 1e-3}
-    case |= {"weight_decay": 0.01, "seed": 0, "n_data": 10, "status": "ok"}
-    return case | dict.fromkeys(table.MEASURES, 1.0) | changes
+    """A row of the table; `changes` by short names."""
+    names = {"grid": GRID, "region": REGION, "images": IMAGES, "side": SIDE, "rate": RATE}
+    changes = {names.get(name, name): value for name, value in changes.items()}
+    scheme = claims.SCHEMES[changes.pop("scheme", "bumps")]
+    case = {GRID: 8, COPIES: scheme.copies, REGION: "none", SIDE: 0.5, RATE: 1e-3}
+    case |= {"seed": 0, IMAGES: 10, "status": "ok"}
+    return case | dict.fromkeys(MEASURES, 1.0) | changes
 
 
 def make_table(laws=PAPER, grids=GRIDS, seeds=3, region="none", seen=1.0, multiples=None, **more):
@@ -34,11 +48,12 @@ def make_table(laws=PAPER, grids=GRIDS, seeds=3, region="none", seen=1.0, multip
                 numbers = {
                     max(1, round(needed * m)) for m in multiples or (0.3, 0.6, 0.9, 1.2, 2.3, 4)
                 }
-                for n_data in sorted(numbers):
-                    accuracy = 1 / (1 + (n_data / needed) ** -3 / 9)
-                    row = make_row(grid=grid, scheme=scheme, region=region, seed=seed)
-                    row |= {"share": 0.0 if region == "none" else 0.5, "n_data": n_data} | more
-                    for name in table.MEASURES:
+                for images in sorted(numbers):
+                    accuracy = 1 / (1 + (images / needed) ** -3 / 9)
+                    row = make_row(
+                        grid=grid, scheme=scheme, region=region, seed=seed, images=images, **more
+                    )
+                    for name in MEASURES:
                         if name.endswith("accuracy"):
                             row[name] = seen if name.startswith("seen") else accuracy
                     rows.append(row)
@@ -63,9 +78,7 @@ def test_the_papers_exponents_are_reproduced():
 
 
 def test_rows_have_the_shape_of_every_other_claim():
-    from tests.test_claims import decoder, perfect
-
-    other = claims.fails_ood("bump", decoder(perfect))
+    other = figure1.fails_ood("bump", decoder(draw))
     for row in by_scheme(make_table()):
         assert list(row) == list(other) and row["seeds"] == [0, 1, 2]
         numbers = [*row["conditions"].values(), *row["details"].values()]
@@ -76,7 +89,7 @@ def test_rows_have_the_shape_of_every_other_claim():
 def test_the_exponent_and_its_interval_are_the_analysis_own():
     rows = make_table({"bumps": (2.6, 0.3)})
     (row,) = by_scheme(rows)
-    number = scaling.exponent(scaling.thresholds(rows, UNSEEN, "bumps"))
+    number = scaling.exponent(claims.thresholds(rows, UNSEEN, "bumps", {}))
     assert row["measured"] == number["value"] and row["ci95"] == number["ci95"]
 
 
@@ -133,10 +146,11 @@ def test_decoders_that_cannot_draw_what_they_saw_conclude_nothing():
 def test_seen_accuracy_is_asked_at_the_thresholds():
     def accuracy(unseen, seen, numbers=(10, 20, 40, 80)):
         rows = [
-            make_row(n_data=n) | {"unseen.exact_accuracy": u, "seen.exact_accuracy": s}
+            make_row(images=n) | {"unseen.exact_accuracy": u, "seen.exact_accuracy": s}
             for n, u, s in zip(numbers, unseen, seen, strict=True)
         ]
-        return float(seen_accuracy(rows, scaling.thresholds(rows, UNSEEN, "bumps"))[0])
+        curve = claims.thresholds(rows, UNSEEN, "bumps", {})
+        return float(claims.seen_accuracy(rows, curve, UNSEEN, "bumps")[0])
 
     seen = (0.1, 0.2, 0.3, 0.4)
     assert accuracy((0, 0.5, 1, 1), seen) == 0.3  # between 20 and 40
@@ -154,8 +168,9 @@ def test_seen_accuracy_is_a_mean_over_grids_for_every_seed():
         for grid in (8, 12)
         for seed in (0, 1)
     ]
-    curve = scaling.thresholds(rows, UNSEEN, "bumps")
-    np.testing.assert_allclose(seen_accuracy(rows, curve), [0.1, 0.2])
+    curve = claims.thresholds(rows, UNSEEN, "bumps", {})
+    found = claims.seen_accuracy(rows, curve, UNSEEN, "bumps")
+    np.testing.assert_allclose(found, [0.1, 0.2])
 
 
 def test_every_reading_has_its_rows_and_its_own_score():
@@ -169,17 +184,19 @@ def test_every_reading_has_its_rows_and_its_own_score():
 
 
 def test_a_table_of_several_settings_needs_one_stated():
-    rows = make_table() + make_table(learning_rate=2e-3)
-    with pytest.raises(ValueError, match="several values of learning_rate"):
+    rows = make_table() + make_table(rate=2e-3)
+    with pytest.raises(ValueError, match="several settings, such as {.*learning_rate"):
         by_scheme(rows)
-    found = claims.needs_images("bump", rows, [UNSEEN], learning_rate=2e-3)
+    found = claims.needs_images("bump", rows, [UNSEEN], {SIDE: 0.5, RATE: 2e-3})
     assert [row["verdict"] for row in found] == [R, R]
     assert found[0]["statement"].endswith("at unseen cells, learning rate 0.002")
 
 
 def test_a_condition_takes_an_interval_as_it_is():
     number = lambda low, high: {"value": 1.0, "ci95": [low, high]}
-    verdict = lambda low, high, side: claims.judge([claims.Condition(number(low, high), side, 1.0)])
+    verdict = lambda low, high, side: verdicts.judge(
+        [verdicts.Condition(number(low, high), side, 1.0)]
+    )
     assert verdict(1.1, 1.2, "above") == R and verdict(1.1, 1.2, "below") == C
     assert verdict(0.9, 1.0, "above") == C and verdict(0.9, 1.1, "above") == U
     assert verdict(np.nan, np.nan, "above") == verdict(np.nan, np.nan, "below") == U

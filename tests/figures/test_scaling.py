@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, SweepConfig, TrainingConfig, changed
-from compgen_jax.sweeps import table
+from compgen_jax.claims.forced_rendering.scaling import COPIES, GRID, IMAGES, REGION
+from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
+from compgen_jax.tasks.bump import Bump, StripesConfig
+from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
 from figures.forced_rendering import holdout
 from figures.forced_rendering import scaling as figure_of
-from tests.test_claims_scaling import GRIDS, make_row, make_table
+from tests.claims.test_scaling import GRIDS, MEASURES, SIDE, make_row, make_table
 
 BLUE, ORANGE = figure_of.COLORS["bumps"], figure_of.COLORS["stripes"]
 
@@ -30,9 +32,29 @@ def drawn():
         plotting.close(figure)
 
 
-def make_config(**sweep):
-    sweep = {"grids": GRIDS, "regions": ("none", "corner"), "target": 0.9} | sweep
-    return Config(training=TrainingConfig(steps=10), sweep=SweepConfig(**sweep))
+def make_config(regions=("none", "corner"), grids=GRIDS, target=0.9):
+    search = SearchConfig(
+        field=IMAGES, start=(10,), scores=("exact_accuracy", "image_accuracy"), target=target
+    )
+    return Config(
+        task=Bump(
+            support=SupportConfig(side=0.5, require_marginals=False),
+            stripes=StripesConfig(order="shuffled"),
+        ),
+        training=TrainingConfig(steps=10),
+        sweep=SweepConfig(axes={GRID: grids, COPIES: (0, 1), REGION: regions}, search=search),
+    )
+
+
+def make_map_config(in_proportion=True):
+    """A sweep of bumps alone around a donut, whose scheme and region are no axes."""
+    support = SupportConfig(
+        region="donut", side=0.2, samples=700, sampling="real", in_proportion=in_proportion
+    )
+    axes = {GRID: (8, 12), SIDE: (0.2, 0.5)}
+    return Config(
+        task=Bump(support=support), training=TrainingConfig(steps=10), sweep=SweepConfig(axes=axes)
+    )
 
 
 def bounds_of(axis, color, marker):
@@ -80,8 +102,8 @@ def test_the_mean_over_seeds_is_geometric(drawn):
     rows = []
     for grid in (8, 16):
         for seed, numbers in enumerate(((10, 40), (40, 160))):
-            for n_data, accuracy in zip(numbers, (0.8, 1.0), strict=True):
-                row = make_row(grid=grid, seed=seed, n_data=n_data)
+            for images, accuracy in zip(numbers, (0.8, 1.0), strict=True):
+                row = make_row(grid=grid, seed=seed, images=images)
                 rows.append(row | {"unseen.exact_accuracy": accuracy})
     figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
     axis = figure.axes[0]
@@ -116,8 +138,7 @@ def test_no_bound_is_dropped(drawn):
     assert up.shape == (12, 2) and down.shape == (6, 2)
     assert len(np.unique(up, axis=0)) == 12  # side by side
     most = {
-        (row["grid"], row["seed"]): row["n_data"]
-        for row in sorted(few, key=lambda row: row["n_data"])
+        (row[GRID], row["seed"]): row[IMAGES] for row in sorted(few, key=lambda row: row[IMAGES])
     }
     np.testing.assert_allclose(sorted(up[:, 1]), sorted(most.values()))
     assert len(seeds_of(axis, BLUE)) == 0 and len(seeds_of(axis, ORANGE)) == 6
@@ -144,7 +165,7 @@ def test_one_grid_one_seed_and_failures_are_drawn(drawn):
 
 
 def test_every_setting_has_a_panel_that_says_which(drawn):
-    rows = make_table() + make_table(learning_rate=2e-3)
+    rows = make_table() + make_table(rate=2e-3)
     figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
     assert [axis.get_title().partition("\n")[2] for axis in figure.axes] == [
         "learning rate 0.001", "learning rate 0.002",
@@ -155,8 +176,8 @@ def test_exponents_follow_the_accuracy_asked_for(drawn):
     """Accuracies at points between cells reach .5 at N^2 images, and .9 at N^3."""
     rows = make_table({"bumps": (3, 0.1)}, multiples=np.geomspace(0.02, 4, 12).tolist())
     for row in rows:
-        needed = math.log(0.1 * row["grid"] ** 3), math.log(0.1 * row["grid"] ** 2)
-        share = (math.log(row["n_data"]) - needed[1]) / (needed[0] - needed[1])
+        needed = math.log(0.1 * row[GRID] ** 3), math.log(0.1 * row[GRID] ** 2)
+        share = (math.log(row[IMAGES]) - needed[1]) / (needed[0] - needed[1])
         row["real.exact_accuracy"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
     figure = drawn(figure_of.draw_exponents, rows, make_config(regions=("none",)))
     unseen, real = visible(figure)
@@ -195,14 +216,16 @@ def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
     assert list(np.isfinite(values)) == [target < 0.72 for target in figure_of.TARGETS]
 
 
-def make_map(schemes=("bumps",), grids=(8, 12), shares=(0.2, 0.5), seeds=2):
+def make_map(schemes=("bumps",), grids=(8, 12), shares=(0.2, 0.5), seeds=2, without=()):
     """The error outside is grid / 1000, that on held-out cells the share, times 1 + 2 seed."""
     rows = []
     for scheme in schemes:
         for grid in grids:
             for share in shares:
                 for seed in range(seeds):
-                    row = make_row(grid=grid, scheme=scheme, region="donut", share=share, seed=seed)
+                    row = make_row(grid=grid, scheme=scheme, region="donut", side=share, seed=seed)
+                    for name in without:
+                        del row[name]
                     for where, error in (("ood", share), ("unseen", grid / 1000), ("seen", 1e-3)):
                         row[f"{where}.blank_mse"] = 0.5
                         row[f"{where}.mse"] = 0.5 * error * (1 + 2 * seed)
@@ -216,12 +239,9 @@ def written(axis):
             if text.get_transform() == axis.transData}  # fmt: skip
 
 
-MAPS = {"data": "area", "regions": ("donut",), "schemes": ("bumps",), "shares": (0.2, 0.5)}
-
-
 def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
-    config = changed(make_config(**MAPS), {"task.support.samples": 700})
-    figure = drawn(holdout.draw_holdout_map, make_map(), config)
+    rows = make_map(without=(COPIES, REGION))
+    figure = drawn(holdout.draw_holdout_map, rows, make_map_config())
     held_out, outside = figure.axes[:2]
     np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
@@ -234,7 +254,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     assert figure.get_suptitle() == (
         "training sets: 700 bumps times the share of the area not held out"
     )
-    fixed = changed(config, {"sweep.data": "fixed"})
+    fixed = make_map_config(in_proportion=False)
     figure = drawn(holdout.draw_holdout_map, make_map(("bumps", "stripes")), fixed)
     assert figure.get_suptitle() == "training sets: 700 bumps at every N"
     titles = [axis.get_title(loc="left").split(",")[0] for axis in figure.axes[:4:2]]
@@ -244,11 +264,11 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
 def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
     rows = make_map()
     for row in rows:
-        if row["grid"] == 8:
+        if row[GRID] == 8:
             row["unseen.mse"] = math.nan
-        if row["share"] == 0.2 and (row["seed"] == 1 or row["grid"] == 12):
-            row |= dict.fromkeys(table.MEASURES, math.nan) | {"status": "failed"}
-    figure = drawn(holdout.draw_holdout_map, rows, make_config(**MAPS))
+        if row[SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12):
+            row |= dict.fromkeys(MEASURES, math.nan) | {"status": "failed"}
+    figure = drawn(holdout.draw_holdout_map, rows, make_map_config())
     held_out, outside = figure.axes[:2]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
@@ -257,13 +277,13 @@ def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
 
 def test_a_map_of_seen_cells_alone_needs_no_stars(drawn):
     rows = [row | {"unseen.mse": math.nan} for row in make_map()]
-    outside = drawn(holdout.draw_holdout_map, rows, make_config(**MAPS)).axes[1]
+    outside = drawn(holdout.draw_holdout_map, rows, make_map_config()).axes[1]
     assert outside.get_title(loc="left").strip() == "seen cells outside"
     assert not any("*" in text for text in written(outside).values())
 
 
 def test_a_map_needs_one_data_set_for_each_cell():
-    with pytest.raises(ValueError, match="'fixed' or 'area', not 'search'"):
+    with pytest.raises(ValueError, match="no search of 'task.images'"):
         holdout.draw_holdout_map(make_map(), make_config())
     with pytest.raises(ValueError, match="no held-out region"):
-        holdout.draw_holdout_map(make_table(), make_config(**MAPS))
+        holdout.draw_holdout_map(make_table(), make_map_config())

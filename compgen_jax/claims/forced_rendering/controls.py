@@ -6,10 +6,13 @@ Stripes light them. So the failure without stripes (C1), and the success with th
 pixels and not about factors. Each control takes one of these explanations away.
 """
 
+from collections.abc import Callable
+
+import jax
 import numpy as np
 
 from compgen_jax.analysis import evaluation, predictors
-from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.analysis.evaluation import CellResults, mean_score
 from compgen_jax.claims.verdicts import TRAINED, Condition, entry, exact_id
 
 LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
@@ -29,25 +32,27 @@ def wide_bumps_fail(results: CellResults) -> dict:
         "still fail",
         conditions={
             "exact accuracy OOD": Condition(
-                evaluation.exact_accuracy(results, results.held_out), "below", 0.5
+                mean_score(results, "exact_accuracy", results.held_out), "below", 0.5
             )
         },
         details={
             "share of pixels lit in training": np.full(len(results.seeds), lit.mean()),
             "share lit to half of the peak": np.full(len(results.seeds), _lit(results, 0.5).mean()),
-            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, results.held_out),
+            "accuracy OOD within 1 pixel": mean_score(
+                results, "position_accuracy", results.held_out
+            ),
             "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
         },
     )
 
 
-def lit_pixels_fail(results: CellResults) -> dict:
+def lit_pixels_fail(results: CellResults, scores: Callable) -> dict:
     """K2: the failure is there on the pixels that training lit alone.
 
     Asked of held-out cells whose own pixel training lit; the other pixels are blanked in what is
-    drawn and in what is asked.
+    drawn and in what is asked. `scores` are the task's, to score what is left.
     """
-    masked, reachable = on_lit_pixels(results)
+    masked, reachable = on_lit_pixels(results, scores)
     return entry(
         "K2",
         "bump",
@@ -57,7 +62,7 @@ def lit_pixels_fail(results: CellResults) -> dict:
         statement="scored on the pixels that training lit alone, held-out combinations still fail",
         conditions={
             "exact accuracy OOD, lit pixels": Condition(
-                evaluation.exact_accuracy(masked, reachable), "below", 0.5
+                mean_score(masked, "exact_accuracy", reachable), "below", 0.5
             ),
             "MSE OOD / blank image's, lit pixels": Condition(
                 evaluation.relative_error(masked, masked.held_out), "above", 0.5
@@ -72,12 +77,15 @@ def lit_pixels_fail(results: CellResults) -> dict:
     )
 
 
-def on_lit_pixels(results: CellResults):
-    """The results with the pixels blanked that no seen image lit, and (B,) bool, the held-out
-    cells whose own pixel was lit."""
+def on_lit_pixels(results: CellResults, scores: Callable):
+    """The results with the pixels blanked that no seen image lit, scored anew, and (B,) bool, the
+    held-out cells whose own pixel was lit. `scores`: signal, truth, point -> scalars by name."""
     lit = _lit(results)
     x, y = results.factors.round().astype(int).T
-    masked = results._replace(signals=results.signals * lit, targets=results.targets * lit)
+    signals, targets = results.signals * lit, results.targets * lit
+    score = jax.jit(jax.vmap(jax.vmap(scores), (0, None, None)))
+    found = jax.tree.map(np.asarray, score(signals, targets, results.factors))
+    masked = results._replace(signals=signals, targets=targets, scores=found)
     return masked, results.held_out & lit[y, x]
 
 
@@ -132,7 +140,10 @@ def trivial_errors(results: CellResults) -> dict[str, float]:
     ood = results.held_out
     blank = np.square(results.targets[ood]).mean()
     return {
-        name: float(np.square(predict(results.targets, ood) - results.targets[ood]).mean() / blank)
+        name: float(
+            np.square(predict(results.targets, ood, results.sizes) - results.targets[ood]).mean()
+            / blank
+        )
         for name, predict in predictors.PREDICTORS.items()
     }
 
@@ -214,12 +225,14 @@ def _composes(claim, code, results, statement, conditions=None) -> dict:
         statement=statement,
         conditions={
             "exact accuracy OOD": Condition(
-                evaluation.exact_accuracy(results, results.held_out), "above", 0.9
+                mean_score(results, "exact_accuracy", results.held_out), "above", 0.9
             )
         }
         | (conditions or {}),
         details={
-            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, results.held_out),
+            "accuracy OOD within 1 pixel": mean_score(
+                results, "position_accuracy", results.held_out
+            ),
             "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
         },
     )

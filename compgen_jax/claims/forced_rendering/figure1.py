@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.analysis.evaluation import CellResults, mean_score
 from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry, exact_id, judge
 
 PEAK_THRESHOLDS = (0.25, 0.1)  # of the amplitude
@@ -23,14 +23,16 @@ def fails_ood(code: str, results: CellResults) -> dict:
         figure="Fig 1b, c",
         statement=f"with the {code} code, held-out combinations are not rendered",
         conditions={
-            "exact accuracy OOD": Condition(evaluation.exact_accuracy(results, ood), "below", 0.5),
+            "exact accuracy OOD": Condition(
+                mean_score(results, "exact_accuracy", ood), "below", 0.5
+            ),
             "MSE OOD / blank image's": Condition(
                 evaluation.relative_error(results, ood), "above", 0.5
             ),
         },
         details={
             "MSE ID / blank image's": evaluation.relative_error(results, ~ood),
-            "accuracy OOD within 1 pixel": evaluation.position_accuracy(results, ood),
+            "accuracy OOD within 1 pixel": mean_score(results, "position_accuracy", ood),
         },
     )
 
@@ -41,7 +43,7 @@ def succeeds_near_edge(code: str, results: CellResults) -> dict:
     Least-squares slope of the exact accuracy of held-out cells on their nearness (minus the
     distance to the nearest seen cell). Copying the nearest seen image scores 0 everywhere.
     """
-    hits, ood = evaluation.exact_hits(results), results.held_out
+    hits, ood = results.scores["exact_accuracy"], results.held_out
     nearness = -results.distance[ood]
     centred = nearness - nearness.mean()
     slope = hits[:, ood] @ centred / np.square(centred).sum()
@@ -137,3 +139,6 @@ def _aligned_peaks(results: CellResults, threshold: float) -> AlignedPeaks:
         aligned=aligned_TxB.sum(axis=1) / total_T,
         chance=(misplaced_TxB * chance_B).sum(axis=1) / total_T,
     )
+
+
+CLAIMS = (fails_ood, succeeds_near_edge, superposes_seen)

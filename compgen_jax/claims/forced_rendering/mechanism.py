@@ -10,6 +10,7 @@ import numpy as np
 from compgen_jax.claims.verdicts import Condition, entry
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
+CODES = tuple(CONSTRUCTION)  # of the networks that the paper looks into
 LARGE_EFFECT = 0.8  # Cohen's convention
 
 

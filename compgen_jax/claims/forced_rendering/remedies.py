@@ -3,11 +3,12 @@
 import numpy as np
 
 from compgen_jax.analysis import evaluation, predictors
-from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.analysis.evaluation import CellResults, mean_score
 from compgen_jax.claims.forced_rendering.mechanism import hidden
 from compgen_jax.claims.verdicts import Condition, entry, exact_id
 
-ABLATIONS = ("none", "entropy", "variance", "both")
+# which of the penalties (entropy, variance) each keeps
+ABLATIONS = {"none": (0, 0), "entropy": (1, 0), "variance": (0, 1), "both": (1, 1)}
 EMBEDDING_NUMBERS = {
     "top_share": "energy in the largest singular value",
     "constant_share": "energy constant along the other axis",
@@ -83,11 +84,11 @@ def penalties_on_embeddings(ablations: dict[str, CellResults], embeddings: dict)
                 ),
             },
             details={
-                "exact accuracy OOD, both": evaluation.exact_accuracy(both, both.held_out),
-                "accuracy OOD within 1 pixel, both": evaluation.position_accuracy(
-                    both, both.held_out
+                "exact accuracy OOD, both": mean_score(both, "exact_accuracy", both.held_out),
+                "accuracy OOD within 1 pixel, both": mean_score(
+                    both, "position_accuracy", both.held_out
                 ),
-                "exact accuracy OOD, none": evaluation.exact_accuracy(none, none.held_out),
+                "exact accuracy OOD, none": mean_score(none, "exact_accuracy", none.held_out),
             }
             | {
                 f"{title}, {name}": embeddings[name][key]
@@ -121,11 +122,11 @@ def stripes_add_up(code: str, results: CellResults, stripes) -> dict:
                 _mse_to(results, plus) / np.square(plus).mean(), "below", 0.5
             ),
             "accuracy OOD within 1 pixel": Condition(
-                evaluation.position_accuracy(results, results.held_out), "above", 0.9
+                mean_score(results, "position_accuracy", results.held_out), "above", 0.9
             ),
         },
         details={
-            "exact accuracy OOD": evaluation.exact_accuracy(results, results.held_out),
+            "exact accuracy OOD": mean_score(results, "exact_accuracy", results.held_out),
             "correlation OOD with the plus": _correlation(results, plus),
             "correlation OOD with the bump": _correlation(results, _ood_targets(results)),
             "MSE OOD to the bump / a blank image's": _mse_to(results, _ood_targets(results))
@@ -160,7 +161,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
             f"MSE OOD / blank image's, {few} bumps": Condition(error[few], "below", 0.5),
         },
         details={
-            f"exact accuracy OOD, {n} bumps": evaluation.exact_accuracy(one, one.held_out)
+            f"exact accuracy OOD, {n} bumps": mean_score(one, "exact_accuracy", one.held_out)
             for n, one in by_bumps.items()
         }
         | {f"MSE OOD / blank image's, {n} bumps": value for n, value in error.items()},
@@ -285,7 +286,7 @@ def _relative_to_union(results, stripes_2NxHxW):
 def _log_mse(results, held_out: bool):
     """(T,) log10 of the mean squared error over one region."""
     region = results.held_out == held_out
-    return np.log10(evaluation.error_map(results)[:, region].mean(axis=1))
+    return np.log10(evaluation.errors(results)[:, region].mean(axis=1))
 
 
 def _blank_mse(results):

@@ -9,21 +9,27 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax.analysis import scaling
-from compgen_jax.analysis.scaling import UNKNOWN, Curve, Reading
+from compgen_jax.analysis.scaling import UNKNOWN, Curve
 from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry
 
+# columns of the table: the searched field, and the axes that a reading or a scheme is of
+IMAGES = "task.images"
+GRID, COPIES, REGION = "task.grid", "task.stripes.copies", "task.support.region"
+SCORES = ("exact", "position", "image")
 MARGIN = 0.5  # on either side of the paper's exponent
 SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images differs by rounding
 
 
 class Scheme(NamedTuple):
-    """A way to make data sets: its name in words and the paper's exponent."""
+    """A way to make data sets: its name in words, the paper's exponent, and how often each stripe
+    is in one, the value of `COPIES`."""
 
     title: str
     exponent: int
+    copies: int
 
 
-SCHEMES = {"bumps": Scheme("bumps alone", 3), "stripes": Scheme("stripes and bumps", 1)}
+SCHEMES = {"bumps": Scheme("bumps alone", 3, 0), "stripes": Scheme("stripes and bumps", 1, 1)}
 STATUS_TITLES = {
     "reached": "thresholds reached",
     "above": "thresholds above the most images",
@@ -33,7 +39,66 @@ STATUS_TITLES = {
 }
 
 
-def needs_images(code: str, rows, readings, **settings) -> list[dict]:
+class Reading(NamedTuple):
+    """One way of scoring: the accuracy `score` at the points `where`, of decoders trained around
+    `region`, must reach `target`."""
+
+    region: str
+    where: str
+    score: str
+    target: float
+
+    @property
+    def column(self) -> str:
+        return f"{self.where}.{self.score}_accuracy"
+
+
+def readings(region: str, target: float) -> list[Reading]:
+    """All there are of decoders trained around a region."""
+    places = ("unseen", "real") if region == "none" else ("ood", "unseen", "real")
+    return [Reading(region, where, score, target) for score in SCORES for where in places]
+
+
+def schemes(rows, region: str | None = None) -> list[str]:
+    """Those of the rows, or of a region's rows."""
+    copies = {row[COPIES] for row in rows if region in (None, row[REGION])}
+    return [name for name, scheme in SCHEMES.items() if scheme.copies in copies]
+
+
+def settings_of(rows, region: str) -> list[dict]:
+    """The values of all other axes among a region's rows, in order; [{}] where there is none, []
+    without rows."""
+    own = [row for row in rows if row[REGION] == region]
+    names = [name for name in (own[0] if own else ()) if name.startswith(("task.", "decoder.",
+             "training.")) and name not in (IMAGES, GRID, COPIES, REGION)]  # fmt: skip
+    found = {tuple(row[name] for name in names) for row in own}
+    return [dict(zip(names, values, strict=True)) for values in sorted(found)]
+
+
+def told_apart(setting: dict, settings: list[dict]) -> str:
+    """What tells a setting from the others, in words; '' of a single one."""
+    differing = [name for name in setting if len({other[name] for other in settings}) > 1]
+    words = (f"{name.rpartition('.')[2].replace('_', ' ')} {setting[name]}" for name in differing)
+    return ", ".join(words)
+
+
+def thresholds(rows, reading: Reading, scheme: str, setting: dict) -> Curve:
+    """Images needed by every seed at every N. Raises ValueError as `analysis.scaling.thresholds`,
+    and where the rows have several settings but for this one."""
+    fixed = _fixed(reading, scheme, setting)
+    own = [row for row in rows if all(row[name] == value for name, value in fixed.items())]
+    if left := settings_of(own, reading.region)[1:]:
+        raise ValueError(f"rows of several settings, such as {left[0]}: state one")
+    return scaling.thresholds(
+        rows, reading.column, reading.target, field=IMAGES, along=GRID, fixed=fixed
+    )
+
+
+def _fixed(reading: Reading, scheme: str, setting: dict) -> dict:
+    return {COPIES: SCHEMES[scheme].copies, REGION: reading.region} | setting
+
+
+def needs_images(code: str, rows, wanted, setting: dict | None = None) -> list[dict]:
     """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
 
     A row of claims.json for every reading and scheme of the table. The exponent and its interval
@@ -42,28 +107,26 @@ def needs_images(code: str, rows, readings, **settings) -> list[dict]:
     Learning is asked of the decoders at the thresholds: see `seen_accuracy`.
 
     Args:
-      code: the name of the decoders' code.  rows: the table.  readings: `Reading`s.
-      settings: `share`, `learning_rate` or `weight_decay`, where the table has several.
+      code: the name of the decoders' code.  rows: the table.  wanted: `Reading`s.
+      setting: of the other axes, where the table has several; see `settings_of`.
 
-    Raises ValueError as `analysis.scaling.thresholds` does.
+    Raises ValueError as `thresholds` does.
     """
-    found = []
-    for reading in readings:
-        present = {row["scheme"] for row in rows if row["region"] == reading.region}
-        for scheme in SCHEMES:
-            if scheme in present:
-                curve = scaling.thresholds(rows, reading, scheme, **settings)
-                trained = seen_accuracy(rows, curve, **settings)
-                found.append(_needs_images(code, curve, trained, settings))
-    return found
+    return [
+        _needs_images(code, rows, reading, scheme, setting or {})
+        for reading in wanted
+        for scheme in schemes(rows, reading.region)
+    ]
 
 
-def _needs_images(code: str, curve: Curve, trained_S, settings: dict) -> dict:
-    reading, scheme = curve.reading, SCHEMES[curve.scheme]
+def _needs_images(code: str, rows, reading: Reading, name: str, setting: dict) -> dict:
+    curve, scheme = thresholds(rows, reading, name, setting), SCHEMES[name]
+    trained_S = seen_accuracy(rows, curve, reading, name, setting)
     number = scaling.exponent(curve)
     power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
+    others = told_apart(setting, settings_of(rows, reading.region))
     asked = f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
-    asked += "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in settings.items())
+    asked += f", {others}" if others else ""
     finite_S = trained_S[np.isfinite(trained_S)]
     return entry(
         "C11",
@@ -84,7 +147,7 @@ def _needs_images(code: str, curve: Curve, trained_S, settings: dict) -> dict:
     )
 
 
-def seen_accuracy(rows, curve: Curve, **settings) -> np.ndarray:
+def seen_accuracy(rows, curve: Curve, reading: Reading, scheme: str, setting=None) -> np.ndarray:
     """(S,) accuracy on seen cells by the reading's score, mean over grid sizes, of the decoders at
     the thresholds.
 
@@ -93,19 +156,18 @@ def seen_accuracy(rows, curve: Curve, **settings) -> np.ndarray:
     nothing about how many images are needed. Stripes alone show no cell, so that numbers without
     a seen cell are passed over. Unknown thresholds do not count; NaN for a seed without others.
     """
-    key = f"seen.{curve.reading.score}_accuracy"
-    wanted = settings | {"scheme": curve.scheme, "region": curve.reading.region}
+    key, wanted = f"seen.{reading.score}_accuracy", _fixed(reading, scheme, setting or {})
     pairs = {}
     for row in rows:
         if row["status"] == "ok" and all(row[name] == value for name, value in wanted.items()):
             if np.isfinite(row[key]):
-                pair = row["n_data"], row[key]
-                pairs.setdefault((row["seed"], row["grid"]), []).append(pair)
+                pair = row[IMAGES], row[key]
+                pairs.setdefault((row["seed"], row[GRID]), []).append(pair)
     found_S = []
     for s, seed in enumerate(curve.seeds_S):
         accuracies = [
             _at(curve.values_SxK[s, k], pairs[seed, grid])
-            for k, grid in enumerate(curve.grids_K)
+            for k, grid in enumerate(curve.along_K)
             if curve.status_SxK[s, k] != UNKNOWN and (seed, grid) in pairs
         ]
         found_S.append(np.mean(accuracies) if accuracies else np.nan)

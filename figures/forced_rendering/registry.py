@@ -1,0 +1,77 @@
+"""The figures of "Compositional Generalization via Forced Rendering of Disentangled Latents", and
+which networks each of them shows."""
+
+from functools import partial
+
+from figures.forced_rendering import (
+    codes,
+    controls,
+    depth,
+    embeddings,
+    fig1,
+    holdout,
+    layers,
+    lowrank,
+    mechanism,
+    networks,
+    scaling,
+    stripes,
+    three_factors,
+    units,
+    verdicts,
+)
+from figures.forced_rendering.networks import BOTH, HOLDOUT_MAP, SCALING, having
+from figures.paper import Figure, Paper
+
+
+def _volumes(code: str, decoder: str) -> Figure:
+    return Figure(
+        partial(layers.draw_volumes, code=code, decoder=decoder),
+        having(group="bumps", code=code, decoder=decoder),
+    )
+
+
+def _is_control_or_base(role) -> bool:
+    return role.group == "control" or having(**(BASE | {"code": "bump"}))(role)
+
+
+BASE = {"group": "bumps", "decoder": "conv", "base": True}
+of_both = having(**BASE, code=BOTH)
+of_every_depth = having(group="bumps", decoder="conv", code=BOTH)
+of_low_rank, of_stripes = having(group="lowrank"), having(group="stripes")
+
+FIGURES = {
+    "fig1": Figure(fig1.draw, of_both),
+    "codes": Figure(codes.draw, having(**BASE)),
+    "fig1d": Figure(mechanism.draw_superposition, of_both),
+    "fig1e": Figure(mechanism.draw_kernels, of_both),
+    "fig2": Figure(layers.draw_layers, of_every_depth),
+    "fig8": Figure(mechanism.draw_similarities, of_both),
+    "fig10": Figure(depth.draw, of_every_depth),
+    "fig11": _volumes("bump", "conv"),
+    "fig12": _volumes("ramp", "conv"),
+    "fig13": _volumes("bump", "mlp"),
+    "fig14": _volumes("ramp", "mlp"),
+    "ranks": Figure(layers.draw_ranks, of_every_depth),
+    "fig3": Figure(lowrank.draw_low_rank, of_low_rank),
+    "fig6": Figure(embeddings.draw_embeddings, of_low_rank),
+    "fig4": Figure(stripes.draw_stripes, of_stripes),
+    "fig7": Figure(stripes.draw_bumps, of_stripes),
+    "fig15": Figure(units.draw_tuning, of_stripes),
+    "controls": Figure(controls.draw, _is_control_or_base),
+    "three_factors": Figure(
+        lambda studies: three_factors.draw(*studies), having(group="three_factors")
+    ),
+    "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),
+    "exponents": Figure(scaling.draw_exponents, sweep=SCALING),
+    "holdout_map": Figure(holdout.draw_holdout_map, sweep=HOLDOUT_MAP),
+}
+
+PAPER = Paper(
+    figures=FIGURES,
+    networks=networks.networks,
+    sweeps=networks.sweeps,
+    claims=verdicts.all_claims,
+    note=verdicts.NOTE,
+    conclude=verdicts.conclude,
+)

@@ -1,0 +1,29 @@
+"""What a paper brings to `figures.make`: its figures, its networks and what it claims."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """draw: the studies that are shown, in order, -> matplotlib figure; of a sweep, its rows and
+    its config.  shows: the role of a network, of any paper, -> whether it is shown.  sweep: the
+    name of the sweep that is shown instead; such a figure is drawn where it is asked for by
+    name."""
+
+    draw: Callable
+    shows: Callable = lambda role: False
+    sweep: str = ""
+
+
+class Paper(NamedTuple):
+    """figures: by name.  networks: scale -> list of records with `name`, `config` and `role`, in
+    the order in which they are trained.  sweeps: scale -> configs by name.  claims: studies, and
+    (rows, config) of finished sweeps by name -> rows of claims.json.  note: what a reader of the
+    verdicts should know.  conclude: rows of claims.json -> lines of RESULTS.md."""
+
+    figures: dict
+    networks: Callable
+    sweeps: Callable
+    claims: Callable
+    note: str
+    conclude: Callable

@@ -1,0 +1,169 @@
+"""`figures.make` on tiny networks: trains what is missing, draws all figures, states all claims."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+from compgen_jax.config import changed
+from compgen_jax.runs import experiment
+from figures import make
+from figures.forced_rendering import networks, registry
+
+ROOT = Path(__file__).parent.parent.parent
+SMALL = {"task.grid": 8, "task.support.low": 3, "task.support.high": 5}
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "figures.make", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_unknown_figure_is_named(tmp_path):
+    code, _, errors = run("--only=fig99", f"--workdir={tmp_path}")
+    assert code == 2 and "--only=fig99: no such figure; allowed: fig1, codes" in errors
+    code, _, errors = run("--scale=huge")
+    assert code == 2 and "Traceback" not in errors and "quick" in errors
+
+
+def test_results_of_another_scale_are_left_alone(tmp_path):
+    (tmp_path / "scale").write_text("paper\n")
+    code, _, errors = run("--only=fig1", f"--workdir={tmp_path}")
+    assert code == 2 and "holds results at paper scale, not quick" in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["scale"]
+
+
+def shrunk(network, depth=2):
+    """A network at grid 8, with a few steps, 3 seeds and another depth; its name stays."""
+    config, role = network.config, network.role
+    support, lengths = config.task.support, {"training.epochs": 2, "training.evaluate_every": 2}
+    if config.training.steps:
+        lengths = {"training.steps": 6, "training.evaluate_every": 3}
+    small = SMALL | {
+        "task.support.low": 4 if support.region == "corner" else 3,
+        "task.support.samples": min(support.samples, 60),
+        "decoder.depth": depth,
+        "decoder.width": min(config.decoder.width, 4),
+        "training.seeds": (0, 1, 2),
+    }
+    if support.sampling == "without_replacement":
+        small["task.support.sampling"] = "with_replacement"
+    if role.group == "three_factors":
+        small |= {"task.size.values": 4, "task.size.low": 1, "task.size.high": 2}
+        # each value of each factor must be drawn
+        small |= {"task.support.samples": 150, "task.support.require_marginals": False}
+    return network._replace(
+        config=changed(config, small | lengths), role=role._replace(depth=depth)
+    )
+
+
+def tiny_networks(scale):
+    """Of every code and decoder the preset, of the two codes one other depth of the CNN."""
+    chosen = [n for n in networks.networks(scale) if n.role.base or n.role.group != "bumps"]
+    deep = [n for n in networks.networks(scale) if n.role.decoder == "conv" and not n.role.base
+            and n.role.group == "bumps" and n.role.depth == 6]  # fmt: skip
+    found = [shrunk(network) for network in chosen]
+    return [*found[:4], *(shrunk(network, depth=3) for network in deep), *found[4:]]
+
+
+def tiny_sweeps(scale):
+    small = {
+        "decoder.name": "mlp",
+        "decoder.width": 16,
+        "training.steps": 20,
+        "training.seeds": (0, 1),
+        "sweep.search.refinements": 0,
+        "sweep.real_points": 20,
+    }
+    found = {}
+    for name, config in networks.sweeps(scale).items():
+        axes = dict(config.sweep.axes) | {"task.grid": (8, 12)}
+        found[name] = changed(config, small | {"sweep.axes": tuple(axes.items())})
+    return found
+
+
+@pytest.fixture
+def tiny_figures(tmp_path, monkeypatch):
+    """figures.make on tiny networks instead of the presets."""
+    paper = registry.PAPER._replace(networks=tiny_networks, sweeps=tiny_sweeps)
+    monkeypatch.setattr(make, "PAPERS", (paper,))
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["test"])
+
+    def draw(only=()):
+        with flagsaver.flagsaver(workdir=str(tmp_path / "work"), only=list(only)):
+            make.main()
+        return tmp_path / "work"
+
+    return draw
+
+
+def test_figures_train_what_is_missing_once_and_claims_are_complete(
+    tiny_figures, monkeypatch, capsys
+):
+    workdir = tiny_figures(["fig1"])
+    assert {p.name for p in (workdir / "figures").iterdir()} == {"fig1.png", "fig1.pdf"}
+    assert len(list((workdir / "trained").iterdir())) == 2
+    picture = (workdir / "figures" / "fig1.png").read_bytes()
+    trained = []
+    train_together = experiment.train_together
+
+    def train(jobs):
+        trained.append([config.name for config, _ in jobs])
+        return train_together(jobs)
+
+    monkeypatch.setattr(experiment, "train_together", train)
+    tiny_figures()
+    assert sorted(trained) == [
+        ["bump_cnn_depth6_quick"], ["bump_cnn_quick", "random_cells_quick"], ["bump_mlp_quick"],
+        ["donut_pixelwise_quick"],
+        [f"lowrank_{name}_quick" for name in ("none", "entropy", "variance", "both")],
+        ["onehot_cnn_quick"], ["positional_cnn_quick"], ["ramp_cnn_depth6_quick"],
+        ["ramp_mlp_quick"],
+        [*(f"stripes_{n}_bumps_quick" for n in (0, 10, 30, 100)), "donut_stripes_quick"],
+        ["three_factors_quick", "three_factors_random_quick"],
+        ["wide_bumps_quick"],
+    ]  # fmt: skip
+    assert "ramp_cnn_quick: already trained" in capsys.readouterr().err
+    assert (workdir / "figures" / "fig1.png").read_bytes() == picture
+    names = {name for name, figure in registry.FIGURES.items() if not figure.sweep}
+    assert {p.stem for p in (workdir / "figures").glob("*.png")} == names
+    assert all(p.stat().st_size > 15_000 for p in (workdir / "figures").glob("*.p*"))
+    claims = json.loads((workdir / "claims.json").read_text())
+    codes = ["bump", "ramp", "onehot", "positional"]
+    assert [(c["claim"], c["code"]) for c in claims] == [
+        *((claim, code) for claim in ("C1", "C2", "C3") for code in codes),
+        ("C4", "bump"), ("C4", "ramp"),
+        ("C5", "bump"), ("C5", "ramp"), ("C5", "bump, ramp"),
+        ("C6", "bump"), ("C6", "ramp"), ("C6", "ramp"),
+        ("C7", "bump"), ("C7", "ramp"), ("C7", "bump"), ("C7", "ramp"),
+        *[("C8", "onehot")] * 3, ("C9", "bump"), ("C10", "bump"), ("C12", "bump"), ("C13", "bump"),
+        ("K1", "bump"), ("K2", "bump"), ("K3", "bump"), ("K4", "onehot"), ("K5", "bump"),
+    ]  # fmt: skip
+    for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
+        assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1, 2]
+        assert len(entry["ci95"]) == 2
+    results = (workdir / "RESULTS.md").read_text()
+    assert "| bump_cnn_quick | OOD |" in results and "**inconclusive**" in results
+    assert "![fig14.png](figures/fig14.png)" in results
+    assert "**Decoders of wide bumps, which light every pixel, did not learn them." in results
+
+
+def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, capsys):
+    names = ["fig4c", "exponents", "holdout_map"]
+    workdir = tiny_figures(names)
+    assert {p.stem for p in (workdir / "figures").iterdir()} == set(names)
+    assert len(list((workdir / "sweeps").iterdir())) == 2
+    claims = json.loads((workdir / "claims.json").read_text())
+    assert [(c["claim"], c["code"]) for c in claims] == [("C11", "bump")] * 2 * 3 * (2 + 3)
+    assert {c["verdict"] for c in claims} == {"inconclusive"}  # nothing was learnt
+    capsys.readouterr()
+    before = [path.read_bytes() for path in sorted(workdir.rglob("*.png"))]
+    assert tiny_figures(names) == workdir
+    assert "data_scaling_quick: already trained" in capsys.readouterr().err
+    assert [path.read_bytes() for path in sorted(workdir.rglob("*.png"))] == before
