@@ -26,7 +26,7 @@ class Role(NamedTuple):
     group: 'bumps' (alone, around the hole of Figure 1), 'lowrank', 'stripes' (and bumps around a
     corner), 'control' or 'three_factors'.  base: whether it has its preset's depth, or number of
     bumps.  bumps: beside the stripes.  ablation: one of `ABLATIONS`.  control: its name.
-    region: what is held out of three factors, 'box' or 'random'."""
+    region: what is held out of three factors, 'box', 'xy', 'xs' or 'random'."""
 
     group: str
     code: str
@@ -135,11 +135,18 @@ def _controls(scale: str) -> list[Network]:
 
 
 def _three_factors(scale: str) -> list[Network]:
+    """What is held out: a box; a square of x and y at every size, of which no pair (x, y) is seen;
+    a square of x and size at every y; and as many combinations as in the box, at random."""
     box = _preset("three_factors", scale)
-    random = _variant(
-        box, "three_factors_random", _at_random(box), "three_factors", region="random"
-    )
-    return [_network(box, "three_factors", region="box"), random]
+    held_out = {
+        "xy": {"task.support.of": ("x", "y")},
+        "xs": {"task.support.of": ("x", "size")},
+        "random": _at_random(box),
+    }
+    return [_network(box, "three_factors", region="box")] + [
+        _variant(box, f"three_factors_{region}", values, "three_factors", region=region)
+        for region, values in held_out.items()
+    ]
 
 
 def _at_random(config: Config) -> dict:

@@ -59,9 +59,7 @@ FIGURES = {
     "fig7": Figure(stripes.draw_bumps, of_stripes),
     "fig15": Figure(units.draw_tuning, of_stripes),
     "controls": Figure(controls.draw, _is_control_or_base),
-    "three_factors": Figure(
-        lambda studies: three_factors.draw(*studies), having(group="three_factors")
-    ),
+    "three_factors": Figure(three_factors.draw, having(group="three_factors")),
     "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),
     "exponents": Figure(scaling.draw_exponents, sweep=SCALING),
     "holdout_map": Figure(holdout.draw_holdout_map, sweep=HOLDOUT_MAP),

@@ -1,4 +1,4 @@
-"""Bumps of three factors, x, y and size: a box of combinations held out, or as many at random."""
+"""Bumps of three factors, x, y and size: which held-out combinations are composed?"""
 
 import numpy as np
 
@@ -12,44 +12,58 @@ from figures import plotting
 from figures.forced_rendering.controls import PREDICTORS as OF_TWO_FACTORS
 
 PREDICTORS = OF_TWO_FACTORS | {"line_mean": "along each factor"}
-COLORS = {"box": plotting.CODE_COLORS["bump"], "random": plotting.CODE_COLORS["onehot"]}
-NAMES = {"box": "a box held out", "random": "cells at random"}
+REGIONS = ("box", "xy", "xs", "random")
+COLORS = {"box": "#0072b2", "xy": "#d55e00", "xs": "#cc79a7", "random": "#009e73"}
+NAMES = {
+    "box": "a box of x, y and size",
+    "xy": "(x, y), at every size",
+    "xs": "(x, size), at every y",
+    "random": "combinations at random",
+}
+ASIDE = dict(zip(REGIONS, (-0.3, -0.1, 0.1, 0.3), strict=True))
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact\nposition"}
 PAIR_COLORS = ("#6a51a3", "#238b45", "#d94801")
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the hole's width and height, for each of three sizes
 
 
-def draw(box, random):
-    """Networks of three factors, with a box of combinations held out (blue) or the same share at
-    random (green). Means over seeds with 95% intervals; grey dots are seeds. (a) Share of images
-    that are good (an error of at most a quarter of a blank image's) and of exact positions, held
-    out (filled) and seen (open). (b) Error over the held-out combinations, that of a blank image
-    being 1, beside that of predictors that only know the seen images (diamonds; no seeds). (c)
-    Good images of held-out combinations by how many of their three pairs of values, (x, y), (x,
-    size) and (y, size), some seen combination has: of a box, all. (d) The same by the distance to
-    the nearest seen combination, in cells. (e) By layer, mean |cosine| of the angle between the
-    tangents of two factors, over held-out (solid) and seen combinations (dashed). (f) By layer,
-    log10 of the held-out combinations' volume element over the seen ones', geometric means. (g)
-    What the first seeds draw of combinations that are held out of both, from three sizes, each on
-    its own scale. (h) Held-out images with the right position, with the right size (that of the
-    nearest true image at the position that is drawn), and with both; open, seen ones."""
-    studies = {"box": box, "random": random}
+def draw(studies):
+    """Networks of three factors by what is held out of them: a box of combinations (of whose values
+    each pair is seen), a square of x and y at every size (no pair (x, y) of it is seen), one of x
+    and size at every y, or as many combinations as in the box at random. Means over seeds with 95%
+    intervals; grey dots are seeds. (a) Share of images that are good (an error of at most a quarter
+    of a blank image's) and of exact positions, held out (filled) and seen (open). (b) Error over the
+    held-out combinations, that of a blank image being 1, beside that of predictors that only know
+    the seen images (diamonds; no seeds). (c) Good images of held-out combinations by how many of
+    their three pairs of values, (x, y), (x, size) and (y, size), some seen combination has. (d) The
+    same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine| of
+    the angle between the tangents of two factors, of the box and of the square of x and y, over
+    held-out (solid) and seen combinations (dashed). (f) By layer, log10 of the held-out
+    combinations' volume element over the seen ones', geometric means. (g) What the first seeds draw
+    of combinations that are held out of the box, from three sizes, each on its own scale. (h)
+    Held-out images with the right position, with the right size (that of the nearest true image at
+    the position that is drawn), and with both; open, seen ones."""
+    studies = {study.role.region: study for study in studies}
     results = {name: study.results for name, study in studies.items()}
-    figure = plotting.new_figure(9.05, 7.6)
-    rows = figure.subfigures(3, 1, height_ratios=[2.3, 2.2, 3.0])
-    accuracy, error, pairs, distance = rows[0].subplots(1, 4, width_ratios=[0.9, 1.35, 1, 1])
+    figure = plotting.new_figure(9.05, 8.2)
+    rows = figure.subfigures(3, 1, height_ratios=[2.5, 2.2, 3.5])
+    accuracy, error, pairs, distance = rows[0].subplots(1, 4, width_ratios=[1.1, 1.2, 1, 1])
     _draw_accuracy(accuracy, results)
     _draw_error(error, results)
     _draw_pairs(pairs, results)
     _draw_distance(distance, results)
     layers = rows[1].subplots(1, 3)
-    for axis, (name, study) in zip(layers, studies.items(), strict=False):
-        _draw_angles(axis, study.inspection, NAMES[name])
+    for axis, name in zip(layers, ("box", "xy"), strict=False):
+        _draw_angles(axis, studies[name].inspection, f"held out: {NAMES[name]}")
     _draw_volume(layers[2], studies)
-    examples, read = rows[2].subfigures(1, 2, width_ratios=[6.6, 2.4])
+    examples, read = rows[2].subfigures(1, 2, width_ratios=[6.4, 2.6])
     _draw_examples(examples, results)
     readout = read.subplots(1, 1)
     _draw_readout(readout, results)
+    handles = [
+        plotting.plt.Line2D([], [], linestyle="none", marker="o", color=COLORS[name], label=text)
+        for name, text in NAMES.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, title="held out")
     labelled = accuracy, error, pairs, distance, layers[0], layers[2], examples.axes[0], readout
     for axis, letter in zip(labelled, "abcdefgh", strict=True):
         plotting.panel_label(axis, letter)
@@ -58,10 +72,10 @@ def draw(box, random):
 
 def _pair(axis, position, seen_T, held_out_T, name):
     """A number of held-out combinations (filled) beside that of seen ones (open)."""
-    color, aside = COLORS[name], {"box": -0.18, "random": 0.18}[name]
-    plotting.show_number(axis, position + aside - 0.06, held_out_T, fmt="o", color=color)
+    color, aside = COLORS[name], ASIDE[name]
+    plotting.show_number(axis, position + aside - 0.04, held_out_T, fmt="o", color=color)
     hollow = {"fmt": "s", "color": color, "markerfacecolor": "white"}
-    plotting.show_number(axis, position + aside + 0.06, seen_T, **hollow)
+    plotting.show_number(axis, position + aside + 0.04, seen_T, **hollow)
 
 
 def _draw_accuracy(axis, results):
@@ -74,10 +88,9 @@ def _draw_accuracy(axis, results):
             _pair(axis, position, seen, held_out, name)
     axis.set_xticks(range(len(SCORES)), list(SCORES.values()))
     axis.set(ylabel="share of combinations", ylim=(-0.04, 1.06), xlim=(-0.5, len(SCORES) - 0.5))
-    for name, text in NAMES.items():
-        axis.plot([], [], "o", color=COLORS[name], markersize=4, label=text)
+    axis.plot([], [], "o", color="0.3", markersize=4, label="held out")
     axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="seen")
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), borderaxespad=0.1)
+    axis.legend(loc="lower left")
 
 
 def _draw_error(axis, results):
@@ -86,7 +99,7 @@ def _draw_error(axis, results):
         plotting.show_number(axis, -index, relative, across=True, fmt="o", color=COLORS[name])
         errors = trivial_errors(cells)
         for row, predictor in enumerate(PREDICTORS, start=len(results)):
-            height = -row - 0.3 * (index - 0.5)
+            height = -row - 0.18 * (index - 1.5)
             axis.plot(errors[predictor], height, "D", color=COLORS[name], markersize=3)
     axis.axhline(0.5 - len(results), color="0.7", linewidth=0.8)
     axis.axvline(1, color="0.85", linewidth=0.8, zorder=0)
@@ -102,16 +115,11 @@ def _draw_pairs(axis, results):
             chosen = cells.held_out & (counts == count)
             if chosen.any():
                 values = evaluation.mean_score(cells, "image_accuracy", chosen)
-                position = count + 0.3 * (index - 0.5)
+                position = count + 0.2 * (index - 1.5)
                 plotting.show_number(axis, position, values, fmt="o", color=COLORS[name])
-                axis.annotate(
-                    str(chosen.sum()), (position, 1.06), xycoords=("data", "axes fraction"),
-                    ha="center", fontsize=6, color=COLORS[name], rotation=45,
-                )  # fmt: skip
     axis.set_xticks(range(4))
     axis.set(xlabel="pairs of values seen", ylabel="good images, held out", ylim=(-0.04, 1.06),
              xlim=(-0.5, 3.5))  # fmt: skip
-    axis.annotate("combinations", (0, 1.06), xycoords="axes fraction", fontsize=6, color="0.4")
 
 
 def _draw_distance(axis, results):
@@ -143,40 +151,36 @@ def _draw_volume(axis, studies):
     for name, study in studies.items():
         values = study.inspection.numbers["volume.log10_ratio"]
         end = values.shape[1] - 1
-        plotting.draw_line(axis, values, end, COLORS[name], "-", NAMES[name])
+        plotting.draw_line(axis, values, end, COLORS[name], "-", None)
     axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     axis.set_xticks(range(end + 1), plotting.layer_names(end + 1))
     axis.set(xlabel="layer", ylabel="$\\log_{10}$ volume, OOD / ID")
-    axis.legend()
 
 
-def example_cells(box, random) -> list[int]:
-    """Cells that are held out of both, or of the box where none is: of its smallest, middle and
-    largest size, the nearest to each of `PLACES`, each cell once."""
+def example_cells(box) -> list[int]:
+    """Held-out cells of its smallest, middle and largest size, the nearest to each of `PLACES`."""
     places = grids.indices(box.sizes)
-    hole = places[box.held_out]
-    low, high = hole.min(axis=0), hole.max(axis=0)
-    both = box.held_out & random.held_out
-    allowed = np.flatnonzero(both if both.any() else box.held_out)
+    hole = np.flatnonzero(box.held_out)
+    low, high = places[hole].min(axis=0), places[hole].max(axis=0)
     found = []
     for size in (low[2], (low[2] + high[2]) // 2, high[2]):
-        of_size = allowed[places[allowed, 2] == size]
-        for place in PLACES if len(of_size) else ():
+        of_size = hole[places[hole, 2] == size]
+        for place in PLACES:
             wanted = low[:2] + (high - low)[:2] * np.array(place)
             apart = np.square(places[of_size, :2] - wanted).sum(axis=1)
             found.append(int(of_size[np.argmin(apart)]))
-    return list(dict.fromkeys(found)) or [int(allowed[0])]
+    return list(dict.fromkeys(found))
 
 
 def _draw_examples(figure, results):
     box = results["box"]
-    cells = example_cells(box, results["random"])
-    axes = figure.subplots(3, len(cells), squeeze=False)
+    cells = example_cells(box)
     drawn = {"asked": box.targets} | {
-        f"{name},\nseed {found.seeds[0]}": found.signals[0] for name, found in results.items()
+        name: results[name].signals[0] for name in ("box", "xy", "xs") if name in results
     }
+    axes = figure.subplots(len(drawn), len(cells), squeeze=False)
     for row, (name, signals) in zip(axes, drawn.items(), strict=True):
-        row[0].set_ylabel(name)
+        row[0].set_ylabel(name, color=COLORS.get(name, "black"))
         for axis, cell in zip(row, cells, strict=True):
             plotting.show_scaled(axis, signals[cell], box.factors[cell, :2], box.amplitude)
     for axis, cell in zip(axes[0], cells, strict=True):
