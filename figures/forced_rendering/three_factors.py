@@ -31,8 +31,8 @@ def draw(studies):
     each pair is seen), a square of x and y at every size (no pair (x, y) of it is seen), one of x
     and size at every y, or as many combinations as in the box at random. Means over seeds with 95%
     intervals; grey dots are seeds. (a) Share of images that are good (an error of at most a quarter
-    of a blank image's) and of exact positions, held out (filled) and seen (open). (b) Error over the
-    held-out combinations, that of a blank image being 1, beside that of predictors that only know
+    of a blank image's) and of exact positions, held out (filled) and seen (open). (b) Error over
+    the held-out combinations, that of a blank image being 1, beside that of predictors that only know
     the seen images (diamonds; no seeds). (c) Good images of held-out combinations by how many of
     their three pairs of values, (x, y), (x, size) and (y, size), some seen combination has. (d) The
     same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine| of

@@ -126,7 +126,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ["onehot_cnn_quick"], ["positional_cnn_quick"], ["ramp_cnn_depth6_quick"],
         ["ramp_mlp_quick"],
         [*(f"stripes_{n}_bumps_quick" for n in (0, 10, 30, 100)), "donut_stripes_quick"],
-        ["three_factors_quick", "three_factors_random_quick"],
+        [f"three_factors{region}_quick" for region in ("", "_xy", "_xs", "_random")],
         ["wide_bumps_quick"],
     ]  # fmt: skip
     assert "ramp_cnn_quick: already trained" in capsys.readouterr().err
