@@ -32,16 +32,16 @@ def draw(studies):
     and size at every y, or as many combinations as in the box at random. Means over seeds with 95%
     intervals; grey dots are seeds. (a) Share of images that are good (an error of at most a quarter
     of a blank image's) and of exact positions, held out (filled) and seen (open). (b) Error over
-    the held-out combinations, that of a blank image being 1, beside that of predictors that only know
-    the seen images (diamonds; no seeds). (c) Good images of held-out combinations by how many of
-    their three pairs of values, (x, y), (x, size) and (y, size), some seen combination has. (d) The
-    same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine| of
-    the angle between the tangents of two factors, of the box and of the square of x and y, over
+    the held-out combinations, that of a blank image being 1, beside that of predictors that only
+    know the seen images (diamonds; no seeds). (c) Good images of held-out combinations by how many
+    of their three pairs of values, (x, y), (x, size) and (y, size), some seen combination has. (d)
+    The same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine|
+    of the angle between the tangents of two factors, of the box and of the square of x and y, over
     held-out (solid) and seen combinations (dashed). (f) By layer, log10 of the held-out
     combinations' volume element over the seen ones', geometric means. (g) What the first seeds draw
-    of combinations that are held out of the box, from three sizes, each on its own scale. (h)
-    Held-out images with the right position, with the right size (that of the nearest true image at
-    the position that is drawn), and with both; open, seen ones."""
+    of combinations that are held out of the box, from three sizes, each on its own scale. (h) Held-
+    out images with the right position, with the right size (that of the nearest true image at the
+    position that is drawn), and with both; open, seen ones."""
     studies = {study.role.region: study for study in studies}
     results = {name: study.results for name, study in studies.items()}
     figure = plotting.new_figure(9.05, 8.2)
