@@ -24,7 +24,7 @@ def draw(shape, hue, scale):
     x = jnp.abs(jnp.arange(SIDE) - (SIDE - 1) / 2) / (SIDE / 2)
     x, y = x[None, :], x[:, None]
     radii = jnp.stack([jnp.maximum(x, y), jnp.sqrt(x**2 + y**2), (x + y) / 2**0.5])
-    mask = jax.nn.sigmoid((scale - radii[shape.astype(int)]) * SIDE)
+    mask = jax.nn.sigmoid((scale - radii[shape]) * SIDE)
     color = (1 + jnp.cos(jnp.radians(hue - jnp.array([0.0, 120.0, 240.0])))) / 2
     return mask[..., None] * color
 
@@ -44,8 +44,9 @@ class Sprites(Family):
         def example(key, point):
             shape, hue, scale = point
             angle = jnp.radians(hue)
-            real = jnp.stack([jnp.cos(angle), jnp.sin(angle), scale])
-            return Example(jnp.concatenate([jax.nn.one_hot(shape, 3), real]), draw(*point))
+            shape, real = shape.astype(int), jnp.stack([jnp.cos(angle), jnp.sin(angle), scale])
+            code = jnp.concatenate([jax.nn.one_hot(shape, 3), real])
+            return Example(code, draw(shape, hue, scale))
 
         return over_cells(FACTORS, held_out, example)
 

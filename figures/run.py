@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.analysis.statistics import mean_band, mean_with_interval
 from compgen_jax.runs import directory, inspection, results
 from figures import plotting
 from launch import cli
@@ -76,7 +76,7 @@ def _draw_layers(axis, found):
 
 
 def _mean(values_TxL):
-    return np.clip(np.nanmean(values_TxL, axis=0), -0.05, 1)
+    return np.clip(mean_band(values_TxL)[0], -0.05, 1)
 
 
 def _draw_along(axis, factor, column_B, cells):

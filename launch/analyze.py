@@ -8,9 +8,9 @@ claims.json (verdicts: does it compose what was held out?).
 
 from pathlib import Path
 
-import numpy as np
 from absl import flags
 
+from compgen_jax.analysis import text
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import inspection, judgement
 from launch import cli
@@ -53,7 +53,7 @@ def main():
 
 
 def _show(value) -> str:
-    return f"{'–' if np.isnan(value) else format(value, '.3g'):>9}"
+    return f"{text.number(value):>9}"
 
 
 if __name__ == "__main__":

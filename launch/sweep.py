@@ -7,7 +7,7 @@ On several machines the same command runs on each of them: see the README.
 
 from absl import flags
 
-from compgen_jax.analysis import scaling
+from compgen_jax.analysis import scaling, text
 from compgen_jax.config import Config
 from compgen_jax.sweeps import processes, sweep
 from launch import cli
@@ -45,7 +45,7 @@ def _report(config: Config, summary: dict, workdir):
             print(_show_reading(reading, names, config.sweep.search.field))
     for entry in summary.get("means", []):
         shown = [name for name in entry if name.startswith("ood.") and name not in names]
-        numbers = (f"{name} {_with_interval(entry[name])}" for name in shown)
+        numbers = (f"{name} {text.with_interval(entry[name])}" for name in shown)
         print(f"{_combination(entry, names)}: {', '.join(numbers)}")
     print(f"wrote {workdir}/trials.csv and summary.json")  # which have what is not shown
 
@@ -55,23 +55,15 @@ def _show_reading(reading: dict, names: list[str], field: str) -> str:
     head = ", ".join(filter(None, [_combination(reading, names), asked]))
     if "exponent" not in reading:
         found = [(each["status"], each["value"]) for each in reading["thresholds"]]
-        return f"{head}: {field} {', '.join(f'{s} {_number(v)}' for s, v in found)}"
+        return f"{head}: {field} {', '.join(f'{s} {text.number(v)}' for s, v in found)}"
     exponent = reading["exponent"]
     counts = [f"{exponent[s]} {s}" for s in ("reached", "above", "below", "unknown") if exponent[s]]
-    power = _with_interval(exponent)
+    power = text.with_interval(exponent)
     return f"{head}: {field} ~ ({reading['along']})^{power} ({', '.join(counts)})"
 
 
 def _combination(entry: dict, names: list[str]) -> str:
     return ", ".join(f"{name} {entry[name]}" for name in names if name in entry)
-
-
-def _with_interval(number: dict) -> str:
-    return f"{_number(number['value'])} [{', '.join(_number(end) for end in number['ci95'])}]"
-
-
-def _number(value) -> str:
-    return "?" if value is None or value != value else f"{value:.3g}"
 
 
 if __name__ == "__main__":

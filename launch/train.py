@@ -3,6 +3,7 @@
 python -m launch.train --config=launch/config.py:bump_cnn_quick --workdir=runs/bump_cnn_quick
 """
 
+from compgen_jax.analysis import text
 from compgen_jax.runs import experiment
 from launch import cli
 
@@ -20,8 +21,7 @@ def main():
 
 
 def _show(summary, name) -> str:
-    value = summary["mean"][name]["value"]
-    return f"{name.partition('.')[2]} {'none' if value is None else format(value, '.4g')}"
+    return f"{name.partition('.')[2]} {text.number(summary['mean'][name]['value'], 4)}"
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def errors(results: CellResults):
 
 def mean_score(results: CellResults, name: str, cells):
     """(T,) mean of a score over some cells, (B,) bool."""
-    return results.scores[name][:, cells].mean(axis=1)
+    return results.scores[name][:, cells].mean(axis=1, dtype=np.float64)
 
 
 def relative_error(results: CellResults, cells):

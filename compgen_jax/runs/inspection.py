@@ -31,7 +31,7 @@ from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 5  # of what is measured: a cached analysis of another version is made anew
+VERSION = 6  # of what is measured: a cached analysis of another version is made anew
 MOST_CELLS = 1600  # beyond it Gram matrices, and products of three of them, take too long
 SHUFFLES = 20
 EXAMPLES = 4
@@ -92,6 +92,8 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
         raise RunError(f"{run.config.name}: nothing is held out to analyse")
     program = _Program(run)
     true = _output_kernels(cells.truths, cells.truths)
+    # pairs of two factors are one, whose angle the factorization has
+    of_real = tuple(f.name for f in run.task.factors if f.real) if len(cells.sizes) > 2 else ()
     numbers, outputs, volumes = [], [], []
     bar = tqdm(run.config.training.seeds, desc=f"analysing {run.config.name}", unit="seed",
                disable=not progress)  # fmt: skip
@@ -104,7 +106,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
             {
                 name: _layer(run.task, cells, layer, true["cosine"])
                 | layers.geometry_numbers(
-                    None if metrics is None else metrics[name], cells.held_out
+                    None if metrics is None else metrics[name], cells.held_out, of_real
                 )
                 | tuning.layer_tuning(layer, cells.sizes)
                 for name, layer in features.items()

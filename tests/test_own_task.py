@@ -1,0 +1,93 @@
+"""Tasks from outside the package, each in a file of at most 60 lines: they train, resume, are swept,
+analysed, judged and drawn, with no word about them inside."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax.config import changed, to_dict
+from compgen_jax.runs import directory, experiment, inspection, judgement, results
+from compgen_jax.sweeps import plan, sweep
+from figures import plotting
+from figures import run as figure_of_run
+from launch import cli
+
+ROOT = Path(__file__).parent.parent
+SPRITES, ADDITION = ROOT / "docs" / "own_task.py", ROOT / "tests" / "own_addition.py"
+FEW = {"training.steps": 30, "training.evaluate_every": 15, "training.seeds": (0, 3)}
+CELLS = {SPRITES: ((3, 12, 5), (12, 12, 3)), ADDITION: ((5, 5), (5,))}
+
+
+@pytest.fixture(autouse=True)
+def numpy_rules():
+    """What lies outside the package broadcasts as NumPy does."""
+    with jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture(params=[SPRITES, ADDITION], ids=["sprites", "addition"])
+def own(request, tmp_path):
+    """The file in a directory of its own, and its source."""
+    copy = tmp_path / "elsewhere" / request.param.name
+    copy.parent.mkdir()
+    shutil.copy(request.param, copy)
+    return copy, request.param
+
+
+def config_of(path: Path, name: str):
+    return changed(cli.load_config(f"{path}:{name}"), FEW)
+
+
+def test_a_task_in_a_file_has_at_most_60_lines_and_the_page_shows_it():
+    for path in (SPRITES, ADDITION):
+        assert len(path.read_text().splitlines()) <= 60, path
+    page = (ROOT / "docs" / "own_task.md").read_text()
+    assert f"```python\n{SPRITES.read_text()}```" in page
+    assert (ROOT / "docs" / re.search(r"!\[Sprites\]\((\S+)\)", page)[1]).exists()
+
+
+def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path, monkeypatch):
+    path, source = own
+    config = config_of(path, "quick")
+    whole = experiment.train(config, tmp_path / "whole", progress=False)
+
+    def save_and_stop(*arguments, save=directory.save):
+        save(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(directory, "save", save_and_stop)
+        experiment.train(config, tmp_path / "killed", progress=False)
+    # from the directory alone: its config names the file
+    remembered = directory.read_config(tmp_path / "killed")
+    assert to_dict(remembered) == to_dict(config) and remembered.task.name.startswith(str(path))
+    assert experiment.train(remembered, tmp_path / "killed", progress=False) == whole
+
+    run = results.load(tmp_path / "whole")
+    cells = results.evaluate_cells(run)
+    sizes, shape = CELLS[source]
+    assert cells.sizes == sizes and cells.signals.shape == (2, np.prod(sizes), *shape)
+    found = inspection.inspect_directory(tmp_path / "whole", progress=False)
+    assert found.sizes == sizes and found.numbers["probe.id_accuracy"].shape[0] == 2
+    assert ("volume" in found.maps) == (source == SPRITES)  # labels have no derivative
+    (row,) = judgement.judge_directory(tmp_path / "whole")
+    assert row["verdict"] in ("reproduced", "contradicted", "inconclusive")
+    assert json.loads((tmp_path / "whole" / "claims.json").read_text())[0]["claim"] == "composition"
+    plotting.close(figure_of_run.draw(run, cells, found))
+
+
+def test_a_task_in_a_file_is_swept(own, tmp_path):
+    path, _ = own
+    config = config_of(path, "sweep")
+    axes = dict(config.sweep.axes)
+    summary = sweep.run(config, tmp_path / "sweep", progress=False)
+    assert summary["trials"] == 2 * np.prod([len(values) for values in axes.values()])
+    assert summary["failed"] == []
+    rows = sweep.load(tmp_path / "sweep")
+    assert {name: tuple(sorted({row[name] for row in rows})) for name in axes} == axes
+    assert all(np.isfinite(row[f"ood.{plan.score_names(config)[0]}"]) for row in rows)
