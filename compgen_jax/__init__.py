@@ -1,16 +1,18 @@
 """compgen_jax: a laboratory for compositional generalization.
 
-Data flows one way: factors -> (code, target) -> decoder -> (image, activations) -> numbers
--> verdicts -> figures. Every function is written for one point, one seed, one trial; batches,
-seeds, trials and devices are `vmap`/`pmap` on top.
+Data flows one way: tasks -> models -> training -> analysis -> claims -> figures, and every room
+knows only the rooms to its left. Every function is written for one point, one seed, one trial;
+batches, seeds, trials and devices are `vmap`/`pmap` on top.
 
 Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
 
-    B  points (a batch, or every cell of the grid)     N  grid size, in pixels
-    E  code length                                     H, W  image height and width (both N)
+    B  points (a batch, or every cell of the grid)     F  factors
+    E  code length                                     V  values of a factor, (V_1, ..., V_F)
     C  channels                                        D  flattened features of a layer
     L  layers                                          T  trials (seeds count as trials)
+    N  side of a square image, in pixels               H, W  image height and width
 
-Coordinates are floats `(x, y)` in pixels: x is the column, y the row, pixel centres lie at the
-integers 0..N-1, and a pixel is addressed as `image[y, x]`.
+A point is a vector of factor values (F,); cells are all combinations of the factors' values, the
+first factor varying fastest (`grids`). In image tasks the factors x (the column) and y (the row)
+are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 """

@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+LOWEST = {"config", "settings", "grids"}  # what every room may know
 ALLOWED = {
-    "config": set(),
-    "tasks": {"config", "tasks"},
-    "models": {"config", "models"},
-    "analysis": {"config", "analysis"},
-    "training": {"config", "tasks", "models", "training"},
-    "claims": {"analysis", "claims"},
-    "runs": {"config", "tasks", "models", "training", "analysis", "runs"},
-    "sweeps": {"config", "tasks", "models", "training", "analysis", "runs", "sweeps"},
+    "settings": set(),
+    "grids": set(),
+    "config": {"settings"},
+    "tasks": LOWEST | {"tasks"},
+    "models": LOWEST | {"models"},
+    "analysis": LOWEST | {"analysis"},
+    "training": LOWEST | {"tasks", "models", "training"},
+    "claims": LOWEST | {"analysis", "claims"},
+    "runs": LOWEST | {"tasks", "models", "training", "analysis", "claims", "runs"},
+    "sweeps": LOWEST | {"tasks", "models", "training", "analysis", "claims", "runs", "sweeps"},
 }
 
 
@@ -39,7 +42,7 @@ def imported_rooms(path: Path) -> set:
 
 @pytest.mark.parametrize("room", ALLOWED)
 def test_room_imports_only_rooms_to_its_left(room):
-    paths = [ROOT / "compgen_jax" / f"{room}.py", *(ROOT / "compgen_jax" / room).glob("*.py")]
+    paths = [ROOT / "compgen_jax" / f"{room}.py", *(ROOT / "compgen_jax" / room).rglob("*.py")]
     found = {path.name: imported_rooms(path) - ALLOWED[room] for path in paths if path.exists()}
     assert found and not any(found.values()), found
 
@@ -59,3 +62,25 @@ def test_pmap_has_one_home():
         if "jax.pmap(" in path.read_text()
     ]
     assert users == ["compgen_jax/training/trials.py"]
+
+
+def test_every_room_has_its_rule():
+    rooms = {path.stem for path in (ROOT / "compgen_jax").iterdir() if path.name[0] not in "_."}
+    assert rooms == set(ALLOWED)
+
+
+def test_what_all_papers_share_imports_no_paper():
+    shared = [*(ROOT / "compgen_jax").rglob("*.py"), *(ROOT / "launch").glob("*.py")]
+    for path in shared:
+        if "forced_rendering" not in path.parts and path != ROOT / "launch" / "config.py":
+            assert "forced_rendering" not in path.read_text(), path
+
+
+def test_the_protocol_knows_no_family():
+    """Rooms that serve any task never ask for a bump's settings."""
+    for room in ("training", "analysis", "runs", "sweeps"):
+        for path in (ROOT / "compgen_jax" / room).glob("*.py"):
+            text = path.read_text()
+            assert "tasks.bump" not in text and "tasks import bump" not in text, path
+            for field in ("task.code", "task.image.", "task.stripes", "task.support"):
+                assert f"config.{field}" not in text, (path, field)

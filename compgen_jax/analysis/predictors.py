@@ -31,7 +31,7 @@ def blank(targets_Bx, held_out_B, sizes):
 def best_constant(targets_Bx, held_out_B, sizes):
     """The constant nearest to the seen outputs, their mean over cells and pixels; (Q, ...).
 
-    Knows less than the baseline of a run's summary, which is fitted to the held-out ones themselves.
+    Knows less than the baseline of a run's summary, which is fitted to the held-out outputs.
     """
     targets, held_out = _checked(targets_Bx, held_out_B, sizes)
     return np.full((held_out.sum(), *targets.shape[1:]), targets[~held_out].mean())
