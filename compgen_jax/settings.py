@@ -6,6 +6,7 @@ that a run's directory can find it again. Every error is one line that names the
 got and what is allowed.
 """
 
+import contextlib
 import difflib
 import functools
 import hashlib
@@ -120,6 +121,23 @@ def load_file(path):
         del sys.modules[name]
         raise in_user_code(error, path) from error
     return module
+
+
+@contextlib.contextmanager
+def in_own_files(*families: Family):
+    """Raises ConfigError, one line with file and line, for what a family of the user's own raises
+    inside; other errors are left alone."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever the user's code raises is the user's to mend
+        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        for each in families:
+            path, _, _ = each.name.rpartition(":")
+            if path in files:
+                raise in_user_code(error, path) from error
+        raise
 
 
 def in_user_code(error: Exception, path) -> ConfigError:

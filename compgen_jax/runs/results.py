@@ -34,7 +34,7 @@ def load(workdir) -> Run:
     config = directory.read_config(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
-    task = config.task.make()
+    task = loop.check(config)
     origin.check(workdir, config, task)
     checkpoint = directory.restore(workdir, loop.template(config))
     if checkpoint is None or checkpoint.step != loop.total_steps(config, task):

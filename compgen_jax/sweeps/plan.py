@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from compgen_jax.analysis import scaling
 from compgen_jax.config import Config, SweepConfig, changed, field_value
+from compgen_jax.settings import in_own_files
 from compgen_jax.sweeps.table import Case, Layout, Table
 from compgen_jax.tasks import task as tasks
 
@@ -33,7 +34,7 @@ def layout(config: Config) -> Layout:
 
 def score_names(config: Config) -> tuple[str, ...]:
     """What the task scores, in alphabetical order."""
-    return tasks.score_names(config_of(config, _any_case(config)).task.make())
+    return tasks.score_names(_task_of(config, _any_case(config)))
 
 
 def first_cases(config: Config) -> list[Case]:
@@ -57,11 +58,17 @@ def _base_value(config: Config):
     return field_value(config, config.sweep.search.field) if config.sweep.search.field else 0
 
 
+def _task_of(config: Config, case: Case):
+    single = config_of(config, case)
+    with in_own_files(single.task):
+        return single.task.make()
+
+
 def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
         return [0]
-    units = config_of(config, Case(axes, 0, _base_value(config))).task.make().units
+    units = _task_of(config, Case(axes, 0, _base_value(config))).units
     found = list(search.start)
     found += [each * units[name] for name, multiples in search.per if name in units
               for each in multiples]  # fmt: skip
@@ -97,7 +104,7 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
 def searched(config: Config, case: Case) -> list[Reading]:
     """Where the target is searched: on held-out points or, where none are, on others that training
     did not show."""
-    task = config_of(config, case._replace(value=_base_value(config))).task.make()
+    task = _task_of(config, case._replace(value=_base_value(config)))
     held_out = task.held_out(tasks.cells(task.factors)).any()
     places = ("ood",) if held_out else ("unseen", "real")
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]

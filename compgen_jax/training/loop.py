@@ -14,6 +14,7 @@ from compgen_jax.config import Config, ConfigError, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
 from compgen_jax.models.model import Shapes
+from compgen_jax.settings import in_own_files
 from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Example, Task
@@ -82,8 +83,9 @@ def evaluation_interval(config: Config, task: Task) -> int:
 def check(config: Config) -> Task:
     """The task of `config`. Raises ConfigError for a task or a model that cannot be, or an endless
     run, before anything is compiled."""
-    task = config.task.make()
-    config.decoder.make(Shapes(*tasks.shapes(task)))
+    with in_own_files(config.task, config.decoder):
+        task = config.task.make()
+        config.decoder.make(Shapes(*tasks.shapes(task)))
     if not (task.examples or config.training.steps):
         raise ConfigError(
             "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
