@@ -21,11 +21,6 @@ class Study:
         return results.evaluate_cells(self.run)
 
     @cached_property
-    def fine_errors(self):
-        """(T, M, M), indexed [y, x]: its errors at every half pixel."""
-        return results.fine_error_map(self.run)
-
-    @cached_property
     def inspection(self):
         """What every layer does, kept in its directory: `inspection.Inspection`."""
         return inspection.inspect_directory(self.path)

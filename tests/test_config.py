@@ -170,11 +170,15 @@ def test_identity_knows_a_users_file_by_its_name_wherever_it_lies(own_task, tmp_
         for each in (name, f"{moved}:Turned")
     ]
     identities = [configs.identity(config) for config in found]
-    assert identities[0] == identities[1] == {
-        "config.decoder.name": "mlp",
-        "config.task.gain": 2.0,
-        "config.task.name": "turned.py:Turned",
-    }
+    assert (
+        identities[0]
+        == identities[1]
+        == {
+            "config.decoder.name": "mlp",
+            "config.task.gain": 2.0,
+            "config.task.name": "turned.py:Turned",
+        }
+    )
     assert found[0] != found[1] and str(tmp_path) not in json.dumps(identities)
 
 
@@ -211,7 +215,7 @@ def test_axes_are_a_dict_or_pairs_and_survive_json():
         ({"task.gird": (8,)}, r"config\.task\.gird: no such field"),
         ({"task.grid": (4,)}, r"config\.task\.grid=4: must be at least 8"),
         ({"task.grid": (8.0,)}, r"config\.task\.grid=8\.0: must be of type int"),
-        ({"task.grid": (8, 8)}, r"config\.sweep\.axes: 'task\.grid' needs values, each of them onc"),
+        ({"task.grid": (8, 8)}, r"config\.sweep\.axes: 'task\.grid' needs values, each of them"),
         ({"task.grid": ()}, r"config\.sweep\.axes: 'task\.grid' needs values"),
         ({"training.seeds": ((0,), (1,))}, "'training.seeds' is no field that trials differ in"),
         ({"execution.chunk_steps": (1, 2)}, "is no field that trials differ in"),

@@ -1,5 +1,5 @@
-"""Tasks from outside the package, each in a file of at most 60 lines: they train, resume, are swept,
-analysed, judged and drawn, with no word about them inside."""
+"""Tasks from outside the package, each in a file of at most 60 lines: they train, resume, are
+swept, analysed, judged and drawn, with no word about them inside."""
 
 import json
 import re

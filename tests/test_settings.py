@@ -51,9 +51,11 @@ def test_a_file_that_moved_is_found_in_the_current_directory(own_task, tmp_path,
 def test_a_file_imports_what_lies_beside_it(own_task):
     path, name = own_task
     (path.parent / "beside_turned.py").write_text("OBJECTS = 7\n")
-    path.write_text(path.read_text().replace("number(5,", "number(OBJECTS,").replace(
-        "import numpy as np\n", "import numpy as np\nfrom beside_turned import OBJECTS\n"
-    ))
+    path.write_text(
+        path.read_text()
+        .replace("number(5,", "number(OBJECTS,")
+        .replace("import numpy as np\n", "import numpy as np\nfrom beside_turned import OBJECTS\n")
+    )
     assert settings.family("task", name)().objects == 7
 
 
@@ -65,7 +67,7 @@ BAD = {
     "missing": ("x = 1\n", "has no dataclass Turned with a method make"),
     "plain class": ("class Turned:\n    def make(self): pass\n", "has no dataclass Turned"),
     "no make": (
-        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Turned:\n    x: int = 1\n",
+        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Turned:\n    x: int = 1",
         "has no dataclass Turned with a method make",
     ),
 }  # fmt: skip
@@ -122,7 +124,8 @@ def test_values_as_plain_dicts_and_back():
 
 
 def test_traced_fields_are_those_that_say_so_and_all_of_a_traced_group():
-    assert settings.traced_names(Outer(), "it") == ["it.inner.rate", "it.data.rate", "it.data.label"]
+    found = settings.traced_names(Outer(), "it")
+    assert found == ["it.inner.rate", "it.data.rate", "it.data.label"]
 
 
 @pytest.mark.parametrize(

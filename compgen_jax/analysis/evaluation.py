@@ -6,11 +6,8 @@ the task's own scores.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-
-PEAK_THRESHOLD = 0.25  # of the amplitude: what counts as a peak, not as ripple
 
 
 def region_means(scores: dict, masks: dict) -> dict:
@@ -27,31 +24,6 @@ def region_means(scores: dict, masks: dict) -> dict:
         for region, mask_B in masks.items()
         for name, values_B in scores.items()
     }
-
-
-def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRESHOLD):
-    """(H, W) bool: pixels above `threshold * amplitude` and not below any of 8 neighbours.
-
-    A plateau counts once per row-major first pixel: ties go to the earlier neighbour.
-    """
-    height, width = signal_HxW.shape
-    padded = jnp.pad(signal_HxW, 1, constant_values=-jnp.inf)
-    peak = signal_HxW > threshold * amplitude
-    for dy in (-1, 0, 1):
-        for dx in (-1, 0, 1):
-            if (dy, dx) == (0, 0):
-                continue
-            neighbour = padded[1 + dy : 1 + dy + height, 1 + dx : 1 + dx + width]
-            earlier = (dy, dx) < (0, 0)
-            peak &= (signal_HxW > neighbour) if earlier else (signal_HxW >= neighbour)
-    return peak
-
-
-def fine_points(grid: int, per_pixel: int = 2):
-    """(M*M, 2) real points (x, y), `per_pixel` to a pixel, row-major; M = (N-1) per_pixel + 1."""
-    axis = np.linspace(0, grid - 1, (grid - 1) * per_pixel + 1, dtype=np.float32)
-    y, x = np.meshgrid(axis, axis, indexing="ij")
-    return np.stack([x.ravel(), y.ravel()], axis=1)
 
 
 class CellResults(NamedTuple):
@@ -97,12 +69,6 @@ def mean_score(results: CellResults, name: str, cells):
 def relative_error(results: CellResults, cells):
     """(T,) mean squared error over these cells, that of a blank signal being 1."""
     return errors(results)[:, cells].mean(axis=1) / np.square(results.targets[cells]).mean()
-
-
-def peak_maps(results: CellResults, threshold: float = PEAK_THRESHOLD):
-    """(T, B, H, W) bool: the peaks of every image."""
-    find = lambda signal: find_peaks(signal, results.amplitude, threshold)
-    return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals))
 
 
 def profile_by_distance(values_TxB, results: CellResults):

@@ -11,8 +11,6 @@ raise ValueError unless they are finite and held_out is (B,) bool with some cell
 and `periods` of the factors are those of `grids.offsets`.
 """
 
-from math import isqrt
-
 import numpy as np
 
 from compgen_jax import grids
@@ -162,28 +160,6 @@ PREDICTORS = {
 }
 
 
-def stripes_product(stripes_2NxHxW, held_out_B, amplitude: float = 1.0):
-    """Product of each held-out cell's two stripes over the amplitude: the true bump; (Q, H, W).
-
-    `stripes` are N vertical ones, x = 0..N-1, and then N horizontal ones (Figure 7a). ValueError
-    for other shapes.
-    """
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return vertical * horizontal / amplitude
-
-
-def stripes_sum(stripes_2NxHxW, held_out_B):
-    """Sum of each held-out cell's two stripes: the plus; (Q, H, W). As `stripes_product`."""
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return vertical + horizontal
-
-
-def stripes_union(stripes_2NxHxW, held_out_B):
-    """The brighter of each held-out cell's two stripes, pixel by pixel. As `stripes_product`."""
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return np.maximum(vertical, horizontal)
-
-
 def lit_pixels(targets_seen_Bx, threshold: float = 0.01):
     """Bool, of the shape of one target: pixels whose signal exceeds `threshold` of the largest in
     some seen image.
@@ -194,16 +170,6 @@ def lit_pixels(targets_seen_Bx, threshold: float = 0.01):
     """
     size = np.abs(np.asarray(targets_seen_Bx)).max(axis=0)
     return size > threshold * size.max()
-
-
-def _stripes_of(stripes_2NxHxW, held_out_B):
-    stripes = np.asarray(stripes_2NxHxW, np.float64)
-    grid = isqrt(np.size(held_out_B))
-    held_out = grids.checked_mask(held_out_B, (grid, grid))
-    if stripes.ndim != 3 or len(stripes) != 2 * grid:
-        raise ValueError(f"stripes must be ({2 * grid}, H, W), not {stripes.shape}")
-    y, x = np.divmod(np.flatnonzero(held_out), grid)
-    return stripes[x], stripes[grid + y]
 
 
 def _checked(targets_Bx, held_out_B, sizes):

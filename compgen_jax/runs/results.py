@@ -1,6 +1,5 @@
 """What a finished run says: its signals at any points, and at every cell beside the true ones."""
 
-from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,11 +102,3 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
         scores=scores,
         error=run.task.error,
     )
-
-
-def fine_error_map(run: Run):
-    """(T, M, M), indexed [y, x]: errors of all seeds at `evaluation.fine_points`, of two factors
-    with as many values each."""
-    points = evaluation.fine_points(tasks.sizes(run.task)[0])
-    side = isqrt(len(points))
-    return error_map(run, points).reshape(-1, side, side)

@@ -1,8 +1,12 @@
 """Figure 1a-c: decoders given the bump or the ramp code, inside and outside the held-out hole."""
 
+from math import isqrt
+
 import numpy as np
 from matplotlib.colors import to_rgb
 
+from compgen_jax.claims.forced_rendering import signals
+from compgen_jax.runs import results as results_of
 from figures import plotting
 from figures.forced_rendering.networks import BOTH
 
@@ -29,7 +33,10 @@ def draw(studies):
 def _relative_error(study):
     """(M, M): the MSE at every half pixel, mean over seeds, over a blank image's, mean over
     cells."""
-    return study.fine_errors.mean(axis=0) / np.square(study.results.targets).mean()
+    points = signals.fine_points(study.results.grid)
+    side = isqrt(len(points))
+    errors = results_of.error_map(study.run, points).mean(axis=0).reshape(side, side)
+    return errors / np.square(study.results.targets).mean()
 
 
 def _draw_support(axis, results):
@@ -66,7 +73,7 @@ def _draw_examples(figure, left, bottom, results, held_out):
     """What was asked above what the first seed drew, for a few cells of one region."""
     color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
     for column, cell in enumerate(_spread(results, held_out)):
-        for row, signals in enumerate((results.signals[0], results.targets)):
+        for row, images in enumerate((results.signals[0], results.targets)):
             axis = plotting.axis_at(
                 figure,
                 left + column * (IMAGE + GAP),
@@ -75,10 +82,10 @@ def _draw_examples(figure, left, bottom, results, held_out):
                 IMAGE,
             )
             plotting.show_signal(
-                axis, signals[cell], results.amplitude, results.factors[cell], color
+                axis, images[cell], results.amplitude, results.factors[cell], color
             )
             if row == 0:
-                brightest = signals[cell].max() / results.amplitude
+                brightest = images[cell].max() / results.amplitude
                 axis.set_xlabel(f"max {brightest:.2f}", fontsize=6, labelpad=2)
             if column == 0 and not held_out:
                 axis.set_ylabel(("drawn", "asked")[row])

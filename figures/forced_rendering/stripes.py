@@ -5,7 +5,8 @@ import functools
 import jax
 import numpy as np
 
-from compgen_jax.analysis import evaluation, predictors
+from compgen_jax.analysis import evaluation
+from compgen_jax.claims.forced_rendering import signals
 from compgen_jax.runs import inspection, results
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
@@ -80,7 +81,7 @@ def _draw_training(figure, study):
 
 def _plus(study):
     """(Q, H, W) the sum of each held-out cell's two true stripes."""
-    return predictors.stripes_sum(stripes_of(study)[1], study.results.held_out)
+    return signals.stripes_sum(stripes_of(study)[1], study.results.held_out)
 
 
 def _draw_held_out(axes, columns):

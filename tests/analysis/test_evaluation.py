@@ -1,4 +1,3 @@
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -40,25 +39,6 @@ def cell_results(signals_by_seed):
             "position_accuracy": (distance <= 1).astype(np.float32),
         },
     )
-
-
-@pytest.mark.parametrize(
-    ("positions", "count"), [([(5, 5)], 1), ([(2, 2), (9, 9)], 2), ([(0, 0), (0, 11), (11, 4)], 3)]
-)
-def test_peaks_are_the_bumps(positions, count):
-    signal = jnp.maximum(sum(draw(*position) for position in positions), 0)
-    peaks = np.argwhere(evaluation.find_peaks(signal))
-    assert sorted(map(tuple, peaks[:, ::-1])) == sorted(positions) and len(peaks) == count
-
-
-def test_peaks_threshold_amplitude_and_plateau():
-    signal = draw(3, 3) + 0.2 * draw(8, 8)
-    assert int(evaluation.find_peaks(signal).sum()) == 1
-    assert int(evaluation.find_peaks(signal, threshold=0.1).sum()) == 2
-    assert int(evaluation.find_peaks(2 * signal, amplitude=2.0).sum()) == 1
-    plateau = jnp.zeros((N, N)).at[4:6, 4:7].set(1.0)
-    assert np.argwhere(evaluation.find_peaks(plateau)).tolist() == [[4, 4]]
-    assert not evaluation.find_peaks(jnp.zeros((N, N))).any()
 
 
 def test_region_means_are_means_over_their_points():
@@ -113,18 +93,11 @@ def test_scores_and_relative_error_over_chosen_cells():
     assert results.grid == N and results.amplitude == 1
 
 
-def test_fine_points_hold_the_cells_and_run_x_first():
-    points = evaluation.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
-    np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), CELLS)
-    np.testing.assert_array_equal(points[0, :3], [[0, 0], [0.5, 0], [1, 0]])
-
-
 def test_maps_over_seeds():
     targets = np.stack([draw(*cell) for cell in CELLS])
     results = cell_results([targets, np.zeros_like(targets)])
     errors = evaluation.errors(results)
     assert errors.shape == (2, N * N) and not errors[0].any() and errors[1].all()
-    assert evaluation.peak_maps(results).sum(axis=(2, 3)).tolist() == [[1] * 144, [0] * 144]
     hits = results.scores["exact_accuracy"]
     levels, means = evaluation.profile_by_distance(hits, results)
     assert levels.tolist() == [1, 2] and means.tolist() == [[1, 1], [0, 0]]

@@ -179,21 +179,6 @@ def test_trivial_predictors_are_no_better_than_blank(name, expected):
     assert relative_mse(predicted, targets, held_out) == pytest.approx(expected, abs=0.005)
 
 
-def test_stripes_give_the_bump_and_the_plus():
-    profile, held_out, amplitude = profiles(8), random_cells(8), 3.0
-    vertical = np.broadcast_to(profile[:, None, :], (8, 8, 8))  # image[y, x], of x alone
-    horizontal = np.broadcast_to(profile[:, :, None], (8, 8, 8))
-    stripes = amplitude * np.concatenate([vertical, horizontal])
-    product = predictors.stripes_product(stripes, held_out, amplitude)
-    np.testing.assert_allclose(product, amplitude * bumps(8)[held_out], rtol=1e-12)
-    plus = [amplitude * (profile[y][:, None] + profile[x][None]) for y in range(8)
-            for x in range(8)]  # fmt: skip
-    np.testing.assert_allclose(predictors.stripes_sum(stripes, held_out), np.array(plus)[held_out])
-    for bad in (stripes[:-1], stripes[0]):
-        with pytest.raises(ValueError, match="stripes"):
-            predictors.stripes_sum(bad, held_out)
-
-
 @pytest.mark.parametrize("name", predictors.PREDICTORS)
 def test_bad_arguments_are_named(name):
     targets, held_out = bumps(4), block(4, 1, 2)

@@ -174,7 +174,9 @@ INPUTS = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scalar": 
 
 
 @pytest.mark.parametrize("output", [(), (5,), (2, 3, 4)])
-@pytest.mark.parametrize("inputs", [struct(7), struct(2, 5), INPUTS], ids=["vector", "matrix", "tree"])
+@pytest.mark.parametrize(
+    "inputs", [struct(7), struct(2, 5), INPUTS], ids=["vector", "matrix", "all"]
+)
 def test_an_mlp_maps_any_input_to_any_array(inputs, output):
     module = MLP(depth=2, width=6).make(Shapes(inputs, struct(*output)))
     generator = np.random.default_rng(0)
@@ -196,7 +198,7 @@ def test_an_mlp_maps_any_input_to_any_array(inputs, output):
 
 
 def test_an_mlp_gives_one_array():
-    with pytest.raises(ConfigError, match="decoder.name='mlp': gives one array, not {'a': ") as error:
+    with pytest.raises(ConfigError, match="name='mlp': gives one array, not {'a': ") as error:
         MLP().make(Shapes(struct(3), {"a": struct(2)}))
     assert "\n" not in str(error.value)
 

@@ -1,4 +1,4 @@
-"""The protocol: cells, nearest values, real points, and a task of one's own from three functions."""
+"""The protocol: cells, nearest values, real points, and a task of three functions."""
 
 import itertools
 import math

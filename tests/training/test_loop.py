@@ -149,9 +149,7 @@ def test_answers_and_scores_are_those_of_the_task(tiny):
     for signal, truth, point in zip(signals, truths, points, strict=True):
         example = task.example(key, point)
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)
-        np.testing.assert_allclose(
-            signal, 1 - module.apply(params, example.input)[0], atol=1e-5
-        )
+        np.testing.assert_allclose(signal, 1 - module.apply(params, example.input)[0], atol=1e-5)
     scores = trainer.score(key, params, points)
     assert set(scores) == set(loop.tasks.score_names(task))
     for index in range(2):
@@ -220,7 +218,9 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
         run(trial_of(changed(base, TRACED[name]), jax.random.key(0), capacity=200), 4)
         for name in names
     ]
-    found = {name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses)}
+    found = {
+        name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses, strict=True)
+    }
     assert len(set(found.values())) == len(names) and np.isfinite(list(found.values())).all()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.evaluation import CellResults, mean_score
+from compgen_jax.claims.forced_rendering import signals
 from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry, exact_id, judge
 
 PEAK_THRESHOLDS = (0.25, 0.1)  # of the amplitude
@@ -123,7 +124,7 @@ class AlignedPeaks(NamedTuple):
 
 
 def _aligned_peaks(results: CellResults, threshold: float) -> AlignedPeaks:
-    peaks = evaluation.peak_maps(results, threshold)[:, results.held_out]  # T, B, H, W
+    peaks = signals.peak_maps(results, threshold)[:, results.held_out]  # T, B, H, W
     factors = results.factors[results.held_out]
     y, x = np.mgrid[0 : results.grid, 0 : results.grid]
     dx, dy = (np.abs(a - factors[:, k, None, None]) for k, a in enumerate((x, y)))

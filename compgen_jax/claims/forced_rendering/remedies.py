@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from compgen_jax.analysis import evaluation, predictors
+from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.evaluation import CellResults, mean_score
+from compgen_jax.claims.forced_rendering import signals
 from compgen_jax.claims.forced_rendering.mechanism import hidden
 from compgen_jax.claims.verdicts import Condition, entry, exact_id
 
@@ -107,7 +108,7 @@ def stripes_add_up(code: str, results: CellResults, stripes) -> dict:
     Correlations, of the pixels of each image, ignore a level that all pixels share, which
     stripes do not teach: f(x) + f(y) - f(no factor) is additive too.
     """
-    plus = predictors.stripes_sum(stripes[1], results.held_out)
+    plus = signals.stripes_sum(stripes[1], results.held_out)
     return entry(
         "C9",
         code,
@@ -144,7 +145,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
     `by_bumps` has the results by number of bumps, none among them; `few` is the number that must
     be enough; `stripes` as in `stripes_add_up`.
     """
-    plus = predictors.stripes_sum(stripes[1], by_bumps[few].held_out)
+    plus = signals.stripes_sum(stripes[1], by_bumps[few].held_out)
     likeness = {n: _plus_likeness(results, plus) for n, results in by_bumps.items()}
     blank = _blank_mse(by_bumps[few])
     error = {n: _mse_to(one, _ood_targets(one)) / blank for n, one in by_bumps.items()}
@@ -279,7 +280,7 @@ def _correlation(results, images_QxHxW):
 
 def _relative_to_union(results, stripes_2NxHxW):
     """The other way to draw both stripes: each pixel as bright as the brighter of them."""
-    union = predictors.stripes_union(stripes_2NxHxW, results.held_out)
+    union = signals.stripes_union(stripes_2NxHxW, results.held_out)
     return _mse_to(results, union) / np.square(union).mean()
 
 

@@ -1,0 +1,53 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.claims.forced_rendering import signals
+from tests.analysis.test_evaluation import CELLS, N, cell_results, draw
+from tests.analysis.test_predictors import bumps, profiles, random_cells
+
+
+@pytest.mark.parametrize(
+    ("positions", "count"), [([(5, 5)], 1), ([(2, 2), (9, 9)], 2), ([(0, 0), (0, 11), (11, 4)], 3)]
+)
+def test_peaks_are_the_bumps(positions, count):
+    signal = jnp.maximum(sum(draw(*position) for position in positions), 0)
+    peaks = np.argwhere(signals.find_peaks(signal))
+    assert sorted(map(tuple, peaks[:, ::-1])) == sorted(positions) and len(peaks) == count
+
+
+def test_peaks_threshold_amplitude_and_plateau():
+    signal = draw(3, 3) + 0.2 * draw(8, 8)
+    assert int(signals.find_peaks(signal).sum()) == 1
+    assert int(signals.find_peaks(signal, threshold=0.1).sum()) == 2
+    assert int(signals.find_peaks(2 * signal, amplitude=2.0).sum()) == 1
+    plateau = jnp.zeros((N, N)).at[4:6, 4:7].set(1.0)
+    assert np.argwhere(signals.find_peaks(plateau)).tolist() == [[4, 4]]
+    assert not signals.find_peaks(jnp.zeros((N, N))).any()
+
+
+def test_fine_points_hold_the_cells_and_run_x_first():
+    points = signals.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
+    np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), CELLS)
+    np.testing.assert_array_equal(points[0, :3], [[0, 0], [0.5, 0], [1, 0]])
+
+
+def test_stripes_give_the_bump_and_the_plus():
+    profile, held_out, amplitude = profiles(8), random_cells(8), 3.0
+    vertical = np.broadcast_to(profile[:, None, :], (8, 8, 8))  # image[y, x], of x alone
+    horizontal = np.broadcast_to(profile[:, :, None], (8, 8, 8))
+    stripes = amplitude * np.concatenate([vertical, horizontal])
+    product = signals.stripes_product(stripes, held_out, amplitude)
+    np.testing.assert_allclose(product, amplitude * bumps(8)[held_out], rtol=1e-12)
+    plus = [amplitude * (profile[y][:, None] + profile[x][None]) for y in range(8)
+            for x in range(8)]  # fmt: skip
+    np.testing.assert_allclose(signals.stripes_sum(stripes, held_out), np.array(plus)[held_out])
+    for bad in (stripes[:-1], stripes[0]):
+        with pytest.raises(ValueError, match="stripes"):
+            signals.stripes_sum(bad, held_out)
+
+
+def test_peaks_of_all_seeds_and_cells():
+    targets = np.stack([draw(*cell) for cell in CELLS])
+    results = cell_results([targets, np.zeros_like(targets)])
+    assert signals.peak_maps(results).sum(axis=(2, 3)).tolist() == [[1] * 144, [0] * 144]
