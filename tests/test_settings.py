@@ -67,7 +67,7 @@ BAD = {
     "missing": ("x = 1\n", "has no dataclass Turned with a method make"),
     "plain class": ("class Turned:\n    def make(self): pass\n", "has no dataclass Turned"),
     "no make": (
-        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Turned:\n    x: int = 1",
+        "from dataclasses import dataclass\n\n@dataclass\nclass Turned:\n    x: int = 1",
         "has no dataclass Turned with a method make",
     ),
 }  # fmt: skip
