@@ -292,7 +292,7 @@ def check(grid: Grid, shows_every_value: bool):
         check_marginals(cells(grid)[~held_out], grid, region)
 
 
-def check_marginals(points, grid: Grid, source="the training sample"):
+def check_marginals(points, grid: Grid, source: str = ""):
     """Raises ConfigError if the task demands marginals and a value of a factor never occurs among
     the points (n, F), concrete: the seen cells, or one seed's training draw."""
     if not grid.settings.require_marginals:
@@ -300,7 +300,7 @@ def check_marginals(points, grid: Grid, source="the training sample"):
     for name, missing in missing_marginals(points, grid).items():
         if missing:
             raise ConfigError(
-                f"{source}: no training point has {name} in {missing}, and "
+                f"{source}{': ' * bool(source)}no training point has {name} in {missing}, and "
                 "config.task.support.require_marginals=True demands every value"
             )
 
