@@ -5,7 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 from compgen_jax.analysis import scaling
-from compgen_jax.config import Config, SweepConfig, changed, field_value
+from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.sweeps.table import Case, Layout, Table
 from compgen_jax.tasks import task as tasks
 
@@ -33,7 +33,7 @@ def layout(config: Config) -> Layout:
 
 def score_names(config: Config) -> tuple[str, ...]:
     """What the task scores, in alphabetical order."""
-    return tasks.score_names(config_of(config, _any_case(config)).task.make())
+    return tasks.score_names(_task_of(config, _any_case(config)))
 
 
 def first_cases(config: Config) -> list[Case]:
@@ -61,7 +61,7 @@ def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
         return [0]
-    units = config_of(config, Case(axes, 0, _base_value(config))).task.make().units
+    units = _task_of(config, Case(axes, 0, _base_value(config))).units
     found = list(search.start)
     found += [each * units[name] for name, multiples in search.per if name in units
               for each in multiples]  # fmt: skip
@@ -97,7 +97,7 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
 def searched(config: Config, case: Case) -> list[Reading]:
     """Where the target is searched: on held-out points or, where none are, on others that training
     did not show."""
-    task = config_of(config, case._replace(value=_base_value(config))).task.make()
+    task = _task_of(config, case._replace(value=_base_value(config)))
     held_out = task.held_out(tasks.cells(task.factors)).any()
     places = ("ood",) if held_out else ("unseen", "real")
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]
@@ -126,6 +126,16 @@ def config_of(config: Config, case: Case) -> Config:
     shown = [*case.axes, *([case.value] if config.sweep.search.field else [])]
     values["name"] = "_".join([config.name, *(str(each) for each in shown)])
     return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
+
+
+def _task_of(config: Config, case: Case) -> tasks.Task:
+    """Raises ConfigError, with the values of the axes, for a task that cannot be."""
+    try:
+        return config_of(config, case).task.make()
+    except ConfigError as error:
+        pairs = zip(config.sweep.axes, case.axes, strict=True)
+        shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)
+        raise ConfigError(f"config.sweep: {shown}: {error}") from error
 
 
 def numeric_axes(config: Config) -> list[str]:

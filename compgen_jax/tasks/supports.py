@@ -270,9 +270,9 @@ def missing_marginals(points, grid: Grid) -> dict[str, list]:
     return found
 
 
-def check(grid: Grid, shows_every_value: bool):
-    """Raises ConfigError where the support cannot serve: before any compilation. Stripes show every
-    value or, some left out, a seed's choice of them."""
+def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
+    """Raises ConfigError where the support cannot serve, before any compilation: so many points,
+    which a field `asked` for. Stripes show every value or, some left out, a seed's choice."""
     settings, held_out = grid.settings, is_held_out(cells(grid), grid)
     region, whole = describe(settings), "x".join(str(axis.count) for axis in grid.axes)
     if held_out.all():
@@ -283,10 +283,10 @@ def check(grid: Grid, shows_every_value: bool):
             "(for full coverage say config.task.support.region='none')"
         )
     seen = len(held_out) - held_out.sum()
-    if settings.sampling == "without_replacement" and n_samples(grid) > seen:
+    if settings.sampling == "without_replacement" and points > seen:
         raise ConfigError(
-            f"config.task.support.samples={settings.samples}: only {seen} cells are seen, "
-            "so at most that many can be drawn without replacement"
+            f"{asked}: only {seen} cells are seen, so at most that many can be drawn without "
+            "replacement"
         )
     if not shows_every_value:
         check_marginals(cells(grid)[~held_out], grid, region)
