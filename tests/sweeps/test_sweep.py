@@ -129,7 +129,9 @@ def one_curve(small, copies=0, **values):
 )
 def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, decoder):
     """Trained by itself, the same decoder has the same errors; 9 images are less than stripes."""
-    small = one_curve(small, copies, task__support__sampling=sampling, decoder__name=decoder)
+    # a search's own images take the place of the config's, which must be possible too
+    own = {"task__images": 9, "task__support__sampling": sampling, "decoder__name": decoder}
+    small = one_curve(small, copies, **own)
     per = (("cell", (0.25, 0.5)), ("value", (1.2, 3.0)))
     small = changed(small, {"sweep.search.per": per})
     sweep.run(small, tmp_path / "sweep", progress=False)
