@@ -15,6 +15,8 @@ from figures import make
 from figures.forced_rendering import networks, verdicts
 
 ROOT = Path(__file__).parent.parent
+
+
 def start(module, *arguments):
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],

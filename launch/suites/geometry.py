@@ -38,9 +38,7 @@ def _compare(preset: str, rounds: int) -> list[dict]:
             return jax.lax.map(layers, points, batch_size=geometry.POINTS_AT_ONCE)
 
         def differences(points, forward=forward):
-            grids = jax.tree.map(
-                lambda layer: layer.reshape(side, side, -1), forward(points)
-            )
+            grids = jax.tree.map(lambda layer: layer.reshape(side, side, -1), forward(points))
             return jax.tree.map(geometry.grid_metric, grids)
 
         exact = lambda points, layers=layers: geometry.metric_tensors(layers, points)

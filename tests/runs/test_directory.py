@@ -259,7 +259,9 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
         assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(
             error[index].mean(), rel=1e-4
         )
-    np.testing.assert_allclose(results.error_map(run, cells.factors), cells.scores["mse"], rtol=1e-4)
+    np.testing.assert_allclose(
+        results.error_map(run, cells.factors), cells.scores["mse"], rtol=1e-4
+    )
     fine = results.fine_error_map(run)
     assert fine.shape == (2, 15, 15)
     np.testing.assert_allclose(

@@ -56,7 +56,9 @@ def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(run, tiny
     assert found.numbers["schmidt.rank"][:, 0].tolist() == [2, 2]
     np.testing.assert_allclose(found.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
     np.testing.assert_allclose(found.numbers["factorization.cosine"][:, 0], 1, atol=1e-6)
-    jacobian = jax.jacfwd(lambda p: encode([(p[0], N), (p[1], N)], tiny.task.code))(jnp.array([5.0, 2.0]))
+    jacobian = jax.jacfwd(lambda p: encode([(p[0], N), (p[1], N)], tiny.task.code))(
+        jnp.array([5.0, 2.0])
+    )
     volume = float(jnp.sqrt(jnp.linalg.det(jacobian.T @ jacobian)))
     np.testing.assert_allclose(found.maps["volume"][:, 0, 2, 5], volume, rtol=1e-5)
 

@@ -61,7 +61,9 @@ def whole(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("whole") / "run"
     code, output, errors = finish(start(f"--workdir={workdir}"))
     assert code == 0, errors
-    assert f"{TRIALS} trials, of which 0 failed" in output and "task.images ~ (task.grid)^" in output
+    assert (
+        f"{TRIALS} trials, of which 0 failed" in output and "task.images ~ (task.grid)^" in output
+    )
     assert "1 of the 2 trials of a program's last wave is idle" in errors
     return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
 

@@ -135,9 +135,7 @@ def test_refined_cases_lie_between_the_numbers_around_the_crossing():
 
 def test_readings_score_every_place_that_a_region_leaves():
     config = sweep_of(("task.support.region", ("none", "donut")), **{"task.grid": 8})
-    none, donut = (
-        plan.readings(config, Case((region,), 0, 32)) for region in ("none", "donut")
-    )
+    none, donut = (plan.readings(config, Case((region,), 0, 32)) for region in ("none", "donut"))
     places = lambda found: [each.where for each in found if each.score == "image_accuracy"]
     assert places(none) == ["unseen", "real"] and places(donut) == ["unseen", "real", "ood"]
     scores = {"exact_accuracy", "position_accuracy", "image_accuracy"}

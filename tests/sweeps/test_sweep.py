@@ -359,9 +359,12 @@ def test_a_wave_that_memory_does_not_hold_names_the_flag(small, monkeypatch):
 
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
-    values = {"sweep.search.field": "", "task.support.samples": 40,
-              "task.support.in_proportion": True,
-              "sweep.axes": axes((8,), (0,), ("corner",), **{"task.support.side": (0.25, 0.5)})}
+    values = {
+        "sweep.search.field": "",
+        "task.support.samples": 40,
+        "task.support.in_proportion": True,
+        "sweep.axes": axes((8,), (0,), ("corner",), **{"task.support.side": (0.25, 0.5)}),
+    }
     config = changed(one_curve(small), values)
     summary = sweep.run(config, tmp_path / "map", progress=False)
     results = read(tmp_path / "map")

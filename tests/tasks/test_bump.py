@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.tasks import bump, supports
+from compgen_jax.tasks import bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
 from compgen_jax.tasks.encodings import CodeConfig, encode

@@ -96,9 +96,7 @@ def test_points_of_any_leading_axes_and_cells_of_any_step():
     expected = [(b == 13) and -1.5 <= a <= -0.5 for a, b in points]
     np.testing.assert_array_equal(supports.is_held_out(points, grid), expected)
     shaped = points.reshape(2, 7, 2)
-    np.testing.assert_array_equal(
-        supports.is_held_out(shaped, grid), np.reshape(expected, (2, 7))
-    )
+    np.testing.assert_array_equal(supports.is_held_out(shaped, grid), np.reshape(expected, (2, 7)))
     assert not supports.is_held_out(np.array([-1.76, 13.0]), grid)  # nearer to -2
 
 
@@ -185,9 +183,7 @@ def test_a_data_set_in_proportion_is_as_large_as_its_area(side, share, region):
 @pytest.mark.parametrize("region", ["donut", "corner"])
 def test_the_area_of_real_points_is_that_of_their_square(region):
     """Against the share of many real points that are not held out."""
-    grid = grid_of(
-        8, region=region, side=0.5, samples=10**6, in_proportion=True, sampling="real"
-    )
+    grid = grid_of(8, region=region, side=0.5, samples=10**6, in_proportion=True, sampling="real")
     points = np.random.default_rng(0).uniform(0, 7, (10**6, 2))
     held_out = supports.is_held_out(points, grid)
     assert supports.n_samples(grid) / 10**6 == pytest.approx(1 - held_out.mean(), abs=2e-3)

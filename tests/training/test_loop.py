@@ -220,7 +220,7 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
         run(trial_of(changed(base, TRACED[name]), jax.random.key(0), capacity=200), 4)
         for name in names
     ]
-    found = {name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses)}
+    found = {name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses, strict=True)}
     assert len(set(found.values())) == len(names) and np.isfinite(list(found.values())).all()
 
 
