@@ -111,6 +111,8 @@ def load_file(path):
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
+    if path.suffix != ".py":
+        raise ConfigError(f"{path}: is no Python file, whose name ends in .py")
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

@@ -4,6 +4,7 @@ DIR/task.npz    factors, held-out cells and a few examples, as its task made the
 """
 
 import io
+import zipfile
 from pathlib import Path
 
 import jax
@@ -42,9 +43,9 @@ def check(workdir: Path, config: Config, task: Task):
     if not (is_own(config) and path.exists()):
         return
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as content, np.load(content, allow_pickle=False) as saved:
             before = dict(saved)
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     now = _made(task)
     for name in {**before, **now}:

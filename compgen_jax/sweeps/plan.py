@@ -5,7 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 from compgen_jax.analysis import scaling
-from compgen_jax.config import Config, SweepConfig, changed, field_value
+from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.settings import in_own_files
 from compgen_jax.sweeps.table import Case, Layout, Table
 from compgen_jax.tasks import task as tasks
@@ -133,6 +133,16 @@ def config_of(config: Config, case: Case) -> Config:
     shown = [*case.axes, *([case.value] if config.sweep.search.field else [])]
     values["name"] = "_".join([config.name, *(str(each) for each in shown)])
     return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
+
+
+def _task_of(config: Config, case: Case) -> tasks.Task:
+    """Raises ConfigError, with the values of the axes, for a task that cannot be."""
+    try:
+        return config_of(config, case).task.make()
+    except ConfigError as error:
+        pairs = zip(config.sweep.axes, case.axes, strict=True)
+        shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)
+        raise ConfigError(f"config.sweep: {shown}: {error}") from error
 
 
 def numeric_axes(config: Config) -> list[str]:

@@ -78,15 +78,15 @@ def check(config: Config, cases: list[Case]):
             "config.sweep.axes=(): an empty sweep; name fields and their values, or train the one "
             "run of this config with launch.train"
         )
-    layout = plan.layout(config)
-    for score in config.sweep.search.scores:
+    layout, search = plan.layout(config), config.sweep.search
+    for score in search.scores if search.field else ():
         if f"ood.{score}" not in layout.measures:
             raise ConfigError(
                 f"config.sweep.search.scores: {score!r} is no score of the task; it has "
                 f"{', '.join(plan.score_names(config))}"
             )
-    if config.sweep.search.field and not cases:
-        units = sorted(name for name, _ in config.sweep.search.per)
+    if search.field and not cases:
+        units = sorted(name for name, _ in search.per)
         raise ConfigError(f"config.sweep.search.per: the task names none of {', '.join(units)}")
     for case in {case._replace(seed=config.training.seeds[0]) for case in cases}:
         try:

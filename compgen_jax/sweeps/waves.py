@@ -36,6 +36,7 @@ class Single(NamedTuple):
     task: tasks.Task
     program: tuple
     steps: int
+    capacity: int  # rows of its source, if that is a table
     work: int  # of one step, in numbers of the model's output
 
 
@@ -59,8 +60,11 @@ def single_of(config: Config, case: Case) -> Single:
     """The run of a case. Raises ConfigError where it cannot be."""
     single = plan.config_of(config, case)
     task = loop.check(single)
-    work = models.size(tasks.shapes(task)[1])
-    return Single(single, task, loop.program(single, task), loop.total_steps(single, task), work)
+    source = jax.eval_shape(task.source, jax.eval_shape(jax.random.key, 0))
+    return Single(
+        single, task, loop.program(single, task), loop.total_steps(single, task),
+        draws.capacity(source), models.size(tasks.shapes(task)[1]),
+    )  # fmt: skip
 
 
 def _single(config: Config, case: Case) -> Single:
@@ -100,7 +104,7 @@ def _without_grid(single: Single) -> tuple:
 def _bucket(config: Config, members: list[Single], cases: list[Case], devices) -> Bucket:
     singles = [_single(config, case) for case in cases]
     # a search stays below the largest number that it begins with
-    capacity = max(single.task.examples for single in singles)
+    capacity = max(single.capacity for single in singles)
     points = max(len(tasks.cells(single.task.factors)) for single in singles)
     wanted = config.execution.trials_per_device
     side_by_side = trials.trials_side_by_side(MOST_SIDE_BY_SIDE, wanted, devices[0].platform)

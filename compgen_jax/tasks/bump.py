@@ -170,15 +170,19 @@ def training_points(key, settings: Bump):
 
 def _task(settings: Bump) -> Task:
     grid, stripes = support(settings), settings.stripes.copies
-    supports.check(grid, shows_every_value=bool(stripes))
     counts = [axis.count for axis in grid.axes]
     fresh = settings.support.fresh != "no"
+    points = 0 if fresh else n_points(settings)
+    asked = f"config.task.images={settings.images}"
+    if not settings.images:
+        asked = f"config.task.support.samples={settings.support.samples}"
+    supports.check(grid, points, asked, shows_every_value=bool(stripes))
     return Task(
         factors=tuple(Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes),
         held_out=partial(supports.is_held_out, grid=grid),
         example=lambda key, point: example(point, settings),
         source=lambda key: _source(key, settings, grid),
-        examples=0 if fresh else n_stripes(settings) + n_points(settings),
+        examples=0 if fresh else n_stripes(settings) + points,
         draw=supports.fresh_draw(grid) if fresh else draws.epochs,
         signal=partial(flip, settings=settings.image),
         scores=lambda signal, truth, point: images.scores(

@@ -278,9 +278,9 @@ def missing_marginals(points, grid: Grid) -> dict[str, list]:
     return found
 
 
-def check(grid: Grid, shows_every_value: bool):
-    """Raises ConfigError where the support cannot serve: before any compilation. Stripes show every
-    value or, some left out, a seed's choice of them."""
+def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
+    """Raises ConfigError where the support cannot serve, before any compilation: so many points,
+    which a field `asked` for. Stripes show every value or, some left out, a seed's choice."""
     settings, names = grid.settings, [axis.name for axis in grid.axes]
     if not set(settings.of) <= set(names):
         raise ConfigError(
@@ -296,16 +296,16 @@ def check(grid: Grid, shows_every_value: bool):
             "(for full coverage say config.task.support.region='none')"
         )
     seen = len(held_out) - held_out.sum()
-    if settings.sampling == "without_replacement" and n_samples(grid) > seen:
+    if settings.sampling == "without_replacement" and points > seen:
         raise ConfigError(
-            f"config.task.support.samples={settings.samples}: only {seen} cells are seen, "
-            "so at most that many can be drawn without replacement"
+            f"{asked}: only {seen} cells are seen, so at most that many can be drawn without "
+            "replacement"
         )
     if not shows_every_value:
         check_marginals(cells(grid)[~held_out], grid, region)
 
 
-def check_marginals(points, grid: Grid, source="the training sample"):
+def check_marginals(points, grid: Grid, source: str = ""):
     """Raises ConfigError if the task demands marginals and a value of a factor never occurs among
     the points (n, F), concrete: the seen cells, or one seed's training draw."""
     if not grid.settings.require_marginals:
@@ -313,7 +313,7 @@ def check_marginals(points, grid: Grid, source="the training sample"):
     for name, missing in missing_marginals(points, grid).items():
         if missing:
             raise ConfigError(
-                f"{source}: no training point has {name} in {missing}, and "
+                f"{source}{': ' * bool(source)}no training point has {name} in {missing}, and "
                 "config.task.support.require_marginals=True demands every value"
             )
 

@@ -2,16 +2,15 @@
 
 import jax
 import numpy as np
-from compgen_jax.tasks.dataset import training_set
 
 from compgen_jax.config import Config
-from compgen_jax.tasks.encodings import code_length
+from compgen_jax.training import loop
 
 
 def step_flops(config: Config) -> float:
     """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
     grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
-    render = (grid // 4) ** 2 * code_length(grid, config.task.code) * width
+    render = (grid // 4) ** 2 * sum(config.task.make().parts) * width
     doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
     keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
     return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
@@ -31,8 +30,9 @@ def torch_steps(config: Config, steps: int):
 
     device = torch_device()
     torch.manual_seed(0)
-    data = training_set(jax.random.key(0), config.task)
-    codes, targets = (torch.tensor(np.asarray(a)).to(device) for a in (data.codes, data.targets))
+    task, key = config.task.make(), jax.random.key(0)
+    examples = loop.examples_at(task, key, loop.source_of(task, key).points)
+    codes, targets = (torch.tensor(np.array(a)).to(device) for a in examples)
     model = _torch_decoder(config, codes.shape[1]).to(device)
     training = config.training
     optimizer = torch.optim.AdamW(
@@ -54,7 +54,7 @@ def torch_steps(config: Config, steps: int):
 
 
 def _torch_decoder(config: Config, length: int):
-    """The layers of `decoders.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
+    """The layers of `models.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
     import torch
 
     grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth

@@ -6,11 +6,10 @@ import resource
 import jax
 import jax.numpy as jnp
 
-from compgen_jax import models
 from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import LOWERINGS
-from compgen_jax.tasks import supports
-from compgen_jax.tasks.encodings import code_length, encode
+from compgen_jax.models.model import Shapes
+from compgen_jax.tasks import task as tasks
 from launch.config import PRESETS
 from launch.suites import timing
 
@@ -24,24 +23,22 @@ def run(rounds: int) -> list[dict]:
 
 def _compare(preset: str, rounds: int) -> list[dict]:
     config = PRESETS[preset]
-    task = config.task
-    points = jnp.asarray(supports.cells(task.grid))
+    task, key, side = config.task.make(), jax.random.key(0), config.task.grid
+    points = jnp.asarray(tasks.cells(task.factors))
     contenders = {}
     for lowering in AUTODIFF:
-        decoder = models.build(config.decoder, task.grid, lowering)
-        params = decoder.init(jax.random.key(0), jnp.zeros(code_length(task.grid, task.code)))
+        decoder = config.decoder.make(Shapes(*tasks.shapes(task), lowering))
+        params = decoder.init(key, task.example(key, points[0]).input)
 
         def layers(point, decoder=decoder, params=params):
-            image, activations = decoder.apply(params, encode(*point, task.grid, task.code))
+            image, activations = decoder.apply(params, task.example(key, point).input)
             return activations | {"output": image}
 
         def forward(points, layers=layers):
             return jax.lax.map(layers, points, batch_size=geometry.POINTS_AT_ONCE)
 
         def differences(points, forward=forward):
-            grids = jax.tree.map(
-                lambda layer: layer.reshape(task.grid, task.grid, -1), forward(points)
-            )
+            grids = jax.tree.map(lambda layer: layer.reshape(side, side, -1), forward(points))
             return jax.tree.map(geometry.grid_metric, grids)
 
         exact = lambda points, layers=layers: geometry.metric_tensors(layers, points)

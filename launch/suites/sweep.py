@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from compgen_jax.config import Config, changed
 from compgen_jax.models.convolution import choose_lowering
+from compgen_jax.tasks import draws
 from compgen_jax.training import loop, padding, trials
 from launch.suites import contenders, timing
 from launch.suites.programs import Program, Work, on_accelerator, on_cpu
@@ -92,7 +93,9 @@ def _row(work: Work, contender: Contender, per_step, references, peak: float) ->
 def _alone(work: Work, grid: int) -> Config:
     """A trial of one grid, with as many images as the largest grid is searched with."""
     samples = 2 * max(work.grids) ** 2
-    return changed(work.config, {"task.grid": grid, "task.support.samples": samples})
+    single = {"sweep.axes": (), "sweep.search.field": "", "task.images": 0}
+    own = {"task.grid": grid, "task.support.samples": samples}
+    return changed(work.config, single | own)
 
 
 def _grids(work: Work, count: int) -> tuple:
@@ -149,16 +152,19 @@ def _one_program(work: Work, program: Program, grids: tuple) -> Contender:
 def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) -> Contender:
     steps, devices = _steps(work, program.trials), jax.local_devices()[: program.devices]
     values = {"training.precision": program.precision, "execution.chunk_steps": steps}
-    trainer = loop.make_trainer(
-        changed(_alone(work, max(grids)), values), program.lowering, grids=grids
-    )
     alone = {grid: _alone(work, grid) for grid in grids}
-    listed = [
-        loop.make_trial(alone[grid], jax.random.key(seed))._replace(
-            which=jnp.int32(grids.index(grid))
-        )
-        for seed, grid in enumerate(contender.grids)
-    ]
+    tasks = {grid: single.task.make() for grid, single in alone.items()}
+    trainer = loop.make_trainer(
+        changed(alone[max(grids)], values), program.lowering, of=tuple(tasks.values())
+    )
+    capacity = max(task.examples for task in tasks.values())
+
+    def trial(seed, grid):
+        key = jax.random.key(seed)
+        source = draws.padded(loop.source_of(tasks[grid], key), capacity)
+        return loop.Trial(key, loop.hyper_of(alone[grid]), source, jnp.int32(grids.index(grid)))
+
+    listed = [trial(seed, grid) for seed, grid in enumerate(contender.grids)]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *listed)
     pairs = stacked, jax.jit(jax.vmap(trainer.init))(stacked.key, stacked.which)
     advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
@@ -166,7 +172,8 @@ def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) 
 
     share = jax.tree.map(lambda leaf: leaf[: -(-program.trials // len(devices))], pairs)
     start = time.perf_counter()
-    compiled = trials.over_split_trials(advance, width, devices[:1]).lower(n_steps, share).compile()
+    on_device = trials.OverSplitTrials(advance, width, devices[:1]).on_device
+    compiled = jax.jit(on_device).lower(n_steps, share).compile()
     seconds = time.perf_counter() - start
     at_once = len(share[0].key) if program.side_by_side else 1
     contender = contender._replace(
@@ -176,7 +183,7 @@ def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) 
         return contender
     function = compiled
     if len(devices) > 1:
-        function = trials.over_split_trials(advance, width, devices)
+        function = trials.OverSplitTrials(advance, width, devices)
         pairs = trials.split(pairs, devices)
     run = lambda: jax.block_until_ready(function(n_steps, pairs))
     run()  # what memory it needs beyond the estimate, it needs here

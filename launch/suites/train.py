@@ -64,12 +64,15 @@ def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
 def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, devices=None):
     """By default on one device, which on a CPU has all cores at its disposal."""
     devices = devices or jax.local_devices()[:1]
-    trainer = loop.make_trainer(config, lowering)
+    trainer, task = loop.make_trainer(config, lowering), config.task.make()
     keys = jax.vmap(jax.random.key)(jnp.arange(trials))
+    hyper = loop.hyper_of(config)
     state = over_trials(lambda _, key: trainer.init(key), 1, devices)((), keys)
     advance = over_trials(
-        lambda n_steps, trial: trainer.advance(
-            loop.make_trial(config, trial[0]), trial[1], n_steps
+        lambda n_steps, seed: trainer.advance(
+            loop.Trial(seed[0], hyper, loop.source_of(task, seed[0]), jnp.int32(0)),
+            seed[1],
+            n_steps,
         ),
         per_device or trials,
         devices,

@@ -100,10 +100,9 @@ def test_the_suites_programs_are_those_of_the_presets():
 
 def test_pytorchs_decoder_has_as_many_parameters(config):
     torch = pytest.importorskip("torch")
-    from compgen_jax.tasks.encodings import code_length
     from compgen_jax.training import loop
 
-    model = contenders._torch_decoder(config, code_length(8, config.task.code))
+    model = contenders._torch_decoder(config, sum(config.task.make().parts))
     ours = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
     count = sum(leaf.size for leaf in jax.tree.leaves(ours))
     assert sum(torch.numel(parameter) for parameter in model.parameters()) == count

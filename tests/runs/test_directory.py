@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax import models
-from compgen_jax.config import ConfigError
+from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
+from tests.models.shapes import of_image
 
 
 def contents(path):
@@ -96,7 +96,7 @@ def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
 @pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]", '{"task": {"gird": 8}}'])
 def test_damaged_config_is_named_and_kept(tiny, tmp_path, text):
     (tmp_path / "config.json").write_text(text)
-    with pytest.raises(RunError, match=r"config\.json is damaged"):
+    with pytest.raises(RunError, match=r"config\.json (is damaged|cannot be used: config[.=])"):
         experiment.train(tiny, tmp_path, progress=False)
     assert (tmp_path / "config.json").read_text() == text
 
@@ -205,7 +205,7 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(
         patch.setattr(directory, "save", save_and_stop)
         experiment.train(tiny, workdir, progress=False)
     before = contents(workdir)
-    hyper = loop.hyper_of(tiny)._replace(learning_rate=jnp.float32(1e30))
+    hyper = loop.hyper_of(tiny) | {"training.learning_rate": jnp.float32(1e30)}
     with monkeypatch.context() as patch, pytest.raises(RunError) as error:
         patch.setattr(loop, "hyper_of", lambda config: hyper)
         experiment.train(tiny, workdir, progress=False)
@@ -231,24 +231,24 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
 def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
     config, workdir, _ = undisturbed
     run = results.load(workdir)
-    signals, true = results.stripes(run)
-    assert signals.shape == (2, 16, 8, 8) and true.shape == (16, 8, 8)
+    signals, true = results.decode(run, np.array([[3, np.nan], [np.nan, 3]], np.float32))
+    assert signals.shape == (2, 2, 8, 8) and true.shape == (2, 8, 8)
     profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
-    np.testing.assert_allclose(true[3], np.tile(profile, (8, 1)), atol=1e-6)
-    np.testing.assert_allclose(true[8 + 3], np.tile(profile, (8, 1)).T, atol=1e-6)
-    decoder = models.build(config.decoder, 8, "lax")
+    np.testing.assert_allclose(true[0], np.tile(profile, (8, 1)), atol=1e-6)
+    np.testing.assert_allclose(true[1], np.tile(profile, (8, 1)).T, atol=1e-6)
+    decoder = config.decoder.make(of_image(16, 8))
     for seed in (0, 1):
         params = jax.tree.map(lambda leaf, seed=seed: leaf[seed], run.params)
         code = np.concatenate([profile, np.zeros(8)]).astype(np.float32)
         expected = 1 - decoder.apply(params, code)[0]
-        np.testing.assert_allclose(signals[seed, 3], expected, atol=1e-4)
+        np.testing.assert_allclose(signals[seed, 0], expected, atol=1e-4)
 
 
 def test_trained_decoders_draw_at_any_real_point(undisturbed):
     _, workdir, summary = undisturbed
     run = results.load(workdir)
     factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
-    signals = results.decode(run, factors)
+    signals, _ = results.decode(run, factors)
     assert signals.shape == (2, 3, 8, 8)
     np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
     cells = results.evaluate_cells(run)
@@ -257,6 +257,61 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
         assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(
             error[index].mean(), rel=1e-4
         )
+    np.testing.assert_allclose(
+        results.error_map(run, cells.factors), cells.scores["mse"], rtol=1e-4
+    )
+    fine = results.fine_error_map(run)
+    assert fine.shape == (2, 15, 15)
+    np.testing.assert_allclose(
+        fine[:, ::2, ::2].reshape(2, 64), cells.scores["mse"], rtol=1e-3, atol=1e-7
+    )
+
+
+STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
+
+
+def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
+    """Its points are functions of the step: it sees what it would have seen."""
+    config = changed(tiny, STREAM)
+    whole = experiment.train(config, tmp_path / "whole", progress=False)
+    save = directory.save
+
+    def save_and_stop(*args):
+        save(*args)
+        raise KeyboardInterrupt
+
+    for chunk in (2, 50):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(directory, "save", save_and_stop)
+            own = changed(config, {"execution.chunk_steps": chunk})
+            experiment.train(own, tmp_path / "killed", progress=False)
+    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
+    lines = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1::2]] == [
+        ["5", "0", "0"], ["10", "0", "0"], ["12", "0", "0"]
+    ]  # fmt: skip
+    params = [results.load(tmp_path / name).params for name in ("whole", "killed")]
+    chex.assert_trees_all_equal(*params)
+    for name in ("metrics.csv", "summary.json"):
+        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
+        assert whole == killed
+
+
+def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
+    config, workdir, summary = undisturbed
+    cells = results.evaluate_cells(results.load(workdir))
+    truths, held_out = cells.targets.astype(np.float64), cells.held_out
+    error = {"best_constant": np.zeros(64), "nearest_seen": np.zeros(64)}
+    for cell, (x, y) in enumerate(cells.factors):
+        level = truths[held_out == held_out[cell]].mean()
+        error["best_constant"][cell] = np.mean((truths[cell] - level) ** 2)
+        apart = [np.inf if out else (x - u) ** 2 + (y - v) ** 2
+                 for (u, v), out in zip(cells.factors, held_out, strict=True)]  # fmt: skip
+        error["nearest_seen"][cell] = np.mean((truths[cell] - truths[int(np.argmin(apart))]) ** 2)
+    for name, values in error.items():
+        for region, mask in (("id", ~held_out), ("ood", held_out)):
+            found = summary["seeds"]["0"][f"{region}.{name}_mse"]
+            assert found == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
 
 
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):

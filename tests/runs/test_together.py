@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
+from compgen_jax.config import changed
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
@@ -17,22 +18,10 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def jobs_in(tiny):
     """jobs_in(folder): three runs that share a program, two of its fields being traced."""
-    from dataclasses import replace
-
-    def change(node, path, value):
-        name, _, rest = path.partition(".")
-        return replace(node, **{name: change(getattr(node, name), rest, value) if rest else value})
-
-    base = change(change(tiny, "training.steps", 12), "training.evaluate_every", 5)
-    base = change(base, "task.stripes.copies", 1)
+    base = {"training.steps": 12, "training.evaluate_every": 5, "task.stripes.copies": 1}
 
     def make(folder):
-        configs = []
-        for name, changes in CHANGES.items():
-            config = change(base, "name", name)
-            for path, value in changes.items():
-                config = change(config, path, value)
-            configs.append(config)
+        configs = [changed(tiny, base | values | {"name": n}) for n, values in CHANGES.items()]
         return [(config, folder / config.name) for config in configs]
 
     return make
@@ -52,12 +41,14 @@ def contents(jobs):
 
 
 def count_programs(monkeypatch):
-    built, programs = [], experiment._programs
-    monkeypatch.setattr(
-        experiment,
-        "_programs",
-        lambda config, trials: built.append(trials) or programs(config, trials),
-    )
+    """How many trials each program had that was compiled."""
+    built, compile_ = [], experiment._compile
+
+    def counting(jobs, points):
+        built.append(sum(len(job.config.training.seeds) for job in jobs))
+        return compile_(jobs, points)
+
+    monkeypatch.setattr(experiment, "_compile", counting)
     return built
 
 
@@ -97,15 +88,19 @@ def test_a_run_of_a_group_is_resumed_alone(jobs_in, alone, tmp_path):
     assert contents(jobs) == alone
 
 
+def schedule(config):
+    return experiment.schedule(config, config.task.make())
+
+
 def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path, replace_in):
     jobs = jobs_in(tmp_path)
-    assert len({loop.program(config) for config, _ in jobs}) == 1
+    assert len({schedule(config) for config, _ in jobs}) == 1
     config = jobs[0][0]
     for path, value in (("decoder.width", 5), ("training.batch_size", 16), ("training.steps", 13)):
-        assert loop.program(replace_in(config, path, value)) != loop.program(config)
-    assert loop.program(replace_in(config, "execution.chunk_steps", 3)) == loop.program(config)
+        assert schedule(replace_in(config, path, value)) != schedule(config)
+    assert schedule(replace_in(config, "execution.chunk_steps", 3)) == schedule(config)
     # by epochs, more samples are more steps
-    assert loop.program(replace_in(tiny, "task.support.samples", 99)) != loop.program(tiny)
+    assert schedule(replace_in(tiny, "task.support.samples", 99)) != schedule(tiny)
     other = (replace_in(config, "decoder.width", 5), tmp_path / "other")
     with pytest.raises(ValueError, match="must share their program"):
         experiment.train_together([jobs[0], other], progress=False)
@@ -120,8 +115,41 @@ def test_a_loss_that_is_not_finite_names_its_run_and_seed(jobs_in, tmp_path, mon
 
     def diverging(config):
         rate = 1e30 if config.name == "decay" else config.training.learning_rate
-        return hyper_of(config)._replace(learning_rate=jnp.float32(rate))
+        return hyper_of(config) | {"training.learning_rate": jnp.float32(rate)}
 
     monkeypatch.setattr(loop, "hyper_of", diverging)
     with pytest.raises(RunError, match=r"decay: the loss of seed [07] is (nan|inf) at step"):
         experiment.train_together(jobs, progress=False)
+
+
+def test_tasks_that_differ_in_what_is_shown_train_together(tiny, tmp_path, monkeypatch):
+    """Another region, other stripes and points from between the cells: one program, and each ends
+    as alone."""
+    base = changed(tiny, {"training.steps": 8, "training.evaluate_every": 8,
+                          "training.seeds": (0,)})  # fmt: skip
+    values = (
+        {"name": "corner", "task.support.region": "corner"},
+        {"name": "stripes", "task.stripes.copies": 2},
+        {"name": "real", "task.support.sampling": "real", "task.support.samples": 31},
+    )
+    jobs = [(changed(base, each), tmp_path / each["name"]) for each in values]
+    built = count_programs(monkeypatch)
+    together = experiment.train_together(jobs, progress=False)
+    assert built == [3]
+    for (config, _), summary in zip(jobs, together, strict=True):
+        alone = experiment.train(config, tmp_path / "alone" / config.name, progress=False)
+        assert alone == summary
+    assert len({summary["mean"]["ood.mse"]["value"] for summary in together}) == 3
+
+
+def test_streams_train_together_and_end_as_alone(tiny, tmp_path, monkeypatch):
+    stream = {"task.support.fresh": "real", "training.steps": 8, "training.evaluate_every": 4}
+    base = changed(tiny, stream)
+    jobs = [
+        (changed(base, {"name": region, "task.support.region": region}), tmp_path / region)
+        for region in ("donut", "corner")
+    ]
+    built = count_programs(monkeypatch)
+    together = experiment.train_together(jobs, progress=False)
+    assert built == [4]
+    assert experiment.train(jobs[1][0], tmp_path / "alone", progress=False) == together[1]

@@ -13,12 +13,13 @@ TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
         "decoder.name": "mlp", "decoder.width": "16", "training.steps": "60",
-        "training.seeds": "(0,1,2)", "sweep.grids": "(8,)", "sweep.regions": "('none',)",
-        "sweep.images_per_cell": "(0.25,0.5,1.0,2.0)", "sweep.images_per_value": "(1.0,2.0,8.0)",
-        "sweep.refinements": "0", "sweep.real_points": "20",
+        "training.seeds": "(0,1,2)", "task.support.region": "none",
+        "sweep.axes": "(('task.grid',(8,12)),('task.stripes.copies',(0,1)))",
+        "sweep.search.per": "(('cell',(0.25,1.0)),('value',(1.0,)))",
+        "sweep.search.refinements": "0", "sweep.real_points": "20",
     }.items()),
 ]  # fmt: skip
-TRIALS = 3 * (4 + 3)
+TRIALS = 3 * 2 * (2 + 1)
 SLOWLY = ["--config.training.steps=20000"]  # so that there is time for a kill
 
 
@@ -60,8 +61,10 @@ def whole(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("whole") / "run"
     code, output, errors = finish(start(f"--workdir={workdir}"))
     assert code == 0, errors
-    assert f"{TRIALS} trials, of which 0 failed" in output and "images ~ N^" in output
-    assert "1 of the last wave's 2 trials is idle" in errors
+    assert (
+        f"{TRIALS} trials, of which 0 failed" in output and "task.images ~ (task.grid)^" in output
+    )
+    assert "1 of the 2 trials of a program's last wave is idle" in errors
     return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
 
 
@@ -70,7 +73,7 @@ def test_two_processes_with_two_devices_each_make_the_same_table(whole, tmp_path
     (code, output, errors), (other_code, other_output, _) = map(finish, pair(workdir))
     assert code == other_code == 0, errors
     assert f"{TRIALS} trials" in output and "trials" not in other_output
-    assert "1 of 2 processes idle at the last wave" in errors
+    assert "1 of 2 processes idle at a program's last wave" in errors
     assert [(workdir / n).read_bytes() for n in ("trials.csv", "summary.json")] == whole
 
 
@@ -110,7 +113,7 @@ def test_a_lost_process_leaves_a_table_that_the_restart_completes(tmp_path):
 
 
 def test_processes_with_different_configs_stop(tmp_path):
-    first, second = pair(tmp_path / "run", each=["--config.sweep.target=0.5"])
+    first, second = pair(tmp_path / "run", each=["--config.sweep.search.target=0.5"])
     for process in (first, second):
         code, _, errors = finish(process)
         assert code != 0 and "error: the processes have different configs" in errors
@@ -120,10 +123,9 @@ def test_processes_with_different_configs_stop(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config.sweep.grids=(8,10)"], "config.sweep.grids=(8, 10): must be divisible by 4"),
-        (["--config.sweep.grids=()"], "config.sweep.grids=(): an empty sweep"),
-        (["--config.sweep.target=0.0"], "config.sweep.target=0.0: must be at most 1 and greater"),
-        (["--config.sweep.targte=0.5"], "--config.sweep.targte: no such field"),
+        (["--config.sweep.axes=(('task.grid',(8,10)),)"], "must be divisible by 4, not 10"),
+        (["--config.sweep.axes=()", "--config.sweep.search.field="], "axes=(): an empty sweep"),
+        (["--config.sweep.search.targte=0.5"], "--config.sweep.search.targte: no such field"),
         (["--num_processes=2"], "--coordinator_address, --num_processes and --process_id must be"),
     ],
 )

@@ -10,30 +10,38 @@ from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import plan, sweep, table, waves
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
+
+
+def axes(grids=(8, 12), copies=(0, 1), regions=("none", "corner"), **others):
+    found = {"task.grid": grids, "task.stripes.copies": copies, "task.support.region": regions}
+    return tuple((found | others).items())
 
 
 @pytest.fixture(scope="module")
 def small(tiny):
-    """Two grids, two regions, both schemes: 16 trials and what a round of refinement adds."""
+    """Two grids, two regions, bumps and stripes: 16 trials and what a round of refinement adds."""
     return changed(
         tiny,
         {
             "name": "small",
             "decoder.name": "mlp",  # which compiles in no time
             "decoder.width": 16,
+            "task.support.side": 16 / 28,
+            "task.support.require_marginals": False,
+            "task.stripes.order": "shuffled",
             "training.steps": 60,
             "training.evaluate_every": 60,
             "training.learning_rate": 1e-2,
             "training.seeds": (0,),
             "execution.chunk_steps": 25,
-            "sweep.grids": (8, 12),
-            "sweep.regions": ("none", "corner"),
-            "sweep.images_per_cell": (0.25, 2.0),
-            "sweep.images_per_value": (1.0, 8.0),
-            "sweep.scores": ("position",),
-            "sweep.target": 0.06,
-            "sweep.refinements": 1,
+            "sweep.axes": axes(),
+            "sweep.search.field": "task.images",
+            "sweep.search.per": (("cell", (0.25, 2.0)), ("value", (1.0, 8.0))),
+            "sweep.search.scores": ("position_accuracy",),
+            "sweep.search.target": 0.06,
+            "sweep.search.refinements": 1,
             "sweep.real_points": 20,
         },
     )
@@ -48,7 +56,7 @@ def finished(small, tmp_path_factory):
         trainer = make_trainer(*args, **kwargs)
 
         def advance(*arguments):
-            traces.append(kwargs["grids"])
+            traces.append(tuple(len(task.factors[0].values) for task in kwargs["of"]))
             return trainer.advance(*arguments)
 
         return trainer._replace(advance=advance)
@@ -61,7 +69,12 @@ def finished(small, tmp_path_factory):
 
 def read(workdir):
     config = directory.read_config(workdir)
-    return table.from_text((workdir / "trials.csv").read_text(), fingerprint(config))[0]
+    text = (workdir / "trials.csv").read_text()
+    return table.from_text(text, plan.layout(config), fingerprint(config))[0]
+
+
+def row_of(config, values):
+    return dict(zip(plan.layout(config).measures, values.tolist(), strict=True))
 
 
 def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
@@ -69,14 +82,18 @@ def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
     results = read(workdir)
     first = set(plan.first_cases(small))
     refined = set(plan.refined_cases(small, {case: results[case] for case in first}))
-    assert refined and set(results) == first | refined
+    assert len(first) == 16 and refined and set(results) == first | refined
     assert summary == json.loads((workdir / "summary.json").read_text())
     assert summary["trials"] == len(results) and summary["failed"] == []
-    keys = [(r["region"], r["where"], r["score"], r["scheme"]) for r in summary["readings"]]
+    names = ("task.support.region", "where", "score", "task.stripes.copies")
+    keys = [tuple(reading[name] for name in names) for reading in summary["readings"]]
     assert len(keys) == len(set(keys)) == 2 * 3 * (2 + 3)
     for reading in summary["readings"]:
-        assert {t["grid"] for t in reading["thresholds"]} == {8, 12}
+        assert reading["along"] == "task.grid"
+        assert {t["task.grid"] for t in reading["thresholds"]} == {8, 12}
         assert sum(reading["exponent"][s] for s in ("reached", "above", "below", "unknown")) == 2
+    rows = sweep.load(workdir)
+    assert len(rows) == len(results) and {row["task.grid"] for row in rows} == {8, 12}
 
 
 def test_one_trace_of_a_program_serves_every_data_set_of_its_grids(finished):
@@ -91,42 +108,49 @@ def test_a_second_run_trains_nothing_and_changes_nothing(small, finished):
     assert {p: p.read_bytes() for p in workdir.iterdir() if p.name != ".lock"} == before
 
 
+def one_curve(small, copies=0, **values):
+    """Two trials of one seed, of bumps or of stripes, around a corner."""
+    base = {
+        "sweep.axes": axes((8,), (copies,), ("corner",)),
+        "sweep.search.refinements": 0,
+        "training.steps": 10,
+    }
+    return changed(small, base | {name.replace("__", "."): v for name, v in values.items()})
+
+
 @pytest.mark.parametrize(
-    ("scheme", "sampling", "decoder"),
+    ("copies", "sampling", "decoder"),
     [
-        ("bumps", "with_replacement", "conv"),
-        ("stripes", "with_replacement", "mlp"),
-        ("bumps", "without_replacement", "mlp"),
-        ("stripes", "real", "mlp"),
+        (0, "with_replacement", "conv"),
+        (1, "with_replacement", "mlp"),
+        (0, "without_replacement", "mlp"),
+        (1, "real", "mlp"),
     ],
 )
-def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, scheme, sampling, decoder):
+def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, decoder):
     """Trained by itself, the same decoder has the same errors; 9 images are less than stripes."""
-    small = one_curve(small, task__support__sampling=sampling, decoder__name=decoder)
-    values = {"sweep.schemes": (scheme,), "sweep.images_per_cell": (0.25, 0.5)}
-    small = changed(small, values | {"sweep.images_per_value": (1.2, 3.0)})
+    # a search's own images take the place of the config's, which must be possible too
+    own = {"task__images": 9, "task__support__sampling": sampling, "decoder__name": decoder}
+    small = one_curve(small, copies, **own)
+    per = (("cell", (0.25, 0.5)), ("value", (1.2, 3.0)))
+    small = changed(small, {"sweep.search.per": per})
     sweep.run(small, tmp_path / "sweep", progress=False)
     results = read(tmp_path / "sweep")
-    case = min(results) if scheme == "stripes" and sampling != "real" else max(results)
-    row = dict(zip(table.MEASURES, results[case].tolist(), strict=True))
+    case = min(results) if copies and sampling != "real" else max(results)
+    row = row_of(small, results[case])
     single = changed(plan.config_of(small, case), {"training.evaluate_every": 10})
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
         assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
     # ID cells are those drawn and those not drawn
-    key = loop.stream(jax.random.key(0), "data")
-    factors = np.asarray(loop.dataset.training_factors(key, single.task)).round()
-    drawn = len({tuple(point) for point in factors[~np.isnan(factors).any(axis=1)]})
-    total = int((~loop_held_out(single)).sum())
+    task = single.task.make()
+    points = np.asarray(loop.source_of(task, jax.random.key(0)).points).round()
+    assert len(points) == case.value
+    drawn = len({tuple(point) for point in points[~np.isnan(points).any(axis=1)]})
+    total = int((~np.asarray(task.held_out(tasks.cells(task.factors)))).sum())
     unseen = (total - drawn) * row["unseen.mse"] if drawn < total else 0.0
     expected = ((drawn * row["seen.mse"] if drawn else 0.0) + unseen) / total
     assert alone["id.mse"] == pytest.approx(expected, rel=1e-5)
-
-
-def loop_held_out(config):
-    from compgen_jax.tasks import supports
-
-    return supports.held_out_mask(config.task)
 
 
 class Stop(Exception):
@@ -160,7 +184,7 @@ def finished_waves(small, finished):
     refined = plan.refined_cases(small, {case: results[case] for case in first})
     for cases in (first, refined):
         for bucket in waves.buckets(small, first):
-            yield from waves.cut([case for case in cases if case.grid in bucket.grids], bucket)
+            yield from waves.cut(waves.cases_of(small, bucket, cases), bucket)
 
 
 def unfinished(finished, tmp_path, text):
@@ -185,8 +209,8 @@ def test_a_table_cut_off_within_a_line_is_completed(small, finished, tmp_path, c
     [
         (lambda text: text.replace("grid,", "size,", 1), "is damaged: line 1 is not the header"),
         (lambda text: text.replace("\n", "\nx", 1), "is damaged: line 2 is of another config"),
-        (lambda text: text.replace(",8,", ",16,", 1), "a trial that this sweep has not: grid=16"),
-        (lambda text: text.replace(",0,128,ok", ",0,999,ok", 1), "sweep has not: .*n_data=999"),
+        (lambda text: text.replace(",8,", ",16,", 1), "line [0-9]+: task.grid=16: is no value of"),
+        (lambda text: text.replace(",0,128,ok", ",0,999,ok", 1), "sweep has not: .*images=999"),
     ],
 )  # fmt: skip
 def test_a_foreign_or_damaged_table_is_refused_and_kept(
@@ -201,12 +225,13 @@ def test_a_foreign_or_damaged_table_is_refused_and_kept(
 
 
 def test_a_directory_of_another_sweep_is_refused(small, finished):
-    with pytest.raises(RunError, match=r"belongs to another config \(config.sweep.target is 0.06"):
-        sweep.run(changed(small, {"sweep.target": 0.5}), finished[0], progress=False)
+    message = r"belongs to another config \(config.sweep.search.target is 0.06"
+    with pytest.raises(RunError, match=message):
+        sweep.run(changed(small, {"sweep.search.target": 0.5}), finished[0], progress=False)
 
 
 def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_path):
-    with pytest.raises(ConfigError, match=r"config.sweep.grids=\(\): an empty sweep"):
+    with pytest.raises(ConfigError, match=r"config.sweep.axes=\(\): an empty sweep"):
         sweep.run(tiny, tmp_path / "run", progress=False)
     with pytest.raises(ConfigError, match="small is a sweep, not one run"):
         experiment.train(small, tmp_path / "run", progress=False)
@@ -215,45 +240,38 @@ def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_pat
 
 @pytest.mark.parametrize("region", ["corner", "donut"])
 def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path, region):
-    config = changed(small, {"sweep.shares": (0.02,), "sweep.regions": (region,)})
-    with pytest.raises(ConfigError, match="config.sweep: .* share=0.02, .*holds out no cell of"):
-        sweep.run(config, tmp_path / "run", progress=False)
+    values = {"task.support.side": 0.02, "sweep.axes": axes(regions=(region,))}
+    with pytest.raises(ConfigError, match="side=0.02.*: holds out no cell of"):
+        sweep.run(changed(small, values), tmp_path / "run", progress=False)
+    values["sweep.search.field"] = ""
+    with pytest.raises(ConfigError, match="^config.sweep: task.grid=8, .*holds out no cell of"):
+        sweep.run(changed(small, values), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
-
-
-def one_curve(small, **values):
-    """Two trials of one seed and scheme."""
-    base = {
-        "sweep.grids": (8,),
-        "sweep.schemes": ("bumps",),
-        "sweep.regions": ("corner",),
-        "sweep.refinements": 0,
-        "training.steps": 10,
-    }
-    return changed(small, base | {name.replace("__", "."): v for name, v in values.items()})
 
 
 def test_a_trial_that_diverges_is_recorded_and_stops_no_other(small, tmp_path):
     calm = one_curve(small)
-    wild = changed(calm, {"sweep.learning_rates": (1e-2, 1e6)})
+    rates = {"training.learning_rate": (1e-2, 1e6)}
+    wild = changed(calm, {"sweep.axes": axes((8,), (0,), ("corner",), **rates)})
     alone = sweep.run(calm, tmp_path / "calm", progress=False)
     together = sweep.run(wild, tmp_path / "wild", progress=False)
     assert alone["failed"] == [] and len(together["failed"]) == 2
-    assert all("learning_rate=1000000.0" in case for case in together["failed"])
+    assert all("training.learning_rate=1000000.0" in case for case in together["failed"])
     expected, found = read(tmp_path / "calm"), read(tmp_path / "wild")
-    assert [table.status(values) for case, values in found.items() if case not in expected] == [
-        "failed"
-    ] * 2
-    for case, values in expected.items():
-        np.testing.assert_array_equal(found[case], values)
+    for case, values in found.items():
+        if case.axes[-1] == 1e6:
+            assert table.status(values) == "failed"
+        else:
+            np.testing.assert_array_equal(values, expected[case._replace(axes=case.axes[:-1])])
+    assert len(found) == 2 * len(expected) == 4
 
 
 def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, capsys):
     config = one_curve(small, training__seeds=(0, 1, 2))  # three trials of a kind: one idle
-    config = changed(config, {"sweep.images_per_cell": (1.0,)})
+    config = changed(config, {"sweep.search.per": (("cell", (1.0,)),)})
     assert len(jax.local_devices()) == 2
     sweep.run(config, tmp_path / "two")
-    assert "1 of the last wave's 2 trials is idle" in capsys.readouterr().err
+    assert "1 of the 2 trials of a program's last wave is idle" in capsys.readouterr().err
     first = jax.devices()[:1]
     monkeypatch.setattr(jax, "local_devices", lambda: first)
     sweep.run(config, tmp_path / "one")
@@ -262,13 +280,23 @@ def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, cap
     assert tables[0] == tables[1]
 
 
+def two_grids(small, **values):
+    base = {"sweep.axes": axes((8, 12), (0,), ("corner",)), "decoder.name": "conv",
+            "decoder.width": 4}  # fmt: skip
+    return changed(one_curve(small), base | values)
+
+
+def grids_of(bucket):
+    return tuple(dict(program[:-1])["config.task.grid"] for program in bucket.programs)
+
+
 def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
     """Both grids in one program of four trials: the numbers of each alone, to rounding."""
-    config = changed(one_curve(small), {"sweep.grids": (8, 12), "decoder.name": "conv"})
-    config = changed(config, {"decoder.width": 4, "training.steps": 30})
+    config = two_grids(small, **{"training.steps": 30})
     padded = changed(config, {"execution.trials_per_device": 2, "execution.max_padding": 0.5})
     (bucket,) = waves.buckets(padded, plan.first_cases(padded))
-    assert bucket.grids == (8, 12) and bucket.slots == 4
+    assert grids_of(bucket) == (8, 12) and bucket.slots == 4
+    assert len(waves.buckets(config, plan.first_cases(config))) == 2
     sweep.run(config, tmp_path / "alone", progress=False)
     sweep.run(padded, tmp_path / "padded", progress=False)
     alone, together = read(tmp_path / "alone"), read(tmp_path / "padded")
@@ -287,11 +315,10 @@ def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes
         def memory_stats(self):
             return {"bytes_limit": int(1e9 * gigabytes) + 1}
 
-    config = changed(one_curve(small), {"sweep.grids": (8, 12), "decoder.name": "conv"})
-    config = changed(config, {"decoder.width": 4, "execution.max_padding": 0.5})
+    config = two_grids(small, **{"execution.max_padding": 0.5})
     monkeypatch.setattr(jax, "local_devices", lambda: [Accelerator()])
     (bucket,) = waves.buckets(config, plan.first_cases(config))
-    assert (bucket.grids, bucket.slots) == ((8, 12), slots)
+    assert (grids_of(bucket), bucket.slots) == ((8, 12), slots)
 
 
 def test_processes_agree_on_waves_that_train_and_are_scored_within_their_memory(small, monkeypatch):
@@ -326,20 +353,122 @@ def test_a_wave_that_memory_does_not_hold_names_the_flag(small, monkeypatch):
     cases = plan.first_cases(config)
     (bucket,) = waves.buckets(config, cases)
     with pytest.raises(
-        RunError, match="out of memory with 1 trials of grids .8,. on a device; say"
+        RunError, match="out of memory.*: 1 trials on a device are too many; say --config.execution"
     ):
         waves.train(bucket._replace(advance=exhausted), cases[:1], config, lambda _: None)
 
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
-    config = one_curve(small, sweep__data="area", task__support__samples=40)
-    config = changed(config, {"sweep.shares": (0.25, 0.5)})
+    values = {
+        "sweep.search.field": "",
+        "task.support.samples": 40,
+        "task.support.in_proportion": True,
+        "sweep.axes": axes((8,), (0,), ("corner",), **{"task.support.side": (0.25, 0.5)}),
+    }
+    config = changed(one_curve(small), values)
     summary = sweep.run(config, tmp_path / "map", progress=False)
     results = read(tmp_path / "map")
-    assert sorted(case.n_data for case in results) == [30, round(40 * (1 - 4 / 64))]
-    assert [entry["share"] for entry in summary["errors"]] == [0.25, 0.5]
-    for entry, (case, values) in zip(summary["errors"], sorted(results.items()), strict=True):
-        row = dict(zip(table.MEASURES, values.tolist(), strict=True))
-        assert entry["share"] == case.share and entry["images"] == case.n_data
-        expected = row["ood.mse"] / row["ood.blank_mse"]
-        assert entry["ood_relative_error"]["value"] == pytest.approx(expected)
+    shown = [plan.config_of(config, case).task.make().examples for case in sorted(results)]
+    assert shown == [round(40 * (1 - 4 / 64)), 30]
+    assert [entry["task.support.side"] for entry in summary["means"]] == [0.25, 0.5]
+    for entry, (case, values) in zip(summary["means"], sorted(results.items()), strict=True):
+        assert entry["task.support.side"] == case.axes[-1]
+        for name, value in row_of(config, values).items():
+            assert entry[name]["value"] == pytest.approx(value, nan_ok=True)
+
+
+# --- over any field --------------------------------------------------------------------------
+
+
+def test_a_sweep_over_widths_and_codes_is_the_single_runs(small, tmp_path):
+    """Axes that decide the program: four of them, each the run of its own config."""
+    config = changed(one_curve(small), {
+        "sweep.search.field": "",
+        "task.support.region": "corner",
+        "sweep.axes": (("decoder.width", (4, 6)), ("task.code.name", ("bump", "positional"))),
+    })  # fmt: skip
+    assert len(waves.buckets(config, plan.first_cases(config))) == 4
+    summary = sweep.run(config, tmp_path / "sweep", progress=False)
+    results = read(tmp_path / "sweep")
+    assert [case.axes for case in sorted(results)] == [
+        (4, "bump"), (4, "positional"), (6, "bump"), (6, "positional")
+    ]  # fmt: skip
+    for case, entry in zip(sorted(results), summary["means"], strict=True):
+        assert (entry["decoder.width"], entry["task.code.name"]) == case.axes
+    case = sorted(results)[1]
+    single = changed(plan.config_of(config, case), {"training.evaluate_every": 10})
+    alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
+    for name in ("mse", "exact_accuracy", "position_accuracy"):
+        found = row_of(config, results[case])[f"ood.{name}"]
+        assert found == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
+
+
+def test_a_search_along_a_float_field(small, tmp_path):
+    """Of the learning rate, one program for all; the table reads back and goes on."""
+    config = changed(one_curve(small), {
+        "task.support.region": "corner",
+        "task.images": 60,
+        "training.seeds": (0, 1),
+        "sweep.axes": (("task.stripes.copies", (0,)),),
+        "sweep.search.field": "training.learning_rate",
+        "sweep.search.per": (),
+        "sweep.search.start": (1e-5, 1e-2),
+        "sweep.search.scores": ("mse",),
+        "sweep.search.refinements": 1,
+    })  # fmt: skip
+    layout = plan.layout(config)
+    column = layout.measures.index("ood.mse")
+    first = plan.first_cases(config)
+    assert [case.value for case in first] == [1e-5, 1e-5, 1e-2, 1e-2] or len(first) == 4
+    values = {case: np.zeros(len(layout.measures), np.float32) for case in first}
+    for case in first:
+        values[case][column] = float(case.value > 1e-3)  # a score that rises along the field
+    refined = plan.refined_cases(config, values)
+    assert len(refined) == 2 and all(type(case.value) is float for case in refined)
+    assert refined[0].value == pytest.approx((1e-5 * 1e-2) ** 0.5)
+    found, _ = table.from_text(
+        table.to_text({c: values[first[0]] for c in refined}, layout, "f"), layout, "f"
+    )
+    assert list(found) == refined  # every digit
+    assert len(waves.buckets(config, first)) == 1
+    summary = sweep.run(config, tmp_path / "run", progress=False)
+    assert summary["trials"] >= 4 and summary["failed"] == []
+    assert sweep.run(config, tmp_path / "run", progress=False) == summary
+    assert all("exponent" not in reading for reading in summary["readings"])  # along no axis
+
+
+def test_families_sweep_beside_each_other(small, tmp_path):
+    config = changed(one_curve(small), {
+        "sweep.search.field": "", "task.support.region": "corner", "decoder.width": 4,
+        "sweep.axes": (("decoder.name", ("mlp", "pixelwise")),),
+    })  # fmt: skip
+    sweep.run(config, tmp_path / "run", progress=False)
+    results = read(tmp_path / "run")
+    assert [case.axes for case in sorted(results)] == [("mlp",), ("pixelwise",)]
+    assert all(table.status(values) == "ok" for values in results.values())
+
+
+def test_streams_sweep_over_their_supports(small, tmp_path):
+    """Nothing was not drawn of a stream: all that it may show is seen."""
+    config = changed(one_curve(small), {
+        "sweep.search.field": "", "task.support.fresh": "cells", "task.stripes.copies": 0,
+        "sweep.axes": (("task.support.region", ("corner", "donut")),),
+    })  # fmt: skip
+    assert len(waves.buckets(config, plan.first_cases(config))) == 1
+    sweep.run(config, tmp_path / "run", progress=False)
+    for values in read(tmp_path / "run").values():
+        row = row_of(config, values)
+        assert np.isnan(row["unseen.mse"]) and np.isfinite(row["seen.mse"])
+        assert np.isfinite(row["ood.mse"])
+
+
+def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small):
+    config = changed(small, {
+        "task.name": own_task[1], "sweep.search.field": "", "training.steps": 5,
+        "sweep.axes": (("task.objects", (4, 5)), ("training.learning_rate", (1e-3, 1e-2))),
+    })  # fmt: skip
+    summary = sweep.run(config, tmp_path / "run", progress=False)
+    assert summary["trials"] == 4 and (tmp_path / "run" / "task.npz").exists()
+    rows = sweep.load(tmp_path / "run")
+    assert [row["task.objects"] for row in rows] == [4, 4, 5, 5]
+    assert all(np.isfinite(row["ood.mse"]) for row in rows)

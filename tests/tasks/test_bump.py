@@ -178,6 +178,18 @@ def test_images_are_stripes_first_and_then_points():
     assert len(drawn(replace(settings(copies=0, samples=30), images=9))) == 9
 
 
+def test_images_beyond_the_cells_cannot_be_drawn_without_replacement():
+    """As many as are asked for count, not `support.samples`: of 64 cells 48 are seen."""
+    assert shuffled(2 * N + 48, samples=900).make().examples == 2 * N + 48
+    for of, asked in (
+        (shuffled(2 * N + 49), "config.task.images=65"),
+        (replace(settings(copies=0), images=49), "config.task.images=49"),
+        (settings(samples=49), "config.task.support.samples=49"),
+    ):
+        with pytest.raises(ConfigError, match=f"{asked}: only 48 cells are seen, so at most"):
+            of.make()
+
+
 def test_a_value_that_no_stripe_and_no_point_shows_is_found():
     task = shuffled(1).make()
     with pytest.raises(ConfigError, match="no training point has x in"):

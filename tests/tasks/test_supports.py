@@ -20,7 +20,8 @@ def held_out_mask(grid):
 
 
 def check(grid):
-    supports.check(grid, shows_every_value=False)
+    asked = f"samples={grid.settings.samples}"
+    supports.check(grid, supports.n_samples(grid), asked, shows_every_value=False)
 
 
 def sample(key, grid):
