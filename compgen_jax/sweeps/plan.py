@@ -58,12 +58,6 @@ def _base_value(config: Config):
     return field_value(config, config.sweep.search.field) if config.sweep.search.field else 0
 
 
-def _task_of(config: Config, case: Case):
-    single = config_of(config, case)
-    with in_own_files(single.task):
-        return single.task.make()
-
-
 def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
@@ -138,7 +132,9 @@ def config_of(config: Config, case: Case) -> Config:
 def _task_of(config: Config, case: Case) -> tasks.Task:
     """Raises ConfigError, with the values of the axes, for a task that cannot be."""
     try:
-        return config_of(config, case).task.make()
+        single = config_of(config, case)
+        with in_own_files(single.task):
+            return single.task.make()
     except ConfigError as error:
         pairs = zip(config.sweep.axes, case.axes, strict=True)
         shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)
