@@ -31,8 +31,10 @@ class RunError(RuntimeError):
 
 @contextlib.contextmanager
 def claim(workdir: Path, config: Config):
-    """Makes `workdir` the directory of `config`, for this process alone."""
+    """Makes `workdir` the directory of `config`, for this process alone; takes it away again if it
+    was new and nothing came of it."""
     _check_belongs(workdir, config)
+    is_new = not workdir.exists()
     workdir.mkdir(parents=True, exist_ok=True)
     with open(workdir / ".lock", "w") as lock:
         try:
@@ -40,7 +42,12 @@ def claim(workdir: Path, config: Config):
         except BlockingIOError as error:
             raise RunError(f"--workdir={workdir}: another process is at work in it") from error
         _check_belongs(workdir, config)  # again: another process may have come first
-        yield
+        try:
+            yield
+        finally:
+            if is_new and [path.name for path in workdir.iterdir()] == [".lock"]:
+                (workdir / ".lock").unlink()  # nothing came of it
+                workdir.rmdir()
 
 
 def begin(workdir: Path, config: Config):

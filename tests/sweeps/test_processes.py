@@ -16,7 +16,7 @@ from compgen_jax.config import ConfigError
 from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import clusters, processes
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 CONNECT = socket.create_connection
 SECONDS = 60  # more than a slow machine needs for one process of the scripts below
 
