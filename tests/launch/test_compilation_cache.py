@@ -27,10 +27,11 @@ from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 config = changed(Config(), {"task.grid": 8, "decoder.name": "mlp", "decoder.width": 4,
                             "decoder.depth": 2, "task.support.low": 3, "task.support.high": 5})
-trainer = loop.make_trainer(config, trials=2)
+trainer, task = loop.make_trainer(config, trials=2), loop.check(config)
 def train(n_steps, key):
-    return trainer.advance(loop.make_trial(config, key), trainer.init(key), n_steps)
-state, losses = over_trials(train)(3, jax.vmap(jax.random.key)(np.arange(2)))
+    trial = loop.Trial(key, loop.hyper_of(config), loop.source_of(task, key), 0)
+    return trainer.advance(trial, trainer.init(key), n_steps)
+state, losses = over_trials(train)(np.int32(3), jax.vmap(jax.random.key)(np.arange(2)))
 bits = b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves((state, losses)))
 print(json.dumps({"directory": directory and str(directory), "loss": float(losses[0, 2]),
                   "bits": hashlib.sha256(bits).hexdigest(),

@@ -60,6 +60,7 @@ expected = jax.tree.map(
     lambda leaf: rng.integers(0, 99, leaf.shape).astype(leaf.dtype), TEMPLATE
 )
 with directory.claim(WORKDIR, CONFIG):
+    directory.begin(WORKDIR, CONFIG)
     directory.save(WORKDIR, 10, expected, ROWS)
 for path in sorted(path for path in WORKDIR.rglob("[!.]*") if path.is_file()):
     content = path.read_bytes()

@@ -17,8 +17,8 @@ DECODERS = {
     "lowrank": {
         "decoder.name": "lowrank",
         "task.code.name": "onehot",
-        "training.penalty.entropy": 0.01,
-        "training.penalty.variance": 0.01,
+        "decoder.penalty.entropy": 0.01,
+        "decoder.penalty.variance": 0.01,
     },
 }
 
@@ -27,21 +27,29 @@ def in_bfloat16(config: Config) -> Config:
     return changed(config, {"training.precision": "bfloat16"})
 
 
+def trial_of(config, key, which=0):
+    task = loop.check(config)
+    hyper, source = loop.hyper_of(config), loop.source_of(task, key)
+    return loop.Trial(key, hyper, source, jnp.int32(which))
+
+
 def after_steps(config, n_steps, lowering=None, grids=()):
-    """(state, losses of the steps), of the config's first seed."""
-    trainer, key = loop.make_trainer(config, lowering, grids=grids), jax.random.key(4)
-    trial = loop.make_trial(config, key)
-    state, losses = jax.jit(trainer.advance)(trial, trainer.init(key), n_steps)
+    """(state, losses of the steps), of the config's first seed; padded to the last of the grids."""
+    of = tuple(changed(config, {"task.grid": grid}).task.make() for grid in grids)
+    trainer, key = loop.make_trainer(config, lowering, of=of), jax.random.key(4)
+    trial = trial_of(config, key, max(len(grids) - 1, 0))
+    state, losses = jax.jit(trainer.advance)(trial, trainer.init(key, trial.which), n_steps)
     return state, losses[:n_steps]
 
 
 def traced(config, lowering=None) -> tuple[str, str]:
-    """The program of a training chunk and the one that draws."""
+    """The program of a training chunk and the one that answers."""
     trainer = loop.make_trainer(config, lowering)
-    trial = loop.make_trial(config, jax.random.key(0))
+    trial = trial_of(config, jax.random.key(0))
     state = jax.eval_shape(trainer.init, trial.key)
     advance = jax.make_jaxpr(trainer.advance)(trial, state, 1)
-    return str(advance), str(jax.make_jaxpr(trainer.draw)(state.params, trial.factors))
+    points = trial.source.points
+    return str(advance), str(jax.make_jaxpr(trainer.answer)(trial.key, state.params, points))
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -96,7 +104,8 @@ def test_evaluation_draws_in_float32(tiny):
 
 
 def test_precisions_do_not_share_a_program(tiny):
-    assert loop.program(tiny) != loop.program(in_bfloat16(tiny))
+    programs = [loop.program(each, loop.check(each)) for each in (tiny, in_bfloat16(tiny))]
+    assert programs[0] != programs[1]
 
 
 def test_an_unknown_precision_and_a_decoder_without_convolutions_are_named(tiny):
