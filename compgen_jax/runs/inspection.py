@@ -31,7 +31,9 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
 VERSION = 6  # of what is measured: a cached analysis of another version is made anew
-MOST_CELLS = 1600  # beyond it Gram matrices, and products of three of them, take too long
+# beyond it Gram matrices, and products of three of them, take too long; with a third factor each
+# layer is decomposed once for every factor, and its units' best products have no closed form
+MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # of up to two factors, and of more
 PANEL = 8  # units of every layer whose maps are kept
 # (layer, channel, row, column) at N = 28, sides 7 and 28; at another size at the same place
 PAPER_UNITS = ((1, 1, 2, 4), (4, 0, 13, 11))
@@ -122,7 +124,8 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
 
 def _cells(run: Run) -> Cells:
     task = run.task
-    chosen, sizes = grids.subgrid(tasks.sizes(task), MOST_CELLS)
+    most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
+    chosen, sizes = grids.subgrid(tasks.sizes(task), most)
     points = tasks.cells(task.factors)
     where = tasks.geometry(task)
     every = np.asarray(task.held_out(points))

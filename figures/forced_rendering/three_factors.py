@@ -37,8 +37,8 @@ def draw(studies):
     of their three pairs of values, (x, y), (x, size) and (y, size), some seen combination has. (d)
     The same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine|
     of the angle between the tangents of two factors, of the box and of the square of x and y, over
-    held-out (solid) and seen combinations (dashed). (f) By layer, log10 of the held-out
-    combinations' volume element over the seen ones', geometric means. (g) What the first seeds draw
+    held-out (solid) and seen combinations (dashed). (f) Of these two, by layer, log10 of the
+    held-out combinations' volume element over the seen ones', geometric means. (g) What the first seeds draw
     of combinations that are held out of the box, from three sizes, each on its own scale. (h) Held-
     out images with the right position, with the right size (that of the nearest true image at the
     position that is drawn), and with both; open, seen ones."""
@@ -54,7 +54,7 @@ def draw(studies):
     layers = rows[1].subplots(1, 3)
     for axis, name in zip(layers, ("box", "xy"), strict=False):
         _draw_angles(axis, studies[name].inspection, f"held out: {NAMES[name]}")
-    _draw_volume(layers[2], studies)
+    _draw_volume(layers[2], {name: studies[name] for name in ("box", "xy")})
     examples, read = rows[2].subfigures(1, 2, width_ratios=[6.4, 2.6])
     _draw_examples(examples, results)
     readout = read.subplots(1, 1)
