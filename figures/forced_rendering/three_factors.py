@@ -38,10 +38,10 @@ def draw(studies):
     The same by the distance to the nearest seen combination, in cells. (e) By layer, mean |cosine|
     of the angle between the tangents of two factors, of the box and of the square of x and y, over
     held-out (solid) and seen combinations (dashed). (f) Of these two, by layer, log10 of the
-    held-out combinations' volume element over the seen ones', geometric means. (g) What the first seeds draw
-    of combinations that are held out of the box, from three sizes, each on its own scale. (h) Held-
-    out images with the right position, with the right size (that of the nearest true image at the
-    position that is drawn), and with both; open, seen ones."""
+    held-out combinations' volume element over the seen ones', geometric means. (g) What the first
+    seeds draw of combinations that are held out of the box, from three sizes, each on its own
+    scale. (h) Held-out images with the right position, with the right size (that of the nearest
+    true image at the position that is drawn), and with both; open, seen ones."""
     studies = {study.role.region: study for study in studies}
     results = {name: study.results for name, study in studies.items()}
     figure = plotting.new_figure(9.05, 8.2)

@@ -177,7 +177,7 @@ def test_the_volume_of_three_factors_agrees_with_small_differences(three):
 
 def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatch):
     workdir, whole = three
-    monkeypatch.setattr(inspection, "MOST_CELLS", 100)
+    monkeypatch.setattr(inspection, "MOST_CELLS_OF_MORE", 100)
     found = inspection.inspect(results.load(workdir), progress=False)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3 and found.factors == whole.factors
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
