@@ -1,3 +1,5 @@
+import threading
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -92,7 +94,7 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
     prepared = over_trials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
     trials = jax.random.normal(jax.random.key(0), (n_trials, 3)), jnp.linspace(0.5, 1.0, n_trials)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), trials)
-    prepared.compile(np.int32(4), shapes)
+    side_by_side(lambda: prepared.lower(np.int32(4), shapes))
     expected = over_trials(scaled_sum, 0, devices)(np.int32(4), trials)
     chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
     chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
@@ -100,7 +102,19 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
     assert prepared(np.int32(4), more)["sum"].shape == (3 * n_trials,)
 
 
-def test_functions_side_by_side_give_their_results_in_order_and_raise_what_they_raise():
-    assert side_by_side(lambda: 1, lambda: "b", lambda: None) == [1, "b", None]
+def test_programs_are_traced_in_turn_compiled_at_once_and_errors_are_raised():
+    done, together = [], threading.Barrier(2, timeout=60)
+
+    def lower(name):
+        done.append(f"traced {name}")
+
+        def compile():
+            together.wait()  # passes only where both compile at the same time
+            done.append("compiled")
+
+        return compile
+
+    side_by_side(lambda: lower("a"), lambda: lower("b"))
+    assert done == ["traced a", "traced b", "compiled", "compiled"]
     with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda: 1, lambda: 1 / 0)
+        side_by_side(lambda: lambda: None, lambda: lambda: 1 / 0)
