@@ -261,7 +261,7 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
         results.error_map(run, cells.factors), cells.scores["mse"], rtol=1e-4
     )
     side = 2 * 8 - 1
-    fine = results.error_map(run, signals.fine_points(8)).reshape(-1, side, side)
+    fine = results.error_map(run, fine_points(8)).reshape(-1, side, side)
     assert fine.shape == (2, 15, 15)
     np.testing.assert_allclose(
         fine[:, ::2, ::2].reshape(2, 64), cells.scores["mse"], rtol=1e-3, atol=1e-7
