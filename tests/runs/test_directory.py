@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
+from compgen_jax.claims.forced_rendering.signals import fine_points
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
