@@ -31,8 +31,9 @@ def define_config():
     )
 
 
-def define_workdir():
-    return flags.DEFINE_string("workdir", None, "The directory of the run.")
+def define_workdir(what: str = "The directory of the run."):
+    """--workdir=DIR; the flag's holder."""
+    return flags.DEFINE_string("workdir", None, what)
 
 
 def read_config(holder) -> Config:

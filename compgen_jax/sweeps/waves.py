@@ -174,8 +174,10 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     the device's memory does not hold them.
     """
     per_device = bucket.slots // len(jax.local_devices())
-    fewer = max(1, per_device // 2)
-    with memory.explained(f"say --config.execution.trials_per_device={fewer}, not {per_device}"):
+    advice = f"say --config.execution.trials_per_device={per_device // 2}, not {per_device}"
+    if per_device == 1:
+        advice = "lower config.training.batch_size or config.decoder.width"
+    with memory.explained(advice):
         return _train(bucket, wave, config, on_steps)
 
 

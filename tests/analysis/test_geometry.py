@@ -8,16 +8,18 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.analysis import geometry
-from compgen_jax.config import CodeConfig, DecoderConfig, ImageConfig
-from compgen_jax.models import build
+from compgen_jax.models.conv import Conv
 from compgen_jax.tasks import bump, encodings
+from compgen_jax.tasks.bump import ImageConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from tests.models.shapes import of_image
 
 N = 12
 POINTS = jnp.array([[5.0, 6.0], [3.25, 8.5], [6.6, 4.1]])
 
 
-def bump_code(point):
-    return encodings.encode(*point, N, CodeConfig())
+def bump_code(point, cells=N, name="bump"):
+    return encodings.encode([(c, cells) for c in point], CodeConfig(name=name))
 
 
 def bump_image(point, grid=28, sigma=1.0):
@@ -109,7 +111,7 @@ def test_readings_of_the_factorization_score_against_loops():
 
 def test_finite_differences_understate_at_unit_steps_and_agree_in_the_limit():
     """The authors' unit steps give 0.560 for the bump code where the metric is 0.884."""
-    code = lambda point: encodings.encode(*point, 28, CodeConfig())
+    code = lambda point: bump_code(point, cells=28)
 
     def difference(spacing, size=9):
         offsets = (jnp.arange(size) - size // 2) * spacing
@@ -151,7 +153,7 @@ def test_log_volume_has_a_floor_for_every_map():
 
 
 def test_every_layer_of_a_decoder_in_one_pass_against_single_layers():
-    decoder = build(DecoderConfig(depth=3, width=4), N, "gemm")
+    decoder = Conv(depth=3, width=4).make(of_image(2 * N, N, "gemm"))
     params = decoder.init(jax.random.key(0), bump_code(POINTS[0]))
 
     def layers(point):
@@ -177,6 +179,4 @@ def test_factor_that_a_layer_ignores():
 
 def test_code_without_a_derivative_is_refused():
     with pytest.raises(ValueError, match="one-hot code is a step function and has no derivative"):
-        geometry.metric_tensors(
-            lambda p: encodings.encode(*p, N, CodeConfig(name="onehot")), POINTS
-        )
+        geometry.metric_tensors(lambda p: bump_code(p, name="onehot"), POINTS)

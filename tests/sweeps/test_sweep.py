@@ -345,17 +345,20 @@ def test_waves_are_no_wider_than_their_number_needs():
     assert [waves._balanced(width, 525) for width in (256, 200, 525, 1)] == [175, 175, 525, 1]
 
 
-def test_a_wave_that_memory_does_not_hold_names_the_flag(small, monkeypatch):
+@pytest.mark.parametrize(
+    ("per_device", "advice"),
+    [(8, "say --config.execution.trials_per_device=4, not 8"), (1, "lower config.training.batch")],
+)
+def test_a_wave_that_memory_does_not_hold_says_what_to_lower(small, per_device, advice):
     def exhausted(*_):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 1 bytes")
 
     config = one_curve(small)
     cases = plan.first_cases(config)
     (bucket,) = waves.buckets(config, cases)
-    with pytest.raises(
-        RunError, match="out of memory.*: 1 trials on a device are too many; say --config.execution"
-    ):
-        waves.train(bucket._replace(advance=exhausted), cases[:1], config, lambda _: None)
+    bucket = bucket._replace(advance=exhausted, slots=per_device * len(jax.local_devices()))
+    with pytest.raises(RunError, match=f"out of memory.*: {advice}"):
+        waves.train(bucket, cases[:1], config, lambda _: None)
 
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
