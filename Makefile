@@ -30,7 +30,7 @@ figures: setup
 	$(BIN)/python -m figures.make --scale=$(SCALE) --workdir=$(WORKDIR)
 
 test: setup
-	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile
+	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m launch.benchmark --suite=all

@@ -1,7 +1,9 @@
-"""Strict settings for every test, and two virtual CPU devices for the pmap path."""
+"""Strict settings for every test, two virtual CPU devices for the pmap path, and quick compiling:
+tests compile far more than they compute."""
 
 import dataclasses
 import os
+import tempfile
 
 import chex
 import jax
@@ -14,7 +16,21 @@ from compgen_jax.tasks.supports import SupportConfig
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-os.environ["COMPGEN_JAX_CACHE"] = "off"  # the command lines' programs are not kept in a user's home
+# little work for the compiler here; the command lines' processes run what users run
+jax.config.update("jax_disable_most_optimizations", True)
+
+PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
+
+
+def pytest_configure(config):
+    """What one test has compiled another loads, in this process or in a command line's."""
+    if not hasattr(config, "workerinput"):
+        directory = tempfile.TemporaryDirectory()
+        config.add_cleanup(directory.cleanup)
+        os.environ[PROGRAMS] = directory.name
+        os.environ["COMPGEN_JAX_CACHE"] = os.path.join(directory.name, "of_command_lines")
+    jax.config.update("jax_compilation_cache_dir", os.environ[PROGRAMS])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
 @pytest.fixture(scope="session")

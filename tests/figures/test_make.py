@@ -39,7 +39,7 @@ def test_results_of_another_scale_are_left_alone(tmp_path):
 
 
 def shrunk(network, depth=2):
-    """A network at grid 8, with a few steps, 3 seeds and another depth; its name stays."""
+    """A network at grid 8, with a few steps, 2 seeds and another depth; its name stays."""
     config, role = network.config, network.role
     support, lengths = config.task.support, {"training.epochs": 2, "training.evaluate_every": 2}
     if config.training.steps:
@@ -49,7 +49,7 @@ def shrunk(network, depth=2):
         "task.support.samples": min(support.samples, 60),
         "decoder.depth": depth,
         "decoder.width": min(config.decoder.width, 4),
-        "training.seeds": (0, 1, 2),
+        "training.seeds": (0, 1),
     }
     if support.sampling == "without_replacement":
         small["task.support.sampling"] = "with_replacement"
@@ -146,7 +146,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ("K1", "bump"), ("K2", "bump"), ("K3", "bump"), ("K4", "onehot"), ("K5", "bump"),
     ]  # fmt: skip
     for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
-        assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1, 2]
+        assert entry["verdict"] == "inconclusive" and entry["seeds"] == [0, 1]
         assert len(entry["ci95"]) == 2
     results = (workdir / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in results and "**inconclusive**" in results

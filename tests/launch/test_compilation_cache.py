@@ -49,6 +49,15 @@ def train(cache: str) -> dict:
     return json.loads(process.stdout)
 
 
+@pytest.fixture(autouse=True)
+def no_cache_yet():
+    """The tests' own is put aside."""
+    own = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield
+    jax.config.update("jax_compilation_cache_dir", own)
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Where the cache is to be, on a machine that takes no probe to judge."""
@@ -113,11 +122,8 @@ def test_a_place_that_cannot_be_is_no_error(place):
 
 def test_the_users_own_cache_is_left_alone(place, tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "own"))
-    try:
-        assert compilation_cache.enable() is None
-        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "own")
-    finally:
-        jax.config.update("jax_compilation_cache_dir", None)
+    assert compilation_cache.enable() is None
+    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "own")
     assert not place.exists()
 
 
