@@ -33,6 +33,13 @@ def pytest_configure(config):
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_programs():
+    """The programs of 60 files would take 5 GB, and more mappings of memory than Linux gives."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(scope="session")
 def tiny() -> Config:
     """A run of a second: grid 8, 4 channels, 12 steps for 2 seeds."""

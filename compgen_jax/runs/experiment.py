@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,7 +145,7 @@ def _train(jobs: list[_Job], progress: bool):
 
 
 def _compile(jobs: list[_Job], points) -> _Programs:
-    """The programs of all trials of the jobs, compiled side by side, and the trials' own data.
+    """The programs of all trials of the jobs, being compiled, and the trials' own data.
 
     Raises ConfigError for a seed whose draw cannot serve; directories are only begun thereafter.
     """
@@ -165,14 +166,18 @@ def _compile(jobs: list[_Job], points) -> _Programs:
         over_trials(function, config.execution.trials_per_device) for function in functions
     )
     masks = _masks(jobs, points)
-    shapes = jax.eval_shape(lambda: _trials(jobs, keys, [_sources(job) for job in jobs]))
+    of_seeds = jax.jit(partial(_trials, jobs))
+    shapes = jax.eval_shape(of_seeds, keys)
     state = jax.eval_shape(jax.vmap(trainer.init), keys)
-    side_by_side(  # the slowest first
-        lambda: advance.lower(np.int32(0), (shapes, state)),
-        lambda: evaluate.lower(points, (keys, state.params, masks)),
-        *([] if jobs[0].step else [lambda: init.lower((), keys)]),
+    side_by_side(  # the slowest first; training begins while the evaluation is compiled
+        [
+            lambda: advance.lower(np.int32(0), (shapes, state)),
+            lambda: evaluate.lower(points, (keys, state.params, masks)),
+        ],
+        [] if jobs[0].step else [lambda: init.lower((), keys, once=True)],
     )
-    trials = _trials(jobs, keys, _checked_sources(jobs))
+    trials = of_seeds(keys)
+    _check_sources(jobs, trials.source)
     for job in jobs:
         origin.remember(job.workdir, job.config, job.task)
         directory.begin(job.workdir, job.config)
@@ -184,20 +189,18 @@ def _sources(job: _Job):
     return jax.vmap(lambda key: loop.source_of(job.task, key))(seed_keys(job.config))
 
 
-def _checked_sources(jobs: list[_Job]) -> list:
-    found = [jax.jit(lambda job=job: _sources(job))() for job in jobs]
-    for job, sources in zip(jobs, found, strict=True):
-        sources = jax.device_get(sources)
+def _check_sources(jobs: list[_Job], sources):
+    for job, own in zip(jobs, _split(jax.device_get(sources), jobs), strict=True):
         for index, seed in enumerate(job.config.training.seeds):
             try:
-                job.task.check(jax.tree.map(lambda leaf, index=index: leaf[index], sources))
+                job.task.check(jax.tree.map(lambda leaf, index=index: leaf[index], own))
             except ConfigError as error:
                 raise ConfigError(f"the draw of seed {seed}: {error}") from error
-    return found
 
 
-def _trials(jobs: list[_Job], keys, sources) -> Trial:
+def _trials(jobs: list[_Job], keys) -> Trial:
     """Every seed of every job, leading axis T."""
+    sources = [_sources(job) for job in jobs]
     capacity = max(draws.capacity(jax.tree.map(lambda leaf: leaf[0], each)) for each in sources)
     sources = [jax.vmap(lambda one: draws.padded(one, capacity))(each) for each in sources]
     hypers = [

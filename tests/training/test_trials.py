@@ -94,7 +94,7 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
     prepared = over_trials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
     trials = jax.random.normal(jax.random.key(0), (n_trials, 3)), jnp.linspace(0.5, 1.0, n_trials)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), trials)
-    side_by_side(lambda: prepared.lower(np.int32(4), shapes))
+    side_by_side([lambda: prepared.lower(np.int32(4), shapes)])
     expected = over_trials(scaled_sum, 0, devices)(np.int32(4), trials)
     chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
     chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
@@ -102,19 +102,41 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
     assert prepared(np.int32(4), more)["sum"].shape == (3 * n_trials,)
 
 
-def test_programs_are_traced_in_turn_compiled_at_once_and_errors_are_raised():
-    done, together = [], threading.Barrier(2, timeout=60)
+def test_programs_are_traced_in_turn_and_compiled_at_once_each_lane_in_its_order():
+    done, together, ended = [], threading.Barrier(2, timeout=60), threading.Semaphore(0)
 
-    def lower(name):
+    def lower(name, alone=False):
         done.append(f"traced {name}")
 
         def compile():
-            together.wait()  # passes only where both compile at the same time
-            done.append("compiled")
+            if not alone:
+                together.wait()  # passes only where both compile at the same time
+            done.append(f"compiled {name}")
+            ended.release()
 
         return compile
 
-    side_by_side(lambda: lower("a"), lambda: lower("b"))
-    assert done == ["traced a", "traced b", "compiled", "compiled"]
-    with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda: lambda: None, lambda: lambda: 1 / 0)
+    first = [lambda: lower("a"), lambda: lower("c", alone=True)]
+    side_by_side(first, [lambda: lower("b")])
+    assert all(ended.acquire(timeout=60) for _ in range(3))
+    assert done.index("traced a") == 0 and done.index("traced b") < done.index("traced c")
+    assert done.index("compiled a") < done.index("compiled c")
+    assert sorted(done)[:3] == ["compiled a", "compiled b", "compiled c"]
+
+
+def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
+    prepared = over_trials(scaled_sum, 0, jax.devices()[:1])
+    trials = jnp.ones((2, 3)), jnp.ones(2)
+    begun, go = threading.Event(), threading.Event()
+
+    def failing(self, *_, **__):
+        begun.set()
+        assert go.wait(60)
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED")
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", failing)
+    side_by_side([lambda: prepared.lower(np.int32(4), trials)])
+    assert begun.wait(60)  # and this thread goes on
+    go.set()
+    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+        prepared(np.int32(4), trials)
