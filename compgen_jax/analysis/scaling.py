@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compgen_jax.analysis.censored import censored_slopes
-from compgen_jax.analysis.statistics import bootstrap_interval
+from compgen_jax.analysis.statistics import jackknife_interval
 
 REACHED, ABOVE, BELOW, UNKNOWN = "reached", "above", "below", "unknown"
 TOLERANCE = 1e-6  # accuracies are single-precision shares: 95 of 100 comes out below 0.95
 COARSE, COARSE_SHARE = 2.0, 0.1
-UNIDENTIFIED = 0.05  # share of resamples without an exponent that an interval may leave out
 
 
 class Threshold(NamedTuple):
@@ -212,22 +211,13 @@ def exponent(curve: Curve) -> dict:
     enter. Without censoring the slope is that of ordinary least squares. It is not identified,
     NaN with a NaN interval, where fewer than two distinct N have a reached threshold.
 
-    The interval is `bootstrap_interval` over seeds, each with its thresholds at all N. Resamples
-    whose exponent is not identified are left out up to a share of `UNIDENTIFIED`; beyond that,
-    and for a single seed, the interval is NaN.
+    The interval is `jackknife_interval` over seeds, each with its thresholds at all N: NaN where
+    the exponent is not identified without one of them, and for a single seed. Without censoring
+    it is Student's t interval of the seeds' own exponents.
     """
     count = curve.seeds_S.size
-
-    def over_resamples(chosen_RxS):
-        counts_RxS = (chosen_RxS[:, :, None] == np.arange(count)).sum(axis=1)
-        # the order within a resample is immaterial: of 5^5 only 126 are distinct
-        distinct, index_R = np.unique(counts_RxS, axis=0, return_inverse=True)
-        return _slopes(curve, distinct)[index_R.ravel()]
-
     value = float(_slopes(curve, np.ones((1, count)))[0])
-    interval = bootstrap_interval(
-        np.arange(count), statistic=over_resamples, undefined=UNIDENTIFIED
-    )
+    interval = jackknife_interval(count, lambda weights_RxS: _slopes(curve, weights_RxS))
     statuses = {
         name: int((curve.status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)
     }

@@ -1,24 +1,21 @@
-"""Means and other statistics over seeds with bootstrap intervals."""
-
-from itertools import product
+"""Means and other statistics over seeds with Student's t intervals."""
 
 import numpy as np
+from scipy.special import stdtrit
 
-RESAMPLES = 10_000
+LEVEL = 0.95
 
 
-def bootstrap_interval(
-    values_T, level: float = 0.95, statistic=None, undefined: float = 0.0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval over seeds: of the mean, or of another statistic.
+def mean_with_interval(values_T) -> dict:
+    """{'value': mean, 'ci95': [low, high]} over seeds."""
+    return {"value": float(np.mean(values_T)), "ci95": list(t_interval(values_T))}
 
-    `statistic` maps R resamples of the values, (R, T), to (R,) numbers, NaN where it is undefined:
-    such resamples are left out while their share is at most `undefined`, else the interval is NaN.
 
-    All T^T resamples are enumerated where they are fewer than `RESAMPLES`, so small samples get
-    the exact interval; otherwise resamples come from a fixed generator. Few seeds make it too
-    narrow: of normal values it covers the true mean in 75% of samples of three (where it is
-    their range), 84% of five, 91% of twenty. NaN for a single seed, which shows no spread.
+def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
+    """Student's t interval of the mean of T independent values: exact for normal ones, for others
+    see the simulated coverage (`coverage`). NaN for a single value, which shows no spread.
+
+    ValueError unless the values are a non-empty vector.
     """
     values = np.asarray(values_T, np.float64)
     if values.ndim != 1 or values.size == 0:
@@ -26,23 +23,23 @@ def bootstrap_interval(
     count = values.size
     if count == 1:
         return (float("nan"), float("nan"))
-    if count**count <= RESAMPLES:
-        chosen = np.array(list(product(range(count), repeat=count)))
-    else:
-        chosen = np.random.default_rng(0).integers(0, count, (RESAMPLES, count))
-    resampled_RxT = values[chosen]
-    results_R = statistic(resampled_RxT) if statistic else resampled_RxT.mean(axis=1)
-    left_out_R = np.isnan(results_R)
-    if left_out_R.mean() > undefined or left_out_R.all():
+    half = stdtrit(count - 1, (1 + level) / 2) * values.std(ddof=1) / np.sqrt(count)
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def jackknife_interval(count: int, statistic, level: float = LEVEL) -> tuple[float, float]:
+    """Interval of a smooth statistic of `count` seeds that is no mean over them: the t interval of
+    its pseudo-values S theta - (S - 1) theta_without_s (Tukey 1958). Of a mean they are the values
+    themselves, and of a slope over the same points in every seed the seeds' own slopes.
+
+    `statistic` maps weights (R, S), how often each seed counts, to (R,) numbers, NaN where one is
+    undefined: then the interval is NaN, as it is for a single seed.
+    """
+    if count == 1:
         return (float("nan"), float("nan"))
-    tail = (1 - level) / 2
-    low, high = np.quantile(results_R[~left_out_R], [tail, 1 - tail], method="inverted_cdf")
-    return float(low), float(high)
-
-
-def mean_with_interval(values_T) -> dict:
-    """{'value': mean, 'ci95': [low, high]} over seeds."""
-    return {"value": float(np.mean(values_T)), "ci95": list(bootstrap_interval(values_T))}
+    everyone = np.ones((1, count))
+    found = statistic(np.concatenate([everyone, everyone - np.eye(count)]))
+    return t_interval(count * found[0] - (count - 1) * found[1:], level)
 
 
 def mean_band(values_TxL):

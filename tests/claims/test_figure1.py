@@ -97,9 +97,9 @@ def test_entry_has_the_promised_fields_and_numbers():
 
 def test_judge_needs_the_whole_interval():
     condition = lambda values, side: verdicts.Condition(np.array(values), side, 0.5)
-    assert verdicts.judge([condition([0.6, 0.7, 0.8], "above")]) == R
-    assert verdicts.judge([condition([0.6, 0.7, 0.8], "below")]) == C
+    assert verdicts.judge([condition([0.65, 0.7, 0.75], "above")]) == R
+    assert verdicts.judge([condition([0.65, 0.7, 0.75], "below")]) == C
     assert verdicts.judge([condition([0.1, 0.7, 0.8], "above")]) == U
-    assert verdicts.judge([condition([0.6, 0.7], "above"), condition([0.1, 0.9], "above")]) == U
-    assert verdicts.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.2], "above")]) == C
+    assert verdicts.judge([condition([0.6, 0.61], "above"), condition([0.1, 0.9], "above")]) == U
+    assert verdicts.judge([condition([0.1, 0.9], "above"), condition([0.1, 0.11], "above")]) == C
     assert verdicts.judge([condition([0.9], "above")]) == U  # one seed shows no spread

@@ -42,7 +42,8 @@ def test_a_run_writes_what_the_readme_promises(undisturbed):
     number = summary["mean"]["ood.mse"]
     per_seed = [summary["seeds"][seed]["ood.mse"] for seed in ("0", "7")]
     assert number["value"] == pytest.approx(np.mean(per_seed))
-    assert number["ci95"] == pytest.approx([min(per_seed), max(per_seed)])
+    half = 12.706204736174694 * abs(per_seed[1] - per_seed[0]) / 2  # Student's t, 1 degree
+    assert number["ci95"] == pytest.approx([number["value"] - half, number["value"] + half])
     lines = (workdir / "metrics.csv").read_text().splitlines()
     assert lines[0].startswith("step,epoch,seed,train_loss,") and len(lines) == 1 + 3 * 2
     assert [line.split(",")[:3] for line in lines[1:3]] == [["4", "2", "0"], ["4", "2", "7"]]
