@@ -144,8 +144,26 @@ def partial_agreement(a_BxB, b_BxB, control_BxB) -> float:
     """
     a, b, control = _checked_kernels(a=a_BxB, b=b_BxB, control=control_BxB)
     pairs = _pairs(len(a), off_diagonal=True)
-    regressors = np.stack([np.ones(len(pairs[0])), control[pairs]], axis=1)
-    entries = np.stack([a[pairs], b[pairs]], axis=1)
+    return _partial_correlation(a[pairs], b[pairs], control[pairs])
+
+
+def cross_agreement(a_QxS, b_QxS, control_QxS=None) -> float:
+    """The same between two sets of points, all Q x S pairs: the correlation of the entries or, with
+    a `control`, what is left once both are regressed on its. NaN as there. ValueError for matrices
+    of other shapes, or entries that are not finite."""
+    given = {"a": a_QxS, "b": b_QxS} | ({} if control_QxS is None else {"control": control_QxS})
+    given = {name: np.asarray(kernel, np.float64) for name, kernel in given.items()}
+    if len({kernel.shape for kernel in given.values()}) > 1 or given["a"].ndim != 2:
+        raise ValueError(f"kernels differ or are no matrices: {[k.shape for k in given.values()]}")
+    for name, kernel in given.items():
+        check_finite(name, kernel)
+    entries = [kernel.ravel() for kernel in given.values()]
+    return _correlation(*entries) if control_QxS is None else _partial_correlation(*entries)
+
+
+def _partial_correlation(a_P, b_P, control_P) -> float:
+    regressors = np.stack([np.ones(len(control_P)), control_P], axis=1)
+    entries = np.stack([a_P, b_P], axis=1)
     residuals = entries - regressors @ np.linalg.lstsq(regressors, entries)[0]
     left = np.linalg.norm(residuals, axis=0)
     if (left <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():

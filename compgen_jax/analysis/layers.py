@@ -56,6 +56,8 @@ def layer_numbers(
 
 
 REGIONS = ("id", "ood")
+AGREEMENTS = tuple(f"{across}{name}" for across in ("", "cross_")
+                   for name in ("binary", "true", "partial"))  # fmt: skip
 PROBE_SCORES = (
     *(
         f"{shuffled}{name}"
@@ -75,7 +77,7 @@ LAYER_NUMBERS = (
     "spectrum.energy_rank",
     "spectrum.participation_ratio",
     *(f"probe.{name}" for name in PROBE_SCORES),
-    *(f"cosine.{name}" for name in ("binary", "true", "partial")),
+    *(f"cosine.{name}" for name in AGREEMENTS),
 )
 
 
@@ -135,20 +137,36 @@ def interaction_over_hole(gram_BxB, held_out_B, sizes) -> float:
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    """Correlations over pairs of held-out cells with the binary kernel, with the kernel of the
-    true outputs and with the binary one beyond that of the true outputs.
+    """Correlations with the binary kernel, with the kernel of the true outputs, and with the binary
+    one beyond that of the true outputs: over pairs of held-out cells, and (`cross_`) over pairs of
+    a held-out and a seen cell, the "top left section" of Figure 8 in the authors' order of cells.
 
     All kernels are of the cells, (B, B). That of the true outputs is the same similarity of them
     as `kernel` is of a layer; of two bumps of width sigma the cosine is a Gaussian of lengths
-    sqrt(2) sigma. NaN for fewer than three held-out cells.
+    sqrt(2) sigma. NaN for fewer than three held-out cells; the latter also without a seen one.
     """
+    names = ("binary", "true", "partial")
+    found = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
-        return dict.fromkeys(("binary", "true", "partial"), np.nan)
-    chosen = np.ix_(held_out_B, held_out_B)
-    found, true = kernel_BxB[chosen], np.asarray(true_kernel_BxB)[chosen]
-    binary = kernels.binary(np.asarray(factors_BxF)[held_out_B], "sum")
-    return {
-        "binary": kernels.agreement(found, binary),
-        "true": kernels.agreement(found, true),
-        "partial": kernels.partial_agreement(found, binary, true),
-    }
+        return found
+    factors, true_kernel_BxB = np.asarray(factors_BxF), np.asarray(true_kernel_BxB)
+    within = np.ix_(held_out_B, held_out_B)
+    kernel, true = kernel_BxB[within], true_kernel_BxB[within]
+    binary = kernels.binary(factors[held_out_B], "sum")
+    values = (
+        kernels.agreement(kernel, binary),
+        kernels.agreement(kernel, true),
+        kernels.partial_agreement(kernel, binary, true),
+    )
+    found |= dict(zip(names, values, strict=True))
+    if held_out_B.all():
+        return found
+    across = np.ix_(held_out_B, ~held_out_B)
+    kernel, true = kernel_BxB[across], true_kernel_BxB[across]
+    binary = kernels.binary(factors, "sum")[across]
+    values = (
+        kernels.cross_agreement(kernel, binary),
+        kernels.cross_agreement(kernel, true),
+        kernels.cross_agreement(kernel, binary, true),
+    )
+    return found | {f"cross_{name}": value for name, value in zip(names, values, strict=True)}

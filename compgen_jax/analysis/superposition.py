@@ -10,6 +10,7 @@ bumps elsewhere; N = 28, donut 6 to 22: plus .40 (.04), lookup .34 (.03), true b
 iid noise .003 (.002). So it separates superposition from composition and from noise.
 """
 
+import warnings
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -122,6 +123,38 @@ def shuffled_r2(outputs_QxD, parts_QxKxD, indices_RxQ):
     """
     fits = [superposition_r2(outputs_QxD, np.asarray(parts_QxKxD)[row]) for row in indices_RxQ]
     return np.stack([fit.r2 for fit in fits]), np.stack([fit.centred_r2 for fit in fits])
+
+
+SCORES = ("r2", "shuffled_r2", "inner_r2", "inner_shuffled_r2")
+SHUFFLES = 20
+
+
+def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
+    """Means of `r2` and of its control over held-out points, over all of them and over the inner
+    ones, at least half as far from the seen cells as the farthest; NaN where there is none.
+
+    `parts_QxKxD` are a point's own superpositions, None where these cannot be made."""
+    found = dict.fromkeys(SCORES, np.nan)
+    if parts_QxKxD is None:
+        return found
+    inner_Q = inner(distance_Q)
+    values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD).r2}
+    points = np.asarray(points_QxF)
+    if (points[:, None] != points[None]).all(axis=2).any(axis=1).all():
+        others = other_coordinates(points, SHUFFLES)
+        values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)[0]
+    for name, found_Q in values.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
+            found[name] = float(np.nanmean(found_Q))
+            found[f"inner_{name}"] = float(np.nanmean(found_Q[..., inner_Q]))
+    return found
+
+
+def inner(distance_Q):
+    """(Q,) bool: held-out points at least half as far from the seen cells as the farthest."""
+    distance_Q = np.asarray(distance_Q)
+    return distance_Q >= distance_Q.max() / 2
 
 
 def other_coordinates(points_QxF, repeats: int, seed: int = 0):

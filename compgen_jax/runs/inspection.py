@@ -30,7 +30,7 @@ from compgen_jax.runs.signals import Cells
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 6  # of what is measured: a cached analysis of another version is made anew
+VERSION = 7  # of what is measured: a cached analysis of another version is made anew
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
 MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # of up to two factors, and of more

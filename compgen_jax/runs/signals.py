@@ -1,6 +1,5 @@
 """The signal of one seed: its similarities, superpositions, kernels on the factors, and ranks."""
 
-import warnings
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-SHUFFLES = 20
 EXAMPLES = 4
 
 
@@ -56,7 +54,10 @@ def measure(program, params, seed: int, signals_BxD, cells: Cells, true: dict):
     source = loop.source_of(task, jax.random.key(seed))
     numbers |= _ranks(signals_BxD, source, task, cells)
     parts = _superpositions(program, params, source, signals_BxD, cells)
-    numbers |= _superposition_numbers(parts, signals[held_out], cells.points[held_out])
+    where = cells.points[held_out], cells.distance[held_out]
+    for name, part in parts.items():
+        found = superposition.scores(signals[held_out], part, *where)
+        numbers |= {f"output.superposition.{name}.{key}": value for key, value in found.items()}
     numbers |= _regression_numbers(task, signals_BxD, cells)
     shape = cells.truths.shape[1:]
     # well inside the hole, where nothing near has been seen
@@ -93,23 +94,6 @@ def _superpositions(program, params, source, signals_BxD, cells: Cells) -> dict:
             signals_BxD[~held_out], seen, cells.points[held_out]
         ).sums
     return found
-
-
-def _superposition_numbers(parts: dict, outputs_QxD, points_QxF) -> dict:
-    numbers = {}
-    apart = (points_QxF[:, None] != points_QxF[None]).all(axis=2).any(axis=1).all()
-    others = superposition.other_coordinates(points_QxF, SHUFFLES) if apart else None
-    for name, part in parts.items():
-        r2 = shuffled = np.nan
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
-            if part is not None:
-                r2 = np.nanmean(superposition.superposition_r2(outputs_QxD, part).r2)
-            if part is not None and apart:
-                shuffled = np.nanmean(superposition.shuffled_r2(outputs_QxD, part, others)[0])
-        numbers[f"output.superposition.{name}.r2"] = r2
-        numbers[f"output.superposition.{name}.shuffled_r2"] = shuffled
-    return numbers
 
 
 def _regression_numbers(task, signals_BxD, cells: Cells) -> dict:
