@@ -109,6 +109,19 @@ def _nearest(held_out_B, sizes, ordered, periods):
     return squared.ravel(), index.ravel()
 
 
+def border(width: int, sizes, ordered=None, periods=None):
+    """(B,) bool: the cells at either end of some ordered factor without a period, `width` of its
+    values or an eighth of them, whichever is less."""
+    sizes = checked_sizes(sizes)
+    found = np.zeros(math.prod(sizes), bool)
+    ordered, periods = ordered or (True,) * len(sizes), periods or (None,) * len(sizes)
+    for index, size, own, period in zip(indices(sizes).T, sizes, ordered, periods, strict=True):
+        if own and not period:
+            own_width = min(width, size // 8)
+            found |= (index < own_width) | (index >= size - own_width)
+    return found
+
+
 def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
     """The sizes of the held-out cells as a grid of their own; None if they are no product of
     values of the factors, or none is held out. The values need not be neighbours."""

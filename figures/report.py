@@ -10,8 +10,8 @@ def render(
     lines = [
         f"# Results at {scale} scale",
         "",
-        "Means over seeds with 95% bootstrap intervals, computed by `figures.make` from the runs "
-        "in `trained/`.",
+        "Means over seeds with 95% intervals (Student's t), computed by `figures.make` from the "
+        "runs in `trained/`.",
         "",
         "## Errors and baselines",
         "",
@@ -30,15 +30,15 @@ def render(
         "",
         note,
         "",
-        "| claim | code | condition | measured | verdict |",
-        "|---|---|---|---|---|",
+        "| claim | code | reading | condition | measured | verdict |",
+        "|---|---|---|---|---|---|",
     ]
     for entry in claims:
-        for index, (name, number) in enumerate(entry["conditions"].items()):
-            head = (entry["claim"], entry["code"], f"**{entry['verdict']}**")
-            claim, code, verdict = head if index == 0 else ("", "", "")
-            shown = text.with_interval(number)
-            lines.append(f"| {claim} | {code} | {name} {number['must be']} | {shown} | {verdict} |")
+        head = entry["claim"], entry["code"]
+        same = entry["as_stated"]["conditions"] == entry["stricter"]["conditions"]
+        for title, name in (("both", "stricter"),) if same else READINGS:
+            lines += _reading_rows(*head, title, entry[name])
+            head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
     for entry in claims:
         details = "; ".join(
@@ -49,6 +49,18 @@ def render(
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"
+
+
+READINGS = (("as stated", "as_stated"), ("stricter", "stricter"))
+
+
+def _reading_rows(claim: str, code: str, title: str, reading: dict):
+    verdict = f"**{reading['verdict']}**"
+    verdict += f" ({reading['reason']})" if reading["reason"] else ""
+    for name, number in reading["conditions"].items():
+        shown = text.with_interval(number)
+        yield f"| {claim} | {code} | {title} | {name} {number['must be']} | {shown} | {verdict} |"
+        claim = code = title = verdict = ""
 
 
 def _error_row(name: str, region: str, mean: dict) -> str:

@@ -48,7 +48,9 @@ def main():
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
     for row in judgement.judge_directory(workdir):
-        print(f"{row['statement']}: {row['verdict']} (asked: {row['criterion']})")
+        found = row["stricter"]
+        why = f", {found['reason']}" if found["reason"] else ""
+        print(f"{row['statement']}: {found['verdict']}{why} (asked: {found['criterion']})")
     print(f"wrote {workdir / 'analysis.json'}, analysis.npz and claims.json")
 
 

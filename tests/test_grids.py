@@ -137,3 +137,13 @@ def test_bad_input_is_named():
         grids.nearest_seen(np.zeros(24, bool), SIZES, ordered=(True, False))
     with pytest.raises(ValueError, match="periods must be above 0"):
         grids.nearest_seen(np.zeros(24, bool), SIZES, periods=(0, None, None))
+
+
+def test_the_border_is_of_ordered_factors_without_a_period():
+    sizes = (16, 9, 3)
+    x, y, _ = grids.indices(sizes).T
+    found = grids.border(2, sizes)  # an eighth of 9 is 1, of 3 nothing
+    np.testing.assert_array_equal(found, np.isin(x, (0, 1, 14, 15)) | np.isin(y, (0, 8)))
+    found = grids.border(1, sizes, ordered=(True, True, False), periods=(None, 9.0, None))
+    np.testing.assert_array_equal(found, np.isin(x, (0, 15)))
+    assert not grids.border(2, sizes, ordered=(False, False, True)).any()

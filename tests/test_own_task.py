@@ -76,7 +76,7 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     assert found.sizes == sizes and found.numbers["probe.id_accuracy"].shape[0] == 2
     assert ("volume" in found.maps) == (source == SPRITES)  # labels have no derivative
     (row,) = judgement.judge_directory(tmp_path / "whole")
-    assert row["verdict"] in ("reproduced", "contradicted", "inconclusive")
+    assert row["stricter"]["verdict"] in ("reproduced", "contradicted", "inconclusive")
     assert json.loads((tmp_path / "whole" / "claims.json").read_text())[0]["claim"] == "composition"
     plotting.close(figure_of_run.draw(run, cells, found))
 

@@ -81,11 +81,16 @@ LAYER_NUMBERS = (
 )
 
 
-def geometry_numbers(metrics_BxFxF, held_out, names=()) -> dict:
+VOLUME_NUMBERS = tuple(f"volume.{name}" for name in (
+    "log10_ratio", "effect", "inner_log10_ratio", "inner_effect", "ood_spread"))  # fmt: skip
+
+
+def geometry_numbers(metrics_BxFxF, held_out, border, names=()) -> dict:
     """Factorization in its three readings, and how the volume of the held-out cells compares
     with the seen ones': `volume.log10_ratio` of geometric means, that difference of log volumes
-    over their pooled standard deviation (Cohen's d), `volume.effect`, and the standard deviation
-    of log10 volume over the held-out cells, `volume.ood_spread`.
+    over their pooled standard deviation (Cohen's d), `volume.effect`; both again (`inner_`) without
+    the cells at the `border`, (B,) bool; and the standard deviation of log10 volume over the
+    held-out cells, `volume.ood_spread`. NaN where a region has no cell.
 
     With the `names` of the F factors, the mean |cosine| of the angle between the tangents of each
     two of them over seen and over held-out cells as well, `angle.NAME-NAME.id` and `.ood`."""
@@ -93,27 +98,29 @@ def geometry_numbers(metrics_BxFxF, held_out, names=()) -> dict:
     angles = [f"angle.{names[i]}-{names[j]}.{region}" for i, j in pairs for region in REGIONS]
     if metrics_BxFxF is None:
         readings = ("ratio_of_means", "mean_of_ratios", "cosine")
-        measures = [f"factorization.{name}" for name in readings]
-        measures += [f"volume.{name}" for name in ("log10_ratio", "effect", "ood_spread")]
+        measures = (*(f"factorization.{name}" for name in readings), *VOLUME_NUMBERS)
         return dict.fromkeys((*measures, *angles), np.nan)
     scores = geometry.factorization(metrics_BxFxF)
     volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
     log_volume = geometry.log_volume(volume)
-    ood, seen = log_volume[held_out], log_volume[~held_out]
-    difference = ood.mean() - seen.mean() if held_out.any() else np.nan
-    pooled = np.sqrt((ood.var() + seen.var()) / 2) if held_out.any() else np.nan
+    every = _difference(log_volume[held_out], log_volume[~held_out])
+    inner = _difference(log_volume[held_out & ~border], log_volume[~held_out & ~border])
+    spread = log_volume[held_out].std() if held_out.any() else np.nan
     cosines = np.abs(np.asarray(geometry.cosines(metrics_BxFxF), np.float64))
     means = [_mean(cosines[mask, i, j]) for i, j in pairs for mask in (~held_out, held_out)]
-    numbers = {f"factorization.{name}": float(score) for name, score in scores.items()}
     return (
-        numbers
+        {f"factorization.{name}": float(score) for name, score in scores.items()}
+        | dict(zip(VOLUME_NUMBERS, (*every, *inner, spread), strict=True))
         | dict(zip(angles, means, strict=True))
-        | {
-            "volume.log10_ratio": difference,
-            "volume.effect": difference / pooled if pooled > 0 else np.nan,
-            "volume.ood_spread": ood.std() if held_out.any() else np.nan,
-        }
     )
+
+
+def _difference(ood, seen) -> tuple:
+    """Of the means, and that over the pooled standard deviation."""
+    if not ood.size or not seen.size:
+        return np.nan, np.nan
+    difference, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
+    return difference, difference / pooled if pooled > 0 else np.nan
 
 
 def _mean(values) -> float:

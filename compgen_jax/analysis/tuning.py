@@ -28,8 +28,11 @@ VANISHING = 1e-12  # of a product's mean square: a smaller variance is rounding
 ACTIVE = 1e-3  # of the layer's largest variance: units below are dead or near-constant
 TUNING_NUMBERS = tuple(
     f"tuning.{name}"
-    for name in ("one_factor", "interaction", "product", "bump", "stripe", "active")
-)
+    for name in (
+        "one_factor", "interaction", "product", "bump", "stripe",
+        "weighted_one_factor", "weighted_product", "active",
+    )
+)  # fmt: skip
 
 
 def marginals(maps_GxD) -> tuple:
@@ -161,7 +164,9 @@ def layer_tuning(features_BxD, sizes) -> dict:
     a unit's shares of one factor (1 for a stripe, 1/2 for a plus of two), 'tuning.interaction' and
     'tuning.product', of these shares, and the shares of these units that are tuned to a bump
     ('tuning.bump': product share above a half) and to a stripe ('tuning.stripe': one factor above
-    a half, with a plus on the edge); 'tuning.active' is the share of all units that are active.
+    a half, with a plus on the edge); 'tuning.weighted_one_factor' and '.weighted_product' are means
+    in proportion to a unit's variance, so that what hardly varies hardly counts; 'tuning.active' is
+    the share of all units that are active.
     """
     found = tuning(features_BxD, sizes)
     active_share = float(np.mean(found.active))
@@ -170,7 +175,9 @@ def layer_tuning(features_BxD, sizes) -> dict:
     one_factor = found.main.max(axis=0)[found.active]
     interaction, product = found.interaction[found.active], found.product[found.active]
     values = one_factor, interaction, product, product > 0.5, one_factor > 0.5
-    numbers = [*(float(np.mean(value)) for value in values), active_share]
+    weights = found.variance[found.active]
+    weighted = [float(np.average(value, weights=weights)) for value in (one_factor, product)]
+    numbers = [*(float(np.mean(value)) for value in values), *weighted, active_share]
     return dict(zip(TUNING_NUMBERS, numbers, strict=True))
 
 

@@ -43,7 +43,7 @@ def composes(name: str, results: CellResults, accuracy: str, trivial: dict) -> d
         trained,
         figure="",
         statement=f"{name} composes what was held out",
-        conditions=conditions,
+        as_stated=conditions,
         details={f"error {region.upper()}": values for region, values in error.items()},
         trained_name=trained_name,
     )

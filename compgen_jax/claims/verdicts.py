@@ -1,22 +1,24 @@
-"""Conditions, verdicts and the rows of claims.json.
+"""Conditions, verdicts with their reasons, and the rows of claims.json.
 
-Each criterion was fixed before its result was seen (C3's was once revised: see there). A
-criterion is a list of conditions on means over seeds, or on another number with an interval over
-them; the verdict is `reproduced` if every condition holds on the whole 95% interval,
-`contradicted` if some condition fails on the whole of it, and `inconclusive` otherwise, as it is
-when a network did not learn what it was shown (mean accuracy on it, exact accuracy ID if a claim
-names no other, below `TRAINED`).
+A claim has two readings: *as stated*, its sentence in the plainest operational form or the paper's
+own measure, and *stricter*, with alternatives and controls excluded. Each is a list of conditions
+on means over seeds, or on another number with an interval over them; its verdict is `reproduced` if
+every condition holds on the whole 95% interval, `contradicted` if some condition fails on the whole
+of it, and `inconclusive` otherwise, as it is when a network did not learn what it was shown (mean
+accuracy on it, exact accuracy ID if a claim names no other, below `TRAINED`). Criteria are tried on
+maps whose answer is known before they judge a network (docs/criteria.md).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.analysis import evaluation
+from compgen_jax.analysis import evaluation, text
 from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.analysis.statistics import mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
+READINGS = ("as_stated", "stricter")
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 
 
@@ -29,21 +31,36 @@ class Condition(NamedTuple):
     bound: float
 
 
-def judge(conditions: list[Condition]) -> str:
+class Verdict(NamedTuple):
+    """verdict: one of three.  reason: why it is none of the other two, where inconclusive; ''."""
+
+    verdict: str
+    reason: str = ""
+
+
+def judge(conditions: dict[str, Condition]) -> Verdict:
     """The verdict of conditions that must all hold."""
-    verdicts = [_judge_one(condition) for condition in conditions]
+    found = {name: _judge_one(condition) for name, condition in conditions.items()}
     for verdict in (CONTRADICTED, INCONCLUSIVE):
-        if verdict in verdicts:
-            return verdict
-    return REPRODUCED
+        for name, one in found.items():
+            if one.verdict == verdict:
+                return one._replace(reason=one.reason and f"{one.reason}: {name}")
+    return Verdict(REPRODUCED)
 
 
-def _judge_one(condition: Condition) -> str:
-    low, high = with_interval(condition.measured)["ci95"]
+def _judge_one(condition: Condition) -> Verdict:
+    number = with_interval(condition.measured)
+    low, high = number["ci95"]
     if condition.side == "below":
         low, high = -high, -low
     bound = condition.bound if condition.side == "above" else -condition.bound
-    return REPRODUCED if low > bound else CONTRADICTED if high <= bound else INCONCLUSIVE
+    if low > bound:
+        return Verdict(REPRODUCED)
+    if high <= bound:
+        return Verdict(CONTRADICTED)
+    if np.isnan([low, high]).any():
+        return Verdict(INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known")
+    return Verdict(INCONCLUSIVE, number.get("crossing", "interval crosses the bound"))
 
 
 def with_interval(measured) -> dict:
@@ -51,8 +68,21 @@ def with_interval(measured) -> dict:
     no mean over seeds, the one given. An interval that is not known is NaN: then nothing is
     concluded."""
     if isinstance(measured, dict):
-        return {"value": measured["value"], "ci95": list(measured["ci95"])}
+        return measured | {"ci95": list(measured["ci95"])}
     return mean_with_interval(measured)
+
+
+def median_with_range(values_T) -> dict:
+    """The median over seeds, with its range as each seed is left out in turn for an interval: a
+    verdict on it holds whichever seed is missing, or says that one seed decides."""
+    values = np.asarray(values_T, np.float64)
+    without = [np.median(np.delete(values, seed)) for seed in range(len(values))]
+    ends = [min(without), max(without)] if len(values) > 1 else [np.nan, np.nan]
+    return {
+        "value": float(np.median(values)),
+        "ci95": [float(end) for end in ends],
+        "crossing": "one seed decides",
+    }
 
 
 def exact_id(results: CellResults):
@@ -68,34 +98,48 @@ def entry(
     *,
     figure,
     statement,
-    conditions,
-    details,
-    verdict=None,
+    as_stated,
+    stricter=None,
+    details=None,
+    unless="",
     trained_name="exact accuracy ID",
 ) -> dict:
-    """A row of claims.json. `measured` is the first condition's quantity; `conditions` has them
-    all with their bounds, `details` what else a reader would ask, measured as `with_interval`
-    takes it. `verdict` overrides that of all conditions together; `trained_name` says what
-    `trained_T` is."""
-    numbers = {
-        name: with_interval(measured) | {"must be": f"{side} {bound:g}"}
-        for name, (measured, side, bound) in conditions.items()
-    }
-    verdict = verdict or judge(list(conditions.values()))
-    first = next(iter(numbers.values()))
+    """A row of claims.json.
+
+    `as_stated` and `stricter` (by default the same) are conditions by name; `details` what else a
+    reader would ask, measured as `with_interval` takes it. Nothing is concluded where `unless`
+    gives a reason. `trained_name` says what `trained_T` is.
+    """
+    trained = float(np.mean(trained_T))
+    if not unless and not trained >= TRAINED:
+        unless = f"not trained: {trained_name} {text.number(trained)}, {TRAINED:g} asked"
+    numbers = {trained_name: trained_T} | (details or {})
     return {
         "claim": claim,
         "code": code,
         "statement": statement,
         "figure": figure,
+        "seeds": list(seeds),
+        "as_stated": _reading(as_stated, unless),
+        "stricter": _reading(stricter or as_stated, unless),
+        "details": {name: with_interval(measured) for name, measured in numbers.items()},
+    }
+
+
+def _reading(conditions: dict[str, Condition], unless: str) -> dict:
+    """A reading of a claim. `measured` is the first condition's quantity; `conditions` has them
+    all with their bounds."""
+    numbers = {
+        name: with_interval(measured) | {"must be": f"{side} {bound:g}"}
+        for name, (measured, side, bound) in conditions.items()
+    }
+    found = Verdict(INCONCLUSIVE, unless) if unless else judge(conditions)
+    first = next(iter(numbers.values()))
+    return {
+        "verdict": found.verdict,
+        "reason": found.reason,
         "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
         "measured": first["value"],
         "ci95": first["ci95"],
-        "seeds": list(seeds),
-        "verdict": verdict if np.mean(trained_T) >= TRAINED else INCONCLUSIVE,
         "conditions": numbers,
-        "details": {
-            name: with_interval(measured)
-            for name, measured in ({trained_name: trained_T} | details).items()
-        },
     }

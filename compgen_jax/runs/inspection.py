@@ -30,10 +30,11 @@ from compgen_jax.runs.signals import Cells
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 7  # of what is measured: a cached analysis of another version is made anew
+VERSION = 8  # of what is measured: a cached analysis of another version is made anew
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
 MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # of up to two factors, and of more
+BORDER = 2  # cells: where the grid's end cuts what a task draws
 PANEL = 8  # units of every layer whose maps are kept
 # (layer, channel, row, column) at N = 28, sides 7 and 28; at another size at the same place
 PAPER_UNITS = ((1, 1, 2, 4), (4, 0, 13, 11))
@@ -80,20 +81,30 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     # pairs of two factors are one, whose angle the factorization has
     of_real = tuple(f.name for f in run.task.factors if f.real) if len(cells.sizes) > 2 else ()
     numbers, outputs, volumes = [], [], []
+    trainer = loop.make_trainer(run.config)
     bar = tqdm(run.config.training.seeds, desc=f"analysing {run.config.name}", unit="seed",
                disable=not progress)  # fmt: skip
     for index, seed in enumerate(bar):
         params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
         features = jax.device_get(program.features(params, cells.inputs))
         _check_finite(features, seed)
+        at_first = program.features(trainer.init(jax.random.key(seed)).params, cells.inputs)
+        untrained = {
+            name: tuning.layer_tuning(layer, cells.sizes)
+            for name, layer in jax.device_get(at_first).items()
+        }
         metrics = program.metrics(params, jnp.asarray(cells.points))
         numbers.append(
             {
                 name: _layer(run.task, cells, layer, true["cosine"])
                 | layers.geometry_numbers(
-                    None if metrics is None else metrics[name], cells.held_out, of_real
+                    None if metrics is None else metrics[name],
+                    cells.held_out,
+                    cells.border,
+                    of_real,
                 )
                 | tuning.layer_tuning(layer, cells.sizes)
+                | {f"untrained.{key}": value for key, value in untrained[name].items()}
                 for name, layer in features.items()
             }
         )
@@ -134,8 +145,9 @@ def _cells(run: Run) -> Cells:
     examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points[chosen]))
     truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
     return Cells(
-        sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen]
-    )
+        sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen],
+        grids.border(BORDER, **where)[chosen],
+    )  # fmt: skip
 
 
 class _Program:

@@ -16,7 +16,8 @@ EXAMPLES = 4
 
 
 class Cells(NamedTuple):
-    """The grid that is measured: its points (B, F), truths (B, ...), inputs and held-out cells."""
+    """The grid that is measured: its points (B, F), truths (B, ...), inputs, held-out cells and
+    their distance to the seen ones, and the cells at the grid's border."""
 
     sizes: tuple
     points: np.ndarray
@@ -24,6 +25,7 @@ class Cells(NamedTuple):
     truths: np.ndarray
     held_out: np.ndarray
     distance: np.ndarray
+    border: np.ndarray
 
     def over_grid(self, values_B):
         return grids.over_grid(values_B, self.sizes)

@@ -4,7 +4,7 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims.forced_rendering.figure1 import PEAK_THRESHOLDS, superposes_seen
+from compgen_jax.claims.forced_rendering.figure1 import aligned_peaks
 from figures import plotting
 
 
@@ -59,24 +59,19 @@ def _draw_distance(axis, results):
 
 
 def _draw_peaks(axis, results):
-    """For each threshold of a peak: several in line, and the aligned share over chance."""
+    """Of OOD images, those with two peaks and with two in line with x or y; and, of misplaced
+    peaks, the share in line, over chance."""
     for index, (code, cells) in enumerate(results.items()):
-        found = list(superposes_seen(code, cells)["conditions"].values())
-        for position, number in enumerate((found[0], found[2], found[1], found[3])):
-            plotting.point_with_interval(
-                axis,
-                position + 0.15 * (index - 1.5),
-                number,
-                fmt="o",
-                markersize=4,
+        found = aligned_peaks(cells)
+        shown = found.several, found.several_aligned, found.aligned - found.chance
+        for position, values in enumerate(shown):
+            plotting.show_number(
+                axis, position + 0.15 * (index - 1.5), values, fmt="o",
                 color=plotting.CODE_COLORS[code],
-            )
-    axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 3.5], color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(4), [f"> {threshold}" for threshold in PEAK_THRESHOLDS * 2])
-    axis.set(ylabel="share", ylim=(-0.04, 1.05), title="C3: several peaks in line")
-    for centre, text in ((0.5, "images with 2\nor more in line"), (2.5, "in line,\nover chance")):
-        axis.text(centre, 1.02, text, ha="center", va="top", fontsize=6.5)
-    axis.set_xlabel("peak / amplitude")
+            )  # fmt: skip
+    axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 2.5], color="0.8", linewidth=0.8, zorder=0)
+    axis.set_xticks(range(3), ["2 peaks", "2 peaks\nin line", "in line,\nover chance"])
+    axis.set(ylabel="share", ylim=(-0.3, 1.05), title="C3: several peaks in line")
 
 
 def _draw_maps(figure, results):

@@ -7,6 +7,7 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.claims.forced_rendering import signals
+from compgen_jax.claims.forced_rendering.remedies import Stripes
 from compgen_jax.runs import inspection, results
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
@@ -22,10 +23,12 @@ ERROR_COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLO
 
 
 @functools.cache
-def stripes_of(study):
-    """Signals (T, 2N, N, N) of all seeds for one factor alone, and the true ones (2N, N, N): see
-    `tasks.bump.stripe_points`."""
-    return results.decode(study.run, bump.stripe_points(study.config.task.grid))
+def stripes_of(study) -> Stripes:
+    """What all seeds draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
+    points = bump.stripe_points(study.config.task.grid)
+    nothing = np.full((1, 2), np.nan, np.float32)
+    drawn, true = results.decode(study.run, np.concatenate([points, nothing]))
+    return Stripes(drawn[:, :-1], drawn[:, -1], true[:-1])
 
 
 def draw_stripes(studies):
@@ -58,7 +61,7 @@ def draw_stripes(studies):
 
 def _draw_training(figure, study):
     axes = figure.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
-    task, true = study.config.task, stripes_of(study)[1]
+    task, true = study.config.task, stripes_of(study).true
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
@@ -81,7 +84,7 @@ def _draw_training(figure, study):
 
 def _plus(study):
     """(Q, H, W) the sum of each held-out cell's two true stripes."""
-    return signals.stripes_sum(stripes_of(study)[1], study.results.held_out)
+    return signals.stripes_sum(stripes_of(study).true, study.results.held_out)
 
 
 def _draw_held_out(axes, columns):
@@ -171,7 +174,7 @@ def draw_bumps(studies):
 
 
 def _draw_all_stripes(axes, study):
-    true = stripes_of(study)[1]
+    true = stripes_of(study).true
     names = ("vertical stripes, x", "horizontal stripes, y")
     for axis, images, name in zip(axes, np.split(true, 2), names, strict=True):
         colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")

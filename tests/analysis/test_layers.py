@@ -14,6 +14,7 @@ SIZES = (6, 5, 3)
 CELLS = grids.indices(SIZES)
 HELD_OUT = ((CELLS >= [2, 1, 1]) & (CELLS <= [4, 3, 2])).all(axis=1)
 REAL = (True, True, False)
+BORDER = np.isin(CELLS[:, 0], (0, 5)) | np.isin(CELLS[:, 1], (0, 4))
 
 
 def similarity(features):
@@ -126,6 +127,16 @@ def test_agreements_are_over_pairs_of_held_out_cells():
     ours, theirs = ([each[pair] for pair in pairs] for each in (kernel, true))
     assert found["binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
     assert found["true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
+    seen = np.flatnonzero(~HELD_OUT)
+    pairs = [(i, j) for i in cells for j in seen]
+    shared = np.array([np.mean(CELLS[i] == CELLS[j]) for i, j in pairs])
+    ours, theirs = (np.array([each[pair] for pair in pairs]) for each in (kernel, true))
+    assert found["cross_binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
+    assert found["cross_true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
+    left = [each - np.polyval(np.polyfit(theirs, each, 1), theirs) for each in (ours, shared)]
+    assert found["cross_partial"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    everything = layers.agreements(kernel, CELLS, np.ones(90, bool), true)
+    assert np.isnan(everything["cross_binary"]) and np.isfinite(everything["binary"])
     few = np.arange(90) < 2
     assert np.isnan(list(layers.agreements(kernel, CELLS, few, true).values())).all()
 
@@ -133,15 +144,20 @@ def test_agreements_are_over_pairs_of_held_out_cells():
 def test_volumes_of_held_out_cells_against_seen_ones():
     scale = np.where(HELD_OUT, 2.0, 1.0) * np.where(CELLS[:, 0] == 2, 10.0, 1.0)
     metrics = jnp.asarray(scale[:, None, None] ** 2 * np.eye(3))
-    found = layers.geometry_numbers(metrics, HELD_OUT)
+    found = layers.geometry_numbers(metrics, HELD_OUT, BORDER)
     log_scale = 3 * np.log10(scale)
     ood, seen = log_scale[HELD_OUT], log_scale[~HELD_OUT]
     assert found["volume.log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
     pooled = np.sqrt((ood.var() + seen.var()) / 2)
     assert found["volume.effect"] == pytest.approx((ood.mean() - seen.mean()) / pooled, rel=1e-5)
     assert found["volume.ood_spread"] == pytest.approx(ood.std(), rel=1e-5)
+    ood, seen = log_scale[HELD_OUT & ~BORDER], log_scale[~HELD_OUT & ~BORDER]
+    assert found["volume.inner_log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
+    pooled = np.sqrt((ood.var() + seen.var()) / 2)
+    inner = (ood.mean() - seen.mean()) / pooled
+    assert found["volume.inner_effect"] == pytest.approx(inner, rel=1e-5)
     assert found["factorization.cosine"] == pytest.approx(1)
-    without = layers.geometry_numbers(None, HELD_OUT)
+    without = layers.geometry_numbers(None, HELD_OUT, BORDER)
     assert set(without) == set(found) and np.isnan(list(without.values())).all()
 
 
@@ -152,14 +168,16 @@ def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
     metrics[~HELD_OUT, 1, 2] = metrics[~HELD_OUT, 2, 1] = 0.25
     scale = np.array([2.0, 3.0, 0.5])  # lengths do not matter
     metrics = jnp.asarray(metrics * scale[:, None] * scale[None])
-    found = layers.geometry_numbers(metrics, HELD_OUT, ("x", "y", "z"))
+    found = layers.geometry_numbers(metrics, HELD_OUT, BORDER, ("x", "y", "z"))
     expected = {"x-y": (0.5, 0.5), "x-z": (0, 0), "y-z": (0.25, 0)}
     for pair, means in expected.items():
         for region, mean in zip(("id", "ood"), means, strict=True):
             assert found[f"angle.{pair}.{region}"] == pytest.approx(mean, abs=1e-6)
-    without = layers.geometry_numbers(None, HELD_OUT, ("x", "y", "z"))
+    without = layers.geometry_numbers(None, HELD_OUT, BORDER, ("x", "y", "z"))
     assert set(without) == set(found) and np.isnan(list(without.values())).all()
-    none_held_out = layers.geometry_numbers(metrics, np.zeros_like(HELD_OUT), ("x", "y", "z"))
+    none_held_out = layers.geometry_numbers(
+        metrics, np.zeros_like(HELD_OUT), BORDER, ("x", "y", "z")
+    )
     assert np.isnan(none_held_out["angle.x-y.ood"])
 
 

@@ -145,3 +145,20 @@ def test_superpositions_are_told_from_composition_and_noise():
     assert fit_and_control("bump")[0] < 0.1
     noise, noise_control = fit_and_control("noise")
     assert abs(noise - noise_control) < 0.01
+
+
+def test_scores_are_means_over_the_hole_and_over_its_inner_half():
+    rng = np.random.default_rng(0)
+    points = np.array([(a, b) for b in range(4) for a in range(4)], float)
+    outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
+    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 1, 1, 3.9])
+    found = superposition.scores(outputs, parts, points, distance)
+    r2 = superposition.superposition_r2(outputs, parts).r2
+    assert found["r2"] == pytest.approx(r2.mean())
+    assert found["inner_r2"] == pytest.approx(r2[[5, 6, 9, 10, 15]].mean())
+    others = superposition.other_coordinates(points, superposition.SHUFFLES)
+    shuffled = superposition.shuffled_r2(outputs, parts, others)[0]
+    assert found["inner_shuffled_r2"] == pytest.approx(shuffled[:, [5, 6, 9, 10, 15]].mean())
+    assert np.isnan(list(superposition.scores(outputs, None, points, distance).values())).all()
+    one_row = superposition.scores(outputs[:4], parts[:4], points[:4], distance[:4])
+    assert np.isnan(one_row["shuffled_r2"]) and np.isfinite(one_row["r2"])

@@ -129,7 +129,7 @@ def test_output_pixels_of_bumps_and_pluses(signal, bump, interaction):
 def test_layer_without_active_unit_has_no_tuning():
     numbers = tuning.layer_tuning(np.ones((16, 3)), (4, 4))
     assert numbers.pop("tuning.active") == 0
-    assert len(numbers) == 5 and np.isnan(list(numbers.values())).all()
+    assert len(numbers) == 7 and np.isnan(list(numbers.values())).all()
 
 
 def test_chosen_units_sit_at_quantiles_of_the_interaction():

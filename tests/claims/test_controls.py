@@ -25,8 +25,10 @@ def test_controls_ask_for_failure_or_for_composition():
         shared = controls.shared_pixels_compose(results)
         stripes = controls.stripes_beat_trivial_predictors(results)
         assert [row["claim"] for row in (wide, random, shared, stripes)] == ["K1", "K3", "K4", "K5"]
-        assert wide["verdict"] == (C if composes else R)
-        assert {row["verdict"] for row in (random, shared, stripes)} == {R if composes else C}
+        assert wide["stricter"]["verdict"] == (C if composes else R)
+        assert {row["stricter"]["verdict"] for row in (random, shared, stripes)} == {
+            R if composes else C
+        }
 
 
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():
@@ -34,7 +36,10 @@ def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     so all are lit; with signals cut off near the centre, the 4 inner ones are not."""
     results = decoder(blank)
     row = controls.lit_pixels_fail(results, task().scores)
-    assert row["verdict"] == R and row["details"]["share of pixels lit in training"]["value"] == 1
+    assert (
+        row["stricter"]["verdict"] == R
+        and row["details"]["share of pixels lit in training"]["value"] == 1
+    )
     cut = lambda images: np.where(images > 0.2, images, 0)
     results = cell_results(cut(results.signals), cut(results.targets))
     row = controls.lit_pixels_fail(results, task().scores)
@@ -44,7 +49,7 @@ def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     assert reachable == pytest.approx(12 / 16)
     # right on every pixel that training lit, wrong on the others: no failure on lit pixels
     perfect = cell_results(np.stack([results.targets] * 3), results.targets)
-    assert controls.lit_pixels_fail(perfect, task().scores)["verdict"] == C
+    assert controls.lit_pixels_fail(perfect, task().scores)["stricter"]["verdict"] == C
 
 
 def test_trivial_errors_are_those_of_the_predictors():
@@ -66,7 +71,7 @@ def control(claim, exact, trained=1.0, within=0.9):
     low, middle, high = exact
     return {
         "claim": claim,
-        "conditions": {"exact accuracy OOD": {"value": middle, "ci95": [low, high]}},
+        "stricter": {"conditions": {"exact accuracy OOD": {"value": middle, "ci95": [low, high]}}},
         "details": {
             "exact accuracy ID": {"value": trained},
             "accuracy OOD within 1 pixel": {"value": within},
@@ -112,13 +117,13 @@ def test_each_condition_of_a_control_decides():
     """Right positions with a huge error, and small errors with wrong positions."""
     loud = decoder(lambda x, y: 9 * draw(x, y))
     row = controls.stripes_beat_trivial_predictors(loud)
-    assert row["verdict"] == C and row["measured"] == 1
-    assert controls.lit_pixels_fail(loud, task().scores)["verdict"] == C
+    assert row["stricter"]["verdict"] == C and row["stricter"]["measured"] == 1
+    assert controls.lit_pixels_fail(loud, task().scores)["stricter"]["verdict"] == C
     faint = decoder(lambda x, y: 0.999 * draw(x, y))
-    assert controls.stripes_beat_trivial_predictors(faint)["verdict"] == R
+    assert controls.stripes_beat_trivial_predictors(faint)["stricter"]["verdict"] == R
     misplaced = decoder(lambda x, y: 0.9 * draw(x, y) + 0.95 * draw(x + 1, y))
     row = controls.stripes_beat_trivial_predictors(misplaced)
-    assert row["measured"] < 0.5 and row["verdict"] == C
+    assert row["stricter"]["measured"] < 0.5 and row["stricter"]["verdict"] == C
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

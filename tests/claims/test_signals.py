@@ -16,14 +16,24 @@ def test_peaks_are_the_bumps(positions, count):
     assert sorted(map(tuple, peaks[:, ::-1])) == sorted(positions) and len(peaks) == count
 
 
-def test_peaks_threshold_amplitude_and_plateau():
-    signal = draw(3, 3) + 0.2 * draw(8, 8)
-    assert int(signals.find_peaks(signal).sum()) == 1
-    assert int(signals.find_peaks(signal, threshold=0.1).sum()) == 2
-    assert int(signals.find_peaks(2 * signal, amplitude=2.0).sum()) == 1
+def test_peaks_are_relative_to_the_image_and_plateaus_count_once():
+    signal = draw(3, 3) + 0.15 * draw(8, 8)
+    for size in (1.0, 0.1, 7.0):
+        assert int(signals.find_peaks(size * signal).sum()) == 1
+        assert int(signals.find_peaks(size * signal, share=0.1).sum()) == 2
     plateau = jnp.zeros((N, N)).at[4:6, 4:7].set(1.0)
     assert np.argwhere(signals.find_peaks(plateau)).tolist() == [[4, 4]]
     assert not signals.find_peaks(jnp.zeros((N, N))).any()
+    assert not signals.find_peaks(0.04 * signal).any()  # to be seen by no one
+
+
+def test_a_peak_rises_above_the_way_to_a_brighter_one():
+    """Peaks of height 1 and .8 on a ridge: with a saddle of .7 they are one, with .5 two."""
+    for saddle, count in ((0.7, 1), (0.5, 2)):
+        ridge = jnp.zeros((N, N)).at[6, 2:10].set(saddle).at[6, 3].set(1.0).at[6, 8].set(0.8)
+        assert int(signals.find_peaks(ridge).sum()) == count
+    ripples = jnp.zeros((N, N)).at[6].set(1 + 0.05 * jnp.cos(2.1 * jnp.arange(N)))
+    assert int(signals.find_peaks(ripples).sum()) == 1
 
 
 def test_fine_points_hold_the_cells_and_run_x_first():
@@ -50,4 +60,8 @@ def test_stripes_give_the_bump_and_the_plus():
 def test_peaks_of_all_seeds_and_cells():
     targets = np.stack([draw(*cell) for cell in CELLS])
     results = cell_results([targets, np.zeros_like(targets)])
-    assert signals.peak_maps(results).sum(axis=(2, 3)).tolist() == [[1] * 144, [0] * 144]
+    every = np.ones(144, bool)
+    found = signals.peak_maps(results, every).sum(axis=(2, 3))
+    assert found.tolist() == [[1] * 144, [0] * 144]
+    some = np.arange(144) % 2 == 0
+    assert signals.peak_maps(results, some).shape == (2, 72, N, N)

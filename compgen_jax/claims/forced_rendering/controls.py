@@ -30,7 +30,7 @@ def wide_bumps_fail(results: CellResults) -> dict:
         figure=FIGURE,
         statement="with bumps so wide that training lights every pixel, held-out combinations "
         "still fail",
-        conditions={
+        as_stated={
             "exact accuracy OOD": Condition(
                 mean_score(results, "exact_accuracy", results.held_out), "below", 0.5
             )
@@ -60,7 +60,7 @@ def lit_pixels_fail(results: CellResults, scores: Callable) -> dict:
         exact_id(results),
         figure=FIGURE,
         statement="scored on the pixels that training lit alone, held-out combinations still fail",
-        conditions={
+        as_stated={
             "exact accuracy OOD, lit pixels": Condition(
                 mean_score(masked, "exact_accuracy", reachable), "below", 0.5
             ),
@@ -203,7 +203,7 @@ SENTENCES = {
 
 def _outcome(row: dict) -> str:
     """By the row's first condition, the exact accuracy OOD of the control."""
-    low, high = next(iter(row["conditions"].values()))["ci95"]
+    low, high = next(iter(row["stricter"]["conditions"].values()))["ci95"]
     if row["details"]["exact accuracy ID"]["value"] < TRAINED:
         return "untrained"
     return "composed" if low > 0.9 else "fails" if high < 0.5 else "partly"
@@ -211,7 +211,7 @@ def _outcome(row: dict) -> str:
 
 def _shares(row: dict) -> dict:
     within = row["details"].get("accuracy OOD within 1 pixel", {"value": float("nan")})
-    exact = next(iter(row["conditions"].values()))
+    exact = next(iter(row["stricter"]["conditions"].values()))
     return {"exact": f"{exact['value']:.0%}", "within": f"{within['value']:.0%}"}
 
 
@@ -223,7 +223,7 @@ def _composes(claim, code, results, statement, conditions=None) -> dict:
         exact_id(results),
         figure=FIGURE,
         statement=statement,
-        conditions={
+        as_stated={
             "exact accuracy OOD": Condition(
                 mean_score(results, "exact_accuracy", results.held_out), "above", 0.9
             )

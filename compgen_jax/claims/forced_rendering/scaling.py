@@ -10,7 +10,7 @@ import numpy as np
 
 from compgen_jax.analysis import scaling
 from compgen_jax.analysis.scaling import UNKNOWN, Curve
-from compgen_jax.claims.verdicts import INCONCLUSIVE, Condition, entry
+from compgen_jax.claims.verdicts import Condition, entry
 
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"
@@ -136,15 +136,24 @@ def _needs_images(code: str, rows, reading: Reading, name: str, setting: dict) -
         figure="Fig 4c",
         statement=f"{scheme.title} need images in proportion to {power} for {asked}",
         trained_name=f"{reading.score} accuracy on seen cells, at the thresholds",
-        conditions={
+        as_stated={
             f"exponent of N, {scheme.title}, {asked}": Condition(
                 number, "above", scheme.exponent - MARGIN
             ),
             "the same exponent": Condition(number, "below", scheme.exponent + MARGIN),
         },
         details={title: _count(number[status]) for status, title in STATUS_TITLES.items()},
-        verdict=None if scaling.is_resolved(number) else INCONCLUSIVE,
+        unless=_why_not(number),
     )
+
+
+def _why_not(number: dict) -> str:
+    """Why an exponent says nothing, '' where it does."""
+    if not np.isfinite(number["value"]):
+        return "not reached: fewer than two grids have a threshold"
+    if not scaling.is_resolved(number):
+        return f"not resolved: {number['coarse']} thresholds are known to a factor above 2 only"
+    return ""
 
 
 def seen_accuracy(rows, curve: Curve, reading: Reading, scheme: str, setting=None) -> np.ndarray:

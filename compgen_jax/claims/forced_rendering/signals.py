@@ -12,17 +12,21 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.analysis.evaluation import CellResults
 
-PEAK_THRESHOLD = 0.25  # of the amplitude: what counts as a peak, not as ripple
+PEAK_SHARE = 0.2  # of the image's maximum: how high a peak is at least, and how far above others
+VISIBLE = 0.05  # of the amplitude: an image that is nowhere brighter shows no peak
 
 
-def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRESHOLD):
-    """(H, W) bool: pixels above `threshold * amplitude` and not below any of 8 neighbours.
+def find_peaks(signal_HxW, visible: float = VISIBLE, share: float = PEAK_SHARE):
+    """(H, W) bool: pixels that are brighter than their 8 neighbours and, by `share` of the image's
+    maximum, than 0 and than the way to any brighter peak (their prominence): ripples on a ridge are
+    none. None where nothing is brighter than `visible`.
 
     A plateau counts once per row-major first pixel: ties go to the earlier neighbour.
     """
     height, width = signal_HxW.shape
     padded = jnp.pad(signal_HxW, 1, constant_values=-jnp.inf)
-    peak = signal_HxW > threshold * amplitude
+    step = share * signal_HxW.max()
+    peak = (signal_HxW > step) & (signal_HxW.max() > visible)
     for dy in (-1, 0, 1):
         for dx in (-1, 0, 1):
             if (dy, dx) == (0, 0):
@@ -30,13 +34,31 @@ def find_peaks(signal_HxW, amplitude: float = 1.0, threshold: float = PEAK_THRES
             neighbour = padded[1 + dy : 1 + dy + height, 1 + dx : 1 + dx + width]
             earlier = (dy, dx) < (0, 0)
             peak &= (signal_HxW > neighbour) if earlier else (signal_HxW >= neighbour)
-    return peak
+    return peak & (_flooded(signal_HxW, step) <= signal_HxW - step)
 
 
-def peak_maps(results: CellResults, threshold: float = PEAK_THRESHOLD):
-    """(T, B, H, W) bool: the peaks of every image."""
-    find = lambda signal: find_peaks(signal, results.amplitude, threshold)
-    return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals))
+def _flooded(signal_HxW, step):
+    """Of every pixel the highest level, at most its own, at which it is connected with a pixel that
+    is `step` or more above: morphological reconstruction (Vincent 1993)."""
+
+    def spread(levels):
+        around = jax.lax.reduce_window(levels, -jnp.inf, jax.lax.max, (3, 3), (1, 1), "SAME")
+        return jnp.minimum(signal_HxW, around)
+
+    def once_more(carry):
+        _, levels = carry
+        return levels, spread(levels)
+
+    levels = signal_HxW - step
+    found = jax.lax.while_loop(lambda pair: (pair[0] != pair[1]).any(), once_more,
+                               (levels, spread(levels)))  # fmt: skip
+    return found[1]
+
+
+def peak_maps(results: CellResults, cells_B):
+    """(T, Q, H, W) bool: the peaks of what is drawn at some cells, (B,) bool."""
+    find = lambda signal: find_peaks(signal, VISIBLE * results.amplitude)
+    return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals[:, cells_B]))
 
 
 def fine_points(grid: int, per_pixel: int = 2):

@@ -1,0 +1,187 @@
+"""Criteria on maps whose answer is known: only what decides rightly on them may judge a network.
+
+For each claim on what is drawn, `CASES` says which known maps are the paper's mechanism, to come
+out as reproduced in both readings, and which are no instance of it, not to be reproduced by the
+stricter one nor, but for the exceptions named, by the one as stated. Claims on layers, ablations
+and exponents are tried on numbers whose answer is known (`ON_NUMBERS`).
+"""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.claims.forced_rendering import figure1, known_maps, mechanism, remedies
+from compgen_jax.claims.forced_rendering.remedies import Stripes
+from compgen_jax.claims.verdicts import READINGS, REPRODUCED
+
+SEEDS = 3
+
+
+class Case(NamedTuple):
+    """region: around which the claim's networks are trained.  mechanism: maps that must be
+    reproduced.  excluded: maps that must not be.  passes: of these, those that the reading as
+    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> row of claims.json."""
+
+    claim: str
+    region: str
+    mechanism: tuple
+    excluded: tuple
+    passes: tuple
+    judge: object
+
+
+class Shown(NamedTuple):
+    """results: of every known map, by name.  ideal: see `mechanism.Ideal`.  outputs: what an
+    inspection measures of them; both around a donut's hole only, where they are asked for.
+    stripes: exact ones, drawn by decoders that add or multiply."""
+
+    results: dict[str, CellResults]
+    ideal: mechanism.Ideal | None
+    outputs: dict
+    stripes: dict[str, Stripes]
+
+
+def shown(make, targets_BxNxN, held_out_B, region: str) -> Shown:
+    """All known maps at the grid and hold-out of a task, each as a few slightly different seeds.
+
+    `make(signals (T, B, N, N))` -> CellResults, scored as the task scores.
+    """
+    world = known_maps.world_of(targets_BxNxN, held_out_B)
+    results = {
+        name: make(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
+        for name in known_maps.MAPS
+    }
+    ideal, outputs = None, {}
+    if region == "donut":
+        ideal = mechanism.ideal(results["bump"])
+        outputs = {name: _outputs(found) for name, found in results.items()}
+    lines = np.arange(world.grid, dtype=np.float32)
+    vertical = [world.draw(np.float32(c), np.float32(np.nan)) for c in lines]
+    horizontal = [world.draw(np.float32(np.nan), np.float32(c)) for c in lines]
+    true = np.stack([*vertical, *horizontal])
+    drawn = known_maps.jittered(true, SEEDS, world.amplitude)
+    null = np.zeros((SEEDS, world.grid, world.grid))
+    # f(x, y) = f(x) + f(y) - f() is what each plus is, by the level that it has without a factor
+    levels = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}
+    stripes = {
+        name: Stripes(drawn, null + world.amplitude * levels.get(name, 0.0), true)
+        for name in results
+    }
+    return Shown(results, ideal, outputs, stripes)
+
+
+def _outputs(results: CellResults):
+    """As far as an inspection needs no network; both constructions are that of sums."""
+    numbers = [mechanism.output_numbers(one, results) for one in results.signals]
+    outputs = {name: np.array([one[name] for one in numbers]) for name in numbers[0]}
+    outputs |= {
+        name.replace(".sums.", ".mean_code."): values
+        for name, values in outputs.items()
+        if ".sums." in name
+    }
+    return SimpleNamespace(seeds=results.seeds, outputs=outputs)
+
+
+def verdicts(found: Shown, region: str) -> dict:
+    """{claim: {map: (as stated, stricter)}} of the claims around this region."""
+    return {
+        case.claim: {
+            name: tuple(case.judge(name, found)[reading]["verdict"] for reading in READINGS)
+            for name in found.results
+        }
+        for case in CASES
+        if case.region == region
+    }
+
+
+def wrongly_decided(table: dict) -> list[str]:
+    """What is not as `CASES` ask, in words; [] of criteria that may judge."""
+    wrong = []
+    for case in CASES:
+        for name, decided in table.get(case.claim, {}).items():
+            for reading, verdict in zip(READINGS, decided, strict=True):
+                free = reading == "as_stated" and name in case.passes
+                if name in case.mechanism and verdict != REPRODUCED:
+                    wrong.append(f"{case.claim} {reading}: {name} is {verdict}")
+                if name in case.excluded and not free and verdict == REPRODUCED:
+                    wrong.append(f"{case.claim} {reading}: {name} is {verdict}")
+    return wrong
+
+
+def _others(*names) -> tuple:
+    return tuple(name for name in known_maps.MAPS if name not in names)
+
+
+PLUS = ("plus", "plus - 0.4", "plus - 1")
+TRAINED = np.ones(SEEDS)
+
+
+CASES = (
+    Case(
+        "C1",
+        "donut",
+        ("superposer", "sum", "lookup", "edge", "blank", "noise"),  # whatever fails
+        ("bump",),
+        (),
+        lambda name, found: figure1.fails_ood("bump", found.results[name]),
+    ),
+    Case(
+        "C2",
+        "donut",
+        ("edge",),
+        _others("edge"),
+        (),
+        lambda name, found: figure1.succeeds_near_edge(
+            "bump", found.results[name], found.results["superposer"]
+        ),
+    ),
+    Case(
+        "C3",
+        "donut",
+        ("superposer", "sum"),
+        _others("superposer", "sum", "edge"),
+        ("noise",),
+        lambda name, found: figure1.superposes_seen("bump", found.results[name]),
+    ),
+    Case(
+        "C4",
+        "donut",
+        ("superposer", "sum"),
+        ("bump", "lookup", "blank", "noise"),
+        ("lookup",),
+        lambda name, found: mechanism.superposes("bump", TRAINED, found.outputs[name], found.ideal),
+    ),
+    Case(
+        "C5",
+        "donut",
+        ("sum",),
+        ("bump", "lookup", "blank", "noise"),
+        (),
+        lambda name, found: mechanism.resembles_binary_kernel(
+            "bump", TRAINED, found.outputs[name], found.ideal
+        ),
+    ),
+    Case(
+        "C9",
+        "corner",
+        PLUS,
+        _others(*PLUS),
+        (),
+        lambda name, found: remedies.stripes_add_up(
+            "bump", found.results[name], found.stripes[name]
+        ),
+    ),
+    Case(
+        "C10",
+        "corner",
+        ("bump",),
+        _others("bump"),
+        (),
+        lambda name, found: remedies.few_bumps_multiply(
+            "bump", {0: found.results["plus"], 9: found.results[name]}, 9, found.stripes[name]
+        ),
+    ),
+)
+ON_NUMBERS = ("C6", "C7", "C8", "C11", "C12", "C13", "K1", "K2", "K3", "K4", "K5")

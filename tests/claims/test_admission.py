@@ -1,0 +1,97 @@
+"""Criteria decide rightly on maps whose answer is known, at the sizes where they are used."""
+
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax.claims.forced_rendering import admission, known_maps
+from compgen_jax.claims.verdicts import CONTRADICTED, REPRODUCED
+from compgen_jax.tasks import task as tasks
+from figures import criteria
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    with jax.numpy_rank_promotion("allow"):
+        return criteria.tables()
+
+
+def test_the_papers_mechanism_is_reproduced_and_no_alternative_is(tables):
+    assert set(tables) == {(16, "donut"), (16, "corner"), (28, "donut"), (28, "corner")}
+    for where, table in tables.items():
+        assert admission.wrongly_decided(table) == [], where
+        assert all(set(row) == set(known_maps.MAPS) for row in table.values())
+    asked = {claim for table in tables.values() for claim in table}
+    assert asked == {case.claim for case in admission.CASES}
+
+
+def test_what_is_decided_wrongly_is_named():
+    case = admission.CASES[0]
+    right = {name: (REPRODUCED, REPRODUCED) for name in case.mechanism}
+    wrong = {name: (REPRODUCED, CONTRADICTED) for name in case.excluded}
+    found = admission.wrongly_decided({case.claim: right | wrong})
+    assert found == [f"{case.claim} as_stated: bump is reproduced"]
+    missed = {case.claim: right | {case.mechanism[0]: (REPRODUCED, CONTRADICTED)}}
+    assert admission.wrongly_decided(missed) == ["C1 stricter: superposer is contradicted"]
+
+
+def test_no_claim_is_without_its_row():
+    """Every claim that the code can make is tried on known maps or on numbers."""
+    sources = (ROOT / "compgen_jax" / "claims" / "forced_rendering").glob("*.py")
+    made = {name for path in sources for name in re.findall(r'"([CK]\d+)"', path.read_text())}
+    tried = {case.claim for case in admission.CASES} | set(admission.ON_NUMBERS)
+    assert made == tried
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "claims").glob("*.py"))
+    assert all(f'"{claim}"' in tests for claim in admission.ON_NUMBERS)
+
+
+def test_the_page_has_the_table_as_computed(tables):
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    assert criteria.with_tables(page, tables) == page
+
+
+@pytest.mark.parametrize("where", [(16, "donut"), (16, "corner")])
+def test_known_maps_draw_what_they_say(where):
+    task = criteria.task_of(*where)
+    true, held_out = criteria.truths(task), criteria.held_out(task)
+    world = known_maps.world_of(true, held_out)
+    cells = tasks.cells(task.factors).astype(int)
+    drawn = {name: known_maps.images(name, world) for name in known_maps.MAPS}
+    for name, images in drawn.items():
+        np.testing.assert_allclose(images[~held_out], true[~held_out], err_msg=name)
+    at = {tuple(cell): image for cell, image in zip(cells.tolist(), true, strict=True)}
+    profile = lambda c: np.exp(-((np.arange(16) - c) ** 2) / 2)
+    low, high = world.low, world.high
+    for (x, y), index in zip(cells[held_out].tolist(), np.flatnonzero(held_out), strict=True):
+        plus = profile(x)[None, :] + profile(y)[:, None]
+        np.testing.assert_allclose(drawn["plus"][index], plus, atol=1e-6)
+        np.testing.assert_allclose(drawn["plus - 0.4"][index], plus - 0.4, atol=1e-6)
+        ends = {(low - 1, y): x - low + 1, (x, low - 1): y - low + 1}
+        if high < 15:
+            ends |= {(high + 1, y): high + 1 - x, (x, high + 1): high + 1 - y}
+        weights = {cell: 1 / distance for cell, distance in ends.items()}
+        near = sum(weight * at[cell] for cell, weight in weights.items()) / sum(weights.values())
+        np.testing.assert_allclose(drawn["superposer"][index], near, atol=1e-6)
+        nearest = [at[cell] for cell in ends if ends[cell] == min(ends.values())]
+        assert min(np.abs(image - drawn["lookup"][index]).max() for image in nearest) < 1e-6
+        row = [at[a, y] for a in range(16) if not low <= a <= high]
+        column = [at[x, b] for b in range(16) if not low <= b <= high]
+        np.testing.assert_allclose(drawn["sum"][index], sum(row) + sum(column), atol=1e-5)
+        edge = at[x, y] if min(ends.values()) <= 1 else drawn["superposer"][index]
+        np.testing.assert_allclose(drawn["edge"][index], edge, atol=1e-6)
+    assert not drawn["blank"][held_out].any()
+    noise = drawn["noise"][held_out]
+    assert abs(np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1]) < 0.3
+    assert noise.mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_maps_need_a_square():
+    true = np.zeros((64, 8, 8))
+    for held_out in (np.zeros(64, bool), np.arange(64) % 3 == 0, np.arange(64) == 1):
+        with pytest.raises(ValueError, match="square on the diagonal"):
+            known_maps.world_of(true, held_out)
