@@ -15,6 +15,7 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.analysis import evaluation
+from compgen_jax.analysis.statistics import t_interval
 from compgen_jax.claims.forced_rendering import admission, known_maps
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -29,6 +30,26 @@ SUPPORTS = {
     (28, "corner"): SupportConfig(region="corner", low=12),
 }
 BEGIN, END = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
+COVERAGE = "<!-- coverage: python -m figures.criteria -->", "<!-- end of coverage -->"
+SAMPLES = 100_000
+# values over seeds: how a sample is drawn, and its mean
+LAWS = {
+    "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
+    "log-normal, sd .5 of the log": (
+        lambda rng, shape: np.exp(rng.normal(0, 0.5, shape)), np.exp(0.125)
+    ),
+    "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
+    "share of 81 cells, means .3 to .7": (
+        lambda rng, shape: rng.binomial(81, rng.uniform(0.3, 0.7, shape)) / 81, 0.5
+    ),
+    "share of 81 cells, means .9 to 1": (
+        lambda rng, shape: rng.binomial(81, rng.uniform(0.9, 1.0, shape)) / 81, 0.95
+    ),
+    "share of 81 cells, mostly 1": (
+        lambda rng, shape: rng.binomial(81, np.where(rng.random(shape) < 0.7, 1, 0.95)) / 81, 0.985
+    ),
+}  # fmt: skip
+SEEDS = (3, 4, 5, 6, 10)
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
 
 
@@ -77,6 +98,36 @@ def tables() -> dict:
     return found
 
 
+def coverage() -> dict:
+    """{law: shares of samples whose 95% interval of the mean holds the law's mean, by `SEEDS`}."""
+    found = {}
+    for name, (draw, mean) in LAWS.items():
+        rng = np.random.default_rng(0)
+        found[name] = [_covered(draw(rng, (SAMPLES, count)), mean) for count in SEEDS]
+    return found
+
+
+def _covered(values_RxT, mean) -> float:
+    count = values_RxT.shape[1]
+    # the half width is that of `t_interval` of values of standard deviation 1
+    unit = (
+        np.sqrt(count - 1) * np.linspace(-1, 1, count) / np.linalg.norm(np.linspace(-1, 1, count))
+    )
+    half = t_interval(unit)[1] * values_RxT.std(axis=1, ddof=1)
+    return float(np.mean(np.abs(values_RxT.mean(axis=1) - mean) <= half + 1e-12))
+
+
+def with_coverage(page: str, found: dict) -> str:
+    """The page with this table between its two marks."""
+    lines = [f"| values | {' | '.join(f'{count} seeds' for count in SEEDS)} |",
+             "|---" * (1 + len(SEEDS)) + "|"]  # fmt: skip
+    for name, shares in found.items():
+        lines.append(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+    begin, end = COVERAGE
+    between = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    return between.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)
+
+
 def with_tables(page: str, found: dict) -> str:
     """The page with these tables between its two marks."""
     lines = []
@@ -94,7 +145,7 @@ def with_tables(page: str, found: dict) -> str:
 def main():
     found = tables()
     wrong = [line for table in found.values() for line in admission.wrongly_decided(table)]
-    PAGE.write_text(with_tables(PAGE.read_text(), found))
+    PAGE.write_text(with_coverage(with_tables(PAGE.read_text(), found), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 
 

@@ -241,7 +241,7 @@ QUICK_THREE_FACTORS = QUICK | {
 CNN = {code: _cnn(code) for code in CODES}
 # until seen cells are drawn right; the ramp is learnt more slowly
 CNN_QUICK = {
-    code: _quick_bumps(config, width=32, epochs=90 if code == "ramp" else 40)
+    code: _quick_bumps(config, width=32, epochs=130 if code == "ramp" else 40)
     for code, config in CNN.items()
 }
 BUMP_MLP, RAMP_MLP = _mlp("bump", 256), _mlp("ramp", 128)

@@ -55,6 +55,13 @@ def test_the_page_has_the_table_as_computed(tables):
     assert criteria.with_tables(page, tables) == page
 
 
+def test_the_page_has_the_coverage_as_simulated():
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    found = criteria.coverage()
+    assert criteria.with_coverage(page, found) == page
+    assert all(abs(share - 0.95) < 0.003 for share in found["normal"])
+
+
 @pytest.mark.parametrize("where", [(16, "donut"), (16, "corner")])
 def test_known_maps_draw_what_they_say(where):
     task = criteria.task_of(*where)
