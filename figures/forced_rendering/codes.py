@@ -60,18 +60,22 @@ def _draw_distance(axis, results):
 
 def _draw_peaks(axis, results):
     """Of OOD images, those with two peaks and with two in line with x or y; and, of misplaced
-    peaks, the share in line, over chance."""
+    peaks, those in line, beside what chance would give (ticks)."""
     for index, (code, cells) in enumerate(results.items()):
         found = aligned_peaks(cells)
-        shown = found.several, found.several_aligned, found.aligned - found.chance
+        shown = found.several, found.several_aligned, found.aligned
+        chance = 2 + 0.15 * (index - 1.5), found.chance.mean()
+        axis.plot(*chance, "_", color=plotting.CODE_COLORS[code], markersize=9)
         for position, values in enumerate(shown):
             plotting.show_number(
                 axis, position + 0.15 * (index - 1.5), values, fmt="o",
                 color=plotting.CODE_COLORS[code],
             )  # fmt: skip
-    axis.hlines([0.5, 0], [-0.5, 1.5], [1.5, 2.5], color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(3), ["2 peaks", "2 peaks\nin line", "in line,\nover chance"])
-    axis.set(ylabel="share", ylim=(-0.3, 1.05), title="C3: several peaks in line")
+    axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
+    axis.set_xticks(
+        range(3), ["images with\n2 peaks", "with 2\nin line", "peaks in line\n(– chance)"]
+    )
+    axis.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
 
 
 def _draw_maps(figure, results):
