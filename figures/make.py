@@ -26,7 +26,7 @@ PAPERS = (forced_rendering.PAPER,)
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
-WORKDIR = cli.define_workdir("Where runs and figures go; runs/SCALE by default.")
+WORKDIR = cli.define_workdir()  # runs/SCALE by default
 
 
 def main():

@@ -16,7 +16,7 @@ from compgen_jax.config import ConfigError
 from launch import cli
 
 ROOT = Path(__file__).parents[1]
-WORKDIR = cli.define_workdir("Where runs and figures are.")
+WORKDIR = cli.define_workdir()
 BEGIN, END = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
 SYMBOLS = {"reproduced": "✓ reproduced", "contradicted": "✗ contradicted", "inconclusive": "–"}
 

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import sys
+from functools import cache
 
 import jax
 from absl import app, flags
@@ -31,9 +32,10 @@ def define_config():
     )
 
 
-def define_workdir(what: str = "The directory of the run."):
-    """--workdir=DIR; the flag's holder."""
-    return flags.DEFINE_string("workdir", None, what)
+@cache
+def define_workdir():
+    """--workdir=DIR; the flag's holder, one for all commands that are imported together."""
+    return flags.DEFINE_string("workdir", None, "The directory of the run, or of the figures.")
 
 
 def read_config(holder) -> Config:

@@ -13,11 +13,13 @@ from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.conv import Conv
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.training import trials
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # little work for the compiler here; the command lines' processes run what users run
 jax.config.update("jax_disable_most_optimizations", True)
+trials.LITTLE_EFFORT = None  # which is more than that, and would give other bits
 
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 

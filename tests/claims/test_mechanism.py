@@ -99,7 +99,7 @@ def test_decay_is_the_slope_over_layers_and_stricter_that_beyond_a_composers():
     falling = layers([1, 0.8, 0.6, 0.4], [0, 0.2, 0.4, 0.6])
     composer = layers([1, 0.95, 0.9, 0.85], [0, 0.1, 0.2, 0.3])
     row = mechanism.decays_with_depth("bump", TRAINED, falling, composer)
-    assert found_in(row) == (R, R)
+    assert row["claim"] == "C6" and found_in(row) == (R, R)
     assert row["as_stated"]["measured"] == pytest.approx(-0.2)
     assert row["stricter"]["measured"] == pytest.approx(-0.15)
     # a perfect composer's features turn into an image as well
@@ -137,7 +137,7 @@ def test_volume_is_that_of_the_last_hidden_layer_whatever_its_sign():
     flat = volume(0.01, 0.2)
     for sign in (1, -1):
         row = mechanism.distorts_volume("bump", TRAINED, volume(0.5, sign * 1.5), flat)
-        assert found_in(row) == (R, R)
+        assert row["claim"] == "C7" and found_in(row) == (R, R)
         assert row["as_stated"]["measured"] == pytest.approx(1.5)
     assert found_in(mechanism.distorts_volume("bump", TRAINED, volume(0.5, 0.3), flat)) == (C, C)
     # of the border alone; as much in a decoder that composes; no such decoder

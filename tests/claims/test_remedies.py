@@ -163,6 +163,7 @@ def test_volume_must_be_closer_to_the_seen_one_and_flatter():
 
     def verdicts(ratio, spread):
         row = remedies.volume_stays_smooth("bump", TRAINED, found(ratio, spread), bumps)
+        assert row["claim"] == "C12"
         return row["as_stated"]["verdict"], row["stricter"]["verdict"]
 
     assert verdicts((0.3, -0.3), (0.2, 0.2)) == (R, R)
