@@ -20,6 +20,14 @@ GRIDS = (8, 12, 20)
 SIZE = max(GRIDS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def optimized():
+    """Programs as users compile them: over 100 steps rounding grows, and is theirs to judge."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
 @pytest.fixture(params=["bump", "ramp"])  # as long as the grid, and of fixed length
 def config(request, tiny):
     """Stripes, bumps and a decoder with channels enough for every lowering's products."""
