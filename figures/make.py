@@ -27,6 +27,7 @@ PAPERS = (forced_rendering.PAPER,)
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
+flags.declare_key_flag("workdir")
 
 
 def main():
