@@ -5,21 +5,17 @@
 Writes the tables into docs/criteria.md; nothing is trained.
 """
 
-import re
 from functools import cache
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax import grids
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import t_interval
+from compgen_jax.analysis.statistics import half_width
 from compgen_jax.claims.forced_rendering import admission, known_maps
-from compgen_jax.tasks import task as tasks
+from compgen_jax.runs import results
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
+from figures import report
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
 # the holes and corners of the quick and of the paper's presets
@@ -29,7 +25,7 @@ SUPPORTS = {
     (28, "donut"): SupportConfig(region="donut", low=6, high=22),
     (28, "corner"): SupportConfig(region="corner", low=12),
 }
-BEGIN, END = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
+TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
 COVERAGE = "<!-- coverage: python -m figures.criteria -->", "<!-- end of coverage -->"
 SAMPLES = 100_000
 # values over seeds: how a sample is drawn, and its mean
@@ -58,42 +54,11 @@ def task_of(grid: int, region: str):
     return Bump(grid=grid, support=SUPPORTS[grid, region]).make()
 
 
-def held_out(task):
-    return np.asarray(task.held_out(tasks.cells(task.factors)))
-
-
-def truths(task):
-    """(B, N, N): the true signal of every cell."""
-    key = jax.random.key(0)
-    true = lambda point: tasks.truth(task, task.example(key, point).target)
-    return np.asarray(jax.jit(jax.vmap(true))(jnp.asarray(tasks.cells(task.factors))))
-
-
-def results_of(task, signals_TxBxNxN) -> evaluation.CellResults:
-    """Given signals of every cell, as if networks had drawn them."""
-    points, held, true = tasks.cells(task.factors), held_out(task), truths(task)
-    score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
-    return evaluation.CellResults(
-        seeds=tuple(range(len(signals_TxBxNxN))),
-        signals=signals_TxBxNxN,
-        targets=true,
-        factors=points,
-        held_out=held,
-        distance=grids.distance_to_seen(held, **tasks.geometry(task)),
-        sizes=tasks.sizes(task),
-        scores=jax.tree.map(np.asarray, score(jnp.asarray(signals_TxBxNxN), true, points)),
-    )
-
-
 def tables() -> dict:
     """{(N, region): {claim: {map: (as stated, stricter)}}}"""
     found = {}
     for grid, region in SUPPORTS:
-        task = task_of(grid, region)
-        known = admission.shown(
-            lambda signals, task=task: results_of(task, signals),
-            truths(task), held_out(task), region,
-        )  # fmt: skip
+        known = admission.shown(results.scorer(task_of(grid, region)), grid, region)
         found[grid, region] = admission.verdicts(known, region)
     return found
 
@@ -108,13 +73,8 @@ def coverage() -> dict:
 
 
 def _covered(values_RxT, mean) -> float:
-    count = values_RxT.shape[1]
-    # the half width is that of `t_interval` of values of standard deviation 1
-    unit = (
-        np.sqrt(count - 1) * np.linspace(-1, 1, count) / np.linalg.norm(np.linspace(-1, 1, count))
-    )
-    half = t_interval(unit)[1] * values_RxT.std(axis=1, ddof=1)
-    return float(np.mean(np.abs(values_RxT.mean(axis=1) - mean) <= half + 1e-12))
+    apart = np.abs(values_RxT.mean(axis=1) - mean)
+    return float(np.mean(apart <= half_width(values_RxT) + 1e-12))
 
 
 def with_coverage(page: str, found: dict) -> str:
@@ -123,9 +83,7 @@ def with_coverage(page: str, found: dict) -> str:
              "|---" * (1 + len(SEEDS)) + "|"]  # fmt: skip
     for name, shares in found.items():
         lines.append(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} |")
-    begin, end = COVERAGE
-    between = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    return between.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)
+    return report.between(page, COVERAGE, lines)
 
 
 def with_tables(page: str, found: dict) -> str:
@@ -138,8 +96,7 @@ def with_tables(page: str, found: dict) -> str:
         for claim, row in table.items():
             cells = [" / ".join(LETTERS[verdict] for verdict in row[name]) for name in names]
             lines.append(f"| {claim} | {' | '.join(cells)} |")
-    between = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
-    return between.sub(lambda _: "\n".join([BEGIN, *lines, "", END]), page)
+    return report.between(page, TABLES, lines[1:])
 
 
 def main():

@@ -1,6 +1,9 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
+import re
+
 from compgen_jax.analysis import text
+from compgen_jax.claims.verdicts import READINGS
 
 
 def render(
@@ -36,7 +39,8 @@ def render(
     for entry in claims:
         head = entry["claim"], entry["code"]
         same = entry["as_stated"]["conditions"] == entry["stricter"]["conditions"]
-        for title, name in (("both", "stricter"),) if same else READINGS:
+        for name in READINGS[-1:] if same else READINGS:
+            title = "both" if same else name.replace("_", " ")
             lines += _reading_rows(*head, title, entry[name])
             head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
@@ -49,9 +53,6 @@ def render(
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"
-
-
-READINGS = (("as stated", "as_stated"), ("stricter", "stricter"))
 
 
 def _reading_rows(claim: str, code: str, title: str, reading: dict):
@@ -78,3 +79,10 @@ def _error_row(name: str, region: str, mean: dict) -> str:
         f"| {name} | {region.upper()} | {relative('mse')} | {relative('best_constant_mse')} "
         f"| {relative('nearest_seen_mse')} | {shown[0]} | {shown[1]} |"
     )
+
+
+def between(page: str, marks: tuple[str, str], lines: list[str]) -> str:
+    """The page with these lines between its two marks, instead of what was there."""
+    begin, end = marks
+    found = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    return found.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)

@@ -13,22 +13,23 @@ from pathlib import Path
 
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError
+from figures import report
 from launch import cli
 
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
-BEGIN, END = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
+MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
 SYMBOLS = {"reproduced": "✓ reproduced", "contradicted": "✗ contradicted", "inconclusive": "–"}
 
 
-def table(claims: list[dict]) -> str:
+def table(claims: list[dict]) -> list[str]:
     """The README's: a row for each claim, a verdict for each reading."""
     lines = ["| claim | code | statement | as stated | stricter |", "|---|---|---|---|---|"]
     for row in claims:
         statement = re.sub(r"^with the \w+ code, ", "", row["statement"])
         shown = " | ".join(_verdict(row[reading]) for reading in READINGS)
         lines.append(f"| {row['claim']} | {row['code']} | {statement} | {shown} |")
-    return "\n".join(lines)
+    return lines
 
 
 def _verdict(reading: dict) -> str:
@@ -37,8 +38,7 @@ def _verdict(reading: dict) -> str:
 
 def with_table(page: str, claims: list[dict]) -> str:
     """The page with the table between its two marks."""
-    between = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
-    return between.sub(lambda _: f"{BEGIN}\n\n{table(claims)}\n\n{END}", page)
+    return report.between(page, MARKS, table(claims))
 
 
 def main():

@@ -13,18 +13,24 @@ def mean_with_interval(values_T) -> dict:
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
     """Student's t interval of the mean of T independent values: exact for normal ones, for others
-    see the simulated coverage (`coverage`). NaN for a single value, which shows no spread.
+    docs/criteria.md has its simulated coverage. NaN for a single value, which shows no spread.
 
     ValueError unless the values are a non-empty vector.
     """
     values = np.asarray(values_T, np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"values must be a non-empty vector over seeds, not {values.shape}")
-    count = values.size
-    if count == 1:
+    if values.size == 1:
         return (float("nan"), float("nan"))
-    half = stdtrit(count - 1, (1 + level) / 2) * values.std(ddof=1) / np.sqrt(count)
-    return float(values.mean() - half), float(values.mean() + half)
+    half = float(half_width(values, level))
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+def half_width(values_xT, level: float = LEVEL):
+    """(...) half the width of `t_interval`, over the last axis."""
+    values = np.asarray(values_xT, np.float64)
+    count = values.shape[-1]
+    return stdtrit(count - 1, (1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
 def jackknife_interval(count: int, statistic, level: float = LEVEL) -> tuple[float, float]:

@@ -81,14 +81,14 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     # pairs of two factors are one, whose angle the factorization has
     of_real = tuple(f.name for f in run.task.factors if f.real) if len(cells.sizes) > 2 else ()
     numbers, outputs, volumes = [], [], []
-    trainer = loop.make_trainer(run.config)
+    init = jax.jit(loop.make_trainer(run.config).init)
     bar = tqdm(run.config.training.seeds, desc=f"analysing {run.config.name}", unit="seed",
                disable=not progress)  # fmt: skip
     for index, seed in enumerate(bar):
         params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
         features = jax.device_get(program.features(params, cells.inputs))
         _check_finite(features, seed)
-        at_first = program.features(trainer.init(jax.random.key(seed)).params, cells.inputs)
+        at_first = program.features(init(jax.random.key(seed)).params, cells.inputs)
         untrained = {
             name: tuning.layer_tuning(layer, cells.sizes)
             for name, layer in jax.device_get(at_first).items()

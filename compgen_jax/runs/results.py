@@ -1,5 +1,6 @@
 """What a finished run says: its signals at any points, and at every cell beside the true ones."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,21 +85,43 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
     """What every seed says at every cell, beside what it should."""
     task = run.task
     points = tasks.cells(task.factors)
-    held_out = np.asarray(task.held_out(points))
     trainer = loop.make_trainer(run.config)
 
     def answer_and_score(key, params, points):
         return trainer.answer(key, params, points), trainer.score(key, params, points)
 
     (signals, truths), scores = _over_seeds(run, answer_and_score, points)
+    return _at_cells(task, run.config.training.seeds, signals, truths[0], scores)
+
+
+def scorer(task: Task, truths=None) -> Callable:
+    """signals (T, B, ...) -> CellResults: what is given for every cell, as if seeds 0 to T - 1 had
+    said it, scored as the task scores. `truths` (B, ...) take the place of the task's own."""
+    points, key = tasks.cells(task.factors), jax.random.key(0)
+    if truths is None:
+        truth = lambda point: tasks.truth(task, task.example(key, point).target)
+        truths = np.asarray(jax.jit(jax.vmap(truth))(jnp.asarray(points)))
+    score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
+
+    def scored(signals_TxBx) -> evaluation.CellResults:
+        signals = np.asarray(signals_TxBx)
+        scores = jax.tree.map(np.asarray, score(signals, np.asarray(truths), points))
+        return _at_cells(task, tuple(range(len(signals))), signals, truths, scores)
+
+    return scored
+
+
+def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
+    points = tasks.cells(task.factors)
+    held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(
-        seeds=run.config.training.seeds,
+        seeds=seeds,
         signals=signals,
-        targets=truths[0],
+        targets=truths,
         factors=points,
         held_out=held_out,
         distance=grids.distance_to_seen(held_out, **tasks.geometry(task)),
         sizes=tasks.sizes(task),
         scores=scores,
-        error=run.task.error,
+        error=task.error,
     )

@@ -9,6 +9,7 @@ import pytest
 
 from compgen_jax.claims.forced_rendering import admission, known_maps
 from compgen_jax.claims.verdicts import CONTRADICTED, REPRODUCED
+from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
 from figures import criteria
 
@@ -65,7 +66,8 @@ def test_the_page_has_the_coverage_as_simulated():
 @pytest.mark.parametrize("where", [(16, "donut"), (16, "corner")])
 def test_known_maps_draw_what_they_say(where):
     task = criteria.task_of(*where)
-    true, held_out = criteria.truths(task), criteria.held_out(task)
+    known = results.scorer(task)(np.zeros((1, 256, 16, 16), np.float32))
+    true, held_out = known.targets, known.held_out
     world = known_maps.world_of(true, held_out)
     cells = tasks.cells(task.factors).astype(int)
     drawn = {name: known_maps.images(name, world) for name in known_maps.MAPS}

@@ -43,20 +43,22 @@ class Shown(NamedTuple):
     stripes: dict[str, Stripes]
 
 
-def shown(make, targets_BxNxN, held_out_B, region: str) -> Shown:
+def shown(score, grid: int, region: str) -> Shown:
     """All known maps at the grid and hold-out of a task, each as a few slightly different seeds.
 
-    `make(signals (T, B, N, N))` -> CellResults, scored as the task scores.
+    `score`: signals (T, B, N, N) -> CellResults, scored as the task scores.
     """
-    world = known_maps.world_of(targets_BxNxN, held_out_B)
+    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    world = known_maps.world_of(empty.targets, empty.held_out)
     results = {
-        name: make(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
+        name: score(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
         for name in known_maps.MAPS
     }
     ideal, outputs = None, {}
     if region == "donut":
         ideal = mechanism.ideal(results["bump"])
-        outputs = {name: _outputs(found) for name, found in results.items()}
+        true = mechanism.similarity(empty.targets)
+        outputs = {name: _outputs(found, true) for name, found in results.items()}
     lines = np.arange(world.grid, dtype=np.float32)
     vertical = [world.draw(np.float32(c), np.float32(np.nan)) for c in lines]
     horizontal = [world.draw(np.float32(np.nan), np.float32(c)) for c in lines]
@@ -72,9 +74,9 @@ def shown(make, targets_BxNxN, held_out_B, region: str) -> Shown:
     return Shown(results, ideal, outputs, stripes)
 
 
-def _outputs(results: CellResults):
+def _outputs(results: CellResults, true_BxB):
     """As far as an inspection needs no network; both constructions are that of sums."""
-    numbers = [mechanism.output_numbers(one, results) for one in results.signals]
+    numbers = [mechanism.output_numbers(one, results, true_BxB) for one in results.signals]
     outputs = {name: np.array([one[name] for one in numbers]) for name in numbers[0]}
     outputs |= {
         name.replace(".sums.", ".mean_code."): values

@@ -34,8 +34,9 @@ class Ideal(NamedTuple):
 def ideal(results: CellResults) -> Ideal:
     """At the grid and around the square of some results."""
     where = known_maps.world_of(results.targets, results.held_out)
+    true = similarity(results.targets)
     found = {
-        name: output_numbers(known_maps.images(name, where), results)
+        name: output_numbers(known_maps.images(name, where), results, true)
         for name in ("superposer", "bump", "lookup")
     }
     return Ideal(
@@ -45,14 +46,18 @@ def ideal(results: CellResults) -> Ideal:
     )
 
 
-def output_numbers(signals_BxNxN, results: CellResults) -> dict:
-    """What an inspection measures of signals at every cell that needs no network."""
-    flat = lambda images: np.asarray(images, np.float64).reshape(len(images), -1)
+def similarity(signals_BxNxN):
+    """(B, B) cosine similarity of what is drawn at all cells."""
+    return kernels.cosine(kernels.gram(signals_BxNxN.reshape(len(signals_BxNxN), -1)))
+
+
+def output_numbers(signals_BxNxN, results: CellResults, true_BxB) -> dict:
+    """What an inspection measures of signals at every cell that needs no network; `true_BxB` is
+    the `similarity` of the true ones."""
     held_out, points = results.held_out, results.factors
-    kernel, true = (kernels.cosine(kernels.gram(flat(i))) for i in (signals_BxNxN, results.targets))
-    numbers = layers.agreements(kernel, points, held_out, true)
+    numbers = layers.agreements(similarity(signals_BxNxN), points, held_out, true_BxB)
     found = {f"output.cosine.{name}": value for name, value in numbers.items()}
-    outputs = flat(signals_BxNxN)
+    outputs = np.asarray(signals_BxNxN, np.float64).reshape(len(signals_BxNxN), -1)
     sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out]).sums
     scores = superposition.scores(
         outputs[held_out], sums, points[held_out], results.distance[held_out]
@@ -172,9 +177,10 @@ def decays_with_depth(code: str, trained, inspection, composer=None) -> dict:
     score does not tell composition from lookup or noise.
     """
     slopes = {name: slope(one(inspection.numbers)) for name, one in DECAYING.items()}
-    others = composer or inspection
-    steeper = {name: slopes[name] - slope(one(others.numbers)) for name, one in DECAYING.items()}
-    missing = np.full(2, np.nan)
+    steeper = {
+        name: _beyond(slopes[name], composer, lambda numbers, one=one: slope(one(numbers)))
+        for name, one in DECAYING.items()
+    }
     return entry(
         "C6",
         code,
@@ -188,7 +194,7 @@ def decays_with_depth(code: str, trained, inspection, composer=None) -> dict:
         },
         stricter={
             f"slope of {name}, less that of a decoder that composes": Condition(
-                steeper[name] if composer else missing, "below", 0.0
+                steeper[name], "below", 0.0
             )
             for name in OURS
         },
@@ -231,9 +237,8 @@ def distorts_volume(code: str, trained, inspection, composer=None) -> dict:
     cut, and asks for more than in a `composer` (see `decays_with_depth`).
     """
     numbers = inspection.numbers
-    missing = np.full(2, np.nan)
-    inner = np.abs(last(numbers["volume.inner_effect"]))
-    control = np.abs(last(composer.numbers["volume.inner_effect"])) if composer else missing
+    of_inner = lambda numbers: np.abs(last(numbers["volume.inner_effect"]))
+    inner = of_inner(numbers)
     return entry(
         "C7",
         code,
@@ -254,7 +259,7 @@ def distorts_volume(code: str, trained, inspection, composer=None) -> dict:
                 inner, "above", LARGE_EFFECT
             ),
             "the same, less that of a decoder that composes": Condition(
-                inner - control if composer else missing, "above", 0.0
+                _beyond(inner, composer, of_inner), "above", 0.0
             ),
         },
         details={"log10 volume, OOD minus ID": last(numbers["volume.log10_ratio"])},
@@ -288,6 +293,11 @@ def mlp_is_opposite(code: str, trained, conv, mlp) -> dict:
         },
         details={"CNN": ratios[0], "MLP": ratios[1]},
     )
+
+
+def _beyond(values_T, composer, measure):
+    """The values less what `measure` gives of the composer's numbers; NaN without a composer."""
+    return values_T - (measure(composer.numbers) if composer else np.nan)
 
 
 def slope(values_TxL, relative: bool = False):

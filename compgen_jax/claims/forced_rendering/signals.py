@@ -84,12 +84,6 @@ def stripes_sum(stripes_2NxHxW, held_out_B):
     return vertical + horizontal
 
 
-def stripes_union(stripes_2NxHxW, held_out_B):
-    """The brighter of each held-out cell's two stripes, pixel by pixel. As `stripes_product`."""
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return np.maximum(vertical, horizontal)
-
-
 def _stripes_of(stripes_2NxHxW, held_out_B):
     stripes = np.asarray(stripes_2NxHxW, np.float64)
     grid = isqrt(np.size(held_out_B))
