@@ -4,7 +4,8 @@
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md; trained decoders are kept
 in DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config, and are never trained
-twice. Figures of sweeps, which take as long as all others, are drawn where --only names them.
+twice. A figure is drawn as soon as its networks are. Figures of sweeps, which take as long as all
+others, are drawn where --only names them.
 """
 
 import io
@@ -31,36 +32,45 @@ flags.declare_key_flag("workdir")
 
 
 def main():
-    figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()})
-    workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     networks = [network for paper in PAPERS for network in paper.networks(SCALE.value)]
+    figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()}, networks)
+    workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
     groups = _by_program([network.config for network in wanted])
     sweeps = {k: v for paper in PAPERS for k, v in paper.sweeps(SCALE.value).items()}
     asked = dict.fromkeys(figure.sweep for figure in figures.values() if figure.sweep)
-    say = _narrator(len(groups) + len(asked) + len(figures) + 2)
+    say = _narrator(len(groups) + len(asked) + len(figures) + 1)
     _keep_scales_apart(workdir)
+    studies, waiting = {}, dict(figures)
     for configs in groups:
         _train(workdir, configs, say)
+        studies |= _load_finished(workdir, networks, studies)
+        for name, shown in _drawable(waiting, wanted, studies).items():
+            _draw(workdir, name, waiting.pop(name).draw(shown), say)
     for name in asked:
         _sweep(workdir, sweeps[name], say)
-    say("analysing what is trained")
-    studies, tables = _load_finished(workdir, networks), _load_finished_sweeps(workdir, sweeps)
-    for name, figure in figures.items():
-        shown = [study for study in studies if figure.shows(study.role)]
-        drawn = figure.draw(*tables[figure.sweep]) if figure.sweep else figure.draw(shown)
-        paths = _write_figure(workdir, name, drawn)
-        say(f"drew {' and '.join(str(path) for path in paths)}")
-    _write_claims(workdir, studies, tables)
+    tables = _load_finished_sweeps(workdir, sweeps)
+    for name, figure in waiting.items():
+        _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
+    found = [studies[network.name] for network in networks if network.name in studies]
+    _write_claims(workdir, found, tables)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 
 
-def _chosen(figures):
+def _chosen(figures: dict, networks: list):
+    """The figures asked for; by default all that this scale has networks for."""
+    has = {
+        name: figure
+        for name, figure in figures.items()
+        if figure.sweep or any(figure.shows(network.role) for network in networks)
+    }
     for name in ONLY.value:
-        if name not in figures:
-            raise ConfigError(f"--only={name}: no such figure; allowed: {', '.join(figures)}")
-    by_default = [name for name, figure in figures.items() if not figure.sweep]
-    return {name: figures[name] for name in ONLY.value or by_default}
+        if name not in has:
+            raise ConfigError(
+                f"--only={name}: no such figure at {SCALE.value} scale; allowed: {', '.join(has)}"
+            )
+    by_default = [name for name, figure in has.items() if not figure.sweep]
+    return {name: has[name] for name in ONLY.value or by_default}
 
 
 def _keep_scales_apart(workdir: Path):
@@ -117,10 +127,29 @@ def _load_finished_sweeps(workdir: Path, configs: dict) -> dict:
     }
 
 
-def _load_finished(workdir: Path, networks) -> list[Study]:
-    """The study of every network of any figure whose run is finished, in order."""
-    pairs = [(network, _run_directory(workdir, network.config)) for network in networks]
-    return [Study(network, path) for network, path in pairs if directory.is_finished(path)]
+def _load_finished(workdir: Path, networks: list, known: dict) -> dict[str, Study]:
+    """The study of every network, by its name, that is not known yet and whose run is finished."""
+    pairs = [(n, _run_directory(workdir, n.config)) for n in networks if n.name not in known]
+    return {n.name: Study(n, path) for n, path in pairs if directory.is_finished(path)}
+
+
+def _drawable(waiting: dict, wanted: list, studies: dict) -> dict[str, list[Study]]:
+    """Of the figures that wait, those of which every network is trained, and their studies."""
+    shown = {
+        name: [network.name for network in wanted if figure.shows(network.role)]
+        for name, figure in waiting.items()
+        if not figure.sweep
+    }
+    return {
+        name: [studies[network] for network in of_figure]
+        for name, of_figure in shown.items()
+        if studies.keys() >= set(of_figure)
+    }
+
+
+def _draw(workdir: Path, name: str, drawn, say):
+    paths = _write_figure(workdir, name, drawn)
+    say(f"drew {' and '.join(str(path) for path in paths)}")
 
 
 def _write_figure(workdir: Path, name: str, drawn):

@@ -21,6 +21,17 @@ class Study:
         return results.evaluate_cells(self.run)
 
     @cached_property
+    def last_run(self):
+        """Its run with the networks of all evaluations over the last tenth of training, of which
+        claims take the median by seed."""
+        return results.over_last_evaluations(self.run, self.path)
+
+    @cached_property
+    def last_results(self):
+        """What these say at every cell."""
+        return results.evaluate_cells(self.last_run)
+
+    @cached_property
     def inspection(self):
         """What every layer does, kept in its directory: `inspection.Inspection`."""
         return inspection.inspect_directory(self.path)

@@ -7,6 +7,9 @@ every condition holds on the whole 95% interval, `contradicted` if some conditio
 of it, and `inconclusive` otherwise, as it is when a network did not learn what it was shown (mean
 accuracy on it, exact accuracy ID if a claim names no other, below `TRAINED`). Criteria are tried on
 maps whose answer is known before they judge a network (docs/criteria.md).
+
+As training ends at a constant rate, its end is a draw too: of a seed with several networks, those
+of the evaluations over the last tenth of its training, every number is the median over them.
 """
 
 from typing import NamedTuple
@@ -85,8 +88,14 @@ def median_with_range(values_T) -> dict:
     }
 
 
+def typical(values, seeds):
+    """(T,): of every seed the median over its networks, which follow one another in `values` and in
+    `seeds`. Of values that are one per seed already, these themselves."""
+    return np.median(np.reshape(values, (len(dict.fromkeys(seeds)), -1)), axis=1)
+
+
 def exact_id(results: CellResults):
-    """(T,) exact accuracy of every seed on seen combinations."""
+    """(T,) exact accuracy of every network on seen combinations."""
     return evaluation.mean_score(results, "exact_accuracy", ~results.held_out)
 
 
@@ -106,11 +115,21 @@ def entry(
 ) -> dict:
     """A row of claims.json.
 
-    `as_stated` and `stricter` (by default the same) are conditions by name; `details` what else a
-    reader would ask, measured as `with_interval` takes it. Nothing is concluded where `unless`
-    gives a reason. `trained_name` says what `trained_T` is.
+    `seeds` has the seed of every network that was measured, in order; `as_stated` and `stricter`
+    (by default the same) are conditions by name; `details` what else a reader would ask, measured
+    as `with_interval` takes it, or one value per network (see `typical`). Nothing is concluded
+    where `unless` gives a reason. `trained_name` says what `trained_T` is.
     """
-    trained = float(np.mean(trained_T))
+
+    def per_seed(measured):
+        return measured if isinstance(measured, dict) else typical(measured, seeds)
+
+    def reading(conditions):
+        of_seeds = {name: one._replace(measured=per_seed(one.measured))
+                    for name, one in conditions.items()}  # fmt: skip
+        return _reading(of_seeds, unless)
+
+    trained = with_interval(per_seed(trained_T))["value"]
     if not unless and not trained >= TRAINED:
         unless = f"not trained: {trained_name} {text.number(trained)}, {TRAINED:g} asked"
     numbers = {trained_name: trained_T} | (details or {})
@@ -119,10 +138,10 @@ def entry(
         "code": code,
         "statement": statement,
         "figure": figure,
-        "seeds": list(seeds),
-        "as_stated": _reading(as_stated, unless),
-        "stricter": _reading(stricter or as_stated, unless),
-        "details": {name: with_interval(measured) for name, measured in numbers.items()},
+        "seeds": list(dict.fromkeys(seeds)),
+        "as_stated": reading(as_stated),
+        "stricter": reading(stricter or as_stated),
+        "details": {name: with_interval(per_seed(measured)) for name, measured in numbers.items()},
     }
 
 

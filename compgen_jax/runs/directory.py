@@ -3,7 +3,8 @@
 
     DIR/config.json       what the run is                       written first
     DIR/task.npz          what a user's own task made           (`origin`)
-    DIR/checkpoints/      the state of all seeds, and the rows  after every evaluation
+    DIR/checkpoints/      the state of all seeds, and the rows  after every evaluation; the newest
+                          and those over the last tenth are kept
     DIR/metrics.csv       one row per seed and evaluation       rewritten after each checkpoint
     DIR/environment.json  versions, device and seconds
     DIR/summary.json      final numbers per seed, their means   written last: the run is finished
@@ -103,18 +104,24 @@ def read_summary(workdir: Path) -> dict:
     return summary
 
 
-def restore(workdir: Path, template) -> checkpoints.Checkpoint | None:
-    """The newest checkpoint, or None. Raises RunError where it is damaged."""
+def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Checkpoint | None:
+    """The checkpoint of a step; by default the newest, or None. Raises RunError where it is
+    damaged or the one asked for is missing."""
+    path = workdir / "checkpoints"
     try:
-        return checkpoints.restore_latest(workdir / "checkpoints", template)
+        if step is None:
+            return checkpoints.restore_latest(path, template)
+        return checkpoints.restore(path, step, template)
     except checkpoints.CheckpointError as error:
         raise RunError(str(error)) from error
 
 
-def save(workdir: Path, step: int, state, rows: list):
-    """Saves the state of all trials with all rows of metrics so far, then `metrics.csv`."""
+def save(workdir: Path, step: int, state, rows: list, keep=()):
+    """Saves the state of all trials with all rows of metrics so far, then `metrics.csv`; older
+    checkpoints of the steps `keep` stay."""
     rows = clean(rows)
-    checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows))
+    checkpoint = checkpoints.Checkpoint(step, state, rows)
+    checkpoints.save(workdir / "checkpoints", checkpoint, keep)
     write_metrics(workdir, rows)
 
 

@@ -86,8 +86,8 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
 
 def schedule(config: Config, task: Task) -> tuple:
     """What runs must share to train together: their program, and when they stop and evaluate."""
-    steps = loop.total_steps(config, task), loop.evaluation_interval(config, task)
-    return (*loop.program(config, task), *steps, tasks.sizes(task))
+    steps = loop.evaluations(config, task)
+    return (*loop.program(config, task), steps, tasks.sizes(task))
 
 
 def _restore(config: Config, task: Task, workdir: Path) -> _Job:
@@ -104,7 +104,7 @@ def _train(jobs: list[_Job], progress: bool):
     start = time.perf_counter()
     config, task = jobs[0].config, jobs[0].task
     step, total = jobs[0].step, loop.total_steps(config, task)
-    interval, chunk = loop.evaluation_interval(config, task), config.execution.chunk_steps
+    chunk = config.execution.chunk_steps
     points = tasks.cells(task.factors)
     with (
         _progress_bar(jobs, total, step, progress) as bar,
@@ -116,8 +116,7 @@ def _train(jobs: list[_Job], progress: bool):
         programs = _compile(jobs, points)
         keys, trials = programs.trials.key, programs.trials
         state = _join([job.state for job in jobs]) if step else programs.init((), keys)
-        while step < total:
-            stop = min(total, (step // interval + 1) * interval)
+        for stop in (stop for stop in loop.evaluations(config, task) if stop > step):
             losses = []
             while step < stop:
                 n_steps = min(chunk, stop - step)
@@ -150,7 +149,7 @@ def _compile(jobs: list[_Job], points) -> _Programs:
     Raises ConfigError for a seed whose draw cannot serve; directories are only begun thereafter.
     """
     config = jobs[0].config
-    keys = jnp.concatenate([seed_keys(job.config) for job in jobs])
+    keys = jnp.concatenate([seed_keys(job.config.training.seeds) for job in jobs])
     trainer = loop.make_trainer(config, trials=len(keys))
 
     def evaluate(points, trained):
@@ -186,7 +185,7 @@ def _compile(jobs: list[_Job], points) -> _Programs:
 
 def _sources(job: _Job):
     """What training shows of every seed, leading axis T."""
-    return jax.vmap(lambda key: loop.source_of(job.task, key))(seed_keys(job.config))
+    return jax.vmap(lambda key: loop.source_of(job.task, key))(seed_keys(job.config.training.seeds))
 
 
 def _check_sources(jobs: list[_Job], sources):
@@ -227,7 +226,8 @@ def _record(job: _Job, losses_TxS, measured: dict) -> _Job:
         | {name: float(values[index]) for name, values in measured.items()}
         for index, seed in enumerate(job.config.training.seeds)
     ]
-    directory.save(job.workdir, job.step, job.state, rows)
+    keep = loop.last_evaluations(job.config, job.task)
+    directory.save(job.workdir, job.step, job.state, rows, keep)
     return job._replace(rows=rows)
 
 
@@ -262,22 +262,25 @@ def _check_finite(values_TxS, jobs, step: int):
 
 
 def _summary(job: _Job) -> dict:
-    """Numbers of the last evaluation and of the trivial predictors: per seed, and their mean with
-    its interval."""
-    last, trivial = job.rows[-_count(job) :], _baselines(job)
-    names = [name for name in last[0] if name not in ("step", "epoch", "seed")]
-    seeds = {
-        str(row["seed"]): {name: row[name] for name in names}
-        | {name: float(values[index]) for name, values in trivial.items()}
-        for index, row in enumerate(last)
-    }
+    """Medians over the last evaluations and numbers of the trivial predictors: per seed, and their
+    mean with its interval."""
+    last, trivial = loop.last_evaluations(job.config, job.task), _baselines(job)
+    names = [name for name in job.rows[0] if name not in ("step", "epoch", "seed")]
+    seeds = {}
+    for index, seed in enumerate(job.config.training.seeds):
+        rows = [row for row in job.rows if row["seed"] == seed and row["step"] in last]
+        seeds[str(seed)] = {name: _median([row[name] for row in rows]) for name in names}
+        seeds[str(seed)] |= {name: float(values[index]) for name, values in trivial.items()}
     mean = {
-        name: mean_with_interval(
-            [np.nan if one[name] is None else one[name] for one in seeds.values()]
-        )
+        name: mean_with_interval([one[name] for one in seeds.values()])
         for name in (*names, *trivial)
     }
     return {"seeds": seeds, "mean": mean}
+
+
+def _median(values) -> float:
+    """NaN where one is not known."""
+    return float(np.median([np.nan if value is None else value for value in values]))
 
 
 def _baselines(job: _Job) -> dict:
@@ -298,7 +301,9 @@ def _baselines(job: _Job) -> dict:
             found[f"{name}_{task.error}"] = scores[task.error]
         return evaluation.region_means(found, masks)
 
-    return jax.device_get(jax.jit(lambda keys: jax.lax.map(errors, keys))(seed_keys(job.config)))
+    return jax.device_get(
+        jax.jit(lambda keys: jax.lax.map(errors, keys))(seed_keys(job.config.training.seeds))
+    )
 
 
 def _progress_bar(jobs, total: int, step: int, shown: bool):

@@ -16,7 +16,8 @@ def judge_directory(workdir) -> list[dict]:
     Raises RunError for a run that is not finished.
     """
     run = results.load(workdir)
-    cells, mean = results.evaluate_cells(run), run.summary["mean"]
+    cells = results.evaluate_cells(results.over_last_evaluations(run, workdir))
+    mean = run.summary["mean"]
     trivial = {
         region: {
             name: mean[f"{region}.{name}_{run.task.error}"]["value"] for name in run.task.baselines

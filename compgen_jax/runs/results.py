@@ -20,16 +20,18 @@ from compgen_jax.training.trials import over_trials
 
 
 class Run(NamedTuple):
-    """A finished run; the leaves of `params` have a leading axis T over the config's seeds."""
+    """A finished run; the leaves of `params` have a leading axis T over its networks, each of one
+    of the config's seeds: at the end of training, one of each."""
 
     config: Config
     task: Task
     params: Any
     summary: dict
+    seeds: tuple
 
 
 def load(workdir) -> Run:
-    """A finished run. Raises RunError, naming what is missing or damaged."""
+    """A finished run at its end. Raises RunError, naming what is missing or damaged."""
     workdir = Path(workdir)
     config = directory.read_config(workdir)
     if not directory.is_finished(workdir):
@@ -42,12 +44,25 @@ def load(workdir) -> Run:
             f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
             "python -m launch.train trains what is missing"
         )
-    return Run(config, task, checkpoint.state.params, directory.read_summary(workdir))
+    summary = directory.read_summary(workdir)
+    return Run(config, task, checkpoint.state.params, summary, config.training.seeds)
 
 
-def seed_keys(config: Config):
-    """The keys of all seeds, (T,)."""
-    return jax.vmap(jax.random.key)(jnp.array(config.training.seeds))
+def over_last_evaluations(run: Run, workdir) -> Run:
+    """The run with as many networks of each seed, one after the other, as it had evaluations over
+    the last tenth of training. Raises RunError, naming what is missing or damaged."""
+    template, steps = loop.template(run.config), loop.last_evaluations(run.config, run.task)
+    saved = {
+        step: directory.restore(Path(workdir), template, step).state.params for step in set(steps)
+    }
+    join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
+    params = jax.tree.map(join, *(saved[step] for step in steps))
+    return run._replace(params=params, seeds=tuple(np.repeat(run.seeds, len(steps)).tolist()))
+
+
+def seed_keys(seeds):
+    """The keys of seeds, (T,)."""
+    return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
 def decode(run: Run, points):
@@ -77,7 +92,7 @@ def _over_seeds(run: Run, function, points):
         return function(*seed, points)
 
     program = over_trials(of_seed, run.config.execution.trials_per_device)
-    seeds = seed_keys(run.config), run.params
+    seeds = seed_keys(run.seeds), run.params
     return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
@@ -91,16 +106,20 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
         return trainer.answer(key, params, points), trainer.score(key, params, points)
 
     (signals, truths), scores = _over_seeds(run, answer_and_score, points)
-    return _at_cells(task, run.config.training.seeds, signals, truths[0], scores)
+    return _at_cells(task, run.seeds, signals, truths[0], scores)
+
+
+def true_signals(task: Task, points):
+    """(B, ...) what the task asks for at points (B, F); NumPy."""
+    truth = lambda point: tasks.truth(task, task.example(jax.random.key(0), point).target)
+    return np.asarray(jax.jit(jax.vmap(truth))(jnp.asarray(points)))
 
 
 def scorer(task: Task, truths=None) -> Callable:
     """signals (T, B, ...) -> CellResults: what is given for every cell, as if seeds 0 to T - 1 had
     said it, scored as the task scores. `truths` (B, ...) take the place of the task's own."""
-    points, key = tasks.cells(task.factors), jax.random.key(0)
-    if truths is None:
-        truth = lambda point: tasks.truth(task, task.example(key, point).target)
-        truths = np.asarray(jax.jit(jax.vmap(truth))(jnp.asarray(points)))
+    points = tasks.cells(task.factors)
+    truths = true_signals(task, points) if truths is None else truths
     score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
 
     def scored(signals_TxBx) -> evaluation.CellResults:

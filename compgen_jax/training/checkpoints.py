@@ -19,7 +19,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-KEPT = 2  # the newest, and one to fall back to by hand
+KEPT = 2  # the newest, and one to fall back to by hand; beside those asked for
 PASSING = ".passing-"  # begins the name of a directory that is being written or removed
 
 
@@ -33,8 +33,9 @@ class Checkpoint(NamedTuple):
     rows: list  # metrics so far: one dict per row
 
 
-def save(directory: Path, checkpoint: Checkpoint):
-    """Writes the checkpoint of one step; a half-written one is never taken for finished.
+def save(directory: Path, checkpoint: Checkpoint, keep=()):
+    """Writes the checkpoint of one step; a half-written one is never taken for finished. Of older
+    ones `KEPT` stay and those of the steps `keep`.
 
     Not for two processes at a time: what a killed one left unfinished is removed.
     """
@@ -50,21 +51,27 @@ def save(directory: Path, checkpoint: Checkpoint):
     digests = {file.relative_to(path).as_posix(): _digest(file) for file in files}
     _write(path / "files.json", digests)
     path.rename(directory / str(checkpoint.step))
-    for step in _steps(directory)[:-KEPT]:
+    for step in set(_steps(directory)[:-KEPT]) - set(keep):
         removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
         shutil.rmtree(removed)
 
 
 def restore_latest(directory: Path, template) -> Checkpoint | None:
-    """The newest checkpoint, or None where there is none yet.
+    """The newest checkpoint, or None where there is none yet; see `restore`."""
+    step = latest_step(directory)
+    return None if step is None else restore(directory, step, template)
+
+
+def restore(directory: Path, step: int, template) -> Checkpoint:
+    """The checkpoint of one step.
 
     `template` is a pytree of arrays or `jax.ShapeDtypeStruct`s like the saved state. Raises
-    CheckpointError, naming the directory, if the checkpoint is damaged or of another shape.
+    CheckpointError, naming the directory, if the checkpoint is missing, damaged or of another
+    shape.
     """
-    step = latest_step(directory)
-    if step is None:
-        return None
     path = directory / str(step)
+    if not path.exists():
+        raise CheckpointError(f"checkpoint {path} is missing; train again in another --workdir")
     # A read of orbax that fails leaves others behind, which end after its event loop has: their
     # tracebacks follow the error. So it is given nothing that it could fail at.
     if damage := _damage(path):

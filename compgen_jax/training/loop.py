@@ -22,6 +22,7 @@ from compgen_jax.training import padding
 from compgen_jax.training.trials import trials_side_by_side
 
 DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
+LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
 
 
 class Trial(NamedTuple):
@@ -78,6 +79,23 @@ def evaluation_interval(config: Config, task: Task) -> int:
     """Steps between two evaluations."""
     every = config.training.evaluate_every
     return every if config.training.steps else every * steps_per_epoch(config, task)
+
+
+def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
+    """The steps of `LAST` evaluations, evenly over the last tenth of training and at its end.
+
+    At a constant rate the end of training is a draw as much as its beginning: what is reported of a
+    seed is the median over these. In training of very few steps some come twice.
+    """
+    total = total_steps(config, task)
+    return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
+
+
+def evaluations(config: Config, task: Task) -> tuple[int, ...]:
+    """The steps after which a run is evaluated and saved, in order; the last is its end."""
+    regular = range(interval := evaluation_interval(config, task), total_steps(config, task),
+                    interval)  # fmt: skip
+    return tuple(sorted({*regular, *last_evaluations(config, task)}))
 
 
 def check(config: Config) -> Task:

@@ -16,11 +16,18 @@ MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 
 
 def draw(studies):
-    """Figure 1 from the studies of the bump and of the ramp code."""
+    """Figure 1 from the studies of the bump and of the ramp code: (a) what is held out, and below,
+    if it is the same of both, the corner of the remedies (Figures 3 and 4); (b, c) the error
+    between and at the cells, and what the first seed draws, held-out images each on its own
+    scale."""
     studies = {study.role.code: study for study in studies}
     results = {code: study.results for code, study in studies.items()}
     figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
-    _draw_support(plotting.axis_at(figure, 0.45, ROW - 0.45, MAP, MAP), results["bump"])
+    held_out = [one.held_out.reshape(one.grid, one.grid) for one in map(results.get, BOTH)]
+    if np.array_equal(*held_out):
+        held_out[1] = _corner(results["bump"].grid)
+    for bottom, hole in zip((ROW, 0), held_out, strict=True):
+        _draw_support(plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP), hole, bottom > 0)
     relative = [_relative_error(studies[code]) for code in BOTH]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
     for bottom, letter, code, errors in zip((ROW, 0), "bc", BOTH, relative, strict=True):
@@ -28,6 +35,12 @@ def draw(studies):
         for left, held_out in ((4.75, False), (6.95, True)):
             _draw_examples(figure, left, bottom + 0.52, results[code], held_out)
     return figure
+
+
+def _corner(grid: int):
+    """(N, N) the paper's corner: x and y from 12 of 28 on."""
+    beyond = np.arange(grid) >= round(grid * 12 / 28)
+    return np.outer(beyond, beyond)
 
 
 def _relative_error(study):
@@ -39,21 +52,23 @@ def _relative_error(study):
     return errors / np.square(study.results.targets).mean()
 
 
-def _draw_support(axis, results):
-    held_out = results.held_out.reshape(results.grid, results.grid)
-    shade = np.where(held_out[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
+def _draw_support(axis, held_out_NxN, first):
+    last = len(held_out_NxN) - 1
+    shade = np.where(held_out_NxN[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
     axis.imshow(shade, origin="lower", alpha=0.6)
-    plotting.outline(axis, held_out)
-    centre = results.factors[results.held_out].mean(axis=0)
-    axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
+    plotting.outline(axis, held_out_NxN)
+    y, x = np.nonzero(held_out_NxN)
+    small = len(x) < 0.1 * held_out_NxN.size
     axis.text(
-        (results.grid - 1) / 2, (results.grid - 1) * 1.03, "seen (ID)",
-        ha="center", va="bottom", color=plotting.ID_COLOR,
+        x.mean(), y.mean(), "OOD" if small else "held out\n(OOD)", ha="center", va="center",
+        color=plotting.OOD_COLOR,
     )  # fmt: skip
+    axis.text(last / 2, last * 1.03, "seen (ID)", ha="center", va="bottom", color=plotting.ID_COLOR)
     axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
-    axis.set_xticks([0, results.grid - 1])
-    axis.set_yticks([0, results.grid - 1])
-    plotting.panel_label(axis, "a")
+    axis.set_xticks([0, last])
+    axis.set_yticks([0, last])
+    if first:
+        plotting.panel_label(axis, "a")
 
 
 def _draw_map(figure, bottom, letter, code, results, relative, limits):
@@ -81,12 +96,11 @@ def _draw_examples(figure, left, bottom, results, held_out):
                 IMAGE,
                 IMAGE,
             )
-            plotting.show_signal(
-                axis, images[cell], results.amplitude, results.factors[cell], color
-            )
-            if row == 0:
-                brightest = images[cell].max() / results.amplitude
-                axis.set_xlabel(f"max {brightest:.2f}", fontsize=6, labelpad=2)
+            shown = images[cell], results.factors[cell], results.amplitude
+            if row == 0 and held_out:
+                plotting.show_scaled(axis, *shown)
+            else:
+                plotting.show_signal(axis, shown[0], shown[2], shown[1], color)
             if column == 0 and not held_out:
                 axis.set_ylabel(("drawn", "asked")[row])
     name = "OOD (held out)" if held_out else "ID (seen)"

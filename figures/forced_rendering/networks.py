@@ -12,7 +12,7 @@ from launch.config import PRESETS
 from launch.presets.forced_rendering import CODES, with_bumps, with_depth
 
 DEPTHS = {
-    "quick": {"conv": (2, 4, 6), "mlp": (3, 5, 7)},
+    "quick": {"conv": (2, 4, 6), "mlp": (3, 7)},
     "paper": {"conv": (2, 3, 4, 5, 6), "mlp": (3, 4, 5, 6, 7)},
 }
 BUMPS = {"quick": (0, 10, 30, 100), "paper": (0, 10, 50, 100)}  # beside the stripes
@@ -23,10 +23,11 @@ SCALING, HOLDOUT_MAP = "data_scaling", "holdout_map"  # sweeps, by their presets
 class Role(NamedTuple):
     """What a network is for; a field that says nothing of it is empty.
 
-    group: 'bumps' (alone, around the hole of Figure 1), 'lowrank', 'stripes' (and bumps around a
-    corner), 'control' or 'three_factors'.  base: whether it has its preset's depth, or number of
-    bumps.  bumps: beside the stripes.  ablation: one of `ABLATIONS`.  control: its name.
-    region: what is held out of three factors, 'box', 'xy', 'xs' or 'random'."""
+    group: 'bumps' (alone, around the hole of Figure 1), 'authors' (Figure 1's networks in their
+    code), 'lowrank', 'stripes' (and bumps around a corner), 'control' or 'three_factors'.  base:
+    whether it has its preset's depth, or number of bumps.  bumps: beside the stripes.  ablation:
+    one of `ABLATIONS`.  control: its name.  region: what is held out of three factors, 'box', 'xy',
+    'xs' or 'random'."""
 
     group: str
     code: str
@@ -47,9 +48,9 @@ class Network(NamedTuple):
 
 def networks(scale: str) -> list[Network]:
     """All of them, in the order in which they are trained: presets first, then their other depths,
-    then remedies, controls and three factors."""
+    then remedies, controls, three factors and what takes longest."""
     return [*_of_bumps(scale), *_of_stripes(scale), *_low_rank(scale), *_controls(scale),
-            *_three_factors(scale)]  # fmt: skip
+            *_three_factors(scale), *_authors(scale)]  # fmt: skip
 
 
 def sweeps(scale: str) -> dict[str, Config]:
@@ -83,9 +84,10 @@ def by_depth(studies, code: str, decoder: str = "conv") -> list:
 def _of_bumps(scale: str) -> list[Network]:
     """Networks that saw bumps alone: every code's CNN, and of `BOTH` all depths and MLPs."""
     found = []
-    for decoder, codes in (("conv", CODES), ("mlp", BOTH)):
-        presets = [_preset(f"{code}_{'cnn' if decoder == 'conv' else 'mlp'}", scale)
-                   for code in codes]  # fmt: skip
+    # the paper's epochs are too few for an MLP to learn what it is shown
+    mlp = "mlp_trained" if scale == "paper" else "mlp"
+    for decoder, preset, codes in (("conv", "cnn", CODES), ("mlp", mlp, BOTH)):
+        presets = [_preset(f"{code}_{preset}", scale) for code in codes]
         found += [_network(config, "bumps") for config in presets]
         for config in presets:
             if config.task.code.name in BOTH:
@@ -125,11 +127,9 @@ def _controls(scale: str) -> list[Network]:
         "task.support.low": hole.low,
         "task.support.high": hole.high,
     }
-    # wide bumps are learnt more slowly
-    wide = {
-        "task.image.sigma": WIDE_SIGMA[scale],
-        "training.epochs": base.training.epochs * 3 // 2,
-    }
+    wide = {"task.image.sigma": WIDE_SIGMA[scale]}
+    if scale == "quick":  # they are learnt more slowly
+        wide["training.epochs"] = base.training.epochs * 3 // 2
     made = {
         "wide": (base, "wide_bumps", wide),
         "random": (base, "random_cells", _at_random(base)),
@@ -152,6 +152,13 @@ def _three_factors(scale: str) -> list[Network]:
         _variant(box, f"three_factors_{region}", values, "three_factors", region=region)
         for region, values in held_out.items()
     ]
+
+
+def _authors(scale: str) -> list[Network]:
+    """The networks of Figure 1 in the authors' code, that of the bump code with half of its
+    channels; they have no quick form."""
+    presets = ("ramp_cnn_authors", "bump_cnn_authors_128") if scale == "paper" else ()
+    return [_network(PRESETS[name], "authors") for name in presets]
 
 
 def _at_random(config: Config) -> dict:

@@ -58,6 +58,7 @@ FIGURES = {
     "fig4": Figure(stripes.draw_stripes, of_stripes),
     "fig7": Figure(stripes.draw_bumps, of_stripes),
     "fig15": Figure(units.draw_tuning, of_stripes),
+    "fig1_authors": Figure(fig1.draw, having(group="authors")),
     "controls": Figure(controls.draw, _is_control_or_base),
     "three_factors": Figure(three_factors.draw, having(group="three_factors")),
     "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),

@@ -22,13 +22,18 @@ UNIT_COLUMNS = 4  # of the panel of Figure 4e
 ERROR_COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
 
-@functools.cache
-def stripes_of(study) -> Stripes:
-    """What all seeds draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
-    points = bump.stripe_points(study.config.task.grid)
+def stripes_of(run: results.Run) -> Stripes:
+    """What its networks draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
+    points = bump.stripe_points(run.config.task.grid)
     nothing = np.full((1, 2), np.nan, np.float32)
-    drawn, true = results.decode(study.run, np.concatenate([points, nothing]))
+    drawn, true = results.decode(run, np.concatenate([points, nothing]))
     return Stripes(drawn[:, :-1], drawn[:, -1], true[:-1])
+
+
+@functools.cache
+def _true_stripes(task: bump.Bump):
+    """(2N, N, N), as in `stripes_of`."""
+    return results.true_signals(task.make(), bump.stripe_points(task.grid))
 
 
 def draw_stripes(studies):
@@ -61,7 +66,7 @@ def draw_stripes(studies):
 
 def _draw_training(figure, study):
     axes = figure.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
-    task, true = study.config.task, stripes_of(study).true
+    task, true = study.config.task, _true_stripes(study.config.task)
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
@@ -84,7 +89,7 @@ def _draw_training(figure, study):
 
 def _plus(study):
     """(Q, H, W) the sum of each held-out cell's two true stripes."""
-    return signals.stripes_sum(stripes_of(study).true, study.results.held_out)
+    return signals.stripes_sum(_true_stripes(study.config.task), study.results.held_out)
 
 
 def _draw_held_out(axes, columns):
@@ -174,7 +179,7 @@ def draw_bumps(studies):
 
 
 def _draw_all_stripes(axes, study):
-    true = stripes_of(study).true
+    true = _true_stripes(study.config.task)
     names = ("vertical stripes, x", "horizontal stripes, y")
     for axis, images, name in zip(axes, np.split(true, 2), names, strict=True):
         colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims import verdicts
 from compgen_jax.claims.forced_rendering import figure1
 from tests.claims.decoders import CELLS, cell_results, decoder, draw
@@ -118,6 +119,23 @@ def test_a_verdict_says_why_it_is_none():
     steady = verdicts.median_with_range([0.7, 0.1, 0.8, 0.9])
     assert steady["value"] == pytest.approx(0.75) and steady["ci95"] == [0.7, 0.8]
     assert verdicts.judge({"what": verdicts.Condition(steady, "above", 0.5)}) == (R, "")
+
+
+def test_of_a_seed_with_several_networks_the_median_counts():
+    """In every number of a row; intervals are over seeds."""
+    seeds = (4,) * 3 + (9,) * 3
+    values = np.array([0.1, 0.9, 0.8, 0.6, 0.0, 0.7])
+    np.testing.assert_array_equal(verdicts.typical(values, seeds), [0.8, 0.6])
+    np.testing.assert_array_equal(verdicts.typical([0.2, 0.3], seeds), [0.2, 0.3])
+    conditions = {"what": verdicts.Condition(values, "above", 0.5)}
+    row = verdicts.entry("C0", "code", seeds, [1, 0, 1, 1, 0.9, 1], figure="", statement="",
+                         as_stated=conditions, details={"else": -values})  # fmt: skip
+    assert row["seeds"] == [4, 9]
+    expected = mean_with_interval([0.8, 0.6])
+    assert row["as_stated"]["measured"] == expected["value"] == pytest.approx(0.7)
+    assert row["as_stated"]["ci95"] == row["stricter"]["ci95"] == expected["ci95"]
+    assert row["details"]["else"]["value"] == pytest.approx(-0.7)
+    assert row["details"]["exact accuracy ID"]["value"] == 1.0
 
 
 def test_judge_needs_the_whole_interval():

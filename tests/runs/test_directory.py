@@ -1,5 +1,6 @@
 """The run directory: what is written, resumed, refused and never lost."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
+from compgen_jax.analysis import evaluation
 from compgen_jax.claims.forced_rendering.signals import fine_points
+from compgen_jax.claims.verdicts import typical
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
@@ -298,6 +301,55 @@ def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
     for name in ("metrics.csv", "summary.json"):
         whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
         assert whole == killed
+
+
+def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path, monkeypatch):
+    """Of every seed; and the networks of these evaluations are kept, resumed or not."""
+    config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
+    whole = experiment.train(config, tmp_path / "whole", progress=False)
+    with open(tmp_path / "whole" / "metrics.csv") as file:
+        rows = [row for row in csv.DictReader(file) if int(row["step"]) > 90]
+    assert len(rows) == 5 * len(config.training.seeds)
+    for seed, found in whole["seeds"].items():
+        values = sorted(float(row["ood.mse"]) for row in rows if row["seed"] == seed)
+        assert found["ood.mse"] == values[2]
+        assert values[0] < values[4]
+    save = directory.save
+
+    def save_and_stop(workdir, step, *args):
+        save(workdir, step, *args)
+        if step == 96:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(directory, "save", save_and_stop)
+        experiment.train(config, tmp_path / "killed", progress=False)
+    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
+    runs = []
+    for name in ("whole", "killed"):
+        kept = sorted(int(path.name) for path in (tmp_path / name / "checkpoints").iterdir())
+        assert kept == [92, 94, 96, 98, 100]
+        run = results.load(tmp_path / name)
+        runs.append(results.over_last_evaluations(run, tmp_path / name))
+    chex.assert_trees_all_equal(runs[0].params, runs[1].params)
+    cells, last = (results.evaluate_cells(one) for one in (runs[0], run))
+    assert cells.seeds == (0,) * 5 + (7,) * 5 and last.seeds == (0, 7)
+    np.testing.assert_allclose(cells.signals[4::5], last.signals, atol=1e-6)
+    errors = typical(evaluation.mean_score(cells, "mse", cells.held_out), cells.seeds)
+    np.testing.assert_allclose(
+        errors, [found["ood.mse"] for found in whole["seeds"].values()], rtol=1e-4
+    )
+
+
+def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tmp_path):
+    _, workdir, _ = undisturbed
+    copy = tmp_path / "copy"
+    shutil.copytree(workdir, copy)
+    run = results.load(copy)
+    for path in (copy / "checkpoints").iterdir():
+        shutil.rmtree(path)
+    with pytest.raises(RunError, match="is missing; train again in another --workdir"):
+        results.over_last_evaluations(run, copy)
 
 
 def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):

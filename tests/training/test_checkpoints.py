@@ -23,6 +23,15 @@ def test_round_trip_keeps_every_bit_and_the_newest(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.isdigit()) == ["10", "15"]
 
 
+def test_steps_to_keep_stay_and_can_be_restored(tmp_path):
+    for step in (5, 10, 15, 20, 25):
+        checkpoints.save(tmp_path, Checkpoint(step, state(step), []), keep=(10, 25))
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == [10, 20, 25]
+    chex.assert_trees_all_equal(checkpoints.restore(tmp_path, 10, state()).state, state(10))
+    with pytest.raises(CheckpointError, match="15 is missing; train again in another --workdir"):
+        checkpoints.restore(tmp_path, 15, state())
+
+
 @pytest.mark.parametrize("killed_in", ["_checkpointer", "describe", "_digest", "_write"])
 def test_a_save_that_was_killed_leaves_the_one_before(tmp_path, monkeypatch, killed_in):
     """And what it wrote is gone after the next save."""

@@ -247,6 +247,17 @@ def test_steps_of_epochs_and_of_streams(tiny):
     assert loop.evaluation_interval(config, task) == 5
 
 
+def test_evaluations_are_closer_over_the_last_tenth(tiny):
+    task = tiny.task.make()
+    config = changed(tiny, {"training.steps": 1000, "training.evaluate_every": 300})
+    assert loop.last_evaluations(config, task) == (920, 940, 960, 980, 1000)
+    assert loop.evaluations(config, task) == (300, 600, 900, 920, 940, 960, 980, 1000)
+    config = changed(config, {"training.steps": 57})
+    assert loop.last_evaluations(config, task) == (53, 54, 55, 56, 57)
+    assert loop.last_evaluations(tiny, task) == (12,) * loop.LAST
+    assert loop.evaluations(tiny, task) == (4, 8, 12)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

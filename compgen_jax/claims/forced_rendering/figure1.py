@@ -13,12 +13,13 @@ WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 CONTROL = "onehot"  # the code that does not overlap between neighbours
 
 
-def fails_ood(code: str, results: CellResults) -> dict:
-    """C1: decoders of a disentangled code fail on held-out combinations (Figure 1b, c)."""
+def fails_ood(code: str, results: CellResults, network: str = "") -> dict:
+    """C1: decoders of a disentangled code fail on held-out combinations (Figure 1b, c). `network`
+    names one beside that of the other claims."""
     ood = results.held_out
     return entry(
         "C1",
-        code,
+        ", ".join(filter(None, (code, network))),
         results.seeds,
         exact_id(results),
         figure="Fig 1b, c",
@@ -78,7 +79,7 @@ def _slope_on_nearness(results: CellResults):
     return hits @ centred / np.square(centred).sum()
 
 
-def superposes_seen(code: str, results: CellResults) -> dict:
+def superposes_seen(code: str, results: CellResults, network: str = "") -> dict:
     """C3: OOD images show several bumps, aligned with the requested x or y (Figure 1b, c).
 
     Peaks are `signals.peak_maps`, relative to an image's own maximum, as the authors' images are
@@ -86,12 +87,13 @@ def superposes_seen(code: str, results: CellResults) -> dict:
     it is within a pixel of the requested column or row. The stricter reading asks for images with
     two or more aligned ones, which a nearest seen image never has, and that most misplaced peaks
     are aligned, as those of noise are not. Chance is the share of seen cells, where training has
-    put its bumps, that are so placed; a seed without misplaced peaks has none aligned.
+    put its bumps, that are so placed; a seed without misplaced peaks has none aligned. `network` as
+    in `fails_ood`.
     """
     found = aligned_peaks(results)
     return entry(
         "C3",
-        code,
+        ", ".join(filter(None, (code, network))),
         results.seeds,
         exact_id(results),
         figure="Fig 1b, c",

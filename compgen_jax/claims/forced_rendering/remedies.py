@@ -8,7 +8,7 @@ from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.evaluation import CellResults, mean_score
 from compgen_jax.claims.forced_rendering import controls, signals
 from compgen_jax.claims.forced_rendering.mechanism import hidden
-from compgen_jax.claims.verdicts import Condition, entry, exact_id, median_with_range
+from compgen_jax.claims.verdicts import Condition, entry, exact_id, median_with_range, typical
 
 # which of the penalties (entropy, variance) each keeps
 ABLATIONS = {"none": (0, 0), "entropy": (1, 0), "variance": (0, 1), "both": (1, 1)}
@@ -29,8 +29,10 @@ def penalties_on_embeddings(ablations: dict[str, CellResults], embeddings: dict)
     others lose is part of the claim. `embeddings` has, by ablation, the seeds' `top_share` and
     `constant_share`, which tell low rank from constancy along the other factor's axis.
     """
-    ood = {name: _log_mse(results, True) for name, results in ablations.items()}
-    seen = {name: _log_mse(results, False) for name, results in ablations.items()}
+    ood, seen = (
+        {name: typical(_log_mse(one, held_out), one.seeds) for name, one in ablations.items()}
+        for held_out in (True, False)
+    )
     none, both = ablations["none"], ablations["both"]
     settings = {
         "code": "onehot",

@@ -10,7 +10,7 @@ import numpy as np
 
 from compgen_jax.analysis import scaling
 from compgen_jax.analysis.scaling import UNKNOWN, Curve
-from compgen_jax.claims.verdicts import Condition, entry
+from compgen_jax.claims.verdicts import Condition, entry, with_interval
 
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"
@@ -132,7 +132,7 @@ def _needs_images(code: str, rows, reading: Reading, name: str, setting: dict) -
         "C11",
         code,
         curve.seeds_S.tolist(),
-        finite_S if finite_S.size else np.array([np.nan]),
+        with_interval(finite_S if finite_S.size else [np.nan]),
         figure="Fig 4c",
         statement=f"{scheme.title} need images in proportion to {power} for {asked}",
         trained_name=f"{reading.score} accuracy on seen cells, at the thresholds",
