@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from compgen_jax.analysis.statistics import half_width
-from compgen_jax.claims.forced_rendering import admission, known_maps
+from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
+from compgen_jax.claims.verdicts import LEAST_CELLS
 from compgen_jax.runs import results
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
@@ -26,6 +27,7 @@ SUPPORTS = {
     (28, "corner"): SupportConfig(region="corner", low=12),
 }
 TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
+LAYER_TABLES = "<!-- layers: python -m figures.criteria -->", "<!-- end of layers -->"
 COVERAGE = "<!-- coverage: python -m figures.criteria -->", "<!-- end of coverage -->"
 SAMPLES = 100_000
 # values over seeds: how a sample is drawn, and its mean
@@ -33,6 +35,9 @@ LAWS = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
     "log-normal, sd .5 of the log": (
         lambda rng, shape: np.exp(rng.normal(0, 0.5, shape)), np.exp(0.125)
+    ),
+    "log-normal, sd .3 of the log": (
+        lambda rng, shape: np.exp(rng.normal(0, 0.3, shape)), np.exp(0.045)
     ),
     "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
     "share of 81 cells, means .3 to .7": (
@@ -45,6 +50,7 @@ LAWS = {
         lambda rng, shape: rng.binomial(81, np.where(rng.random(shape) < 0.7, 1, 0.95)) / 81, 0.985
     ),
 }  # fmt: skip
+CELLS = {name: 81 for name in LAWS if name.startswith("share")}
 SEEDS = (3, 4, 5, 6, 10)
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
 
@@ -63,18 +69,30 @@ def tables() -> dict:
     return found
 
 
+def layer_tables() -> dict:
+    """{N: {claim: {network: (as stated, stricter)}}}, around the hole."""
+    return {
+        grid: admission.layer_verdicts(
+            admission.inspected(results.scorer(task_of(grid, region)), grid)
+        )
+        for grid, region in SUPPORTS
+        if region == "donut"
+    }
+
+
 def coverage() -> dict:
     """{law: shares of samples whose 95% interval of the mean holds the law's mean, by `SEEDS`}."""
     found = {}
     for name, (draw, mean) in LAWS.items():
         rng = np.random.default_rng(0)
-        found[name] = [_covered(draw(rng, (SAMPLES, count)), mean) for count in SEEDS]
+        least = LEAST_CELLS / CELLS[name] if name in CELLS else 0.0
+        found[name] = [_covered(draw(rng, (SAMPLES, count)), mean, least) for count in SEEDS]
     return found
 
 
-def _covered(values_RxT, mean) -> float:
+def _covered(values_RxT, mean, least) -> float:
     apart = np.abs(values_RxT.mean(axis=1) - mean)
-    return float(np.mean(apart <= half_width(values_RxT) + 1e-12))
+    return float(np.mean(apart <= np.maximum(half_width(values_RxT), least) + 1e-12))
 
 
 def with_coverage(page: str, found: dict) -> str:
@@ -88,21 +106,33 @@ def with_coverage(page: str, found: dict) -> str:
 
 def with_tables(page: str, found: dict) -> str:
     """The page with these tables between its two marks."""
-    lines = []
-    names = list(known_maps.MAPS)
-    for (grid, region), table in found.items():
-        lines += ["", f"N = {grid}, {region}:", "", f"| claim | {' | '.join(names)} |"]
-        lines.append("|---" * (1 + len(names)) + "|")
-        for claim, row in table.items():
-            cells = [" / ".join(LETTERS[verdict] for verdict in row[name]) for name in names]
-            lines.append(f"| {claim} | {' | '.join(cells)} |")
+    lines = [line for (grid, region), table in found.items()
+             for line in _table(f"N = {grid}, {region}:", table, known_maps.MAPS)]  # fmt: skip
     return report.between(page, TABLES, lines[1:])
 
 
+def with_layer_tables(page: str, found: dict) -> str:
+    """The page with what each network does, and these tables, between their two marks."""
+    does = [f"- **{name}**: {one.does}." for name, one in known_networks.NETWORKS.items()]
+    lines = [line for grid, table in found.items()
+             for line in _table(f"N = {grid}, donut:", table, known_networks.NETWORKS)]  # fmt: skip
+    return report.between(page, LAYER_TABLES, [*does, *lines])
+
+
+def _table(title: str, table: dict, names) -> list[str]:
+    lines = ["", title, "", f"| claim | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
+    for claim, row in table.items():
+        cells = [" / ".join(LETTERS[verdict] for verdict in row[name]) for name in names]
+        lines.append(f"| {claim} | {' | '.join(cells)} |")
+    return lines
+
+
 def main():
-    found = tables()
-    wrong = [line for table in found.values() for line in admission.wrongly_decided(table)]
-    PAGE.write_text(with_coverage(with_tables(PAGE.read_text(), found), coverage()))
+    found, of_layers = tables(), layer_tables()
+    every = [*found.values(), *of_layers.values()]
+    wrong = [line for table in every for line in admission.wrongly_decided(table)]
+    page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
+    PAGE.write_text(with_coverage(page, coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 
 

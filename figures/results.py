@@ -2,43 +2,90 @@
 
     python -m figures.results --workdir=runs/quick
 
-Copies RESULTS.md, claims.json and the pictures to docs/results/SCALE, and writes the README's table
-of verdicts from the quick ones.
+Copies RESULTS.md, claims.json, the pictures and every run's summary to docs/results/SCALE, and
+writes the README's table of verdicts and docs/gallery.md from those of both scales.
 """
 
+import inspect
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError
 from figures import report
+from figures.forced_rendering.registry import FIGURES
 from launch import cli
 
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
-SYMBOLS = {"reproduced": "✓ reproduced", "contradicted": "✗ contradicted", "inconclusive": "–"}
+SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
+SCALES = "quick", "paper"
+GALLERY = """# Gallery
+
+Every figure of `make figures`, quick beside the paper's size as far as that was run; a figure's
+name is what `--only` takes. Written by `python -m figures.results`."""
 
 
-def table(claims: list[dict]) -> list[str]:
-    """The README's: a row for each claim, a verdict for each reading."""
-    lines = ["| claim | code | statement | as stated | stricter |", "|---|---|---|---|---|"]
-    for row in claims:
-        statement = re.sub(r"^with the \w+ code, ", "", row["statement"])
-        shown = " | ".join(_verdict(row[reading]) for reading in READINGS)
-        lines.append(f"| {row['claim']} | {row['code']} | {statement} | {shown} |")
+def committed(scale: str) -> list[dict]:
+    """The rows of claims.json of docs/results, [] for a scale without."""
+    path = ROOT / "docs" / "results" / scale / "claims.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def table(by_scale: dict[str, list[dict]]) -> list[str]:
+    """The README's: a row for each claim, a symbol for each scale and reading; no symbol for what
+    was not run."""
+    titles = [f"{scale}: {reading.replace('_', ' ')}" for scale in by_scale for reading in READINGS]
+    lines = [
+        f"| claim | code | statement | {' | '.join(titles)} |",
+        "|---" * (3 + len(titles)) + "|",
+    ]
+    rows = {scale: _by_place(claims) for scale, claims in by_scale.items()}
+    for key in dict.fromkeys(key for found in rows.values() for key in found):
+        of_scales = [found.get(key) for found in rows.values()]
+        statement = next(row["statement"] for row in of_scales if row)
+        statement = re.sub(r"^with the \w+ code, ", "", statement)
+        symbols = [SYMBOLS[row[reading]["verdict"]] if row else ""
+                   for row in of_scales for reading in READINGS]  # fmt: skip
+        lines.append(f"| {key[0]} | {key[1]} | {statement} | {' | '.join(symbols)} |")
     return lines
 
 
-def _verdict(reading: dict) -> str:
-    return f"{SYMBOLS[reading['verdict']]} {reading['reason'].partition(':')[0]}".rstrip()
+def _by_place(claims: list[dict]) -> dict:
+    """Rows by claim, code and which of several it is: statements name numbers of their scale."""
+    found, count = {}, Counter()
+    for row in claims:
+        key = row["claim"], row["code"]
+        found[*key, count[key]] = row
+        count[key] += 1
+    return found
 
 
-def with_table(page: str, claims: list[dict]) -> str:
+def with_table(page: str, by_scale: dict[str, list[dict]]) -> str:
     """The page with the table between its two marks."""
-    return report.between(page, MARKS, table(claims))
+    return report.between(page, MARKS, table(by_scale))
+
+
+def gallery() -> str:
+    """The page of all figures that are committed, at either scale, with what each shows: the
+    docstring of the function that draws it."""
+    parts = [GALLERY]
+    for name, figure in FIGURES.items():
+        found = [f"results/{scale}/figures/{name}.png" for scale in SCALES]
+        shown = {scale: path for scale, path in zip(SCALES, found, strict=True)
+                 if (ROOT / "docs" / path).exists()}  # fmt: skip
+        if not shown:
+            continue
+        caption = " ".join(inspect.getdoc(getattr(figure.draw, "func", figure.draw)).split())
+        cells = [f"![{name}, {scale}]({path})" for scale, path in shown.items()]
+        parts += [f"## {name}", f"*{caption.replace('*', '')}*",
+                  "\n".join([f"| {' | '.join(shown)} |", "|---" * len(shown) + "|",
+                             f"| {' | '.join(cells)} |"])]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
 
 
 def main():
@@ -52,10 +99,14 @@ def main():
         shutil.copy(workdir / name, target / name)
     for picture in (workdir / "figures").glob("*.png"):
         shutil.copy(picture, target / "figures" / picture.name)
-    if scale == "quick":
-        page = ROOT / "README.md"
-        claims = json.loads((target / "claims.json").read_text())
-        page.write_text(with_table(page.read_text(), claims))
+    for summary in (workdir / "trained").glob("*/summary.json"):
+        config = json.loads((summary.parent / "config.json").read_text())
+        (target / "runs").mkdir(exist_ok=True)
+        shutil.copy(summary, target / "runs" / f"{config['name']}.json")
+    page = ROOT / "README.md"
+    by_scale = {scale: committed(scale) for scale in SCALES}
+    page.write_text(with_table(page.read_text(), by_scale))
+    (ROOT / "docs" / "gallery.md").write_text(gallery())
     print(f"wrote {target.relative_to(ROOT)}")
 
 

@@ -26,11 +26,11 @@ def composes(name: str, results: CellResults, accuracy: str, trivial: dict) -> d
     }
     conditions = {
         "error OOD / the best trivial predictor's": Condition(
-            error["ood"] / best["ood"], "below", HALF
+            error["ood"] / best["ood"], "below", HALF, ratio=True
         )
     }
     if accuracy:
-        hits = Condition(mean_score(results, accuracy, ood), "above", RIGHT)
+        hits = Condition(mean_score(results, accuracy, ood), "above", RIGHT, ood.sum())
         conditions = {f"{accuracy} OOD": hits} | conditions
         trained, trained_name = mean_score(results, accuracy, seen), f"{accuracy} ID"
     else:

@@ -23,7 +23,7 @@ PREDICTORS = {
 
 
 def draw(studies):
-    """Two panels: (a) exact accuracy on held-out combinations (and, small, on seen ones) of the
+    """Two panels: (a) exact accuracy on held-out combinations (and, as a bar, on seen ones) of the
     bump decoder of Figure 1 and of its controls, all with the same share of cells held out; (b)
     their error over a blank image's, beside that of predictors that only know the seen images.
     Means over seeds with 95% intervals; grey dots are seeds; "lit" blanks the pixels that no seen
@@ -43,7 +43,10 @@ def draw(studies):
         accuracy.plot(exact_seen.mean(), row + 0.25, "|", color=plotting.ID_COLOR, markersize=6)
         plotting.show_number(error, row, relative, across=True, fmt="o", color=color)
     accuracy.axvline(0.5, color="0.85", linewidth=0.8, zorder=0)
-    accuracy.set(xlim=(-0.04, 1.04), xlabel="exact accuracy OOD (bar above: ID)")
+    accuracy.plot([], [], "o", color="0.35", markersize=4, label="held out (OOD)")
+    accuracy.plot([], [], "|", color=plotting.ID_COLOR, markersize=6, label="seen (ID), mean")
+    accuracy.set(xlim=(-0.04, 1.04), xlabel="exact accuracy")
+    plotting.legend_above(accuracy)
     accuracy.set_yticks(list(rows.values()), list(TITLES.values()))
     _draw_predictors(error, base.results, min(rows.values()) - 1)
     error.axvline(1, color="0.85", linewidth=0.8, zorder=0)

@@ -19,9 +19,11 @@ MAP, GAP, ROW = 0.72, 0.06, 1.08
 
 
 def draw_layers(studies):
-    """Figure 2: by layer of networks of every depth, what a linear probe reads (a, b), how far the
-    metric factorizes (c, d) and the share of variance that needs x and y jointly (e, f); and how
-    the volume of the deepest networks' layers compares with that at seen cells (g, h)."""
+    """Figure 2, in the paper's letters: by layer of networks of every depth, what a linear probe
+    reads (a, b) and how far the metric factorizes (c, d), by the mean over points of Eq 7's ratio
+    and, dashed, by the ratio of means of the authors' code, both of exact derivatives; how the
+    volume of the deepest networks' layers compares with that at seen cells (e, f). Beyond the
+    paper, the share of variance that needs x and y jointly (g, h)."""
     figure = plotting.new_figure(7.4, 8.0)
     curves, maps = figure.subfigures(2, 1, height_ratios=[2.7, 1])
     axes = curves.subplots(3, len(BOTH), sharex="col", sharey="row")
@@ -31,6 +33,7 @@ def draw_layers(studies):
         _draw_lines(probes, studies, own, "probe.ood_r2")
         _draw_lines(probes, studies, own, "probe.id_r2", dashed=True)
         _draw_lines(factorization, studies, own, "factorization.mean_of_ratios")
+        _draw_lines(factorization, studies, own, "factorization.ratio_of_means", dashed=True)
         _draw_lines(interaction, studies, own, "anova.interaction_ood")
         _draw_lines(interaction, studies, own, "anova.interaction", dashed=True)
         probes.set_title(f"{code} code")
@@ -39,7 +42,7 @@ def draw_layers(studies):
     _label_curves(axes)
     deepest = [by_depth(studies, code)[-1] for code in BOTH]
     columns = max(len(study.inspection.layers) for study in deepest)
-    for row, study, letter in zip(maps.subplots(len(BOTH), columns), deepest, "gh", strict=True):
+    for row, study, letter in zip(maps.subplots(len(BOTH), columns), deepest, "ef", strict=True):
         draw_strip(maps, row, study, f"{study.role.code}\ndepth {study.role.depth}", letter)
     return figure
 
@@ -48,13 +51,14 @@ def _label_curves(axes):
     axes[0, 0].set_ylabel("probe $R^2$")
     axes[1, 0].set_ylabel("factorization\nEq 7 (for parity)")
     axes[2, 0].set_ylabel("interaction of x and y\n(share of variance)")
-    for axis, letter in zip(axes.flat, "abcdef", strict=True):
+    for axis, letter in zip(axes.flat, "abcdgh", strict=True):
         plotting.panel_label(axis, letter)
     axes[0, 0].legend(loc="lower left")
     style = {"color": "0.3", "linewidth": 1.2}
-    for axis, names in ((axes[0, 1], ("OOD", "ID")), (axes[2, 1], ("over the hole", "all cells"))):
+    dashes = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("over the hole", "all cells")
+    for axis, names in zip(axes[:, 1], dashes, strict=True):
         lines = [axis.plot([], [], dash, **style)[0] for dash in ("-", "--")]
-        axis.legend(lines, names, loc="lower left" if axis is axes[0, 1] else "upper left")
+        axis.legend(lines, names, loc="upper left" if axis is axes[2, 1] else "lower left")
 
 
 def _depth_colors(studies):

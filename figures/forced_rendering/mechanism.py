@@ -142,7 +142,8 @@ def _draw_agreements(axis, chosen):
 
 def draw_similarities(studies):
     """Figure 8: similarity of the first seed's images at all pairs of cells, seen ones first,
-    by cosine, by L2 distance and by the pixels that both images fill."""
+    by cosine, by L2 distance and by the pixels that both images fill. Framed: pairs of a held-out
+    and a seen cell, the section that the paper shows in Figure 1e (its claim C5)."""
     figure = plotting.new_figure(7.4, 4.6)
     chosen = {study.role.code: study for study in studies}
     axes = figure.subplots(len(chosen), 3)
@@ -174,6 +175,11 @@ def _draw_similarity(figure, axis, name, kernel, seen: int):
     )
     axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
     axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+    axis.add_patch(
+        plotting.plt.Rectangle(
+            (0, seen), seen - 2, len(kernel) - seen - 1, fill=False, color="white", linewidth=1.2
+        )
+    )
     centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
     axis.set_xticks(centres, ["ID", "OOD"], fontsize=7)
     axis.set_yticks(centres, ["ID", "OOD"], fontsize=7, rotation=90, va="center")

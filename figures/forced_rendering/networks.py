@@ -12,11 +12,24 @@ from launch.config import PRESETS
 from launch.presets.forced_rendering import CODES, with_bumps, with_depth
 
 DEPTHS = {
-    "quick": {"conv": (2, 4, 6), "mlp": (3, 7)},
+    # the ramp of depth 6 takes as long as three others
+    "quick": {("conv", "bump"): (2, 4, 6), ("conv", "ramp"): (2, 4), "mlp": (3, 7)},
     "paper": {"conv": (2, 3, 4, 5, 6), "mlp": (3, 4, 5, 6, 7)},
 }
-BUMPS = {"quick": (0, 10, 30, 100), "paper": (0, 10, 50, 100)}  # beside the stripes
+BUMPS = {"quick": (0, 10, 30), "paper": (0, 10, 50, 100)}  # beside the stripes
 WIDE_SIGMA = {"quick": 2.5, "paper": 4.5}  # lights the hole's centre from its edge
+# how else stripes alone can be shown: the other polarity, the other code of a missing factor
+ALONE_TITLES = {
+    "": "inverted, code zero",
+    "upright": "upright, code zero",
+    "off_grid": "inverted, code off the grid",
+    "upright_off_grid": "upright, code off the grid",
+}
+STRIPES_ALONE = {
+    "upright": {"task.image.polarity": "upright"},
+    "off_grid": {"task.code.missing": "off_grid"},
+    "upright_off_grid": {"task.image.polarity": "upright", "task.code.missing": "off_grid"},
+}
 SCALING, HOLDOUT_MAP = "data_scaling", "holdout_map"  # sweeps, by their presets
 
 
@@ -24,7 +37,8 @@ class Role(NamedTuple):
     """What a network is for; a field that says nothing of it is empty.
 
     group: 'bumps' (alone, around the hole of Figure 1), 'authors' (Figure 1's networks in their
-    code), 'lowrank', 'stripes' (and bumps around a corner), 'control' or 'three_factors'.  base:
+    code), 'lowrank', 'stripes' (and bumps around a corner), 'stripes_alone' (shown in another way,
+    `control`, one of `STRIPES_ALONE`), 'control' or 'three_factors'.  base:
     whether it has its preset's depth, or number of bumps.  bumps: beside the stripes.  ablation:
     one of `ABLATIONS`.  control: its name.  region: what is held out of three factors, 'box', 'xy',
     'xs' or 'random'."""
@@ -91,7 +105,8 @@ def _of_bumps(scale: str) -> list[Network]:
         found += [_network(config, "bumps") for config in presets]
         for config in presets:
             if config.task.code.name in BOTH:
-                depths = set(DEPTHS[scale][decoder]) - {config.decoder.depth}
+                of_code = DEPTHS[scale].get((decoder, config.task.code.name))
+                depths = {*(of_code or DEPTHS[scale][decoder])} - {config.decoder.depth}
                 found += [_network(with_depth(config, depth), "bumps", base=False)
                           for depth in sorted(depths)]  # fmt: skip
     return found
@@ -99,12 +114,16 @@ def _of_bumps(scale: str) -> list[Network]:
 
 def _of_stripes(scale: str) -> list[Network]:
     preset = _preset("stripes_bumps", scale)
-    return [
-        _network(
-            with_bumps(preset, n), "stripes", bumps=n, base=n == preset.task.support.samples
-        )
+    found = [
+        _network(with_bumps(preset, n), "stripes", bumps=n, base=n == preset.task.support.samples)
         for n in BUMPS[scale]
-    ]  # fmt: skip
+    ]
+    alone = with_bumps(preset, 0)
+    name = alone.name.removesuffix("_quick")
+    return found + [
+        _variant(alone, f"{name}_{variant}", values, "stripes_alone", control=variant)
+        for variant, values in (STRIPES_ALONE.items() if scale == "paper" else ())
+    ]
 
 
 def _low_rank(scale: str) -> list[Network]:

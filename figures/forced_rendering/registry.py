@@ -57,6 +57,9 @@ FIGURES = {
     "fig6": Figure(embeddings.draw_embeddings, of_low_rank),
     "fig4": Figure(stripes.draw_stripes, of_stripes),
     "fig7": Figure(stripes.draw_bumps, of_stripes),
+    "additive": Figure(
+        stripes.draw_additive, having(group=("stripes", "stripes_alone"), bumps=(0, None))
+    ),
     "fig15": Figure(units.draw_tuning, of_stripes),
     "fig1_authors": Figure(fig1.draw, having(group="authors")),
     "controls": Figure(controls.draw, _is_control_or_base),

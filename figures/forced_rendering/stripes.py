@@ -6,13 +6,14 @@ import jax
 import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.claims.forced_rendering import signals
+from compgen_jax.claims.forced_rendering import remedies, signals
 from compgen_jax.claims.forced_rendering.remedies import Stripes
 from compgen_jax.runs import inspection, results
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
 from figures import plotting
 from figures.forced_rendering.layers import draw_strip
+from figures.forced_rendering.networks import ALONE_TITLES
 from figures.forced_rendering.units import by_bumps, draw_curves, name_of, show_unit
 
 # of the corner's width and height, none on the border
@@ -235,3 +236,37 @@ def _draw_accuracy(axis, columns):
 def _show_by_bumps(axis, columns, values_SxT, color, label):
     plotting.show_numbers(axis, range(len(columns)), values_SxT, color, label)
     axis.set_xticks(range(len(columns)), [study.role.bumps for study in columns])
+
+
+def draw_additive(studies):
+    """What stripes alone teach (claim C9), by how they were shown: the polarity of the images and
+    the code of a missing factor. (a) Weights of both stripes and of their product, the bump, fitted
+    to held-out images beside a level; (b) R2 of f(x) + f(y) - f() on them, all three the network's
+    own, and accuracy within a pixel. Means over seeds with 95% intervals; grey dots are seeds."""
+    figure = plotting.new_figure(7.4, 2.6)
+    weights, scores = figure.subplots(1, 2)
+    for row, study in enumerate(studies):
+        stripes, found = stripes_of(study.run), study.results
+        additive, product, _ = remedies.weights(found, stripes.true)
+        shown = (weights, additive, "plus", -0.12), (weights, product, "bump", 0.12)
+        for axis, values, name, apart in shown:
+            plotting.show_number(axis, row + apart, values, fmt="o", color=ERROR_COLORS[name])
+        plotting.show_number(
+            scores, row - 0.12, remedies.own_sum_r2(found, stripes), fmt="o", color="black"
+        )
+        within = evaluation.mean_score(found, "position_accuracy", found.held_out)
+        plotting.show_number(scores, row + 0.12, within, fmt="s", color="0.55")
+    names = [ALONE_TITLES[study.role.control].replace(", ", ",\n") for study in studies]
+    for axis, labels, letter in (
+        (weights, {"both stripes": ERROR_COLORS["plus"], "product": ERROR_COLORS["bump"]}, "a"),
+        (scores, {"R$^2$ of its own sum": "black", "right within a pixel": "0.55"}, "b"),
+    ):
+        for label, color in labels.items():
+            axis.plot([], [], "o", color=color, markersize=4, label=label)
+        axis.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+        axis.set_xticks(range(len(names)), names, fontsize=6)
+        plotting.legend_above(axis)
+        plotting.panel_label(axis, letter)
+    weights.set_ylabel("weight in held-out images")
+    scores.set_ylim(None, 1.05)
+    return figure

@@ -8,7 +8,7 @@ from compgen_jax.claims.forced_rendering import scaling as claims_of_scaling
 from compgen_jax.claims.verdicts import exact_id
 from compgen_jax.config import Config
 from figures.forced_rendering.embeddings import embedding_numbers
-from figures.forced_rendering.networks import BOTH, SCALING, by_depth, select
+from figures.forced_rendering.networks import ALONE_TITLES, BOTH, SCALING, by_depth, select
 from figures.forced_rendering.scaling import completed
 from figures.forced_rendering.stripes import stripes_of
 from figures.studies import Study
@@ -94,7 +94,10 @@ def _remedies(studies: list[Study], base: Study | None) -> list[dict]:
     few = next((n for n, study in by_bumps.items() if study.role.base), None)
     if 0 in by_bumps:
         none = by_bumps[0]
-        found.append(remedies.stripes_add_up("bump", none.last_results, stripes_of(none.last_run)))
+        for study in (none, *select(studies, group="stripes_alone")):
+            shown = study.role.control and ALONE_TITLES[study.role.control]
+            stripes = stripes_of(study.last_run)
+            found.append(remedies.stripes_add_up("bump", study.last_results, stripes, shown))
         if few:
             results = {n: study.last_results for n, study in sorted(by_bumps.items())}
             stripes = stripes_of(by_bumps[few].last_run)

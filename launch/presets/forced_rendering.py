@@ -144,7 +144,7 @@ QUICK = {"task.grid": 16, "training.seeds": (0, 1, 2, 3)}
 def _quick_bumps(config: Config, width: int, epochs: int) -> Config:
     """The hole covers 39% of the cells (the paper's: 37%) and leaves a margin of 3."""
     hole = {"task.support.low": 3, "task.support.high": 12, "task.support.samples": 1000}
-    length = {"training.epochs": epochs, "training.evaluate_every": 10}
+    length = {"training.epochs": epochs, "training.evaluate_every": epochs // 4}
     return quick(config, QUICK | hole | length | {"decoder.width": width})
 
 
@@ -153,11 +153,12 @@ QUICK_STRIPES = QUICK | {
     "task.support.low": 7,
     "decoder.width": 32,
     "training.steps": 1200,
-    "training.evaluate_every": 200,
+    "training.evaluate_every": 300,
 }
 # the penalties' terms start at the authors' multiple of a blank image's error: at N = 32 they are
 # 17.8 and 1.28 beside .0066, and with the authors' coefficients would be 6.8 and .64 beside .025
 QUICK_LOW_RANK = QUICK | {
+    "training.evaluate_every": 200,
     "task.support.low": 6,
     "decoder.penalty.entropy": 1.0,
     "decoder.penalty.variance": 0.075,
@@ -166,7 +167,7 @@ QUICK_PIXELWISE = QUICK | {
     "task.support.low": 8,
     "decoder.width": 32,
     "training.epochs": 600,
-    "training.evaluate_every": 50,
+    "training.evaluate_every": 150,
 }
 
 
@@ -335,13 +336,13 @@ PRESETS = {
 
 
 def with_depth(config: Config, depth: int) -> Config:
-    """The preset at another depth (Figures 2 and 10 to 14); quick ramps train until seen cells are
-    drawn right, which takes longer the shallower they are."""
+    """The preset at another depth (Figures 2 and 10 to 14); the quick ramp of depth 2, which learns
+    more slowly, trains until seen cells are drawn right."""
     if depth == config.decoder.depth:
         return config
     quick_one = config.name.endswith("_quick")
     name = config.name.replace("_quick", "") + f"_depth{depth}" + "_quick" * quick_one
     values = {"name": name, "decoder.depth": depth}
     if quick_one and config.decoder.name == "conv" and config.task.code.name == "ramp":
-        values |= {"training.epochs": {2: 250, 6: 90}[depth]}
+        values |= {"training.epochs": 250} if depth == 2 else {}
     return changed(config, values)

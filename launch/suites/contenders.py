@@ -1,5 +1,9 @@
 """What the suites time: training steps of ours and of PyTorch, and the work that is in them."""
 
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+
 import jax
 import numpy as np
 
@@ -51,6 +55,42 @@ def torch_steps(config: Config, steps: int):
             torch.cuda.synchronize()
 
     return run
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def torch_processes(configs: Sequence[Config], steps: int, count: int) -> Callable:
+    """A function in which `count` processes of one thread each take `steps` training steps of
+    PyTorch's eager decoders, every process of its share of the configs, one after another: what a
+    user with several trials and as many cores would run. The processes end with this one."""
+    context, pipes = multiprocessing.get_context("spawn"), []
+    for index in range(count):
+        ours, theirs = context.Pipe()
+        share = list(configs[index::count])
+        context.Process(target=_serve, args=(theirs, share, steps), daemon=True).start()
+        pipes.append(ours)
+
+    def run():
+        for pipe in pipes:
+            pipe.send("go")
+        for pipe in pipes:
+            pipe.recv()
+
+    return run
+
+
+def _serve(pipe, configs, steps: int):
+    import torch
+
+    torch.set_num_threads(1)
+    runs = [torch_steps(config, steps) for config in configs]
+    while pipe.recv():
+        for run in runs:
+            run()
+        pipe.send("done")
 
 
 def _torch_decoder(config: Config, length: int):

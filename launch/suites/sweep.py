@@ -23,6 +23,7 @@ from launch.suites import contenders, timing
 from launch.suites.programs import Program, Work, on_accelerator, on_cpu
 
 PEER, SINGLE = "PyTorch eager, one after another", "single runs, one after another"
+PROCESSES = "PyTorch eager, {} processes of a thread"
 MOST_STEPS = 100  # of a program in one turn
 ACCELERATORS_ROUNDS = 3
 GEMM_PRECISION = {"cpu": "float32", "gpu": "float32 by TF32", "tpu": "float32 by bfloat16"}
@@ -42,30 +43,41 @@ class Contender(NamedTuple):
     note: str = ""
 
 
-def run(rounds: int, works: list[Work] | None = None, peer=contenders.torch_steps) -> list[dict]:
-    """Rows of the benchmark; `peer(config, steps)` returns the function that `PEER` times."""
+def run(
+    rounds: int,
+    works: list[Work] | None = None,
+    peer=contenders.torch_steps,
+    processes=contenders.torch_processes,
+) -> list[dict]:
+    """Rows of the benchmark; `peer(config, steps)` returns the function that `PEER` times, and
+    `processes(configs, steps, count)` that of `PROCESSES`, on a CPU."""
     if jax.default_backend() != "cpu":
         rounds = min(rounds, ACCELERATORS_ROUNDS)
         works = works or on_accelerator()
-    return [row for work in works or on_cpu() for row in _compare(work, rounds, peer)]
+    return [row for work in works or on_cpu() for row in _compare(work, rounds, peer, processes)]
 
 
-def _compare(work: Work, rounds: int, peer) -> list[dict]:
+def _compare(work: Work, rounds: int, peer, processes) -> list[dict]:
     found = [_peers(work, peer), _singles(work)]
+    if jax.default_backend() == "cpu" and contenders.cores() > 1:
+        found.append(_in_processes(work, processes))
     found += [_one_program(work, program, work.grids) for program in work.programs]
     ceilings = {p: timing.gemm(work.gemm_side, p) for p in {c.precision for c in found}}
     timed = {index: contender.run for index, contender in enumerate(found) if contender.run}
     seconds = timing.interleave(timed | {p: run for p, (run, _) in ceilings.items()}, rounds)
     peaks = {p: flops / seconds[p] for p, (_, flops) in ceilings.items()}
     per_step = [seconds[i] / c.steps / len(c.grids) if c.run else None for i, c in enumerate(found)]
+    of_torch = [own for c, own in zip(found, per_step, strict=True) if c.name.startswith("PyTorch")]
+    references = min(of_torch), per_step[1]
     return [
-        _row(work, contender, own, per_step[:2], peaks[contender.precision])
+        _row(work, contender, own, references, peaks[contender.precision])
         for contender, own in zip(found, per_step, strict=True)
     ]
 
 
 def _row(work: Work, contender: Contender, per_step, references, peak: float) -> dict:
-    """`per_step` seconds per step and trial, and those of `PEER` and `SINGLE`; peak in FLOP/s."""
+    """`per_step` seconds per step and trial, and those of PyTorch's best arrangement and of
+    `SINGLE`; peak in FLOP/s."""
     settings, precision = work.config.decoder, contender.precision
     if precision == "float32":
         precision = GEMM_PRECISION[jax.default_backend()]
@@ -79,7 +91,7 @@ def _row(work: Work, contender: Contender, per_step, references, peak: float) ->
         "products in": precision,
         "ms per step and trial": 1e3 * per_step if per_step else None,
         "trials x steps per s": 1 / per_step if per_step else None,
-        "over PyTorch": ratio(references[0]),
+        "over best PyTorch": ratio(references[0]),
         "over single runs": ratio(references[1]),
         "share of GEMM peak": flops / per_step / peak if per_step else None,
         "GEMM peak GFLOP/s": peak / 1e9,
@@ -111,6 +123,13 @@ def _peers(work: Work, peer) -> Contender:
     run = _all_of([peer(_alone(work, grid), steps) for grid in grids])
     note = f"on {contenders.torch_device()}" if peer is contenders.torch_steps else ""
     return Contender(PEER, grids, "float32", 0.0, steps, run, note=note)
+
+
+def _in_processes(work: Work, processes) -> Contender:
+    grids, steps = _grids(work, work.peers), _steps(work, work.peers)
+    count = contenders.cores()
+    run = processes([_alone(work, grid) for grid in grids], steps, count)
+    return Contender(PROCESSES.format(count), grids, "float32", 0.0, steps, run)
 
 
 def _singles(work: Work) -> Contender:

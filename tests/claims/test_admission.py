@@ -7,13 +7,19 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.claims.forced_rendering import admission, known_maps
+from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
 from compgen_jax.claims.verdicts import CONTRADICTED, REPRODUCED
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
 from figures import criteria
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def layer_tables():
+    with jax.numpy_rank_promotion("allow"):
+        return criteria.layer_tables()
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +37,34 @@ def test_the_papers_mechanism_is_reproduced_and_no_alternative_is(tables):
     assert asked == {case.claim for case in admission.CASES}
 
 
+def test_networks_of_the_mechanism_are_reproduced_and_no_alternative_is(layer_tables):
+    assert set(layer_tables) == {16, 28}
+    for grid, table in layer_tables.items():
+        assert set(table) == {case.claim for case in admission.LAYER_CASES}
+        assert admission.wrongly_decided(table) == [], grid
+
+
+def test_known_networks_do_what_they_say():
+    """Volumes over the hole in closed form, and what single units are tuned to."""
+    task = criteria.task_of(16, "donut")
+    found = admission.inspected(results.scorer(task), 16)
+    depths = np.linspace(0, 1, known_networks.HIDDEN + 2)
+    composer = found["composer"].numbers
+    np.testing.assert_allclose(composer["volume.log10_ratio"][:, 0], 0, atol=0.03)
+    for name, sign in (("fading", 2), ("swelling", -2)):
+        gain = np.log10(1 - known_networks.FAINT * depths)
+        ratio = found[name].numbers["volume.log10_ratio"] - composer["volume.log10_ratio"]
+        np.testing.assert_allclose(ratio, np.tile(sign * gain, (3, 1)), atol=1e-3)
+    moved = found["to the seen"].numbers["volume.log10_ratio"] - composer["volume.log10_ratio"]
+    # all but the image, where it is 0: one direction of two is left at 1 - t of its length
+    np.testing.assert_allclose(moved[:, :-1].mean(axis=0), np.log10(1 - depths[:-1]), atol=0.1)
+    stripes, products = (found[name].numbers for name in ("stripes", "products"))
+    np.testing.assert_allclose(stripes["tuning.weighted_one_factor"], 1, atol=1e-6)
+    np.testing.assert_allclose(stripes["tuning.weighted_product"], 0, atol=1e-6)
+    np.testing.assert_allclose(stripes["anova.interaction"], 0, atol=1e-6)
+    assert (products["tuning.weighted_product"][:, 1:] > 0.5).all()
+
+
 def test_what_is_decided_wrongly_is_named():
     case = admission.CASES[0]
     right = {name: (REPRODUCED, REPRODUCED) for name in case.mechanism}
@@ -45,7 +79,8 @@ def test_no_claim_is_without_its_row():
     """Every claim that the code can make is tried on known maps or on numbers."""
     sources = (ROOT / "compgen_jax" / "claims" / "forced_rendering").glob("*.py")
     made = {name for path in sources for name in re.findall(r'"([CK]\d+)"', path.read_text())}
-    tried = {case.claim for case in admission.CASES} | set(admission.ON_NUMBERS)
+    on_maps = (*admission.CASES, *admission.LAYER_CASES)
+    tried = {case.claim.partition(",")[0] for case in on_maps} | set(admission.ON_NUMBERS)
     assert made == tried
     tests = "".join(path.read_text() for path in (ROOT / "tests" / "claims").glob("*.py"))
     assert all(f'"{claim}"' in tests for claim in admission.ON_NUMBERS)
@@ -54,6 +89,11 @@ def test_no_claim_is_without_its_row():
 def test_the_page_has_the_table_as_computed(tables):
     page = (ROOT / "docs" / "criteria.md").read_text()
     assert criteria.with_tables(page, tables) == page
+
+
+def test_the_page_has_the_table_of_networks_as_computed(layer_tables):
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    assert criteria.with_layer_tables(page, layer_tables) == page
 
 
 def test_the_page_has_the_coverage_as_simulated():

@@ -93,7 +93,11 @@ def test_entry_has_the_promised_fields_and_numbers():
     assert (entry["claim"], entry["code"], entry["seeds"]) == ("C1", "ramp", [0, 1, 2])
     assert entry["as_stated"] == entry["stricter"]  # one criterion for both readings
     reading = entry["stricter"]
-    assert reading["measured"] == 0 and reading["ci95"] == [0, 0] and reading["reason"] == ""
+    assert (
+        reading["measured"] == 0
+        and reading["ci95"] == [-1.5 / 16, 1.5 / 16]
+        and reading["reason"] == ""
+    )
     assert reading["criterion"].startswith("exact accuracy OOD below 0.5; MSE OOD")
     c2 = figure1.succeeds_near_edge("ramp", decoder(edge_only), decoder(blank))
     assert c2["stricter"]["measured"] == pytest.approx(1.0)  # accuracy 1 at one pixel, 0 at two
@@ -136,6 +140,32 @@ def test_of_a_seed_with_several_networks_the_median_counts():
     assert row["as_stated"]["ci95"] == row["stricter"]["ci95"] == expected["ci95"]
     assert row["details"]["else"]["value"] == pytest.approx(-0.7)
     assert row["details"]["exact accuracy ID"]["value"] == 1.0
+
+
+def test_a_share_is_known_to_no_less_than_its_cells():
+    """Seeds that agree to the cell have an interval; a wider one stays what it is."""
+    share = lambda values: verdicts.Condition(np.array(values), "above", 0.9, 30)
+    assert verdicts.judge({"what": share([1.0, 1.0, 1.0])}).verdict == R
+    assert verdicts.judge({"what": share([0.93, 0.93, 0.93])}).verdict == U
+    wide = np.array([0.5, 0.9, 1.0])
+    row = verdicts.entry("C0", "code", (0, 1, 2), 1.0 + 0 * wide, figure="", statement="",
+                         as_stated={"what": share(wide)})  # fmt: skip
+    assert row["as_stated"]["ci95"] == mean_with_interval(wide)["ci95"]
+
+
+def test_a_ratio_is_judged_by_its_logarithm():
+    """A geometric mean: 1/10 and 10 are 1 on the mean, and a ratio and its inverse agree."""
+    ratio = lambda values, side: verdicts.Condition(np.array(values), side, 1.0, ratio=True)
+    values = np.array([0.2, 0.7, 0.4])
+    conditions = {"what": ratio(values, "below"), "inverse": ratio(1 / values, "above")}
+    row = verdicts.entry("C0", "code", (0, 1, 2), 1.0 + 0 * values, figure="", statement="",
+                         as_stated=conditions)  # fmt: skip
+    found = row["as_stated"]["conditions"]
+    assert found["what"]["value"] == pytest.approx(np.prod(values) ** (1 / 3))
+    assert found["inverse"]["value"] == pytest.approx(1 / found["what"]["value"])
+    assert found["inverse"]["ci95"][0] == pytest.approx(1 / found["what"]["ci95"][1])
+    assert verdicts.judge({"what": ratio([0.1, 10.0], "below")}).verdict == U
+    assert verdicts.judge({"what": ratio([0.0, 0.0, 0.0], "below")}).verdict == R
 
 
 def test_judge_needs_the_whole_interval():

@@ -2,8 +2,9 @@
 
 For each claim on what is drawn, `CASES` says which known maps are the paper's mechanism, to come
 out as reproduced in both readings, and which are no instance of it, not to be reproduced by the
-stricter one nor, but for the exceptions named, by the one as stated. Claims on layers, ablations
-and exponents are tried on numbers whose answer is known (`ON_NUMBERS`).
+stricter one nor, but for the exceptions named, by the one as stated. For claims on layers
+`LAYER_CASES` says so of networks whose every layer is known. Claims on ablations and exponents are
+tried on numbers whose answer is known (`ON_NUMBERS`).
 """
 
 from types import SimpleNamespace
@@ -11,18 +12,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax import grids
 from compgen_jax.analysis.evaluation import CellResults
-from compgen_jax.claims.forced_rendering import figure1, known_maps, mechanism, remedies
+from compgen_jax.claims.forced_rendering import (
+    figure1,
+    known_maps,
+    known_networks,
+    mechanism,
+    remedies,
+)
 from compgen_jax.claims.forced_rendering.remedies import Stripes
 from compgen_jax.claims.verdicts import READINGS, REPRODUCED
 
 SEEDS = 3
+BORDER = 2  # cells, as inspections have it
+OTHER = "another composer"
 
 
 class Case(NamedTuple):
     """region: around which the claim's networks are trained.  mechanism: maps that must be
     reproduced.  excluded: maps that must not be.  passes: of these, those that the reading as
-    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> row of claims.json."""
+    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> row of claims.json; of
+    a known network, its name and the inspections of all -> the row."""
 
     claim: str
     region: str
@@ -86,22 +97,45 @@ def _outputs(results: CellResults, true_BxB):
     return SimpleNamespace(seeds=results.seeds, outputs=outputs)
 
 
+def inspected(score, grid: int) -> dict:
+    """All known networks around a task's hole, each as a few slightly different seeds, and the
+    composer once more with others, to compare with. `score` as in `shown`."""
+    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    world = known_maps.world_of(empty.targets, empty.held_out)
+    where = empty.factors, empty.held_out, grids.border(BORDER, (grid, grid))
+    found = {
+        name: known_networks.inspected(name, world, *where, range(SEEDS))
+        for name in known_networks.NETWORKS
+    }
+    again = range(SEEDS, 2 * SEEDS)
+    return found | {OTHER: known_networks.inspected("composer", world, *where, again)}
+
+
 def verdicts(found: Shown, region: str) -> dict:
     """{claim: {map: (as stated, stricter)}} of the claims around this region."""
     return {
-        case.claim: {
-            name: tuple(case.judge(name, found)[reading]["verdict"] for reading in READINGS)
-            for name in found.results
-        }
+        case.claim: {name: _readings(case.judge(name, found)) for name in found.results}
         for case in CASES
         if case.region == region
     }
 
 
+def layer_verdicts(found: dict) -> dict:
+    """{claim: {network: (as stated, stricter)}}"""
+    return {
+        case.claim: {name: _readings(case.judge(name, found)) for name in known_networks.NETWORKS}
+        for case in LAYER_CASES
+    }
+
+
+def _readings(row: dict) -> tuple:
+    return tuple(row[reading]["verdict"] for reading in READINGS)
+
+
 def wrongly_decided(table: dict) -> list[str]:
-    """What is not as `CASES` ask, in words; [] of criteria that may judge."""
+    """What is not as `CASES` and `LAYER_CASES` ask, in words; [] of criteria that may judge."""
     wrong = []
-    for case in CASES:
+    for case in (*CASES, *LAYER_CASES):
         for name, decided in table.get(case.claim, {}).items():
             for reading, verdict in zip(READINGS, decided, strict=True):
                 free = reading == "as_stated" and name in case.passes
@@ -186,4 +220,67 @@ CASES = (
         ),
     ),
 )
-ON_NUMBERS = ("C6", "C7", "C8", "C11", "C12", "C13", "K1", "K2", "K3", "K4", "K5")
+
+
+def _with_untrained(found: dict, name: str):
+    """The inspection of a network that was random before training."""
+    untrained = {f"untrained.{key}": value for key, value in found["random"].numbers.items()}
+    return SimpleNamespace(seeds=found[name].seeds, numbers=found[name].numbers | untrained)
+
+
+def _other_networks(*names) -> tuple:
+    return tuple(name for name in known_networks.NETWORKS if name not in names)
+
+
+DISTORTED = ("fading", "swelling", "to the seen")
+LAYER_CASES = (
+    Case(
+        "C6",
+        "donut",
+        ("swirling", "fading", "to the seen"),
+        ("composer", "stripes", "products", "reversed", "random"),
+        ("composer", "products"),  # the features of any decoder turn from a code into an image
+        lambda name, found: mechanism.decays_with_depth("bump", TRAINED, found[name], found[OTHER]),
+    ),
+    Case(
+        "C7",
+        "donut",
+        DISTORTED,
+        _other_networks(*DISTORTED, "fading inwards"),
+        (),
+        lambda name, found: mechanism.distorts_volume("bump", TRAINED, found[name], found[OTHER]),
+    ),
+    Case(
+        "C7, opposite to swelling",
+        "donut",
+        ("fading", "to the seen", "fading inwards"),
+        _other_networks("fading", "to the seen", "fading inwards"),
+        ("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
+        lambda name, found: mechanism.mlp_is_opposite(
+            "bump", TRAINED, found["swelling"], found[name]
+        ),
+    ),
+    Case(
+        "C12",
+        "donut",
+        ("composer",),
+        ("fading", "swelling", "fading inwards"),
+        (),
+        lambda name, found: remedies.volume_stays_smooth(
+            "bump", TRAINED, found[name], found["fading inwards"]
+        ),
+    ),
+    Case(
+        "C13",
+        "donut",
+        ("composer",),
+        ("stripes", "products", "reversed", "random"),
+        (),
+        lambda name, found: remedies.units_turn_from_stripes_to_bumps(
+            "bump",
+            TRAINED,
+            *(_with_untrained(found, one) for one in (name, "composer")),
+        ),
+    ),
+)
+ON_NUMBERS = ("C8", "C11", "K1", "K2", "K3", "K4", "K5")

@@ -26,10 +26,10 @@ def fails_ood(code: str, results: CellResults, network: str = "") -> dict:
         statement=f"with the {code} code, held-out combinations are not rendered",
         as_stated={
             "exact accuracy OOD": Condition(
-                mean_score(results, "exact_accuracy", ood), "below", 0.5
+                mean_score(results, "exact_accuracy", ood), "below", 0.5, ood.sum()
             ),
             "MSE OOD / blank image's": Condition(
-                evaluation.relative_error(results, ood), "above", 0.5
+                evaluation.relative_error(results, ood), "above", 0.5, ratio=True
             ),
         },
         details={
@@ -90,7 +90,7 @@ def superposes_seen(code: str, results: CellResults, network: str = "") -> dict:
     put its bumps, that are so placed; a seed without misplaced peaks has none aligned. `network` as
     in `fails_ood`.
     """
-    found = aligned_peaks(results)
+    found, images = aligned_peaks(results), results.held_out.sum()
     return entry(
         "C3",
         ", ".join(filter(None, (code, network))),
@@ -98,12 +98,14 @@ def superposes_seen(code: str, results: CellResults, network: str = "") -> dict:
         exact_id(results),
         figure="Fig 1b, c",
         statement=f"with the {code} code, OOD images show several bumps, in line with x or y",
-        as_stated={"share of OOD images with 2 peaks": Condition(found.several, "above", 0.5)},
+        as_stated={
+            "share of OOD images with 2 peaks": Condition(found.several, "above", 0.5, images)
+        },
         stricter={
             "share of OOD images with 2 aligned peaks": Condition(
-                found.several_aligned, "above", 0.5
+                found.several_aligned, "above", 0.5, images
             ),
-            "aligned share of misplaced peaks": Condition(found.aligned, "above", 0.5),
+            "aligned share of misplaced peaks": Condition(found.aligned, "above", 0.5, images),
         },
         details={
             "aligned share of misplaced peaks by chance": found.chance,

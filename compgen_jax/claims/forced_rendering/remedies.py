@@ -158,7 +158,7 @@ class Stripes(NamedTuple):
     true: np.ndarray
 
 
-def stripes_add_up(code: str, results: CellResults, stripes: Stripes) -> dict:
+def stripes_add_up(code: str, results: CellResults, stripes: Stripes, shown: str = "") -> dict:
     """C9: trained on stripes alone, a decoder draws both of a point, added (Figure 4b).
 
     Each OOD signal is fitted by a level, both stripes (their sum's weight is the additive one) and
@@ -167,14 +167,14 @@ def stripes_add_up(code: str, results: CellResults, stripes: Stripes) -> dict:
     exceed the product's, and the fit explain half of the signal's variance over its pixels or more,
     as blank images, noise and bumps elsewhere have weights as well. Stricter, f(x, y) must be the
     network's own f(x) + f(y) - f(no factor). It has seen no point, so that learning is asked of the
-    stripes: the brightest line is the right one.
+    stripes: the brightest line is the right one. `shown` says how they were.
     """
     additive, product, r2 = weights(results, stripes.true)
     alone = own_sum_r2(results, stripes)
     plus = signals.stripes_sum(stripes.true, results.held_out)
     return entry(
         "C9",
-        code,
+        ", ".join(filter(None, (code, shown))),
         results.seeds,
         stripe_accuracy(stripes.drawn, stripes.true),
         figure="Fig 4b",
@@ -256,7 +256,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
         as_stated={
             f"product weight, {few} bumps": Condition(product[few], "above", 0.5),
             f"MSE OOD / blank image's, {few} bumps": Condition(
-                _relative_mse(results), "below", 0.25
+                _relative_mse(results), "below", 0.25, ratio=True
             ),
             f"product weight, {few} bumps minus none": Condition(
                 product[few] - product[0], "above", 0.0
@@ -264,10 +264,13 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
         },
         stricter={
             f"exact accuracy OOD, {few} bumps": Condition(
-                mean_score(results, "exact_accuracy", results.held_out), "above", 0.9
+                mean_score(results, "exact_accuracy", results.held_out),
+                "above",
+                0.9,
+                results.held_out.sum(),
             ),
             f"MSE OOD / the best trivial predictor's ({best})": Condition(
-                _relative_mse(results) / trivial[best], "below", 1.0
+                _relative_mse(results) / trivial[best], "below", 1.0, ratio=True
             ),
         },
         details={
