@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compgen_jax.analysis import function, text
 from compgen_jax.analysis.statistics import half_width
 from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
 from compgen_jax.claims.verdicts import LEAST_CELLS
@@ -28,6 +29,23 @@ SUPPORTS = {
 }
 TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
 LAYER_TABLES = "<!-- layers: python -m figures.criteria -->", "<!-- end of layers -->"
+METRIC_TABLES = "<!-- metrics: python -m figures.criteria -->", "<!-- end of metrics -->"
+METRICS = {
+    "Schmidt rank of the Gram matrix": "schmidt.rank",
+    "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
+    "interaction share of variance": "anova.interaction",
+    "the same over the hole": "anova.interaction_ood",
+    "agreement with the binary kernel, hole": "cosine.binary",
+    "with the true images', hole": "cosine.true",
+    "with the binary beyond the true, hole": "cosine.partial",
+    "with the binary kernel, hole x seen": "cosine.cross_binary",
+    "with the true images', hole x seen": "cosine.cross_true",
+    "with the binary beyond the true, hole x seen": "cosine.cross_partial",
+    "probe R², hole": "probe.ood_r2",
+    "in-sample probe R²": "probe.in_sample_r2",
+    "rank of 99% of variance": "spectrum.energy_rank",
+    "units: product share": "tuning.product",
+}
 COVERAGE = "<!-- coverage: python -m figures.criteria -->", "<!-- end of coverage -->"
 SAMPLES = 100_000
 # values over seeds: how a sample is drawn, and its mean
@@ -80,6 +98,26 @@ def layer_tables() -> dict:
     }
 
 
+def metric_tables(grids=(16, 28)) -> dict:
+    """{N: {metric: {map: number}}} of what each known map draws around the hole."""
+    found, region = {}, "donut"
+    for grid in grids:
+        empty = results.scorer(task_of(grid, region))(np.zeros((1, grid**2, grid, grid)))
+        world = known_maps.world_of(empty.targets, empty.held_out)
+        axis, at = np.arange(grid, dtype=np.float32), lambda _, held_out=empty.held_out: held_out
+        of_maps = {
+            name: function.measure(
+                known_maps.render(name, world), [axis, axis], at, empty.targets, False
+            )[""]
+            for name in known_maps.MAPS
+        }
+        found[grid] = {
+            title: {name: numbers[metric] for name, numbers in of_maps.items()}
+            for title, metric in METRICS.items()
+        }
+    return found
+
+
 def coverage() -> dict:
     """{law: shares of samples whose 95% interval of the mean holds the law's mean, by `SEEDS`}."""
     found = {}
@@ -119,11 +157,23 @@ def with_layer_tables(page: str, found: dict) -> str:
     return report.between(page, LAYER_TABLES, [*does, *lines])
 
 
-def _table(title: str, table: dict, names) -> list[str]:
-    lines = ["", title, "", f"| claim | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
-    for claim, row in table.items():
-        cells = [" / ".join(LETTERS[verdict] for verdict in row[name]) for name in names]
-        lines.append(f"| {claim} | {' | '.join(cells)} |")
+def with_metrics(page: str, found: dict) -> str:
+    """The page with these tables, of N = 16 first, between its two marks."""
+    show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
+    shown = known_maps.MAPS, "metric", show
+    lines = [line for grid, table in found.items()
+             for line in _table(f"N = {grid}, donut:", table, *shown)]  # fmt: skip
+    return report.between(page, METRIC_TABLES, lines[1:])
+
+
+def _both(verdicts) -> str:
+    return " / ".join(LETTERS[verdict] for verdict in verdicts)
+
+
+def _table(title: str, table: dict, names, what: str = "claim", show=_both) -> list[str]:
+    lines = ["", title, "", f"| {what} | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
+    for row_title, row in table.items():
+        lines.append(f"| {row_title} | {' | '.join(show(row[name]) for name in names)} |")
     return lines
 
 
@@ -132,7 +182,7 @@ def main():
     every = [*found.values(), *of_layers.values()]
     wrong = [line for table in every for line in admission.wrongly_decided(table)]
     page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
-    PAGE.write_text(with_coverage(page, coverage()))
+    PAGE.write_text(with_coverage(with_metrics(page, metric_tables()), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 
 

@@ -18,6 +18,7 @@ from absl import flags
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.sweeps import sweep
+from compgen_jax.training import loop
 from figures import plotting, report
 from figures.forced_rendering import registry as forced_rendering
 from figures.studies import Study
@@ -33,7 +34,7 @@ flags.declare_key_flag("workdir")
 
 def main():
     networks = [network for paper in PAPERS for network in paper.networks(SCALE.value)]
-    figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()}, networks)
+    figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()})
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
     groups = _by_program([network.config for network in wanted])
@@ -53,17 +54,14 @@ def main():
     for name, figure in waiting.items():
         _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
     found = [studies[network.name] for network in networks if network.name in studies]
-    _write_claims(workdir, found, tables)
+    missing = [network.config for network in networks if network.name not in studies]
+    _write_claims(workdir, found, tables, missing)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 
 
-def _chosen(figures: dict, networks: list):
-    """The figures asked for; by default all that this scale has networks for."""
-    has = {
-        name: figure
-        for name, figure in figures.items()
-        if figure.sweep or any(figure.shows(network.role) for network in networks)
-    }
+def _chosen(figures: dict):
+    """The figures asked for; by default all of this scale but those of sweeps."""
+    has = {name: figure for name, figure in figures.items() if figure.scale in ("", SCALE.value)}
     for name in ONLY.value:
         if name not in has:
             raise ConfigError(
@@ -164,14 +162,15 @@ def _write_figure(workdir: Path, name: str, drawn):
     return paths
 
 
-def _write_claims(workdir: Path, studies: list[Study], tables: dict):
+def _write_claims(workdir: Path, studies: list[Study], tables: dict, missing: list[Config]):
     found = [row for paper in PAPERS for row in paper.claims(studies, tables)]
     directory.write_json(workdir / "claims.json", found)
     summaries = {study.config.name: study.summary for study in studies}
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
     note = "\n\n".join(paper.note for paper in PAPERS)
     conclusions = [line for paper in PAPERS for line in paper.conclude(found)]
-    page = report.render(SCALE.value, found, summaries, drawn, note, conclusions)
+    steps = {c.name: len(c.training.seeds) * loop.total_steps(c, c.task.make()) for c in missing}
+    page = report.render(SCALE.value, found, summaries, drawn, note, conclusions, steps)
     directory.write_text(workdir / "RESULTS.md", page)
 
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 class Figure(NamedTuple):
     """draw: the studies that are shown, in order, -> matplotlib figure; of a sweep, its rows and
     its config.  shows: the role of a network, of any paper, -> whether it is shown.  sweep: the
-    name of the sweep that is shown instead; such a figure is drawn where it is asked for by
-    name."""
+    name of the sweep that is shown instead; such a figure is drawn where it is asked for by name.
+    scale: at which alone it is drawn, if not at both."""
 
     draw: Callable
     shows: Callable = lambda role: False
     sweep: str = ""
+    scale: str = ""
 
 
 class Paper(NamedTuple):

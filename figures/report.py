@@ -5,11 +5,24 @@ import re
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 
+NOT_RUN = (
+    "Networks of this scale of which nothing is said above, with their optimiser steps, all seeds "
+    "together (docs/presets.md tells how long presets take):"
+)
+
 
 def render(
-    scale: str, claims: list, summaries: dict, figures: list, note: str, conclusions: list
+    scale: str,
+    claims: list,
+    summaries: dict,
+    figures: list,
+    note: str,
+    conclusions: list,
+    missing: dict,
 ) -> str:
-    """The page. `note` stands above the verdicts, the lines of `conclusions` below them."""
+    """The page. `note` stands above the verdicts, the lines of `conclusions` below them; `missing`
+    has the networks of this scale that were not trained and how many optimiser steps each takes,
+    all its seeds together."""
     lines = [
         f"# Results at {scale} scale",
         "",
@@ -50,6 +63,9 @@ def render(
         )
         lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
     lines += conclusions
+    if missing:
+        lines += ["", "## Not run", "", NOT_RUN, ""]
+        lines += [f"- {name}: {steps:,}" for name, steps in missing.items()]
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"

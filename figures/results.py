@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 from compgen_jax.claims.verdicts import READINGS
@@ -37,32 +36,31 @@ def committed(scale: str) -> list[dict]:
 
 
 def table(by_scale: dict[str, list[dict]]) -> list[str]:
-    """The README's: a row for each claim, a symbol for each scale and reading; no symbol for what
-    was not run."""
-    titles = [f"{scale}: {reading.replace('_', ' ')}" for scale in by_scale for reading in READINGS]
+    """The README's: a row for each claim, and for each scale and reading a symbol for each code; a
+    dot, or nothing, for what was not run."""
+    columns = [(scale, reading) for scale in by_scale for reading in READINGS]
+    rows = {}
+    for scale, claims in by_scale.items():
+        for claim in claims:
+            statement = re.sub(r"^with the \w+ code, ", "", claim["statement"])
+            # statements name numbers of their scale
+            row = rows.setdefault((claim["claim"], re.sub(r"\d+", "#", statement)), {})
+            row.setdefault("statement", statement)
+            for reading in READINGS:
+                symbol = SYMBOLS[claim[reading]["verdict"]]
+                row.setdefault(claim["code"], {})[scale, reading] = symbol
+    titles = [f"{scale}: {reading.replace('_', ' ')}" for scale, reading in columns]
     lines = [
         f"| claim | code | statement | {' | '.join(titles)} |",
         "|---" * (3 + len(titles)) + "|",
     ]
-    rows = {scale: _by_place(claims) for scale, claims in by_scale.items()}
-    for key in dict.fromkeys(key for found in rows.values() for key in found):
-        of_scales = [found.get(key) for found in rows.values()]
-        statement = next(row["statement"] for row in of_scales if row)
-        statement = re.sub(r"^with the \w+ code, ", "", statement)
-        symbols = [SYMBOLS[row[reading]["verdict"]] if row else ""
-                   for row in of_scales for reading in READINGS]  # fmt: skip
-        lines.append(f"| {key[0]} | {key[1]} | {statement} | {' | '.join(symbols)} |")
+    for (name, _), row in rows.items():
+        codes = [code for code in row if code != "statement"]
+        cells = [" / ".join(row[code].get(column, "·") for code in codes) for column in columns]
+        cells = [cell if set(cell) - set("· /") else "" for cell in cells]
+        head = name, " / ".join(codes), row["statement"]
+        lines.append(f"| {' | '.join([*head, *cells])} |")
     return lines
-
-
-def _by_place(claims: list[dict]) -> dict:
-    """Rows by claim, code and which of several it is: statements name numbers of their scale."""
-    found, count = {}, Counter()
-    for row in claims:
-        key = row["claim"], row["code"]
-        found[*key, count[key]] = row
-        count[key] += 1
-    return found
 
 
 def with_table(page: str, by_scale: dict[str, list[dict]]) -> str:

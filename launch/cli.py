@@ -19,6 +19,8 @@ from launch import compilation_cache
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
 SAY = "say --config=launch/config.py:PRESET, or a file of your own"
 
+flags.disclaim_key_flags()  # those defined here are the commands': their --help lists them
+
 _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
 
 

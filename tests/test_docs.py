@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from compgen_jax import settings
+from compgen_jax.config import to_dict
 from figures import results
+from launch import fields
+from launch.config import PRESETS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -28,18 +32,31 @@ def test_the_gallery_has_every_committed_picture():
         assert f"({picture.relative_to(ROOT / 'docs').as_posix()})" in page
 
 
-def test_a_claim_has_one_row_for_both_scales():
+def test_the_config_page_has_every_field():
+    page = fields.PAGE.read_text()
+    assert fields.with_tables(page) == page
+    for preset in PRESETS.values():
+        for name in settings.flat(to_dict(preset), "config"):
+            short = name.removeprefix("config.")
+            assert f"`{short}`" in page or short in ("name", "task.name", "decoder.name"), name
+
+
+def test_a_claim_has_one_row_for_all_codes_and_scales():
     """Though its statement names other numbers; what was not run has no symbol."""
     row = lambda statement, verdict, code="bump": {
         "claim": "C10", "code": code, "statement": statement,
         "as_stated": {"verdict": verdict}, "stricter": {"verdict": "inconclusive"},
     }  # fmt: skip
-    quick = [row("30 bumps are enough", "reproduced"), row("what else", "contradicted")]
-    paper = [row("50 bumps are enough", "contradicted"), row("it is red", "reproduced", "ramp")]
+    quick = [
+        row("with the bump code, 30 are enough", "reproduced"),
+        row("with the ramp code, 30 are enough", "contradicted", "ramp"),
+        row("what else", "contradicted"),
+    ]
+    paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
     assert results.table({"quick": quick, "paper": paper})[2:] == [
-        "| C10 | bump | 30 bumps are enough | ✓ | – | ✗ | – |",
+        "| C10 | bump / ramp | 30 are enough | ✓ / ✗ | – / – | – / · | – / · |",
         "| C10 | bump | what else | ✗ | – |  |  |",
-        "| C10 | ramp | it is red |  |  | ✓ | – |",
+        "| C10 | bump | red |  |  | ✓ | – |",
     ]
 
 

@@ -128,7 +128,10 @@ def _mean(values) -> float:
 
 
 def interaction(gram_BxB, sizes) -> float:
-    """Share of the features' variance over a grid of cells that is in no factor alone."""
+    """Share of the features' variance over a grid of cells that is in no factor alone; NaN of
+    features that are dead there."""
+    if not np.any(gram_BxB):
+        return np.nan
     shares = anova.kernel_anova(gram_BxB, sizes)
     varying = float(shares.main.sum()) + shares.interaction
     return shares.interaction / varying if varying > 1e-12 else np.nan

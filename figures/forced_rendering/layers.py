@@ -58,7 +58,7 @@ def _label_curves(axes):
     dashes = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("over the hole", "all cells")
     for axis, names in zip(axes[:, 1], dashes, strict=True):
         lines = [axis.plot([], [], dash, **style)[0] for dash in ("-", "--")]
-        axis.legend(lines, names, loc="upper left" if axis is axes[2, 1] else "lower left")
+        axis.legend(lines, names, loc="upper left" if axis is axes[2, 1] else "lower right")
 
 
 def _depth_colors(studies):

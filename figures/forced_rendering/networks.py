@@ -155,6 +155,9 @@ def _controls(scale: str) -> list[Network]:
         "pixelwise": (_preset("pixelwise", scale), "donut_pixelwise", donut),
         "donut_stripes": (_preset("stripes_bumps", scale), "donut_stripes", donut),
     }
+    if scale == "paper":  # what composes, for comparison with the layers of the ramp's network
+        ramp = _preset("ramp_cnn", scale)
+        made["random_ramp"] = ramp, "random_cells_ramp", _at_random(ramp)
     return [_variant(*what, "control", control=control) for control, what in made.items()]
 
 

@@ -32,7 +32,13 @@ def _volumes(code: str, decoder: str) -> Figure:
 
 
 def _is_control_or_base(role) -> bool:
-    return role.group == "control" or having(**(BASE | {"code": "bump"}))(role)
+    shown = having(group="control", control=tuple(controls.TITLES))
+    return shown(role) or having(**(BASE | {"code": "bump"}))(role)
+
+
+def _is_of_layers(role) -> bool:
+    """Of every depth, and what the claims compare their layers with."""
+    return of_every_depth(role) or having(control=("random", "random_ramp"))(role)
 
 
 BASE = {"group": "bumps", "decoder": "conv", "base": True}
@@ -45,7 +51,7 @@ FIGURES = {
     "codes": Figure(codes.draw, having(**BASE)),
     "fig1d": Figure(mechanism.draw_superposition, of_both),
     "fig1e": Figure(mechanism.draw_kernels, of_both),
-    "fig2": Figure(layers.draw_layers, of_every_depth),
+    "fig2": Figure(layers.draw_layers, _is_of_layers),
     "fig8": Figure(mechanism.draw_similarities, of_both),
     "fig10": Figure(depth.draw, of_every_depth),
     "fig11": _volumes("bump", "conv"),
@@ -58,10 +64,12 @@ FIGURES = {
     "fig4": Figure(stripes.draw_stripes, of_stripes),
     "fig7": Figure(stripes.draw_bumps, of_stripes),
     "additive": Figure(
-        stripes.draw_additive, having(group=("stripes", "stripes_alone"), bumps=(0, None))
+        stripes.draw_additive,
+        having(group=("stripes", "stripes_alone"), bumps=(0, None)),
+        scale="paper",
     ),
     "fig15": Figure(units.draw_tuning, of_stripes),
-    "fig1_authors": Figure(fig1.draw, having(group="authors")),
+    "fig1_authors": Figure(fig1.draw, having(group="authors"), scale="paper"),
     "controls": Figure(controls.draw, _is_control_or_base),
     "three_factors": Figure(three_factors.draw, having(group="three_factors")),
     "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),

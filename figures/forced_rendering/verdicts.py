@@ -73,7 +73,8 @@ def _bumps_alone(studies: list[Study]) -> list[dict]:
 
 def _composer(studies: list[Study], like: Study):
     """The inspection of the same network with as many combinations held out at random, if any."""
-    for study in select(studies, control="random", code=like.role.code, depth=like.role.depth):
+    where = {"code": like.role.code, "depth": like.role.depth}
+    for study in select(studies, control=("random", "random_ramp"), **where):
         return study.inspection
     return None
 

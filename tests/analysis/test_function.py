@@ -92,6 +92,16 @@ def test_agreements_need_true_outputs_and_geometry_a_derivative():
     assert np.isfinite(found["probe.ood_r2"])
 
 
+def test_a_network_that_is_dead_over_the_hole_is_measured():
+    def dead(point):
+        inside = ((point >= 2) & (point <= 4)).all()
+        return jnp.where(inside, 0.0, bumps_and_stripes(point)["bump"])
+
+    numbers = function.measure(dead, AXES, held_out)[""]
+    assert np.isnan(numbers["anova.interaction_ood"])
+    assert np.isfinite([numbers["anova.interaction"], numbers["probe.ood_r2"]]).all()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -96,6 +96,22 @@ def test_the_page_has_the_table_of_networks_as_computed(layer_tables):
     assert criteria.with_layer_tables(page, layer_tables) == page
 
 
+def test_the_page_has_the_metrics_of_known_maps():
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    with jax.numpy_rank_promotion("allow"):
+        found = criteria.metric_tables((16,))  # the other takes minutes
+    made = criteria.with_metrics(page, found)
+    page = page.partition("<!-- metrics")[2].partition("N = 28")[0]
+    made = made.partition("<!-- metrics")[2].partition("<!-- end of metrics")[0]
+    numbers = r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+    assert re.sub(numbers, "#", made).split() == re.sub(numbers, "#", page).split()
+    here, there = ([float(one) for one in re.findall(numbers, text)] for text in (made, page))
+    np.testing.assert_allclose(here, there, rtol=0.02, atol=0.011)  # rounded on another machine
+    for table in found.values():
+        assert table["Schmidt rank of the Gram matrix"]["bump"] == 1
+        assert table["the same over the hole"]["plus"] == pytest.approx(0, abs=1e-6)
+
+
 def test_the_page_has_the_coverage_as_simulated():
     page = (ROOT / "docs" / "criteria.md").read_text()
     found = criteria.coverage()
