@@ -46,7 +46,8 @@ def test_runs_of_the_first_release_are_still_theirs():
     """Fields added since are at their defaults, so directories keep their names."""
     first = {"bump": (60, "1e047d96"), "ramp": (160, "3a737980")}
     for code, (epochs, fingerprint) in first.items():
-        then = {"training.epochs": epochs, "training.seeds": (0, 1, 2)}
+        then = {"training.epochs": epochs, "training.evaluate_every": 10}
+        then |= {"training.seeds": (0, 1, 2)}
         config = configs.changed(PRESETS[f"{code}_cnn_quick"], then)
         assert configs.fingerprint(config) == fingerprint
 
