@@ -1,5 +1,6 @@
 """What the suites time: training steps of ours and of PyTorch, and the work that is in them."""
 
+import contextlib
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
@@ -87,10 +88,11 @@ def _serve(pipe, configs, steps: int):
 
     torch.set_num_threads(1)
     runs = [torch_steps(config, steps) for config in configs]
-    while pipe.recv():
-        for run in runs:
-            run()
-        pipe.send("done")
+    with contextlib.suppress(EOFError):  # the other end is gone: so is the benchmark
+        while pipe.recv():
+            for run in runs:
+                run()
+            pipe.send("done")
 
 
 def _torch_decoder(config: Config, length: int):
