@@ -44,6 +44,12 @@ def indices(sizes):
     return np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].T
 
 
+def points(axes):
+    """(B, F) float32: all combinations of the values of F axes, the first varying fastest."""
+    columns = zip(axes, indices(tuple(len(axis) for axis in axes)).T, strict=True)
+    return np.stack([np.asarray(axis, np.float32)[index] for axis, index in columns], axis=1)
+
+
 def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | None = None) -> list:
     """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
 

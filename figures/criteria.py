@@ -17,7 +17,6 @@ from compgen_jax.claims.verdicts import LEAST_CELLS
 from compgen_jax.runs import results
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
-from figures import report
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
 # the holes and corners of the quick and of the paper's presets
@@ -139,14 +138,14 @@ def with_coverage(page: str, found: dict) -> str:
              "|---" * (1 + len(SEEDS)) + "|"]  # fmt: skip
     for name, shares in found.items():
         lines.append(f"| {name} | {' | '.join(f'{share:.1%}' for share in shares)} |")
-    return report.between(page, COVERAGE, lines)
+    return text.between(page, COVERAGE, lines)
 
 
 def with_tables(page: str, found: dict) -> str:
     """The page with these tables between its two marks."""
     lines = [line for (grid, region), table in found.items()
              for line in _table(f"N = {grid}, {region}:", table, known_maps.MAPS)]  # fmt: skip
-    return report.between(page, TABLES, lines[1:])
+    return text.between(page, TABLES, lines[1:])
 
 
 def with_layer_tables(page: str, found: dict) -> str:
@@ -154,7 +153,7 @@ def with_layer_tables(page: str, found: dict) -> str:
     does = [f"- **{name}**: {one.does}." for name, one in known_networks.NETWORKS.items()]
     lines = [line for grid, table in found.items()
              for line in _table(f"N = {grid}, donut:", table, known_networks.NETWORKS)]  # fmt: skip
-    return report.between(page, LAYER_TABLES, [*does, *lines])
+    return text.between(page, LAYER_TABLES, [*does, *lines])
 
 
 def with_metrics(page: str, found: dict) -> str:
@@ -163,7 +162,7 @@ def with_metrics(page: str, found: dict) -> str:
     shown = known_maps.MAPS, "metric", show
     lines = [line for grid, table in found.items()
              for line in _table(f"N = {grid}, donut:", table, *shown)]  # fmt: skip
-    return report.between(page, METRIC_TABLES, lines[1:])
+    return text.between(page, METRIC_TABLES, lines[1:])
 
 
 def _both(verdicts) -> str:

@@ -1,7 +1,5 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
-import re
-
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 
@@ -95,10 +93,3 @@ def _error_row(name: str, region: str, mean: dict) -> str:
         f"| {name} | {region.upper()} | {relative('mse')} | {relative('best_constant_mse')} "
         f"| {relative('nearest_seen_mse')} | {shown[0]} | {shown[1]} |"
     )
-
-
-def between(page: str, marks: tuple[str, str], lines: list[str]) -> str:
-    """The page with these lines between its two marks, instead of what was there."""
-    begin, end = marks
-    found = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    return found.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)

@@ -12,9 +12,9 @@ import re
 import shutil
 from pathlib import Path
 
+from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError
-from figures import report
 from figures.forced_rendering.registry import FIGURES
 from launch import cli
 
@@ -65,7 +65,7 @@ def table(by_scale: dict[str, list[dict]]) -> list[str]:
 
 def with_table(page: str, by_scale: dict[str, list[dict]]) -> str:
     """The page with the table between its two marks."""
-    return report.between(page, MARKS, table(by_scale))
+    return text.between(page, MARKS, table(by_scale))
 
 
 def gallery() -> str:

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from compgen_jax import settings
+from compgen_jax.analysis import text
 from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
 
 PAGE = Path(__file__).parents[1] / "docs" / "config.md"
@@ -51,8 +52,7 @@ def _documented(kind, path: str):
         if is_dataclass(of := settings.types(kind)[field.name])
     ]
     for name, of in found:
-        text = " ".join(inspect.getdoc(of).split())
-        yield f"`{name}`: {text}"
+        yield f"`{name}`: {' '.join(inspect.getdoc(of).split())}"
 
 
 def _rows(kind, path: str):
@@ -77,9 +77,7 @@ def _allowed(metadata, kind) -> str:
 
 def with_tables(page: str) -> str:
     """The page with the tables between its two marks."""
-    begin, end = MARKS
-    before, _, rest = page.partition(begin)
-    return f"{before}{begin}\n\n{tables()}\n\n{end}{rest.partition(end)[2]}"
+    return text.between(page, MARKS, [tables()])
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.analysis import geometry, kernels, layers, tuning
 
-BORDER = 2  # cells: where the grid's end cuts what a network draws
-
 
 def measure(
     activations_of: Callable,
@@ -44,9 +42,7 @@ def measure(
     sizes = tuple(len(axis) for axis in axes)
     if min(sizes, default=0) < 2:
         raise ValueError(f"axes must have 2 values or more each, not {sizes}")
-    index_BxF = grids.indices(sizes)
-    columns = zip(axes, index_BxF.T, strict=True)
-    points = np.stack([np.asarray(axis, np.float32)[index] for axis, index in columns], axis=1)
+    points = grids.points(axes)
     held_out_B = np.asarray(held_out(points), bool)
     if held_out_B.shape != (len(points),) or held_out_B.all() or not held_out_B.any():
         raise ValueError(f"held_out must be true of some of the {len(points)} cells and not of all")
@@ -61,7 +57,7 @@ def measure(
     metrics = dict.fromkeys(features)
     if differentiable:
         metrics = jax.device_get(geometry.metric_tensors(named, jnp.asarray(points)))
-    border_B, true_BxB = grids.border(BORDER, sizes), np.ones((len(points), len(points)))
+    border_B, true_BxB = grids.border(layers.BORDER, sizes), np.ones((len(points), len(points)))
     if true_outputs_Bx is not None:
         true = np.asarray(true_outputs_Bx, np.float64).reshape(len(points), -1)
         true_BxB = kernels.cosine(kernels.gram(true))

@@ -81,6 +81,7 @@ LAYER_NUMBERS = (
 )
 
 
+BORDER = 2  # cells: where the grid's end cuts what a task draws
 VOLUME_NUMBERS = tuple(f"volume.{name}" for name in (
     "log10_ratio", "effect", "inner_log10_ratio", "inner_effect", "ood_spread"))  # fmt: skip
 

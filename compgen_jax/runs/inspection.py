@@ -34,7 +34,6 @@ VERSION = 8  # of what is measured: a cached analysis of another version is made
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
 MOST_CELLS, MOST_CELLS_OF_MORE = 1600, 400  # of up to two factors, and of more
-BORDER = 2  # cells: where the grid's end cuts what a task draws
 PANEL = 8  # units of every layer whose maps are kept
 # (layer, channel, row, column) at N = 28, sides 7 and 28; at another size at the same place
 PAPER_UNITS = ((1, 1, 2, 4), (4, 0, 13, 11))
@@ -146,7 +145,7 @@ def _cells(run: Run) -> Cells:
     truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
     return Cells(
         sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen],
-        grids.border(BORDER, **where)[chosen],
+        grids.border(layers.BORDER, **where)[chosen],
     )  # fmt: skip
 
 

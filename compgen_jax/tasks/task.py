@@ -122,12 +122,7 @@ def sizes(task: Task) -> tuple[int, ...]:
 
 def cells(factors) -> np.ndarray:
     """All combinations of the factors' values as points (B, F) float32."""
-    index_BxF = grids.indices(tuple(len(factor.values) for factor in factors))
-    columns = [
-        np.asarray(factor.values, np.float32)[index]
-        for factor, index in zip(factors, index_BxF.T, strict=True)
-    ]
-    return np.stack(columns, axis=1)
+    return grids.points([factor.values for factor in factors])
 
 
 def nearest_values(task: Task, points):

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from compgen_jax.analysis import function, layers
-from figures import report
+from compgen_jax.analysis import function, layers, text
 
 ROOT = Path(__file__).parents[2]
 AXES = [np.arange(8.0), np.arange(6.0)]
@@ -121,7 +120,7 @@ def test_the_page_has_the_example_which_runs():
     page, source = ((ROOT / "docs" / f"own_network.{kind}").read_text() for kind in ("md", "py"))
     shown = ["```python", *source.rstrip().splitlines(), "```"]
     marks = "<!-- docs/own_network.py -->", "<!-- end -->"
-    assert report.between(page, marks, shown) == page
+    assert text.between(page, marks, shown) == page
     command = [sys.executable, "docs/own_network.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax import grids
+from compgen_jax.analysis import layers
 from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.claims.forced_rendering import (
     figure1,
@@ -25,7 +26,6 @@ from compgen_jax.claims.forced_rendering.remedies import Stripes
 from compgen_jax.claims.verdicts import READINGS, REPRODUCED
 
 SEEDS = 3
-BORDER = 2  # cells, as inspections have it
 OTHER = "another composer"
 
 
@@ -102,7 +102,7 @@ def inspected(score, grid: int) -> dict:
     composer once more with others, to compare with. `score` as in `shown`."""
     empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
     world = known_maps.world_of(empty.targets, empty.held_out)
-    where = empty.factors, empty.held_out, grids.border(BORDER, (grid, grid))
+    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
     found = {
         name: known_networks.inspected(name, world, *where, range(SEEDS))
         for name in known_networks.NETWORKS
@@ -146,8 +146,8 @@ def wrongly_decided(table: dict) -> list[str]:
     return wrong
 
 
-def _others(*names) -> tuple:
-    return tuple(name for name in known_maps.MAPS if name not in names)
+def _others(*names, of=known_maps.MAPS) -> tuple:
+    return tuple(name for name in of if name not in names)
 
 
 PLUS = ("plus", "plus - 0.4", "plus - 1")
@@ -228,10 +228,6 @@ def _with_untrained(found: dict, name: str):
     return SimpleNamespace(seeds=found[name].seeds, numbers=found[name].numbers | untrained)
 
 
-def _other_networks(*names) -> tuple:
-    return tuple(name for name in known_networks.NETWORKS if name not in names)
-
-
 DISTORTED = ("fading", "swelling", "to the seen")
 LAYER_CASES = (
     Case(
@@ -246,7 +242,7 @@ LAYER_CASES = (
         "C7",
         "donut",
         DISTORTED,
-        _other_networks(*DISTORTED, "fading inwards"),
+        _others(*DISTORTED, "fading inwards", of=known_networks.NETWORKS),
         (),
         lambda name, found: mechanism.distorts_volume("bump", TRAINED, found[name], found[OTHER]),
     ),
@@ -254,7 +250,7 @@ LAYER_CASES = (
         "C7, opposite to swelling",
         "donut",
         ("fading", "to the seen", "fading inwards"),
-        _other_networks("fading", "to the seen", "fading inwards"),
+        _others("fading", "to the seen", "fading inwards", of=known_networks.NETWORKS),
         ("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
         lambda name, found: mechanism.mlp_is_opposite(
             "bump", TRAINED, found["swelling"], found[name]
