@@ -21,12 +21,19 @@ from pathlib import Path
 
 # where the families live: by name, so that nothing is imported before it is asked for
 FAMILIES = {
-    "task": {"bump": "compgen_jax.tasks.bump:Bump"},
+    "task": {
+        "bump": "compgen_jax.tasks.bump:Bump",
+        "modules": "compgen_jax.tasks.modules:Modules",
+        "preference": "compgen_jax.tasks.preference:Preference",
+    },
     "decoder": {
         "conv": "compgen_jax.models.conv:Conv",
         "mlp": "compgen_jax.models.mlp:MLP",
         "lowrank": "compgen_jax.models.lowrank:LowRank",
         "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
+        "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
+        "task_transformer": "compgen_jax.models.task_transformer:TaskTransformer",
+        "hypernetwork": "compgen_jax.models.hypernetwork:Hypernetwork",
     },
 }
 

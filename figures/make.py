@@ -4,8 +4,8 @@
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md; trained decoders are kept
 in DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config, and are never trained
-twice. A figure is drawn as soon as its networks are. Figures of sweeps, which take as long as all
-others, are drawn where --only names them.
+twice. A figure is drawn as soon as its networks are. Figures of sweeps and those of the second
+paper, which take as long as all others, are drawn where --only names them.
 """
 
 import io
@@ -21,10 +21,11 @@ from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
 from figures import plotting, report
 from figures.forced_rendering import registry as forced_rendering
+from figures.scale import registry as scale
 from figures.studies import Study
 from launch import cli
 
-PAPERS = (forced_rendering.PAPER,)
+PAPERS = (forced_rendering.PAPER, scale.PAPER)
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
@@ -60,14 +61,14 @@ def main():
 
 
 def _chosen(figures: dict):
-    """The figures asked for; by default all of this scale but those of sweeps."""
+    """The figures asked for; by default all of this scale but those that wait to be asked for."""
     has = {name: figure for name, figure in figures.items() if figure.scale in ("", SCALE.value)}
     for name in ONLY.value:
         if name not in has:
             raise ConfigError(
                 f"--only={name}: no such figure at {SCALE.value} scale; allowed: {', '.join(has)}"
             )
-    by_default = [name for name, figure in has.items() if not figure.sweep]
+    by_default = [name for name, each in has.items() if not (each.sweep or each.asked)]
     return {name: has[name] for name in ONLY.value or by_default}
 
 
@@ -163,15 +164,20 @@ def _write_figure(workdir: Path, name: str, drawn):
 
 
 def _write_claims(workdir: Path, studies: list[Study], tables: dict, missing: list[Config]):
-    found = [row for paper in PAPERS for row in paper.claims(studies, tables)]
-    directory.write_json(workdir / "claims.json", found)
-    summaries = {study.config.name: study.summary for study in studies}
+    by_paper = [(paper, paper.claims(studies, tables)) for paper in PAPERS]
+    directory.write_json(workdir / "claims.json", [row for _, own in by_paper for row in own])
+    parts = [
+        report.Part(paper.title, paper.runs(studies), paper.note, own, paper.conclude(own))
+        for paper, own in by_paper
+        if own or paper.runs(studies)
+    ]
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
-    note = "\n\n".join(paper.note for paper in PAPERS)
-    conclusions = [line for paper in PAPERS for line in paper.conclude(found)]
-    steps = {c.name: len(c.training.seeds) * loop.total_steps(c, c.task.make()) for c in missing}
-    page = report.render(SCALE.value, found, summaries, drawn, note, conclusions, steps)
-    directory.write_text(workdir / "RESULTS.md", page)
+    steps = {c.name: len(c.training.seeds) * _steps(c) for c in missing}
+    directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, steps))
+
+
+def _steps(config: Config) -> int:
+    return config.training.steps or loop.total_steps(config, config.task.make())
 
 
 def _narrator(total: int):

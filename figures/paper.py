@@ -7,24 +7,29 @@ from typing import NamedTuple
 class Figure(NamedTuple):
     """draw: the studies that are shown, in order, -> matplotlib figure; of a sweep, its rows and
     its config.  shows: the role of a network, of any paper, -> whether it is shown.  sweep: the
-    name of the sweep that is shown instead; such a figure is drawn where it is asked for by name.
-    scale: at which alone it is drawn, if not at both."""
+    name of the sweep that is shown instead.  scale: at which alone it is drawn, if not at both.
+    asked: whether it is drawn only where it is asked for by name, as those of sweeps are."""
 
     draw: Callable
     shows: Callable = lambda role: False
     sweep: str = ""
     scale: str = ""
+    asked: bool = False
 
 
 class Paper(NamedTuple):
-    """figures: by name.  networks: scale -> list of records with `name`, `config` and `role`, in
-    the order in which they are trained.  sweeps: scale -> configs by name.  claims: studies, and
-    (rows, config) of finished sweeps by name -> rows of claims.json.  note: what a reader of the
-    verdicts should know.  conclude: rows of claims.json -> lines of RESULTS.md."""
+    """title: of the paper's parts of a page.  figures: by name.  networks: scale -> list of records
+    with `name`, `config` and `role`, in the order in which they are trained.  sweeps: scale ->
+    configs by name.  claims: studies, and (rows, config) of finished sweeps by name -> rows of
+    claims.json.  note: what a reader of the verdicts should know.  runs: studies -> lines of
+    RESULTS.md on what they score, none if they are another paper's.  conclude: rows of claims.json
+    -> lines of RESULTS.md."""
 
+    title: str
     figures: dict
     networks: Callable
     sweeps: Callable
     claims: Callable
     note: str
-    conclude: Callable
+    runs: Callable
+    conclude: Callable = lambda rows: []

@@ -1,5 +1,7 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
+from typing import NamedTuple
+
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 
@@ -9,26 +11,39 @@ NOT_RUN = (
 )
 
 
-def render(
-    scale: str,
-    claims: list,
-    summaries: dict,
-    figures: list,
-    note: str,
-    conclusions: list,
-    missing: dict,
-) -> str:
-    """The page. `note` stands above the verdicts, the lines of `conclusions` below them; `missing`
-    has the networks of this scale that were not trained and how many optimiser steps each takes,
-    all its seeds together."""
+class Part(NamedTuple):
+    """What a paper says on the page: lines on its `runs`, a `note` above the verdicts, the rows of
+    claims.json, and lines of `conclusions` below them."""
+
+    title: str
+    runs: list
+    note: str
+    claims: list
+    conclusions: list
+
+
+def render(scale: str, parts: list[Part], figures: list, missing: dict) -> str:
+    """The page. `missing` has the networks of this scale that were not trained and how many
+    optimiser steps each takes, all its seeds together."""
     lines = [
         f"# Results at {scale} scale",
         "",
         "Means over seeds with 95% intervals (Student's t), computed by `figures.make` from the "
         "runs in `trained/`.",
-        "",
-        "## Errors and baselines",
-        "",
+    ]
+    for part in parts:
+        lines += _part(part)
+    if missing:
+        lines += ["", "## Not run", "", NOT_RUN, ""]
+        lines += [f"- {name}: {steps:,}" for name, steps in missing.items()]
+    for name in figures:
+        lines += ["", f"![{name}](figures/{name})"]
+    return "\n".join(lines) + "\n"
+
+
+def errors_of_images(summaries: dict) -> list[str]:
+    """Lines on runs that draw images: errors by region beside trivial predictors, accuracies."""
+    lines = [
         "MSE over the image, divided by the MSE of a blank image; *best constant* and *nearest "
         "seen* (the true image of the nearest seen cell) are trivial baselines. Exact accuracy: "
         "the extreme pixel is the requested one; ±1: within one pixel on both axes.",
@@ -38,16 +53,21 @@ def render(
     ]
     for name, summary in summaries.items():
         lines += [_error_row(name, region, summary["mean"]) for region in ("id", "ood")]
+    return lines if summaries else []
+
+
+def _part(part: Part) -> list[str]:
+    lines = ["", f"## {part.title}: errors and baselines", "", *part.runs] if part.runs else []
     lines += [
         "",
-        "## Claims",
+        f"## {part.title}: claims",
         "",
-        note,
+        part.note,
         "",
         "| claim | code | reading | condition | measured | verdict |",
         "|---|---|---|---|---|---|",
     ]
-    for entry in claims:
+    for entry in part.claims:
         head = entry["claim"], entry["code"]
         same = entry["as_stated"]["conditions"] == entry["stricter"]["conditions"]
         for name in READINGS[-1:] if same else READINGS:
@@ -55,18 +75,12 @@ def render(
             lines += _reading_rows(*head, title, entry[name])
             head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
-    for entry in claims:
+    for entry in part.claims:
         details = "; ".join(
             f"{name} {text.with_interval(number)}" for name, number in entry["details"].items()
         )
         lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
-    lines += conclusions
-    if missing:
-        lines += ["", "## Not run", "", NOT_RUN, ""]
-        lines += [f"- {name}: {steps:,}" for name, steps in missing.items()]
-    for name in figures:
-        lines += ["", f"![{name}](figures/{name})"]
-    return "\n".join(lines) + "\n"
+    return lines + part.conclusions
 
 
 def _reading_rows(claim: str, code: str, title: str, reading: dict):

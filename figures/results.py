@@ -15,9 +15,11 @@ from pathlib import Path
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError
-from figures.forced_rendering.registry import FIGURES
+from figures.forced_rendering.registry import FIGURES as FORCED_RENDERING
+from figures.scale.registry import FIGURES as SCALE
 from launch import cli
 
+FIGURES = FORCED_RENDERING | SCALE
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"

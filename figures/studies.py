@@ -3,7 +3,7 @@
 from functools import cached_property
 from pathlib import Path
 
-from compgen_jax.runs import inspection, results
+from compgen_jax.runs import decoding, inspection, results
 
 
 class Study:
@@ -30,6 +30,11 @@ class Study:
     def last_results(self):
         """What these say at every cell."""
         return results.evaluate_cells(self.last_run)
+
+    @cached_property
+    def decoding(self):
+        """What can be read off every layer, kept in its directory: `decoding.Decoding`."""
+        return decoding.decode_directory(self.path)
 
     @cached_property
     def inspection(self):

@@ -1,9 +1,9 @@
 """The presets of all papers: `--config=launch/config.py:PRESET`."""
 
 from compgen_jax.config import Config, ConfigError
-from launch.presets import forced_rendering
+from launch.presets import forced_rendering, scale
 
-PAPERS = {"Forced rendering": forced_rendering.PRESETS}
+PAPERS = {"Forced rendering": forced_rendering.PRESETS, "Scale": scale.PRESETS}
 PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset in presets.items()}
 
 

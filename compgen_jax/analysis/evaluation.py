@@ -4,26 +4,28 @@ Every function takes *signals* (0 is blank, a bump is positive), which a task ma
 the task's own scores.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 
-def region_means(scores: dict, masks: dict) -> dict:
+def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}) -> dict:
     """{'REGION.SCORE': mean over the points of the region}, NaN for one without points.
 
-    Args: scores (B,) by name; masks (B,) bool by region.
+    Args: scores (B,) by name; masks (B,) bool by region; derived: a region's means by name ->
+    further numbers of it.
     """
 
     def mean(values_B, mask_B):
         return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
 
-    return {
-        f"{region}.{name}": mean(values_B, mask_B)
-        for region, mask_B in masks.items()
-        for name, values_B in scores.items()
-    }
+    found = {}
+    for region, mask_B in masks.items():
+        means = {name: mean(values_B, mask_B) for name, values_B in scores.items()}
+        found |= {f"{region}.{name}": value for name, value in (means | derived(means)).items()}
+    return found
 
 
 class CellResults(NamedTuple):

@@ -134,13 +134,15 @@ def entry(
     details=None,
     unless="",
     trained_name="exact accuracy ID",
+    trained_at=TRAINED,
 ) -> dict:
     """A row of claims.json.
 
     `seeds` has the seed of every network that was measured, in order; `as_stated` and `stricter`
     (by default the same) are conditions by name; `details` what else a reader would ask, measured
     as `with_interval` takes it, or one value per network (see `typical`). Nothing is concluded
-    where `unless` gives a reason. `trained_name` says what `trained_T` is.
+    where `unless` gives a reason. `trained_name` says what `trained_T` is, and nothing
+    is concluded where its mean is below `trained_at`.
     """
 
     def per_seed(measured):
@@ -152,8 +154,8 @@ def entry(
         return _reading(of_seeds, unless)
 
     trained = with_interval(per_seed(trained_T))["value"]
-    if not unless and not trained >= TRAINED:
-        unless = f"not trained: {trained_name} {text.number(trained)}, {TRAINED:g} asked"
+    if not unless and not trained >= trained_at:
+        unless = f"not trained: {trained_name} {text.number(trained)}, {trained_at:g} asked"
     numbers = {trained_name: trained_T} | (details or {})
     return {
         "claim": claim,

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax import grids
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError
@@ -21,6 +20,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.loop import Trial
@@ -45,7 +45,7 @@ class _Programs(NamedTuple):
     advance: Any
     evaluate: Any
     trials: Trial
-    masks: dict
+    measured_at: tuple
 
 
 def train(config: Config, workdir, progress: bool = True) -> dict:
@@ -105,7 +105,6 @@ def _train(jobs: list[_Job], progress: bool):
     config, task = jobs[0].config, jobs[0].task
     step, total = jobs[0].step, loop.total_steps(config, task)
     chunk = config.execution.chunk_steps
-    points = tasks.cells(task.factors)
     with (
         _progress_bar(jobs, total, step, progress) as bar,
         memory.explained(
@@ -113,7 +112,7 @@ def _train(jobs: list[_Job], progress: bool):
             "config.execution.trials_per_device=1"
         ),
     ):
-        programs = _compile(jobs, points)
+        programs = _compile(jobs)
         keys, trials = programs.trials.key, programs.trials
         state = _join([job.state for job in jobs]) if step else programs.init((), keys)
         for stop in (stop for stop in loop.evaluations(config, task) if stop > step):
@@ -125,7 +124,7 @@ def _train(jobs: list[_Job], progress: bool):
                 _check_finite(losses[-1], jobs, step)
                 step += n_steps
                 bar.update(n_steps)
-            measured = programs.evaluate(points, (keys, state.params, programs.masks))
+            measured = programs.evaluate((), (keys, state.params, programs.measured_at))
             measured = jax.device_get(measured)
             _check_finite(measured[f"id.{task.error}"][:, None], jobs, step)
             losses = np.concatenate(losses, axis=1)
@@ -143,18 +142,18 @@ def _train(jobs: list[_Job], progress: bool):
         directory.write_json(job.workdir / "summary.json", _summary(job))
 
 
-def _compile(jobs: list[_Job], points) -> _Programs:
+def _compile(jobs: list[_Job]) -> _Programs:
     """The programs of all trials of the jobs, being compiled, and the trials' own data.
 
     Raises ConfigError for a seed whose draw cannot serve; directories are only begun thereafter.
     """
-    config = jobs[0].config
+    config, task = jobs[0].config, jobs[0].task
     keys = jnp.concatenate([seed_keys(job.config.training.seeds) for job in jobs])
     trainer = loop.make_trainer(config, trials=len(keys))
 
-    def evaluate(points, trained):
-        key, params, masks = trained
-        return evaluation.region_means(trainer.score(key, params, points), masks)
+    def evaluate(_, trained):
+        key, params, (points, masks) = trained
+        return evaluation.region_means(trainer.score(key, params, points), masks, task.derived)
 
     functions = (
         lambda _, key: trainer.init(key),
@@ -164,14 +163,14 @@ def _compile(jobs: list[_Job], points) -> _Programs:
     init, advance, evaluate = (
         over_trials(function, config.execution.trials_per_device) for function in functions
     )
-    masks = _masks(jobs, points)
+    measured_at = _measured_at(jobs)
     of_seeds = jax.jit(partial(_trials, jobs))
     shapes = jax.eval_shape(of_seeds, keys)
     state = jax.eval_shape(jax.vmap(trainer.init), keys)
     side_by_side(  # the slowest first; training begins while the evaluation is compiled
         [
             lambda: advance.lower(np.int32(0), (shapes, state)),
-            lambda: evaluate.lower(points, (keys, state.params, masks)),
+            lambda: evaluate.lower((), (keys, state.params, measured_at)),
         ],
         [] if jobs[0].step else [lambda: init.lower((), keys, once=True)],
     )
@@ -180,7 +179,7 @@ def _compile(jobs: list[_Job], points) -> _Programs:
     for job in jobs:
         origin.remember(job.workdir, job.config, job.task)
         directory.begin(job.workdir, job.config)
-    return _Programs(init, advance, evaluate, trials, masks)
+    return _Programs(init, advance, evaluate, trials, measured_at)
 
 
 def _sources(job: _Job):
@@ -209,11 +208,13 @@ def _trials(jobs: list[_Job], keys) -> Trial:
     return Trial(keys, _join(hypers), _join(sources), jnp.zeros(len(keys), jnp.int32))
 
 
-def _masks(jobs: list[_Job], points) -> dict:
-    """(T, B) bool by region: which cells every trial has seen the region of, and which not."""
-    held_out = [np.tile(np.asarray(job.task.held_out(points)), (_count(job), 1)) for job in jobs]
-    held_out = np.concatenate(held_out)
-    return {"id": ~held_out, "ood": held_out}
+def _measured_at(jobs: list[_Job]) -> tuple:
+    """Where every trial is measured: points (T, B, F), and by region which of them, (T, B) bool."""
+    points = [np.asarray(tasks.points(job.task), np.float32) for job in jobs]
+    held_out = [np.asarray(job.task.held_out(own)) for job, own in zip(jobs, points, strict=True)]
+    of_seeds = lambda each: np.repeat(np.stack(each), [_count(job) for job in jobs], axis=0)
+    held_out = of_seeds(held_out)
+    return of_seeds(points), {"id": ~held_out, "ood": held_out}
 
 
 def _record(job: _Job, losses_TxS, measured: dict) -> _Job:
@@ -271,11 +272,23 @@ def _summary(job: _Job) -> dict:
         rows = [row for row in job.rows if row["seed"] == seed and row["step"] in last]
         seeds[str(seed)] = {name: _median([row[name] for row in rows]) for name in names}
         seeds[str(seed)] |= {name: float(values[index]) for name, values in trivial.items()}
+        seeds[str(seed)] = _with_derived(job.task, seeds[str(seed)])
     mean = {
         name: mean_with_interval([one[name] for one in seeds.values()])
-        for name in (*names, *trivial)
+        for name in next(iter(seeds.values()))
     }
-    return {"seeds": seeds, "mean": mean}
+    facts = {name: float(value) for name, value in job.task.facts().items()}
+    return {"seeds": seeds, "mean": mean} | ({"task": facts} if facts else {})
+
+
+def _with_derived(task: Task, numbers: dict) -> dict:
+    """With what a task derives from means and trivial predictors together."""
+    found = {}
+    for region in ("id", "ood"):
+        means = {name.removeprefix(f"{region}."): value for name, value in numbers.items()
+                 if name.startswith(f"{region}.")}  # fmt: skip
+        found |= {f"{region}.{name}": float(value) for name, value in task.derived(means).items()}
+    return found | numbers
 
 
 def _median(values) -> float:
@@ -287,17 +300,22 @@ def _baselines(job: _Job) -> dict:
     """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the
     examples that each seed is scored on."""
     task = job.task
-    points = tasks.cells(task.factors)
+    points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
-    nearest = jnp.asarray(grids.nearest_seen(held_out, **tasks.geometry(task)))
+    nearest, _ = tasks.nearest_seen(task, held_out)
     masks = {"id": ~held_out, "ood": held_out}
 
     def errors(key):
-        targets = loop.examples_at(task, loop.stream(key, "test"), points).target
-        truths = jax.vmap(lambda target: tasks.truth(task, target))(targets)
-        found = {}
+        own_key, found = loop.stream(key, "test"), {}
+        inputs, targets = loop.examples_at(task, own_key, points)
+        nearest_targets = loop.examples_at(task, own_key, points[nearest]).target
+        truths, of_nearest = (
+            jax.vmap(lambda target: tasks.truth(task, target))(each)
+            for each in (targets, nearest_targets)
+        )
+        asked = Asked(points, inputs, truths, of_nearest, held_out)
         for name, predict in task.baselines.items():
-            scores = jax.vmap(task.scores)(predict(truths, nearest, held_out), truths, points)
+            scores = jax.vmap(task.scores)(predict(asked), truths, points)
             found[f"{name}_{task.error}"] = scores[task.error]
         return evaluation.region_means(found, masks)
 

@@ -59,7 +59,7 @@ def check(workdir: Path, config: Config, task: Task):
 
 def _made(task: Task) -> dict:
     """Arrays that tell a task from another."""
-    points = tasks.cells(task.factors)
+    points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
     key = jax.random.key(0)
     examples = jax.jit(lambda key, points: loop.examples_at(task, key, points))(

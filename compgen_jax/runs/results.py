@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax import grids
 from compgen_jax.analysis import evaluation
 from compgen_jax.config import Config
 from compgen_jax.runs import directory, origin
@@ -99,7 +98,7 @@ def _over_seeds(run: Run, function, points):
 def evaluate_cells(run: Run) -> evaluation.CellResults:
     """What every seed says at every cell, beside what it should."""
     task = run.task
-    points = tasks.cells(task.factors)
+    points = tasks.points(task)
     trainer = loop.make_trainer(run.config)
 
     def answer_and_score(key, params, points):
@@ -118,7 +117,7 @@ def true_signals(task: Task, points):
 def scorer(task: Task, truths=None) -> Callable:
     """signals (T, B, ...) -> CellResults: what is given for every cell, as if seeds 0 to T - 1 had
     said it, scored as the task scores. `truths` (B, ...) take the place of the task's own."""
-    points = tasks.cells(task.factors)
+    points = tasks.points(task)
     truths = true_signals(task, points) if truths is None else truths
     score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
 
@@ -131,7 +130,7 @@ def scorer(task: Task, truths=None) -> Callable:
 
 
 def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
-    points = tasks.cells(task.factors)
+    points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(
         seeds=seeds,
@@ -139,7 +138,7 @@ def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResu
         targets=truths,
         factors=points,
         held_out=held_out,
-        distance=grids.distance_to_seen(held_out, **tasks.geometry(task)),
+        distance=tasks.nearest_seen(task, held_out)[1],
         sizes=tasks.sizes(task),
         scores=scores,
         error=task.error,

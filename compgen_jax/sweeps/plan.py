@@ -4,6 +4,8 @@ import dataclasses
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from compgen_jax.analysis import scaling
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.settings import in_own_files
@@ -33,8 +35,8 @@ def layout(config: Config) -> Layout:
 
 
 def score_names(config: Config) -> tuple[str, ...]:
-    """What the task scores, in alphabetical order."""
-    return tasks.score_names(_task_of(config, _any_case(config)))
+    """What the task scores and derives, in alphabetical order."""
+    return tasks.number_names(_task_of(config, _any_case(config)))
 
 
 def first_cases(config: Config) -> list[Case]:
@@ -99,7 +101,7 @@ def searched(config: Config, case: Case) -> list[Reading]:
     """Where the target is searched: on held-out points or, where none are, on others that training
     did not show."""
     task = _task_of(config, case._replace(value=_base_value(config)))
-    held_out = task.held_out(tasks.cells(task.factors)).any()
+    held_out = np.any(task.held_out(tasks.points(task)))
     places = ("ood",) if held_out else ("unseen", "real")
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]
 

@@ -105,7 +105,7 @@ def _bucket(config: Config, members: list[Single], cases: list[Case], devices) -
     singles = [_single(config, case) for case in cases]
     # a search stays below the largest number that it begins with
     capacity = max(single.capacity for single in singles)
-    points = max(len(tasks.cells(single.task.factors)) for single in singles)
+    points = max(len(tasks.points(single.task)) for single in singles)
     wanted = config.execution.trials_per_device
     side_by_side = trials.trials_side_by_side(MOST_SIDE_BY_SIDE, wanted, devices[0].platform)
     at_once = -(-len(cases) // (len(devices) * processes.count()))
@@ -118,7 +118,7 @@ def _bucket(config: Config, members: list[Single], cases: list[Case], devices) -
     def measure(_, trained):
         slot, state = trained
         scores = trainer.score(slot.trial.key, state.params, slot.points, slot.trial.which)
-        found = evaluation.region_means(scores, slot.masks)
+        found = evaluation.region_means(scores, slot.masks, members[0].task.derived)
         return jnp.stack([found[name] for name in plan.layout(config).measures[1:]])
 
     bucket = Bucket(
@@ -208,7 +208,7 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
     single = _single(config, case)
     key = jax.random.key(case.seed)
     source, real = _drawn(single.config, config.sweep.real_points)(key)
-    cells = tasks.cells(single.task.factors)
+    cells = tasks.points(single.task)
     held_out = np.asarray(single.task.held_out(cells))
     seen = _seen(single.task, source, held_out)
     masks = {"seen": seen, "unseen": ~seen & ~held_out, "ood": held_out}

@@ -5,7 +5,6 @@ the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peak
 is what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
 """
 
-import zlib
 from dataclasses import dataclass
 from functools import partial
 
@@ -163,7 +162,7 @@ def training_points(key, settings: Bump):
         return points
     stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
     if settings.stripes.order == "shuffled":
-        own_key = jax.random.fold_in(key, zlib.crc32(b"stripes"))
+        own_key = jax.random.fold_in(key, draws.tag("stripes"))
         stripes = jax.random.permutation(own_key, stripes)
     return jnp.concatenate([stripes[: n_stripes(settings)], points])
 

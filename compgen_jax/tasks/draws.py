@@ -4,11 +4,17 @@ Both are pure functions of a key, the step and a trial's source, so that a resum
 would have seen, alone or as one of many trials.
 """
 
+import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+
+def tag(name: str) -> int:
+    """What a named use of randomness folds into its key: no two share one."""
+    return zlib.crc32(name.encode())
 
 
 class Table(NamedTuple):

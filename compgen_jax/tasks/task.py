@@ -1,10 +1,10 @@
 """What a task is: pure functions of ONE point, which every other room asks and none second-guesses.
 
 A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells*
-are all combinations of the factors' `values`, the first factor varying fastest (`grids`). A family
-of tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`;
-`tasks.bump` is one, and a user's own needs no more than `factors`, `held_out` and `example`:
-`over_cells` does the rest.
+are all combinations of the factors' `values`, the first factor varying fastest (`grids`): a task is
+measured at these, or at `points` of its own where not every combination can be. A family of tasks
+is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump` is one,
+and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the rest.
 """
 
 import math
@@ -15,6 +15,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.spatial
 
 from compgen_jax import grids
 from compgen_jax.tasks import baselines, draws
@@ -69,8 +70,11 @@ class Task(NamedTuple):
     scores:     signal, truth, point -> named scalars, bool for a hit.
     error:      the name of the score that is small where all is right; trivial predictors have it.
     accuracy:   the name of the score that says whether an answer is right, '' where there is none.
-    baselines:  trivial predictors by name: truths of all cells (B, ...), indices of the nearest
-                seen cells (B,), held out (B,) -> predictions (B, ...).
+    baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
+    points:     what the task is measured at, (B, F) NumPy, unless at all cells.
+    derived:    means over a region by score name, and by 'PREDICTOR_ERROR' where known -> further
+                numbers by name, which are no means over points: a ratio of two of them, say.
+    facts:      () -> named numbers of the task itself, for the summary of its runs.
     parts:      lengths of the input's parts, where it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
     units:      named sizes of which a data set's natural size is a multiple; see `SearchConfig`.
@@ -94,6 +98,9 @@ class Task(NamedTuple):
     parts: tuple = ()
     differentiable: bool = True
     units: dict = {}
+    points: np.ndarray | None = None
+    derived: Callable = lambda means: {}
+    facts: Callable = dict
     check: Callable = lambda source: None
 
 
@@ -115,9 +122,22 @@ def over_cells(factors, held_out, example, **others) -> Task:
     return Task(factors, held_out, example, **(own | others))
 
 
+def has_grid(task: Task) -> bool:
+    """Whether every combination of the factors' values can be, so that cells form a grid."""
+    return task.points is None
+
+
 def sizes(task: Task) -> tuple[int, ...]:
-    """Numbers of values (V_1, ..., V_F), as `grids` takes them."""
+    """Numbers of values (V_1, ..., V_F), as `grids` takes them; of points that are no grid, how
+    many there are."""
+    if not has_grid(task):
+        return (len(task.points),)
     return tuple(len(factor.values) for factor in task.factors)
+
+
+def points(task: Task) -> np.ndarray:
+    """(B, F) float32: where the task is measured."""
+    return cells(task.factors) if has_grid(task) else task.points
 
 
 def cells(factors) -> np.ndarray:
@@ -143,6 +163,19 @@ def geometry(task: Task) -> dict:
         "ordered": tuple(factor.real for factor in task.factors),
         "periods": tuple(_period_in_cells(factor) for factor in task.factors),
     }
+
+
+def nearest_seen(task: Task, held_out_B):
+    """(indices (B,), distances (B,)) of every point's nearest seen one: in cells of a grid, else
+    Euclidean in the factors' values. ValueError if none is seen."""
+    if has_grid(task):
+        where = geometry(task)
+        return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
+    seen = np.flatnonzero(~np.asarray(held_out_B))
+    if not len(seen):
+        raise ValueError("held_out must leave some point seen")
+    distances, index = scipy.spatial.cKDTree(task.points[seen]).query(task.points)
+    return seen[index], distances
 
 
 def _period_in_cells(factor: Factor) -> float | None:
@@ -171,10 +204,16 @@ def score_names(task: Task) -> tuple[str, ...]:
     return tuple(sorted(jax.eval_shape(task.scores, signal, signal, point)))
 
 
+def number_names(task: Task) -> tuple[str, ...]:
+    """What it scores and what it derives of scores, in alphabetical order."""
+    scores = score_names(task)
+    return tuple(sorted({*scores, *task.derived(dict.fromkeys(scores, 1.0))}))
+
+
 def real_points(task: Task, key, count: int):
     """(count, F) points between the cells, uniform over the seen part of what the cells span; a
-    discrete factor takes any of its values. (0, F) where no factor is real."""
-    if not any(factor.real for factor in task.factors):
+    discrete factor takes any of its values. (0, F) where no factor is real, or there is no grid."""
+    if not has_grid(task) or not any(factor.real for factor in task.factors):
         return jnp.zeros((0, len(task.factors)))
     discrete = [
         (index, jnp.asarray(factor.values, jnp.float32))

@@ -1,6 +1,5 @@
 """The whole training run as pure functions of a seed's key and of traced hyper-parameters."""
 
-import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -125,13 +124,20 @@ def program(config: Config, task: Task) -> tuple:
 
 def stream(key, name: str):
     """The key of one named use of randomness ('data', 'init', 'order'): no two share one."""
-    return jax.random.fold_in(key, zlib.crc32(name.encode()))
+    return jax.random.fold_in(key, draws.tag(name))
 
 
-def optimizer(hyper: dict):
-    """AdamW with PyTorch's constants, decaying biases too, as the paper's code does."""
-    rate, decay = hyper["training.learning_rate"], hyper["training.weight_decay"]
-    return optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=decay)
+def optimizer(hyper: dict, decay: str = "all", share=1.0):
+    """AdamW with PyTorch's constants at a `share` of the rate, decaying biases too (as the code of
+    the first paper does) or, of `decay` 'matrices', no vector."""
+    rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
+    mask = None if decay == "all" else lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
+    return optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
+
+
+def rate_share(schedule: str, step, total: int):
+    """The share of the learning rate that step number `step` (from 0) of `total` takes."""
+    return 1.0 if schedule == "constant" else 0.5 * (1 + jnp.cos(jnp.pi * step / total))
 
 
 def source_of(task: Task, key):
@@ -154,7 +160,8 @@ def make_trainer(
     the choice by backend.
     """
     of = of or (config.task.make(),)
-    count, precision = trials or len(config.training.seeds), config.training.precision
+    training, steps = config.training, total_steps(config, of[-1])
+    count, precision = trials or len(training.seeds), training.precision
     lowering = lowering or _lowering(config, count)
     shapes = [Shapes(*tasks.shapes(task), lowering) for task in of]
     modules = [config.decoder.make(each) for each in shapes]
@@ -164,7 +171,8 @@ def make_trainer(
         functions = [partial(_init_params, config, k, modules, shapes, of) for k in range(len(of))]
         params = padding.by_task(which, functions, stream(key, "init"))
         # the optimiser's state does not depend on the hyper-parameters
-        return TrainState(params, optimizer(hyper_of(config)).init(params), jnp.int32(0))
+        state = optimizer(hyper_of(config), training.decay).init(params)
+        return TrainState(params, state, jnp.int32(0))
 
     def render(key, points, which) -> Example:
         functions = [partial(_render, task, parts=of[-1].parts, like=largest if several else None)
@@ -207,7 +215,8 @@ def make_trainer(
             value, gradient = jax.value_and_grad(loss)(
                 state.params, batch, counts_B.astype(jnp.float32), trial
             )
-            updates, opt_state = optimizer(trial.hyper).update(
+            share = rate_share(training.schedule, state.step, steps)
+            updates, opt_state = optimizer(trial.hyper, training.decay, share).update(
                 gradient, state.opt_state, state.params
             )
             params = optax.apply_updates(state.params, updates)

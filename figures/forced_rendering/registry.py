@@ -78,10 +78,12 @@ FIGURES = {
 }
 
 PAPER = Paper(
+    title="Forced rendering",
     figures=FIGURES,
     networks=networks.networks,
     sweeps=networks.sweeps,
     claims=verdicts.all_claims,
     note=verdicts.NOTE,
+    runs=verdicts.runs_table,
     conclude=verdicts.conclude,
 )

@@ -7,6 +7,7 @@ from compgen_jax.claims.forced_rendering import controls, figure1, mechanism, re
 from compgen_jax.claims.forced_rendering import scaling as claims_of_scaling
 from compgen_jax.claims.verdicts import exact_id
 from compgen_jax.config import Config
+from figures import report
 from figures.forced_rendering.embeddings import embedding_numbers
 from figures.forced_rendering.networks import ALONE_TITLES, BOTH, SCALING, by_depth, select
 from figures.forced_rendering.scaling import completed
@@ -30,6 +31,13 @@ def all_claims(studies: list[Study], tables: dict) -> list[dict]:
     found = _bumps_alone(studies) + _remedies(studies, base) + _controls(studies, base)
     found += _scaling(*tables[SCALING]) if SCALING in tables else []
     return sorted(found, key=lambda row: row["claim"][0] + row["claim"][1:].zfill(2))  # stable
+
+
+def runs_table(studies: list[Study]) -> list[str]:
+    """Lines of RESULTS.md on what every decoder of images scores."""
+    return report.errors_of_images(
+        {s.config.name: s.summary for s in studies if "id.blank_mse" in s.summary["mean"]}
+    )
 
 
 def _bumps_alone(studies: list[Study]) -> list[dict]:

@@ -13,9 +13,9 @@ def test_trivial_predictors_against_loops(shape):
     truths = rng.normal(size=(7, *shape)).astype(np.float32)
     held_out = np.array([False, True, False, True, False, False, True])
     nearest = np.array([0, 0, 2, 2, 4, 5, 5])
-    arguments = jnp.asarray(truths), jnp.asarray(nearest), jnp.asarray(held_out)
+    asked = baselines.Asked(None, None, jnp.asarray(truths), truths[nearest], held_out)
     constant, copied = (
-        baselines.BASELINES[name](*arguments) for name in ("best_constant", "nearest_seen")
+        baselines.BASELINES[name](asked) for name in ("best_constant", "nearest_seen")
     )
     assert constant.shape == copied.shape == truths.shape
     for cell in range(7):
@@ -27,7 +27,8 @@ def test_trivial_predictors_against_loops(shape):
 def test_no_other_constant_has_a_smaller_error():
     rng = np.random.default_rng(2)
     truths, held_out = rng.normal(size=(6, 5)), np.arange(6) < 2
-    found = np.asarray(baselines.best_constant(jnp.asarray(truths), None, jnp.asarray(held_out)))
+    asked = baselines.Asked(None, None, jnp.asarray(truths), None, held_out)
+    found = np.asarray(baselines.best_constant(asked))
     for region in (held_out, ~held_out):
         error = lambda level, region=region: np.mean((truths[region] - level) ** 2)
         best = error(found[region][0, 0])

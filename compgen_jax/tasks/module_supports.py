@@ -1,0 +1,320 @@
+"""Which sets of modules are seen, of tasks that combine at most K of M modules.
+
+The sets are all the non-empty ones of up to K modules: T = sum_j C(M, j) of them, rows of a table
+(T, M) in one order, singles first. A support is compositional if every module occurs in a seen set,
+and connected if the graph on the modules is whose edges join those of a seen set. It is a property
+of the task, not of a training seed, and is computed in NumPy before any compilation.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from compgen_jax.settings import ConfigError, choice, number
+
+DRAWS = 1000  # random supports tried for one that is connected, before one is built
+MAX_SETS = 10**7  # a table of which has a few hundred megabytes
+
+
+@dataclass(frozen=True)
+class ModuleSupportConfig:
+    """Which sets of modules are seen in training; all others are held out.
+
+    random            sets at random, compositional and connected;
+    equal             the same, with modules that occur equally often, to 1;
+    disconnected      two groups of modules that never meet, each connected in itself;
+    non_compositional no set with the last module, all others or, with `seen`, some at random;
+    popular           all sets with the first few modules, the hubs, filled up with the next;
+    unpopular         all sets of the first many modules, the core; the others in one set each.
+
+    `seen` is the number of seen sets. At 0 the share `held_out_share` of all is held out, rounded
+    down, but for non_compositional, which then sees every set without the last module.
+    """
+
+    name: str = choice(
+        "random", "random", "equal", "disconnected", "non_compositional", "popular", "unpopular"
+    )
+    seen: int = number(0, low=0)
+    held_out_share: float = number(0.25, low=0, high=1)
+    seed: int = number(0, low=0)
+
+
+# --- sets of modules -------------------------------------------------------------------------
+
+
+def n_sets(modules: int, most: int) -> int:
+    """T, the non-empty sets of at most `most` modules."""
+    return sum(comb(modules, size) for size in range(1, most + 1))
+
+
+def all_sets(modules: int, most: int):
+    """(T, M) bool, by size and then lexicographic: which modules each set has."""
+    sizes = range(1, most + 1)
+    members = chain.from_iterable(
+        chain.from_iterable(combinations(range(modules), k) for k in sizes)
+    )
+    column = np.fromiter(members, np.int64)
+    size_T = np.repeat(sizes, [comb(modules, k) for k in sizes])
+    sets_TxM = np.zeros((len(size_T), modules), bool)
+    sets_TxM[np.repeat(np.arange(len(size_T)), size_T), column] = True
+    return sets_TxM
+
+
+def index_of(sets_SxM):
+    """(S,) the rows of `all_sets` that sets are, whatever its `most`."""
+    modules = sets_SxM.shape[1]
+    left_SxM = sets_SxM[:, ::-1].cumsum(1, dtype=np.int16)[:, ::-1]  # members from a module on
+    sizes = range(left_SxM.max(initial=0) + 1)
+    after_MxK = np.array([[comb(modules - 1 - m, k) for k in sizes] for m in range(modules)])
+    end_K = np.array([n_sets(modules, k) for k in sizes])
+    later_S = (after_MxK[np.arange(modules), left_SxM] * sets_SxM).sum(1)
+    return end_K[left_SxM[:, 0]] - 1 - later_S
+
+
+def usage(sets_SxM):
+    """(M,) in how many sets each module occurs."""
+    return sets_SxM.sum(0)
+
+
+def is_compositional(sets_SxM) -> bool:
+    return bool(sets_SxM.any(0).all())
+
+
+def is_connected(sets_SxM) -> bool:
+    """Of all M modules, so that one in no set is not connected to the others."""
+    values_SxM = sets_SxM.astype(np.float32)
+    n_parts, _ = connected_components(values_SxM.T @ values_SxM > 0, directed=False)
+    return n_parts == 1
+
+
+def least_to_connect(modules: int, most: int) -> int:
+    """The fewest sets that are compositional and connected: ceil((M - 1) / (K - 1)), at least 1."""
+    if modules == 1:
+        return 1
+    if most == 1:
+        raise ConfigError(
+            "config.task.most=1: sets of a single module connect nothing; must be at least 2"
+        )
+    return -(-(modules - 1) // (most - 1))
+
+
+# --- splits ----------------------------------------------------------------------------------
+
+
+def split(settings: ModuleSupportConfig, modules: int, most: int):
+    """(T,) bool, in the order of `all_sets`: which sets are seen. Raises ConfigError."""
+    n = n_seen(settings, modules, most)
+    rng = np.random.default_rng(settings.seed)
+    return KINDS[settings.name].split(rng, all_sets(modules, most), n)
+
+
+def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
+    """The number of seen sets. Raises ConfigError where no such support has that many."""
+    _check_modules(modules, most)
+    total, kind = n_sets(modules, most), KINDS[settings.name]
+    least, greatest = kind.least(modules, most), kind.greatest(modules, most)
+    if settings.name == "non_compositional" and not settings.seen:
+        return greatest
+    held_out = int(Fraction(str(settings.held_out_share)) * total)  # exact, unlike in floats
+    n = settings.seen or total - held_out
+    flag = "seen" if settings.seen else "held_out_share"
+    asked = f"config.task.support.{flag}={getattr(settings, flag)!r}: {n} of {total} sets seen"
+    if not 1 <= n < total:
+        raise ConfigError(f"{asked}; must be at least 1 and at most {total - 1}")
+    if not least <= n <= greatest:
+        limit = f"at least {least}" if n < least else f"at most {greatest}"
+        raise ConfigError(
+            f"{asked}; must be {limit} for {settings.name!r} with {modules} modules in sets of up "
+            f"to {most}"
+        )
+    return n
+
+
+def _check_modules(modules: int, most: int):
+    if modules < 2:
+        raise ConfigError(f"config.task.modules={modules}: must be at least 2")
+    if not 1 <= most <= modules:
+        raise ConfigError(
+            f"config.task.most={most}: must be at least 1 and at most config.task.modules={modules}"
+        )
+    if n_sets(modules, most) > MAX_SETS:
+        raise ConfigError(
+            f"config.task.most={most}: config.task.modules={modules} make {n_sets(modules, most)} "
+            f"sets of up to {most}; must be at most {MAX_SETS}"
+        )
+
+
+def _random(rng, sets_TxM, n: int):
+    options_T = np.ones(len(sets_TxM), bool)
+    return _connected(rng, sets_TxM, options_T, n, [np.arange(sets_TxM.shape[1])])
+
+
+def _non_compositional(rng, sets_TxM, n: int):
+    return _connected(rng, sets_TxM, ~sets_TxM[:, -1], n, [np.arange(sets_TxM.shape[1] - 1)])
+
+
+def _disconnected(rng, sets_TxM, n: int):
+    modules, most = sets_TxM.shape[1], _most(sets_TxM)
+    first = max(s for s in range(1, modules // 2 + 1) if _within(modules, most, s) >= n)
+    within_T = ~(sets_TxM[:, :first].any(1) & sets_TxM[:, first:].any(1))
+    return _connected(rng, sets_TxM, within_T, n, np.split(np.arange(modules), [first]))
+
+
+def _within(modules: int, most: int, first: int) -> int:
+    """Sets of either the first modules or the others alone."""
+    return n_sets(first, most) + n_sets(modules - first, most)
+
+
+def _connected(rng, sets_TxM, options_T, n: int, groups):
+    """n of the options at random, in which every group of modules is connected in itself."""
+    for _ in range(DRAWS):
+        seen_T = _some(rng, options_T, n)
+        if all(_serves(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
+            return seen_T
+    trees = [_tree(sets_TxM, rng.permutation(group), rng.integers) for group in groups]
+    return _filled(rng, np.any(trees, axis=0), options_T, n)
+
+
+def _popular(rng, sets_TxM, n: int):
+    modules = sets_TxM.shape[1]
+    touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)  # the first 1, 2, ... modules
+    hubs = int((touching <= n).sum())
+    seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
+    for _ in range(DRAWS):
+        filled_T = _filled(rng, seen_T, next_T, n)
+        if _serves(sets_TxM[filled_T]):
+            return filled_T
+    order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])  # no hub: module 0 in every set
+    return _filled(rng, _tree(sets_TxM, order, lambda joined: 0), next_T, n)
+
+
+def _unpopular(rng, sets_TxM, n: int):
+    modules, most = sets_TxM.shape[1], _most(sets_TxM)
+    core = max(c for c in range(1, modules) if n_sets(c, most) + modules - c <= n)
+    seen_T = ~sets_TxM[:, core:].any(1)
+    fits_T = ~sets_TxM[:, core + 1 :].any(1)
+    seen_T[index_of(np.eye(modules, dtype=bool)[core:] | (np.arange(modules) == 0))] = True
+    seen_T[np.flatnonzero(fits_T & ~seen_T)[: n - seen_T.sum()]] = True
+    return seen_T
+
+
+def _equal(rng, sets_TxM, n: int):
+    no_T, every_T = np.zeros(len(sets_TxM), bool), np.ones(len(sets_TxM), bool)
+    for _ in range(DRAWS):
+        seen_T = _evened(rng, sets_TxM, _some(rng, every_T, n), no_T)
+        if _serves(sets_TxM[seen_T]):
+            return seen_T
+    return _equal_on_a_path(rng, sets_TxM, n)
+
+
+def _equal_on_a_path(rng, sets_TxM, n: int):
+    """As close to equal as was found of supports with a path, in which no module occurs thrice."""
+    closest = []
+    for _ in range(DRAWS):
+        order = rng.permutation(sets_TxM.shape[1])
+        path_T = _tree(sets_TxM, order, lambda joined: joined - 1)
+        seen_T = _filled(rng, path_T, np.ones(len(sets_TxM), bool), n)
+        seen_T = _evened(rng, sets_TxM, seen_T, path_T)
+        spread = np.ptp(usage(sets_TxM[seen_T]))
+        if not closest or spread < closest[0]:
+            closest = [spread, seen_T]
+        if spread <= 1:
+            break
+    return closest[1]
+
+
+def _evened(rng, sets_TxM, seen_T, fixed_T):
+    """As many seen sets of the same sizes, the fixed ones among them, with usages that differ by
+    at most 1, or more if fixed ones are in the way.
+
+    The most used module takes turns with the least used one in sets whose counterpart is unseen:
+    of these there are at least as many as the usages differ by, if none is fixed.
+    """
+    seen_T, use_M = seen_T.copy(), usage(sets_TxM[seen_T])
+    while True:
+        most_used, least_used = use_M.argmax(), use_M.argmin()
+        wanted = (use_M[most_used] - use_M[least_used]) // 2
+        movable_T = seen_T & ~fixed_T & sets_TxM[:, most_used] & ~sets_TxM[:, least_used]
+        old_S = np.flatnonzero(movable_T)
+        moved_SxM = sets_TxM[old_S]
+        moved_SxM[:, [most_used, least_used]] = False, True
+        new_S = index_of(moved_SxM)
+        free = np.flatnonzero(~seen_T[new_S])
+        chosen = rng.permutation(free)[:wanted]
+        if not len(chosen):
+            return seen_T
+        seen_T[old_S[chosen]], seen_T[new_S[chosen]] = False, True
+        use_M[most_used] -= len(chosen)
+        use_M[least_used] += len(chosen)
+
+
+def _tree(sets_TxM, order, joint: Callable):
+    """(T,) bool: the fewest sets that connect the modules in `order`. Each adds up to K - 1 to one
+    of the `joined` before them, that at `joint(joined)`."""
+    each = max(_most(sets_TxM) - 1, 1)
+    starts = range(1, max(len(order), 2), each)
+    tree_SxM = np.zeros((len(starts), sets_TxM.shape[1]), bool)
+    for row, joined in zip(tree_SxM, starts, strict=True):
+        row[order[joint(joined)]] = True
+        row[order[joined : joined + each]] = True
+    tree_T = np.zeros(len(sets_TxM), bool)
+    tree_T[index_of(tree_SxM)] = True
+    return tree_T
+
+
+def _some(rng, options_T, n: int):
+    """(T,) bool: n of the options at random."""
+    some_T = np.zeros(len(options_T), bool)
+    some_T[rng.choice(np.flatnonzero(options_T), n, replace=False)] = True
+    return some_T
+
+
+def _filled(rng, seen_T, options_T, n: int):
+    """(T,) bool: the seen sets and as many of the options as make them n."""
+    return seen_T | _some(rng, options_T & ~seen_T, n - seen_T.sum())
+
+
+def _serves(sets_SxM) -> bool:
+    return is_compositional(sets_SxM) and is_connected(sets_SxM)
+
+
+def _most(sets_TxM) -> int:
+    """K of a table of all sets, the last of which is a largest."""
+    return int(sets_TxM[-1].sum())
+
+
+def _any_number(modules: int, most: int) -> int:
+    return n_sets(modules, most) - 1
+
+
+class Kind(NamedTuple):
+    """split: rng, table (T, M), number of seen sets -> (T,) bool.  least, greatest: M, K -> the
+    fewest and the most seen sets that it can have."""
+
+    split: Callable
+    least: Callable
+    greatest: Callable
+
+
+KINDS = {
+    "random": Kind(_random, least_to_connect, _any_number),
+    "equal": Kind(_equal, least_to_connect, _any_number),
+    "disconnected": Kind(
+        _disconnected,
+        lambda m, k: least_to_connect(m // 2, k) + least_to_connect(m - m // 2, k),
+        lambda m, k: _within(m, k, 1),
+    ),
+    "non_compositional": Kind(
+        _non_compositional,
+        lambda m, k: least_to_connect(m - 1, k),
+        lambda m, k: n_sets(m - 1, k),
+    ),
+    "popular": Kind(_popular, least_to_connect, _any_number),
+    "unpopular": Kind(_unpopular, lambda m, k: max(m, least_to_connect(m, k)), _any_number),
+}

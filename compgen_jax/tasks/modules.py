@@ -1,0 +1,295 @@
+"""Modules: each task is a network whose weights are a weighted sum of a few of M modules.
+
+The hyperteacher of "Scale leads to compositional generalization" (arXiv 2507.07207): of a latent z
+with at most K weights that are not 0,
+
+    y = R relu(W x + b),    W = sum_m z_m W_m / sqrt(K),    b = sum_m z_m b_m / sqrt(K).
+
+A point is a latent; held out are sets of modules that are never active together. A student is given
+a code of the latent and inputs x, and asked for y.
+"""
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.tasks import baselines, draws, module_codes, module_supports
+from compgen_jax.tasks.module_codes import LatentCodeConfig
+from compgen_jax.tasks.module_supports import ModuleSupportConfig
+from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
+
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a discrete weight
+BIAS = 0.5  # biases are uniform below it
+RIGHT = 0.95  # R^2 from which a task counts as answered
+FITTED = 4096  # tasks to which a bilinear map, and a reader of codes, is fitted
+RIDGE = 1e-6  # of the features' mean square: for columns that repeat one another
+
+
+@dataclass(frozen=True)
+class Modules(Family):
+    """A hyperteacher of `modules` modules, of which a task has `most` at most, and what a student
+    sees of it: `samples` inputs of each task.
+
+    Weights of active modules are drawn from .5, .6, ..., 1 ('discrete'), are .5 plus half of an
+    exponential variable's share of all of them and one ('continuous'), or 1 ('khot'). `scale` is
+    that of the variance-scaling law of the teacher's weights, whose variance is scale / fan in.
+    Scored are `tests` tasks of seen sets and as many of held-out ones, every set as often as can
+    be. Teacher, codes and tests are drawn by `seed`, whatever the seed of training is.
+    """
+
+    modules: int = number(16, low=2, high=64)
+    most: int = number(3, low=1, high=64)
+    inputs: int = number(16, low=1)
+    hidden: int = number(16, low=1)
+    outputs: int = number(16, low=1)
+    weights: str = choice("discrete", "discrete", "continuous", "khot")
+    scale: float = number(3**0.5, above=0)
+    samples: int = number(16, low=2)
+    tests: int = number(1024, low=1, high=10**6)
+    seed: int = number(0, low=0)
+    code: LatentCodeConfig = LatentCodeConfig()
+    support: ModuleSupportConfig = traced(ModuleSupportConfig())
+
+    def check(self, config):
+        if self.most > self.modules:
+            raise ConfigError(
+                f"config.task.most={self.most}: must be at most "
+                f"config.task.modules={self.modules}"
+            )
+        module_supports.n_seen(self.support, self.modules, self.most)
+
+    def make(self) -> Task:
+        """Raises ConfigError for a support that cannot be."""
+        return _task(self)
+
+
+class Teacher(NamedTuple):
+    """weights (M, H, I), biases (M, H), readout (O, H); `most` modules are active at once."""
+
+    weights: jax.Array
+    biases: jax.Array
+    readout: jax.Array
+    most: int
+
+
+def stream(seed: int, name: str):
+    """The key of one named use of a task's own randomness."""
+    return jax.random.fold_in(jax.random.key(seed), draws.tag(name))
+
+
+@functools.lru_cache(maxsize=64)
+def draw_teacher(settings: Modules) -> Teacher:
+    """The teacher of these settings, drawn by their own seed; NumPy."""
+    law = jax.nn.initializers.variance_scaling(
+        settings.scale, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=(0,)
+    )
+    modules, hidden = settings.modules, settings.hidden
+    key = partial(stream, settings.seed)
+    weights = law(key("weights"), (modules, hidden, settings.inputs))
+    biases = jax.random.uniform(key("biases"), (modules, hidden), maxval=BIAS)
+    readout = law(key("readout"), (1, settings.outputs, hidden))[0]
+    return Teacher(*map(np.asarray, (weights, biases, readout)), settings.most)
+
+
+def respond(teacher: Teacher, latent, inputs_SxI):
+    """(S, O): what the task of a latent (M,) answers to its inputs."""
+    latent = latent / math.sqrt(teacher.most)
+    weights_HxI = jnp.tensordot(latent, teacher.weights, axes=1)
+    hidden = jax.nn.relu(inputs_SxI @ weights_HxI.T + (latent @ teacher.biases)[None])
+    return hidden @ teacher.readout.T
+
+
+def draw_inputs(key, settings: Modules):
+    """(S, I) uniform in [-1, 1]."""
+    return jax.random.uniform(key, (settings.samples, settings.inputs), minval=-1.0)
+
+
+def weigh(key, active_M, law: str):
+    """The latent (M,) of a set of modules (M,), 1 for the active ones: weights by their law."""
+    if law == "khot":
+        return active_M
+    if law == "discrete":
+        return active_M * jax.random.choice(key, jnp.array(LEVELS), active_M.shape)
+    share = active_M * jax.random.exponential(key, active_M.shape)
+    return active_M * (0.5 + 0.5 * share / (jnp.sum(share) + 1))
+
+
+def draw_latent(key, source: draws.Table, law: str):
+    """A fresh latent: one of the table's sets, each as likely, and weights."""
+    return weigh(jax.random.fold_in(key, 1), draws.from_table(key, source), law)
+
+
+def example(key, point, settings: Modules, teacher: Teacher) -> Example:
+    """((code (E,), inputs (S, I)), outputs (S, O)) of one latent; inputs are the key's."""
+    inputs = draw_inputs(key, settings)
+    if settings.code.name == "fewshot":
+        shown = replace(settings, samples=settings.code.pairs)
+        given = draw_inputs(jax.random.fold_in(key, draws.tag("fewshot")), shown)
+        code = jnp.concatenate([given, respond(teacher, point, given)], axis=1).ravel()
+    else:
+        code = module_codes.of_latent(settings.code, settings.modules)(point)
+    return Example((code, inputs), respond(teacher, point, inputs))
+
+
+def scores(output, truth, point, mean_O) -> dict:
+    """Of one task: its mean squared error; the mean square of what is asked about the outputs'
+    means over all tasks (`variance`); 1 - error / variance about the task's own means
+    (`task_r2`) and whether that is `RIGHT`; and the authors' mean over outputs of such ratios
+    (`ratios_r2`)."""
+    error_O = jnp.mean(jnp.square(output - truth), axis=0)
+    own_O = jnp.mean(jnp.square(truth - truth.mean(axis=0, keepdims=True)), axis=0)
+    task_r2 = 1 - jnp.sum(error_O) / jnp.sum(own_O)
+    return {
+        "mse": jnp.mean(error_O),
+        "variance": jnp.mean(jnp.square(truth - mean_O[None])),
+        "task_r2": task_r2,
+        "ratios_r2": jnp.mean(1 - error_O / own_O),
+        "task_accuracy": task_r2 >= RIGHT,
+    }
+
+
+def derived(means: dict) -> dict:
+    """Pooled R^2, 1 - error / variance, and `gain`, 1 - error / the bilinear map's."""
+    found = {"r2": 1 - means["mse"] / means["variance"]}
+    if "bilinear_mse" in means:
+        found["gain"] = 1 - means["mse"] / means["bilinear_mse"]
+    return found
+
+
+# --- trivial predictors ----------------------------------------------------------------------
+
+
+def sum_of_singles(asked: baselines.Asked, teacher: Teacher):
+    """The sum of what every active module answers alone, with its weight."""
+
+    def predict(latent, inputs):
+        alone = jax.vmap(lambda one: respond(teacher, one, inputs))(jnp.diag(latent))
+        return jnp.sum(alone, axis=0)
+
+    return jax.vmap(predict)(jnp.asarray(asked.points), asked.inputs[1])
+
+
+def bilinear(asked: baselines.Asked, settings: Modules, teacher: Teacher, source: draws.Table):
+    """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of seen
+    sets."""
+
+    def features(latent, inputs):
+        of_latent = jnp.concatenate([jnp.ones(1), latent])
+        of_inputs = jnp.concatenate([jnp.ones((len(inputs), 1)), inputs], axis=1)
+        return (of_inputs[:, None, :] * of_latent[None, :, None]).reshape(len(inputs), -1)
+
+    def gram(total, key):
+        latent = draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
+        inputs = draw_inputs(jax.random.fold_in(key, 1), settings)
+        found, truth = features(latent, inputs), respond(teacher, latent, inputs)
+        return (total[0] + found.T @ found, total[1] + found.T @ truth), None
+
+    size = (1 + settings.modules) * (1 + settings.inputs)
+    start = jnp.zeros((size, size)), jnp.zeros((size, settings.outputs))
+    keys = jax.random.split(stream(settings.seed, "bilinear"), FITTED)
+    (of_features, with_truths), _ = jax.lax.scan(gram, start, keys)
+    ridge = RIDGE * jnp.trace(of_features) / size
+    weights = jnp.linalg.solve(of_features + ridge * jnp.eye(size), with_truths)
+    return jax.vmap(lambda z, x: features(z, x) @ weights)(jnp.asarray(asked.points),
+                                                           asked.inputs[1])  # fmt: skip
+
+
+# --- the task --------------------------------------------------------------------------------
+
+
+def draw_tests(sets, seen, settings):
+    """(2 tests, M) float32: latents of seen sets, then of held-out ones, NumPy; every set as often
+    as can be, in an order drawn by the task's seed. `sets` (T, M), `seen` (T,) bool."""
+    rng, chosen = np.random.default_rng(settings.seed), []
+    for region in (seen, ~seen):
+        order = rng.permutation(np.flatnonzero(region))
+        chosen.append(np.resize(order, settings.tests))
+    active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
+    keys = jax.random.split(stream(settings.seed, "tests"), len(active))
+    return np.asarray(_weigh_all(keys, active, settings.weights))
+
+
+@partial(jax.jit, static_argnums=2)
+def _weigh_all(keys, active, law: str):
+    return jax.vmap(partial(weigh, law=law))(keys, active)
+
+
+@functools.lru_cache(maxsize=64)
+def _constants(settings: Modules):
+    """The mean outputs (O,) over all sets; how well an affine map reads the latent of its code. Of
+    all supports the same."""
+    teacher = draw_teacher(settings)
+    sets = module_supports.all_sets(settings.modules, settings.most)
+    every = draws.table(jnp.asarray(sets, jnp.float32))
+
+    def outputs_and_codes(keys):
+        latents = jax.vmap(lambda key: draw_latent(key, every, settings.weights))(keys)
+        found = jax.vmap(partial(example, settings=settings, teacher=teacher))(keys, latents)
+        return latents, found.input[0], found.target.mean(axis=(0, 1))
+
+    latents, codes, mean_O = map(np.asarray, jax.jit(outputs_and_codes)(
+        jax.random.split(stream(settings.seed, "means"), FITTED)
+    ))  # fmt: skip
+    return mean_O, affine_r2(codes, latents)
+
+
+def affine_r2(codes_BxE, latents_BxM) -> float:
+    """The share of the latents' variance that an affine map fitted to half of the codes reads of
+    the other half."""
+    half = len(codes_BxE) // 2
+    codes = np.concatenate([np.ones((len(codes_BxE), 1)), codes_BxE], axis=1).astype(np.float64)
+    fitted, *_ = np.linalg.lstsq(codes[:half], latents_BxM[:half], rcond=1e-9)
+    left = latents_BxM[half:]
+    total = np.square(left - left.mean(axis=0)).sum()
+    return float(1 - np.square(left - codes[half:] @ fitted).sum() / total)
+
+
+@functools.lru_cache(maxsize=256)  # of so many supports
+def _task(settings: Modules) -> Task:
+    # of all supports the same, so made once for them
+    constants = replace(settings, support=ModuleSupportConfig())
+    teacher, (mean_O, code_r2) = draw_teacher(constants), _constants(constants)
+    seen = module_supports.split(settings.support, settings.modules, settings.most)
+    sets = module_supports.all_sets(settings.modules, settings.most)
+    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
+    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
+    return Task(
+        factors=tuple(Factor(f"module {m}", values) for m in range(settings.modules)),
+        held_out=partial(is_among, sets=sets[~seen]),
+        example=partial(example, settings=constants, teacher=teacher),
+        source=lambda key: source,
+        examples=0,
+        draw=draws.stream(partial(draw_latent, law=settings.weights)),
+        loss=mean_squared_error,
+        scores=partial(scores, mean_O=mean_O),
+        accuracy="task_accuracy",
+        baselines=baselines.BASELINES
+        | {
+            "sum_of_singles": partial(sum_of_singles, teacher=teacher),
+            "bilinear": partial(bilinear, settings=constants, teacher=teacher, source=source),
+        },
+        differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
+        units={"set": float(len(sets))},
+        points=draw_tests(sets, seen, settings),
+        derived=derived,
+        facts=lambda: {
+            "sets": len(sets),
+            "seen_sets": int(seen.sum()),
+            "code_r2": code_r2,
+        },
+    )
+
+
+def is_among(points, sets):
+    """Whether the active modules of points (..., M) are one of the sets (S, M); NumPy."""
+    words = lambda active: np.packbits(active, axis=-1).astype(np.uint64) @ (
+        np.uint64(256) ** np.arange(-(-active.shape[-1] // 8), dtype=np.uint64)
+    )
+    return np.isin(words(np.asarray(points) > 0), words(np.asarray(sets, bool)))

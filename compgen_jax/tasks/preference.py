@@ -1,0 +1,317 @@
+"""Preference: each task is a taste for objects in a small map, and asks for what an expert does.
+
+The compositional preference gridworld of "Scale leads to compositional generalization" (arXiv
+2507.07207). A latent z of M modules, at most K of them not 0, makes an object of feature f worth
+(basis^T z)_f. Of 4 objects with features at random the agent takes those it steps on. The map has
+7 x 7 cells, a border of walls among them, and 19 free cells: four rooms of 2 x 2 and, in the middle
+row, a door between the two rooms at the left, one between those at the right, and a cell between
+these doors. A point is a latent; held out are sets of modules that are never active together. A
+student is given a code of the latent and all that the expert sees, and asked for its actions.
+
+C are the free cells, N the objects, L = 2^N the sets of objects that may be left, as bits, the
+first object's the lowest; A the actions, D the steps of an episode.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.tasks import baselines, draws, module_codes, module_supports, modules
+from compgen_jax.tasks.module_codes import LatentCodeConfig
+from compgen_jax.tasks.module_supports import ModuleSupportConfig
+from compgen_jax.tasks.task import Example, Factor, Task
+
+MAP = (
+    "#######",
+    "#  #  #",
+    "#  #  #",
+    "##   ##",
+    "#  #  #",
+    "#  #  #",
+    "#######",
+)
+MOVES = {"nothing": (0, 0), "up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+NOTHING = 0  # which ends an episode
+EPSILON = 1e-6  # of an observation's mean square
+FITTED = 4096  # tasks to which the majority, and a reader of codes, is fitted
+WALLS = np.array([list(row) for row in MAP]) == "#"
+PLACES = np.flatnonzero(~WALLS)  # (C,) of all of the map's cells, row by row
+
+
+def _neighbours():
+    """(C, A): the cell to which each action leads; against a wall, where one is."""
+    beside_CxA = (np.argwhere(~WALLS)[:, None] + np.array([*MOVES.values()])) @ (len(MAP), 1)
+    own_Cx1 = np.arange(len(PLACES))[:, None]
+    return np.where(WALLS.ravel()[beside_CxA], own_Cx1, np.searchsorted(PLACES, beside_CxA))
+
+
+NEXT = _neighbours()
+
+
+@dataclass(frozen=True)
+class Preference(Family):
+    """A gridworld of `objects` objects of `features` features, worth what `modules` preferences, of
+    which a task has `most` at most, make of them; an expert plans `horizon` steps ahead, a later
+    reward counting `discount` of it per step, and its episode has as many.
+
+    `weights` and `tests` are as of the modules task. Basis, codes and tests are drawn by `seed`,
+    whatever the seed of training is.
+    """
+
+    modules: int = number(16, low=2, high=64)
+    most: int = number(3, low=1, high=64)
+    features: int = number(32, low=2)
+    objects: int = number(4, low=1, high=8)
+    horizon: int = number(8, low=1, high=100)
+    discount: float = number(0.9, low=0.1, high=0.99)
+    weights: str = choice("discrete", "discrete", "continuous", "khot")
+    tests: int = number(1024, low=1, high=10**6)
+    seed: int = number(0, low=0)
+    code: LatentCodeConfig = LatentCodeConfig()
+    support: ModuleSupportConfig = traced(ModuleSupportConfig())
+
+    def check(self, config):
+        if self.most > self.modules:
+            raise ConfigError(
+                f"config.task.most={self.most}: must be at most config.task.modules={self.modules}"
+            )
+        if self.features < self.modules:
+            raise ConfigError(
+                f"config.task.features={self.features}: fewer than config.task.modules="
+                f"{self.modules}; worths of so few cannot tell the preferences apart"
+            )
+        if self.code.name == "fewshot":
+            raise ConfigError(
+                "config.task.code.name='fewshot': examples of a preference are whole episodes; "
+                "must be a code of the latent"
+            )
+        module_supports.n_seen(self.support, self.modules, self.most)
+
+    def make(self) -> Task:
+        """Raises ConfigError for a support that cannot be."""
+        return _task(self)
+
+
+# --- the world and its expert ----------------------------------------------------------------
+
+
+class Episode(NamedTuple):
+    """features (N,) of the objects; places (N + 1,), free cells of the objects and of the agent at
+    first, all different."""
+
+    features: jax.Array
+    places: jax.Array
+
+
+class Walk(NamedTuple):
+    """Of every step (D,) of an episode: the agent's free cell and the objects left, before its
+    action; and whether the episode goes on until then."""
+
+    cells: jax.Array
+    left: jax.Array
+    actions: jax.Array
+    mask: jax.Array
+
+
+def draw_basis(settings: Preference):
+    """(M, F) standard normal: what each preference makes of each feature; NumPy."""
+    shape = settings.modules, settings.features
+    return np.asarray(jax.random.normal(modules.stream(settings.seed, "basis"), shape))
+
+
+def draw_episode(key, settings: Preference) -> Episode:
+    of_features, of_places = jax.random.split(key)
+    return Episode(
+        jax.random.randint(of_features, (settings.objects,), 0, settings.features),
+        jax.random.choice(of_places, len(PLACES), (settings.objects + 1,), replace=False),
+    )
+
+
+def worths(latent, basis):
+    """(F,): the reward for an object of each feature; in full precision on any device."""
+    return jnp.sum(latent[:, None] * basis, axis=0)
+
+
+def enter(places_N, worths_N):
+    """What entering a cell earns (C, L) float and leaves (C, L) int, of what was left before."""
+    bits_N = 2 ** jnp.arange(len(places_N))
+    left_L = jnp.arange(2 ** len(places_N))
+    here_CxN = jnp.arange(len(PLACES))[:, None] == places_N[None]
+    there_LxN = left_L[:, None] // bits_N[None] % 2 == 1
+    taken_CxLxN = here_CxN[:, None] & there_LxN[None]
+    earned = jnp.sum(jnp.where(taken_CxLxN, worths_N[None, None], 0.0), axis=-1)
+    return earned, left_L[None] - jnp.sum(jnp.where(taken_CxLxN, bits_N[None, None], 0), axis=-1)
+
+
+def plan(earned_CxL, after_CxL, settings: Preference):
+    """(C, L): the action of the greatest value after `horizon` backups, the first of equals."""
+
+    def backup(values_CxAxL, _):
+        best_CxL = jnp.max(values_CxAxL, axis=1)
+        then_CxL = jnp.take_along_axis(best_CxL, after_CxL, axis=1)
+        return (earned_CxL + settings.discount * then_CxL)[NEXT], None
+
+    start = jnp.zeros((*NEXT.shape, earned_CxL.shape[1]))
+    return jnp.argmax(jax.lax.scan(backup, start, length=settings.horizon)[0], axis=1)
+
+
+def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
+    """What the expert does, by the same plan at every step."""
+    worths_N = worths(latent, basis)[episode.features]
+    earned, after = enter(episode.places[:-1], worths_N)
+    policy = plan(earned, after, settings)
+
+    def step(state, _):
+        cell, left = state
+        action = policy[cell, left]
+        cell = jnp.asarray(NEXT)[cell, action]
+        return (cell, after[cell, left]), (*state, action)
+
+    start = episode.places[-1], jnp.asarray(earned.shape[1] - 1, after.dtype)
+    _, (cells, left, actions) = jax.lax.scan(step, start, length=settings.horizon)
+    # who does nothing once stays, and does nothing for ever
+    mask = jnp.concatenate([jnp.ones(1, bool), actions[:-1] != NOTHING])
+    return Walk(cells, left, actions, mask)
+
+
+def observe(episode: Episode, cell, left, features: int):
+    """(49 (F + 2),): for every cell of the map, row by row, which feature an object has that is
+    left there, whether the agent is there, and whether a wall; over their root mean square."""
+    channels, places = features + 2, jnp.asarray(PLACES)
+    walls = np.zeros((WALLS.size, channels), np.float32)
+    walls[:, -1] = WALLS.ravel()
+    objects_N = places[episode.places[:-1]] * channels + episode.features
+    at = jnp.append(objects_N, places[cell] * channels + features)
+    there = jnp.append(left // 2 ** jnp.arange(len(objects_N)) % 2, 1)
+    ones = WALLS.sum() + jnp.sum(there)
+    value = jax.lax.rsqrt(ones / walls.size + EPSILON)
+    return (walls.ravel() * value).at[at].set(there * value, unique_indices=True)
+
+
+# --- what is asked, and scored ---------------------------------------------------------------
+
+
+def example(key, point, settings: Preference, basis) -> Example:
+    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))) of one latent; objects
+    and places are the key's."""
+    episode = draw_episode(key, settings)
+    cells, left, actions, mask = walk(point, episode, settings, basis)
+    shown = jax.vmap(lambda cell, left: observe(episode, cell, left, settings.features))
+    code = module_codes.of_latent(settings.code, settings.modules)(point)
+    return Example((code, shown(cells, left)), (actions, mask))
+
+
+def cross_entropy(logits_DxA, target):
+    """The mean over the steps of one episode until its end."""
+    actions, mask = target
+    return _mean(optax.softmax_cross_entropy_with_integer_labels(logits_DxA, actions), mask)
+
+
+def as_shares(target):
+    """(D, A): 1 for the expert's action, all 0 after the episode's end."""
+    actions, mask = target
+    return jax.nn.one_hot(actions, len(MOVES)) * mask[:, None]
+
+
+def scores(shares, truth, point) -> dict:
+    """Of one episode, over its steps until the end: the share that is not given to the expert's
+    action (`miss`), how often that has the greatest (`step_accuracy`), and whether always."""
+    mask = jnp.any(truth > 0, axis=-1)
+    right = jnp.argmax(shares, axis=-1) == jnp.argmax(truth, axis=-1)
+    return {
+        "miss": _mean(1 - jnp.sum(shares * truth, axis=-1), mask),
+        "step_accuracy": _mean(right, mask),
+        "episode_accuracy": jnp.all(right | ~mask),
+    }
+
+
+def _mean(values_D, mask_D):
+    return jnp.sum(jnp.where(mask_D, values_D, 0)) / jnp.sum(mask_D)
+
+
+# --- trivial predictors ----------------------------------------------------------------------
+
+
+def nearest_seen(asked: baselines.Asked):
+    """What the expert of the nearest seen point does in the same episode; ended, nothing."""
+    ended = ~jnp.any(asked.nearest > 0, axis=-1)
+    return asked.nearest.at[..., NOTHING].add(ended.astype(asked.nearest.dtype))
+
+
+def majority(asked: baselines.Asked, settings: Preference, basis, source: draws.Table):
+    """The most frequent action of each step in episodes of `FITTED` other tasks of seen sets."""
+
+    def shares(key):
+        latent = modules.draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
+        episode = draw_episode(jax.random.fold_in(key, 1), settings)
+        found = walk(latent, episode, settings, basis)
+        return as_shares((found.actions, found.mask))
+
+    keys = jax.random.split(modules.stream(settings.seed, "majority"), FITTED)
+    counts_DxA = jnp.sum(jax.lax.map(shares, keys, batch_size=256), axis=0)
+    most = jax.nn.one_hot(jnp.argmax(counts_DxA, axis=-1), len(MOVES))
+    return jnp.broadcast_to(most[None], asked.truths.shape)
+
+
+# --- the task --------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _constants(settings: Preference):
+    """The basis; how well an affine map reads the latent of its code. Of all supports the same."""
+    sets = module_supports.all_sets(settings.modules, settings.most)
+    every = draws.table(jnp.asarray(sets, jnp.float32))
+    code = module_codes.of_latent(settings.code, settings.modules)
+
+    def latent_and_code(key):
+        latent = modules.draw_latent(key, every, settings.weights)
+        return latent, code(latent)
+
+    keys = jax.random.split(modules.stream(settings.seed, "codes"), FITTED)
+    latents, codes = map(np.asarray, jax.jit(jax.vmap(latent_and_code))(keys))
+    return draw_basis(settings), modules.affine_r2(codes, latents)
+
+
+@functools.lru_cache(maxsize=256)  # of so many supports
+def _task(settings: Preference) -> Task:
+    # of all supports the same, so made once for them
+    constants = replace(settings, support=ModuleSupportConfig())
+    basis, code_r2 = _constants(constants)
+    sets = module_supports.all_sets(settings.modules, settings.most)
+    seen = module_supports.split(settings.support, settings.modules, settings.most)
+    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
+    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *modules.LEVELS])
+    return Task(
+        factors=tuple(Factor(f"preference {m}", values) for m in range(settings.modules)),
+        held_out=partial(modules.is_among, sets=sets[~seen]),
+        example=partial(example, settings=constants, basis=basis),
+        source=lambda key: source,
+        examples=0,
+        draw=draws.stream(partial(modules.draw_latent, law=settings.weights)),
+        loss=cross_entropy,
+        output=jax.ShapeDtypeStruct((settings.horizon, len(MOVES)), jnp.float32),
+        signal=partial(jax.nn.softmax, axis=-1),
+        truth=as_shares,
+        scores=scores,
+        error="miss",
+        accuracy="episode_accuracy",
+        baselines={
+            "nearest_seen": nearest_seen,
+            "majority": partial(majority, settings=constants, basis=basis, source=source),
+        },
+        differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
+        units={"set": float(len(sets))},
+        points=modules.draw_tests(sets, seen, settings),
+        facts=lambda: {
+            "sets": len(sets),
+            "seen_sets": int(seen.sum()),
+            "code_r2": code_r2,
+        },
+    )

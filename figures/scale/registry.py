@@ -1,0 +1,28 @@
+"""The figures of "Scale leads to compositional generalization", and which networks each shows."""
+
+from figures.paper import Figure, Paper
+from figures.scale import figures, networks, verdicts
+from figures.scale.networks import having, in_bridge
+
+
+def _of(*groups):
+    return lambda role: any(having(group)(role) for group in groups)
+
+
+FIGURES = {
+    "scale1": Figure(figures.draw_scale, _of("seen"), asked=True),
+    "scale2": Figure(figures.draw_codes_and_supports, _of("seen", "code", "support"), asked=True),
+    "scale3": Figure(figures.draw_neurons, _of("seen", "modules"), asked=True),
+    "scale4": Figure(figures.draw_decodability, _of("seen"), asked=True),
+    "bridge": Figure(figures.draw_bridge, in_bridge, asked=True),
+}
+
+PAPER = Paper(
+    title="Scale",
+    figures=FIGURES,
+    networks=networks.networks,
+    sweeps=lambda scale: {},
+    claims=verdicts.all_claims,
+    note=verdicts.NOTE,
+    runs=verdicts.runs_table,
+)

@@ -1,0 +1,284 @@
+import time
+from itertools import combinations
+from math import ceil
+
+import numpy as np
+import pytest
+
+from compgen_jax.settings import ConfigError, build
+from compgen_jax.tasks import module_supports
+from compgen_jax.tasks.module_supports import KINDS, ModuleSupportConfig, all_sets, n_sets
+
+
+def split(kind, modules, most, **settings):
+    return module_supports.split(ModuleSupportConfig(kind, **settings), modules, most)
+
+
+def as_sets(sets_SxM) -> list[frozenset]:
+    return [frozenset(np.flatnonzero(row).tolist()) for row in sets_SxM]
+
+
+def seen_sets(kind, modules, most, **settings) -> list[frozenset]:
+    return as_sets(all_sets(modules, most)[split(kind, modules, most, **settings)])
+
+
+def parts(sets, modules) -> list[set]:
+    """The modules in groups that the sets join, by merging (a module in no set is a group)."""
+    groups = [{m} for m in modules]
+    for joined in sets:
+        touched = [group for group in groups if group & joined]
+        groups = [group for group in groups if not group & joined]
+        groups.append(set(joined).union(*touched))
+    return groups
+
+
+def covers_and_connects(sets, modules) -> bool:
+    return set().union(*sets) == set(modules) and len(parts(sets, modules)) == 1
+
+
+@pytest.mark.parametrize(
+    ("modules", "most", "count"),
+    [(8, 2, 36), (8, 3, 92), (8, 7, 254), (16, 3, 696), (24, 5, 55454), (32, 4, 41448),
+     (32, 5, 242824)],
+)  # fmt: skip
+def test_counts_of_sets(modules, most, count):
+    assert n_sets(modules, most) == len(all_sets(modules, most)) == count
+
+
+@pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (6, 2), (8, 3), (9, 4), (70, 2)])
+def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules, most):
+    sets = all_sets(modules, most)
+    expected = [
+        frozenset(members)
+        for size in range(1, most + 1)
+        for members in combinations(range(modules), size)
+    ]
+    assert sets.dtype == bool and as_sets(sets) == expected
+    np.testing.assert_array_equal(module_supports.index_of(sets), np.arange(len(sets)))
+
+
+def test_criteria_are_those_of_merged_sets():
+    rng, found = np.random.default_rng(0), set()
+    every = all_sets(6, 3)
+    for _ in range(300):
+        sets = every[rng.random(len(every)) < rng.uniform(0, 0.3)]
+        compositional = set().union(*as_sets(sets)) == set(range(6))
+        connected = len(parts(as_sets(sets), range(6))) == 1
+        assert module_supports.is_compositional(sets) == compositional
+        assert module_supports.is_connected(sets) == connected
+        np.testing.assert_array_equal(
+            module_supports.usage(sets), [sum(m in s for s in as_sets(sets)) for m in range(6)]
+        )
+        found.add((compositional, connected))
+    assert found == {(True, True), (True, False), (False, False)}
+
+
+@pytest.mark.parametrize(("modules", "most"), [(2, 2), (4, 2), (5, 2), (4, 3), (5, 3), (5, 5)])
+def test_the_least_number_that_connects_is_that_of_all_choices(modules, most):
+    sets = as_sets(all_sets(modules, most))
+    least = module_supports.least_to_connect(modules, most)
+    assert least == ceil((modules - 1) / (most - 1))
+    smaller = combinations(sets, least - 1)
+    assert not any(covers_and_connects(chosen, range(modules)) for chosen in smaller)
+    assert any(covers_and_connects(chosen, range(modules)) for chosen in combinations(sets, least))
+
+
+def test_one_module_is_connected_by_its_own_set_and_no_other_sets_of_one_are():
+    assert module_supports.least_to_connect(1, 1) == module_supports.least_to_connect(1, 3) == 1
+    with pytest.raises(ConfigError, match="config.task.most=1: .* must be at least 2"):
+        module_supports.least_to_connect(2, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_sees_44_of_the_92_sets_of_8_modules(kind):
+    for seed in range(5):
+        seen = seen_sets(kind, 8, 3, seen=44, seed=seed)
+        assert len(seen) == 44
+        if kind == "disconnected":
+            assert sorted(map(sorted, parts(seen, range(8)))) == [[0, 1], [2, 3, 4, 5, 6, 7]]
+        elif kind == "non_compositional":
+            assert covers_and_connects(seen, range(7))
+        else:
+            assert covers_and_connects(seen, range(8))
+
+
+@pytest.mark.parametrize(
+    ("kind", "modules", "most"),
+    [(kind, *size) for kind in KINDS for size in ((6, 2), (8, 3))] + [("equal", 7, 4)],
+)
+def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
+    """Numbers below and above are refused; all between are seen exactly, and connected."""
+    least, greatest = KINDS[kind].least(modules, most), KINDS[kind].greatest(modules, most)
+    for n in range(1, n_sets(modules, most) + 2):
+        if not least <= n <= greatest:
+            with pytest.raises(ConfigError, match=f"seen={n}: "):
+                split(kind, modules, most, seen=n)
+            continue
+        seen = seen_sets(kind, modules, most, seen=n, seed=n)
+        groups = parts(seen, range(modules))
+        assert len(seen) == n and set().union(*seen) >= set(range(modules - 1))
+        assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
+        assert ({modules - 1} in groups) == (kind == "non_compositional")
+        if kind == "disconnected":
+            assert set().union(*seen) == set(range(modules))
+        if kind == "equal":
+            use = [sum(m in s for s in seen) for m in range(modules)]
+            assert max(use) - min(use) <= 1
+
+
+@pytest.mark.parametrize("kind", ["random", "disconnected", "non_compositional", "popular"])
+def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind):
+    monkeypatch.setattr(module_supports, "DRAWS", 0)
+    for modules, most in ((3, 2), (8, 3), (9, 2), (16, 5)):
+        least = KINDS[kind].least(modules, most)
+        for n in range(least, least + 3):
+            seen = seen_sets(kind, modules, most, seen=n, seed=n)
+            groups = parts(seen, range(modules))
+            assert len(seen) == n and set().union(*seen) >= set(range(modules - 1))
+            assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
+
+
+@pytest.mark.parametrize(("modules", "most"), [(6, 2), (8, 3), (16, 5), (32, 5)])
+def test_few_sets_can_be_equal_too(monkeypatch, modules, most):
+    """Built on a path, at the first draw."""
+    monkeypatch.setattr(module_supports, "_serves", lambda sets: False)
+    monkeypatch.setattr(module_supports, "DRAWS", 1)
+    least = module_supports.least_to_connect(modules, most)
+    for n in range(least, least + 12):
+        seen = seen_sets("equal", modules, most, seen=n)
+        use = [sum(m in s for s in seen) for m in range(modules)]
+        assert len(seen) == n and covers_and_connects(seen, range(modules))
+        assert max(use) - min(use) <= 1
+
+
+@pytest.mark.parametrize(
+    ("modules", "most", "share"), [(24, 5, 0.25), (32, 4, 0.9), (32, 5, 0.5), (32, 5, 0.9999)]
+)
+def test_equal_is_fast_and_exact_with_many_sets(modules, most, share):
+    start = time.monotonic()
+    seen = split("equal", modules, most, held_out_share=share)
+    assert time.monotonic() - start < 10
+    sets = all_sets(modules, most)[seen]
+    assert len(sets) == len(seen) - int(share * len(seen))
+    assert np.ptp(sets.sum(0)) <= 1
+    assert covers_and_connects(
+        set(as_sets(sets[:2000])) | set(as_sets(sets[-500:])), range(modules)
+    )
+
+
+def test_a_disconnected_support_of_16_modules_leaves_one_alone():
+    seen = seen_sets("disconnected", 16, 3)
+    assert len(seen) == 522
+    assert sorted(map(sorted, parts(seen, range(16)))) == [[0], list(range(1, 16))]
+    assert {0} in seen
+
+
+@pytest.mark.parametrize(
+    ("n", "first"), [(576, 1), (472, 2), (473, 1), (182, 8), (184, 8), (185, 7)]
+)
+def test_the_first_of_two_groups_is_as_large_as_can_be(n, first):
+    """Sets within groups: 576 for 1 and 15 modules, 472 for 2 and 14, ..., 184 for 8 and 8."""
+    seen = seen_sets("disconnected", 16, 3, seen=n)
+    assert len(seen) == n
+    groups = parts(seen, range(16))
+    assert sorted(map(sorted, groups)) == [list(range(first)), list(range(first, 16))]
+
+
+def test_a_non_compositional_support_never_sees_the_last_module():
+    seen = seen_sets("non_compositional", 16, 3, held_out_share=0.9)
+    assert len(seen) == 575 and not any(15 in s for s in seen)
+    thinned = seen_sets("non_compositional", 16, 3, seen=100)
+    assert len(thinned) == 100 and not any(15 in s for s in thinned)
+    assert covers_and_connects(thinned, range(15))
+
+
+@pytest.mark.parametrize(
+    ("modules", "n", "hubs", "filled"), [(16, 522, 6, 1), (8, 44, 1, 15), (8, 28, 0, 28)]
+)
+def test_a_popular_support_sees_every_set_of_its_hubs(modules, n, hubs, filled):
+    seen = seen_sets("popular", modules, 3, seen=n)
+    touching = [s for s in as_sets(all_sets(modules, 3)) if s & set(range(hubs))]
+    others = set(seen) - set(touching)
+    assert len(seen) == n and len(touching) == n - filled and set(touching) <= set(seen)
+    assert len(others) == filled and all(hubs in s for s in others)
+    assert covers_and_connects(seen, range(modules))
+
+
+@pytest.mark.parametrize(
+    ("modules", "n", "core", "filled"), [(16, 522, 14, 51), (8, 44, 6, 1), (8, 8, 1, 0)]
+)
+def test_an_unpopular_support_sees_every_set_of_its_core(modules, n, core, filled):
+    seen = seen_sets("unpopular", modules, 3, seen=n)
+    inside = [s for s in as_sets(all_sets(modules, 3)) if s <= set(range(core))]
+    others = set(seen) - set(inside) - {frozenset([0, m]) for m in range(core, modules)}
+    assert len(seen) == n == len(inside) + (modules - core) + filled
+    assert set(inside) <= set(seen)
+    assert len(others) == filled and all(core in s and max(s) == core for s in others)
+    assert all(sum(m in s for s in seen) == 1 for m in range(core + 1, modules))
+    assert seen == seen_sets("unpopular", modules, 3, seen=n, seed=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_split_is_that_of_its_seed(kind):
+    first, again, other = (split(kind, 16, 3, seen=300, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert first.dtype == bool and first.shape == (696,)
+    assert (first != other).any() == (kind != "unpopular")
+
+
+@pytest.mark.parametrize(
+    ("modules", "most", "share", "held_out"),
+    [(16, 3, 0.25, 174), (20, 3, 0.7, 945), (24, 2, 0.41, 123), (24, 4, 0.58, 7511)],
+)
+def test_the_held_out_share_is_exact_where_floats_are_not(modules, most, share, held_out):
+    """0.7 * 1350 is 944.9999999999999 in floats."""
+    assert int(0.7 * n_sets(20, 3)) == 944
+    assert (~split("random", modules, most, held_out_share=share)).sum() == held_out
+
+
+@pytest.mark.parametrize(
+    ("modules", "most", "settings", "message"),
+    [
+        (16, 3, {"name": "random", "seen": 7},
+         "support.seen=7: .* must be at least 8 for 'random'"),
+        (16, 3, {"name": "equal", "seen": 7}, "support.seen=7: .* must be at least 8 "),
+        (16, 3, {"name": "popular", "seen": 7}, "support.seen=7: .* must be at least 8 "),
+        (10, 4, {"name": "equal", "held_out_share": 0.9995},
+         "support.held_out_share=0.9995: 1 of 385 sets seen; must be at least 3 "),
+        (16, 3, {"name": "unpopular", "seen": 15}, "support.seen=15: .* must be at least 16 "),
+        (16, 3, {"name": "disconnected", "seen": 7}, "support.seen=7: .* must be at least 8 "),
+        (16, 3, {"name": "disconnected", "seen": 577}, "support.seen=577: .* must be at most 576 "),
+        (16, 3, {"name": "disconnected", "held_out_share": 0.1},
+         "support.held_out_share=0.1: 627 of 696 sets seen; must be at most 576 for"),
+        (16, 3, {"name": "non_compositional", "seen": 6}, "seen=6: .* must be at least 7 "),
+        (16, 3, {"name": "non_compositional", "seen": 576}, "seen=576: .* must be at most 575 "),
+        (8, 3, {"name": "random", "seen": 92}, "seen=92: .* at least 1 and at most 91"),
+        (8, 3, {"name": "popular", "seen": 1000}, "seen=1000: .* at most 91"),
+        (8, 3, {"name": "random", "held_out_share": 0.01},
+         "held_out_share=0.01: 92 of 92 sets seen; must be at least 1 and at most 91"),
+        (8, 3, {"name": "unpopular", "held_out_share": 1.0},
+         "held_out_share=1.0: 0 of 92 .* at least 1"),
+        (1, 1, {}, "config.task.modules=1: must be at least 2"),
+        (8, 9, {}, "config.task.most=9: must be at least 1 and at most config.task.modules=8"),
+        (8, 0, {}, "config.task.most=0: must be at least 1"),
+        (8, 1, {}, "config.task.most=1: .* must be at least 2"),
+        (32, 16, {}, "config.task.most=16: .* must be at most 10000000"),
+    ],
+)  # fmt: skip
+def test_impossible_supports_are_refused(modules, most, settings, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        module_supports.split(ModuleSupportConfig(**settings), modules, most)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"name": "ring"}, "support.name='ring': must be one of random, equal"),
+        ({"held_out_share": 1.5}, "support.held_out_share=1.5: must be"),
+        ({"seen": -1}, "support.seen=-1: must be at least 0"),
+    ],
+)
+def test_settings_are_checked(values, message):
+    with pytest.raises(ConfigError, match=message):
+        build(ModuleSupportConfig, values, "config.task.support")

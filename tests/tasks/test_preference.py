@@ -1,0 +1,353 @@
+"""The preference gridworld against an expert, observations and counts by loops."""
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.config import Config, ConfigError, TrainingConfig
+from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.tasks import module_supports, modules, preference
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.baselines import Asked
+from compgen_jax.tasks.module_codes import LatentCodeConfig
+from compgen_jax.tasks.module_supports import ModuleSupportConfig
+from compgen_jax.tasks.preference import Episode, Preference
+from compgen_jax.training import loop
+
+SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
+FREE = [
+    (row, column)
+    for row, line in enumerate(preference.MAP)
+    for column, cell in enumerate(line)
+    if cell == " "
+]
+STEPS = [(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)]  # nothing, up, right, down, left
+
+
+def drawn(settings, count):
+    """(points, keys, basis) of that many episodes of any set of modules."""
+    points = settings.make().points
+    index = np.random.default_rng(0).permutation(len(points))[:count]
+    keys = jax.random.split(jax.random.key(3), count)
+    return points[index], keys, preference.draw_basis(settings)
+
+
+# --- an expert with dictionaries -------------------------------------------------------------
+
+
+def moved(cell, action):
+    beside = cell[0] + STEPS[action][0], cell[1] + STEPS[action][1]
+    return beside if beside in FREE else cell
+
+
+def stepped(state, action, objects):
+    """(next state, index of the object taken or None); a state is (cell, frozenset of objects)."""
+    cell, left = moved(state[0], action), state[1]
+    taken = next((n for n in left if objects[n] == cell), None)
+    return (cell, left - {taken}), taken
+
+
+def reachable(start, objects):
+    found, border = {start}, [start]
+    while border:
+        state = border.pop()
+        for action in range(5):
+            then, _ = stepped(state, action, objects)
+            if then not in found:
+                found.add(then)
+                border.append(then)
+    return found
+
+
+def plain_expert(latent, episode, settings, basis):
+    """[(state, action, whether it counts)] by value iteration in float64."""
+    objects = [FREE[place] for place in episode.places[:-1]]
+    value_of = [float(np.dot(np.float64(latent), basis[:, f])) for f in episode.features]
+    state = FREE[episode.places[-1]], frozenset(range(len(objects)))
+    states = reachable(state, objects)
+    values = {each: 0.0 for each in states}
+    for _ in range(settings.horizon):
+        worth = {}
+        for each in states:
+            worth[each] = []
+            for action in range(5):
+                then, taken = stepped(each, action, objects)
+                reward = 0.0 if taken is None else value_of[taken]
+                worth[each].append(reward + settings.discount * values[then])
+        values = {each: max(options) for each, options in worth.items()}
+    found, over = [], False
+    for _ in range(settings.horizon):
+        action = worth[state].index(max(worth[state]))
+        found.append((state, action, not over))
+        over = over or action == 0
+        state, _ = stepped(state, action, objects)
+    return found
+
+
+def plain_observation(state, episode, features):
+    seen = np.zeros((7, 7, features + 2))
+    for n, feature in enumerate(episode.features):
+        if n in state[1]:
+            seen[(*FREE[episode.places[n]], feature)] = 1
+    seen[(*state[0], features)] = 1
+    for row in range(7):
+        for column in range(7):
+            seen[row, column, features + 1] = (row, column) not in FREE
+    return (seen / np.sqrt(np.mean(seen**2) + 1e-6)).ravel()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Preference(),
+        replace(SMALL, weights="khot"),
+        Preference(objects=1, weights="continuous", horizon=12),
+    ],
+)
+def test_actions_mask_and_observations_against_loops(settings):
+    points, keys, basis = drawn(settings, 12)
+    found = jax.jit(jax.vmap(settings.make().example))(keys, points)
+    episodes = jax.vmap(partial(preference.draw_episode, settings=settings))(keys)
+    lengths = set()
+    for b, point in enumerate(points):
+        episode = jax.tree.map(lambda leaf, b=b: np.asarray(leaf[b]), episodes)
+        wanted = plain_expert(point, episode, settings, basis)
+        actions, mask = (np.asarray(leaf[b]) for leaf in found.target)
+        np.testing.assert_array_equal(actions, [action for _, action, _ in wanted])
+        np.testing.assert_array_equal(mask, [counts for _, _, counts in wanted])
+        for t, (state, _, _) in enumerate(wanted):
+            np.testing.assert_allclose(
+                found.input[1][b, t],
+                plain_observation(state, episode, settings.features),
+                rtol=1e-5,
+            )
+        lengths.add(int(mask.sum()))
+    assert len(lengths) > 2
+    np.testing.assert_array_equal(found.input[0], points)  # the code 'identity'
+
+
+# --- the world -------------------------------------------------------------------------------
+
+
+def test_the_map_has_19_free_cells_all_within_reach_of_one_another():
+    assert len(FREE) == len(preference.PLACES) == 19
+    assert [divmod(int(place), 7) for place in preference.PLACES] == FREE
+    border, found = [FREE[0]], {FREE[0]}
+    while border:
+        cell = border.pop()
+        for action in range(5):
+            beside = moved(cell, action)
+            assert FREE[preference.NEXT[FREE.index(cell), action]] == beside
+            border += [beside] if beside not in found else []
+            found.add(beside)
+    assert found == set(FREE)
+
+
+def test_without_the_middle_row_the_map_falls_into_four_rooms_of_four_cells():
+    rooms = {(row > 3, column > 3) for row, column in FREE if row != 3}
+    by_room = [[c for c in FREE if c[0] != 3 and (c[0] > 3, c[1] > 3) == room] for room in rooms]
+    assert sorted(map(len, by_room)) == [4, 4, 4, 4]
+    assert [cell for cell in FREE if cell[0] == 3] == [(3, 2), (3, 3), (3, 4)]
+
+
+def test_objects_and_agent_are_on_different_cells_and_anywhere():
+    settings = Preference(objects=8)
+    keys = jax.random.split(jax.random.key(0), 400)
+    found = jax.jit(jax.vmap(partial(preference.draw_episode, settings=settings)))(keys)
+    assert found.features.shape == (400, 8) and found.places.shape == (400, 9)
+    assert all(len(set(places)) == 9 for places in np.asarray(found.places).tolist())
+    assert set(np.unique(found.places[:, -1])) == set(range(19))
+    assert set(np.unique(found.features)) == set(range(32))
+
+
+def walked(worth, features, places, **settings):
+    """The expert where the feature f is worth worth[f]."""
+    settings = replace(
+        SMALL, modules=2, features=len(worth), objects=len(features), horizon=8, **settings
+    )
+    episode = Episode(jnp.array(features), jnp.array([FREE.index(place) for place in places]))
+    basis = np.array([worth, np.zeros(len(worth))], np.float32)
+    return preference.walk(jnp.array([1.0, 0.0]), episode, settings, basis)
+
+
+def test_an_episode_ends_with_the_first_nothing_which_counts():
+    found = walked([1.0, -1.0], [0, 1], [(1, 2), (1, 4), (1, 1)])
+    assert found.actions.tolist() == [2] + 7 * [0]
+    assert found.mask.tolist() == [True, True] + 6 * [False]
+    assert found.left.tolist() == [3] + 7 * [2]
+    assert [FREE[cell] for cell in found.cells.tolist()] == [(1, 1)] + 7 * [(1, 2)]
+
+
+def test_who_likes_nothing_does_nothing():
+    found = walked([-1.0, -0.1], [0, 1], [(1, 2), (1, 4), (1, 1)])
+    assert found.actions.tolist() == 8 * [0] and found.mask.tolist() == [True] + 7 * [False]
+
+
+def test_an_expert_walks_through_what_it_dislikes_where_that_pays():
+    # the cell between the doors is the only way from left to right
+    through = walked([1.0, -0.1], [0, 1], [(3, 4), (3, 3), (3, 2)])
+    assert through.actions.tolist() == [2, 2] + 6 * [0]
+    not_through = walked([1.0, -1.0], [0, 1], [(3, 4), (3, 3), (3, 2)])
+    assert not_through.actions.tolist() == 8 * [0]
+
+
+def test_the_plan_is_of_as_many_steps_at_every_step():
+    far = [(1, 1), (5, 5)]  # 8 steps apart
+    assert walked([1.0], [0], far).mask.all() and walked([1.0], [0], far).actions[0] != 0
+    shorter = replace(SMALL, modules=2, features=2, objects=1, horizon=7)
+    episode = Episode(jnp.array([0]), jnp.array([FREE.index(place) for place in far]))
+    found = preference.walk(jnp.ones(2), episode, shorter, np.ones((2, 2), np.float32))
+    assert found.actions.tolist() == 7 * [0]
+
+
+# --- the task --------------------------------------------------------------------------------
+
+
+def test_one_example_is_as_in_a_batch():
+    points, keys, _ = drawn(SMALL, 5)
+    example = SMALL.make().example
+    together, example = jax.vmap(example)(keys, points), jax.jit(example)
+    for b in range(5):
+        alone = example(keys[b], points[b])
+        jax.tree.map(
+            lambda one, every, b=b: np.testing.assert_allclose(one, every[b], rtol=1e-6),
+            alone,
+            together,
+        )
+
+
+def test_what_a_model_is_given_and_asked_for():
+    task = Preference(code=LatentCodeConfig("tokens"), features=16).make()
+    given, asked = tasks.shapes(task)
+    assert [leaf.shape for leaf in given] == [(32,), (8, 882)] and asked.shape == (8, 5)
+    assert tasks.shapes(Preference().make())[0][1].shape == (8, 1666)
+    assert task.facts() == {"sets": 696, "seen_sets": 522, "code_r2": pytest.approx(1)}
+    assert tasks.score_names(task) == ("episode_accuracy", "miss", "step_accuracy")
+
+
+def test_tests_are_of_seen_sets_and_of_held_out_ones_and_training_is_of_seen_ones_alone():
+    task = SMALL.make()
+    assert task.points.shape == (24, 4)
+    assert task.held_out(task.points).tolist() == 12 * [False] + 12 * [True]
+    points, counts = task.draw(jax.random.key(0), 0, task.source(jax.random.key(1)), 200)
+    assert counts.all() and not task.held_out(points).any()
+
+
+def test_supports_share_all_but_their_sets():
+    one, other = (
+        replace(SMALL, support=ModuleSupportConfig(seed=seed, seen=5)).make() for seed in (0, 1)
+    )
+    assert one.example.keywords["basis"] is other.example.keywords["basis"]
+    assert one.example.keywords["settings"] == other.example.keywords["settings"]
+    assert not np.array_equal(one.source(None).points, other.source(None).points)
+
+
+def test_the_basis_is_drawn_by_the_seed_of_the_task():
+    first, again, other = (preference.draw_basis(Preference(seed=seed)) for seed in (0, 0, 1))
+    assert first.shape == (16, 32) and np.array_equal(first, again)
+    assert abs(np.corrcoef(first.ravel(), other.ravel())[0, 1]) < 0.2
+    assert abs(first.mean()) < 0.15 and abs(first.std() - 1) < 0.1
+
+
+def plain_scores(shares, actions, mask):
+    steps = [t for t in range(len(mask)) if mask[t]]
+    hits = [int(np.argmax(shares[t])) == actions[t] for t in steps]
+    missed = [1 - shares[t][actions[t]] for t in steps]
+    return {
+        "miss": np.mean(missed),
+        "step_accuracy": np.mean(hits),
+        "episode_accuracy": all(hits),
+    }
+
+
+def test_loss_and_scores_against_loops():
+    rng = np.random.default_rng(0)
+    points, keys, _ = drawn(SMALL, 12)
+    task = SMALL.make()
+    targets = jax.jit(jax.vmap(task.example))(keys, points).target
+    for b in range(12):
+        actions, mask = (np.asarray(leaf[b]) for leaf in targets)
+        logits = rng.normal(size=(5, 5)).astype(np.float32)
+        if b % 3 == 0:
+            logits[np.arange(5)[mask], actions[mask]] += 10
+        shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        losses = [-np.log(shares[t, actions[t]]) for t in range(5) if mask[t]]
+        assert task.loss(logits, (actions, mask)) == pytest.approx(
+            np.mean(losses), rel=1e-4, abs=1e-6
+        )
+        found = task.scores(task.signal(logits), task.truth((actions, mask)), points[b])
+        wanted = plain_scores(shares, actions, mask)
+        assert {name: float(value) for name, value in found.items()} == {
+            name: pytest.approx(float(value), abs=1e-5) for name, value in wanted.items()
+        }
+        assert found["episode_accuracy"] or b % 3
+        right = task.scores(task.truth((actions, mask)), task.truth((actions, mask)), points[b])
+        assert [float(right[name]) for name in sorted(right)] == [1, 0, 1]
+
+
+def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
+    monkeypatch.setattr(preference, "FITTED", 300)
+    task, basis = SMALL.make(), preference.draw_basis(SMALL)
+    asked = Asked(None, None, jnp.zeros((4, 5, 5)), None, None)
+    found = task.baselines["majority"](asked)
+    assert found.shape == (4, 5, 5)
+
+    @jax.jit
+    @jax.vmap
+    def walks(key):
+        latent_key, episode_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
+        latent = modules.draw_latent(latent_key, task.source(None), SMALL.weights)
+        episode = preference.draw_episode(episode_key, SMALL)
+        return latent, preference.walk(latent, episode, SMALL, basis)
+
+    latents, walked = walks(jax.random.split(modules.stream(SMALL.seed, "majority"), 300))
+    assert not task.held_out(latents).any()
+    for t in range(5):
+        counts = np.bincount(np.asarray(walked.actions)[np.asarray(walked.mask[:, t]), t])
+        assert found[0, t].tolist() == [float(a == np.argmax(counts)) for a in range(5)]
+        np.testing.assert_array_equal(found[3], found[0])
+
+
+def test_the_nearest_seen_task_does_nothing_after_its_end():
+    nearest = preference.as_shares((jnp.array([3, 1, 0, 0]), jnp.array([True, True, True, False])))
+    found = preference.nearest_seen(Asked(None, None, None, nearest[None], None))[0]
+    assert jnp.argmax(found, axis=-1).tolist() == [3, 1, 0, 0]
+    assert found.sum(axis=-1).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": 8}, "config.task.features=8: fewer than config.task.modules=16"),
+        ({"code": LatentCodeConfig("fewshot")}, "config.task.code.name='fewshot': "),
+        ({"most": 17}, "config.task.most=17: must be at most config.task.modules=16"),
+        ({"support": ModuleSupportConfig(seen=1)}, "config.task.support.seen=1"),
+        ({"discount": 1.0}, "config.task.discount=1.0: must be "),
+    ],
+)
+def test_settings_that_cannot_be(changes, message):
+    with pytest.raises(ConfigError) as error:
+        Config(task=Preference(**changes), decoder=TaskMLP())
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+def test_a_student_learns_it():
+    config = Config(
+        task=replace(SMALL, objects=2),
+        decoder=TaskMLP(depth=1, width=64),
+        training=TrainingConfig(steps=150, batch_size=64, learning_rate=3e-3, evaluate_every=100),
+    )
+    key = jax.random.key(0)
+    state, losses = jax.jit(loop.make_train(config))(key, loop.hyper_of(config))
+    assert losses[:5].mean() > 1.4 and losses[-20:].mean() < 1.1
+    task = config.task.make()
+    found = jax.jit(loop.make_trainer(config).score)(key, state.params, jnp.asarray(task.points))
+    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(
+        ("miss", "step_accuracy", "episode_accuracy"), (24,)
+    )
+    sets = module_supports.n_sets(4, 2)
+    assert task.units == {"set": sets} and 0 < found["miss"].mean() < 0.7
