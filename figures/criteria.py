@@ -13,9 +13,13 @@ import numpy as np
 from compgen_jax.analysis import function, text
 from compgen_jax.analysis.statistics import half_width
 from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
+from compgen_jax.claims.scale import admission as scale_admission
+from compgen_jax.claims.scale.known_students import MOST
 from compgen_jax.claims.verdicts import LEAST_CELLS
 from compgen_jax.runs import results
+from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.supports import SupportConfig
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
@@ -29,6 +33,7 @@ SUPPORTS = {
 TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
 LAYER_TABLES = "<!-- layers: python -m figures.criteria -->", "<!-- end of layers -->"
 METRIC_TABLES = "<!-- metrics: python -m figures.criteria -->", "<!-- end of metrics -->"
+SCALE_TABLES = "<!-- scale: python -m figures.criteria -->", "<!-- end of scale -->"
 METRICS = {
     "Schmidt rank of the Gram matrix": "schmidt.rank",
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
@@ -97,6 +102,18 @@ def layer_tables() -> dict:
     }
 
 
+def split(support: str, modules: int, seen: int):
+    """All sets of modules (T, M) and which of them a support shows (T,), both bool."""
+    settings = ModuleSupportConfig(name=support, seen=seen)
+    sets = module_supports.all_sets(modules, MOST)
+    return sets, module_supports.split(settings, modules, MOST)
+
+
+def scale_tables() -> dict:
+    """{claim: {name: (as stated, stricter)}} of the second paper's."""
+    return scale_admission.decided(split)
+
+
 def metric_tables(grids=(16, 28)) -> dict:
     """{N: {metric: {map: number}}} of what each known map draws around the hole."""
     found, region = {}, "donut"
@@ -156,6 +173,16 @@ def with_layer_tables(page: str, found: dict) -> str:
     return text.between(page, LAYER_TABLES, [*does, *lines])
 
 
+def with_scale_tables(page: str, found: dict) -> str:
+    """The page with what is known, what each of it does and these tables, between two marks."""
+    lines = []
+    for kind, (names, cases, does) in scale_admission.KNOWN.items():
+        table = {case.claim: found[case.claim] for case in cases}
+        lines += ["", f"{kind}:", "", *(f"- **{name}**: {does[name]}." for name in names)]
+        lines += _table("", table, names)[2:]
+    return text.between(page, SCALE_TABLES, lines[1:])
+
+
 def with_metrics(page: str, found: dict) -> str:
     """The page with these tables, of N = 16 first, between its two marks."""
     show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
@@ -177,10 +204,12 @@ def _table(title: str, table: dict, names, what: str = "claim", show=_both) -> l
 
 
 def main():
-    found, of_layers = tables(), layer_tables()
+    found, of_layers, of_scale = tables(), layer_tables(), scale_tables()
     every = [*found.values(), *of_layers.values()]
     wrong = [line for table in every for line in admission.wrongly_decided(table)]
+    wrong += scale_admission.wrongly_decided(of_scale)
     page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
+    page = with_scale_tables(page, of_scale)
     PAGE.write_text(with_coverage(with_metrics(page, metric_tables()), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 

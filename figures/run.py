@@ -12,7 +12,8 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_band, mean_with_interval
-from compgen_jax.runs import directory, inspection, results
+from compgen_jax.runs import decoding, directory, inspection, results
+from compgen_jax.tasks import task as tasks
 from figures import plotting
 from launch import cli
 
@@ -21,12 +22,16 @@ EXAMPLES = 6
 LINES = {"probe.id_r2": ("probe $R^2$ ID", "--"), "probe.ood_r2": ("probe $R^2$ OOD", "-")}
 
 
-def draw(run: results.Run, cells: evaluation.CellResults, found: inspection.Inspection):
-    """(a) The error on seen and held-out combinations over that of the best trivial predictor:
+def draw(run: results.Run, cells: evaluation.CellResults, found):
+    """`found`: its `inspection.Inspection` or, of points that form no grid, `decoding.Decoding`.
+
+    (a) The error on seen and held-out combinations over that of the best trivial predictor:
     mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors, and the
     share of the features' variance that needs two factors or more jointly. (c) The error along each
-    factor, seen (blue) and held-out (red) combinations apart. (d) Held-out combinations, where the
-    signal is an image: asked above what the first seed answers."""
+    factor, seen (blue) and held-out (red) combinations apart, of a grid. (d) Held-out combinations,
+    where the signal is an image: asked above what the first seed answers."""
+    if isinstance(found, decoding.Decoding):
+        return _draw_without_grid(run, cells, found)
     images = _as_images(cells.targets)
     factors = run.task.factors
     figure = plotting.new_figure(7.4, 2.1 + 1.7 * (images is not None) + 1.7)
@@ -42,6 +47,24 @@ def draw(run: results.Run, cells: evaluation.CellResults, found: inspection.Insp
         plotting.panel_label(axis, letter)
     if images is not None:
         _draw_examples(rows[2], cells, images)
+    return figure
+
+
+def _draw_without_grid(run, cells, found):
+    figure = plotting.new_figure(7.4, 2.4)
+    error, layers = figure.subplots(1, 2, width_ratios=[1, 2])
+    _draw_error(error, run, cells)
+    for name, title, dash in (
+        ("id_r2", "latent $R^2$ ID", "--"),
+        ("ood_r2", "OOD", "-"),
+        ("untrained.ood_r2", "OOD before training", ":"),
+    ):
+        layers.plot(_mean(found.numbers[name]), dash, marker=".", color="0.2", label=title)
+    layers.set_xticks(range(len(found.layers)), ["input", *map(str, range(1, len(found.layers)))])
+    layers.set(xlabel="layer", ylim=(-0.05, 1.05))
+    layers.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    for axis, letter in ((error, "a"), (layers, "b")):
+        plotting.panel_label(axis, letter)
     return figure
 
 
@@ -116,7 +139,9 @@ def _draw_examples(figure, cells, images):
 def main():
     workdir = Path(cli.require(WORKDIR))
     run = results.load(workdir)
-    drawn = draw(run, results.evaluate_cells(run), inspection.inspect_directory(workdir))
+    grid = tasks.has_grid(run.task)
+    found = (inspection.inspect_directory if grid else decoding.decode_directory)(workdir)
+    drawn = draw(run, results.evaluate_cells(run), found)
     for suffix in ("png", "pdf"):
         content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
         drawn.savefig(content, format=suffix, metadata=undated)

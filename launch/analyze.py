@@ -2,8 +2,8 @@
 
     python -m launch.analyze --workdir=runs/bump_cnn_quick
 
-Writes analysis.json (numbers per seed and layer, means with intervals), analysis.npz (maps) and
-claims.json (verdicts: does it compose what was held out?).
+Writes analysis.json (numbers per seed and layer, means with intervals), analysis.npz (maps; not of
+a task whose points form no grid) and claims.json (verdicts: does it compose what was held out?).
 """
 
 from pathlib import Path
@@ -12,7 +12,8 @@ from absl import flags
 
 from compgen_jax.analysis import text
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import inspection, judgement
+from compgen_jax.runs import decoding, inspection, judgement, results
+from compgen_jax.tasks import task as tasks
 from launch import cli
 
 WORKDIR = cli.define_workdir()
@@ -31,9 +32,21 @@ SHOWN = {
 }
 
 
+GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the features' variance; of a
+unit's variance, mean over units: in x or in y alone, and in one product of both)"""
+# of a task whose points form no grid
+DECODED = {
+    "latent R2 ID": "id_r2",
+    "latent R2 OOD": "ood_r2",
+    "  before training": "untrained.ood_r2",
+    "  shuffled": "shuffled.ood_r2",
+}
+
+
 def main():
     workdir = Path(cli.require(WORKDIR))
-    found = inspection.inspect_directory(workdir)
+    grid = tasks.has_grid(results.load(workdir).task)
+    found = (inspection.inspect_directory if grid else decoding.decode_directory)(workdir)
     for name in LAYERS.value:
         if name not in found.layers:
             raise ConfigError(
@@ -41,17 +54,18 @@ def main():
             )
     columns = [found.layers.index(name) for name in LAYERS.value or found.layers]
     print(f"{'mean over seeds':22}", *(f"{found.layers[k]:>9}" for k in columns))
-    for title, name in SHOWN.items():
+    for title, name in (SHOWN if grid else DECODED).items():
         print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)[columns]))
-    print("(volume as log10 of the ratio; interaction and ranks of the features' variance; of a")
-    print("unit's variance, mean over units: in x or in y alone, and in one product of both)")
+    if grid:
+        print(GRID_NOTE)
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
     for row in judgement.judge_directory(workdir):
         found = row["stricter"]
         why = f", {found['reason']}" if found["reason"] else ""
         print(f"{row['statement']}: {found['verdict']}{why} (asked: {found['criterion']})")
-    print(f"wrote {workdir / 'analysis.json'}, analysis.npz and claims.json")
+    maps = ", analysis.npz" * grid
+    print(f"wrote {workdir / 'analysis.json'}{maps} and claims.json")
 
 
 def _show(value) -> str:

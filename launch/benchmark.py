@@ -3,6 +3,7 @@
     python -m launch.benchmark --suite=train      against PyTorch, which comes with `make bench`
     python -m launch.benchmark --suite=geometry   against a forward pass
     python -m launch.benchmark --suite=sweep      many trials at once, against one by one
+    python -m launch.benchmark --suite=students   small MLPs of tasks that are drawn at each step
 
 Prints a table, and one JSON line per row.
 """
@@ -15,8 +16,8 @@ from absl import flags
 from compgen_jax.config import ConfigError
 from launch import cli
 
-SUITES = ("train", "geometry", "sweep")
-NEED_TORCH = ("train", "sweep")
+SUITES = ("train", "geometry", "sweep", "students")
+NEED_TORCH = ("train", "sweep", "students")
 SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)
 

@@ -75,9 +75,9 @@ def _load(path: Path) -> dict:
     if not path.is_file():
         raise ConfigError(f"--activations={path}: there is no such file")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if "Object arrays" in str(error):
             raise ConfigError(
                 f"--activations={path}: holds an array of Python objects; save numbers or text"
@@ -88,6 +88,9 @@ def _load(path: Path) -> dict:
         raise ConfigError(
             f"--activations={path}: is a single array; save it with numpy.savez"
         ) from error
+    for name, array in arrays.items():
+        _require(isinstance(array, np.ndarray), f"{name}: is no array; save it with numpy.savez")
+    return arrays
 
 
 def _check_split(groups, found):
@@ -101,7 +104,8 @@ def _check_split(groups, found):
         count >= LEAST_GROUPS,
         f"{count} groups that are not held out (a row alone is one): at least {LEAST_GROUPS}",
     )
-    varies = np.ptp(found["factors"][~held_out], axis=0) > 0
+    seen = found["factors"][~held_out]
+    varies = np.ptp(seen, axis=0) > decodability.CONSTANT * np.abs(seen).max(axis=0)
     _require(varies.any(), "factors: every one is constant over the rows that are not held out")
 
 

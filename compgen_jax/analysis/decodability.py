@@ -58,8 +58,7 @@ def decode(
       layers: {name: (B, ...)}, any number of features.  factors: (B, F).  held_out: (B,) bool.
       groups: (B,) labels of what belongs together, each all ID or all OOD; None: every row alone.
       folds: of the ID groups, whole, assigned at random from `seed`.
-      classes: of each factor, whether its values are labels. None: of none, but a factor of exactly
-        two values always counts as one.
+      classes: of each factor, whether its values are labels. None: of those with exactly two.
 
     The readout is a ridge regression. Its penalty, one for each factor and fit, has the least
     squared error over the fitted folds, each predicted from the others: only fitted rows decide.
@@ -393,14 +392,15 @@ def _targets(factors, held_out, classes):
     """Measures, and for each factor (B, K) columns to be fitted: its values, 0 and 1 for two of
     them, or one column for each label."""
     count = factors.shape[1]
-    labels = np.zeros(count, bool) if classes is None else np.asarray(classes, bool)
+    two = np.array([len(np.unique(values)) == 2 for values in factors.T])
+    labels = two if classes is None else np.asarray(classes, bool)
     if labels.shape != (count,):
         raise ValueError(f"classes {classes} for {count} factors")
     measures, targets = [], []
     for values, label in zip(factors.T, labels, strict=True):
         kinds, index = np.unique(values, return_inverse=True)
-        measures.append("auc" if label or len(kinds) == 2 else "r2")
-        if len(kinds) == 2:
+        measures.append("auc" if label else "r2")
+        if label and len(kinds) == 2:
             targets.append(index[:, None].astype(np.float64))
         else:
             targets.append(np.eye(len(kinds))[index] if label else values[:, None])

@@ -22,7 +22,7 @@ from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 1  # of what is measured
+VERSION = 2  # of what is measured
 INPUTS = 2  # of every point, where a model answers several: rows of one group
 POINTS_AT_ONCE = 128
 FOLDS = 5
@@ -46,12 +46,11 @@ def decode_directory(workdir, progress: bool = True) -> Decoding:
     Raises RunError for a run that is not finished or whose activations are not finite.
     """
     path = Path(workdir) / "analysis.json"
-    saved = directory.read_json(path) if path.exists() else {}
-    if saved.get("version") == VERSION and "decoding" in saved:
-        return _from_json(saved["decoding"])
-    with memory.explained("give launch.analyze a machine with more"):
-        found = decode(results.load(workdir), progress)
-    directory.write_json(path, {"version": VERSION, "decoding": _to_json(found)})
+    found = _read(path)
+    if found is None:
+        with memory.explained("give launch.analyze a machine with more"):
+            found = decode(results.load(workdir), progress)
+        directory.write_json(path, {"version": VERSION, "decoding": _to_json(found)})
     return found
 
 
@@ -105,11 +104,15 @@ def _of_seed(features: dict, points, held_out, seed: int):
         if not np.isfinite(layer).all():
             raise RunError(f"{name} of seed {seed} has activations that are not finite")
     count = next(iter(features.values())).shape[1]
+    # points of the same factors belong together, however often they were drawn
+    _, alike = np.unique(points, axis=0, return_inverse=True)
     group, outside = np.repeat(np.arange(len(points)), count), np.repeat(held_out, count)
     targets = points[group].astype(np.float64)
     layers = {name: layer.reshape(len(group), -1) for name, layer in features.items()}
     known = np.ptp(targets[~outside], axis=0) > 0  # one that was never shown can't be fitted
-    found = decodability.decode(layers, targets[:, known], outside, group, FOLDS)
+    found = decodability.decode(
+        layers, targets[:, known], outside, alike[group], FOLDS, classes=np.zeros(known.sum(), bool)
+    )
     names = ("id", "ood", "shuffled.id", "shuffled.ood")
     numbers = {f"{name}_r2": _over_factors(found.scores[name], len(known)) for name in names}
     last = layers[found.layers[-1]].astype(np.float64)
@@ -125,8 +128,23 @@ def _recovery(read_BxF, own_BxF) -> float:
 
 
 def _over_factors(scores_LxF, factors: int):
-    """(L,): the mean over all factors; one that cannot be fitted counts as not read at all, 0."""
-    return np.nansum(scores_LxF, axis=1) / factors
+    """(L,): the mean over the factors that vary in the region; of all `factors`, one that was never
+    shown, so that it has no scores, counts as not read at all, 0."""
+    varying = factors - np.isnan(scores_LxF).all(axis=0).sum()
+    return np.nansum(scores_LxF, axis=1) / varying if varying else scores_LxF.mean(axis=1)
+
+
+def _read(path: Path) -> Decoding | None:
+    """The cached decoding; None where there is none, or one of another version."""
+    saved = directory.read_json(path) if path.exists() else None
+    if not isinstance(saved, dict) or saved.get("version") != VERSION or "decoding" not in saved:
+        return None
+    try:
+        return _from_json(saved["decoding"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{path.parent}: its analysis is damaged ({error}); remove {path}"
+        ) from error
 
 
 def _to_json(found: Decoding) -> dict:

@@ -72,6 +72,8 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
 
 def inspect(run: Run, progress: bool = True) -> Inspection:
     """All measurements of a finished run, seed by seed."""
+    if not tasks.has_grid(run.task):
+        raise RunError(f"{run.config.name}: its points form no grid; launch.analyze decodes them")
     cells = _cells(run)
     if not cells.held_out.any():
         raise RunError(f"{run.config.name}: nothing is held out to analyse")

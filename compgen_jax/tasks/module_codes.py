@@ -70,7 +70,7 @@ def _tokens(modules: int, settings):
     numbers = jnp.arange(1, modules + 1, dtype=jnp.float32)
 
     def code(z):
-        tenths = jnp.floor(10 * z + 1e-4) + modules + 1  # 10 x .7 is less than 7 in float32
+        tenths = jnp.floor(10 * z + 1e-4) + modules + 1  # a weight may be rounded down
         return jnp.stack([numbers, tenths], axis=1).ravel()
 
     return code

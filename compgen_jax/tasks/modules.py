@@ -41,7 +41,8 @@ class Modules(Family):
     exponential variable's share of all of them and one ('continuous'), or 1 ('khot'). `scale` is
     that of the variance-scaling law of the teacher's weights, whose variance is scale / fan in.
     Scored are `tests` tasks of seen sets and as many of held-out ones, every set as often as can
-    be. Teacher, codes and tests are drawn by `seed`, whatever the seed of training is.
+    be. Teacher, codes and the tests' latents are drawn by `seed`, whatever the seed of training
+    is; inputs are the training seed's.
     """
 
     modules: int = number(16, low=2, high=64)
@@ -67,7 +68,8 @@ class Modules(Family):
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot be."""
-        return _task(self)
+        with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
+            return _task(self)
 
 
 class Teacher(NamedTuple):
@@ -176,29 +178,59 @@ def sum_of_singles(asked: baselines.Asked, teacher: Teacher):
     return jax.vmap(predict)(jnp.asarray(asked.points), asked.inputs[1])
 
 
-def bilinear(asked: baselines.Asked, settings: Modules, teacher: Teacher, source: draws.Table):
+def bilinear(asked: baselines.Asked, settings: Modules):
     """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of seen
     sets."""
+    with jax.ensure_compile_time_eval():
+        weights = _bilinear_map(settings)
+    return apply_bilinear(weights, jnp.asarray(asked.points), asked.inputs[1])
 
-    def features(latent, inputs):
-        of_latent = jnp.concatenate([jnp.ones(1), latent])
-        of_inputs = jnp.concatenate([jnp.ones((len(inputs), 1)), inputs], axis=1)
-        return (of_inputs[:, None, :] * of_latent[None, :, None]).reshape(len(inputs), -1)
 
-    def gram(total, key):
+def apply_bilinear(weights_MxIxO, latents_BxM, inputs_BxSxI):
+    """(B, S, O): of weights (1 + M, 1 + I, O)."""
+    of_latent, of_inputs = _with_ones(latents_BxM, jnp), _with_ones(inputs_BxSxI, jnp)
+    return jnp.einsum("bm,bsi,mio->bso", of_latent, of_inputs, weights_MxIxO)
+
+
+def fit_bilinear(latents_BxM, inputs_BxSxI, answers_BxSxO):
+    """(1 + M, 1 + I, O) float32, by the normal equations in float64; NumPy."""
+    of_latent, of_inputs = (
+        _with_ones(np.asarray(values, np.float64), np) for values in (latents_BxM, inputs_BxSxI)
+    )
+    count = inputs_BxSxI.shape[0] * inputs_BxSxI.shape[1]
+    features = np.einsum("bm,bsi->bsmi", of_latent, of_inputs).reshape(count, -1)
+    gram = features.T @ features
+    gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    weights = np.linalg.solve(gram, features.T @ np.reshape(answers_BxSxO, (count, -1)))
+    sizes = of_latent.shape[-1], of_inputs.shape[-1]
+    return weights.reshape(*sizes, -1).astype(np.float32)
+
+
+def _with_ones(values, numpy):
+    return numpy.concatenate([numpy.ones((*values.shape[:-1], 1)), values], axis=-1)
+
+
+@functools.lru_cache(maxsize=256)
+def _bilinear_map(settings: Modules):
+    """Of the seen sets."""
+    constants, source = _without_support(settings), _task(settings).source(None)
+    capacity = module_supports.n_sets(settings.modules, settings.most)  # one program for all
+    teacher = draw_teacher(constants)
+    tasks = _fitted_tasks(constants, draws.padded(source, capacity), teacher[:3])
+    return fit_bilinear(*map(np.asarray, tasks))
+
+
+@partial(jax.jit, static_argnums=0)
+def _fitted_tasks(settings: Modules, source, arrays):
+    """Latents (FITTED, M) of seen sets, inputs and answers, of a key of their own."""
+    teacher = Teacher(*arrays, settings.most)
+
+    def one(key):
         latent = draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
         inputs = draw_inputs(jax.random.fold_in(key, 1), settings)
-        found, truth = features(latent, inputs), respond(teacher, latent, inputs)
-        return (total[0] + found.T @ found, total[1] + found.T @ truth), None
+        return latent, inputs, respond(teacher, latent, inputs)
 
-    size = (1 + settings.modules) * (1 + settings.inputs)
-    start = jnp.zeros((size, size)), jnp.zeros((size, settings.outputs))
-    keys = jax.random.split(stream(settings.seed, "bilinear"), FITTED)
-    (of_features, with_truths), _ = jax.lax.scan(gram, start, keys)
-    ridge = RIDGE * jnp.trace(of_features) / size
-    weights = jnp.linalg.solve(of_features + ridge * jnp.eye(size), with_truths)
-    return jax.vmap(lambda z, x: features(z, x) @ weights)(jnp.asarray(asked.points),
-                                                           asked.inputs[1])  # fmt: skip
+    return jax.vmap(one)(jax.random.split(stream(settings.seed, "bilinear"), FITTED))
 
 
 # --- the task --------------------------------------------------------------------------------
@@ -230,8 +262,10 @@ def _constants(settings: Modules):
     every = draws.table(jnp.asarray(sets, jnp.float32))
 
     def outputs_and_codes(keys):
-        latents = jax.vmap(lambda key: draw_latent(key, every, settings.weights))(keys)
-        found = jax.vmap(partial(example, settings=settings, teacher=teacher))(keys, latents)
+        of_latent = jax.vmap(lambda key: jax.random.fold_in(key, 0))(keys)
+        latents = jax.vmap(lambda key: draw_latent(key, every, settings.weights))(of_latent)
+        own = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
+        found = jax.vmap(partial(example, settings=settings, teacher=teacher))(own, latents)
         return latents, found.input[0], found.target.mean(axis=(0, 1))
 
     latents, codes, mean_O = map(np.asarray, jax.jit(outputs_and_codes)(
@@ -251,39 +285,55 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
     return float(1 - np.square(left - codes[half:] @ fitted).sum() / total)
 
 
+def _without_support(settings: Modules) -> Modules:
+    """What is the same of all supports is made once for them."""
+    return replace(settings, support=ModuleSupportConfig())
+
+
 @functools.lru_cache(maxsize=256)  # of so many supports
 def _task(settings: Modules) -> Task:
-    # of all supports the same, so made once for them
-    constants = replace(settings, support=ModuleSupportConfig())
+    constants = _without_support(settings)
     teacher, (mean_O, code_r2) = draw_teacher(constants), _constants(constants)
-    seen = module_supports.split(settings.support, settings.modules, settings.most)
-    sets = module_supports.all_sets(settings.modules, settings.most)
-    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
-    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
-    return Task(
-        factors=tuple(Factor(f"module {m}", values) for m in range(settings.modules)),
-        held_out=partial(is_among, sets=sets[~seen]),
-        example=partial(example, settings=constants, teacher=teacher),
-        source=lambda key: source,
-        examples=0,
-        draw=draws.stream(partial(draw_latent, law=settings.weights)),
+    return over_latents(
+        settings,
+        "module",
+        partial(example, settings=constants, teacher=teacher),
+        code_r2,
         loss=mean_squared_error,
         scores=partial(scores, mean_O=mean_O),
         accuracy="task_accuracy",
         baselines=baselines.BASELINES
         | {
             "sum_of_singles": partial(sum_of_singles, teacher=teacher),
-            "bilinear": partial(bilinear, settings=constants, teacher=teacher, source=source),
+            "bilinear": partial(bilinear, settings=settings),
         },
+        derived=derived,
+    )
+
+
+def over_latents(settings, name: str, example, code_r2: float, **others) -> Task:
+    """A task whose points are latents: fresh ones of seen sets at each step. `settings` has the
+    fields of `Modules` on latents; `name` is that of a factor; `others` are fields of `Task`."""
+    sets = module_supports.all_sets(settings.modules, settings.most)
+    seen = module_supports.split(settings.support, settings.modules, settings.most)
+    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
+    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
+    return Task(
+        factors=tuple(Factor(f"{name} {m}", values) for m in range(settings.modules)),
+        held_out=partial(is_among, sets=sets[~seen]),
+        example=example,
+        source=lambda key: source,
+        examples=0,
+        draw=draws.stream(partial(draw_latent, law=settings.weights)),
         differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
         units={"set": float(len(sets))},
         points=draw_tests(sets, seen, settings),
-        derived=derived,
         facts=lambda: {
             "sets": len(sets),
             "seen_sets": int(seen.sum()),
             "code_r2": code_r2,
         },
+        **others,
     )
 
 

@@ -26,7 +26,7 @@ from compgen_jax.settings import ConfigError, Family, choice, number, traced
 from compgen_jax.tasks import baselines, draws, module_codes, module_supports, modules
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
-from compgen_jax.tasks.task import Example, Factor, Task
+from compgen_jax.tasks.task import Example, Task
 
 MAP = (
     "#######",
@@ -96,7 +96,8 @@ class Preference(Family):
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot be."""
-        return _task(self)
+        with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
+            return _task(self)
 
 
 # --- the world and its expert ----------------------------------------------------------------
@@ -245,8 +246,9 @@ def nearest_seen(asked: baselines.Asked):
     return asked.nearest.at[..., NOTHING].add(ended.astype(asked.nearest.dtype))
 
 
-def majority(asked: baselines.Asked, settings: Preference, basis, source: draws.Table):
+def majority(asked: baselines.Asked, settings: Preference, basis):
     """The most frequent action of each step in episodes of `FITTED` other tasks of seen sets."""
+    source = _task(settings).source(None)
 
     def shares(key):
         latent = modules.draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
@@ -284,17 +286,11 @@ def _task(settings: Preference) -> Task:
     # of all supports the same, so made once for them
     constants = replace(settings, support=ModuleSupportConfig())
     basis, code_r2 = _constants(constants)
-    sets = module_supports.all_sets(settings.modules, settings.most)
-    seen = module_supports.split(settings.support, settings.modules, settings.most)
-    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
-    values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *modules.LEVELS])
-    return Task(
-        factors=tuple(Factor(f"preference {m}", values) for m in range(settings.modules)),
-        held_out=partial(modules.is_among, sets=sets[~seen]),
-        example=partial(example, settings=constants, basis=basis),
-        source=lambda key: source,
-        examples=0,
-        draw=draws.stream(partial(modules.draw_latent, law=settings.weights)),
+    return modules.over_latents(
+        settings,
+        "preference",
+        partial(example, settings=constants, basis=basis),
+        code_r2,
         loss=cross_entropy,
         output=jax.ShapeDtypeStruct((settings.horizon, len(MOVES)), jnp.float32),
         signal=partial(jax.nn.softmax, axis=-1),
@@ -304,14 +300,6 @@ def _task(settings: Preference) -> Task:
         accuracy="episode_accuracy",
         baselines={
             "nearest_seen": nearest_seen,
-            "majority": partial(majority, settings=constants, basis=basis, source=source),
-        },
-        differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
-        units={"set": float(len(sets))},
-        points=modules.draw_tests(sets, seen, settings),
-        facts=lambda: {
-            "sets": len(sets),
-            "seen_sets": int(seen.sum()),
-            "code_r2": code_r2,
+            "majority": partial(majority, settings=settings, basis=basis),
         },
     )

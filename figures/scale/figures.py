@@ -7,22 +7,27 @@ from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims.scale import neurons
 from compgen_jax.claims.scale.composing import AFFINE, COMPOSED
 from figures import plotting
-from figures.scale.networks import Block, numbers, select
-from figures.scale.verdicts import baseline, decoded_groups, failing, tables_of_neurons
+from figures.scale.networks import Block, block_of, numbers, select
+from figures.scale.verdicts import baseline, decoded_groups, fails, tables_of_neurons
 
 SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
-TRIVIAL = {"bilinear": "bilinear in latent and input", "sum_of_singles": "sum of single modules",
-           "nearest_seen": "nearest seen set"}  # fmt: skip
+TRIVIAL = {
+    "bilinear": "bilinear map",
+    "sum_of_singles": "sum of modules",
+    "nearest_seen": "nearest set",
+}
 
 
 def draw_scale(studies):
     """S1. (a) Pooled R² on held-out sets of modules by how many are seen, for three widths; grey:
     trivial predictors, of which the bilinear map composes nothing and has .87. (b) The same as
     gain, 1 - error / the bilinear map's: 1 is exact, 0 composes nothing; dotted, seen sets. (c)
-    Gain by width. Means over seeds with 95% intervals; the line at .5 is the criterion."""
+    Gain by width. Gains below -1 are not shown. (d) Width 256: gain by the share of all sets that
+    is seen, for three numbers of modules; at .5, the sets that are needed. Means over seeds with
+    95% intervals; the line at .5 is the criterion."""
     found = select(studies, "seen")
-    figure = plotting.new_figure(7.4, 2.9)
-    r2, gain, by_width = figure.subplots(1, 3)
+    figure = plotting.new_figure(9.4, 2.9)
+    r2, gain, by_width, needed = figure.subplots(1, 4, width_ratios=[1.3, 1, 1, 1])
     for axis, name in ((r2, "r2"), (gain, "gain")):
         for width, own, color in _lines(found, "width"):
             at = [study.role.seen for study in own]
@@ -36,14 +41,24 @@ def draw_scale(studies):
     for predictor, title in TRIVIAL.items():
         level = baseline(found[-1], predictor)
         r2.axhline(level, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-        r2.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=5.5,
+        r2.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=6,
                     color="0.4", ha="right", va="bottom")  # fmt: skip
-    r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03))
-    for axis in (gain, by_width):
+    # the labels stand behind the curves' ends
+    r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03), xlim=(8, 300))
+    for modules, own, color in _lines(select(studies, "needed"), "modules"):
+        own.sort(key=_share)
+        label = f"{modules} modules ({own[0].summary['task']['sets']:.0f} sets)"
+        of_each = [mean_with_interval(values) for values in numbers(own, "ood.gain")]
+        needed.errorbar([_share(s) for s in own], [one["value"] for one in of_each],
+                        yerr=_bars(of_each), fmt="o-", color=color, markersize=4, linewidth=1,
+                        capsize=2, label=label)  # fmt: skip
+    _count_axis(needed, (0.1, 0.25, 0.5, 1), "share of sets seen")
+    for axis in (gain, by_width, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
         _criterion(axis)
-    for axis, letter in zip((r2, gain, by_width), "abc", strict=True):
-        plotting.legend_above(axis)
+    for axis, letter in zip((r2, gain, by_width, needed), "abcd", strict=True):
+        columns = 1 if axis is needed else 2
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=columns, handlelength=1.2)
         plotting.panel_label(axis, letter)
     return figure
 
@@ -98,7 +113,9 @@ def draw_neurons(studies):
                       for n in at]  # fmt: skip
             knots.plot(at, np.mean(values, axis=1), dash, color=color, markersize=3, linewidth=1,
                        label=title and title.format(modules))  # fmt: skip
-    knots.set(xscale="log", yscale="log", xlabel="ReLUs", ylabel="error / standard deviation")
+    knots.set(yscale="log", ylabel="error / standard deviation")
+    _count_axis(knots, sorted({row["neurons"] for row in graded}), "ReLUs")
+    knots.tick_params(axis="x", labelsize=6)
     found = select(studies, "modules") + [
         s for s in select(studies, "seen") if s.role.seen == max(_seen(studies))
         and s.role.width > 16
@@ -112,7 +129,7 @@ def draw_neurons(studies):
     _count_axis(trained, sorted({study.role.width for study in found}), "width of an MLP")
     trained.set(ylabel="R² on held-out sets")
     for axis, letter in zip((error, knots, trained), "abc", strict=True):
-        plotting.legend_above(axis)
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, handlelength=1.2)
         plotting.panel_label(axis, letter)
     return figure
 
@@ -138,8 +155,8 @@ def draw_decodability(studies):
     against.set(xlabel="R² on held-out sets", ylabel="R² of the latent, last layer")
     runs = [run for group in groups for run in group]
     for title, own, color in (
-        ("compose", [run for run in runs if run not in failing(runs)], plotting.ID_COLOR),
-        ("fail", failing(runs), plotting.OOD_COLOR),
+        ("compose", [run for run in runs if not fails(run)], plotting.ID_COLOR),
+        ("fail", [run for run in runs if fails(run)], plotting.OOD_COLOR),
     ):
         if own:
             for name, dash, label in (("read", "o-", title), ("untrained", ":", None)):
@@ -168,32 +185,13 @@ def draw_bridge(studies):
     where sets are held out at random, where no seen set joins two groups of modules, and where one
     module is never seen; narrow and wide. A block is compositional and connected in the second
     paper's sense, and fails."""
-    figure = plotting.new_figure(7.4, 2.9)
+    figure = plotting.new_figure(7.4, 3.0)
     bumps, modules = figure.subplots(1, 2)
-    blocks = [study for study in studies if isinstance(study.role, Block)]
-    sets = select(studies, "bridge")
-    colors = dict(zip(("random", "donut", "disconnected", "non_compositional"),
-                      ("#009e73", "#d55e00", "#d55e00", "#cc79a7"), strict=True))  # fmt: skip
-    titles = {"donut": "a block", "random": "at random", "disconnected": "between two groups",
-              "non_compositional": "all with one module"}  # fmt: skip
-    panels = (
-        (bumps, blocks, "region", "ood.exact_accuracy"),
-        (modules, sets, "support", "ood.gain"),
-    )
-    for axis, own, kind, name in panels:
-        widest = max(study.role.width for study in own)
-        for key in dict.fromkeys(getattr(study.role, kind) for study in own):
-            for width in sorted({study.role.width for study in own}):
-                line = [study for study in own if getattr(study.role, kind) == key
-                        and study.role.width == width]  # fmt: skip
-                line.sort(key=lambda study: study.role.seen)
-                for study, values in zip(line, numbers(line, name), strict=True):
-                    face = colors[key] if width == widest else "white"
-                    plotting.show_number(axis, _share(study), values, fmt="o", color=colors[key],
-                                         markerfacecolor=face)  # fmt: skip
-                axis.plot([_share(study) for study in line], numbers(line, name).mean(axis=1),
-                          "-" if width == widest else "--", color=colors[key], linewidth=1,
-                          label=f"{titles[key]}, width {width}")  # fmt: skip
+    blocks = [(block_of(study), study) for study in studies if block_of(study)]
+    sets = [(Block(study.role.support, _share(study), study.role.width), study)
+            for study in select(studies, "bridge")]  # fmt: skip
+    _draw_held_out(bumps, blocks, "ood.exact_accuracy")
+    _draw_held_out(modules, sets, "ood.gain")
     bumps.set(xlabel="share of cells seen", ylabel="exact accuracy on held-out cells",
               ylim=(-0.04, 1.05))  # fmt: skip
     modules.set(xlabel="share of sets seen", ylabel="gain on held-out sets")
@@ -204,9 +202,37 @@ def draw_bridge(studies):
     return figure
 
 
+HELD_OUT = {
+    "random": ("at random", "#009e73"),
+    "donut": ("a block", "#d55e00"),
+    "disconnected": ("between two groups", "#d55e00"),
+    "non_compositional": ("all with one module", "#cc79a7"),
+}
+
+
+def _draw_held_out(axis, pairs, name: str):
+    """A score by the share seen, of every kind of hold-out and width; pairs of block and study."""
+    shares = sorted({round(block.seen, 3) for block, _ in pairs})
+    widest = max(block.width for block, _ in pairs)
+    for region, (title, color) in HELD_OUT.items():
+        for width in sorted({block.width for block, _ in pairs}):
+            own = [(shares.index(round(block.seen, 3)), study) for block, study in pairs
+                   if (block.region, block.width) == (region, width)]  # fmt: skip
+            if not own:
+                continue
+            own.sort(key=lambda pair: pair[0])
+            places, values = [place for place, _ in own], numbers([s for _, s in own], name)
+            face, dash = (color, "-") if width == widest else ("white", "--")
+            axis.plot(places, values.mean(axis=1), dash, color=color, linewidth=1,
+                      label=f"{title}, width {width}")  # fmt: skip
+            for place, of_seeds in zip(places, values, strict=True):
+                plotting.show_number(axis, place, of_seeds, fmt="o", color=color,
+                                     markerfacecolor=face)  # fmt: skip
+    axis.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares])
+    axis.set_xlim(-0.3, len(shares) - 0.6)
+
+
 def _share(study) -> float:
-    if isinstance(study.role, Block):
-        return study.role.seen
     return study.role.seen / study.summary["task"]["sets"]
 
 

@@ -7,17 +7,22 @@ import numpy as np
 from compgen_jax.config import Config, changed
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports
+from figures.forced_rendering import networks as first_paper
 from launch.config import PRESETS
 from launch.presets import scale as presets
 
 BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of bumps that are held out
+# by modules, sets seen: how many of them are needed?
+NEEDED_QUICK = {4: (4, 7, 11), 8: (9, 22, 44, 69), 16: (60, 174, 522)}
+NEEDED_PAPER = "tasks_needed", "tasks_needed_transformer"
 BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
 
 
 class Role(NamedTuple):
     """What a network is for.
 
-    groups: 'seen' (sets x width), 'code', 'support', 'modules' or 'bridge'; one may serve several.
+    groups: 'seen' (sets x width), 'code', 'support', 'modules' (x width), 'needed' (sets, by
+    modules) or 'bridge'; one may serve several.
     modules, seen (sets), width, code and support are the config's; decoder: a model's name."""
 
     groups: tuple
@@ -66,10 +71,17 @@ def _of_groups(scale: str):
         yield "code", presets.with_code(config, config.task.code.name)
     for config in _expanded("supports" + quick):
         yield "support", config
-    for config in _expanded("modules_quick") if quick else _expanded("tasks_needed"):
-        yield "modules", config
+    for preset in () if quick else NEEDED_PAPER:
+        for config in _expanded(preset):
+            yield "needed", config
     if quick:
-        base = next(iter(_expanded("hyperteacher_quick")))
+        for config in _expanded("modules_quick"):
+            yield "modules", config
+        base = changed(_expanded("hyperteacher_quick")[0], {"decoder.width": 256})
+        for modules, each in NEEDED_QUICK.items():
+            for seen in each:
+                where = {"task.modules": modules, "task.support.seen": seen}
+                yield "needed", changed(base, where)
         for support in BRIDGE_SUPPORTS:
             for seen in (22, 44):
                 for width in (64, 256):
@@ -112,7 +124,9 @@ def _blocks(scale: str) -> list[Network]:
         for share in BRIDGE_SHARES[scale]:
             side = round(share**0.5 * base.task.grid)
             low = (base.task.grid - side) // 2
-            for width in (base.decoder.width // 4, base.decoder.width):
+            narrow, wide = base.decoder.width // 4, base.decoder.width
+            # the wide ones with the larger share are networks of the first paper: see `block_of`
+            for width in (narrow, wide) if share < BRIDGE_SHARES[scale][-1] else (narrow,):
                 name = f"bump_{region}_{share:g}_width_{width}" + "_quick" * (scale == "quick")
                 where = {
                     "task.support.region": region,
@@ -132,7 +146,23 @@ def having(group: str):
 
 
 def in_bridge(role) -> bool:
-    return isinstance(role, Block) or having("bridge")(role)
+    return isinstance(role, Block) or having("bridge")(role) or _of_first_paper(role)
+
+
+def _of_first_paper(role) -> bool:
+    base = {"code": "bump", "decoder": "conv", "base": True}
+    shows = first_paper.having
+    return shows(group="bumps", **base)(role) or shows(group="control", control="random")(role)
+
+
+def block_of(study) -> Block | None:
+    """Of a decoder of bumps of either paper; None of a student."""
+    if isinstance(study.role, Role):
+        return None
+    support = study.config.task.support
+    side = support.high + 1 - support.low
+    held_out = support.share if support.region == "random" else side**2 / study.config.task.grid**2
+    return Block(support.region, 1 - held_out, study.config.decoder.width)
 
 
 def select(studies, group: str, **fields) -> list:

@@ -10,7 +10,7 @@ def _of(*groups):
 
 
 FIGURES = {
-    "scale1": Figure(figures.draw_scale, _of("seen"), asked=True),
+    "scale1": Figure(figures.draw_scale, _of("seen", "needed"), asked=True),
     "scale2": Figure(figures.draw_codes_and_supports, _of("seen", "code", "support"), asked=True),
     "scale3": Figure(figures.draw_neurons, _of("seen", "modules"), asked=True),
     "scale4": Figure(figures.draw_decodability, _of("seen"), asked=True),

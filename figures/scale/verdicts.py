@@ -24,9 +24,8 @@ PREDICTORS = ("bilinear", "sum_of_singles", "nearest_seen")
 
 def all_claims(studies: list, tables: dict) -> list[dict]:
     """The rows of claims.json for the studies there are."""
-    return _sets_and_widths(studies) + _codes_and_supports(studies) + _neurons(studies) + (
-        _decodability(studies)
-    )  # fmt: skip
+    asked = _sets_and_widths, _sets_needed, _codes_and_supports, _neurons, _decodability
+    return [row for ask in asked for row in ask(studies)]
 
 
 def of_run(study) -> dict:
@@ -62,6 +61,41 @@ def _sets_and_widths(studies) -> list[dict]:
         composing.more_sets_help(_seeds(found[0]), few, many, (seen[0], seen[-1])),
         composing.wider_students_help(_seeds(found[0]), widths, [at[seen[-1], w] for w in widths]),
     ]
+
+
+def _sets_needed(studies) -> list[dict]:
+    """S1c, and S1d where transformers were trained too."""
+    by_decoder = {}
+    for study in select(studies, "needed"):
+        of_modules = by_decoder.setdefault(study.role.decoder, {})
+        of_modules.setdefault(study.role.modules, []).append(study)
+    needed = {
+        decoder: {m: _needed(own) for m, own in of_modules.items() if len(own) > 1}
+        for decoder, of_modules in by_decoder.items()
+    }
+    mlps, others = needed.get("task_mlp", {}), needed.get("task_transformer", {})
+    found, widest = [], by_decoder.get("task_mlp", {})
+    if len(mlps) > 1:
+        modules = sorted(mlps)
+        most = [max(widest[m], key=lambda study: study.role.seen) for m in modules]
+        sets = [study.summary["task"]["sets"] for study in most]
+        id_r2 = numbers(most, "id.r2").min(axis=0)
+        table = np.stack([mlps[m] for m in modules], axis=1)
+        most_seen = {"id.r2": id_r2}
+        found.append(composing.sets_needed(_seeds(most[0]), modules, sets, table, most_seen))
+    for m in sorted(set(mlps) & set(others))[-1:]:
+        most = [max(by_decoder[d][m], key=lambda study: study.role.seen) for d in by_decoder]
+        found.append(
+            composing.transformer_needs_fewer(
+                _seeds(most[0]), mlps[m], others[m], [of_run(study) for study in most]
+            )
+        )
+    return found
+
+
+def _needed(studies):
+    """(T,) sets that give the gain .5."""
+    return composing.needed_for([s.role.seen for s in studies], numbers(studies, "ood.gain"))
 
 
 def _codes_and_supports(studies) -> list[dict]:
@@ -141,9 +175,9 @@ def decoded_groups(studies) -> list[list[dict]]:
     return list(found.values())
 
 
-def failing(runs: list[dict]) -> list[dict]:
-    """Those whose mean gain is below the criterion."""
-    return [run for run in runs if run["gain"].mean() < COMPOSED]
+def fails(run: dict) -> bool:
+    """Whether a run's mean gain on held-out sets is below the criterion."""
+    return run["gain"].mean() < COMPOSED
 
 
 def _decodability(studies) -> list[dict]:

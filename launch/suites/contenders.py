@@ -63,15 +63,25 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def torch_processes(configs: Sequence[Config], steps: int, count: int) -> Callable:
+def torch_processes(
+    configs: Sequence, steps: int, count: int, of: Callable = torch_steps
+) -> Callable:
     """A function in which `count` processes of one thread each take `steps` training steps of
-    PyTorch's eager decoders, every process of its share of the configs, one after another: what a
-    user with several trials and as many cores would run. The processes end with this one."""
+    PyTorch's, by the functions `of(config, steps)`, every process of its share of the configs, one
+    after another: what a user with several trials and as many cores would run."""
+    return in_processes([configs[k::count] for k in range(count)], steps, of, _of_one_thread)
+
+
+def in_processes(shares: Sequence, steps: int, of: Callable, first: Callable) -> Callable:
+    """A function in which a process for every share takes `steps` steps, by the functions
+    `of(each, steps)`, of each in its share, one after another. The processes begin by `first()`,
+    and end with this one."""
     context, pipes = multiprocessing.get_context("spawn"), []
-    for index in range(count):
+    for share in shares:
         ours, theirs = context.Pipe()
-        share = list(configs[index::count])
-        context.Process(target=_serve, args=(theirs, share, steps), daemon=True).start()
+        arguments = theirs, list(share), steps, of, first
+        context.Process(target=_serve, args=arguments, daemon=True).start()
+        theirs.close()  # or its end would be waited for in vain
         pipes.append(ours)
 
     def run():
@@ -83,16 +93,20 @@ def torch_processes(configs: Sequence[Config], steps: int, count: int) -> Callab
     return run
 
 
-def _serve(pipe, configs, steps: int):
-    import torch
-
-    torch.set_num_threads(1)
-    runs = [torch_steps(config, steps) for config in configs]
+def _serve(pipe, share, steps: int, of: Callable, first: Callable):
+    first()
+    runs = [of(each, steps) for each in share]
     with contextlib.suppress(EOFError):  # the other end is gone: so is the benchmark
         while pipe.recv():
             for run in runs:
                 run()
             pipe.send("done")
+
+
+def _of_one_thread():
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def _torch_decoder(config: Config, length: int):

@@ -93,22 +93,27 @@ def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
     side, says = ("below", "is composed as well as") if covered else ("above", "is composed less")
     says += " sets at random" if covered else " than sets at random"
     apart = lambda name: Condition(random[f"ood.{name}"] - run[f"ood.{name}"], side, APART)
+    composed = {
+        f"gain OOD {support if covered else 'random'}": Condition(
+            (run if covered else random)["ood.gain"], "above", COMPOSED
+        )
+    }
     return _entry(
         "S2b",
         support,
         seeds,
         np.minimum(random["id.r2"], run["id.r2"]),
         statement=f"a {support.replace('_', ' ')} support {says}",
-        as_stated={f"R² OOD random - {support}": apart("r2")},
-        stricter={f"gain OOD random - {support}": apart("gain")},
+        as_stated={f"R² OOD random - {support}": apart("r2")} | composed,
+        stricter={f"gain OOD random - {support}": apart("gain")} | composed,
         details={"R² OOD": run["ood.r2"], "gain OOD": run["ood.gain"]},
     )
 
 
 def sets_needed(seeds, modules, sets, needed_TxM, seen_most: dict) -> dict:
-    """S1c. needed: of every seed and number of modules, how many seen sets give the gain .5, NaN
-    where none did; sets: how many there are of each."""
-    exponent = _slope(np.log(sets), np.log(needed_TxM.T))
+    """S1c. needed: of every seed and number of modules, how many seen sets give the gain .5, as of
+    `needed_for`; sets: how many there are of each."""
+    exponent = _slope(np.log(sets), np.log(bracketed(needed_TxM).T))
     return _entry(
         "S1c",
         "tasks needed",
@@ -120,7 +125,7 @@ def sets_needed(seeds, modules, sets, needed_TxM, seen_most: dict) -> dict:
                 exponent, "below", 1.0
             )
         },
-        unless=_unless_reached(needed_TxM),
+        unless=unless_bracketed(needed_TxM, "the fewest sets"),
     )
 
 
@@ -134,23 +139,26 @@ def transformer_needs_fewer(seeds, needed_mlp_T, needed_transformer_T, runs: lis
         statement="a transformer needs fewer sets than an MLP of as many parameters",
         as_stated={
             "sets needed, transformer / MLP": Condition(
-                needed_transformer_T / needed_mlp_T, "below", 1.0, ratio=True
+                np.divide(*bracketed([needed_transformer_T, needed_mlp_T])),
+                "below",
+                1.0,
+                ratio=True,
             )
         },
-        unless=_unless_reached(np.stack([needed_mlp_T, needed_transformer_T])),
+        unless=unless_bracketed([needed_mlp_T, needed_transformer_T], "the fewest sets"),
     )
 
 
 def needed_for(sets_K, gains_KxT, target: float = COMPOSED):
     """(T,): how many seen sets give the gain, between the last below it and the next, linear in
-    their logarithm; the least of them where all do, NaN where the most do not."""
+    their logarithm; 0 where all do, so that fewer might, and NaN where the most do not."""
     order = np.argsort(sets_K)
     logs, gains = np.log(np.asarray(sets_K, float)[order]), np.asarray(gains_KxT)[order]
     found = []
     for values in gains.T:
         below = np.flatnonzero(values < target)
         if not len(below):
-            found.append(np.exp(logs[0]))
+            found.append(0.0)
         elif below[-1] == len(values) - 1:
             found.append(np.nan)
         else:
@@ -160,9 +168,18 @@ def needed_for(sets_K, gains_KxT, target: float = COMPOSED):
     return np.array(found)
 
 
-def _unless_reached(needed) -> str:
-    missing = int(np.isnan(needed).sum())
-    return f"not reached in {missing} of {needed.size}" if missing else ""
+def bracketed(needed):
+    """What `needed_for` gives, NaN where it is no number but a bound."""
+    return np.where(np.asarray(needed) > 0, needed, np.nan)
+
+
+def unless_bracketed(needed, least: str) -> str:
+    """Why nothing is concluded from what `needed_for` gives; '' where all of it are numbers."""
+    needed = np.asarray(needed)
+    missing, all_do = int(np.isnan(needed).sum()), int((needed == 0).sum())
+    reasons = [f"not reached in {missing} of {needed.size}"] * (missing > 0)
+    reasons += [f"reached with {least} in {all_do} of {needed.size}"] * (all_do > 0)
+    return ", ".join(reasons)
 
 
 def _slope(x_K, values_KxT):
@@ -175,5 +192,3 @@ def _entry(claim, code, seeds, id_r2, *, gate=GATE, **fields):
     return entry(
         claim, code, seeds, id_r2, figure="", trained_name="R² ID", trained_at=gate, **fields
     )
-
-

@@ -6,11 +6,12 @@ Judged on networks that are written down (`constructions`) and on the widths tha
 import numpy as np
 
 from compgen_jax.claims.scale import constructions
-from compgen_jax.claims.scale.composing import GATE, needed_for
+from compgen_jax.claims.scale.composing import GATE, bracketed, needed_for, unless_bracketed
 from compgen_jax.claims.verdicts import Condition, entry
 
 EXACT = 1e-5
 SLOPE, NEURONS, EXPONENT = -1.5, 1.1, 1.25
+HALFWAY = 2.0  # neurons for 4 times the modules, halfway from as many to 4 times as many
 SEEDS = (0, 1, 2, 3)
 MODULES = (4, 8, 16, 32)
 LOW, HIGH = 8, 32  # modules whose neurons at equal error are compared
@@ -22,7 +23,16 @@ def k_hot_is_exact(rows: list[dict]) -> dict:
     """S3a. rows: of `constructions.table_k_hot`."""
     worst = _by_seed(rows, "max_error", max)
     per_module = [row["neurons"] / row["modules"] for row in rows if row["modules"] == HIGH]
-    exact = {"largest error, float32": Condition(worst, "below", EXACT)}
+    least, most = (of(row["modules"] for row in rows) for of in (min, max))
+    ends = [{row["seed"]: row["neurons"] / one for row in rows if row["modules"] == one}
+            for one in (most, least)]  # fmt: skip
+    growth = np.array([ends[0][seed] / ends[1][seed] for seed in sorted(ends[0])])
+    exact = {
+        "largest error, float32": Condition(worst, "below", EXACT),
+        f"neurons per module, M = {most} / {least}": Condition(
+            growth, "below", NEURONS, ratio=True
+        ),
+    }
     return _entry(
         "S3a",
         "k-hot",
@@ -36,7 +46,7 @@ def graded_needs_no_more(rows: list[dict], own: list[dict]) -> dict:
     """S3b. rows: of `constructions.table_graded` on the interval that no teacher's entries leave,
     and `own` on those that each teacher's entries keep."""
 
-    def conditions(table):
+    def conditions(table, bound):
         ratio = constructions.neuron_ratios(table, ERROR, LOW, HIGH)
         slopes = constructions.error_slopes(table)
         by_seed = {}
@@ -47,30 +57,32 @@ def graded_needs_no_more(rows: list[dict], own: list[dict]) -> dict:
                 np.array([np.max(each) for each in by_seed.values()]), "below", SLOPE
             ),
             f"neurons at equal error, M = {HIGH} / {LOW}": Condition(
-                np.array(list(ratio.values())), "below", NEURONS, ratio=True
+                np.array(list(ratio.values())), "below", bound, ratio=True
             ),
         }
 
+    of_own = {f"{name}, on the teacher's own interval": one
+              for name, one in conditions(own, HALFWAY).items()}  # fmt: skip
     return _entry(
         "S3b",
         "graded",
         rows,
-        statement="graded tasks need as many ReLUs whatever the number of modules (stricter: also "
-        "where few modules have smaller mixed weights to approximate)",
-        as_stated=conditions(rows),
-        stricter=conditions(own),
+        statement="graded tasks need as many ReLUs whatever the number of modules (stricter: far "
+        "fewer than in proportion, where few modules have smaller mixed weights to approximate)",
+        as_stated=conditions(rows, NEURONS),
+        stricter=conditions(rows, NEURONS) | of_own,
     )
 
 
 def width_grows_slowly(seeds, modules, widths, r2_MxWxT, id_r2_T) -> dict:
     """S3c. r2: of held-out sets, of every number of modules and width."""
     needed_MxT = np.stack([needed_for(widths, r2, REACHED) for r2 in r2_MxWxT])
-    missing = int(np.isnan(needed_MxT).sum())
+    numbers_MxT = bracketed(needed_MxT)
     centred = np.log(modules) - np.mean(np.log(modules))
-    exponent = centred @ np.log(needed_MxT) / np.sum(centred**2)
+    exponent = centred @ np.log(numbers_MxT) / np.sum(centred**2)
     condition = Condition(exponent, "below", EXPONENT)
     details = {f"width needed at {m} modules": width
-               for m, width in zip(modules, needed_MxT, strict=True)}  # fmt: skip
+               for m, width in zip(modules, numbers_MxT, strict=True)}  # fmt: skip
     return entry(
         "S3c",
         "trained",
@@ -83,7 +95,7 @@ def width_grows_slowly(seeds, modules, widths, r2_MxWxT, id_r2_T) -> dict:
         details=details,
         trained_name="R² ID at the widest",
         trained_at=GATE,
-        unless=f"not reached in {missing} of {needed_MxT.size}" if missing else "",
+        unless=unless_bracketed(needed_MxT, "the narrowest"),
     )
 
 

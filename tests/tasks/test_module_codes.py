@@ -1,0 +1,186 @@
+"""Codes of a latent against NumPy, digit by digit, and what each of them keeps of it."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.tasks import module_codes, modules
+from compgen_jax.tasks.module_codes import CODES, LatentCodeConfig
+
+M = 7
+TENTHS = (0, 5, 6, 7, 8, 9, 10)  # of the weights that a discrete latent has
+RANDOM = ("orthogonal", "invertible", "interval_shuffle")
+
+
+def of(name, count=M, **settings):
+    return jax.jit(jax.vmap(module_codes.of_latent(LatentCodeConfig(name, **settings), count)))
+
+
+def latents(law="discrete", count=200):
+    """(B, M) of up to M active modules, float32."""
+    rng = np.random.default_rng(1)
+    active = jnp.asarray(rng.random((count, M)) < 0.5, jnp.float32)
+    keys = jax.random.split(jax.random.key(2), count)
+    return jax.vmap(lambda key, each: modules.weigh(key, each, law))(keys, active)
+
+
+def every_level():
+    """(B, M): each weight in each place, 0 elsewhere and 1 elsewhere; as float32 has them."""
+    levels = np.array([0.0, *modules.LEVELS], np.float32)
+    rows = [np.where(np.arange(M) == m, level, rest)
+            for m in range(M) for level in levels for rest in (0.0, 1.0)]  # fmt: skip
+    return np.array(rows, np.float32)
+
+
+def test_identity_is_the_latent():
+    z = latents("continuous")
+    np.testing.assert_array_equal(of("identity")(z), z)
+
+
+def test_an_orthogonal_code_is_a_turned_latent():
+    basis = np.asarray(of("orthogonal")(jnp.eye(M)), np.float64)  # row m: the code of module m
+    np.testing.assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
+    z = np.asarray(latents("continuous"), np.float64)
+    code = of("orthogonal")(z)
+    expected = np.array([sum(one[m] * basis[m] for m in range(M)) for one in z])
+    np.testing.assert_allclose(code, expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(code, axis=1), np.linalg.norm(z, axis=1), rtol=1e-5)
+
+
+def test_orthogonal_matrices_are_uniform_in_their_first_moments():
+    """Of a uniform one E[q] = 0 and E[q^2] = 1 / M, and half are rotations; a QR whose R keeps its
+    signs has a first entry that is never positive."""
+    found = np.array([module_codes.of_latent(LatentCodeConfig("orthogonal", seed=seed), 3)(
+        jnp.eye(3)) for seed in range(200)])  # fmt: skip
+    assert np.abs(found.mean(axis=0)).max() < 5 * (1 / 3 / 200) ** 0.5
+    np.testing.assert_allclose(np.square(found).mean(axis=0), 1 / 3, atol=0.12)
+    assert 60 < (np.linalg.det(found) > 0).sum() < 140
+
+
+def test_tokens_are_numbers_beside_tenths():
+    z = every_level()
+    code = np.asarray(of("tokens")(z))
+    for row, found in zip(z, code, strict=True):
+        expected = []
+        for m in range(M):
+            tenths = int(round(10 * float(row[m])))
+            assert tenths in TENTHS
+            expected += [m + 1, tenths + M + 1]
+        assert found.tolist() == expected
+    below = np.nextafter(z, np.float32(0))  # as another order of rounding might have them
+    np.testing.assert_array_equal(of("tokens")(below), code)
+    z = np.asarray(latents("continuous"), np.float64)
+    found = np.asarray(of("tokens")(z))[:, 1::2]
+    inside = np.abs(10 * z - np.round(10 * z)) > 1e-3  # no tenth's end is near
+    np.testing.assert_array_equal(found[inside], (np.floor(10 * z) + M + 1)[inside])
+    assert inside.sum() > 300
+
+
+def by_rows(matrix, values):
+    """values @ matrix, sum by sum, in float64."""
+    return np.array([sum(values[i] * matrix[i, j] for i in range(len(values)))
+                     for j in range(matrix.shape[1])])  # fmt: skip
+
+
+def net(layers, values):
+    for matrix in layers[:-1]:
+        values = 1 / (1 + np.exp(-by_rows(matrix, values)))
+    return by_rows(layers[-1], values)
+
+
+def couplings(count, std, seed):
+    """The nets (scale, shift) of each coupling as they are drawn, in float64."""
+    rng, first, found = np.random.default_rng([seed, 2]), count // 2, []
+    for index in range(3):
+        given = count - first if index == 1 else first
+        sizes = (given, 2 * count, 2 * count, count - given)
+        found.append([[rng.normal(0, std, pair) for pair in pairwise(sizes)] for _ in range(2)])
+    return found
+
+
+def coupled(z, count, std, seed):
+    a, b = z[: count // 2], z[count // 2 :]
+    nets = couplings(count, std, seed)
+    for index, (scale, shift) in enumerate(nets):
+        if index == 1:
+            a = a * (1 + 0.5 * np.tanh(net(scale, b))) + net(shift, b)
+        else:
+            b = b * (1 + 0.5 * np.tanh(net(scale, a))) + net(shift, a)
+    return np.concatenate([a, b])
+
+
+def uncoupled(code, count, std, seed):
+    a, b = code[: count // 2], code[count // 2 :]
+    nets = couplings(count, std, seed)
+    for index in (2, 1, 0):
+        scale, shift = nets[index]
+        if index == 1:
+            a = (a - net(shift, b)) / (1 + 0.5 * np.tanh(net(scale, b)))
+        else:
+            b = (b - net(shift, a)) / (1 + 0.5 * np.tanh(net(scale, a)))
+    return np.concatenate([a, b])
+
+
+@pytest.mark.parametrize(("count", "std", "seed"), [(7, 1.5, 0), (6, 0.1, 3), (2, 1.0, 1)])
+def test_couplings_against_loops_and_run_backwards(count, std, seed):
+    z = np.asarray(latents("continuous", 12))[:, :count]
+    code = np.asarray(of("invertible", count, std=std, seed=seed)(z), np.float64)
+    for one, found in zip(z.astype(np.float64), code, strict=True):
+        exact = coupled(one, count, std, seed)
+        np.testing.assert_allclose(found, exact, atol=2e-4)
+        np.testing.assert_allclose(uncoupled(exact, count, std, seed), one, atol=1e-9)
+        np.testing.assert_allclose(uncoupled(found, count, std, seed), one, atol=2e-2)
+
+
+def test_a_coupled_code_tells_all_discrete_latents_apart():
+    grid = np.stack(np.meshgrid(*[[0, *modules.LEVELS]] * 4, indexing="ij"), -1).reshape(-1, 4)
+    code = np.asarray(of("invertible", 4)(grid), np.float64)
+    rounded = np.unique(code.round(5), axis=0)
+    assert len(rounded) == len(grid) == 7**4
+
+
+def test_shuffled_intervals_against_a_loop():
+    seed = 4
+    to = np.random.default_rng([seed, 3]).permutation(10)
+    for z in (every_level(), np.asarray(latents("continuous"))):
+        found = np.asarray(of("interval_shuffle", seed=seed)(z))
+        for row, code in zip(z, found, strict=True):
+            for value, moved in zip(row.astype(np.float64), code, strict=True):
+                interval = int(np.floor(10 * value + 1e-4))
+                expected = value if value >= 1 else value + (to[interval] - interval) / 10
+                assert moved == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shuffled_intervals_are_a_permutation_that_keeps_the_fraction_and_one(seed):
+    """The same for all modules; that of no weight moves as well."""
+    code = of("interval_shuffle", 1, seed=seed)
+    fractions = np.array([0.01, 0.25, 0.5, 0.98])
+    z = (np.arange(10)[:, None] + fractions) / 10
+    moved = np.asarray(code(z.reshape(-1, 1))).reshape(10, 4) * 10
+    np.testing.assert_allclose(moved % 1, np.tile(fractions, (10, 1)), atol=1e-5)
+    to = np.floor(moved).astype(int)
+    assert (to == to[:, :1]).all() and sorted(to[:, 0]) == list(range(10))
+    assert to[:, 0].tolist() != list(range(10))
+    starts = np.asarray(code(np.arange(10, dtype=np.float32)[:, None] / 10))[:, 0]
+    np.testing.assert_allclose(starts, to[:, 0] / 10, atol=1e-6)
+    assert code(jnp.ones((1, 1))).tolist() == [[1.0]]
+    found = np.asarray(of("interval_shuffle", 3, seed=seed)(np.tile(z.reshape(-1, 1), (1, 3))))
+    np.testing.assert_allclose(found, np.tile(moved.reshape(-1, 1) / 10, (1, 3)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_codes_are_those_of_their_seed(name):
+    z = latents("continuous", 20)
+    first, again, other = (np.asarray(of(name, seed=seed)(z)) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert np.array_equal(first, other) == (name not in RANDOM)
+    assert first.shape == (20, 2 * M if name == "tokens" else M) and first.dtype == np.float32
+
+
+def test_examples_are_no_function_of_the_latent():
+    with pytest.raises(ValueError, match="no function of its latent alone"):
+        module_codes.of_latent(LatentCodeConfig("fewshot"), M)

@@ -1,0 +1,207 @@
+"""The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.models.model import Shapes
+from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.modules import Modules
+from compgen_jax.training import loop
+
+STEPS = 7
+HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
+KEY = jax.random.key(2)
+TINY = Config(
+    task=Modules(modules=4, most=2, inputs=4, hidden=6, outputs=3, samples=4, tests=8),
+    decoder=TaskMLP(depth=1, width=8),
+    training=TrainingConfig(
+        steps=STEPS, batch_size=8, seeds=(0,), learning_rate=0.03, weight_decay=0.4,
+        schedule="cosine", decay="matrices",
+    ),
+)  # fmt: skip
+both = pytest.mark.parametrize("decay", ["all", "matrices"])
+
+
+def cosine(step, total=STEPS):
+    return 0.5 * (1 + np.cos(np.pi * step / total))
+
+
+class AdamW:
+    """In float64; `decays` says whether a leaf does."""
+
+    def __init__(self, leaves, decays):
+        self.values = [np.array(leaf, np.float64) for leaf in leaves]
+        self.first = [np.zeros_like(leaf) for leaf in self.values]
+        self.second = [np.zeros_like(leaf) for leaf in self.values]
+        self.decays, self.steps = decays, 0
+
+    def step(self, gradients, rate, strength):
+        self.steps += 1
+        for k, gradient in enumerate(np.asarray(each, np.float64) for each in gradients):
+            self.first[k] = 0.9 * self.first[k] + 0.1 * gradient
+            self.second[k] = 0.999 * self.second[k] + 0.001 * gradient**2
+            mean = self.first[k] / (1 - 0.9**self.steps)
+            scale = np.sqrt(self.second[k] / (1 - 0.999**self.steps)) + 1e-8
+            shrink = strength * self.values[k] if self.decays(self.values[k]) else 0.0
+            self.values[k] = self.values[k] - rate * (mean / scale + shrink)
+
+
+def decays(decay):
+    return lambda leaf: decay == "all" or leaf.ndim >= 2
+
+
+def params_and_gradients():
+    """Of every rank, and as many gradients as steps."""
+    rng = np.random.default_rng(0)
+    shapes = {"kernel": (3, 4), "bias": (4,), "filter": (2, 2, 3), "gain": ()}
+    draw = lambda: {name: rng.normal(size=shape).astype("f4") for name, shape in shapes.items()}
+    return draw(), [draw() for _ in range(STEPS)]
+
+
+def run(update, state, params, gradients):
+    for step, gradient in enumerate(gradients):
+        updates, state = update(gradient, state, params, step)
+        params = optax.apply_updates(params, updates)
+    return params, state
+
+
+@both
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_steps_equal_adamw_in_float64(schedule, decay):
+    params, gradients = params_and_gradients()
+    hyper = jax.tree.map(jnp.float32, HYPER)
+
+    @jax.jit
+    def update(gradient, state, params, step):
+        share = loop.rate_share(schedule, step, STEPS)
+        return loop.optimizer(hyper, decay, share).update(gradient, state, params)
+
+    found, _ = run(update, loop.optimizer(hyper, decay).init(params), params, gradients)
+    exact = AdamW(jax.tree.leaves(params), decays(decay))
+    for step, gradient in enumerate(gradients):
+        share = cosine(step) if schedule == "cosine" else 1.0
+        exact.step(jax.tree.leaves(gradient), 0.03 * share, 0.4)
+    for leaf, value in zip(jax.tree.leaves(found), exact.values, strict=True):
+        np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
+
+
+@both
+def test_steps_equal_optax_of_its_own_schedule_and_mask(decay):
+    params, gradients = params_and_gradients()
+    hyper = jax.tree.map(jnp.float32, HYPER)
+    mask = {"kernel": True, "filter": True, "bias": False, "gain": False}
+    theirs = optax.adamw(
+        optax.cosine_decay_schedule(0.03, STEPS),
+        weight_decay=0.4,
+        mask=mask if decay == "matrices" else None,
+    )
+
+    @jax.jit
+    def update(gradient, state, params, step):
+        share = loop.rate_share("cosine", step, STEPS)
+        return loop.optimizer(hyper, decay, share).update(gradient, state, params)
+
+    found, _ = run(update, loop.optimizer(hyper, decay).init(params), params, gradients)
+    by_optax = jax.jit(lambda g, s, p, _: theirs.update(g, s, p))
+    expected, _ = run(by_optax, theirs.init(params), params, gradients)
+    for name, leaf in expected.items():
+        np.testing.assert_allclose(found[name], leaf, rtol=1e-5, atol=1e-6)
+
+
+def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
+    share = jax.jit(lambda step: loop.rate_share("cosine", step, 1000))
+    assert float(share(0)) == 1 and float(share(500)) == pytest.approx(0.5)
+    assert float(share(1000)) == pytest.approx(0, abs=1e-7)
+    found = [float(share(step)) for step in range(0, 1001, 50)]
+    theirs = optax.cosine_decay_schedule(1.0, 1000)
+    np.testing.assert_allclose(found, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
+    assert (np.diff(found) < 0).all() and min(found) >= 0
+    assert loop.rate_share("constant", 999, 1000) == 1.0
+
+
+def test_a_constant_rate_is_the_optimiser_of_earlier_runs_bit_for_bit():
+    """Its states too, so that their checkpoints go on."""
+    params, gradients = params_and_gradients()
+
+    def steps(make):
+        @jax.jit
+        def update(gradient, state, params, rate, strength):
+            return make(rate, strength).update(gradient, state, params)
+
+        rate, strength = jnp.float32(0.03), jnp.float32(0.4)
+        state = make(rate, strength).init(params)
+        return run(lambda g, s, p, _: update(g, s, p, rate, strength), state, params, gradients)
+
+    hyper = lambda *values: dict(zip(("training.learning_rate", "training.weight_decay"), values,
+                                     strict=True))  # fmt: skip
+    earlier = steps(lambda rate, strength: optax.adamw(
+        rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength))  # fmt: skip
+    now = steps(lambda *values: loop.optimizer(hyper(*values)))
+    share = loop.rate_share("constant", jnp.int32(3), STEPS)
+    asked = steps(lambda *values: loop.optimizer(hyper(*values), "all", share))
+    for other in (now, asked):
+        assert jax.tree.structure(other) == jax.tree.structure(earlier)
+        for leaf, value in zip(*map(jax.tree.leaves, (other, earlier)), strict=True):
+            np.testing.assert_array_equal(leaf, value)
+
+
+@functools.cache
+def functions(config):
+    """init and advance, compiled."""
+    trainer = loop.make_trainer(config)
+    return jax.jit(trainer.init), jax.jit(trainer.advance)
+
+
+def trained(config, parts):
+    """The state after steps in parts, and the losses."""
+    (init, advance), task, losses = functions(config), config.task.make(), []
+    trial = loop.Trial(KEY, loop.hyper_of(config), loop.source_of(task, KEY), jnp.int32(0))
+    state = init(KEY)
+    for count in parts:
+        state, taken = advance(trial, state, count)
+        losses.append(np.asarray(taken)[:count])
+    return state, np.concatenate(losses)
+
+
+@pytest.mark.parametrize(("schedule", "decay"), [("cosine", "matrices"), ("constant", "all")])
+def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
+    """Gradients of the mean squared error over the tasks that each step draws."""
+    config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
+    state, losses = trained(config, [STEPS])
+    task = config.task.make()
+    module = config.decoder.make(Shapes(*tasks.shapes(task)))
+
+    @jax.jit
+    @jax.value_and_grad
+    def error(params, step):
+        points, _ = task.draw(loop.stream(KEY, "order"), step, task.source(KEY), 8)
+        own_key = jax.random.fold_in(loop.stream(KEY, "example"), step)
+        inputs, targets = loop.examples_at(task, own_key, points)
+        answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
+        return jnp.mean(jnp.square(answers - targets))
+
+    params = functions(config)[0](KEY).params
+    leaves, tree = jax.tree.flatten(params)
+    exact = AdamW(leaves, decays(decay))
+    for step in range(STEPS):
+        now = jax.tree.unflatten(tree, [np.float32(leaf) for leaf in exact.values])
+        value, gradient = error(now, step)
+        assert losses[step] == pytest.approx(float(value), rel=1e-4)
+        exact.step(jax.tree.leaves(gradient), 0.03 * (cosine(step) if schedule == "cosine" else 1),
+                   0.4)  # fmt: skip
+    for leaf, value in zip(jax.tree.leaves(state.params), exact.values, strict=True):
+        np.testing.assert_allclose(leaf, value, rtol=1e-3, atol=1e-5)
+
+
+def test_chunks_and_a_resumption_change_no_bit_of_a_cosine():
+    (whole, losses), (parts, taken) = trained(TINY, [STEPS]), trained(TINY, [3, 1, 3])
+    np.testing.assert_array_equal(losses, taken)
+    for leaf, value in zip(*map(jax.tree.leaves, (whole, parts)), strict=True):
+        np.testing.assert_array_equal(leaf, value)
