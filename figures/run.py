@@ -55,7 +55,7 @@ def _draw_without_grid(run, cells, found):
     error, layers = figure.subplots(1, 2, width_ratios=[1, 2])
     _draw_error(error, run, cells)
     for name, title, dash in (
-        ("id_r2", "latent $R^2$ ID", "--"),
+        ("id_r2", "factors $R^2$ ID", "--"),
         ("ood_r2", "OOD", "-"),
         ("untrained.ood_r2", "OOD before training", ":"),
     ):

@@ -36,8 +36,8 @@ GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the featu
 unit's variance, mean over units: in x or in y alone, and in one product of both)"""
 # of a task whose points form no grid
 DECODED = {
-    "latent R2 ID": "id_r2",
-    "latent R2 OOD": "ood_r2",
+    "factors R2 ID": "id_r2",
+    "factors R2 OOD": "ood_r2",
     "  before training": "untrained.ood_r2",
     "  shuffled": "shuffled.ood_r2",
 }

@@ -84,3 +84,14 @@ def test_the_protocol_knows_no_family():
             assert "tasks.bump" not in text and "tasks import bump" not in text, path
             for field in ("task.code", "task.image.", "task.stripes", "task.support"):
                 assert f"config.{field}" not in text, (path, field)
+
+
+def test_what_all_papers_share_names_nothing_of_the_second():
+    own = ("scale", "modules", "module_codes", "module_supports", "preference", "task_conditioned",
+           "task_transformer", "hypernetwork", "students")  # fmt: skip
+    for folder in ("compgen_jax", "launch", "figures"):
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}
+            if not parts & {*own, "forced_rendering"} and path.name != "settings.py":
+                text = path.read_text().lower()
+                assert "teacher" not in text and "preference" not in text, path

@@ -22,7 +22,7 @@ from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 2  # of what is measured
+VERSION = 3  # of what is measured
 INPUTS = 2  # of every point, where a model answers several: rows of one group
 POINTS_AT_ONCE = 128
 FOLDS = 5
@@ -32,7 +32,7 @@ class Decoding(NamedTuple):
     """layers: names, input first.  numbers: (T, L) by name: 'id_r2' and 'ood_r2', means over the
     factors, also after 'untrained.' and 'shuffled.'.  outputs: (T,) by name: `recovery`, the share
     of held-out points whose own factors, of all held-out points', lie nearest to what is read off
-    the last layer."""
+    the last layer, and `active_recovery`, of which those that are not 0 are the right ones."""
 
     layers: tuple
     seeds: tuple
@@ -70,11 +70,11 @@ def decode(run: Run, progress: bool = True) -> Decoding:
         of_trained, of_untrained = (
             jax.device_get(features(key, each, points)) for each in (params, init(key).params)
         )
-        measured, recovery = _of_seed(of_trained, points, held_out, seed)
+        measured, recovered = _of_seed(of_trained, points, held_out, seed)
         untrained, _ = _of_seed(of_untrained, points, held_out, seed)
         measured |= {f"untrained.{name}": untrained[name] for name in ("id_r2", "ood_r2")}
         numbers.append(measured)
-        outputs.append({"recovery": recovery})
+        outputs.append(recovered)
     stack = lambda found: {name: np.array([one[name] for one in found]) for name in found[0]}
     return Decoding(tuple(of_trained), tuple(run.seeds), stack(numbers), stack(outputs))
 
@@ -99,7 +99,7 @@ def _features(run: Run):
 
 
 def _of_seed(features: dict, points, held_out, seed: int):
-    """({name: (L,)}, recovery) of one network's layers, (B, S, D) each."""
+    """({name: (L,)}, {name: recovery}) of one network's layers, (B, S, D) each."""
     for name, layer in features.items():
         if not np.isfinite(layer).all():
             raise RunError(f"{name} of seed {seed} has activations that are not finite")
@@ -118,13 +118,18 @@ def _of_seed(features: dict, points, held_out, seed: int):
     last = layers[found.layers[-1]].astype(np.float64)
     readout = probes.ridge(probes.decompose(last[~outside]), targets[~outside])
     read = readout(last[outside]).reshape(-1, count, targets.shape[1]).mean(axis=1)
-    return numbers, _recovery(read, points[held_out])
+    own = points[held_out]
+    return numbers, {
+        "recovery": _recovery(read, own),
+        "active_recovery": _recovery(read, own, of=lambda factors: factors != 0),
+    }
 
 
-def _recovery(read_BxF, own_BxF) -> float:
-    """The share of points whose own factors are, of all points', nearest to what was read."""
+def _recovery(read_BxF, own_BxF, of=lambda factors: factors) -> float:
+    """The share of points whose own factors are, of all points', nearest to what was read; or so
+    far as `of` tells factors apart."""
     nearest = scipy.spatial.cKDTree(own_BxF).query(read_BxF)[1]
-    return float(np.mean((own_BxF[nearest] == own_BxF).all(axis=1)))
+    return float(np.mean((of(own_BxF[nearest]) == of(own_BxF)).all(axis=1)))
 
 
 def _over_factors(scores_LxF, factors: int):

@@ -48,10 +48,8 @@ def draw_scale(studies):
     for modules, own, color in _lines(select(studies, "needed"), "modules"):
         own.sort(key=_share)
         label = f"{modules} modules ({own[0].summary['task']['sets']:.0f} sets)"
-        of_each = [mean_with_interval(values) for values in numbers(own, "ood.gain")]
-        needed.errorbar([_share(s) for s in own], [one["value"] for one in of_each],
-                        yerr=_bars(of_each), fmt="o-", color=color, markersize=4, linewidth=1,
-                        capsize=2, label=label)  # fmt: skip
+        gains = numbers(own, "ood.gain")
+        _draw_line(needed, [_share(s) for s in own], gains, "o-", color=color, label=label)
     _count_axis(needed, (0.1, 0.25, 0.5, 1), "share of sets seen")
     for axis in (gain, by_width, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
@@ -211,25 +209,31 @@ HELD_OUT = {
 
 
 def _draw_held_out(axis, pairs, name: str):
-    """A score by the share seen, of every kind of hold-out and width; pairs of block and study."""
+    """A score by the share seen, of every kind of hold-out and width, side by side; pairs of block
+    and study."""
     shares = sorted({round(block.seen, 3) for block, _ in pairs})
+    found = {(block.region, block.width) for block, _ in pairs}
+    kinds = sorted(found, key=lambda kind: (list(HELD_OUT).index(kind[0]), kind[1]))
     widest = max(block.width for block, _ in pairs)
-    for region, (title, color) in HELD_OUT.items():
-        for width in sorted({block.width for block, _ in pairs}):
-            own = [(shares.index(round(block.seen, 3)), study) for block, study in pairs
-                   if (block.region, block.width) == (region, width)]  # fmt: skip
-            if not own:
-                continue
-            own.sort(key=lambda pair: pair[0])
-            places, values = [place for place, _ in own], numbers([s for _, s in own], name)
-            face, dash = (color, "-") if width == widest else ("white", "--")
-            axis.plot(places, values.mean(axis=1), dash, color=color, linewidth=1,
-                      label=f"{title}, width {width}")  # fmt: skip
-            for place, of_seeds in zip(places, values, strict=True):
-                plotting.show_number(axis, place, of_seeds, fmt="o", color=color,
-                                     markerfacecolor=face)  # fmt: skip
+    for index, (region, width) in enumerate(kinds):
+        title, color = HELD_OUT[region]
+        own = [(shares.index(round(block.seen, 3)), study) for block, study in pairs
+               if (block.region, block.width) == (region, width)]  # fmt: skip
+        own.sort(key=lambda pair: pair[0])
+        aside = 0.07 * (index - (len(kinds) - 1) / 2)
+        places, values = [place + aside for place, _ in own], numbers([s for _, s in own], name)
+        face, dash = (color, "o-") if width == widest else ("white", "o--")
+        label = f"{title}, width {width}"
+        _draw_line(axis, places, values, dash, color=color, markerfacecolor=face, label=label)
     axis.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares])
-    axis.set_xlim(-0.3, len(shares) - 0.6)
+    axis.set_xlim(-0.4, len(shares) - 0.6)
+
+
+def _draw_line(axis, places, values_SxT, dash: str, **kwargs):
+    """Means with their 95% intervals, joined."""
+    found = [mean_with_interval(values) for values in values_SxT]
+    axis.errorbar(places, [one["value"] for one in found], yerr=_bars(found), fmt=dash,
+                  markersize=4, linewidth=1, capsize=2, **kwargs)  # fmt: skip
 
 
 def _share(study) -> float:

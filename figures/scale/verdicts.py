@@ -166,7 +166,7 @@ def decoded_groups(studies) -> list[list[dict]]:
                 "r2": numbers([study], "ood.r2")[0],
                 "gain": numbers([study], "ood.gain")[0],
                 "right": numbers([study], "ood.task_accuracy")[0],
-                "recovery": study.decoding.outputs["recovery"],
+                **study.decoding.outputs,
                 "read": layers["ood_r2"],
                 "untrained": layers["untrained.ood_r2"],
                 "shuffled": layers["shuffled.ood_r2"],

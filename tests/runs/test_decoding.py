@@ -51,7 +51,7 @@ def equal(first, second):
 
 def test_every_layer_of_every_seed_and_the_cache(run, found):
     assert found.layers == ("layer_00", "layer_01", "layer_02") and found.seeds == (0, 7)
-    assert set(found.numbers) == NUMBERS and set(found.outputs) == {"recovery"}
+    assert set(found.numbers) == NUMBERS and set(found.outputs) == {"recovery", "active_recovery"}
     assert all(values.shape == (2, 3) for values in found.numbers.values())
     assert found.outputs["recovery"].shape == (2,)
     assert (0 <= found.outputs["recovery"]).all() and (found.outputs["recovery"] <= 1).all()
@@ -105,12 +105,13 @@ def test_factors_beside_noise_are_read_and_noise_is_not():
     rng = np.random.default_rng(0)
     noise = np.repeat(rng.normal(size=(2 * TESTS, 1, 8)), 2, axis=1)
     whole = np.concatenate([np.repeat(points[:, None], 2, axis=1), 0.001 * noise], axis=2)
-    numbers, recovery = decoding._of_seed({"noise": noise, "whole": whole}, points, held_out, 0)
+    numbers, found = decoding._of_seed({"noise": noise, "whole": whole}, points, held_out, 0)
     for region in ("id", "ood"):
         assert numbers[f"{region}_r2"][0] < 0.1 and numbers[f"{region}_r2"][1] > 0.999
         assert (numbers[f"shuffled.{region}_r2"] < 0.1).all()
-    assert recovery == 1
-    _, recovery = decoding._of_seed({"noise": noise}, points, held_out, 0)
+    assert found == {"recovery": 1, "active_recovery": 1}
+    _, found = decoding._of_seed({"noise": noise}, points, held_out, 0)
+    recovery = found["recovery"]
     distinct = len(np.unique(points[held_out], axis=0))
     assert recovery < 6 / distinct
 
@@ -120,10 +121,10 @@ def test_a_module_that_was_never_shown_counts_as_not_read():
     points, held_out = points_of(changed(TINY, {"task.support.name": "non_compositional"}))
     assert not points[~held_out, M - 1].any() and points[held_out, M - 1].all()
     layer = np.repeat(points[:, None].astype(np.float64), 2, axis=1)
-    numbers, recovery = decoding._of_seed({"code": layer}, points, held_out, 0)
+    numbers, found = decoding._of_seed({"code": layer}, points, held_out, 0)
     for region in ("id", "ood"):
         np.testing.assert_allclose(numbers[f"{region}_r2"], (M - 1) / M, atol=1e-3)
-    assert 0 <= recovery <= 1
+    assert 0 <= found["recovery"] <= found["active_recovery"] <= 1
 
 
 def test_a_module_that_no_held_out_set_has_is_left_out_of_their_mean():

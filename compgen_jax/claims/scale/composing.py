@@ -72,11 +72,11 @@ def code_is_composed(seeds, code: str, run: dict, code_r2: float) -> dict:
     error = Condition(run["ood.mse"] / run["id.mse"], "below", 2.0, ratio=True)
     return _entry(
         "S2a",
-        code,
+        f"{code.replace('_', ' ')} ({kind})",
         seeds,
         run["id.r2"],
         gate=GATE_OF_CODES,
-        statement=f"held-out sets are composed from the code {code}, {kind} in the latent",
+        statement="held-out sets are composed from another code than the latent itself",
         as_stated=gain,
         stricter=gain | {"error OOD / ID": error},
         details={
@@ -90,8 +90,8 @@ def code_is_composed(seeds, code: str, run: dict, code_r2: float) -> dict:
 def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
     """S2b, of one support beside sets at random, as many seen of both."""
     covered = support in COVERED
-    side, says = ("below", "is composed as well as") if covered else ("above", "is composed less")
-    says += " sets at random" if covered else " than sets at random"
+    side, says = ("below", "as well as") if covered else ("above", "less than")
+    kind = "covers" if covered else "leaves out part of"
     apart = lambda name: Condition(random[f"ood.{name}"] - run[f"ood.{name}"], side, APART)
     composed = {
         f"gain OOD {support if covered else 'random'}": Condition(
@@ -100,10 +100,10 @@ def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
     }
     return _entry(
         "S2b",
-        support,
+        support.replace("_", " "),
         seeds,
         np.minimum(random["id.r2"], run["id.r2"]),
-        statement=f"a {support.replace('_', ' ')} support {says}",
+        statement=f"a support that {kind} the space of tasks is composed {says} sets at random",
         as_stated={f"R² OOD random - {support}": apart("r2")} | composed,
         stricter={f"gain OOD random - {support}": apart("gain")} | composed,
         details={"R² OOD": run["ood.r2"], "gain OOD": run["ood.gain"]},
