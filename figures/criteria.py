@@ -82,10 +82,10 @@ def task_of(grid: int, region: str):
     return Bump(grid=grid, support=SUPPORTS[grid, region]).make()
 
 
-def tables() -> dict:
+def tables(grids=(16, 28)) -> dict:
     """{(N, region): {claim: {map: (as stated, stricter)}}}"""
     found = {}
-    for grid, region in SUPPORTS:
+    for grid, region in (where for where in SUPPORTS if where[0] in grids):
         known = admission.shown(results.scorer(task_of(grid, region)), grid, region)
         found[grid, region] = admission.verdicts(known, region)
     return found

@@ -142,7 +142,7 @@ def entry(
     (by default the same) are conditions by name; `details` what else a reader would ask, measured
     as `with_interval` takes it, or one value per network (see `typical`). Nothing is concluded
     where `unless` gives a reason. `trained_name` says what `trained_T` is, and nothing
-    is concluded where its mean is below `trained_at`.
+    is concluded where its mean is below `trained_at`; None of what needs no training.
     """
 
     def per_seed(measured):
@@ -153,10 +153,12 @@ def entry(
                     for name, one in conditions.items()}  # fmt: skip
         return _reading(of_seeds, unless)
 
-    trained = with_interval(per_seed(trained_T))["value"]
-    if not unless and not trained >= trained_at:
-        unless = f"not trained: {trained_name} {text.number(trained)}, {trained_at:g} asked"
-    numbers = {trained_name: trained_T} | (details or {})
+    numbers = {} if trained_T is None else {trained_name: trained_T}
+    for measured in numbers.values():
+        trained = with_interval(per_seed(measured))["value"]
+        if not unless and not trained >= trained_at:
+            unless = f"not trained: {trained_name} {text.number(trained)}, {trained_at:g} asked"
+    numbers |= details or {}
     return {
         "claim": claim,
         "code": code,

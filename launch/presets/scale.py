@@ -21,6 +21,7 @@ CODES = ("orthogonal", "invertible", "interval_shuffle", "fewshot")
 # .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000)
 SLOW_CODES = ("invertible", "interval_shuffle", "fewshot")
 SLOW_STEPS = 24_000
+QUICK_STEPS = 6000
 QUICK_RATE, FEWSHOT_RATE = 4e-3, 2e-3  # of the fewshot code, .893 and at the other rate .862
 
 
@@ -40,7 +41,7 @@ def _quick(name: str, axes: dict, **values) -> Config:
         ),
         decoder=TaskMLP(depth=2, width=256),
         training=TrainingConfig(
-            steps=6000,
+            steps=QUICK_STEPS,
             batch_size=64,
             learning_rate=QUICK_RATE,
             weight_decay=3e-3,
@@ -80,7 +81,9 @@ WIDTHS = (128, 256, 512, 1024, 2048)
 HYPERTEACHER_QUICK = _quick(
     "hyperteacher_quick", {"task.support.seen": (9, 22, 44, 69), "decoder.width": (16, 64, 256)}
 )
-ENCODINGS_QUICK = _quick("encodings_quick", {"task.code.name": CODES})
+ENCODINGS_QUICK = _quick(
+    "encodings_quick", {"task.code.name": CODES}, **{"training.steps": SLOW_STEPS}
+)
 SUPPORTS_QUICK = _quick(
     "supports_quick", {"task.support.name": SUPPORTS}, **{"task.support.seen": 44}
 )
@@ -149,8 +152,8 @@ TASKS_NEEDED_TRANSFORMER = changed(
 def with_code(config: Config, code: str) -> Config:
     """The run with another code, trained as that code asks for."""
     values = {"task.code.name": code}
-    if code in SLOW_CODES:
-        values["training.steps"] = max(config.training.steps, SLOW_STEPS)
+    if code not in SLOW_CODES and config.training.steps == SLOW_STEPS:
+        values["training.steps"] = QUICK_STEPS
     if code == "fewshot" and config.training.learning_rate == QUICK_RATE:
         values["training.learning_rate"] = FEWSHOT_RATE
     return changed(config, values)
@@ -159,10 +162,14 @@ def with_code(config: Config, code: str) -> Config:
 PRESETS = {
     preset.config.name: preset
     for preset in (
-        Preset(HYPERTEACHER_QUICK, "5 min"),
-        Preset(ENCODINGS_QUICK, "4 min"),
-        Preset(SUPPORTS_QUICK, "5 min"),
-        Preset(MODULES_QUICK, "6 min"),
+        Preset(HYPERTEACHER_QUICK, "3 min",
+               "69 sets seen: R² OOD .73, .95, .989 at width 16, 64, 256; 9 seen: .74 at 256"),
+        Preset(ENCODINGS_QUICK, "8 min",
+               "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, invertible -.80"),
+        Preset(SUPPORTS_QUICK, "3 min",
+               "gain OOD: random .87, equal .88, popular .82, non_compositional .01, "
+               "unpopular -.14, disconnected -.68"),
+        Preset(MODULES_QUICK, "4 min", "R² OOD .95 from width 47, 62, 104 on at 4, 8, 16 modules"),
         Preset(PREFERENCE_QUICK, "3 min"),
         Preset(HYPERTEACHER, "3.0e17 FLOP: half an hour on a GPU at 160 TFLOP/s"),
         Preset(ENCODINGS, "4.5e16 FLOP: 5 minutes at that rate"),

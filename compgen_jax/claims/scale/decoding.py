@@ -122,5 +122,5 @@ def _spearman(a, b) -> float:
 
 def _entry(claim, seeds, **fields):
     return entry(
-        claim, "", seeds, np.ones(len(seeds)), figure="scale4", trained_name="networks", **fields
+        claim, "", seeds, None, figure="scale4", **fields
     )

@@ -108,5 +108,5 @@ def _entry(claim, code, rows, **fields):
     """Of what is not trained: the seeds are the teachers'."""
     seeds = sorted({row["seed"] for row in rows})
     return entry(
-        claim, code, seeds, np.ones(len(seeds)), figure="scale3", trained_name="teachers", **fields
+        claim, code, seeds, None, figure="scale3", **fields
     )

@@ -234,7 +234,7 @@ def test_what_did_not_learn_the_seen_sets_is_judged_by_nothing():
     weaker = weak | {"id.r2": np.full(4, 0.89)}
     row = composing.code_is_composed(SEEDS, "a", weaker, 0.5)
     assert row["stricter"]["reason"] == "not trained: R² ID 0.89, 0.9 asked"
-    assert "not affine" in row["statement"]
+    assert row["code"] == "a (not affine)"
 
 
 def test_spearman_by_a_loop():
