@@ -34,7 +34,8 @@ flags.declare_key_flag("workdir")
 
 
 def main():
-    networks = [network for paper in PAPERS for network in paper.networks(SCALE.value)]
+    of_papers = {paper.title: paper.networks(SCALE.value) for paper in PAPERS}
+    networks = [network for own in of_papers.values() for network in own]
     figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()})
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
@@ -55,8 +56,7 @@ def main():
     for name, figure in waiting.items():
         _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
     found = [studies[network.name] for network in networks if network.name in studies]
-    missing = [network.config for network in networks if network.name not in studies]
-    _write_claims(workdir, found, tables, missing)
+    _write_claims(workdir, found, tables, _not_run(of_papers, studies))
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 
 
@@ -163,7 +163,18 @@ def _write_figure(workdir: Path, name: str, drawn):
     return paths
 
 
-def _write_claims(workdir: Path, studies: list[Study], tables: dict, missing: list[Config]):
+def _not_run(of_papers: dict, studies: dict) -> dict[str, int]:
+    """Optimiser steps of what was not trained, all seeds together: of every network, or of all of a
+    paper of which none was."""
+    steps = {}
+    for title, networks in of_papers.items():
+        own = {n.name: _steps(n.config) for n in networks if n.name not in studies}
+        none = len(own) == len(networks) > 1 and len(of_papers) > 1
+        steps |= {f"all {len(own)} of {title}": sum(own.values())} if none else own
+    return steps
+
+
+def _write_claims(workdir: Path, studies: list[Study], tables: dict, not_run: dict[str, int]):
     by_paper = [(paper, paper.claims(studies, tables)) for paper in PAPERS]
     directory.write_json(workdir / "claims.json", [row for _, own in by_paper for row in own])
     parts = [
@@ -172,12 +183,13 @@ def _write_claims(workdir: Path, studies: list[Study], tables: dict, missing: li
         if own or paper.runs(studies)
     ]
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
-    steps = {c.name: len(c.training.seeds) * _steps(c) for c in missing}
-    directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, steps))
+    directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, not_run))
 
 
 def _steps(config: Config) -> int:
-    return config.training.steps or loop.total_steps(config, config.task.make())
+    """Of all seeds together."""
+    steps = config.training.steps or loop.total_steps(config, config.task.make())
+    return len(config.training.seeds) * steps
 
 
 def _narrator(total: int):

@@ -22,8 +22,8 @@ class Part(NamedTuple):
     conclusions: list
 
 
-def render(scale: str, parts: list[Part], figures: list, missing: dict) -> str:
-    """The page. `missing` has the networks of this scale that were not trained and how many
+def render(scale: str, parts: list[Part], figures: list, not_run: dict) -> str:
+    """The page. `not_run` has the networks of this scale that were not trained and how many
     optimiser steps each takes, all its seeds together."""
     lines = [
         f"# Results at {scale} scale",
@@ -33,9 +33,9 @@ def render(scale: str, parts: list[Part], figures: list, missing: dict) -> str:
     ]
     for part in parts:
         lines += _part(part)
-    if missing:
+    if not_run:
         lines += ["", "## Not run", "", NOT_RUN, ""]
-        lines += [f"- {name}: {steps:,}" for name, steps in missing.items()]
+        lines += [f"- {name}: {steps:,}" for name, steps in not_run.items()]
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"

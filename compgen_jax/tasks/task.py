@@ -15,7 +15,6 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.spatial
 
 from compgen_jax import grids
 from compgen_jax.tasks import baselines, draws
@@ -137,7 +136,7 @@ def sizes(task: Task) -> tuple[int, ...]:
 
 def points(task: Task) -> np.ndarray:
     """(B, F) float32: where the task is measured."""
-    return cells(task.factors) if has_grid(task) else task.points
+    return cells(task.factors) if has_grid(task) else np.asarray(task.points, np.float32)
 
 
 def cells(factors) -> np.ndarray:
@@ -174,7 +173,9 @@ def nearest_seen(task: Task, held_out_B):
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
-    distances, index = scipy.spatial.cKDTree(task.points[seen]).query(task.points)
+    from scipy.spatial import cKDTree  # a fifth of a second that tasks on a grid need not wait
+
+    distances, index = cKDTree(task.points[seen]).query(task.points)
     return seen[index], distances
 
 

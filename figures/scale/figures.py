@@ -2,6 +2,8 @@
 bumps."""
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims.scale import neurons
@@ -10,7 +12,6 @@ from figures import plotting
 from figures.scale.networks import Block, block_of, numbers, select
 from figures.scale.verdicts import baseline, decoded_groups, fails, tables_of_neurons
 
-SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
 TRIVIAL = {
     "bilinear": "bilinear map",
     "sum_of_singles": "sum of modules",
@@ -20,7 +21,7 @@ TRIVIAL = {
 
 def draw_scale(studies):
     """S1. (a) Pooled R² on held-out sets of modules by how many are seen, for three widths; grey:
-    trivial predictors, of which the bilinear map composes nothing and has .87. (b) The same as
+    trivial predictors, of which the bilinear map composes nothing. (b) The same as
     gain, 1 - error / the bilinear map's: 1 is exact, 0 composes nothing; dotted, seen sets. (c)
     Gain by width. Gains below -1 are not shown. (d) Width 256: gain by the share of all sets that
     is seen, for three numbers of modules; at .5, the sets that are needed. Means over seeds with
@@ -33,7 +34,9 @@ def draw_scale(studies):
             at = [study.role.seen for study in own]
             plotting.show_numbers(axis, at, numbers(own, f"ood.{name}"), color, f"width {width}")
             axis.plot(at, numbers(own, f"id.{name}").mean(axis=1), ":", color=color, linewidth=1)
-        _count_axis(axis, sorted({study.role.seen for study in found}), "sets seen (of 92)")
+        sets = found[0].summary["task"]["sets"]
+        seen = sorted({study.role.seen for study in found})
+        _count_axis(axis, seen, f"sets seen (of {sets:.0f})")
     for seen, own, color in _lines(found, "seen"):
         at = [study.role.width for study in own]
         plotting.show_numbers(by_width, at, numbers(own, "ood.gain"), color, f"{seen} seen")
@@ -44,7 +47,9 @@ def draw_scale(studies):
         r2.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=6,
                     color="0.4", ha="right", va="bottom")  # fmt: skip
     # the labels stand behind the curves' ends
-    r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03), xlim=(8, 300))
+    r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03))
+    fewest, most = (of(study.role.seen for study in found) for of in (min, max))
+    r2.set_xlim(0.9 * fewest, most * (most / fewest) ** 0.7)
     for modules, own, color in _lines(select(studies, "needed"), "modules"):
         own.sort(key=_share)
         label = f"{modules} modules ({own[0].summary['task']['sets']:.0f} sets)"
@@ -104,7 +109,7 @@ def draw_neurons(studies):
     _draw_exact(error, exact)
     for rows, dash, title in ((graded, "o-", "{} modules"), (own, ":", None)):
         each = sorted({row["modules"] for row in rows})
-        for modules, color in zip(each, SHADES[-len(each) - 1 :], strict=False):
+        for modules, color in zip(each, _shades(len(each)), strict=True):
             at = sorted({row["neurons"] for row in rows})
             own_rows = [row for row in rows if row["modules"] == modules]
             values = [[(1 - row["r2"]) ** 0.5 for row in own_rows if row["neurons"] == n]
@@ -142,7 +147,7 @@ def draw_decodability(studies):
     figure = plotting.new_figure(7.4, 2.9)
     against, depth, theorem = figure.subplots(1, 3)
     groups = decoded_groups(studies)
-    for group, color in zip(groups, SHADES[1::2], strict=False):
+    for group, color in zip(groups, _shades(len(groups)), strict=True):
         for run in group:
             before = run["untrained"][:, -1]
             against.plot(run["r2"], before, ".", color="0.8", markersize=3, zorder=0)
@@ -240,16 +245,22 @@ def _share(study) -> float:
     return study.role.seen / study.summary["task"]["sets"]
 
 
+def _shades(count: int) -> list:
+    """Blues from light to dark."""
+    return [to_hex(colormaps["Blues"](share)) for share in np.linspace(0.4, 1, count)]
+
+
 def _lines(studies, name: str):
     """(value, studies, color) by rising value of a role's field."""
     values = sorted({getattr(study.role, name) for study in studies})
-    shades = SHADES[-len(values) - 1 :] if len(values) < len(SHADES) else SHADES
-    for value, color in zip(values, shades, strict=False):
+    for value, color in zip(values, _shades(len(values)), strict=True):
         yield value, [s for s in studies if getattr(s.role, name) == value], color
 
 
 def _identity(studies) -> list:
     """The run of the latent itself, with as many sets and as wide as those of codes."""
+    if select(studies, "code", code="identity"):
+        return []
     like = select(studies, "code")[0].role
     return select(studies, "seen", seen=like.seen, width=like.width)
 

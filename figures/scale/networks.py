@@ -53,12 +53,11 @@ def networks(scale: str) -> list[Network]:
     found = {}
     for group, config in _of_groups(scale):
         role = _role(config, (group,))
-        same = next((n for n in found.values() if n.role[1:] == role[1:]), None)
-        if same:
-            role = same.role._replace(groups=(*same.role.groups, group))
-            found[same.name] = same._replace(role=role)
+        name = _name(role, scale)
+        if name in found:
+            role = role._replace(groups=(*found[name].role.groups, group))
+            found[name] = found[name]._replace(role=role)
         else:
-            name = _name(role, scale)
             found[name] = Network(name, changed(config, {"name": name}), role)
     return [*found.values(), *_blocks(scale)]
 
@@ -112,6 +111,7 @@ def _role(config: Config, groups: tuple) -> Role:
 
 def _name(role: Role, scale: str) -> str:
     parts = [f"modules_{role.modules}", f"seen_{role.seen}", f"width_{role.width}"]
+    parts += [role.decoder] * (role.decoder != "task_mlp")
     parts += [role.code] * (role.code != "identity") + [role.support] * (role.support != "random")
     return "_".join([*parts, *(["quick"] if scale == "quick" else [])])
 

@@ -91,7 +91,7 @@ def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
     """S2b, of one support beside sets at random, as many seen of both."""
     covered = support in COVERED
     side, says = ("below", "as well as") if covered else ("above", "less than")
-    kind = "covers" if covered else "leaves out part of"
+    kind = "covers" if covered else "leaves out, or barely shows, part of"
     apart = lambda name: Condition(random[f"ood.{name}"] - run[f"ood.{name}"], side, APART)
     composed = {
         f"gain OOD {support if covered else 'random'}": Condition(
@@ -189,6 +189,5 @@ def _slope(x_K, values_KxT):
 
 
 def _entry(claim, code, seeds, id_r2, *, gate=GATE, **fields):
-    return entry(
-        claim, code, seeds, id_r2, figure="", trained_name="R² ID", trained_at=gate, **fields
-    )
+    named = {"figure": f"scale{claim[1]}", "trained_name": "R² ID", "trained_at": gate}
+    return entry(claim, code, seeds, id_r2, **named, **fields)
