@@ -180,8 +180,8 @@ def _write_claims(workdir: Path, studies: list[Study], tables: dict, not_run: di
     parts = [
         report.Part(paper.title, paper.runs(studies), paper.note, own, paper.conclude(own))
         for paper, own in by_paper
-        if own or paper.runs(studies)
     ]
+    parts = [part for part in parts if part.claims or part.runs]
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
     directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, not_run))
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_band, mean_with_interval
-from compgen_jax.runs import decoding, directory, inspection, results
-from compgen_jax.tasks import task as tasks
+from compgen_jax.runs import decoding, directory, results
 from figures import plotting
 from launch import cli
 
@@ -139,9 +138,7 @@ def _draw_examples(figure, cells, images):
 def main():
     workdir = Path(cli.require(WORKDIR))
     run = results.load(workdir)
-    grid = tasks.has_grid(run.task)
-    found = (inspection.inspect_directory if grid else decoding.decode_directory)(workdir)
-    drawn = draw(run, results.evaluate_cells(run), found)
+    drawn = draw(run, results.evaluate_cells(run), decoding.measure_directory(workdir))
     for suffix in ("png", "pdf"):
         content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
         drawn.savefig(content, format=suffix, metadata=undated)

@@ -12,8 +12,7 @@ from absl import flags
 
 from compgen_jax.analysis import text
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import decoding, inspection, judgement, results
-from compgen_jax.tasks import task as tasks
+from compgen_jax.runs import decoding, judgement
 from launch import cli
 
 WORKDIR = cli.define_workdir()
@@ -45,8 +44,8 @@ DECODED = {
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    grid = tasks.has_grid(results.load(workdir).task)
-    found = (inspection.inspect_directory if grid else decoding.decode_directory)(workdir)
+    found = decoding.measure_directory(workdir)
+    grid = not isinstance(found, decoding.Decoding)
     for name in LAYERS.value:
         if name not in found.layers:
             raise ConfigError(

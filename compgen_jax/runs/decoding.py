@@ -16,7 +16,7 @@ from tqdm import tqdm
 from compgen_jax.analysis import decodability, probes
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.models.model import Shapes
-from compgen_jax.runs import directory, memory, results
+from compgen_jax.runs import directory, inspection, memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
@@ -38,6 +38,13 @@ class Decoding(NamedTuple):
     seeds: tuple
     numbers: dict
     outputs: dict
+
+
+def measure_directory(workdir, progress: bool = True):
+    """What every layer of the run in `workdir` does: of points on a grid its
+    `inspection.Inspection`, else its `Decoding`. Raises as these do."""
+    on_grid = tasks.has_grid(loop.check(directory.read_config(Path(workdir))))
+    return (inspection.inspect_directory if on_grid else decode_directory)(workdir, progress)
 
 
 def decode_directory(workdir, progress: bool = True) -> Decoding:

@@ -6,7 +6,7 @@ DIR/claims.json   does it compose?, and what its task's own `claims` ask
 from pathlib import Path
 
 from compgen_jax.claims import composition
-from compgen_jax.runs import directory, inspection, results
+from compgen_jax.runs import decoding, directory, results
 
 
 def judge_directory(workdir) -> list[dict]:
@@ -29,6 +29,6 @@ def judge_directory(workdir) -> list[dict]:
     found = [composition.composes(run.config.name, cells, run.task.accuracy, trivial)]
     own = getattr(run.config.task, "claims", None)
     if own is not None:
-        found += own(cells, inspection.inspect_directory(workdir, progress=False))
+        found += own(cells, decoding.measure_directory(workdir, progress=False))
     directory.write_json(Path(workdir) / "claims.json", found)
     return found

@@ -12,7 +12,7 @@ from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
-from launch.presets.preset import Preset
+from launch.presets.preset import Preset, quick
 
 QUICK_SEEDS, PAPER_SEEDS = (0, 1, 2, 3), (0, 1, 2, 3, 4, 5)
 SUPPORTS = ("random", "equal", "disconnected", "non_compositional", "popular", "unpopular")
@@ -92,20 +92,6 @@ MODULES_QUICK = _quick(
     {"task.modules": (4, 8, 16), "decoder.width": (32, 64, 128, 256)},
     **{"task.support.seen": 0},
 )
-PREFERENCE_QUICK = Config(
-    name="preference_quick",
-    task=Preference(modules=8, most=3, features=8, tests=128, support=ModuleSupportConfig(seen=69)),
-    decoder=TaskMLP(depth=2, width=128),
-    training=TrainingConfig(
-        steps=2000,
-        batch_size=64,
-        learning_rate=1e-3,
-        weight_decay=1e-3,
-        decay="matrices",
-        seeds=QUICK_SEEDS,
-        evaluate_every=1000,
-    ),
-)
 PREFERENCE = Config(
     name="preference",
     task=Preference(modules=16, most=3, features=16),
@@ -119,6 +105,21 @@ PREFERENCE = Config(
         seeds=PAPER_SEEDS,
         evaluate_every=30_000,
     ),
+)
+PREFERENCE_QUICK = quick(
+    PREFERENCE,
+    {
+        "task.modules": 8,
+        "task.features": 8,
+        "task.tests": 128,
+        "task.support.seen": 69,
+        "decoder.width": 128,
+        "training.steps": 2000,
+        "training.batch_size": 64,
+        "training.learning_rate": 1e-3,
+        "training.seeds": QUICK_SEEDS,
+        "training.evaluate_every": 1000,
+    },
 )
 HYPERTEACHER = _paper(
     "hyperteacher", {"task.support.held_out_share": SHARES, "decoder.width": WIDTHS}

@@ -38,7 +38,10 @@ def more_sets_help(seeds, few: dict, many: dict, seen: tuple) -> dict:
 
 def wider_students_help(seeds, widths, runs: list[dict]) -> dict:
     """S1b. runs: the numbers of the run of each width, with as many sets seen."""
-    slope = lambda name: _slope(np.log2(widths), np.stack([run[f"ood.{name}"] for run in runs]))
+    doublings = np.log2(widths)
+    slope = lambda name: least_squares_slope(
+        doublings, np.stack([run[f"ood.{name}"] for run in runs])
+    )
     composed = Condition(runs[-1]["ood.gain"], "above", COMPOSED)
     at_widest = f"gain OOD at width {widths[-1]}"
     return _entry(
@@ -113,7 +116,7 @@ def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
 def sets_needed(seeds, modules, sets, needed_TxM, seen_most: dict) -> dict:
     """S1c. needed: of every seed and number of modules, how many seen sets give the gain .5, as of
     `needed_for`; sets: how many there are of each."""
-    exponent = _slope(np.log(sets), np.log(bracketed(needed_TxM).T))
+    exponent = least_squares_slope(np.log(sets), np.log(bracketed(needed_TxM).T))
     return _entry(
         "S1c",
         "tasks needed",
@@ -182,7 +185,7 @@ def unless_bracketed(needed, least: str) -> str:
     return ", ".join(reasons)
 
 
-def _slope(x_K, values_KxT):
+def least_squares_slope(x_K, values_KxT):
     """(T,) least squares."""
     centred = x_K - np.mean(x_K)
     return centred @ values_KxT / np.sum(centred**2)

@@ -121,6 +121,4 @@ def _spearman(a, b) -> float:
 
 
 def _entry(claim, seeds, **fields):
-    return entry(
-        claim, "", seeds, None, figure="scale4", **fields
-    )
+    return entry(claim, "", seeds, None, figure="scale4", **fields)

@@ -6,7 +6,13 @@ Judged on networks that are written down (`constructions`) and on the widths tha
 import numpy as np
 
 from compgen_jax.claims.scale import constructions
-from compgen_jax.claims.scale.composing import GATE, bracketed, needed_for, unless_bracketed
+from compgen_jax.claims.scale.composing import (
+    GATE,
+    bracketed,
+    least_squares_slope,
+    needed_for,
+    unless_bracketed,
+)
 from compgen_jax.claims.verdicts import Condition, entry
 
 EXACT = 1e-5
@@ -78,8 +84,7 @@ def width_grows_slowly(seeds, modules, widths, r2_MxWxT, id_r2_T) -> dict:
     """S3c. r2: of held-out sets, of every number of modules and width."""
     needed_MxT = np.stack([needed_for(widths, r2, REACHED) for r2 in r2_MxWxT])
     numbers_MxT = bracketed(needed_MxT)
-    centred = np.log(modules) - np.mean(np.log(modules))
-    exponent = centred @ np.log(numbers_MxT) / np.sum(centred**2)
+    exponent = least_squares_slope(np.log(modules), np.log(numbers_MxT))
     condition = Condition(exponent, "below", EXPONENT)
     details = {f"width needed at {m} modules": width
                for m, width in zip(modules, numbers_MxT, strict=True)}  # fmt: skip
@@ -107,6 +112,4 @@ def _by_seed(rows, name, of):
 def _entry(claim, code, rows, **fields):
     """Of what is not trained: the seeds are the teachers'."""
     seeds = sorted({row["seed"] for row in rows})
-    return entry(
-        claim, code, seeds, None, figure="scale3", **fields
-    )
+    return entry(claim, code, seeds, None, figure="scale3", **fields)

@@ -188,7 +188,7 @@ def test_slopes_are_least_squares():
     rng = np.random.default_rng(0)
     x, values = np.log2([16, 64, 256, 300]), rng.normal(size=(4, 5))
     expected = [np.polyfit(x, column, 1)[0] for column in values.T]
-    np.testing.assert_allclose(composing._slope(x, values), expected, rtol=1e-10)
+    np.testing.assert_allclose(composing.least_squares_slope(x, values), expected, rtol=1e-10)
 
 
 def test_the_exponent_of_sets_needed_is_that_of_their_law():
