@@ -15,6 +15,7 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.training import checkpoints
 from launch import cli
 from launch.config import PRESETS
+from tests.interrupts import interrupt
 
 ROOT = Path(__file__).parent.parent.parent
 PRESET = "launch/config.py:bump_cnn_quick"
@@ -223,9 +224,8 @@ def test_interrupt_ends_in_one_line_and_says_how_to_go_on(tmp_path):
         "launch.train", *TINY, "--config.training.epochs=100000", f"--workdir={tmp_path / 'run'}"
     )
     wait_for_checkpoint(process, tmp_path / "run")
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in errors
+    code, _, errors = interrupt(process)
+    assert code == 130 and "Traceback" not in errors, errors
     assert errors.splitlines()[-1].startswith("error: interrupted; the same command resumes")
 
 

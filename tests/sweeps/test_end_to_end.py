@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.interrupts import interrupt
+
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
@@ -102,13 +104,11 @@ def test_a_lost_process_leaves_a_table_that_the_restart_completes(tmp_path):
     assert code != 0 and "lost" in errors, errors
     kept = (workdir / "trials.csv").read_text().splitlines()
     assert 1 < len(kept) < 1 + TRIALS and not (workdir / "summary.json").exists()
-    process = start(f"--workdir={workdir}", *SLOWLY)
+    process = start(f"--workdir={workdir}", *SLOWLY, "--config.execution.chunk_steps=10")
     wait_for_rows(process, workdir, len(kept))
-    process.send_signal(signal.SIGINT)
-    code, _, errors = finish(process)
-    assert code == 130 and errors.splitlines()[-1].startswith(
-        "error: interrupted; the same command"
-    )
+    code, _, errors = interrupt(process)
+    assert code == 130, errors
+    assert errors.splitlines()[-1].startswith("error: interrupted; the same command")
     assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
 
 
