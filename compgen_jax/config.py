@@ -23,8 +23,9 @@ class TrainingConfig:
     at the end. `steps`, unless 0, is the run's length in optimiser steps instead of `epochs`, and
     then `evaluate_every` counts steps too; points that are drawn afresh have no epochs.
 
-    The rate stays as it is, or falls to 0 along half a `cosine`; weights of `decay` 'all', or those
-    of matrices alone, shrink.
+    The rate stays as it is, falls to 0 along half a `cosine`, or halves on a `plateau`, when 6
+    epochs in a row were no better. Weights of `decay` 'all', or those of matrices alone,
+    shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,
     biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way."""
@@ -34,8 +35,9 @@ class TrainingConfig:
     batch_size: int = number(32, low=1, high=2**16)
     learning_rate: float = number(1e-3, above=0, high=1e6, traced=True)
     weight_decay: float = number(0.01, low=0, high=1e6, traced=True)
-    schedule: str = choice("constant", "constant", "cosine")
+    schedule: str = choice("constant", "constant", "cosine", "plateau")
     decay: str = choice("all", "all", "matrices")
+    clip: float = number(0.0, low=0, high=1e6)
     seeds: tuple = settings.traced((0, 1, 2, 3, 4))
     evaluate_every: int = number(5, low=1)
     precision: str = choice("float32", "float32", "bfloat16")

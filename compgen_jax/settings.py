@@ -23,6 +23,8 @@ from pathlib import Path
 FAMILIES = {
     "task": {
         "bump": "compgen_jax.tasks.bump:Bump",
+        "rotation": "compgen_jax.tasks.rotation:Rotation",
+        "inverse": "compgen_jax.tasks.inverse:Inverse",
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
     },
@@ -31,6 +33,11 @@ FAMILIES = {
         "mlp": "compgen_jax.models.mlp:MLP",
         "lowrank": "compgen_jax.models.lowrank:LowRank",
         "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
+        "transformer": "compgen_jax.models.transformer:Transformer",
+        "additive": "compgen_jax.models.additive:Additive",
+        "multiplicative": "compgen_jax.models.multiplicative:Multiplicative",
+        "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
+        "encoder": "compgen_jax.models.encoder:Encoder",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
         "task_transformer": "compgen_jax.models.task_transformer:TaskTransformer",
         "hypernetwork": "compgen_jax.models.hypernetwork:Hypernetwork",

@@ -3,6 +3,11 @@
 The module maps an input to (output, activations by layer name). Training maps it over a batch,
 unless it has an attribute `batched` that is True and says that leading axes are carried through: a
 convolution with a hand-written derivative would otherwise be differentiated example by example.
+
+One that does something else in training (dropout, normalisation by the batch) is `batched` and has
+an attribute `training_mode` that is True: training calls it with which examples count, (B,) bool,
+as a second argument, with a stream 'dropout', and keeps what it writes to 'batch_stats'. Without
+them it is the function that is evaluated, of any leading axes.
 """
 
 from dataclasses import dataclass
@@ -16,11 +21,13 @@ from compgen_jax.settings import ConfigError, Family
 
 class Shapes(NamedTuple):
     """What a model is built from: `jax.ShapeDtypeStruct`s of one example's input and output
-    (pytrees), and the lowering of its convolutions, if it has any (`models.convolution`)."""
+    (pytrees), the lowering of its convolutions, if it has any (`models.convolution`), and the
+    lengths of the parts of an input that is one code per factor (`tasks.task.Task.parts`)."""
 
     input: Any
     output: Any
     lowering: str = "lax"
+    parts: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,22 @@ def apply(module, params, inputs):
     if getattr(module, "batched", False):
         return module.apply(params, inputs)
     return jax.vmap(lambda one: module.apply(params, one))(inputs)
+
+
+def train_apply(module, variables, inputs, counts_B, key):
+    """(outputs, variables) of a batch in training, of which the examples `counts_B` (bool) count:
+    what a module keeps beside its parameters is as the batch left it."""
+    if not getattr(module, "training_mode", False):
+        return apply(module, variables, inputs)[0], variables
+    (outputs, _), kept = module.apply(
+        variables, inputs, counts_B, rngs={"dropout": key}, mutable=["batch_stats"]
+    )
+    return outputs, {**variables, **kept}
+
+
+def trained(variables) -> dict:
+    """Of a module's variables those that a gradient reaches."""
+    return {"params": variables["params"]}
 
 
 def vector(tree):

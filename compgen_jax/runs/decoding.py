@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from compgen_jax.analysis import decodability, probes
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.models.model import Shapes
 from compgen_jax.runs import directory, inspection, memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
@@ -88,7 +87,7 @@ def decode(run: Run, progress: bool = True) -> Decoding:
 
 def _features(run: Run):
     """key, params, points -> activations by layer, (B, S, D) of S rows for each point."""
-    module = run.config.decoder.make(Shapes(*tasks.shapes(run.task)))
+    module = run.config.decoder.make(loop.shapes_of(run.task))
     several = getattr(module, "of_each_input", False)
 
     def rows(params, given):

@@ -22,7 +22,6 @@ from compgen_jax import grids
 from compgen_jax.analysis import geometry, layers, tuning
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.models.convolution import choose_lowering
-from compgen_jax.models.model import Shapes
 from compgen_jax.runs import directory, memory, results, signals
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
@@ -159,7 +158,7 @@ class _Program:
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.decoder.make(Shapes(*tasks.shapes(task), lowering))
+        module = run.config.decoder.make(loop.shapes_of(task, lowering))
         key, real = loop.stream(jax.random.key(0), "test"), np.flatnonzero(self.real)
 
         def recorded(params, inputs):

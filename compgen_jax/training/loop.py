@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from compgen_jax import config as configs
-from compgen_jax.config import Config, ConfigError, identity
+from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
 from compgen_jax.models.model import Shapes
@@ -22,6 +22,19 @@ from compgen_jax.training.trials import trials_side_by_side
 
 DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
+
+
+class Plateau(NamedTuple):
+    """When the rate falls: times `factor` at the `patience`-th epoch in a row whose mean loss is
+    not less than the best one's by this relative `improvement`, and not below `least_rate`."""
+
+    patience: int = 6
+    factor: float = 0.5
+    improvement: float = 1e-4
+    least_rate: float = 1e-6
+
+
+PLATEAU = Plateau()  # the authors' (Figure 9), whose PyTorch waits until more than 5 are over
 
 
 class Trial(NamedTuple):
@@ -102,13 +115,23 @@ def check(config: Config) -> Task:
     run, before anything is compiled."""
     with in_own_files(config.task, config.decoder):
         task = config.task.make()
-        config.decoder.make(Shapes(*tasks.shapes(task)))
+        config.decoder.make(shapes_of(task))
     if not (task.examples or config.training.steps):
         raise ConfigError(
             "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
             "length in steps"
         )
+    if config.training.schedule == "plateau" and not task.examples:
+        raise ConfigError(
+            "config.training.schedule='plateau': looks at the loss of epochs, and points that are "
+            "drawn afresh have none; say constant or cosine"
+        )
     return task
+
+
+def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
+    """What a model of the task is built from."""
+    return Shapes(*tasks.shapes(task), lowering, task.parts)
 
 
 def program(config: Config, task: Task) -> tuple:
@@ -127,17 +150,34 @@ def stream(key, name: str):
     return jax.random.fold_in(key, draws.tag(name))
 
 
-def optimizer(hyper: dict, decay: str = "all", share=1.0):
+def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
     """AdamW with PyTorch's constants at a `share` of the rate, decaying biases too (as the code of
-    the first paper does) or, of `decay` 'matrices', no vector."""
+    the first paper does) or, of `decay` 'matrices', no vector. Gradients longer than `clip` come
+    before it; of the schedule 'plateau', what the loss of epochs of `per_epoch` steps says of the
+    rate, after it."""
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
-    mask = None if decay == "all" else lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
-    return optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
+    mask = None
+    if training.decay == "matrices":
+        mask = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
+    adamw = optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
+    if not (training.clip or training.schedule == "plateau"):
+        return optax.with_extra_args_support(adamw)
+    clip = [optax.clip_by_global_norm(training.clip)] if training.clip else []
+    plateau = []
+    if training.schedule == "plateau":
+        least = PLATEAU.least_rate / hyper["training.learning_rate"]
+        plateau = [
+            optax.contrib.reduce_on_plateau(
+                factor=PLATEAU.factor, patience=PLATEAU.patience, rtol=PLATEAU.improvement,
+                accumulation_size=max(1, per_epoch), min_scale=least,
+            )
+        ]  # fmt: skip
+    return optax.chain(*clip, adamw, *plateau)
 
 
 def rate_share(schedule: str, step, total: int):
     """The share of the learning rate that step number `step` (from 0) of `total` takes."""
-    return 1.0 if schedule == "constant" else 0.5 * (1 + jnp.cos(jnp.pi * step / total))
+    return 0.5 * (1 + jnp.cos(jnp.pi * step / total)) if schedule == "cosine" else 1.0
 
 
 def source_of(task: Task, key):
@@ -163,15 +203,16 @@ def make_trainer(
     training, steps = config.training, total_steps(config, of[-1])
     count, precision = trials or len(training.seeds), training.precision
     lowering = lowering or _lowering(config, count)
-    shapes = [Shapes(*tasks.shapes(task), lowering) for task in of]
+    shapes = [shapes_of(task, lowering) for task in of]
     modules = [config.decoder.make(each) for each in shapes]
     module, largest, several = modules[-1], shapes[-1], len(of) > 1
+    updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, of[-1]))
 
     def init(key, which=0) -> TrainState:
         functions = [partial(_init_params, config, k, modules, shapes, of) for k in range(len(of))]
         params = padding.by_task(which, functions, stream(key, "init"))
         # the optimiser's state does not depend on the hyper-parameters
-        state = optimizer(hyper_of(config), training.decay).init(params)
+        state = updater(hyper_of(config)).init(models.trained(params))
         return TrainState(params, state, jnp.int32(0))
 
     def render(key, points, which) -> Example:
@@ -179,11 +220,19 @@ def make_trainer(
                      for task in of]  # fmt: skip
         return padding.by_task(which, functions, key, points)
 
-    def run_model(params, inputs, which):
-        if not several:
-            return models.apply(module, params, inputs)[0]
+    def run_padded(params, inputs, which):
         sides = jnp.array([each.output.shape[0] for each in shapes])
         return module.apply(params, inputs, sides[which])[0]
+
+    def run_model(params, inputs, which):
+        if several:
+            return run_padded(params, inputs, which)
+        return models.apply(module, params, inputs)[0]
+
+    def train_model(params, inputs, counts_B, which, key):
+        if several:
+            return run_padded(params, inputs, which), params
+        return models.train_apply(module, params, inputs, counts_B, key)
 
     def errors(outputs, targets, which):
         functions = [
@@ -194,15 +243,19 @@ def make_trainer(
         ]
         return padding.by_task(which, functions, outputs, targets)
 
-    def loss(params, batch, counts_B, trial):
+    def loss(trained, params, batch, counts_B, trial, key):
+        """And the parameters with what the model keeps beside them, as the batch left it."""
+        params = {**params, **trained}
         kernels = cast_kernels(params, precision)
         inputs = jax.tree.map(partial(_cast, dtype=precision), batch.input)
-        errors_B = errors(run_model(kernels, inputs, trial.which), batch.target, trial.which)
-        error = jnp.sum(counts_B * errors_B) / jnp.sum(counts_B)
+        outputs, kept = train_model(kernels, inputs, counts_B, trial.which, key)
+        errors_B = errors(outputs, batch.target, trial.which)
+        weights_B = counts_B.astype(jnp.float32)
+        error = jnp.sum(weights_B * errors_B) / jnp.sum(weights_B)
         own = {name.partition(".")[2]: value for name, value in trial.hyper.items()
                if name.startswith("decoder.")}  # fmt: skip
         extra = config.decoder.extra_loss(params, own)
-        return error if extra is None else error + extra
+        return error if extra is None else error + extra, {**kept, **trained}
 
     def advance(trial, state, n_steps):
         def one_step(index, carry):
@@ -212,14 +265,20 @@ def make_trainer(
             )
             own_key = jax.random.fold_in(stream(trial.key, "example"), state.step)
             batch = render(own_key, points, trial.which)
-            value, gradient = jax.value_and_grad(loss)(
-                state.params, batch, counts_B.astype(jnp.float32), trial
+            own_key = jax.random.fold_in(stream(trial.key, "dropout"), state.step)
+            (value, params), gradient = jax.value_and_grad(loss, has_aux=True)(
+                trained := models.trained(state.params),
+                state.params,
+                batch,
+                counts_B,
+                trial,
+                own_key,
             )
             share = rate_share(training.schedule, state.step, steps)
-            updates, opt_state = optimizer(trial.hyper, training.decay, share).update(
-                gradient, state.opt_state, state.params
+            updates, opt_state = updater(trial.hyper, share=share).update(
+                gradient, state.opt_state, trained, value=value
             )
-            params = optax.apply_updates(state.params, updates)
+            params |= optax.apply_updates(trained, updates)
             return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
 
         # a traced trip count: chunks of any length run the same compiled body, bit for bit

@@ -51,7 +51,7 @@ def _layers(study, params, cells):
     """One seed's codes, embeddings and hidden layers at some of the cells, (B, ...) each."""
     task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
     codes = loop.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.decoder.make(model.Shapes(*tasks.shapes(task)))
+    module = study.config.decoder.make(loop.shapes_of(task))
     activations = model.apply(module, params, codes)[1]
     return [activations[name] for name in sorted(activations)]
 

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import LOWERINGS
-from compgen_jax.models.model import Shapes
 from compgen_jax.tasks import task as tasks
 from launch.config import PRESETS
 from launch.suites import timing
@@ -27,7 +26,7 @@ def _compare(preset: str, rounds: int) -> list[dict]:
     points = jnp.asarray(tasks.cells(task.factors))
     contenders = {}
     for lowering in AUTODIFF:
-        decoder = config.decoder.make(Shapes(*tasks.shapes(task), lowering))
+        decoder = config.decoder.make(loop.shapes_of(task, lowering))
         params = decoder.init(key, task.example(key, points[0]).input)
 
         def layers(point, decoder=decoder, params=params):

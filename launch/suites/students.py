@@ -56,9 +56,7 @@ def run(
     peers, alone = peers or torch_peers, alone or on_a_core
     side = gemm_side or (2048 if jax.default_backend() == "cpu" else 8192)
     return [
-        row
-        for width in widths
-        for row in _compare(sweep, width, steps, rounds, peers, alone, side)
+        row for width in widths for row in _compare(sweep, width, steps, rounds, peers, alone, side)
     ]
 
 

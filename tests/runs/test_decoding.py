@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.models.model import Shapes
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.runs import decoding, directory, experiment, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
 
@@ -83,7 +81,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     found = decoding._features(loaded)(key, params, task.points)
     given = jax.jit(lambda: loop.examples_at(task, loop.stream(key, "test"), task.points).input)()
-    module = TINY.decoder.make(Shapes(*tasks.shapes(task)))
+    module = TINY.decoder.make(loop.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))
     for index in (0, 9, TESTS + 5):
         for name, layer in one(index)[1].items():

@@ -145,7 +145,7 @@ def test_answers_and_scores_are_those_of_the_task(tiny):
     params = trainer.init(key).params
     points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
     signals, truths = trainer.answer(key, params, points)
-    module = tiny.decoder.make(loop.Shapes(*loop.tasks.shapes(task)))
+    module = tiny.decoder.make(loop.shapes_of(task))
     for signal, truth, point in zip(signals, truths, points, strict=True):
         example = task.example(key, point)
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)

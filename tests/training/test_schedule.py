@@ -9,9 +9,7 @@ import optax
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.models.model import Shapes
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
 
@@ -27,6 +25,10 @@ TINY = Config(
     ),
 )  # fmt: skip
 both = pytest.mark.parametrize("decay", ["all", "matrices"])
+
+
+def of(decay="all"):
+    return TrainingConfig(decay=decay)
 
 
 def cosine(step, total=STEPS):
@@ -81,9 +83,9 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
     @jax.jit
     def update(gradient, state, params, step):
         share = loop.rate_share(schedule, step, STEPS)
-        return loop.optimizer(hyper, decay, share).update(gradient, state, params)
+        return loop.optimizer(hyper, of(decay), share=share).update(gradient, state, params)
 
-    found, _ = run(update, loop.optimizer(hyper, decay).init(params), params, gradients)
+    found, _ = run(update, loop.optimizer(hyper, of(decay)).init(params), params, gradients)
     exact = AdamW(jax.tree.leaves(params), decays(decay))
     for step, gradient in enumerate(gradients):
         share = cosine(step) if schedule == "cosine" else 1.0
@@ -106,9 +108,9 @@ def test_steps_equal_optax_of_its_own_schedule_and_mask(decay):
     @jax.jit
     def update(gradient, state, params, step):
         share = loop.rate_share("cosine", step, STEPS)
-        return loop.optimizer(hyper, decay, share).update(gradient, state, params)
+        return loop.optimizer(hyper, of(decay), share=share).update(gradient, state, params)
 
-    found, _ = run(update, loop.optimizer(hyper, decay).init(params), params, gradients)
+    found, _ = run(update, loop.optimizer(hyper, of(decay)).init(params), params, gradients)
     by_optax = jax.jit(lambda g, s, p, _: theirs.update(g, s, p))
     expected, _ = run(by_optax, theirs.init(params), params, gradients)
     for name, leaf in expected.items():
@@ -143,9 +145,9 @@ def test_a_constant_rate_is_the_optimiser_of_earlier_runs_bit_for_bit():
                                      strict=True))  # fmt: skip
     earlier = steps(lambda rate, strength: optax.adamw(
         rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength))  # fmt: skip
-    now = steps(lambda *values: loop.optimizer(hyper(*values)))
+    now = steps(lambda *values: loop.optimizer(hyper(*values), of()))
     share = loop.rate_share("constant", jnp.int32(3), STEPS)
-    asked = steps(lambda *values: loop.optimizer(hyper(*values), "all", share))
+    asked = steps(lambda *values: loop.optimizer(hyper(*values), of(), share=share))
     for other in (now, asked):
         assert jax.tree.structure(other) == jax.tree.structure(earlier)
         for leaf, value in zip(*map(jax.tree.leaves, (other, earlier)), strict=True):
@@ -176,7 +178,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
     state, losses = trained(config, [STEPS])
     task = config.task.make()
-    module = config.decoder.make(Shapes(*tasks.shapes(task)))
+    module = config.decoder.make(loop.shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad
