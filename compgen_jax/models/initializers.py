@@ -5,6 +5,9 @@ layer fan_in is the number of inputs, but for a transposed convolution it is OUT
 times kernel area, because PyTorch stores that kernel as (in, out, k, k). Flax draws kernels
 from a truncated normal of variance 1/fan_in, fan_in = input channels times kernel area, and
 sets biases to zero.
+
+The authors' rotation network has the law of He et al. (2015), a normal of variance 2/fan with
+biases of zero: 'kaiming_fan_in' or 'kaiming_fan_out', where fans are those of Flax's kernels.
 """
 
 import math
@@ -27,8 +30,17 @@ def _uniform(bound: float):
     return init
 
 
+def _kaiming(name: str) -> Initializers:
+    fan = name.removeprefix("kaiming_")
+    kernel = nn.initializers.variance_scaling(2.0, fan, "normal")
+    return Initializers(kernel, nn.initializers.zeros_init())
+
+
 def for_conv_transpose(name: str, kernel_shape) -> Initializers:
-    """`kernel_shape` is Flax's (k, k, in, out); `name` is 'torch' or 'flax'."""
+    """`kernel_shape` is Flax's (k, k, in, out); `name` is 'torch', 'flax', 'kaiming_fan_in' or
+    'kaiming_fan_out'. Of a transposed convolution PyTorch calls the first fan `fan_out`."""
+    if name.startswith("kaiming"):
+        return _kaiming(name)
     if name == "flax":
         return Initializers(nn.initializers.lecun_normal(), nn.initializers.zeros_init())
     height, width, _, outputs = kernel_shape
@@ -37,6 +49,9 @@ def for_conv_transpose(name: str, kernel_shape) -> Initializers:
 
 
 def for_dense(name: str, inputs: int) -> Initializers:
+    """Of a layer that reads so many numbers; `name` as in `for_conv_transpose`."""
+    if name.startswith("kaiming"):
+        return _kaiming(name)
     if name == "flax":
         return Initializers(nn.initializers.lecun_normal(), nn.initializers.zeros_init())
     bound = 1 / math.sqrt(inputs)

@@ -1,0 +1,99 @@
+"""The authors' decoder of a rotated digit (Fig 9): transposed convolutions with normalisation over
+the batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flax import linen as nn
+
+from compgen_jax.models import model
+from compgen_jax.models.conv import ConvTranspose
+from compgen_jax.models.mlp import dense
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, number
+
+
+@dataclass(frozen=True)
+class ConvBatchNorm(Model):
+    """`ConvBatchNormDecoder`: `width` channels in its first layers, an even number, and half as
+    many in its last hidden one."""
+
+    width: int = number(128, low=2)
+
+    convolutional: ClassVar[bool] = True
+
+    def check(self, config):
+        super().check(config)
+        if self.width % 2:
+            raise ConfigError(
+                f"config.decoder.width={self.width}: must be even for {self.name} (its last "
+                "hidden layer has half as many channels)"
+            )
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        model.code_length(shapes, self.name)
+        grid = model.image_side(shapes, self.name)
+        if grid % 4:
+            raise ConfigError(
+                f"config.decoder.name={self.name!r}: doubles the side of its image twice, so "
+                f"that it must be divisible by 4, not {grid}"
+            )
+        return ConvBatchNormDecoder(grid, self.width, shapes.lowering)
+
+
+class ConvBatchNormDecoder(nn.Module):
+    """Code -> image with values between 0 and 1.
+
+    A linear layer gives an N/4 x N/4 image of C channels; two transposed convolutions (kernel 4,
+    stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side; a
+    convolution (kernel 3) to one channel and a sigmoid end it. With two numbers as code, N = 28
+    and C = 128 this is the authors' network of 413,185 parameters. Initial weights are theirs too:
+    normal, of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer, whose sigmoids are steep
+    at the start (`models.initializers`); biases are zero.
+
+    In evaluation, leading axes of the code are carried through. Running means and variances move
+    by a tenth of the way at each batch, as in PyTorch; its running variance is the unbiased one,
+    n/(n-1) times this one, where n is the number of the batch's pixels.
+
+    Attributes:
+      grid: N, divisible by 4.  width: C, even.  lowering: see `models.convolution`.
+    """
+
+    grid: int
+    width: int
+    lowering: str = "lax"
+
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
+
+    @nn.compact
+    def __call__(self, code, counts=None):
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first, then what
+        the linear layer and the two ReLUs give.
+
+        In training the codes are (B, E), and `counts` (B,) bool says which of them are averaged
+        over; `mutable` must have "batch_stats".
+        """
+        side = self.grid // 4
+        x = dense(side * side * self.width, "dense", "kaiming_fan_in", code)
+        x = x.reshape(*code.shape[:-1], side, side, self.width)
+        layers = [code, x]
+        for index, features in enumerate((self.width, self.width // 2), start=1):
+            x = ConvTranspose(
+                features, 4, 2, "kaiming_fan_in", self.lowering, name=f"hidden_{index}"
+            )(x)
+            x = nn.relu(self._normalise(index, x, counts))
+            layers.append(x)
+        image = ConvTranspose(1, 3, 1, "kaiming_fan_out", self.lowering, name="image")(x)
+        return nn.sigmoid(image)[..., 0], name_layers(layers)
+
+    def _normalise(self, index, x, counts):
+        # the mean of squares minus the squared mean would lose digits where the mean is large
+        normalise = nn.BatchNorm(
+            use_running_average=counts is None,
+            momentum=0.9,
+            epsilon=1e-5,
+            use_fast_variance=False,
+            name=f"norm_{index}",
+        )
+        return normalise(x, mask=None if counts is None else counts[:, None, None, None])

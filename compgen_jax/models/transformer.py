@@ -1,0 +1,164 @@
+"""The authors' transformer of pixels: a token for each, told apart by fixed positions alone.
+
+Shape letters: N grid side, S = N^2 tokens, D channels, H heads, C = D/H channels of a head.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from compgen_jax.models import initializers, model
+from compgen_jax.models.mlp import dense
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.pixelwise import position_code
+from compgen_jax.settings import ConfigError, number
+
+
+@dataclass(frozen=True)
+class Transformer(Model):
+    """`PixelTransformer`: `depth` blocks of `width` channels, a multiple of 4 and of `heads`, with
+    `heads` heads of attention and `hidden` ReLU units; in training each value that `Block` names
+    is set to 0 with probability `dropout`."""
+
+    depth: int = number(2, low=1, high=24)
+    width: int = number(128, low=4)
+    heads: int = number(4, low=1)
+    hidden: int = number(2048, low=1)
+    dropout: float = number(0.1, low=0, high=0.99)
+
+    def check(self, config):
+        super().check(config)
+        if self.width % 4:
+            raise ConfigError(
+                f"config.decoder.width={self.width}: must be divisible by 4 for transformer (its "
+                "position code has a sine and a cosine for each axis)"
+            )
+        if self.width % self.heads:
+            raise ConfigError(
+                f"config.decoder.width={self.width}: must be a multiple of "
+                f"config.decoder.heads={self.heads}"
+            )
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        model.code_length(shapes, self.name)
+        grid = model.image_side(shapes, self.name)
+        return PixelTransformer(grid, self.width, self.depth, self.heads, self.hidden, self.dropout)
+
+
+class PixelTransformer(nn.Module):
+    """Code -> image by attention among pixels.
+
+    A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
+    `position_code` (integer coordinates, as in the authors' code, which orders the channels
+    otherwise). `depth` blocks and a linear layer from each token to one number follow. With a code
+    of 56 numbers and the settings' defaults these are the authors' 1.19 million parameters at
+    depth 2, to 2.97 million at depth 5. Initial weights are PyTorch's defaults.
+
+    Leading axes of the code are carried through. Recorded are the code, the tokens and what each
+    block gives, as images.
+
+    Attributes:
+      grid: N.  width: D, divisible by 4 and by `heads`.  depth: blocks.  heads: H.
+      hidden: units of a block's dense layer.  dropout: probability, in training.
+    """
+
+    grid: int
+    width: int
+    depth: int
+    heads: int
+    hidden: int
+    dropout: float
+
+    batched: ClassVar[bool] = True
+    training_mode: ClassVar[bool] = True
+
+    @nn.compact
+    def __call__(self, code, counts=None):
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first.
+
+        `counts` other than None says that this is training; it then draws by the key "dropout".
+        """
+        rate = 0.0 if counts is None else self.dropout
+        pixels = (*code.shape[:-1], self.grid, self.grid)
+        position = jnp.asarray(position_code(self.grid, self.width).reshape(-1, self.width))
+        x = dense(self.width, "token", "torch", code)[..., None, :]
+        x = x + position.reshape((1,) * (x.ndim - 2) + position.shape)
+        layers = [code, x.reshape(*pixels, self.width)]
+        for index in range(1, self.depth + 1):
+            x = Block(self.heads, self.hidden, rate, name=f"block_{index}")(x)
+            layers.append(x.reshape(*pixels, self.width))
+        return dense(1, "image", "torch", x).reshape(pixels), name_layers(layers)
+
+
+class Block(nn.Module):
+    """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017).
+
+    Attention, then two dense layers with a ReLU, each added to what came in. Values are dropped of
+    the attention's weights, of what it gives, after the ReLU and of what the dense layers give.
+
+    Attributes:
+      heads: H.  hidden: ReLU units.  rate: probability to drop a value, now.
+    """
+
+    heads: int
+    hidden: int
+    rate: float
+
+    @nn.compact
+    def __call__(self, x):
+        """(..., S, D) -> (..., S, D)."""
+        normed = lambda name, x: nn.LayerNorm(epsilon=1e-5, name=name)(x)
+        x = normed("norm_attention", x + self._drop(self._attend(x)))
+        hidden = self._drop(nn.relu(dense(self.hidden, "hidden", "torch", x)))
+        out = dense(x.shape[-1], "out", "torch", hidden)
+        return normed("norm_hidden", x + self._drop(out))
+
+    def _attend(self, x):
+        width = x.shape[-1]
+        # one layer as in PyTorch: Glorot's law then counts all 3 D outputs
+        parts = nn.Dense(3 * width, kernel_init=nn.initializers.xavier_uniform(), name="read")(x)
+        split = parts.reshape(*x.shape[:-1], 3, self.heads, width // self.heads)
+        key = self.make_rng("dropout") if self.rate else None
+        mixed = attention(*jnp.moveaxis(split, -3, 0), key, self.rate)
+        init = initializers.for_dense("torch", width).kernel
+        return nn.Dense(width, kernel_init=init, name="mix")(mixed.reshape(x.shape))
+
+    def _drop(self, values):
+        return dropped(self.make_rng("dropout"), values, self.rate) if self.rate else values
+
+
+def attention(query, key, value, dropout_key, rate: float):
+    """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`.
+
+    One example at a time, and the backward pass makes its weights (H, S, S) again: those of a
+    batch, of all blocks, would be most of the memory that training and evaluation take.
+    """
+    parts = [each.reshape(-1, *each.shape[-3:]) for each in (query, key, value)]
+    keys = jax.random.split(dropout_key, len(parts[0])) if rate else None
+    attend = jax.checkpoint(partial(_attention_of_one, rate=rate), prevent_cse=False)
+    mixed = jax.lax.map(lambda one: attend(*one), (*parts, keys))
+    return mixed.reshape(query.shape)
+
+
+def _attention_of_one(query, key, value, dropout_key, rate):
+    logits = jnp.einsum("qhc,khc->hqk", query, key) / query.shape[-1] ** 0.5
+    weights = jax.nn.softmax(logits, axis=-1)
+    if rate:
+        weights = dropped(dropout_key, weights, rate)
+    return jnp.einsum("hqk,khc->qhc", weights, value)
+
+
+def dropped(key, values, rate: float):
+    """Values each 0 with probability `rate` and otherwise over 1 - `rate`, which is rounded to a
+    multiple of 2^-16."""
+    size, below = prod(values.shape), round(rate * 2**16)
+    # two draws from each number: numbers are what dropping spends its time on
+    numbers = jax.random.bits(key, ((size + 1) // 2,))
+    draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]
+    kept = draws.reshape(values.shape) >= below
+    return jnp.where(kept, values / (1 - below / 2**16), 0)

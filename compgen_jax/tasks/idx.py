@@ -1,0 +1,92 @@
+"""MNIST as it is distributed: IDX files of images and of labels, plain or compressed by gzip."""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from compgen_jax.settings import ConfigError
+
+IMAGES, LABELS = 0x00000803, 0x00000801  # magic numbers: of unsigned bytes, and how many axes
+SIDE = 28
+NAMES = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")  # of what a directory holds
+
+
+def first_of_each(path: str, digits) -> dict:
+    """The first training example of each digit as (28, 28) float32 in [0, 1], row 0 at the top as
+    in the file.
+
+    `path` is a directory with train-images-idx3-ubyte and train-labels-idx1-ubyte, each perhaps
+    with .gz, or the file of images with that of labels beside it. Raises ConfigError for files that
+    are missing, damaged, of another kind or not of the same examples, and for a missing digit.
+    """
+    try:
+        images_file, labels_file = _find(Path(path).expanduser())
+        images, labels = _read(images_file, IMAGES), _read(labels_file, LABELS)
+        if images.shape[1:] != (SIDE, SIDE):
+            rows, columns = images.shape[1:]
+            raise ValueError(f"{images_file.name} has images of {rows} x {columns}, not 28 x 28")
+        if len(images) != len(labels):
+            raise ValueError(
+                f"{images_file.name} has {len(images)} images and {labels_file.name} "
+                f"{len(labels)} labels; must be as many"
+            )
+        missing = sorted(set(digits) - set(labels.tolist()))
+        if missing:
+            raise ValueError(f"{labels_file.name} has no example of {missing}")
+    except (OSError, ValueError) as error:
+        text = error.strerror or error if isinstance(error, OSError) else error
+        raise ConfigError(f"config.task.mnist_path={path!r}: {text}") from error
+    return {digit: images[np.argmax(labels == digit)].astype(np.float32) / 255 for digit in digits}
+
+
+def _find(path: Path) -> tuple[Path, Path]:
+    """The files of images and of labels. Raises ValueError."""
+    if path.is_dir():
+        images = _first(path / name for name in NAMES)
+        if images is None:
+            raise ValueError(f"has neither {NAMES[0]} nor {NAMES[0]}.gz")
+    elif path.is_file():
+        images = path
+    else:
+        raise ValueError("no such file or directory")
+    if "images" not in images.name:
+        raise ValueError("a file of images must have 'images' in its name, and 'labels' beside it")
+    stem = images.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
+    swapped = stem.replace("-idx", ".idx") if "-idx" in stem else stem.replace(".idx", "-idx")
+    labels = _first(images.with_name(name) for name in (stem, swapped))
+    if labels is None:
+        raise ValueError(f"has no {stem} nor {stem}.gz beside {images.name}")
+    return images, labels
+
+
+def _first(paths) -> Path | None:
+    """The first that is a file, as it is or with .gz."""
+    both = (each for path in paths for each in (path, path.with_name(path.name + ".gz")))
+    return next((path for path in both if path.is_file()), None)
+
+
+def _read(path: Path, magic: int):
+    """The array of an IDX file. Raises ValueError, or OSError, for one that is damaged."""
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path.name} is a broken gzip file ({error})") from error
+    axes = magic & 0xFF
+    if len(content) < 4 + 4 * axes:
+        raise ValueError(f"{path.name} is truncated: {len(content)} bytes have no whole header")
+    found, *sizes = struct.unpack(f">{1 + axes}I", content[: 4 + 4 * axes])
+    if found != magic:
+        raise ValueError(f"{path.name} has magic number {found:#010x}, not {magic:#010x}")
+    values = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
+    if len(values) != math.prod(sizes):
+        wrong = "is truncated" if len(values) < math.prod(sizes) else "is too long"
+        raise ValueError(
+            f"{path.name} {wrong}: {len(values)} bytes of {'x'.join(map(str, sizes))} values"
+        )
+    return values.reshape(sizes)

@@ -1,0 +1,157 @@
+"""Image tasks turned round: an image is given, its factors are asked for.
+
+The authors' encoders are of this kind (encoder_exps/bump.py, which answers by the code of the
+point, and scalar.py, by its coordinates; neither is in the paper).
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.settings import ConfigError, choice
+from compgen_jax.tasks import baselines, bump
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.task import Example, Task, mean_squared_error
+
+UNIT_CODES = ("bump", "onehot")  # that have one unit for each value
+
+
+@dataclass(frozen=True)
+class Inverse(Bump):
+    """The bump task turned round: from the image, in its polarity, to the point. `answer` 'code' is
+    the vector that the bump task would give a model, 'coordinates' the factors' values in pixels.
+    All other fields are the bump task's; what scores as right does not depend on
+    `image.position_tolerance` and `image.image_tolerance`."""
+
+    answer: str = choice("code", "code", "coordinates")
+
+    def check(self, config):
+        super().check(config)
+        if self.answer == "coordinates" and self.stripes.copies:
+            raise ConfigError(
+                "config.task.answer='coordinates': a stripe has no value of its missing factor; "
+                "say 'code', or config.task.stripes.copies=0"
+            )
+        if self.answer == "code" and self.code.name not in UNIT_CODES:
+            raise ConfigError(
+                f"config.task.code.name={self.code.name!r}: has no unit for each value to decode; "
+                f"must be one of {', '.join(UNIT_CODES)} for config.task.answer='code', or "
+                "say config.task.answer='coordinates'"
+            )
+
+    def make(self) -> Task:
+        """Raises ConfigError for a support that cannot serve."""
+        task = super().make()
+        if not task.differentiable:
+            task = task._replace(example=partial(_example, task, self), differentiable=True)
+        return inverse(task, self.answer)
+
+
+def _example(task: Task, settings: Bump, key, point) -> Example:
+    """The example of `task`, whose image can be differentiated though its code cannot."""
+    image = bump.example(point, replace(settings, code=CodeConfig())).target
+    return Example(task.example(key, jax.lax.stop_gradient(point)).input, image)
+
+
+def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
+    """`task`, from a code to one image, turned round: its image, as it is, is the input.
+
+    Args:
+      task: whose input is a vector of one code per factor and whose target is one array (H, W),
+        differentiable in the real factors where the task says so of its example.
+      answer: 'code': its input is the target; it has one unit for each of a factor's values, the
+        largest of them the nearest value's. 'coordinates': the factors' values (F,) are.
+      tolerance: of 'coordinates', in cells (for x and y, pixels), what counts as right.
+
+    Scores are `mse` over the vector; whether every factor is right (`exact_accuracy`): the largest
+    unit of its part is the true one, or its value is off by `tolerance` cells at most, half a pixel
+    with the authors; and whether each is within one cell (`position_accuracy`).
+
+    Raises ConfigError for a task that does not map codes to images, and for factors or codes that
+    the answer cannot be given in.
+    """
+    given, asked = tasks.shapes(task)
+    if not all(isinstance(each, jax.ShapeDtypeStruct) for each in (given, asked)) or (
+        (given.ndim, asked.ndim) != (1, 2)
+    ):
+        raise ConfigError(f"config.task: maps {given} to {asked}, not a code to one image")
+    if answer == "code":
+        values = tuple(len(factor.values) for factor in task.factors)
+        if tuple(task.parts) != values:
+            raise ConfigError(
+                "config.task.answer='code': needs a code with a unit for each value, in parts of "
+                f"{values}, not {tuple(task.parts)}; say 'coordinates'"
+            )
+        off = partial(_units_apart, parts=values)
+        tolerance = 0.5
+    elif answer == "coordinates":
+        labels = [
+            factor.name for factor in task.factors if not factor.real or np.isfinite(factor.period)
+        ]
+        if labels:
+            raise ConfigError(
+                f"config.task.answer='coordinates': {', '.join(labels)} is a label or an angle, "
+                "and no coordinate; say 'code'"
+            )
+        steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
+        off = partial(_cells_apart, steps=steps)
+    else:
+        raise ConfigError(f"config.task.answer={answer!r}: must be one of code, coordinates")
+
+    def example(key, point):
+        forward = task.example(key, point)
+        return Example(forward.target, forward.input if answer == "code" else point)
+
+    def scores(signal, truth, point):
+        off_F = off(signal, truth)
+        return {
+            "mse": mean_squared_error(signal, truth),
+            "exact_accuracy": jnp.all(off_F <= tolerance),
+            "position_accuracy": jnp.all(off_F <= 1),
+        }
+
+    return Task(
+        factors=task.factors,
+        held_out=task.held_out,
+        example=example,
+        source=task.source,
+        examples=task.examples,
+        draw=task.draw,
+        scores=scores,
+        accuracy="exact_accuracy",
+        baselines=baselines.BASELINES | {"mean_answer": mean_answer},
+        differentiable=task.differentiable,
+        units=task.units,
+        points=task.points,
+        facts=task.facts,
+        check=task.check,
+    )
+
+
+def _units_apart(signal, truth, parts):
+    """(F,): how far each part's largest unit is from the true one; infinite for no number."""
+    splits = np.cumsum(parts)[:-1].tolist()
+    largest = lambda code: jnp.stack([jnp.argmax(part) for part in jnp.split(code, splits)])
+    off_F = jnp.abs(largest(signal) - largest(truth))
+    return jnp.where(jnp.isfinite(signal).all(), off_F, jnp.inf)
+
+
+def _cells_apart(signal, truth, steps):
+    """(F,): how far each value is from the true one, in cells."""
+    return jnp.abs(signal - truth) / jnp.array(steps)
+
+
+def mean_answer(asked: baselines.Asked):
+    """The mean truth, each of its numbers for itself, of seen and of held-out points apart, as in
+    `baselines.best_constant`."""
+
+    def mean(mask_B):
+        return jnp.mean(asked.truths, axis=0, where=mask_B[:, None], keepdims=True)
+
+    held_out_B = jnp.asarray(asked.held_out)
+    return jnp.where(held_out_B[:, None], mean(held_out_B), mean(~held_out_B))

@@ -1,0 +1,424 @@
+"""Rotation: images of an object, a digit, turned by an angle (paper Figure 9).
+
+Angles are in degrees, counter-clockwise where images are shown with the origin at the lower left,
+as everywhere here: `image[y, x]`. A signal is the image itself, 0 where it is blank.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.tasks import baselines, digits, draws, idx, images
+from compgen_jax.tasks.task import Example, Factor, Task
+
+BANK = 720  # images at most among which an answer's object and angle are looked up
+CLOSE = 1e-3  # degrees, or a share of a step between cells: what rounding may make of 0
+TIE = 1e-5  # of an image's square: two images that are as near to an answer
+
+
+@dataclass(frozen=True)
+class AngleCodeConfig:
+    """How the angle is told to the model: its cosine and sine; as one number from -1 to 1 over the
+    circle, which jumps where it closes ('angle'); or by `units` evenly round the circle ('bump'), a
+    Gaussian each of the circular distance, of standard deviation `width` in degrees."""
+
+    name: str = choice("cos_sin", "cos_sin", "angle", "bump")
+    units: int = number(36, low=2, high=3600)
+    width: float = number(20.0, above=0)
+
+
+@dataclass(frozen=True)
+class GapConfig:
+    """Which angles are held out: those from `low` up to `high` degrees, without `high`, which may
+    lie beyond 360 (gap); `share` of the cells, drawn with `seed` (random); or none.
+
+    They are held out of the objects named in `of` (none: of all). A real angle belongs to its
+    nearest cell where these are random.
+    """
+
+    region: str = choice("gap", "gap", "random", "none")
+    low: float = number(160.0, low=0, high=360)
+    high: float = number(200.0, low=0, high=720)
+    of: tuple = ()
+    share: float = number(0.1, low=0, high=1)
+    seed: int = number(0, low=0)
+
+
+@dataclass(frozen=True)
+class Rotation(Family):
+    """Turned digits, the `objects`, on `side` x `side` pixels, measured at `angles` angles evenly
+    round the circle. With one object the angle is the only factor.
+
+    The digits are drawn from a font or, of images of 28 pixels, are the first training examples of
+    MNIST, in the directory or the file of images `mnist_path`. Of `samples` angles of each object,
+    evenly round the circle from 0 on, those that are not held out are shown: 889 of 1000 (the
+    authors take 888, as many below the gap as above). To the mean squared error the loss adds
+    `l1` times the mean absolute one. An answer's angle is right within `angle_tolerance` degrees,
+    its image up to the share `image_tolerance` of a blank one's error.
+    """
+
+    side: int = number(28, low=8, high=128)
+    objects: tuple = (4,)
+    angles: int = number(360, low=4, high=3600)
+    mnist_path: str = ""
+    code: AngleCodeConfig = AngleCodeConfig()
+    gap: GapConfig = traced(GapConfig())
+    samples: int = number(1000, low=1, high=10**6)
+    l1: float = number(0.1, low=0)
+    angle_tolerance: float = number(5.0, low=0, high=180)
+    image_tolerance: float = number(0.05, above=0)
+
+    def check(self, config):
+        _check(self)
+
+    def make(self) -> Task:
+        """Raises ConfigError for held-out angles that cannot be, and for files of MNIST."""
+        _check(self)
+        return _task(self)
+
+
+# --- what is shown ---------------------------------------------------------------------------
+
+
+def turned(image_HxW, degrees):
+    """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels;
+    differentiable in the angle.
+
+    Equals scipy.ndimage.rotate(reshape=False, order=1, mode='constant') by minus the angle (to
+    SciPy row 0 is at the top), of an image whose outermost pixels are 0; others fade over one
+    pixel, as with mode='grid-constant'.
+    """
+    places = _places(len(image_HxW), degrees, jnp)
+    return jax.scipy.ndimage.map_coordinates(image_HxW, places, order=1, mode="constant")
+
+
+def _places(side: int, degrees, numpy):
+    """[row, column] of the point that each pixel of a turned image shows."""
+    centre, turn = (side - 1) / 2, degrees * (np.pi / 180)
+    offset_N = numpy.arange(side) - centre
+    y, x = offset_N[:, None], offset_N[None, :]
+    cos, sin = numpy.cos(turn), numpy.sin(turn)
+    return [centre + cos * y - sin * x, centre + sin * y + cos * x]
+
+
+def pictures(settings: Rotation):
+    """(O, N, N) float32 NumPy: the objects in ascending order, at the angle 0. Raises ConfigError
+    for files of MNIST."""
+    names = sorted(settings.objects)
+    if not settings.mnist_path:
+        return np.stack([digits.drawn(name, settings.side) for name in names])
+    found = idx.first_of_each(settings.mnist_path, names)
+    return np.stack([found[name][::-1] for name in names])  # a file's row 0 is at the top
+
+
+def encode_angle(degrees, config: AngleCodeConfig):
+    """The code (E,) of one angle; any whole turn more is the same angle."""
+    if config.name == "cos_sin":
+        turn = degrees * (jnp.pi / 180)
+        return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
+    if config.name == "angle":
+        return (degrees % 360 / 180 - 1)[None]
+    own_U = 360 / config.units * jnp.arange(config.units)
+    return jnp.exp(-jnp.square(_apart(own_U - degrees)) / (2 * config.width**2))
+
+
+def _apart(difference):
+    """The signed circular distance, in degrees from -180 up to 180."""
+    return (difference + 180) % 360 - 180
+
+
+def example(point, settings: Rotation, pictures_OxNxN) -> Example:
+    """The code and the image of a point (angle, object), or (angle,) of the one object: the angle's
+    code, then a one-hot code of the object where there are several."""
+    angle, *names = point
+    code, picture = encode_angle(angle, settings.code), jnp.asarray(pictures_OxNxN[0])
+    if names:
+        chosen_O = jnp.array(sorted(settings.objects), jnp.float32) == names[0]
+        code = jnp.concatenate([code, chosen_O.astype(jnp.float32)])
+        picture = jnp.asarray(pictures_OxNxN)[jnp.argmax(chosen_O)]
+    return Example(code, turned(picture, angle))
+
+
+def loss(output, target, l1: float):
+    """Mean squared error plus `l1` times the mean absolute one."""
+    chex.assert_equal_shape([output, target])
+    difference = output - target
+    return jnp.mean(jnp.square(difference)) + l1 * jnp.mean(jnp.abs(difference))
+
+
+# --- which angles are held out ---------------------------------------------------------------
+
+
+def edges(settings: Rotation) -> tuple[float, float]:
+    """The angles between which a gap lies, in degrees: its first one, and the first seen one
+    behind it. ValueError for another region."""
+    if settings.gap.region != "gap":
+        raise ValueError(f"the region {settings.gap.region!r} has no edges")
+    return settings.gap.low, settings.gap.high
+
+
+def is_held_out(points, settings: Rotation):
+    """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
+    gap, numpy = settings.gap, _namespace(points)
+    angle = points[..., 0]
+    if gap.region == "none":
+        return numpy.zeros(angle.shape, bool)
+    if gap.region == "random":
+        cell = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360)))
+        table_OxA = numpy.asarray(_random_cells(settings))
+        return table_OxA[_object(points, settings), cell.astype(int) % settings.angles]
+    inside = (angle - gap.low) % 360 < gap.high - gap.low
+    if not gap.of or len(settings.objects) == 1:
+        return inside
+    return inside & functools.reduce(lambda a, b: a | b, (points[..., 1] == o for o in gap.of))
+
+
+def _namespace(values):
+    return jnp if isinstance(values, jax.Array) else np
+
+
+def _object(points, settings: Rotation):
+    """(...,) int: which of the objects, in ascending order."""
+    if len(settings.objects) == 1:
+        return 0
+    return sum(k * (points[..., 1] == name) for k, name in enumerate(sorted(settings.objects)))
+
+
+@functools.lru_cache(maxsize=64)
+def _random_cells(settings: Rotation):
+    """(O, A) bool: the share of the cells of the objects that have held-out angles, exactly
+    (rounded)."""
+    gap, names = settings.gap, sorted(settings.objects)
+    have = np.repeat([name in (gap.of or names) for name in names], settings.angles)
+    chosen = np.random.default_rng(gap.seed).permutation(np.flatnonzero(have))
+    held_out = np.zeros(len(have), bool)
+    held_out[chosen[: round(gap.share * len(chosen))]] = True
+    return held_out.reshape(len(names), settings.angles)
+
+
+def factors(settings: Rotation) -> tuple[Factor, ...]:
+    """The angle and, of several, the object; the angle varies fastest."""
+    values = 360 / settings.angles * np.arange(settings.angles)
+    angle = Factor("angle", values.astype(np.float32), period=360.0)
+    if len(settings.objects) == 1:
+        return (angle,)
+    return angle, Factor("object", np.array(sorted(settings.objects), np.float32), real=False)
+
+
+def _every(settings: Rotation, count: int):
+    """(O * count, F) float32: so many angles evenly round the circle, of each object."""
+    angle_A = 360 / count * np.arange(count)
+    names = sorted(settings.objects)
+    columns = [np.tile(angle_A, len(names)), np.repeat(names, count)][: len(factors(settings))]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def seen(settings: Rotation, count: int):
+    """(O, count) bool NumPy: of so many angles evenly round the circle, which are not held out."""
+    return ~is_held_out(_every(settings, count), settings).reshape(-1, count)
+
+
+def training_points(settings: Rotation):
+    """(n, F) float32 NumPy: what every seed is shown."""
+    return _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
+
+
+# --- what is right ---------------------------------------------------------------------------
+
+
+class Bank(NamedTuple):
+    """True images (C, P) of the cells, with their objects (C,) and angles (C,)."""
+
+    images: np.ndarray
+    objects: np.ndarray
+    angles: np.ndarray
+
+
+def bank(settings: Rotation, pictures_OxNxN) -> Bank:
+    """Every cell's image or, of more than `BANK` cells, those of every so many angles; NumPy."""
+    from scipy import ndimage  # a while to import
+
+    names = sorted(settings.objects)
+    angle_A = (360 / settings.angles * np.arange(settings.angles))[
+        :: -(-settings.angles * len(names) // BANK)
+    ]
+    places = _places(settings.side, angle_A[:, None, None], np)
+    found = [
+        ndimage.map_coordinates(picture, places, order=1, mode="grid-constant")
+        for picture in pictures_OxNxN
+    ]
+    images_CxP = np.stack(found).reshape(len(names) * len(angle_A), -1).astype(np.float32)
+    return Bank(
+        images_CxP,
+        np.repeat(names, len(angle_A)).astype(np.float32),
+        np.tile(angle_A, len(names)).astype(np.float32),
+    )
+
+
+def scores(signal, truth, point, settings: Rotation, found: Bank) -> dict:
+    """`mse`; a blank image's (`blank_mse`); whether the error is at most a share of that
+    (`image_accuracy`); whether of all true images, those of the bank and the one that is asked for,
+    the nearest has the asked object and about the asked angle (`angle_accuracy`); and whether both
+    (`exact_accuracy`). Images that are as near are as good; signals that are not finite are wrong.
+    """
+    error = images.mean_squared_error(signal, truth)
+    blank = images.mean_squared_error(jnp.zeros_like(truth), truth)
+    alike = jnp.abs(_apart(found.angles - point[0])) <= settings.angle_tolerance + CLOSE
+    if len(settings.objects) > 1:
+        alike = alike & (found.objects == point[1])
+    every = jnp.concatenate([jnp.asarray(found.images), truth.reshape(1, -1)])
+    # squared distances, but for the signal's own square
+    products = jnp.matmul(every, signal.ravel(), precision=jax.lax.Precision.HIGHEST)
+    distance = jnp.sum(jnp.square(every), axis=1) - 2 * products
+    alike = jnp.append(alike, True)
+    nearest_alike = jnp.min(jnp.where(alike, distance, jnp.inf))
+    nearest_other = jnp.min(jnp.where(alike, jnp.inf, distance))
+    slack = TIE * jnp.sum(jnp.square(truth))
+    right_angle = jnp.isfinite(signal).all() & (nearest_alike <= nearest_other + slack)
+    right_image = error <= settings.image_tolerance * blank
+    return {
+        "mse": error,
+        "blank_mse": blank,
+        "image_accuracy": right_image,
+        "angle_accuracy": right_angle,
+        "exact_accuracy": right_image & right_angle,
+    }
+
+
+def edge_mixture(asked: baselines.Asked, settings: Rotation, pictures_OxNxN):
+    """Between the nearest seen cells of the same object on both sides, their images mixed pixel by
+    pixel in proportion to the angle (Figure 9d); of a seen point the truth; blank for an object of
+    which no cell is seen."""
+    below, above = _seen_on_both_sides(seen(settings, settings.angles))
+    step = 360 / settings.angles
+
+    def predict(point):
+        name, place = _object(point, settings), point[0] * (settings.angles / 360)
+        at = jnp.round(place)  # of an angle that is a cell's but for rounding
+        on_cell = jnp.abs(place - at) < CLOSE
+        index = lambda cell: jnp.where(on_cell, at, cell).astype(int) % settings.angles
+        first = jnp.asarray(below)[name, index(jnp.floor(place))]
+        last = jnp.asarray(above)[name, index(jnp.ceil(place))]
+        before, after = (point[0] - step * first) % 360, (step * last - point[0]) % 360
+        share = before / jnp.maximum(before + after, CLOSE)
+        picture = jnp.asarray(pictures_OxNxN)[name]
+        mixed = (1 - share) * turned(picture, step * first) + share * turned(picture, step * last)
+        return jnp.where(first < 0, 0.0, mixed)
+
+    found = jax.vmap(predict)(jnp.asarray(asked.points, jnp.float32))
+    held_out = jnp.asarray(asked.held_out)[:, None, None]
+    return jnp.where(held_out, found, asked.truths)
+
+
+def _seen_on_both_sides(seen_OxA):
+    """(O, A) int each: the nearest seen cell at or below each, and at or above; -1 where none of
+    the object's is seen."""
+    count = seen_OxA.shape[1]
+    cells = np.arange(2 * count)
+    twice = np.concatenate([seen_OxA, seen_OxA], axis=1)
+    below = np.maximum.accumulate(np.where(twice, cells, -1), axis=1)[:, count:]
+    backwards = np.where(twice, cells, 2 * count)[:, ::-1]
+    above = np.minimum.accumulate(backwards, axis=1)[:, ::-1][:, :count]
+    some = seen_OxA.any(axis=1, keepdims=True)
+    return np.where(some, below % count, -1), np.where(some, above % count, -1)
+
+
+# --- the task --------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _constants(settings: Rotation):
+    """The pictures and the bank; the same for whatever is held out."""
+    found = pictures(settings)
+    return found, bank(settings, found)
+
+
+@functools.lru_cache(maxsize=256)  # of so many gaps
+def _task(settings: Rotation) -> Task:
+    _check_support(settings)
+    # what is held out is no part of an example
+    constants = replace(settings, gap=GapConfig(region="none"))
+    shown, found = _constants(constants)
+    points = training_points(settings)
+    length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
+    several = len(settings.objects) > 1
+    return Task(
+        factors=factors(settings),
+        held_out=partial(is_held_out, settings=settings),
+        example=lambda key, point: example(point, constants, shown),
+        source=lambda key: draws.table(jnp.asarray(points)),
+        examples=len(points),
+        loss=partial(loss, l1=settings.l1),
+        scores=partial(scores, settings=constants, found=found),
+        accuracy="exact_accuracy",
+        baselines=baselines.BASELINES
+        | {"edge_mixture": partial(edge_mixture, settings=settings, pictures_OxNxN=shown)},
+        parts=(length, len(settings.objects)) if several else (length,),
+        units={"cell": float(settings.angles * len(settings.objects))},
+    )
+
+
+def _check(settings: Rotation):
+    """Raises ConfigError for settings that contradict each other."""
+    objects, gap = settings.objects, settings.gap
+    if not _are_digits(objects) or not objects or len(set(objects)) < len(objects):
+        raise ConfigError(
+            f"config.task.objects={objects!r}: must be one or more different digits from 0 to 9"
+        )
+    if not _are_digits(gap.of) or not set(gap.of) <= set(objects):
+        raise ConfigError(
+            f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}"
+        )
+    if settings.mnist_path and settings.side != idx.SIDE:
+        raise ConfigError(
+            f"config.task.side={settings.side}: images of config.task.mnist_path have "
+            f"{idx.SIDE} x {idx.SIDE} pixels; must be {idx.SIDE}"
+        )
+    if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
+        raise ConfigError(
+            f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="
+            f"{gap.low:g} and less than once round from it, {gap.low + 360:g}"
+        )
+
+
+def _are_digits(values: tuple) -> bool:
+    return all(type(value) is int and 0 <= value <= 9 for value in values)
+
+
+def _check_support(settings: Rotation):
+    """Raises ConfigError where held-out angles leave nothing to learn, or to compose."""
+    seen_OxA = seen(settings, settings.angles)
+    where, names = _describe(settings.gap), sorted(settings.objects)
+    if settings.gap.region != "none" and seen_OxA.all():
+        raise ConfigError(
+            f"{where}: holds out none of config.task.angles={settings.angles} angles (to show all, "
+            "say config.task.gap.region='none')"
+        )
+    for flag in ("angles", "samples"):
+        count = getattr(settings, flag)
+        for name, some in zip(names, seen(settings, count).any(axis=1), strict=True):
+            if not some:
+                raise ConfigError(
+                    f"{where}: holds out all of config.task.{flag}={count} angles of the digit "
+                    f"{name}; must leave some"
+                )
+    never = np.flatnonzero(~seen_OxA.any(axis=0)) * (360 / settings.angles)
+    if len(names) > 1 and len(never):
+        raise ConfigError(
+            f"{where}: no digit is shown at {len(never)} of config.task.angles={settings.angles} "
+            f"angles, the first of which is {never[0]:g}; hold out angles of some digits alone "
+            "(config.task.gap.of)"
+        )
+
+
+def _describe(gap: GapConfig) -> str:
+    own = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}[gap.region]
+    shown = ("region", *own)
+    return "config.task.gap: " + ", ".join(f"{name}={getattr(gap, name)!r}" for name in shown)

@@ -1,0 +1,374 @@
+"""The transformer of pixels against a float64 loop and PyTorch's own encoder layer."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.config import Config, ConfigError
+from compgen_jax.models import model, transformer
+from compgen_jax.models.model import Shapes
+from compgen_jax.models.pixelwise import position_code
+from compgen_jax.models.transformer import Transformer
+from tests.models.shapes import of_image
+
+KEY = jax.random.key(0)
+E, N, WIDTH, HEADS, HIDDEN, BATCH = 6, 4, 8, 2, 10, 3
+CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float32(0.3)
+COUNTS = np.ones(BATCH, bool)
+
+
+def build(dropout=0.3, depth=2):
+    settings = Transformer(
+        depth=depth, width=WIDTH, heads=HEADS, hidden=HIDDEN, dropout=dropout
+    )  # fmt: skip
+    return settings.make(of_image(E, N))
+
+
+def variables(seed=2):
+    """In general position: biases too, and scales about 1."""
+    shapes = jax.eval_shape(build().init, KEY, jnp.zeros(E))
+    random = np.random.default_rng(seed)
+
+    def draw(path, leaf):
+        return jnp.float32(random.normal(size=leaf.shape) * 0.5 + (path[-1].key == "scale"))
+
+    return jax.tree_util.tree_map_with_path(draw, shapes)
+
+
+@functools.cache
+def compiled(dropout=0.3):
+    """(evaluation, training) of a batch."""
+    module = build(dropout)
+    train = lambda v, codes, key: model.train_apply(module, v, codes, COUNTS, key)[0]
+    return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
+
+
+def exactly(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def linear(weights, x):
+    return x @ weights["kernel"] + weights["bias"]
+
+
+def normed(weights, x):
+    apart = x - x.mean(-1, keepdims=True)
+    scaled = apart / np.sqrt(np.mean(apart**2, -1, keepdims=True) + 1e-5)
+    return scaled * weights["scale"] + weights["bias"]
+
+
+def block_directly(weights, x):
+    """One example's tokens (S, D), token by token and head by head."""
+    parts, size = linear(weights["read"], x), WIDTH // HEADS
+    mixed = np.zeros_like(x)
+    for head in range(HEADS):
+        own = slice(head * size, (head + 1) * size)
+        query, key, value = (part[:, own] for part in np.split(parts, 3, axis=-1))
+        for token in range(len(x)):
+            logits = np.array([np.dot(query[token], each) for each in key]) / size**0.5
+            shares = np.exp(logits - logits.max())
+            mixed[token, own] = (shares / shares.sum()) @ value
+    x = normed(weights["norm_attention"], x + linear(weights["mix"], mixed))
+    out = linear(weights["out"], np.maximum(linear(weights["hidden"], x), 0))
+    return normed(weights["norm_hidden"], x + out)
+
+
+def decode_directly(variables, code):
+    """(image, layers) of one code in float64."""
+    weights = exactly(variables["params"])
+    x = linear(weights["token"], np.asarray(code, np.float64)) + np.concatenate(
+        np.asarray(position_code(N, WIDTH), np.float64)
+    )
+    layers = [code, x]
+    for index in (1, 2):
+        x = block_directly(weights[f"block_{index}"], x)
+        layers.append(x)
+    return linear(weights["image"], x).reshape(N, N), layers
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+def test_parameter_counts_are_the_authors(depth):
+    settings = Transformer(depth=depth)
+    shapes = jax.eval_shape(settings.make(of_image(56, 28)).init, KEY, jnp.zeros(56))
+    d, hidden = 128, 2048
+    block = 3 * d * d + 3 * d + d * d + d + 2 * d * hidden + hidden + d + 4 * d
+    assert model.size(shapes) == 56 * d + d + depth * block + d + 1
+    assert round(model.size(shapes) / 1e6, 2) == {2: 1.19, 3: 1.79, 4: 2.38, 5: 2.97}[depth]
+    assert set(shapes) == {"params"}
+
+
+def test_evaluation_is_that_of_the_definition():
+    images, layers = compiled()[0](variables(), CODES)
+    chex.assert_shape(images, (BATCH, N, N))
+    assert list(layers) == ["layer_00", "layer_01", "layer_02", "layer_03"]
+    for index, code in enumerate(CODES):
+        image, expected = decode_directly(variables(), code)
+        assert image.std() > 0.1
+        np.testing.assert_allclose(images[index], image, atol=1e-5)
+        np.testing.assert_array_equal(layers["layer_00"][index], code)
+        for name, layer in list(zip(layers, expected, strict=True))[1:]:
+            chex.assert_shape(layers[name], (BATCH, N, N, WIDTH))
+            found = layers[name][index].reshape(N * N, WIDTH)
+            np.testing.assert_allclose(found, layer, atol=1e-5)
+
+
+def test_a_block_of_little_variance_is_that_of_the_definition():
+    """Where the number that is added to each variance shows."""
+    own = variables()["params"]["block_1"]
+    small = {name: jax.tree.map(lambda leaf: leaf * 1e-3, own[name]) for name in own}
+    x = np.random.default_rng(2).normal(size=(7, WIDTH)).astype("f4") * np.float32(1e-3)
+    for weights in (small, small | {"norm_hidden": own["norm_hidden"]}):
+        found = transformer.Block(HEADS, HIDDEN, 0.0).apply({"params": weights}, x)
+        expected = block_directly(exactly(weights), x)
+        np.testing.assert_allclose(found / expected.std(), expected / expected.std(), atol=1e-5)
+
+
+def test_a_block_is_torchs_encoder_layer():
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.TransformerEncoderLayer(
+        WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=False
+    )
+    own = variables()["params"]["block_1"]
+    places = {
+        "read": (theirs.self_attn.in_proj_weight, theirs.self_attn.in_proj_bias),
+        "mix": (theirs.self_attn.out_proj.weight, theirs.self_attn.out_proj.bias),
+        "hidden": (theirs.linear1.weight, theirs.linear1.bias),
+        "out": (theirs.linear2.weight, theirs.linear2.bias),
+        "norm_attention": (theirs.norm1.weight, theirs.norm1.bias),
+        "norm_hidden": (theirs.norm2.weight, theirs.norm2.bias),
+    }
+    assert set(places) == set(own)
+    for name, (weight, bias) in places.items():
+        kernel = own[name].get("kernel", own[name].get("scale"))
+        weight.data.copy_(torch.tensor(np.array(kernel).T))
+        bias.data.copy_(torch.tensor(np.array(own[name]["bias"])))
+    x = np.random.default_rng(2).normal(size=(BATCH, 7, WIDTH)).astype("f4")
+    expected = theirs(torch.tensor(x)).detach().numpy()
+    found = transformer.Block(HEADS, HIDDEN, 0.0).apply({"params": own}, x)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found[0], block_directly(exactly(own), x[0]), atol=1e-5)
+
+
+def test_initial_weights_are_torchs():
+    """Uniform within bounds: Glorot's of the joint layer of queries, keys and values, 1/sqrt of the
+    inputs elsewhere; attention's biases are 0."""
+    module = Transformer(depth=1, width=64, hidden=256).make(of_image(16, N))
+    params = jax.jit(module.init)(KEY, jnp.zeros(16))["params"]
+    block = params["block_1"]
+    bounds = {"read": (6 / (64 + 192)) ** 0.5, "mix": 64**-0.5, "hidden": 64**-0.5, "out": 1 / 16}
+    for name, bound in bounds.items():
+        kernel, bias = block[name]["kernel"], block[name]["bias"]
+        assert 0.98 * bound < float(jnp.abs(kernel).max()) <= bound
+        assert float(kernel.std()) == pytest.approx(bound / 3**0.5, rel=0.03)
+        assert bias.any() == (name in ("hidden", "out")) and float(jnp.abs(bias).max()) <= bound
+    for name, bound in (("token", 1 / 4), ("image", 1 / 8)):
+        assert float(jnp.abs(params[name]["kernel"]).max()) <= bound
+        assert params[name]["bias"].any()
+    for name in ("norm_attention", "norm_hidden"):
+        assert (block[name]["scale"] == 1).all() and not block[name]["bias"].any()
+
+
+def test_initial_bounds_are_those_that_torch_draws_within():
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
+    ours = Transformer(depth=1, width=64, hidden=256).make(of_image(16, N))
+    block = jax.jit(ours.init)(KEY, jnp.zeros(16))["params"]["block_1"]
+    for name, weight in (
+        ("read", theirs.self_attn.in_proj_weight), ("mix", theirs.self_attn.out_proj.weight),
+        ("hidden", theirs.linear1.weight), ("out", theirs.linear2.weight),
+    ):  # fmt: skip
+        assert float(block[name]["kernel"].std()) == pytest.approx(weight.std().item(), rel=0.05)
+    assert not theirs.self_attn.in_proj_bias.any() and not theirs.self_attn.out_proj.bias.any()
+    assert model.size(block) == sum(weight.numel() for weight in theirs.parameters())
+
+
+def test_pixels_differ_by_their_positions_alone(monkeypatch):
+    image, _ = build().apply(variables(), CODES[0])
+    turned = lambda grid, width: position_code(grid, width)[::-1].transpose(1, 0, 2)
+    monkeypatch.setattr(transformer, "position_code", turned)
+    moved, _ = build().apply(variables(), CODES[0])
+    np.testing.assert_allclose(moved, image[::-1].T, atol=1e-5)
+    assert jnp.abs(moved - image).max() > 0.01
+    monkeypatch.setattr(transformer, "position_code", lambda *shape: np.zeros((N, N, WIDTH), "f4"))
+    alike, _ = build().apply(variables(), CODES[0])
+    np.testing.assert_allclose(alike, jnp.full((N, N), alike[0, 0]), atol=1e-5)
+
+
+def test_leading_axes_are_carried_through_in_evaluation():
+    images, _ = compiled()[0](variables(), CODES)
+    for codes in (CODES[0], CODES[:1], CODES[None, :2]):
+        found, layers = jax.jit(build().apply)(variables(), codes)
+        chex.assert_shape(found, (*codes.shape[:-1], N, N))
+        chex.assert_shape(layers["layer_03"], (*codes.shape[:-1], N, N, WIDTH))
+        np.testing.assert_allclose(
+            found.reshape(-1, N, N), images[: codes.size // E], atol=1e-5
+        )  # fmt: skip
+
+
+# --- dropout ---------------------------------------------------------------------------------
+
+
+def test_dropout_is_of_training_and_of_its_key():
+    evaluate, train = compiled()
+    one, same = (train(variables(), CODES, KEY) for _ in range(2))
+    np.testing.assert_array_equal(one, same)
+    other = train(variables(), CODES, jax.random.key(1))
+    plain, _ = evaluate(variables(), CODES)
+    for image, different, own in zip(one, other, plain, strict=True):
+        assert jnp.abs(image - different).max() > 0.01 and jnp.abs(image - own).max() > 0.01
+
+
+def test_examples_drop_values_of_their_own():
+    images = compiled()[1](variables(), np.tile(CODES[:1], (BATCH, 1)), KEY)
+    for one, other in ((0, 1), (1, 2), (0, 2)):
+        assert jnp.abs(images[one] - images[other]).max() > 0.01
+
+
+def test_values_are_dropped_at_the_four_places_of_each_block(monkeypatch):
+    drawn, own = [], transformer.dropped
+
+    def record(key, values, rate):
+        drawn.append((values.shape, rate))
+        return own(key, values, rate)
+
+    monkeypatch.setattr(transformer, "dropped", record)
+    jax.eval_shape(lambda code: model.train_apply(build(), variables(), code, COUNTS, KEY), CODES)
+    tokens, hidden = (BATCH, N * N, WIDTH), (BATCH, N * N, HIDDEN)
+    weights = (HEADS, N * N, N * N)  # of one example
+    assert drawn == 2 * [(shape, 0.3) for shape in (weights, tokens, hidden, tokens)]
+    drawn.clear()
+    jax.eval_shape(lambda code: model.apply(build(), variables(), code), CODES)
+    assert not drawn
+
+
+def test_no_two_places_drop_by_one_key(monkeypatch):
+    own, keys = variables(), []
+    monkeypatch.setattr(
+        transformer, "dropped", lambda key, values, rate: (keys.append(key), values)[1]
+    )
+    monkeypatch.setattr(
+        transformer, "attention", lambda q, k, v, key, rate: (keys.append(key), v)[1]
+    )
+    model.train_apply(build(), own, CODES, COUNTS, KEY)
+    assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
+
+
+def test_without_dropout_both_modes_are_one_function():
+    evaluate, train = compiled(0.0)
+    np.testing.assert_allclose(
+        train(variables(), CODES, KEY), evaluate(variables(), CODES)[0], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        evaluate(variables(), CODES)[0], compiled()[0](variables(), CODES)[0], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.99])
+def test_dropped_values_are_zero_at_the_rate_and_keep_their_mean(rate):
+    values = np.full((401, 501), 3.0, "f4")  # an odd number of them
+    found = np.asarray(jax.jit(transformer.dropped, static_argnums=2)(KEY, values, rate))
+    error = (rate * (1 - rate) / values.size) ** 0.5
+    assert abs(np.mean(found == 0) - rate) < 4 * error
+    below = round(rate * 2**16) / 2**16
+    np.testing.assert_allclose(np.unique(found), [0, 3 / (1 - below)], rtol=1e-6)
+    kept = (found != 0) - (1 - rate)
+    for shift in (1, 2):  # neighbours, of one random number and of two, know nothing of each other
+        product = np.mean(kept[:, shift:] * kept[:, :-shift])
+        assert abs(product) < 5 * rate * (1 - rate) / values.size**0.5
+
+
+def test_attention_drops_weights_after_the_softmax():
+    """Of values that are 1 in all channels, what is left of the weights' sum of 1."""
+    query, key = np.random.default_rng(5).normal(size=(2, BATCH, 50, HEADS, 3)).astype("f4")
+    attend = jax.jit(transformer.attention, static_argnums=4)
+    sums = np.asarray(attend(query, key, np.ones_like(key), KEY, 0.4))
+    np.testing.assert_allclose(sums, np.repeat(sums[..., :1], 3, axis=-1), rtol=1e-5)
+    assert sums.mean() == pytest.approx(1, abs=0.05) and sums[..., 0].std() > 0.05
+    whole = attend(query, key, np.ones_like(key), None, 0.0)
+    np.testing.assert_allclose(whole, np.ones_like(key), rtol=1e-5)
+
+
+def test_mapped_over_trials_each_is_as_alone():
+    trials = [variables(seed) for seed in range(2)]
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)
+    keys = jax.random.split(KEY, 2)
+    found = jax.jit(jax.vmap(compiled()[1], in_axes=(0, None, 0)))(stacked, CODES, keys)
+    for index, own in enumerate(trials):
+        alone = compiled()[1](own, CODES, keys[index])
+        np.testing.assert_allclose(found[index], alone, atol=2e-5)
+
+
+# --- derivatives -----------------------------------------------------------------------------
+
+
+def test_gradients_are_those_of_differences_in_float64():
+    own, random = variables(), np.random.default_rng(4)
+    weights, exact = random.normal(size=(N, N)), exactly(own["params"])
+
+    def value(params):
+        return jnp.sum(weights.astype("f4") * build().apply({"params": params}, CODES[0])[0])
+
+    def moved(layer, direction, step):
+        to = jax.tree.map(lambda leaf, by: leaf + step * by, exact[layer], direction)
+        return np.sum(weights * decode_directly({"params": {**exact, layer: to}}, CODES[0])[0])
+
+    gradient = jax.jit(jax.grad(value))(own["params"])
+    for layer, parameters in exact.items():
+        direction = jax.tree.map(lambda leaf: random.normal(size=leaf.shape), parameters)
+        expected = (moved(layer, direction, 1e-5) - moved(layer, direction, -1e-5)) / 2e-5
+        slopes = jax.tree.map(lambda g, by: np.sum(np.asarray(g) * by), gradient[layer], direction)
+        assert abs(expected) > 0.02
+        np.testing.assert_allclose(sum(jax.tree.leaves(slopes)), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_the_backward_pass_drops_what_the_forward_pass_dropped():
+    """Of attention, whose weights it makes again: differences in the values, which it is linear
+    in, and forward mode in queries and keys."""
+    draws = np.random.default_rng(6).normal(size=(7, BATCH, 9, HEADS, 3)).astype("f4")
+    inputs, directions, weights = tuple(draws[:3]), tuple(draws[3:6]), draws[6]
+
+    def value(inputs):
+        return jnp.sum(weights * transformer.attention(*inputs, KEY, 0.3))
+
+    gradient = jax.jit(jax.grad(value))(inputs)
+    product = lambda a, b: np.sum(np.asarray(a, np.float64) * b)
+    query, key, values = inputs
+    two = [jax.jit(value)((query, key, each)) for each in (values, values + directions[2])]
+    np.testing.assert_allclose(product(gradient[2], directions[2]), two[1] - two[0], rtol=1e-3)
+    _, tangent = jax.jit(lambda by: jax.jvp(value, (inputs,), (by,)))(directions)
+    np.testing.assert_allclose(sum(map(product, gradient, directions)), tangent, rtol=1e-4)
+
+
+# --- settings --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"width": 6, "heads": 2}, r"config\.decoder\.width=6: must be divisible by 4"),
+        ({"width": 8, "heads": 3}, r"config\.decoder\.width=8: must be a multiple of .*heads=3"),
+        ({"dropout": 1.0}, r"config\.decoder\.dropout=1\.0: must be at least 0 and at most 0\.99"),
+        ({"dropout": -0.1}, r"config\.decoder\.dropout=-0\.1: must be at least 0"),
+        ({"depth": 25}, r"config\.decoder\.depth=25: must be at least 1 and at most 24"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_in_one_line(fields, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        Config(decoder=Transformer(**fields))
+    assert "\n" not in str(error.value)
+
+
+def test_other_shapes_are_refused():
+    struct = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
+    for inputs, output, message in (
+        (struct(4, 4), struct(8, 8), "needs a vector as input"),
+        (struct(16), struct(8), "draws one image"),
+        (struct(16), struct(8, 12), "draws square images, not 8 x 12"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Transformer().make(Shapes(inputs, output))
+    Config(decoder=Transformer(width=12, heads=3))

@@ -1,0 +1,325 @@
+"""The bump task turned round, against loops over its points."""
+
+from dataclasses import replace
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import config as configs
+from compgen_jax.config import Config, ConfigError, TrainingConfig
+from compgen_jax.models.encoder import Encoder
+from compgen_jax.tasks import baselines
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.inverse import Inverse, inverse, mean_answer
+from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.tasks.task import Example, Factor, over_cells
+from compgen_jax.training import loop
+
+N = 8
+KEY = jax.random.key(3)
+SUPPORT = SupportConfig(region="donut", low=3, high=4, samples=40)
+SIZE = SizeConfig(values=3, smallest=0.8, largest=1.8, low=1, high=1)
+
+
+def fields(code="bump", **others):
+    return {"grid": N, "code": CodeConfig(name=code), "support": SUPPORT} | others
+
+
+@pytest.mark.parametrize("answer", ["code", "coordinates"])
+@pytest.mark.parametrize("polarity", ["inverted", "upright"])
+def test_the_image_is_given_and_the_point_asked_for(answer, polarity):
+    """Image, row y and column x, and answer in float64; a batch as one by one."""
+    of = fields(image=ImageConfig(sigma=1.2, polarity=polarity), size=SIZE)
+    task = Inverse(answer=answer, **of).make()
+    points = np.float32([[2, 5, 0.8], [6.25, 1.5, 1.3], [0, 7, 1.8]])
+    batch = jax.vmap(task.example, (None, 0))(KEY, points)
+    i = np.arange(N)
+    for b, (x, y, size) in enumerate(np.float64(points)):
+        single = task.example(KEY, points[b])
+        chex.assert_trees_all_close(
+            single, jax.tree.map(lambda leaf, b=b: leaf[b], batch), atol=1e-6
+        )
+        row, column = (np.exp(-((i - c) ** 2) / (2 * size**2)) for c in (y, x))
+        image = np.outer(row, column)
+        np.testing.assert_allclose(
+            single.input, 1 - image if polarity == "inverted" else image, atol=1e-6
+        )
+        parts = [np.exp(-((i - c) ** 2) / 2) for c in (x, y)]
+        parts.append(np.exp(-((np.arange(3) - (size - 0.8) / 0.5) ** 2) / 2))
+        expected = np.concatenate(parts) if answer == "code" else (x, y, size)
+        np.testing.assert_allclose(single.target, expected, atol=1e-6)
+        # neither polarity nor softmax is between the model's answer and what is scored
+        np.testing.assert_array_equal(task.signal(single.target), single.target)
+        np.testing.assert_array_equal(tasks.truth(task, single.target), single.target)
+    inputs, output = tasks.shapes(task)
+    assert inputs.shape == (N, N) and output.shape == ((2 * N + 3,) if answer == "code" else (3,))
+    assert task.parts == () and task.error == "mse" and task.accuracy == "exact_accuracy"
+    assert tasks.score_names(task) == ("exact_accuracy", "mse", "position_accuracy")
+
+
+@pytest.mark.parametrize("answer", ["code", "coordinates"])
+@pytest.mark.parametrize(
+    "own",
+    [{}, {"support": replace(SUPPORT, fresh="cells")}, {"size": SIZE},
+     {"support": replace(SUPPORT, region="corner", sampling="every_cell")}],
+)  # fmt: skip
+def test_support_and_draws_are_the_bump_tasks(answer, own):
+    forward, turned = Bump(**fields(**own)).make(), Inverse(answer=answer, **fields(**own)).make()
+    assert turned.examples == forward.examples and turned.units == forward.units
+    chex.assert_trees_all_equal(turned.factors, forward.factors)
+    points = tasks.points(forward)
+    np.testing.assert_array_equal(tasks.points(turned), points)
+    np.testing.assert_array_equal(turned.held_out(points), forward.held_out(points))
+    drawn = [task.draw(KEY, 3, task.source(KEY), 8) for task in (forward, turned)]
+    chex.assert_trees_all_equal(*drawn)
+
+
+def test_a_stripe_is_answered_by_the_code_that_has_no_missing_part():
+    of = fields(stripes=StripesConfig(copies=1, amplitude=0.5))
+    found = Inverse(**of).make().example(KEY, jnp.array([3.0, jnp.nan]))
+    chex.assert_trees_all_close(
+        found.input, 1 - np.tile(0.5 * np.exp(-((np.arange(N) - 3) ** 2) / 2), (N, 1)), atol=1e-6
+    )
+    expected = [*np.exp(-((np.arange(N) - 3) ** 2) / 2), *np.zeros(N)]
+    np.testing.assert_allclose(found.target, expected, atol=1e-6)
+
+
+# --- scores ----------------------------------------------------------------------------------
+
+
+def off_by(signal, truth, parts):
+    """Distances of the largest units, part by part, in a loop."""
+    found, start = [], 0
+    for length in parts:
+        own, true = (list(each[start : start + length]) for each in (signal, truth))
+        found.append(abs(own.index(max(own)) - true.index(max(true))))
+        start += length
+    return found
+
+
+def test_scores_of_codes_against_a_loop():
+    """Answers near the true code of a neighbouring cell, of all sorts of distance."""
+    task = Inverse(**fields(size=SIZE)).make()
+    random, parts = np.random.default_rng(0), (N, N, 3)
+    cells = tasks.points(task)
+    codes = np.asarray(jax.vmap(task.example, (None, 0))(KEY, cells).target)
+    chosen = random.integers(len(cells), size=40)
+    moved = np.clip(cells[chosen] + random.integers(-1, 2, (40, 3)) * [1, 1, 0.5],
+                    [0, 0, 0.8], [N - 1, N - 1, 1.8])  # fmt: skip
+    moved[:5] = cells[random.integers(len(cells), size=5)]
+    signals = jax.vmap(task.example, (None, 0))(KEY, jnp.float32(moved)).target
+    signals = np.asarray(signals) + np.float32(random.normal(size=(40, 2 * N + 3)) * 0.02)
+    found = jax.jit(jax.vmap(task.scores))(signals, codes[chosen], cells[chosen])
+    off = np.array([off_by(s, t, parts) for s, t in zip(signals, codes[chosen], strict=True)])
+    np.testing.assert_array_equal(found["exact_accuracy"], (off == 0).all(axis=1))
+    np.testing.assert_array_equal(found["position_accuracy"], (off <= 1).all(axis=1))
+    assert {(off == 0).all(axis=1).any(), (off > 1).any(), (off == 1).any()} == {True}
+    errors = np.mean((np.float64(signals) - codes[chosen]) ** 2, axis=1)
+    np.testing.assert_allclose(found["mse"], errors, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("error", "exact", "near"),
+    [
+        ((0, 0, 0), True, True),
+        ((0.5, -0.5, 0.24), True, True),  # a cell of the size is half a pixel
+        ((0.51, 0, 0), False, True),
+        ((0, 0, 0.26), False, True),
+        ((0, 1, 0), False, True),
+        ((0, -1.01, 0), False, False),
+        ((0, 0, -0.51), False, False),
+    ],
+)
+def test_scores_of_coordinates_are_within_half_a_cell_or_one(error, exact, near):
+    task = Inverse(answer="coordinates", **fields(size=SIZE)).make()
+    truth = np.float32([4, 2, 1.0])
+    found = task.scores(jnp.asarray(truth + np.float32(error)), truth, truth)
+    assert (bool(found["exact_accuracy"]), bool(found["position_accuracy"])) == (exact, near)
+    assert float(found["mse"]) == pytest.approx(np.square(error).mean(), abs=1e-6)
+
+
+def test_the_tolerance_is_that_of_coordinates():
+    forward = Bump(**fields()).make()
+    truth = jnp.array([4.0, 2.0])
+    hit = lambda tolerance: inverse(forward, "coordinates", tolerance).scores(
+        truth + 0.75, truth, truth
+    )["exact_accuracy"]
+    assert bool(hit(0.8)) and not bool(hit(0.7))
+
+
+@pytest.mark.parametrize("answer", ["code", "coordinates"])
+def test_what_is_no_number_is_no_hit(answer):
+    task = Inverse(answer=answer, **fields()).make()
+    point = jnp.zeros(2)
+    truth = task.example(KEY, point).target
+    scores = task.scores(truth.at[-1].set(jnp.nan), truth, point)
+    assert not scores["exact_accuracy"] and not scores["position_accuracy"]
+    assert bool(task.scores(truth, truth, point)["exact_accuracy"])
+
+
+# --- derivatives -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["bump", "onehot"])
+def test_the_image_has_a_derivative_in_every_factor_whatever_the_code(code):
+    """Closed forms: (i - c) / sigma^2, and r^2 / sigma^3 for the size."""
+    task = Inverse(**fields(code, size=SIZE)).make()
+    assert task.differentiable
+    x, y, size = 2.25, 5.5, 1.1
+    point = jnp.array([x, y, size])
+    jacobian = jax.jit(jax.jacfwd(lambda point: task.example(KEY, point).input))(point)
+    row, column = np.mgrid[:N, :N]
+    square = (row - y) ** 2 + (column - x) ** 2
+    image = np.exp(-square / (2 * size**2))
+    slopes = [(column - x) / size**2, (row - y) / size**2, square / size**3]
+    expected = -np.stack([image * slope for slope in slopes], axis=-1)
+    np.testing.assert_allclose(jacobian, expected, atol=1e-5)
+
+
+def test_a_one_hot_code_is_asked_for_as_the_bump_task_gives_it():
+    of = fields("onehot", image=ImageConfig(sigma=1.4))
+    forward, turned = Bump(**of).make(), Inverse(**of).make()
+    for point in ([2.0, 5.0], [3.4, 6.6]):
+        there, back = (task.example(KEY, jnp.array(point)) for task in (forward, turned))
+        chex.assert_trees_all_close((back.input, back.target), (there.target, there.input))
+
+
+# --- trivial predictors ----------------------------------------------------------------------
+
+
+def test_mean_answers_against_loops_over_the_regions():
+    random = np.random.default_rng(0)
+    truths = np.float32(random.normal(size=(9, 4)))
+    held_out = random.permutation(9) < 3
+    found = mean_answer(baselines.Asked(None, None, truths, None, held_out))
+    chex.assert_shape(found, (9, 4))
+    for b in range(9):
+        own = [truths[c] for c in range(9) if held_out[c] == held_out[b]]
+        np.testing.assert_allclose(found[b], np.mean(own, axis=0), atol=1e-6)
+    none = mean_answer(baselines.Asked(None, None, truths, None, np.zeros(9, bool)))
+    np.testing.assert_allclose(none[4], truths.mean(axis=0), atol=1e-6)
+
+
+def test_trivial_predictors_are_those_of_images_and_the_mean_answer():
+    task = Inverse(**fields()).make()
+    assert set(task.baselines) == {"best_constant", "nearest_seen", "mean_answer"}
+    assert "mean_answer" not in baselines.BASELINES
+
+
+# --- what cannot be --------------------------------------------------------------------------
+
+
+def refused(message, call):
+    with pytest.raises(ConfigError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            Inverse(answer="coordinates", **fields(stripes=StripesConfig(copies=1))),
+            r"config\.task\.answer='coordinates': a stripe has no value of its missing factor",
+        ),
+        (
+            Inverse(**fields("ramp")),
+            r"config\.task\.code\.name='ramp': has no unit for each value to decode; must be one "
+            "of bump, onehot",
+        ),
+        (Inverse(**fields("positional")), r"config\.task\.code\.name='positional': has no unit"),
+        (Inverse(**fields(answer="image")), r"config\.task\.answer='image': must be one of code"),
+    ],
+)
+def test_answers_that_cannot_be_given(settings, message):
+    refused(message, lambda: Config(task=settings))
+
+
+def test_other_answers_can_be_given():
+    Config(task=Inverse(**fields(stripes=StripesConfig(copies=1))))
+    for code in ("ramp", "positional", "onehot"):
+        task = Config(task=Inverse(answer="coordinates", **fields(code))).task.make()
+        assert tasks.shapes(task)[1].shape == (2,)
+
+
+def test_the_bump_tasks_own_checks_hold():
+    refused(
+        r"config\.task\.support\.samples=0: leaves nothing to train on",
+        lambda: Config(task=Inverse(**fields(support=replace(SUPPORT, samples=0)))),
+    )
+
+
+def test_tasks_that_cannot_be_turned_round():
+    forward = Bump(**fields()).make()
+    turned = inverse(forward)
+    refused("maps .* not a code to one image", lambda: inverse(turned))
+    refused(
+        r"config\.task\.answer='pixels': must be one of code, coordinates",
+        lambda: inverse(forward, "pixels"),
+    )
+    refused(
+        r"answer='code': needs a code with a unit for each value, in parts of \(8, 8\), not \(1, 1",
+        lambda: inverse(Bump(**fields("ramp")).make()),
+    )
+
+
+@pytest.mark.parametrize("options", [{"real": False}, {"period": 8.0}])
+def test_labels_and_angles_are_no_coordinates(options):
+    """But have a code, one unit for each value."""
+    factors = Factor("kind", np.arange(4.0), **options), Factor("x", np.arange(6.0))
+
+    def example(key, point):
+        parts = [jnp.exp(-jnp.square(jnp.arange(n) - c)) for n, c in zip((4, 6), point)]  # noqa: B905
+        return Example(jnp.concatenate(parts), parts[0][:, None] * parts[1][None])
+
+    task = over_cells(factors, lambda points: points[..., 0] > 2, example, parts=(4, 6))
+    refused(
+        "answer='coordinates': kind is a label or an angle", lambda: inverse(task, "coordinates")
+    )
+    turned = inverse(task)
+    found = turned.example(KEY, jnp.array([1.0, 2.0]))
+    chex.assert_shape([found.input, found.target], [(4, 6), (10,)])
+    scores = turned.scores(found.target, found.target, jnp.zeros(2))
+    assert bool(scores["exact_accuracy"]) and turned.examples == 18
+
+
+# --- a run -----------------------------------------------------------------------------------
+
+
+def test_settings_keep_their_values_through_a_dictionary():
+    config = Config(task=Inverse(answer="coordinates", **fields()))
+    assert configs.from_dict(configs.to_dict(config)) == config
+    other = replace(config, task=replace(config.task, answer="code"))
+    forward = replace(config, task=Bump(**fields()))
+    assert len({configs.fingerprint(each) for each in (config, other, forward)}) == 3
+    assert "answer" not in configs.to_dict(forward)["task"]
+
+
+@pytest.mark.parametrize("answer", ["code", "coordinates"])
+def test_an_encoder_learns_to_answer(answer):
+    """A short training halves the error of the mean answer, and is near twice as often as any
+    constant one, which is within a cell of 9 of the 60 seen cells at most."""
+    config = Config(
+        task=Inverse(answer=answer, **fields(support=replace(SUPPORT, sampling="every_cell"))),
+        decoder=Encoder(depth=2, width=4, hidden=16),
+        training=TrainingConfig(steps=200, learning_rate=1e-2, seeds=(0,)),
+    )
+    task, trainer = loop.check(config), loop.make_trainer(config)
+    points = jnp.asarray(tasks.points(task))
+    seen = ~np.asarray(task.held_out(points))
+    state, losses = jax.jit(loop.make_train(config))(KEY, loop.hyper_of(config))
+    found = jax.jit(trainer.score)(KEY, state.params, points)
+    assert set(found) == {"mse", "exact_accuracy", "position_accuracy"}
+    targets = np.asarray(jax.vmap(task.example, (None, 0))(KEY, points).target)[seen]
+    constant = np.mean((targets - targets.mean(axis=0)) ** 2)
+    assert np.mean(found["mse"][seen]) < 0.5 * constant
+    assert np.isfinite(losses).all() and np.mean(found["position_accuracy"][seen]) > 0.3
+    answers, truths = jax.jit(trainer.answer)(KEY, state.params, points)
+    np.testing.assert_allclose(
+        found["mse"], np.mean((np.float64(answers) - truths) ** 2, axis=1), rtol=1e-4
+    )
