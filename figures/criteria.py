@@ -12,7 +12,8 @@ import numpy as np
 
 from compgen_jax.analysis import function, text
 from compgen_jax.analysis.statistics import half_width
-from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
+from compgen_jax.claims import league
+from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks, known_turns
 from compgen_jax.claims.scale import admission as scale_admission
 from compgen_jax.claims.scale.known_students import MOST
 from compgen_jax.claims.verdicts import LEAST_CELLS
@@ -20,6 +21,7 @@ from compgen_jax.runs import results
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
+from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
@@ -34,6 +36,10 @@ TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
 LAYER_TABLES = "<!-- layers: python -m figures.criteria -->", "<!-- end of layers -->"
 METRIC_TABLES = "<!-- metrics: python -m figures.criteria -->", "<!-- end of metrics -->"
 SCALE_TABLES = "<!-- scale: python -m figures.criteria -->", "<!-- end of scale -->"
+TURN_TABLES = "<!-- turns: python -m figures.criteria -->", "<!-- end of turns -->"
+LEAGUE_TABLES = "<!-- league: python -m figures.criteria -->", "<!-- end of league -->"
+TURNED = (4, 7)  # of which the first has the gap, and is the one object of the other task
+ANGLES = 144  # a share of fewer cells has too wide an interval for K6
 METRICS = {
     "Schmidt rank of the Gram matrix": "schmidt.rank",
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
@@ -114,6 +120,19 @@ def scale_tables() -> dict:
     return scale_admission.decided(split)
 
 
+def turn_tables(sides=(16, 28)) -> dict:
+    """{side: {claim: {map: (as stated, stricter)}}} of a gap of angles."""
+
+    def known(objects, side, **gap):
+        task = Rotation(side=side, objects=objects, angles=ANGLES, gap=GapConfig(**gap)).make()
+        return known_turns.shown(results.scorer(task), ANGLES * len(objects), side)
+
+    return {
+        side: known_turns.verdicts(known(TURNED[:1], side), known(TURNED, side, of=TURNED[:1]))
+        for side in sides
+    }
+
+
 def metric_tables(grids=(16, 28)) -> dict:
     """{N: {metric: {map: number}}} of what each known map draws around the hole."""
     found, region = {}, "donut"
@@ -183,6 +202,20 @@ def with_scale_tables(page: str, found: dict) -> str:
     return text.between(page, SCALE_TABLES, lines[1:])
 
 
+def with_turn_tables(page: str, found: dict) -> str:
+    """The page with what each map draws in the gap, and these tables, between their two marks."""
+    draws = [f"- **{name}**: {one.draws}." for name, one in known_turns.MAPS.items()]
+    lines = [line for side, table in found.items()
+             for line in _table(f"N = {side}:", table, known_turns.MAPS)]  # fmt: skip
+    return text.between(page, TURN_TABLES, [*draws, *lines])
+
+
+def with_league_tables(page: str, found: dict) -> str:
+    """The page with what holds in each league, and this table, between their two marks."""
+    does = [f"- **{name}**: {what}." for name, what in league.KNOWN.items()]
+    return text.between(page, LEAGUE_TABLES, [*does, *_table("", found, league.KNOWN)[2:]])
+
+
 def with_metrics(page: str, found: dict) -> str:
     """The page with these tables, of N = 16 first, between its two marks."""
     show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
@@ -208,8 +241,15 @@ def main():
     every = [*found.values(), *of_layers.values()]
     wrong = [line for table in every for line in admission.wrongly_decided(table)]
     wrong += scale_admission.wrongly_decided(of_scale)
+    of_turns = turn_tables()
+    wrong += [
+        line
+        for table in of_turns.values()
+        for line in admission.wrongly_decided(table, known_turns.CASES)
+    ]
     page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
-    page = with_scale_tables(page, of_scale)
+    page = with_scale_tables(with_turn_tables(page, of_turns), of_scale)
+    page = with_league_tables(page, league.known_verdicts())
     PAGE.write_text(with_coverage(with_metrics(page, metric_tables()), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 

@@ -21,9 +21,9 @@ from tqdm import tqdm
 from compgen_jax import grids
 from compgen_jax.analysis import geometry, layers, tuning
 from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs import directory, memory, results, signals
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.recorder import Recorder
 from compgen_jax.runs.results import Run
 from compgen_jax.runs.signals import Cells
 from compgen_jax.tasks import task as tasks
@@ -76,7 +76,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     cells = _cells(run)
     if not cells.held_out.any():
         raise RunError(f"{run.config.name}: nothing is held out to analyse")
-    program = _Program(run)
+    program = Recorder(run)
     true = signals.similarities(cells.truths, cells.truths)
     # pairs of two factors are one, whose angle the factorization has
     of_real = tuple(f.name for f in run.task.factors if f.real) if len(cells.sizes) > 2 else ()
@@ -148,46 +148,6 @@ def _cells(run: Run) -> Cells:
         sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen],
         grids.border(layers.BORDER, **where)[chosen],
     )  # fmt: skip
-
-
-class _Program:
-    """The model of a run as compiled functions of one seed's parameters."""
-
-    def __init__(self, run: Run):
-        task = self.task = run.task
-        self.real = np.array([factor.real for factor in task.factors])
-        self.differentiable = task.differentiable and self.real.any()
-        lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.decoder.make(loop.shapes_of(task, lowering))
-        key, real = loop.stream(jax.random.key(0), "test"), np.flatnonzero(self.real)
-
-        def recorded(params, inputs):
-            output, activations = module.apply(params, inputs)
-            return activations | {"output": task.signal(output)}
-
-        def features(params, inputs):
-            flat = lambda one: jax.tree.map(jnp.ravel, recorded(params, one))
-            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
-
-        def metrics(params, points):
-            def at(point):
-                def of_real(values):
-                    moved = values if self.real.all() else point.at[real].set(values)
-                    return recorded(params, task.example(key, moved).input)
-
-                return geometry.metric_tensor(of_real, point if self.real.all() else point[real])
-
-            return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
-
-        self.features = jax.jit(features)
-        self._metrics = jax.jit(metrics)
-
-    def metrics(self, params, points):
-        """Metric tensors of the real factors by layer; None without a derivative."""
-        return jax.device_get(self._metrics(params, points)) if self.differentiable else None
-
-    def signals(self, params, inputs):
-        return np.asarray(self.features(params, inputs)["output"], np.float64)
 
 
 def _layer(task, cells: Cells, layer, true_kernel) -> dict:

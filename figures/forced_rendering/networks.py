@@ -38,7 +38,9 @@ class Role(NamedTuple):
 
     group: 'bumps' (alone, around the hole of Figure 1), 'authors' (Figure 1's networks in their
     code), 'lowrank', 'stripes' (and bumps around a corner), 'stripes_alone' (shown in another way,
-    `control`, one of `STRIPES_ALONE`), 'control' or 'three_factors'.  base:
+    `control`, one of `STRIPES_ALONE`), 'control', 'three_factors', 'rotation' (of one digit or,
+    with the control 'objects', of several), 'encoder' (the `control` says of what) or 'pixels'
+    (decoders that all pixels share, in the authors' code).  base:
     whether it has its preset's depth, or number of bumps.  bumps: beside the stripes.  ablation:
     one of `ABLATIONS`.  control: its name.  region: what is held out of three factors, 'box', 'xy',
     'xs' or 'random'."""
@@ -62,9 +64,11 @@ class Network(NamedTuple):
 
 def networks(scale: str) -> list[Network]:
     """All of them, in the order in which they are trained: presets first, then their other depths,
-    then remedies, controls, three factors and what takes longest."""
+    then remedies, controls, three factors, what is in the authors' code alone, and what takes
+    longest."""
     return [*_of_bumps(scale), *_of_stripes(scale), *_low_rank(scale), *_controls(scale),
-            *_three_factors(scale), *_authors(scale)]  # fmt: skip
+            *_three_factors(scale), *_rotations(scale), *_encoders(scale), *_pixels(scale),
+            *_authors(scale)]  # fmt: skip
 
 
 def sweeps(scale: str) -> dict[str, Config]:
@@ -176,6 +180,29 @@ def _three_factors(scale: str) -> list[Network]:
     ]
 
 
+def _rotations(scale: str) -> list[Network]:
+    presets = {"": "rotation", "objects": "rotation_objects"}
+    return [_network(_preset(name, scale), "rotation", control=control)
+            for control, name in presets.items()]  # fmt: skip
+
+
+def _encoders(scale: str) -> list[Network]:
+    """The task turned round: the code, or the coordinates, of an image."""
+    return [_network(_preset(f"encoder_{answer}", scale), "encoder", control=answer)
+            for answer in ("code", "coordinates")]  # fmt: skip
+
+
+def _pixels(scale: str) -> list[Network]:
+    """The per-pixel MLP and the transformer of pixels, by depth."""
+    depths = {"pixelwise": (2, 4), "transformer": (2, 3, 4, 5) if scale == "paper" else (2,)}
+    return [
+        _network(with_depth(preset, depth), "pixels", base=depth == preset.decoder.depth)
+        for name, of_model in depths.items()
+        for preset in [_preset(name, scale)]
+        for depth in of_model
+    ]
+
+
 def _authors(scale: str) -> list[Network]:
     """The networks of Figure 1 in the authors' code, that of the bump code with half of its
     channels; they have no quick form."""
@@ -201,5 +228,5 @@ def _variant(config: Config, name: str, values: dict, group: str, **role) -> Net
 
 def _network(config: Config, group: str, **role) -> Network:
     decoder = config.decoder
-    of_all = group, config.task.code.name, decoder.name, decoder.depth
+    of_all = group, config.task.code.name, decoder.name, getattr(decoder, "depth", 0)
     return Network(config.name, config, Role(*of_all, **role))

@@ -3,11 +3,12 @@
 import numpy as np
 
 from compgen_jax.analysis import text
-from compgen_jax.claims.forced_rendering import controls, figure1, mechanism, remedies
+from compgen_jax.claims.forced_rendering import controls, figure1, mechanism, remedies, rotation
 from compgen_jax.claims.forced_rendering import scaling as claims_of_scaling
 from compgen_jax.claims.verdicts import exact_id
 from compgen_jax.config import Config
 from figures import report
+from figures.forced_rendering import authors
 from figures.forced_rendering.embeddings import embedding_numbers
 from figures.forced_rendering.networks import ALONE_TITLES, BOTH, SCALING, by_depth, select
 from figures.forced_rendering.scaling import completed
@@ -29,14 +30,52 @@ def all_claims(studies: list[Study], tables: dict) -> list[dict]:
     the rows and the config of finished sweeps by name."""
     base = next(iter(select(studies, group="bumps", code="bump", decoder="conv", base=True)), None)
     found = _bumps_alone(studies) + _remedies(studies, base) + _controls(studies, base)
+    found += _rotations(studies)
     found += _scaling(*tables[SCALING]) if SCALING in tables else []
     return sorted(found, key=lambda row: row["claim"][0] + row["claim"][1:].zfill(2))  # stable
 
 
 def runs_table(studies: list[Study]) -> list[str]:
-    """Lines of RESULTS.md on what every decoder of images scores."""
-    return report.errors_of_images(
-        {s.config.name: s.summary for s in studies if "id.blank_mse" in s.summary["mean"]}
+    """Lines of RESULTS.md on what every decoder of bumps scores and what the authors' own did, and
+    on what all other networks score."""
+    summaries = {study.config.name: study.summary for study in studies}
+    of_bumps = {name for name, summary in summaries.items()
+                if {"id.blank_mse", "id.position_accuracy"} <= summary["mean"].keys()}  # fmt: skip
+    lines = report.errors_of_images({k: v for k, v in summaries.items() if k in of_bumps})
+    others = [study for study in studies if study.config.name not in of_bumps]
+    return lines + authors.table(summaries) + _other_errors(others)
+
+
+def _other_errors(studies: list[Study]) -> list[str]:
+    """Of tasks that do not ask for an image of a bump, each beside its best trivial predictor."""
+    if not studies:
+        return []
+    return [
+        "",
+        "### Other tasks",
+        "",
+        "Exact: of an encoder, every coordinate is right; of a turned image, its angle and its "
+        "error are. ±1: each coordinate is within one pixel. The best trivial predictor is the one "
+        "of least error over the region, but for those that know the truth of seen combinations.",
+        "",
+        "| network | region | exact | ±1 pixel | MSE | MSE / best trivial predictor |",
+        "|---|---|---|---|---|---|",
+        *(_other_row(study, region) for study in studies for region in ("id", "ood")),
+    ]
+
+
+def _other_row(study: Study, region: str) -> str:
+    mean, task = study.summary["mean"], study.run.task
+    accuracies = (mean.get(f"{region}.{score}") for score in (task.accuracy, "position_accuracy"))
+    shown = [text.with_interval(each) if each else text.UNKNOWN for each in accuracies]
+    error = mean[f"{region}.{task.error}"]
+    trivial = {name: mean[f"{region}.{name}_{task.error}"]["value"] for name in task.baselines}
+    # 0: what is true at a seen combination itself
+    best = min((name for name, value in trivial.items() if value), key=trivial.get)
+    over = f"{text.number(error['value'] / trivial[best])} ({best.replace('_', ' ')})"
+    return (
+        f"| {study.config.name} | {region.upper()} | {' | '.join(shown)} "
+        f"| {text.with_interval(error)} | {over} |"
     )
 
 
@@ -118,6 +157,14 @@ def _remedies(studies: list[Study], base: Study | None) -> list[dict]:
         trained = _trained(by_bumps[few])
         found.append(remedies.units_turn_from_stripes_to_bumps("bump", trained, *pair))
     return found
+
+
+def _rotations(studies: list[Study]) -> list[dict]:
+    """C14 and K6."""
+    of = {study.role.control: study for study in select(studies, group="rotation")}
+    several = of["objects"].last_results if "objects" in of else None
+    found = [rotation.mixes_edges(of[""].last_results, several)] if "" in of else []
+    return found + ([rotation.gap_is_rendered(several)] if several else [])
 
 
 def _scaling(rows: list[dict], config: Config) -> list[dict]:

@@ -11,12 +11,17 @@ from dataclasses import replace
 
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed
 from compgen_jax.models.conv import Conv
+from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.embedding_penalty import PenaltyConfig
+from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
+from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
 from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.inverse import Inverse
+from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
 from launch.presets.preset import Preset, quick
 
@@ -138,6 +143,56 @@ def _pixelwise() -> Config:
     )
 
 
+def _transformer() -> Config:
+    """The authors' transformer of one token for each pixel (in their code, not in the paper), on
+    the task of Figure 1."""
+    config = _cnn("bump")
+    return replace(
+        config,
+        name="transformer",
+        decoder=Transformer(depth=2, width=128, heads=4, hidden=2048),
+        training=replace(config.training, epochs=20, evaluate_every=5, seeds=SEEDS[:4]),
+    )
+
+
+def _encoder(answer: str) -> Config:
+    """The authors' encoders, the task of Figure 1 turned round (in their code, not in the paper):
+    from an image to the bump code in 20 epochs, or to x and y in pixels in 50; without decay."""
+    config = _cnn("bump")
+    return replace(
+        config,
+        name=f"encoder_{answer}",
+        task=Inverse(grid=28, support=config.task.support, answer=answer),
+        decoder=Encoder(),
+        training=replace(
+            config.training, epochs=20 if answer == "code" else 50, weight_decay=0.0,
+            evaluate_every=5, seeds=SEEDS[:4],
+        ),
+    )  # fmt: skip
+
+
+def _rotation() -> Config:
+    """The network of Figure 9 in the authors' notebook: one digit, turned, but for a gap."""
+    return Config(
+        name="rotation",
+        task=Rotation(),
+        decoder=ConvBatchNorm(width=128),
+        training=TrainingConfig(
+            epochs=200, evaluate_every=20, weight_decay=1e-4, schedule="plateau", clip=1.0,
+            seeds=SEEDS[:4],
+        ),
+    )  # fmt: skip
+
+
+def _objects() -> Config:
+    """Figure 9's network, given the digit as well: one of five has the gap, the others are seen
+    all round; as many images as of the one digit."""
+    config = _rotation()
+    gap = GapConfig(of=(4,))
+    task = replace(config.task, objects=(2, 3, 4, 5, 7), angles=144, samples=200, gap=gap)
+    return replace(config, name="rotation_objects", task=task)
+
+
 QUICK = {"task.grid": 16, "training.seeds": (0, 1, 2, 3)}
 
 
@@ -168,6 +223,33 @@ QUICK_PIXELWISE = QUICK | {
     "decoder.width": 32,
     "training.epochs": 600,
     "training.evaluate_every": 150,
+}
+
+
+QUICK_ROTATION = {
+    "task.side": 16,
+    "task.angles": 144,
+    "task.samples": 200,
+    "decoder.width": 32,
+    "training.epochs": 150,
+    "training.evaluate_every": 30,
+}
+QUICK_OBJECTS = QUICK_ROTATION | {"task.samples": 72}
+QUICK_ENCODER = QUICK | {
+    "task.support.low": 3,
+    "task.support.high": 12,
+    "task.support.samples": 1000,
+    "decoder.width": 16,
+    "decoder.hidden": 64,
+}
+QUICK_TRANSFORMER = QUICK | {
+    "task.support.low": 3,
+    "task.support.high": 12,
+    "task.support.samples": 1000,
+    "decoder.width": 32,
+    "decoder.hidden": 128,
+    "training.epochs": 40,
+    "training.evaluate_every": 10,
 }
 
 
@@ -308,6 +390,11 @@ PRESETS = {
         Preset(quick(_pixelwise(), QUICK_PIXELWISE), "26 s", "ID exact 1.00, OOD 1.00 [1, 1]"),
         Preset(quick(_three_factors(), QUICK_THREE_FACTORS), "about 30 s",
                "ID exact .92, OOD .98 [.97, .99]"),
+        Preset(quick(_transformer(), QUICK_TRANSFORMER)),
+        Preset(quick(_encoder("code"), QUICK_ENCODER)),
+        Preset(quick(_encoder("coordinates"), QUICK_ENCODER)),
+        Preset(quick(_rotation(), QUICK_ROTATION)),
+        Preset(quick(_objects(), QUICK_OBJECTS)),
         Preset(quick(_data_scaling(), QUICK_SCALING), "12 min",
                "227 trials; bumps alone N^.98 [.50, 1.16], stripes N^.76 [.71, .79]"),
         Preset(quick(_holdout_map(), QUICK_HOLDOUT_MAP), "2 min", "36 trials"),
@@ -327,6 +414,11 @@ PRESETS = {
         Preset(_stripes(0), "20 min", "ID exact .99, OOD .99 [.98, 1] (3 seeds)"),
         Preset(_stripes(50), "20 min", "ID exact 1.00, OOD 1.00 [1, 1] (3 seeds)"),
         Preset(_pixelwise(), "about 3 h"),
+        Preset(_transformer()),
+        Preset(_encoder("code")),
+        Preset(_encoder("coordinates")),
+        Preset(_rotation()),
+        Preset(_objects()),
         Preset(_three_factors(), "about 2 h"),
         Preset(changed(_data_scaling(), {"name": "data_scaling_medium"} | MEDIUM_SCALING),
                "about 4 h"),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop
 from launch.config import PRESETS
 from launch.suites import timing
 

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks
+from compgen_jax.claims import league
+from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks, known_turns
 from compgen_jax.claims.verdicts import CONTRADICTED, REPRODUCED
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
@@ -109,7 +110,7 @@ def test_no_claim_is_without_its_row():
     """Every claim that the code can make is tried on known maps or on numbers."""
     sources = (ROOT / "compgen_jax" / "claims" / "forced_rendering").glob("*.py")
     made = {name for path in sources for name in re.findall(r'"([CK]\d+)"', path.read_text())}
-    on_maps = (*admission.CASES, *admission.LAYER_CASES)
+    on_maps = (*admission.CASES, *admission.LAYER_CASES, *known_turns.CASES)
     tried = {case.claim.partition(",")[0] for case in on_maps} | set(admission.ON_NUMBERS)
     assert made == tried
     tests = "".join(path.read_text() for path in (ROOT / "tests" / "claims").glob("*.py"))
@@ -124,6 +125,23 @@ def test_the_page_has_the_table_as_computed(tables):
 def test_the_page_has_the_table_of_networks_as_computed(layer_tables):
     page = (ROOT / "docs" / "criteria.md").read_text()
     assert criteria.with_layer_tables(page, layer_tables) == page
+
+
+def test_maps_of_the_gap_are_decided_rightly_and_the_page_has_them():
+    """That of N = 16 as computed; that of N = 28 as the page has it."""
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    text = page.partition("<!-- turns")[2].partition("<!-- end of turns")[0]
+    with jax.numpy_rank_promotion("allow"):
+        found = criteria.turn_tables((16,)) | {28: read_table(text.partition("N = 28")[2])}
+    for table in found.values():
+        assert set(table) == {"C14", "K6"}
+        assert admission.wrongly_decided(table, known_turns.CASES) == []
+    assert criteria.with_turn_tables(page, found) == page
+
+
+def test_the_page_has_the_table_of_leagues_as_computed():
+    page = (ROOT / "docs" / "criteria.md").read_text()
+    assert criteria.with_league_tables(page, league.known_verdicts()) == page
 
 
 def test_the_page_has_the_metrics_of_known_maps():

@@ -132,10 +132,11 @@ def _readings(row: dict) -> tuple:
     return tuple(row[reading]["verdict"] for reading in READINGS)
 
 
-def wrongly_decided(table: dict) -> list[str]:
-    """What is not as `CASES` and `LAYER_CASES` ask, in words; [] of criteria that may judge."""
+def wrongly_decided(table: dict, cases: tuple = ()) -> list[str]:
+    """What is not as `cases` (by default `CASES` and `LAYER_CASES`) ask, in words; [] of criteria
+    that may judge."""
     wrong = []
-    for case in (*CASES, *LAYER_CASES):
+    for case in cases or (*CASES, *LAYER_CASES):
         for name, decided in table.get(case.claim, {}).items():
             for reading, verdict in zip(READINGS, decided, strict=True):
                 free = reading == "as_stated" and name in case.passes

@@ -1,0 +1,94 @@
+"""A gap on a circle: which cells bound it, and whether what is drawn in it mixes what bounds it.
+
+A *gap* is a run of held-out angles of one object; its *edges* are the nearest seen cells before and
+after it. NumPy, float64.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+PERIOD = 360.0  # degrees
+
+
+class Gap(NamedTuple):
+    """One object's gap, in the direction of rising angles, also across 0.
+
+    label: of the object, () where the angle is the only factor.  cells (Q,) int: held out.  edges:
+    the nearest seen cells before and after it.  place (Q,): where between them a cell lies, from 0
+    to 1, both excluded.
+    """
+
+    label: tuple
+    cells: np.ndarray
+    edges: tuple[int, int]
+    place: np.ndarray
+
+
+def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
+    """The gaps of all objects that have one, by label. Of the factors the first is the angle, the
+    others tell objects apart.
+
+    ValueError if there is no gap, if an object has several, or if nothing of it is seen.
+    """
+    factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
+    if factors.ndim != 2 or held_out.shape != factors.shape[:1]:
+        raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
+    labels = [tuple(label) for label in factors[:, 1:].tolist()]
+    found = []
+    for label in sorted(set(labels)):
+        cells = np.flatnonzero([one == label for one in labels])
+        if held_out[cells].any():
+            found.append(_gap(label, cells, factors[:, 0] % period, held_out, period))
+    if not found:
+        raise ValueError("nothing is held out, so there is no gap")
+    return found
+
+
+def _gap(label, cells, angles_B, held_out_B, period) -> Gap:
+    of = f"object {label[0]:g}" if label else "the object"
+    cells = cells[np.argsort(angles_B[cells])]
+    hidden = held_out_B[cells]
+    if hidden.all():
+        raise ValueError(f"every angle of {of} is held out, so its gap has no edges")
+    starts = np.flatnonzero(hidden & ~np.roll(hidden, 1))
+    if len(starts) > 1:
+        raise ValueError(f"{of} has {len(starts)} gaps, not one")
+    cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
+    count = hidden.sum()
+    before, after = cells[0], cells[(count + 1) % len(cells)]
+    width = (angles_B[after] - angles_B[before]) % period or period
+    inside = cells[1 : count + 1]
+    place = (angles_B[inside] - angles_B[before]) % period / width
+    return Gap(label, inside, (int(before), int(after)), place)
+
+
+def cross_fade(first_x, second_x, place_Q):
+    """(Q, ...): (1 - place) of the one edge's image and place of the other's."""
+    place = np.asarray(place_Q, np.float64).reshape(-1, *(1,) * np.ndim(first_x))
+    return (1 - place) * np.asarray(first_x)[None] + place * np.asarray(second_x)[None]
+
+
+def edge_weights(signals_xP, first_P, second_P):
+    """(..., 2) plain least-squares weights of both edges' images in each signal."""
+    edges_Px2 = np.stack([first_P, second_P], axis=-1).astype(np.float64)
+    return np.asarray(signals_xP, np.float64) @ np.linalg.pinv(edges_Px2).T
+
+
+def residual_share(signals_xP, first_P, second_P):
+    """(...) the share of a signal's squared norm outside the span of both edges' images, from 0 to
+    1; 1 of a blank signal, which mixes nothing."""
+    signals = np.asarray(signals_xP, np.float64)
+    edges_2xP = np.stack([first_P, second_P]).astype(np.float64)
+    left = signals - edge_weights(signals, first_P, second_P) @ edges_2xP
+    total = np.square(signals).sum(axis=-1)
+    share = np.square(left).sum(axis=-1) / np.where(total > 0, total, 1)
+    return np.where(total > 0, share, 1.0)
+
+
+def mixing_share(weights_x2):
+    """(...) min(a, b) / (a + b), from 0, one edge alone, to a half, both alike; 0 unless both
+    weights are above 0, where non-negative least squares has one edge alone as well."""
+    weights = np.asarray(weights_x2, np.float64)
+    least, total = weights.min(axis=-1), weights.sum(axis=-1)
+    return np.where(least > 0, least, 0.0) / np.where(least > 0, total, 1.0)

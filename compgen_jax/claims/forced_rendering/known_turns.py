@@ -1,0 +1,159 @@
+"""Maps from an angle (and an object) to images whose answer is known: what the criteria on a gap of
+angles (C14, K6) must decide rightly.
+
+Each draws seen cells as they are, the turned object, and those in a gap in its own way.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax.analysis import circle
+from compgen_jax.analysis.circle import Gap
+from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.claims.forced_rendering import known_maps, rotation
+from compgen_jax.claims.forced_rendering.admission import SEEDS, Case
+from compgen_jax.claims.verdicts import READINGS
+
+ANOTHER = "another object"
+LAG = 0.5  # of the way from the nearer edge that `lagging` turns
+
+
+class KnownTurn(NamedTuple):
+    """render: a gap, results of the true images -> signals (Q, N, N) for its cells.  draws: what,
+    in words."""
+
+    render: Callable
+    draws: str
+
+
+def _true(gap: Gap, true: CellResults):
+    return true.targets[gap.cells]
+
+
+def _mixture(gap, true):
+    return circle.cross_fade(*true.targets[list(gap.edges)], gap.place)
+
+
+def _halves(gap, true):
+    return circle.cross_fade(*true.targets[list(gap.edges)], np.full(len(gap.cells), 0.5))
+
+
+def _nearest_edge(gap, true):
+    return circle.cross_fade(*true.targets[list(gap.edges)], np.round(gap.place))
+
+
+def _beyond(gap, true):
+    return circle.cross_fade(*true.targets[list(gap.edges)], np.where(gap.place < 0.5, -0.5, 1.5))
+
+
+def _brighter(gap, true):
+    return np.repeat(true.targets[list(gap.edges)].max(axis=0)[None], len(gap.cells), axis=0)
+
+
+def _lagging(gap, true):
+    path = np.array([gap.edges[0], *gap.cells, gap.edges[1]])
+    places = np.array([0, *gap.place, 1])
+    wanted = np.where(gap.place < 0.5, LAG * gap.place, 1 - LAG * (1 - gap.place))
+    return true.targets[path[np.abs(places[None] - wanted[:, None]).argmin(axis=1)]]
+
+
+def _blank(gap, true):
+    return np.zeros_like(true.targets[gap.cells])
+
+
+def _noise(gap, true):
+    rng = np.random.default_rng(0)
+    return true.amplitude * rng.uniform(size=true.targets[gap.cells].shape)
+
+
+def _best_constant(gap, true):
+    return np.repeat(true.targets[~true.held_out].mean(axis=0)[None], len(gap.cells), axis=0)
+
+
+def _another_object(gap, true):
+    angle, label = true.factors[:, 0], true.factors[:, 1]
+    others = np.flatnonzero(~true.held_out & (label != gap.label[0]))
+    return np.stack([true.targets[others[angle[others] == angle[q]][0]] for q in gap.cells])
+
+
+MAPS = {
+    "mixture": KnownTurn(_mixture, "the images at the gap's edges, cross-faded by the angle"),
+    "halves": KnownTurn(_halves, "half of each of them at every angle"),
+    "true": KnownTurn(_true, "the turned object that is asked for"),
+    "lagging": KnownTurn(_lagging, "the object turned half as far from the nearer edge"),
+    "nearest edge": KnownTurn(_nearest_edge, "the image at the nearer edge"),
+    "beyond": KnownTurn(_beyond, "1.5 of the nearer edge's image less half of the other's"),
+    "brighter": KnownTurn(_brighter, "of every pixel the brighter of both edges' images"),
+    "best constant": KnownTurn(_best_constant, "the mean of all seen images"),
+    ANOTHER: KnownTurn(_another_object, "another object, seen at that angle"),
+    "blank": KnownTurn(_blank, "nothing"),
+    "noise": KnownTurn(_noise, "independent uniform pixels"),
+}
+
+
+def shown(score, cells: int, side: int) -> dict[str, CellResults]:
+    """What every known map draws at the cells of a task, by name, each as a few slightly different
+    seeds; `another object` where the task has several.
+
+    `score`: signals (T, B, N, N) -> CellResults, scored as the task scores; `cells` is B and `side`
+    N. ValueError as `circle.gaps`.
+    """
+    true = score(np.zeros((1, cells, side, side), np.float32))
+    gaps = circle.gaps(true.factors, true.held_out)
+    names = [name for name in MAPS if name != ANOTHER or true.factors.shape[1] > 1]
+    return {
+        name: score(known_maps.jittered(images(name, true, gaps), SEEDS, true.amplitude))
+        for name in names
+    }
+
+
+def images(name: str, true: CellResults, gaps: list[Gap]):
+    """(B, N, N) of a map at every cell."""
+    drawn = np.array(true.targets, np.float64)
+    for gap in gaps:
+        drawn[gap.cells] = MAPS[name].render(gap, true)
+    return drawn
+
+
+def verdicts(single: dict, several: dict) -> dict:
+    """{claim: {map: (as stated, stricter)}} of what is `shown` at the cells of one object and at
+    those of several, of which one has a gap."""
+    return {
+        case.claim: {name: _readings(case.judge(name, (single, several))) for name in MAPS}
+        for case in CASES
+    }
+
+
+def _readings(row: dict) -> tuple:
+    return tuple(row[reading]["verdict"] for reading in READINGS)
+
+
+def _but(*names) -> tuple:
+    return tuple(name for name in MAPS if name not in names)
+
+
+CASES = (
+    Case(
+        "C14",
+        "gap",
+        ("mixture", "halves"),
+        _but("mixture", "halves", "brighter"),  # which the bound lets pass or not, by the object
+        (),
+        # one object has no other: `another object` is asked of several as stated, too
+        lambda name, found: rotation.mixes_edges(
+            found[0].get(name, found[1][name]), found[1][name]
+        ),
+    ),
+    Case(
+        "K6",
+        "gap",
+        ("true",),
+        _but("true"),
+        # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
+        # a round digit is within that of the image
+        ("lagging", "mixture", "halves", "brighter"),
+        lambda name, found: rotation.gap_is_rendered(found[1][name]),
+    ),
+)

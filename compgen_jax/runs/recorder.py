@@ -1,0 +1,50 @@
+"""The model of a finished run as compiled functions that record all of its layers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.analysis import geometry
+from compgen_jax.models.convolution import choose_lowering
+from compgen_jax.runs.results import Run
+from compgen_jax.training import loop
+
+
+class Recorder:
+    """The model of a run as compiled functions of one seed's parameters."""
+
+    def __init__(self, run: Run):
+        task = self.task = run.task
+        self.real = np.array([factor.real for factor in task.factors])
+        self.differentiable = task.differentiable and self.real.any()
+        lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
+        module = run.config.decoder.make(loop.shapes_of(task, lowering))
+        key, real = loop.stream(jax.random.key(0), "test"), np.flatnonzero(self.real)
+
+        def recorded(params, inputs):
+            output, activations = module.apply(params, inputs)
+            return activations | {"output": task.signal(output)}
+
+        def features(params, inputs):
+            flat = lambda one: jax.tree.map(jnp.ravel, recorded(params, one))
+            return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
+
+        def metrics(params, points):
+            def at(point):
+                def of_real(values):
+                    moved = values if self.real.all() else point.at[real].set(values)
+                    return recorded(params, task.example(key, moved).input)
+
+                return geometry.metric_tensor(of_real, point if self.real.all() else point[real])
+
+            return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
+
+        self.features = jax.jit(features)
+        self._metrics = jax.jit(metrics)
+
+    def metrics(self, params, points):
+        """Metric tensors of the real factors by layer; None without a derivative."""
+        return jax.device_get(self._metrics(params, points)) if self.differentiable else None
+
+    def signals(self, params, inputs):
+        return np.asarray(self.features(params, inputs)["output"], np.float64)

@@ -1,0 +1,106 @@
+"""What every layer of a finished run does on the combinations that it was shown, and on no other.
+
+What `analysis.seen` measures, for each seed, written to `seen.json` in the run's directory.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.analysis import geometry, seen
+from compgen_jax.runs import directory, memory, results
+from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.recorder import Recorder
+from compgen_jax.runs.results import Run
+from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop
+
+VERSION = 1  # of what is measured: a cached file of another version is made anew
+
+
+class Seen(NamedTuple):
+    """layers: names, input first, signal (`output`) last.  numbers: (T, L) by name, those of
+    `analysis.seen.NUMBERS`."""
+
+    layers: tuple
+    seeds: tuple
+    numbers: dict
+
+
+def measure_directory(workdir) -> Seen:
+    """Of the run in `workdir`, from its cache or made now and cached.
+
+    Raises RunError for a run that is not finished, or whose points form no grid.
+    """
+    workdir = Path(workdir)
+    found = _read(workdir)
+    if found is None:
+        with memory.explained("measure the run on a machine with more"):
+            found = measure(results.load(workdir))
+        numbers = {name: values.tolist() for name, values in found.numbers.items()}
+        record = {"version": VERSION, "layers": list(found.layers), "seeds": list(found.seeds)}
+        directory.write_json(workdir / "seen.json", record | {"numbers": numbers})
+    return found
+
+
+def measure(run: Run) -> Seen:
+    """Of every network of a finished run, at cells of the grid that are not held out."""
+    task = run.task
+    if not tasks.has_grid(task):
+        raise RunError(f"{run.config.name}: its points form no grid")
+    points = tasks.points(task)
+    points = points[~np.asarray(task.held_out(points))]
+    points = points[seen.choose_cells(points)]
+    key = loop.stream(jax.random.key(0), "test")
+    examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points))
+    recorder = Recorder(run)
+    real, periods = recorder.real, [factor.period for factor in task.factors]
+    true_metrics = _true_metrics(task, points, key) if recorder.differentiable else None
+    by_seed = []
+    for index in range(len(run.seeds)):
+        params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
+        features = jax.device_get(recorder.features(params, examples.input))
+        metrics = recorder.metrics(params, jnp.asarray(points)) or dict.fromkeys(features)
+        by_seed.append(
+            {
+                name: seen.seen_numbers(layer, points, metrics[name], true_metrics, real, periods)
+                for name, layer in features.items()
+            }
+        )
+    names = tuple(by_seed[0])
+    numbers = {
+        number: np.array([[seed[name][number] for name in names] for seed in by_seed])
+        for number in seen.NUMBERS
+    }
+    return Seen(names, tuple(run.seeds), numbers)
+
+
+def _true_metrics(task, points, key):
+    """(S, R, R) of the true signals, the tangents those of the real factors."""
+    real = np.flatnonzero([factor.real for factor in task.factors])
+
+    def at(point):
+        of_real = lambda values: tasks.truth(
+            task, task.example(key, point.at[real].set(values)).target
+        )
+        return geometry.metric_tensor(of_real, point[real])
+
+    return jax.device_get(jax.jit(lambda points: jax.lax.map(at, points, batch_size=128))(points))
+
+
+def _read(workdir: Path) -> Seen | None:
+    path = workdir / "seen.json"
+    if not path.exists():
+        return None
+    saved = directory.read_json(path)
+    if not isinstance(saved, dict) or saved.get("version") != VERSION:
+        return None
+    try:
+        numbers = {name: np.array(v, np.float64) for name, v in saved["numbers"].items()}
+        return Seen(tuple(saved["layers"]), tuple(saved["seeds"]), numbers)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{workdir}: its seen.json is damaged ({error}); remove it") from error
