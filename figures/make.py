@@ -21,26 +21,30 @@ from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
 from figures import plotting, report
 from figures.forced_rendering import registry as forced_rendering
+from figures.league import registry as league
+from figures.paper import Paper
 from figures.scale import registry as scale
 from figures.studies import Study
 from launch import cli
 
-PAPERS = (forced_rendering.PAPER, scale.PAPER)
+PAPERS = (forced_rendering.PAPER, scale.PAPER, league.PAPER)
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
+MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 
 
 def main():
-    of_papers = {paper.title: paper.networks(SCALE.value) for paper in PAPERS}
-    networks = [network for own in of_papers.values() for network in own]
-    figures = _chosen({k: v for paper in PAPERS for k, v in paper.figures.items()})
+    papers = [_with_models(paper) for paper in PAPERS]
+    of_papers = [(paper, paper.networks(SCALE.value)) for paper in papers]
+    networks = [network for _, own in of_papers for network in own]
+    figures = _chosen({k: v for paper in papers for k, v in paper.figures.items()})
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
     groups = _by_program([network.config for network in wanted])
-    sweeps = {k: v for paper in PAPERS for k, v in paper.sweeps(SCALE.value).items()}
+    sweeps = {k: v for paper in papers for k, v in paper.sweeps(SCALE.value).items()}
     asked = dict.fromkeys(figure.sweep for figure in figures.values() if figure.sweep)
     say = _narrator(len(groups) + len(asked) + len(figures) + 1)
     _keep_scales_apart(workdir)
@@ -55,9 +59,13 @@ def main():
     tables = _load_finished_sweeps(workdir, sweeps)
     for name, figure in waiting.items():
         _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
-    found = [studies[network.name] for network in networks if network.name in studies]
-    _write_claims(workdir, found, tables, _not_run(of_papers, studies))
+    _write_claims(workdir, of_papers, studies, tables)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
+
+
+def _with_models(paper: Paper) -> Paper:
+    """With networks of the user's own models, if there are any and it has a use for them."""
+    return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
 
 
 def _chosen(figures: dict):
@@ -163,24 +171,27 @@ def _write_figure(workdir: Path, name: str, drawn):
     return paths
 
 
-def _not_run(of_papers: dict, studies: dict) -> dict[str, int]:
+def _not_run(of_papers: list, studies: dict) -> dict[str, int]:
     """Optimiser steps of what was not trained, all seeds together: of every network, or of all of a
     paper of which none was."""
     steps = {}
-    for title, networks in of_papers.items():
+    for paper, networks in of_papers:
         own = {n.name: _steps(n.config) for n in networks if n.name not in studies}
         none = len(own) == len(networks) > 1 and len(of_papers) > 1
-        steps |= {f"all {len(own)} of {title}": sum(own.values())} if none else own
+        steps |= {f"all {len(own)} of {paper.title}": sum(own.values())} if none else own
     return steps
 
 
-def _write_claims(workdir: Path, studies: list[Study], tables: dict, not_run: dict[str, int]):
-    by_paper = [(paper, paper.claims(studies, tables)) for paper in PAPERS]
-    directory.write_json(workdir / "claims.json", [row for _, own in by_paper for row in own])
+def _write_claims(workdir: Path, of_papers: list, studies: dict, tables: dict):
+    own = [[studies[n.name] for n in networks if n.name in studies] for _, networks in of_papers]
+    every = [study for found in own for study in found]
+    claims = [paper.claims(every, tables) for paper, _ in of_papers]
+    directory.write_json(workdir / "claims.json", [row for rows in claims for row in rows])
     parts = [
-        report.Part(paper.title, paper.runs(studies), paper.note, own, paper.conclude(own))
-        for paper, own in by_paper
+        report.Part(paper.title, paper.runs(ran), paper.note, rows, paper.conclude(rows))
+        for (paper, _), ran, rows in zip(of_papers, own, claims, strict=True)
     ]
+    not_run = _not_run(of_papers, studies)
     parts = [part for part in parts if part.claims or part.runs]
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
     directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, not_run))

@@ -21,9 +21,10 @@ class Paper(NamedTuple):
     """title: of the paper's parts of a page.  figures: by name.  networks: scale -> list of records
     with `name`, `config` and `role`, in the order in which they are trained.  sweeps: scale ->
     configs by name.  claims: studies, and (rows, config) of finished sweeps by name -> rows of
-    claims.json.  note: what a reader of the verdicts should know.  runs: studies -> lines of
-    RESULTS.md on what they score, none if they are another paper's.  conclude: rows of claims.json
-    -> lines of RESULTS.md."""
+    claims.json.  note: what a reader of the verdicts should know.  runs: studies of its own
+    networks -> lines of RESULTS.md on what they score.  conclude: rows of claims.json -> lines of
+    RESULTS.md.  with_models: names of a user's own models -> the paper with networks of them too;
+    None of a paper that has no use for them."""
 
     title: str
     figures: dict
@@ -33,3 +34,4 @@ class Paper(NamedTuple):
     note: str
     runs: Callable
     conclude: Callable = lambda rows: []
+    with_models: Callable | None = None

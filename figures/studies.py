@@ -3,7 +3,7 @@
 from functools import cached_property
 from pathlib import Path
 
-from compgen_jax.runs import decoding, inspection, results
+from compgen_jax.runs import decoding, inspection, results, seen
 
 
 class Study:
@@ -35,6 +35,11 @@ class Study:
     def decoding(self):
         """What can be read off every layer, kept in its directory: `decoding.Decoding`."""
         return decoding.decode_directory(self.path)
+
+    @cached_property
+    def seen(self):
+        """What every layer does on seen combinations, kept in its directory: `seen.Seen`."""
+        return seen.measure_directory(self.path)
 
     @cached_property
     def inspection(self):

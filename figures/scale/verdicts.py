@@ -7,6 +7,7 @@ import numpy as np
 from compgen_jax.analysis import text
 from compgen_jax.claims.scale import composing, constructions, decoding, neurons
 from compgen_jax.claims.scale.composing import COMPOSED, COVERED, UNCOVERED
+from figures import report
 from figures.scale.networks import Role, numbers, select
 
 NOTE = (
@@ -198,7 +199,13 @@ def _decodability(studies) -> list[dict]:
 def runs_table(studies: list) -> list[str]:
     """Lines of RESULTS.md: what every run of modules scores, beside trivial predictors."""
     found = [study for study in studies if hasattr(study.role, "groups")]
-    if not found:
+    decoders = [study for study in studies if study not in found]  # of images
+    images = report.errors_of_images({study.config.name: study.summary for study in decoders})
+    return _students(found) + [""] * bool(found and decoders) + images
+
+
+def _students(studies: list) -> list[str]:
+    if not studies:
         return []
     lines = [
         "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
@@ -207,7 +214,7 @@ def runs_table(studies: list) -> list[str]:
         RUNS,
         "|---" * 8 + "|",
     ]
-    for study in found:
+    for study in studies:
         mean = study.summary["mean"]
         for region in ("id", "ood"):
             shown = [text.with_interval(mean[f"{region}.{name}"])
