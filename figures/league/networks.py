@@ -19,12 +19,14 @@ class Player(NamedTuple):
     """A row of the league.
 
     family: networks of one are no independent evidence.  decoder: a model's name.  fields: of the
-    config, whatever the task.  tasks: those that it serves.  code: of x, y and size.
+    config, whatever the task.  of_task: by task, its own.  tasks: those that it serves.  code: of
+    x, y and size.
     """
 
     family: str
     decoder: str
     fields: dict = {}
+    of_task: dict = {}
     tasks: tuple = tuple(TASKS)
     code: str = "bump"
 
@@ -52,11 +54,13 @@ SHARED = {"decoder.depth": 2, "training.learning_rate": 3e-3}
 LOW_RANK = {"decoder.depth": 2, "decoder.width": 2, "training.steps": 4800}
 PENALTIES = {"decoder.penalty.entropy": 1.0, "decoder.penalty.variance": 0.075}
 ATTENTION = SHARED | {
-    "decoder.heads": 4,
+    "decoder.heads": 2,
     "decoder.hidden": 64,
     "decoder.dropout": 0.0,
     "training.batch_size": 16,
 }
+PRODUCTS = {"decoder.terms": 8, "training.learning_rate": 2e-3}
+LONGER = {"decoder.width": 64, "training.steps": 4800}
 # steps and rates by ID accuracy on a seed apart
 PLAYERS = {
     "conv": Player("conv", "conv", CONV),
@@ -66,11 +70,11 @@ PLAYERS = {
     "MLP, one-hot code": Player("mlp", "mlp", MLP, **ONE_HOT),
     "low rank": Player("lowrank", "lowrank", LOW_RANK, **ONE_HOT),
     "low rank, penalties": Player("lowrank", "lowrank", LOW_RANK | PENALTIES, **ONE_HOT),
-    "pixelwise": Player("pixelwise", "pixelwise", SHARED),
+    "pixelwise": Player("pixelwise", "pixelwise", SHARED, {"rotation": LONGER}),
     "pixelwise, one-hot code": Player("pixelwise", "pixelwise", SHARED, **ONE_HOT),
     "transformer": Player("transformer", "transformer", ATTENTION),
     "additive": Player("additive", "additive"),
-    "multiplicative": Player("multiplicative", "multiplicative"),
+    "multiplicative": Player("multiplicative", "multiplicative", PRODUCTS),
 }
 DIGITS, TURNED = (2, 3, 4, 5, 7), (4, 7)  # the latter are not seen at a third of the angles
 # the side of images; of the block and the corner, of pixels and of sizes; width; times the steps
@@ -112,7 +116,7 @@ def _network(title, player, task, holdout, scale) -> Network:
     if not isinstance(player, Player):
         player = Player(title, player)
     own = family("decoder", player.decoder)
-    fields = dict(player.fields)
+    fields = player.fields | player.of_task.get(task, {})
     if hasattr(own(), "width") and "decoder.width" not in fields and title in PLAYERS:
         fields["decoder.width"] = size["width"] * (4 if player.family in BY_FACTOR else 1)
     steps = fields.get("training.steps", STEPS) * size["longer"]
