@@ -3,7 +3,7 @@
     python -m figures.results --workdir=runs/quick
 
 Copies RESULTS.md, claims.json, the pictures and every run's summary to docs/results/SCALE, and
-writes the README's table of verdicts and docs/gallery.md from those of both scales.
+writes the README's table of verdicts, docs/league.md and docs/gallery.md from what is there.
 """
 
 import inspect
@@ -16,10 +16,12 @@ from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError
 from figures.forced_rendering.registry import FIGURES as FORCED_RENDERING
+from figures.league import page as league
+from figures.league.registry import FIGURES as LEAGUE
 from figures.scale.registry import FIGURES as SCALE
 from launch import cli
 
-FIGURES = FORCED_RENDERING | SCALE
+FIGURES = FORCED_RENDERING | SCALE | LEAGUE
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
@@ -107,6 +109,9 @@ def main():
     by_scale = {scale: committed(scale) for scale in SCALES}
     page.write_text(with_table(page.read_text(), by_scale))
     (ROOT / "docs" / "gallery.md").write_text(gallery())
+    if played := league.committed(ROOT / "docs" / "results" / "quick" / "runs", "quick"):
+        told = league.with_league(league.PAGE.read_text(), played, by_scale["quick"])
+        league.PAGE.write_text(told)
     print(f"wrote {target.relative_to(ROOT)}")
 
 

@@ -32,7 +32,7 @@ SHOWN = {
 
 
 GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the features' variance; of a
-unit's variance, mean over units: in x or in y alone, and in one product of both)"""
+unit's variance, mean over units: in one factor alone, and in one product of two)"""
 # of a task whose points form no grid
 DECODED = {
     "factors R2 ID": "id_r2",

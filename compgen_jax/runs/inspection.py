@@ -9,7 +9,7 @@ sub-grid is measured (`grids.subgrid`).
 import io
 import zipfile
 from functools import partial
-from math import isqrt
+from math import isinf, isqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,7 +152,8 @@ def _cells(run: Run) -> Cells:
 
 def _layer(task, cells: Cells, layer, true_kernel) -> dict:
     names = () if len(task.factors) == 2 else tuple(factor.name for factor in task.factors)
-    real = tuple(factor.real for factor in task.factors)
+    # an angle jumps where it repeats: no line fits it
+    real = tuple(factor.real and isinf(factor.period) for factor in task.factors)
     return layers.layer_numbers(
         layer, cells.points, cells.held_out, cells.sizes, true_kernel, real, names
     )

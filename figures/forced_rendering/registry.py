@@ -74,7 +74,7 @@ FIGURES = {
     "fig15": Figure(units.draw_tuning, of_stripes),
     "fig1_authors": Figure(fig1.draw, having(group="authors"), scale="paper"),
     "controls": Figure(controls.draw, _is_control_or_base),
-    "three_factors": Figure(three_factors.draw, having(group="three_factors")),
+    "three_factors": Figure(three_factors.draw, having(group="three_factors"), asked=True),
     "fig9": Figure(fig9.draw, having(group="rotation")),
     "encoders": Figure(encoders.draw, having(group="encoder"), asked=True),
     "pixels": Figure(pixels.draw, having(group="pixels"), asked=True),

@@ -46,8 +46,7 @@ def draw(studies):
             axis.axvline(own[-1] + 0.5, color="white", linewidth=4)
     last = len(columns) - 0.4
     axis.text(last, -0.62, "parameters", va="bottom", fontsize=6.5)
-    for row, of_player in enumerate(cells.values()):
-        count = next(iter(of_player.values())).parameters
+    for row, count in enumerate(table.parameters(studies).values()):
         axis.text(last, row, f"{count:,}", va="center", fontsize=6.5)
     axis.set_xlabel("held out")
     return figure

@@ -51,7 +51,7 @@ ONE_HOT = ON_BUMPS | {"code": "onehot"}
 CONV = {"decoder.depth": 3, "training.batch_size": 16, "training.learning_rate": 3e-3}
 MLP = {"decoder.depth": 3, "decoder.width": 256}
 SHARED = {"decoder.depth": 2, "training.learning_rate": 3e-3}
-LOW_RANK = {"decoder.depth": 2, "decoder.width": 2, "training.steps": 4800}
+LOW_RANK = {"decoder.depth": 2, "decoder.width": 2, "training.steps": 9600}
 PENALTIES = {"decoder.penalty.entropy": 1.0, "decoder.penalty.variance": 0.075}
 ATTENTION = SHARED | {
     "decoder.heads": 2,
@@ -72,7 +72,9 @@ PLAYERS = {
     "low rank, penalties": Player("lowrank", "lowrank", LOW_RANK | PENALTIES, **ONE_HOT),
     "pixelwise": Player("pixelwise", "pixelwise", SHARED, {"rotation": LONGER}),
     "pixelwise, one-hot code": Player("pixelwise", "pixelwise", SHARED, **ONE_HOT),
-    "transformer": Player("transformer", "transformer", ATTENTION),
+    "transformer": Player(
+        "transformer", "transformer", ATTENTION, {"rotation": {"training.steps": 3600}}
+    ),
     "additive": Player("additive", "additive"),
     "multiplicative": Player("multiplicative", "multiplicative", PRODUCTS),
 }

@@ -6,20 +6,21 @@ import jax
 import numpy as np
 
 from compgen_jax.analysis.prediction import Networks
-from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims.league import GEOMETRY, LEARNT
 from compgen_jax.claims.verdicts import TRAINED
+from compgen_jax.training import loop
 from figures.league.networks import HOLDOUTS, TASKS
+
+LAST_HIDDEN = -2  # of the layers that are recorded, the output last
 
 
 class Cell(NamedTuple):
-    """One match: accuracy on held-out and on seen combinations, {'value', 'ci95'}; the error OOD
-    over that of the best trivial predictor; and how many parameters were trained."""
+    """One match: accuracy on held-out and on seen combinations, {'value', 'ci95'}, and the error
+    OOD over that of the best trivial predictor."""
 
     ood: dict
     seen: dict
     over_trivial: float
-    parameters: int
 
     @property
     def learnt(self) -> bool:
@@ -27,7 +28,9 @@ class Cell(NamedTuple):
 
 
 def columns(studies) -> list[tuple]:
-    """(task, hold-out) of every column that was played, in order."""
+    """(task, hold-out) of every column that was played, in order.
+
+    Of `studies` no more is asked, here and in `cells`, than role, config and summary."""
     played = {(study.role.task, study.role.holdout) for study in studies}
     return [(task, holdout) for task in TASKS for holdout in HOLDOUTS if (task, holdout) in played]
 
@@ -42,33 +45,34 @@ def cells(studies) -> dict:
 
 
 def _cell(study) -> Cell:
-    mean, task = study.summary["mean"], study.run.task
+    mean, task = study.summary["mean"], study.config.task.make()
     ood, seen = (mean[f"{region}.{task.accuracy}"] for region in ("ood", "id"))
     trivial = [mean[f"ood.{name}_{task.error}"]["value"] for name in task.baselines]
-    trained = jax.tree.leaves(study.run.params["params"])
-    count = sum(leaf.size for leaf in trained) // len(study.run.seeds)
-    return Cell(ood, seen, mean[f"ood.{task.error}"]["value"] / min(trivial), count)
+    return Cell(ood, seen, mean[f"ood.{task.error}"]["value"] / min(trivial))
+
+
+def parameters(studies) -> dict[str, int]:
+    """How many parameters a player trains on the first task that it plays."""
+    found = {}
+    for study in studies:
+        if study.role.player not in found:
+            trained = jax.tree.leaves(loop.template(study.config).params["params"])
+            seeds = len(study.config.training.seeds)
+            found[study.role.player] = sum(leaf.size for leaf in trained) // seeds
+    return found
 
 
 def networks(studies) -> Networks:
     """What the geometry of the last hidden layer, on seen combinations, has to predict: every
     match's OOD accuracy; means over seeds."""
-    rows = [(study.role, _cell(study), _predictors(study)) for study in studies]
-    predictors = {name: np.array([own[name] for *_, own in rows]) for name in (*GEOMETRY, LEARNT)}
+    found = [_cell(study) for study in studies]
+    predictors = {
+        name: np.array([study.seen.numbers[name][:, LAST_HIDDEN].mean() for study in studies])
+        for name in GEOMETRY
+    }
     return Networks(
-        np.array([match.family for match, *_ in rows]),
-        np.array([f"{match.task}, {match.holdout}" for match, *_ in rows]),
-        np.array([cell.ood["value"] for _, cell, _ in rows]),
-        predictors,
+        np.array([study.role.family for study in studies]),
+        np.array([f"{study.role.task}, {study.role.holdout}" for study in studies]),
+        np.array([cell.ood["value"] for cell in found]),
+        predictors | {LEARNT: np.array([cell.seen["value"] for cell in found])},
     )
-
-
-def _predictors(study) -> dict:
-    numbers = study.seen.numbers
-    found = {name: float(np.mean(numbers[name][:, -2])) for name in GEOMETRY}
-    return found | {LEARNT: _cell(study).seen["value"]}
-
-
-def mean_accuracy(of_player: dict) -> dict:
-    """Of a player's cells, the mean accuracy OOD over its matches with an interval over them."""
-    return mean_with_interval([cell.ood["value"] for cell in of_player.values()])
