@@ -23,8 +23,9 @@ class TrainingConfig:
     at the end. `steps`, unless 0, is the run's length in optimiser steps instead of `epochs`, and
     then `evaluate_every` counts steps too; points that are drawn afresh have no epochs.
 
-    The rate stays as it is, falls to 0 along half a `cosine`, or halves on a `plateau`, when 6
-    epochs in a row were no better. Weights of `decay` 'all', or those of matrices alone,
+    The rate stays as it is, falls to 0 along half a `cosine`, or halves, to 1e-6 at least,
+    on a `plateau`: 6 epochs in a row whose mean training loss was not below the best by a
+    ten-thousandth. Weights of `decay` 'all', or those of matrices alone,
     shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,

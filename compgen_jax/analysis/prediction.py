@@ -64,7 +64,7 @@ def rank_correlation(networks: Networks, name: str, within: bool = False) -> dic
     if name not in checked.predictors:
         raise ValueError(f"predictor {name!r} is none of {sorted(checked.predictors)}")
     kept = _finite(checked, (name,))
-    found = _kept(checked, kept)
+    found = select(checked, kept)
     statistic = _Spearman(found.predictors[name], found.outcome, found.group, within)
     number = _number(statistic, found.family, None if within else found.group)
     return number | _counts(found) | {"dropped": int((~kept).sum())}
@@ -103,7 +103,7 @@ def compare(networks: Networks, sets: dict, within: bool = False) -> dict:
     kept = _finite(checked, names - {GROUP_MEAN})
     if within:
         kept &= _has_other_family(checked, kept)
-    found = _kept(checked, kept)
+    found = select(checked, kept)
     families = np.unique(found.family)
     if len(families) < 3:
         raise ValueError(f"at least 3 families needed to leave one out, not {families.tolist()}")
@@ -289,7 +289,8 @@ def _has_other_family(networks: Networks, kept_N):
     return (other & same & kept_N[None, :]).any(axis=1)
 
 
-def _kept(networks: Networks, kept_N) -> Networks:
+def select(networks: Networks, kept_N) -> Networks:
+    """Those of which `kept` (N,) bool is true."""
     predictors = {name: values[kept_N] for name, values in networks.predictors.items()}
     return Networks(*(column[kept_N] for column in networks[:3]), predictors)
 

@@ -15,6 +15,7 @@ from compgen_jax.analysis import geometry, kernels, probes
 
 MOST_CELLS = 400  # of a set of seen cells that is measured
 FOLDS = 5
+ROUNDING = 1e-9  # a smaller share of float32 features' variance is rounding
 NUMBERS = ("interaction", "probe", "log10_volume_mean", "log10_volume_excess",
            "log10_volume_spread", "orthogonality")  # fmt: skip
 
@@ -195,7 +196,8 @@ def _interaction(centred, factors) -> float:
     if effects.shape[1] == len(factors):
         return np.nan
     residual = centred - effects @ (effects.T @ centred)
-    return float(np.sum(residual**2) / np.sum(centred**2))
+    share = float(np.sum(residual**2) / np.sum(centred**2))
+    return share if share > ROUNDING else 0.0  # units of one factor each tie
 
 
 def _targets(values, period):

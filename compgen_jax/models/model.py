@@ -2,7 +2,8 @@
 
 The module maps an input to (output, activations by layer name). Training maps it over a batch,
 unless it has an attribute `batched` that is True and says that leading axes are carried through: a
-convolution with a hand-written derivative would otherwise be differentiated example by example.
+convolution with a hand-written derivative would otherwise be differentiated example by example. An
+attribute `decode_batch` says how many examples are evaluated at once, where memory bounds them.
 
 One that does something else in training (dropout, normalisation by the batch) is `batched` and has
 an attribute `training_mode` that is True: training calls it with which examples count, (B,) bool,
@@ -77,7 +78,7 @@ def train_apply(module, variables, inputs, counts_B, key):
 
 def trained(variables) -> dict:
     """Of a module's variables those that a gradient reaches."""
-    return {"params": variables["params"]}
+    return {name: variables[name] for name in ("params",) if name in variables}
 
 
 def vector(tree):

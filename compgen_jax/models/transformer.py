@@ -76,6 +76,7 @@ class PixelTransformer(nn.Module):
 
     batched: ClassVar[bool] = True
     training_mode: ClassVar[bool] = True
+    decode_batch: ClassVar[int] = 8  # weights of attention, (H, S, S) of an example, fill a memory
 
     @nn.compact
     def __call__(self, code, counts=None):
@@ -135,8 +136,8 @@ class Block(nn.Module):
 def attention(query, key, value, dropout_key, rate: float):
     """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`.
 
-    One example at a time, and the backward pass makes its weights (H, S, S) again: those of a
-    batch, of all blocks, would be most of the memory that training and evaluation take.
+    One example of a batch at a time, and the backward pass makes its weights (H, S, S) again: those
+    of a batch, of all blocks, would be most of the memory that training takes.
     """
     parts = [each.reshape(-1, *each.shape[-3:]) for each in (query, key, value)]
     keys = jax.random.split(dropout_key, len(parts[0])) if rate else None

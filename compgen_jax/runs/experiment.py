@@ -15,12 +15,11 @@ from tqdm import tqdm
 from compgen_jax.analysis import evaluation
 from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.runs import directory, environment, memory, origin
+from compgen_jax.runs import directory, environment, memory, origin, predictors
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.loop import Trial
@@ -299,24 +298,11 @@ def _median(values) -> float:
 def _baselines(job: _Job) -> dict:
     """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the
     examples that each seed is scored on."""
-    task = job.task
-    points = tasks.points(task)
-    held_out = np.asarray(task.held_out(points))
-    nearest, _ = tasks.nearest_seen(task, held_out)
-    masks = {"id": ~held_out, "ood": held_out}
+    task, masks = job.task, predictors.masks(job.task)
 
     def errors(key):
-        own_key, found = loop.stream(key, "test"), {}
-        inputs, targets = loop.examples_at(task, own_key, points)
-        nearest_targets = loop.examples_at(task, own_key, points[nearest]).target
-        truths, of_nearest = (
-            jax.vmap(lambda target: tasks.truth(task, target))(each)
-            for each in (targets, nearest_targets)
-        )
-        asked = Asked(points, inputs, truths, of_nearest, held_out)
-        for name, predict in task.baselines.items():
-            scores = jax.vmap(task.scores)(predict(asked), truths, points)
-            found[f"{name}_{task.error}"] = scores[task.error]
+        scores = predictors.trivial_scores(task, key)
+        found = {f"{name}_{task.error}": own[task.error] for name, own in scores.items()}
         return evaluation.region_means(found, masks)
 
     return jax.device_get(

@@ -7,6 +7,7 @@ import numpy as np
 from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.results import Run
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
 
@@ -19,7 +20,7 @@ class Recorder:
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
         module = run.config.decoder.make(loop.shapes_of(task, lowering))
-        key, real = loop.stream(jax.random.key(0), "test"), np.flatnonzero(self.real)
+        key = loop.stream(jax.random.key(0), "test")
 
         def recorded(params, inputs):
             output, activations = module.apply(params, inputs)
@@ -30,21 +31,37 @@ class Recorder:
             return jax.lax.map(flat, inputs, batch_size=geometry.POINTS_AT_ONCE)
 
         def metrics(params, points):
-            def at(point):
-                def of_real(values):
-                    moved = values if self.real.all() else point.at[real].set(values)
-                    return recorded(params, task.example(key, moved).input)
+            return self._along_real(
+                lambda point: recorded(params, task.example(key, point).input), points
+            )
 
-                return geometry.metric_tensor(of_real, point if self.real.all() else point[real])
-
-            return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
+        def true_metrics(points):
+            return self._along_real(
+                lambda point: tasks.truth(task, task.example(key, point).target), points
+            )
 
         self.features = jax.jit(features)
-        self._metrics = jax.jit(metrics)
+        self._metrics, self._true_metrics = jax.jit(metrics), jax.jit(true_metrics)
 
     def metrics(self, params, points):
         """Metric tensors of the real factors by layer; None without a derivative."""
         return jax.device_get(self._metrics(params, points)) if self.differentiable else None
+
+    def true_metrics(self, points):
+        """The same of the true signals, (B, R, R)."""
+        return jax.device_get(self._true_metrics(points)) if self.differentiable else None
+
+    def _along_real(self, function, points):
+        """Metric tensors, of the real factors, of a function of a point."""
+        real = np.flatnonzero(self.real)
+
+        def at(point):
+            def of_real(values):
+                return function(values if self.real.all() else point.at[real].set(values))
+
+            return geometry.metric_tensor(of_real, point if self.real.all() else point[real])
+
+        return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
 
     def signals(self, params, inputs):
         return np.asarray(self.features(params, inputs)["output"], np.float64)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.analysis import geometry, seen
+from compgen_jax.analysis import seen
 from compgen_jax.runs import directory, memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recorder import Recorder
@@ -34,7 +34,8 @@ class Seen(NamedTuple):
 def measure_directory(workdir) -> Seen:
     """Of the run in `workdir`, from its cache or made now and cached.
 
-    Raises RunError for a run that is not finished, or whose points form no grid.
+    Raises RunError for a run that is not finished, whose points form no grid, or whose layers
+    cannot be measured: not finite, or of too few cells.
     """
     workdir = Path(workdir)
     found = _read(workdir)
@@ -54,42 +55,35 @@ def measure(run: Run) -> Seen:
         raise RunError(f"{run.config.name}: its points form no grid")
     points = tasks.points(task)
     points = points[~np.asarray(task.held_out(points))]
-    points = points[seen.choose_cells(points)]
+    most = max(seen.MOST_CELLS, sum(tasks.sizes(task)))  # no fewer than effects
+    points = points[seen.choose_cells(points, most)]
     key = loop.stream(jax.random.key(0), "test")
     examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points))
     recorder = Recorder(run)
     real, periods = recorder.real, [factor.period for factor in task.factors]
-    true_metrics = _true_metrics(task, points, key) if recorder.differentiable else None
+    true_metrics = recorder.true_metrics(jnp.asarray(points))
     by_seed = []
     for index in range(len(run.seeds)):
         params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
         features = jax.device_get(recorder.features(params, examples.input))
         metrics = recorder.metrics(params, jnp.asarray(points)) or dict.fromkeys(features)
-        by_seed.append(
-            {
-                name: seen.seen_numbers(layer, points, metrics[name], true_metrics, real, periods)
-                for name, layer in features.items()
-            }
-        )
+        try:
+            by_seed.append(
+                {
+                    name: seen.seen_numbers(
+                        layer, points, metrics[name], true_metrics, real, periods
+                    )
+                    for name, layer in features.items()
+                }
+            )
+        except ValueError as error:
+            raise RunError(f"{run.config.name}, seed {run.seeds[index]}: {error}") from error
     names = tuple(by_seed[0])
     numbers = {
         number: np.array([[seed[name][number] for name in names] for seed in by_seed])
         for number in seen.NUMBERS
     }
     return Seen(names, tuple(run.seeds), numbers)
-
-
-def _true_metrics(task, points, key):
-    """(S, R, R) of the true signals, the tangents those of the real factors."""
-    real = np.flatnonzero([factor.real for factor in task.factors])
-
-    def at(point):
-        of_real = lambda values: tasks.truth(
-            task, task.example(key, point.at[real].set(values)).target
-        )
-        return geometry.metric_tensor(of_real, point[real])
-
-    return jax.device_get(jax.jit(lambda points: jax.lax.map(at, points, batch_size=128))(points))
 
 
 def _read(workdir: Path) -> Seen | None:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import draws, encodings, images, supports
+from compgen_jax.tasks import baselines, draws, encodings, images, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task
@@ -35,7 +35,8 @@ class ImageConfig:
 @dataclass(frozen=True)
 class SizeConfig:
     """A third factor, the bump's sigma: `values` sizes, evenly spaced from `smallest` to `largest`
-    pixels, or none (0). Of a held-out box or corner it has the sizes number `low` to `high`."""
+    pixels, or none (0). Of a held-out box or corner it has the sizes number `low` to `high`.
+    Accuracy asks for the size as well."""
 
     values: int = number(0, low=0, high=128)
     smallest: float = number(0.8, above=0)
@@ -184,19 +185,48 @@ def _task(settings: Bump) -> Task:
         examples=0 if fresh else n_stripes(settings) + points,
         draw=supports.fresh_draw(grid) if fresh else draws.epochs,
         signal=partial(flip, settings=settings.image),
-        scores=lambda signal, truth, point: images.scores(
-            signal,
-            truth,
-            point[:2],
-            settings.image.position_tolerance,
-            settings.image.image_tolerance,
-        ),
-        accuracy="exact_accuracy",
+        scores=partial(_scores, settings=settings),
+        accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
+        baselines=baselines.BASELINES | _baselines(settings),
         parts=encodings.part_lengths(counts, settings.code),
         differentiable=settings.code.name != "onehot",
         units={"value": settings.grid} if stripes else {"cell": int(np.prod(counts))},
         check=lambda source: _check_source(source, grid),
     )
+
+
+def _scores(signal, truth, point, settings: Bump) -> dict:
+    """Those of `images.scores`; of a third factor, whether the size is right, that of the nearest
+    of the bumps of all sizes at the requested place, and whether all three are."""
+    image = settings.image
+    found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
+    if not settings.size.values:
+        return found
+    axis = support(settings).axes[2]
+    sizes_S = axis.first + axis.step * jnp.arange(axis.count)
+    at = lambda size: bump(point[0], point[1], settings.grid, image, size)
+    errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(sizes_S))
+    asked = jnp.round((point[2] - axis.first) / axis.step)
+    hit = (jnp.argmin(errors_S) == asked) & jnp.isfinite(errors_S).all()
+    return found | {
+        "size_accuracy": hit,
+        "combination_accuracy": hit & found["exact_accuracy"],
+    }
+
+
+def _baselines(settings: Bump) -> dict:
+    """Of a third factor, what the first two alone would have one draw: the mean over the sizes."""
+    if not settings.size.values:
+        return {}
+    axis = support(settings).axes[2]
+    sizes_S = axis.first + axis.step * jnp.arange(axis.count)
+
+    def mean_size(asked):
+        at = lambda x, y, size: bump(x, y, settings.grid, settings.image, size)
+        every = jax.vmap(jax.vmap(at, (None, None, 0)), (0, 0, None))
+        return every(asked.points[:, 0], asked.points[:, 1], sizes_S).mean(axis=1)
+
+    return {"mean_size": mean_size}
 
 
 def _source(key, settings: Bump, grid: Grid):

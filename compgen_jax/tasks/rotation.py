@@ -156,14 +156,6 @@ def loss(output, target, l1: float):
 # --- which angles are held out ---------------------------------------------------------------
 
 
-def edges(settings: Rotation) -> tuple[float, float]:
-    """The angles between which a gap lies, in degrees: its first one, and the first seen one
-    behind it. ValueError for another region."""
-    if settings.gap.region != "gap":
-        raise ValueError(f"the region {settings.gap.region!r} has no edges")
-    return settings.gap.low, settings.gap.high
-
-
 def is_held_out(points, settings: Rotation):
     """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
     gap, numpy = settings.gap, _namespace(points)
@@ -174,7 +166,8 @@ def is_held_out(points, settings: Rotation):
         cell = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360)))
         table_OxA = numpy.asarray(_random_cells(settings))
         return table_OxA[_object(points, settings), cell.astype(int) % settings.angles]
-    inside = (angle - gap.low) % 360 < gap.high - gap.low
+    # rounding moves neither end
+    inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
     if not gap.of or len(settings.objects) == 1:
         return inside
     return inside & functools.reduce(lambda a, b: a | b, (points[..., 1] == o for o in gap.of))
@@ -234,9 +227,10 @@ def training_points(settings: Rotation):
 
 
 class Bank(NamedTuple):
-    """True images (C, P) of the cells, with their objects (C,) and angles (C,)."""
+    """True images (C, P) of the cells, their squares (C,), objects (C,) and angles (C,)."""
 
     images: np.ndarray
+    squares: np.ndarray
     objects: np.ndarray
     angles: np.ndarray
 
@@ -257,6 +251,7 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
     images_CxP = np.stack(found).reshape(len(names) * len(angle_A), -1).astype(np.float32)
     return Bank(
         images_CxP,
+        np.sum(np.square(images_CxP), axis=1),
         np.repeat(names, len(angle_A)).astype(np.float32),
         np.tile(angle_A, len(names)).astype(np.float32),
     )
@@ -273,12 +268,11 @@ def scores(signal, truth, point, settings: Rotation, found: Bank) -> dict:
     alike = jnp.abs(_apart(found.angles - point[0])) <= settings.angle_tolerance + CLOSE
     if len(settings.objects) > 1:
         alike = alike & (found.objects == point[1])
-    every = jnp.concatenate([jnp.asarray(found.images), truth.reshape(1, -1)])
     # squared distances, but for the signal's own square
-    products = jnp.matmul(every, signal.ravel(), precision=jax.lax.Precision.HIGHEST)
-    distance = jnp.sum(jnp.square(every), axis=1) - 2 * products
-    alike = jnp.append(alike, True)
-    nearest_alike = jnp.min(jnp.where(alike, distance, jnp.inf))
+    product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+    distance = found.squares - 2 * product(jnp.asarray(found.images), signal.ravel())
+    own = jnp.sum(jnp.square(truth)) - 2 * product(truth.ravel(), signal.ravel())
+    nearest_alike = jnp.minimum(own, jnp.min(jnp.where(alike, distance, jnp.inf)))
     nearest_other = jnp.min(jnp.where(alike, jnp.inf, distance))
     slack = TIE * jnp.sum(jnp.square(truth))
     right_angle = jnp.isfinite(signal).all() & (nearest_alike <= nearest_other + slack)

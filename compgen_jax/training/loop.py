@@ -142,6 +142,8 @@ def program(config: Config, task: Task) -> tuple:
     source = jax.eval_shape(task.source, jax.eval_shape(jax.random.key, 0))
     if isinstance(source, draws.Table):  # of any length
         source = source._replace(points=source.points.shape[1:])
+    if config.training.schedule == "plateau":  # whose epochs are counted
+        fixed["epoch"] = steps_per_epoch(config, task)
     return (*sorted(fixed.items()), str(source))
 
 
@@ -152,24 +154,26 @@ def stream(key, name: str):
 
 def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
     """AdamW with PyTorch's constants at a `share` of the rate, decaying biases too (as the code of
-    the first paper does) or, of `decay` 'matrices', no vector. Gradients longer than `clip` come
-    before it; of the schedule 'plateau', what the loss of epochs of `per_epoch` steps says of the
-    rate, after it."""
+    the first paper does) or, of `decay` 'matrices', no vector. A gradient longer than `clip` is
+    scaled to it first; of the schedule 'plateau' the step is then scaled by what the losses of
+    epochs, of `per_epoch` steps, say."""
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
     mask = None
     if training.decay == "matrices":
         mask = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
     adamw = optax.adamw(rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength, mask=mask)
     if not (training.clip or training.schedule == "plateau"):
+        # no chain: checkpoints of earlier runs have this tree
         return optax.with_extra_args_support(adamw)
     clip = [optax.clip_by_global_norm(training.clip)] if training.clip else []
     plateau = []
     if training.schedule == "plateau":
-        least = PLATEAU.least_rate / hyper["training.learning_rate"]
+        # a rate that begins below the least stays
+        least = jnp.minimum(1.0, PLATEAU.least_rate / hyper["training.learning_rate"])
         plateau = [
             optax.contrib.reduce_on_plateau(
                 factor=PLATEAU.factor, patience=PLATEAU.patience, rtol=PLATEAU.improvement,
-                accumulation_size=max(1, per_epoch), min_scale=least,
+                accumulation_size=per_epoch, min_scale=least,
             )
         ]  # fmt: skip
     return optax.chain(*clip, adamw, *plateau)
@@ -206,6 +210,7 @@ def make_trainer(
     shapes = [shapes_of(task, lowering) for task in of]
     modules = [config.decoder.make(each) for each in shapes]
     module, largest, several = modules[-1], shapes[-1], len(of) > 1
+    at_once = getattr(module, "decode_batch", DECODE_BATCH)
     updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, of[-1]))
 
     def init(key, which=0) -> TrainState:
@@ -244,7 +249,7 @@ def make_trainer(
         return padding.by_task(which, functions, outputs, targets)
 
     def loss(trained, params, batch, counts_B, trial, key):
-        """And the parameters with what the model keeps beside them, as the batch left it."""
+        """The batch's mean loss with penalties, and the variables as the batch left them."""
         params = {**params, **trained}
         kernels = cast_kernels(params, precision)
         inputs = jax.tree.map(partial(_cast, dtype=precision), batch.input)
@@ -290,7 +295,7 @@ def make_trainer(
         one = lambda inputs: run_model(params, inputs, which)
         if not (several or getattr(module, "batched", False)):
             one = lambda inputs: module.apply(params, inputs)[0]
-        return jax.lax.map(one, batch.input, batch_size=DECODE_BATCH), batch.target
+        return jax.lax.map(one, batch.input, batch_size=at_once), batch.target
 
     def answer(key, params, points):
         outputs, targets = decode(key, params, points, 0)

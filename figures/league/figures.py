@@ -18,27 +18,33 @@ AXIS_TITLES = {
 
 def draw(studies):
     """Accuracy on held-out combinations of every model (rows) on every task and hold-out
-    (columns): mean over seeds and half of the 95% interval; below, on seen ones. Bumps: the
-    brightest pixel is the requested one; digits: angle within 5 degrees, the right digit, error
-    below a twentieth of a blank image's. Dotted: seen combinations were not learnt (below .95). An
-    asterisk: the error is no smaller than a trivial predictor's. Right: parameters of the first
-    task. The hold-outs of a task leave out as many combinations each.
+    (columns), mean over seeds and its 95% interval; bold where that lies above .5 and above every
+    trivial predictor, whose best is the last row. Bumps: the brightest pixel, and of three factors
+    the size, are those that are asked for; digits: the digit, the angle within 5 degrees, and an
+    error below a twentieth of a blank image's. Dotted: seen combinations were not learnt (accuracy
+    on them, below, under .95). Right: parameters on the first task. The hold-outs of a task leave
+    out as many combinations each.
     """
-    columns, cells = table.columns(studies), table.cells(studies)
-    figure = plotting.new_figure(1.9 + 0.82 * len(columns), 0.9 + 0.42 * len(cells))
+    cells, columns = table.cells(studies), table.columns(studies)
+    figure = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
     axis = figure.subplots()
-    values = np.full((len(cells), len(columns)), np.nan)
+    trivial = [max(column.trivial.values()) for column in columns.values()]
+    values = np.full((len(cells) + 1, len(columns)), np.nan)
     for row, of_player in enumerate(cells.values()):
         for column, match in enumerate(columns):
             if match in of_player:
                 values[row, column] = of_player[match].ood["value"]
                 _write(axis, column, row, of_player[match])
+    values[-1] = trivial
+    for column, value in enumerate(trivial):
+        axis.text(column, len(cells), _two(value), ha="center", va="center", fontsize=6.5)
     colors = plotting.plt.get_cmap("RdYlBu").with_extremes(bad="white")
     axis.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto", alpha=0.75)
-    axis.set_yticks(range(len(cells)), list(cells))
+    axis.set_yticks(range(len(cells) + 1), [*cells, "best trivial predictor"])
     axis.set_xticks(range(len(columns)), [HOLDOUTS[holdout] for _, holdout in columns])
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
+    axis.axhline(len(cells) - 0.5, color="white", linewidth=4)
     for task, title in TASKS.items():
         own = [index for index, (name, _) in enumerate(columns) if name == task]
         if own:
@@ -52,16 +58,20 @@ def draw(studies):
     return figure
 
 
+def _two(value: float) -> str:
+    """.97, 1.0"""
+    return f"{value:.2f}".lstrip("0") if value < 0.995 else "1.0"
+
+
 def _write(axis, column, row, cell):
     low, high = cell.ood["ci95"]
-    half = "" if low is None else f" ± {(high - low) / 2:.2f}".replace("0.", ".")
-    starred = "*" if cell.over_trivial >= 1 else ""
-    number = f"{cell.ood['value']:.2f}".lstrip("0") if cell.ood["value"] < 1 else "1.0"
-    axis.text(column, row - 0.1, f"{number}{half}{starred}", ha="center", va="center", fontsize=6.5)
-    seen = f"seen {cell.seen['value']:.2f}".replace("0.", ".")
-    style = {} if cell.learnt else {"style": "italic", "color": "0.3"}
-    axis.text(column, row + 0.27, seen, ha="center", va="center", fontsize=5.2, **style)
+    weight = "bold" if cell.composes else "normal"
+    place = {"ha": "center", "va": "center"}
+    axis.text(column, row - 0.16, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
+    axis.text(column, row + 0.2, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
     if not cell.learnt:
+        seen = f"seen {_two(cell.seen['value'])}"
+        axis.text(column, row + 0.41, seen, fontsize=4.6, style="italic", **place)
         axis.add_patch(plotting.plt.Rectangle(
             (column - 0.47, row - 0.46), 0.94, 0.92, fill=False, linestyle=":", color="0.3"
         ))  # fmt: skip
@@ -71,8 +81,9 @@ def draw_prediction(studies):
     """Does the last hidden layer, on seen combinations alone, tell who composes the others? A dot
     is a match of the league, its mark the model's family, its colour the task and hold-out; OOD
     accuracy against the share of variance that is in no factor alone, the R² of a linear probe of
-    the factors, and the spread of the volume element. Above: Spearman's rank correlation inside a
-    task and hold-out, with its 95% interval over families.
+    the factors, and the spread of the volume element (none of one-hot codes). Above: Spearman's
+    rank correlation inside a task and hold-out, with its 95% interval over families, and of how
+    many matches.
     """
     found = table.networks(studies)
     families, groups = list(dict.fromkeys(found.family)), list(dict.fromkeys(found.group))
@@ -86,7 +97,7 @@ def draw_prediction(studies):
             mark = FAMILY_MARKS[families.index(family) % len(FAMILY_MARKS)]
             axis.plot(x, y, mark, markersize=4, color=colors(groups.index(group) % 10), alpha=0.8)
         number = prediction.rank_correlation(found, name, within=True)
-        axis.set_title(f"rank correlation {text.with_interval(number, 2)}")
+        axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} matches")
         axis.set(xlabel=AXIS_TITLES[name], ylim=(-0.04, 1.04))
         plotting.panel_label(axis, letter)
     axes[0].set_ylabel("accuracy OOD")

@@ -7,18 +7,21 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-
 from compgen_jax.analysis import text
-from compgen_jax.tasks import task as tasks
 from figures.league import networks, table
 from figures.league.networks import HOLDOUTS, TASKS
 
 PAGE = Path(__file__).parents[2] / "docs" / "league.md"
 MARKS = "<!-- league: python -m figures.results -->", "<!-- end of league -->"
-MOST = 0.5  # of held-out combinations right: a player composes
 TITLES = {"bumps": "two factors (x, y)", "sizes": "three factors (x, y, size)",
           "rotation": "turned digits"}  # fmt: skip
+# what helps whom, and what is built in: of players, in a sentence each
+REMEDIES = {"conv": ("conv, stripes shown", "stripes"),
+            "low rank": ("low rank, penalties", "penalties")}  # fmt: skip
+BY_PIXEL = {"MLP": "an MLP", "multiplicative": "a sum of products of one image per factor",
+            "additive": "a sum of one image per factor"}  # fmt: skip
+SHARED = {"pixelwise": "one MLP for all pixels", "transformer": "one transformer"}
+BLOCK = "bumps", "block"
 
 
 def committed(folder: Path, scale: str) -> list:
@@ -36,7 +39,9 @@ def lines(studies, claims: list[dict]) -> list[str]:
     if not studies:
         return []
     cells, columns = table.cells(studies), table.columns(studies)
-    return [*_rows(studies, cells, columns), "", *_numbered(_sentences(studies, cells, claims))]
+    sentences = [sentence for sentence in _sentences(studies, cells, columns, claims) if sentence]
+    numbered = [f"{index}. {sentence}" for index, sentence in enumerate(sentences, start=1)]
+    return [*_rows(studies, cells, columns), "", *numbered]
 
 
 def with_league(page: str, studies, claims: list[dict]) -> str:
@@ -45,109 +50,128 @@ def with_league(page: str, studies, claims: list[dict]) -> str:
 
 def _rows(studies, cells, columns):
     titles = [f"{TASKS[task]}; {HOLDOUTS[holdout]}" for task, holdout in columns]
-    counts = table.parameters(studies)
-    yield f"| model | parameters | {' | '.join(titles)} |"
-    yield "|---" * (2 + len(titles)) + "|"
+    counts, steps = table.parameters(studies), _steps(studies)
+    yield f"| model | parameters | steps | {' | '.join(titles)} |"
+    yield "|---" * (3 + len(titles)) + "|"
     for player, of_player in cells.items():
-        shown = [_cell(of_player[column]) if column in of_player else "" for column in columns]
-        yield f"| {player} | {counts[player]:,} | {' | '.join(shown)} |"
+        shown = [_shown(of_player[column]) if column in of_player else "" for column in columns]
+        yield f"| {player} | {counts[player]:,} | {steps[player]} | {' | '.join(shown)} |"
+    best = [
+        f"{number:.2f} ({name.replace('_', ' ')})"
+        for name, number in (
+            max(column.trivial.items(), key=lambda item: item[1]) for column in columns.values()
+        )
+    ]
+    yield f"| *best trivial predictor* | | | {' | '.join(best)} |"
 
 
-def _cell(cell) -> str:
-    starred = "\\*" if cell.over_trivial >= 1 else ""
-    return f"{text.with_interval(cell.ood, 2)}{starred}; seen {text.number(cell.seen['value'], 3)}"
+def _steps(studies) -> dict[str, str]:
+    """Of every player, its optimiser steps, of each task where they differ."""
+    found = {}
+    for study in studies:
+        found.setdefault(study.role.player, {})[study.role.task] = study.config.training.steps
+    return {player: " / ".join(map(str, dict.fromkeys(own.values()))) for player, own in
+            found.items()}  # fmt: skip
 
 
-def _numbered(sentences):
-    return [f"{index}. {sentence}" for index, sentence in enumerate(sentences, start=1)]
+def _shown(cell) -> str:
+    bold = "**" if cell.composes else ""
+    seen = "" if cell.learnt else f"; seen {_floor(cell.seen['value'])}"
+    return f"{bold}{text.with_interval(cell.ood, 2)}{bold}{seen}"
 
 
-def _sentences(studies, cells, claims):
-    seen = {task: _share_seen(studies, task) for task in TASKS}
+def _floor(share: float) -> str:
+    """Two digits, rounded down: .9499 has not reached .95."""
+    return text.number(int(share * 100 + 1e-9) / 100, 2)
+
+
+def _sentences(studies, cells, columns, claims):
+    seeds = len(studies[0].config.training.seeds)
+    shares = {task: column.seen / (column.seen + column.held_out)
+              for (task, _), column in columns.items()}  # fmt: skip
     yield (
-        f"{len(studies)} matches of {len(cells)} players, "
-        f"{len(studies[0].config.training.seeds)} networks each: "
-        + ", ".join(f"{share:.0%} of the combinations of {TITLES[task]}" for task, share in
-                    seen.items() if share) + " are shown, and the others asked for."
+        f"{len(cells)} players have {len(studies)} matches of {seeds} networks each: shown are "
+        + ", ".join(f"{share:.0%} of the combinations of {TITLES[task]}"
+                    for task, share in shares.items()) + ", and the others asked for."
     )  # fmt: skip
-    for task in TASKS:
-        for holdout in HOLDOUTS:
-            played = {p: own[task, holdout] for p, own in cells.items() if (task, holdout) in own}
-            if played:
-                yield _of_column(TITLES[task], HOLDOUTS[holdout], played)
+    for task, holdout in columns:
+        played = {p: own[task, holdout] for p, own in cells.items() if (task, holdout) in own}
+        yield _of_column(TITLES[task], HOLDOUTS[holdout], played)
     yield _remedies(cells)
     yield _built_in(cells)
-    yield from _prediction(claims)
-
-
-def _share_seen(studies, task: str) -> float:
-    """Of the combinations of a task, as its first match has it; 0 where there is none."""
-    for study in studies:
-        if study.role.task == task:
-            made = study.config.task.make()
-            return 1 - float(np.mean(np.asarray(made.held_out(tasks.points(made)))))
-    return 0.0
+    yield _prediction(claims)
 
 
 def _of_column(task: str, holdout: str, played: dict) -> str:
-    """Who composes, among those that learnt what they were shown."""
-    learnt = {player: cell for player, cell in played.items() if cell.learnt}
-    ranked = sorted(learnt, key=lambda player: -learnt[player].ood["value"])
-    composing = [player for player in ranked if learnt[player].ood["value"] > MOST]
-    named = ", ".join(f"{player} {text.number(learnt[player].ood['value'], 2)}"
-                      for player in composing)  # fmt: skip
-    found = f": {named}" if composing else ""
-    where = "combinations held out at random" if holdout == "at random" else f"a {holdout} held out"
-    sentence = f"{task.capitalize()}, {where}: of {len(learnt)} players that learnt what they "
-    sentence += f"were shown, {len(composing)} draw most of the rest right{found}"
-    others = [player for player in ranked if player not in composing]
+    """Who composes, and the best of those that do not though they learnt; who did not learn."""
+    ranked = sorted(played, key=lambda player: -played[player].ood["value"])
+    composing = [player for player in ranked if played[player].composes]
+    others = [player for player in ranked if played[player].learnt and player not in composing]
+    failing = [player for player in ranked if not played[player].learnt]
+    where = "combinations at random" if holdout == "at random" else f"a {holdout}"
+    accuracy = lambda player: f"{player} {text.number(played[player].ood['value'], 2)}"
+    found = ", ".join(map(accuracy, composing)) if composing else "no player"
+    parts = [f"{task.capitalize()}, {where} held out: {found} composed it"]
     if others:
-        best = learnt[others[0]].ood["value"]
-        sentence += f"; of the others none is above {text.number(best, 2)}"
-    return sentence + "."
+        parts.append(f"the best of those that learnt and did not is {accuracy(others[0])}")
+    if failing:
+        seen = [f"{player} ({_floor(played[player].seen['value'])})" for player in failing]
+        parts.append(f"not learnt by {', '.join(seen)}")
+    return "; ".join(parts) + "."
 
 
 def _remedies(cells) -> str:
     """What the paper's two remedies change, with a block held out."""
-    pairs = [("conv", "conv, stripes shown", "stripes"),
-             ("low rank", "low rank, penalties", "penalties on embeddings")]  # fmt: skip
     parts = [
-        f"{remedy} raise {plain} from {_accuracy(cells, plain)} to {_accuracy(cells, helped)}"
-        for plain, helped, remedy in pairs
-        if plain in cells and helped in cells
+        f"{plain} has {_accuracy(cells, plain)}, with {remedy} {_accuracy(cells, helped)}"
+        for plain, (helped, remedy) in REMEDIES.items()
+        if _plays(cells, plain) and _plays(cells, helped)
     ]
-    return f"The paper's remedies, with a block of two factors held out: {' and '.join(parts)}."
+    block = "The paper's remedies, with a block of two factors held out"
+    return f"{block}: {'; '.join(parts)}." if parts else ""
 
 
 def _built_in(cells) -> str:
     """What adding, multiplying, and one function for all pixels buy, with a block held out."""
-    shown = [f"{player} {_accuracy(cells, player)} (seen {_seen(cells, player)})"
-             for player in ("additive", "multiplicative", "MLP", "pixelwise", "transformer")
-             if player in cells]  # fmt: skip
+    parts = [
+        ", ".join(f"{what} has {_accuracy(cells, player)}" for player, what in group.items()
+                  if _plays(cells, player))
+        for group in (BY_PIXEL, SHARED)
+    ]  # fmt: skip
+    if not all(parts):
+        return ""
     return (
-        "A sum or a product of one image per factor, with parameters of each pixel's own, or one "
-        f"function that all pixels share, with a block of two factors held out: {', '.join(shown)}."
+        f"With parameters of each pixel's own, the same block held out, {parts[0]}; with a "
+        f"function that all pixels share, {parts[1]}."
     )
 
 
+def _plays(cells, player: str) -> bool:
+    return BLOCK in cells.get(player, {})
+
+
 def _accuracy(cells, player: str) -> str:
-    return text.with_interval(cells[player]["bumps", "block"].ood, 2)
+    return text.with_interval(cells[player][BLOCK].ood, 2)
 
 
-def _seen(cells, player: str) -> str:
-    return text.number(cells[player]["bumps", "block"].seen["value"], 2)
-
-
-def _prediction(claims):
+def _prediction(claims) -> str:
     for row in claims:
         if row["claim"] == "L1":
-            alone = [f"{name} {text.with_interval(number, 2)}"
-                     for name, number in row["details"].items() if name != "networks"]  # fmt: skip
-            number = {"value": row["as_stated"]["measured"], "ci95": row["as_stated"]["ci95"]}
-            yield (
+            counts = {name: round(row["details"][name]["value"] or 0)
+                      for name in ("networks", "families", "dropped")}  # fmt: skip
+            readings = [_reading(row[name], name) for name in ("as_stated", "stricter")]
+            without = text.with_interval(row["details"]["without volume"], 2)
+            return (
                 "Does the last hidden layer, measured on what was shown alone, tell who composes? "
-                "Ranks inside a task and a hold-out, the family predicted left out of the fit: "
-                f"correlation {text.with_interval(number, 2)}, {row['as_stated']['verdict']} as "
-                f"stated, {row['stricter']['verdict']} in the stricter reading."
+                f"Of {counts['networks']} matches of {counts['families']} families "
+                f"({counts['dropped']} more have no volume), the family that is predicted left out "
+                f"of the fit: {'; '.join(readings)}. Without the volume, of all: {without}."
             )
-            yield f"Each number on its own, inside a task and a hold-out: {'; '.join(alone)}."
+    return ""
+
+
+def _reading(reading: dict, name: str) -> str:
+    numbers = [f"{condition} {text.with_interval(number, 2)}"
+               for condition, number in reading["conditions"].items()]  # fmt: skip
+    why = f" ({reading['reason']})" if reading["reason"] else ""
+    return f"{name.replace('_', ' ')}, {' and '.join(numbers)}: {reading['verdict']}{why}"

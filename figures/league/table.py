@@ -1,5 +1,6 @@
 """The league as a table: a row for each player, a column for each task and hold-out."""
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -7,48 +8,92 @@ import numpy as np
 
 from compgen_jax.analysis.prediction import Networks
 from compgen_jax.claims.league import GEOMETRY, LEARNT
-from compgen_jax.claims.verdicts import TRAINED
+from compgen_jax.claims.verdicts import LEAST_CELLS, TRAINED
+from compgen_jax.config import Config
+from compgen_jax.runs import predictors
 from compgen_jax.training import loop
 from figures.league.networks import HOLDOUTS, TASKS
 
 LAST_HIDDEN = -2  # of the layers that are recorded, the output last
+COMPOSES = 0.5  # of held-out combinations right, on the whole interval
 
 
 class Cell(NamedTuple):
-    """One match: accuracy on held-out and on seen combinations, {'value', 'ci95'}, and the error
-    OOD over that of the best trivial predictor."""
+    """One match: accuracy on held-out and on seen combinations, {'value', 'ci95'}, of shares no
+    narrower than `LEAST_CELLS` held-out combinations and between 0 and 1; and the accuracy OOD of
+    the best trivial predictor."""
 
     ood: dict
     seen: dict
-    over_trivial: float
+    trivial: float
 
     @property
     def learnt(self) -> bool:
         return self.seen["value"] >= TRAINED
 
+    @property
+    def composes(self) -> bool:
+        return self.learnt and self.ood["ci95"][0] > max(COMPOSES, self.trivial)
 
-def columns(studies) -> list[tuple]:
-    """(task, hold-out) of every column that was played, in order.
+
+class Column(NamedTuple):
+    """What all matches of a task and a hold-out share: how many combinations are held out and how
+    many are seen, and the accuracy OOD of every trivial predictor."""
+
+    held_out: int
+    seen: int
+    trivial: dict
+
+
+def columns(studies) -> dict:
+    """{(task, hold-out): Column} of what was played, in order.
 
     Of `studies` no more is asked, here and in `cells`, than role, config and summary."""
-    played = {(study.role.task, study.role.holdout) for study in studies}
-    return [(task, holdout) for task in TASKS for holdout in HOLDOUTS if (task, holdout) in played]
+    found = {}
+    for study in studies:
+        match = study.role.task, study.role.holdout
+        if match not in found:
+            found[match] = _column(study.config)
+    order = [(task, holdout) for task in TASKS for holdout in HOLDOUTS]
+    return {match: found[match] for match in order if match in found}
+
+
+@functools.cache
+def _column(config: Config) -> Column:
+    task = config.task.make()
+    masks = predictors.masks(task)
+    scores = jax.jit(lambda key: predictors.trivial_scores(task, key))(jax.random.key(0))
+    trivial = {
+        name: float(np.mean(own[task.accuracy], where=masks["ood"]))
+        for name, own in jax.device_get(scores).items()
+    }
+    return Column(int(masks["ood"].sum()), int(masks["id"].sum()), trivial)
 
 
 def cells(studies) -> dict:
     """{player: {(task, hold-out): Cell}}, players in the order in which they first play."""
-    found = {}
+    of_columns, found = columns(studies), {}
     for study in studies:
-        match = study.role
-        found.setdefault(match.player, {})[match.task, match.holdout] = _cell(study)
+        match = study.role.task, study.role.holdout
+        cell = _cell(study, of_columns[match])
+        found.setdefault(study.role.player, {})[match] = cell
     return found
 
 
-def _cell(study) -> Cell:
-    mean, task = study.summary["mean"], study.config.task.make()
-    ood, seen = (mean[f"{region}.{task.accuracy}"] for region in ("ood", "id"))
-    trivial = [mean[f"ood.{name}_{task.error}"]["value"] for name in task.baselines]
-    return Cell(ood, seen, mean[f"ood.{task.error}"]["value"] / min(trivial))
+def _cell(study, column: Column) -> Cell:
+    mean, accuracy = study.summary["mean"], study.config.task.make().accuracy
+    ood, seen = (
+        _share(mean[f"{region}.{accuracy}"], count)
+        for region, count in (("ood", column.held_out), ("id", column.seen))
+    )
+    return Cell(ood, seen, max(column.trivial.values()))
+
+
+def _share(number: dict, count: int) -> dict:
+    value, least = number["value"], LEAST_CELLS / count
+    low, high = (value if end is None else end for end in number["ci95"])
+    ends = [max(0.0, min(low, value - least)), min(1.0, max(high, value + least))]
+    return {"value": value, "ci95": ends}
 
 
 def parameters(studies) -> dict[str, int]:
@@ -65,8 +110,9 @@ def parameters(studies) -> dict[str, int]:
 def networks(studies) -> Networks:
     """What the geometry of the last hidden layer, on seen combinations, has to predict: every
     match's OOD accuracy; means over seeds."""
-    found = [_cell(study) for study in studies]
-    predictors = {
+    of_columns = columns(studies)
+    found = [_cell(study, of_columns[study.role.task, study.role.holdout]) for study in studies]
+    geometry = {
         name: np.array([study.seen.numbers[name][:, LAST_HIDDEN].mean() for study in studies])
         for name in GEOMETRY
     }
@@ -74,5 +120,5 @@ def networks(studies) -> Networks:
         np.array([study.role.family for study in studies]),
         np.array([f"{study.role.task}, {study.role.holdout}" for study in studies]),
         np.array([cell.ood["value"] for cell in found]),
-        predictors | {LEARNT: np.array([cell.seen["value"] for cell in found])},
+        geometry | {LEARNT: np.array([cell.seen["value"] for cell in found])},
     )

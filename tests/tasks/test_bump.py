@@ -353,3 +353,28 @@ def test_the_bump_of_a_size_is_its_closed_form():
 def test_sizes_that_cannot_be(size, copies, message):
     with pytest.raises(ConfigError, match=message):
         Config(task=replace(settings(copies), size=SizeConfig(**size)))
+
+
+def test_a_combination_of_three_is_right_if_its_size_is():
+    """Against loops over the sizes; a bump of another size has the right pixel alone."""
+    task = SIZED.make()
+    assert task.accuracy == "combination_accuracy"
+    values = np.asarray(task.factors[2].values)
+    draw = lambda size: np.exp(
+        -((np.arange(N)[:, None] - 4) ** 2 + (np.arange(N)[None] - 3) ** 2) / (2 * size**2)
+    )
+    rng = np.random.default_rng(0)
+    score = jax.jit(task.scores)
+    for asked in (0, 3):
+        point = jnp.array([3.0, 4.0, values[asked]], jnp.float32)
+        truth = jnp.asarray(draw(values[asked]), jnp.float32)
+        for size in (*values, *rng.uniform(0.5, 2.3, 4)):
+            signal = draw(size) + 0.01 * rng.normal(size=(N, N))
+            errors = [np.mean((signal - draw(value)) ** 2) for value in values]
+            found = score(jnp.asarray(signal, jnp.float32), truth, point)
+            assert bool(found["size_accuracy"]) == (np.argmin(errors) == asked)
+            right = np.argmin(errors) == asked and np.argmax(signal) == 4 * N + 3
+            assert bool(found["combination_accuracy"]) == right
+        elsewhere = jnp.asarray(np.roll(draw(values[asked]), 1, axis=1), jnp.float32)
+        assert not score(elsewhere, truth, point)["combination_accuracy"]
+        assert not score(jnp.full((N, N), jnp.nan), truth, point)["combination_accuracy"]

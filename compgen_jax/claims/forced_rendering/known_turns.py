@@ -17,6 +17,7 @@ from compgen_jax.claims.forced_rendering.admission import SEEDS, Case
 from compgen_jax.claims.verdicts import READINGS
 
 ANOTHER = "another object"
+STEEP = 5.0  # slope of `contrast`, over the amplitude
 LAG = 0.5  # of the way from the nearer edge that `lagging` turns
 
 
@@ -52,6 +53,18 @@ def _brighter(gap, true):
     return np.repeat(true.targets[list(gap.edges)].max(axis=0)[None], len(gap.cells), axis=0)
 
 
+def _contrast(gap, true):
+    """As a network that ends in a sigmoid may have it."""
+    faded = _mixture(gap, true) / true.amplitude
+    low, high = (1 / (1 + np.exp(-STEEP * (end - 0.5))) for end in (0.0, 1.0))
+    steep = 1 / (1 + np.exp(-STEEP * (faded - 0.5)))
+    return true.amplitude * (steep - low) / (high - low)
+
+
+def _half_turned(gap, true):
+    return 0.6 * true.targets[gap.cells] + 0.4 * _mixture(gap, true)
+
+
 def _lagging(gap, true):
     path = np.array([gap.edges[0], *gap.cells, gap.edges[1]])
     places = np.array([0, *gap.place, 1])
@@ -80,8 +93,10 @@ def _another_object(gap, true):
 
 MAPS = {
     "mixture": KnownTurn(_mixture, "the images at the gap's edges, cross-faded by the angle"),
+    "contrast": KnownTurn(_contrast, "the mixture, dark made darker and light lighter"),
     "halves": KnownTurn(_halves, "half of each of them at every angle"),
     "true": KnownTurn(_true, "the turned object that is asked for"),
+    "half turned": KnownTurn(_half_turned, "six tenths of it, and four of the mixture"),
     "lagging": KnownTurn(_lagging, "the object turned half as far from the nearer edge"),
     "nearest edge": KnownTurn(_nearest_edge, "the image at the nearer edge"),
     "beyond": KnownTurn(_beyond, "1.5 of the nearer edge's image less half of the other's"),
@@ -139,7 +154,8 @@ CASES = (
         "C14",
         "gap",
         ("mixture", "halves"),
-        _but("mixture", "halves", "brighter"),  # which the bound lets pass or not, by the object
+        # whether these pass depends on the object and the size of its image
+        _but("mixture", "halves", "brighter", "contrast"),
         (),
         # one object has no other: `another object` is asked of several as stated, too
         lambda name, found: rotation.mixes_edges(
@@ -150,10 +166,10 @@ CASES = (
         "K6",
         "gap",
         ("true",),
-        _but("true"),
+        _but("true", "half turned"),  # a faint ghost is right within the tolerance
         # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
         # a round digit is within that of the image
-        ("lagging", "mixture", "halves", "brighter"),
+        ("lagging", "mixture", "halves", "brighter", "contrast"),
         lambda name, found: rotation.gap_is_rendered(found[1][name]),
     ),
 )

@@ -13,6 +13,7 @@ from compgen_jax.claims.verdicts import TINY, Condition, entry, exact_id
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 FIGURE = "Fig 9"
 OTHERS_SEEN = "others seen there"
+WHERE = f", {OTHERS_SEEN}"
 
 
 class Mixing(NamedTuple):
@@ -61,10 +62,11 @@ def mixes_edges(
 
     As stated, of a decoder of one object: what is drawn lies near the span of the two true images
     next to the gap, by the share of its squared norm outside it, against that of the true images;
-    and both take part, as the nearer edge alone lies in the span too: the smaller weight's share of
-    both (`circle.mixing_share`) is above half of that of a linear cross-fade. Stricter, the same of
-    a decoder of `several` objects that were seen at the angles of the gap of one, and what it draws
-    there is nearer to the cross-fade than to the truth; without one, nothing is concluded.
+    both take part, as the nearer edge alone lies in the span too: the smaller weight's share of
+    both (`circle.mixing_share`) is above half of that of a linear cross-fade; and it is nearer to
+    the cross-fade than to the truth, which is near the span as well. Stricter, the same of a
+    decoder of `several` objects that were seen at the angles of the gap of one; without one,
+    nothing is concluded.
 
     ValueError as `circle.gaps`, and if no object of `several` was seen in a gap.
     """
@@ -83,7 +85,7 @@ def mixes_edges(
     if several is None:
         unknown = np.full(len(single.seeds), np.nan)
         nothing = Mixing(*[unknown] * 5, true_residual=1.0, ideal_share=1.0)
-        reading = _mixes_and_misses(nothing)
+        reading = _mixes(nothing, WHERE)
         missing = entry(
             "C14", code, single.seeds, None, as_stated=reading, unless="not measured", **asked
         )
@@ -95,7 +97,7 @@ def mixes_edges(
         code,
         several.seeds,
         exact_id(several),
-        as_stated=_mixes_and_misses(found),
+        as_stated=_mixes(found, WHERE),
         details=_details(several, found),
         **asked,
     )
@@ -111,15 +113,9 @@ def _mixes(found: Mixing, where: str = "") -> dict:
         f"share of the lesser edge / the cross-fade's{where}": Condition(
             found.share / found.ideal_share, "above", HALF
         ),
-    }
-
-
-def _mixes_and_misses(found: Mixing) -> dict:
-    where = f", {OTHERS_SEEN}"
-    return _mixes(found, where) | {
         f"MSE to the edges' cross-fade / to the true images{where}": Condition(
             found.to_mixture / np.maximum(found.to_truth, TINY), "below", 1.0, ratio=True
-        )
+        ),
     }
 
 
