@@ -14,14 +14,15 @@ from pathlib import Path
 
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
-from compgen_jax.config import ConfigError
-from figures.forced_rendering.registry import FIGURES as FORCED_RENDERING
+from compgen_jax.config import ConfigError, fingerprint
+from figures.forced_rendering.registry import PAPER as FORCED_RENDERING
 from figures.league import page as league
-from figures.league.registry import FIGURES as LEAGUE
-from figures.scale.registry import FIGURES as SCALE
+from figures.league.registry import PAPER as LEAGUE
+from figures.scale.registry import PAPER as SCALE
 from launch import cli
 
-FIGURES = FORCED_RENDERING | SCALE | LEAGUE
+PAPERS = FORCED_RENDERING, SCALE, LEAGUE
+FIGURES = {name: figure for paper in PAPERS for name, figure in paper.figures.items()}
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
@@ -72,6 +73,13 @@ def with_table(page: str, by_scale: dict[str, list[dict]]) -> str:
     return text.between(page, MARKS, table(by_scale))
 
 
+def finished(workdir: Path, scale: str) -> dict[str, Path]:
+    """The run of every network of today's, by its name; not those of a config it once had."""
+    configs = [network.config for paper in PAPERS for network in paper.networks(scale)]
+    runs = {c.name: workdir / "trained" / f"{c.name}-{fingerprint(c)}" for c in configs}
+    return {name: run for name, run in runs.items() if (run / "summary.json").exists()}
+
+
 def gallery() -> str:
     """The page of all figures that are committed, at either scale, with what each shows: the
     docstring of the function that draws it."""
@@ -101,10 +109,9 @@ def main():
         shutil.copy(workdir / name, target / name)
     for picture in (workdir / "figures").glob("*.png"):
         shutil.copy(picture, target / "figures" / picture.name)
-    for summary in (workdir / "trained").glob("*/summary.json"):
-        config = json.loads((summary.parent / "config.json").read_text())
+    for name, run in finished(workdir, scale).items():
         (target / "runs").mkdir(exist_ok=True)
-        shutil.copy(summary, target / "runs" / f"{config['name']}.json")
+        shutil.copy(run / "summary.json", target / "runs" / f"{name}.json")
     page = ROOT / "README.md"
     by_scale = {scale: committed(scale) for scale in SCALES}
     page.write_text(with_table(page.read_text(), by_scale))

@@ -128,9 +128,7 @@ ENCODINGS = _paper(
     "encodings",
     {"task.code.name": ("identity", "tokens", *CODES), "decoder.width": (256, 1024)},
 )
-SUPPORTS_PAPER = _paper(
-    "supports", {"task.support.name": SUPPORTS}, **{"task.support.seen": 522}
-)
+SUPPORTS_PAPER = _paper("supports", {"task.support.name": SUPPORTS}, **{"task.support.seen": 522})
 TASKS_NEEDED = _paper(
     "tasks_needed",
     {

@@ -15,6 +15,7 @@ from figures import make
 from figures.forced_rendering import networks, registry
 
 ROOT = Path(__file__).parent.parent.parent
+ASKED = "three_factors", "encoder", "pixels"  # groups of figures that wait to be asked for
 SMALL = {"task.grid": 8, "task.support.low": 3, "task.support.high": 5}
 
 
@@ -43,6 +44,17 @@ def test_results_of_another_scale_are_left_alone(tmp_path):
 def shrunk(network, depth=2):
     """A network at grid 8, with a few steps, 2 seeds and another depth; its name stays."""
     config, role = network.config, network.role
+    if role.group == "rotation":
+        small = {
+            "task.side": 8,
+            "task.angles": 72,
+            "task.samples": 24,
+            "decoder.width": 2,
+            "training.epochs": 2,
+            "training.evaluate_every": 2,
+            "training.seeds": (0, 1),
+        }
+        return network._replace(config=changed(config, small))  # fmt: skip
     support, lengths = config.task.support, {"training.epochs": 2, "training.evaluate_every": 2}
     if config.training.steps:
         lengths = {"training.steps": 6, "training.evaluate_every": 3}
@@ -55,19 +67,17 @@ def shrunk(network, depth=2):
     }
     if support.sampling == "without_replacement":
         small["task.support.sampling"] = "with_replacement"
-    if role.group == "three_factors":
-        small |= {"task.size.values": 4, "task.size.low": 1, "task.size.high": 2}
-        # each value of each factor must be drawn
-        small |= {"task.support.samples": 150, "task.support.require_marginals": False}
     return network._replace(
         config=changed(config, small | lengths), role=role._replace(depth=depth)
     )
 
 
 def tiny_networks(scale):
-    """Of every code and decoder the preset, of the two codes one other depth of the CNN."""
-    chosen = [n for n in networks.networks(scale) if n.role.base or n.role.group != "bumps"]
-    deep = [n for n in networks.networks(scale) if n.role.decoder == "conv" and not n.role.base
+    """Of every code and decoder the preset, of the two codes one other depth of the CNN; of what is
+    drawn without being asked for."""
+    shown = [n for n in networks.networks(scale) if n.role.group not in ASKED]
+    chosen = [n for n in shown if n.role.base or n.role.group != "bumps"]
+    deep = [n for n in shown if n.role.decoder == "conv" and not n.role.base
             and n.role.group == "bumps" and n.role.depth == 2]  # fmt: skip
     found = [shrunk(network) for network in chosen]
     return [*found[:4], *(shrunk(network, depth=3) for network in deep), *found[4:]]
@@ -130,7 +140,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ["onehot_cnn_quick"], ["positional_cnn_quick"], ["ramp_cnn_depth2_quick"],
         ["ramp_mlp_quick"],
         [*(f"stripes_{n}_bumps_quick" for n in (0, 10, 30)), "donut_stripes_quick"],
-        [f"three_factors{region}_quick" for region in ("", "_xy", "_xs", "_random")],
+        ["rotation_objects_quick"], ["rotation_quick"],
         ["wide_bumps_quick"],
     ]  # fmt: skip
     said = capsys.readouterr().err
@@ -138,7 +148,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     assert said.index("fig1.png") < said.index("onehot_cnn_quick: training")  # as soon as it can be
     assert (workdir / "figures" / "fig1.png").read_bytes() == picture
     names = {name for name, figure in registry.FIGURES.items()
-             if not (figure.sweep or figure.scale == "paper")}  # fmt: skip
+             if not (figure.sweep or figure.asked or figure.scale == "paper")}  # fmt: skip
     assert {p.stem for p in (workdir / "figures").glob("*.png")} == names
     assert all(p.stat().st_size > 15_000 for p in (workdir / "figures").glob("*.p*"))
     claims = json.loads((workdir / "claims.json").read_text())
@@ -152,7 +162,9 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ("C6", "bump"), ("C6", "ramp"), ("C6", "ramp"),
         ("C7", "bump"), ("C7", "ramp"), ("C7", "bump"), ("C7", "ramp"),
         *[("C8", "onehot")] * 3, ("C9", "bump"), ("C10", "bump"), ("C12", "bump"), ("C13", "bump"),
+        ("C14", "cos_sin"),
         ("K1", "bump"), ("K2", "bump"), ("K3", "bump"), ("K4", "onehot"), ("K5", "bump"),
+        ("K6", "cos_sin"),
     ]  # fmt: skip
     for entry in claims:  # a decoder of 12 steps has learnt nothing, and nothing is concluded
         assert entry["seeds"] == [0, 1]
