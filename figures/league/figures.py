@@ -39,7 +39,7 @@ def draw(studies):
     for column, value in enumerate(trivial):
         axis.text(column, len(cells), _two(value), ha="center", va="center", fontsize=6.5)
     colors = plotting.plt.get_cmap("RdYlBu").with_extremes(bad="white")
-    axis.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto", alpha=0.75)
+    axis.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto", alpha=0.6)
     axis.set_yticks(range(len(cells) + 1), [*cells, "best trivial predictor"])
     axis.set_xticks(range(len(columns)), [HOLDOUTS[holdout] for _, holdout in columns])
     axis.tick_params(length=0)
