@@ -202,7 +202,7 @@ def _trained(*studies):
 
 def conclude(rows: list[dict]) -> list[str]:
     """Lines of RESULTS.md on what the controls say together; none without controls."""
-    rows = [row for row in rows if row["claim"].startswith("K")]
+    rows = [row for row in rows if row["claim"] in controls.SENTENCES]
     if not rows:
         return []
     return [
