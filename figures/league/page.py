@@ -109,13 +109,13 @@ def _of_column(task: str, holdout: str, played: dict) -> str:
     others = [player for player in ranked if played[player].learnt and player not in composing]
     failing = [player for player in ranked if not played[player].learnt]
     where = "combinations at random" if holdout == "at random" else f"a {holdout}"
-    accuracy = lambda player: f"{player} {text.number(played[player].ood['value'], 2)}"
+    accuracy = lambda player: f"`{player}` {text.number(played[player].ood['value'], 2)}"
     found = ", ".join(map(accuracy, composing)) if composing else "no player"
     parts = [f"{task.capitalize()}, {where} held out: {found} composed it"]
     if others:
         parts.append(f"the best of those that learnt and did not is {accuracy(others[0])}")
     if failing:
-        seen = [f"{player} ({_floor(played[player].seen['value'])})" for player in failing]
+        seen = [f"`{player}` ({_floor(played[player].seen['value'])})" for player in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
     return "; ".join(parts) + "."
 
@@ -123,7 +123,7 @@ def _of_column(task: str, holdout: str, played: dict) -> str:
 def _remedies(cells) -> str:
     """What the paper's two remedies change, with a block held out."""
     parts = [
-        f"{plain} has {_accuracy(cells, plain)}, with {remedy} {_accuracy(cells, helped)}"
+        f"`{plain}` has {_accuracy(cells, plain)}, with {remedy} {_accuracy(cells, helped)}"
         for plain, (helped, remedy) in REMEDIES.items()
         if _plays(cells, plain) and _plays(cells, helped)
     ]

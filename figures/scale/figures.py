@@ -309,5 +309,3 @@ def _bars(numbers_L):
     values = np.array([number["value"] for number in numbers_L])
     low, high = np.array([number["ci95"] for number in numbers_L]).T
     return np.stack([values - low, high - values])
-
-
