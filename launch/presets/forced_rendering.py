@@ -407,7 +407,7 @@ PRESETS = {
         Preset(_stripes(0), "20 min", "ID exact .99, OOD .99 [.98, 1] (3 seeds)"),
         Preset(_stripes(50), "20 min", "ID exact 1.00, OOD 1.00 [1, 1] (3 seeds)"),
         Preset(_pixelwise(), "about 3 h"),
-        Preset(_transformer(), "1.2e15 FLOP: days; 10 s on a GPU at 160 TFLOP/s"),
+        Preset(_transformer(), "about 6 h, by its FLOPs (1.2e15)"),
         Preset(_encoder("code"), "about 2 min"),
         Preset(_encoder("coordinates"), "about 5 min"),
         Preset(_rotation(), "about 1 h, by its FLOPs"),

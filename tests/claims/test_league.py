@@ -68,9 +68,10 @@ def test_networks_without_a_volume_are_counted_and_left_out():
     row = league.predicts_composition(told._replace(predictors=predictors), SEEDS)
     counts = {name: number["value"] for name, number in row["details"].items()}
     assert (counts["networks"], counts["families"], counts["dropped"]) == (56, 7, 8)
-    assert row["as_stated"] == league.predicts_composition(
-        prediction.select(told, ~blind), SEEDS
-    )["as_stated"]
+    assert (
+        row["as_stated"]
+        == league.predicts_composition(prediction.select(told, ~blind), SEEDS)["as_stated"]
+    )
     assert np.isfinite(counts["without volume"])
 
 

@@ -138,9 +138,8 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
         ["donut_pixelwise_quick"],
         [f"lowrank_{name}_quick" for name in ("none", "entropy", "variance", "both")],
         ["onehot_cnn_quick"], ["positional_cnn_quick"], ["ramp_cnn_depth2_quick"],
-        ["ramp_mlp_quick"],
+        ["ramp_mlp_quick"], ["rotation_objects_quick"], ["rotation_quick"],
         [*(f"stripes_{n}_bumps_quick" for n in (0, 10, 30)), "donut_stripes_quick"],
-        ["rotation_objects_quick"], ["rotation_quick"],
         ["wide_bumps_quick"],
     ]  # fmt: skip
     said = capsys.readouterr().err

@@ -272,9 +272,7 @@ def test_the_code_of_an_example_is_that_of_its_latent(name):
     settings = replace(SMALL, code=LatentCodeConfig(name, seed=4))
     task = settings.make()
     code = jax.jit(module_codes.of_latent(settings.code, 6))(task.points[3])
-    np.testing.assert_allclose(
-        jax.jit(task.example)(KEY, task.points[3]).input[0], code, atol=1e-6
-    )
+    np.testing.assert_allclose(jax.jit(task.example)(KEY, task.points[3]).input[0], code, atol=1e-6)
     assert task.differentiable == (name not in ("tokens", "interval_shuffle"))
 
 
