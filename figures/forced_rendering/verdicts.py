@@ -70,8 +70,9 @@ def _other_row(study: Study, region: str) -> str:
     shown = [text.with_interval(each) if each else text.UNKNOWN for each in accuracies]
     error = mean[f"{region}.{task.error}"]
     trivial = {name: mean[f"{region}.{name}_{task.error}"]["value"] for name in task.baselines}
-    # 0: what is true at a seen combination itself
-    best = min((name for name, value in trivial.items() if value), key=trivial.get)
+    # what is true at a seen combination itself has no error but rounding
+    least = 1e-6 * max(trivial.values())
+    best = min((name for name, value in trivial.items() if value > least), key=trivial.get)
     over = f"{text.number(error['value'] / trivial[best])} ({best.replace('_', ' ')})"
     return (
         f"| {study.config.name} | {region.upper()} | {' | '.join(shown)} "
