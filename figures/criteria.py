@@ -187,10 +187,9 @@ def with_tables(page: str, found: dict) -> str:
 
 def with_layer_tables(page: str, found: dict) -> str:
     """The page with what each network does, and these tables, between their two marks."""
-    does = [f"- **{name}**: {one.does}." for name, one in known_networks.NETWORKS.items()]
-    lines = [line for grid, table in found.items()
-             for line in _table(f"N = {grid}, donut:", table, known_networks.NETWORKS)]  # fmt: skip
-    return text.between(page, LAYER_TABLES, [*does, *lines])
+    does = {name: one.does for name, one in known_networks.NETWORKS.items()}
+    of_grid = {f"N = {grid}, donut": table for grid, table in found.items()}
+    return _with_described(page, LAYER_TABLES, does, of_grid)
 
 
 def with_scale_tables(page: str, found: dict) -> str:
@@ -205,33 +204,32 @@ def with_scale_tables(page: str, found: dict) -> str:
 
 def with_turn_tables(page: str, found: dict) -> str:
     """The page with what each map draws in the gap, and these tables, between their two marks."""
-    draws = [f"- **{name}**: {one.draws}." for name, one in known_turns.MAPS.items()]
-    lines = [line for side, table in found.items()
-             for line in _table(f"N = {side}:", table, known_turns.MAPS)]  # fmt: skip
-    return text.between(page, TURN_TABLES, [*draws, *lines])
+    draws = {name: one.draws for name, one in known_turns.MAPS.items()}
+    of_side = {f"N = {side}": table for side, table in found.items()}
+    return _with_described(page, TURN_TABLES, draws, of_side)
 
 
 def with_league_tables(page: str, found: dict) -> str:
     """The page with what holds in each league, and this table, between their two marks."""
-    does = [f"- **{name}**: {what}." for name, what in league.KNOWN.items()]
-    lines = [line for title, table in found.items()
-             for line in _table(f"{title}:", table, league.KNOWN)]  # fmt: skip
-    return text.between(page, LEAGUE_TABLES, [*does, *lines])
+    return _with_described(page, LEAGUE_TABLES, league.KNOWN, found)
+
+
+def _with_described(page: str, marks, does: dict, tables: dict) -> str:
+    """The page with what everything known does, by name, and tables of it, by title."""
+    lines = [line for title, table in tables.items() for line in _table(f"{title}:", table, does)]
+    return text.between(page, marks, [*(f"- **{name}**: {what}." for name, what in does.items()),
+                                      *lines])  # fmt: skip
 
 
 def league_tables() -> dict:
     """{of which families and tasks: {claim: {known league: (as stated, stricter)}}}"""
-    played = [network.role for network in networks.networks("quick") if has_volume(network.config)]
-    families = [match.family for match in played]
-    groups = [f"{match.task}, {match.holdout}" for match in played]
+    played = [network.role for network in networks.networks("quick")
+              if network.config.task.make().differentiable]  # fmt: skip
+    families, groups = [match.family for match in played], [match.group for match in played]
     return {
         "Eight families on eight tasks": league.known_verdicts(),
         "The league's own families and tasks": league.known_verdicts(families, groups),
     }
-
-
-def has_volume(config) -> bool:
-    return config.task.make().differentiable
 
 
 def with_metrics(page: str, found: dict) -> str:

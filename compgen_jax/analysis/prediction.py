@@ -77,8 +77,8 @@ def left_out(networks: Networks, names: Sequence[str], within: bool = False) -> 
     same group), the fit a ridge through the middle of both. `GROUP_MEAN` among the names is the
     mean outcome in a network's group over the families that are neither its own nor left out, all
     groups' where there is none; within groups it is silent. Networks between the same two fitted
-    ones tie. A network is dropped as in
-    `rank_correlation`, for any name, and where no other family is in its group (`within`).
+    ones tie. A network is dropped as in `rank_correlation`, for any name, and where no other family
+    is in its group (`within`).
 
     Returns `pooled`, the rank correlation of all networks' predictions with the outcome (`within`:
     inside groups), `mean`, of the families' own, each `value` and `ci95`; `by_family`; counts as in

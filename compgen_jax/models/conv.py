@@ -59,6 +59,19 @@ def _add_bias(x, bias):
     return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
 
 
+def twice_doubled_side(shapes: Shapes, name: str) -> int:
+    """N of one square image (N, N) that a vector is decoded to. Raises ConfigError for others, and
+    for an N that is not divisible by 4."""
+    model.code_length(shapes, name)
+    grid = model.image_side(shapes, name)
+    if grid % 4:
+        raise ConfigError(
+            f"config.decoder.name={name!r}: doubles the side of its image twice, so that it must "
+            f"be divisible by 4, not {grid}"
+        )
+    return grid
+
+
 @dataclass(frozen=True)
 class Conv(Model):
     """`ConvDecoder`: `width` channels, `depth` hidden layers; the law of the initial weights is
@@ -72,14 +85,7 @@ class Conv(Model):
     pads: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
-        model.code_length(shapes, self.name)
-        grid = model.image_side(shapes, self.name)
-        if grid % 4:
-            raise ConfigError(
-                f"config.decoder.name={self.name!r}: doubles the side of its image twice, "
-                "so that it "
-                f"must be divisible by 4, not {grid}"
-            )
+        grid = twice_doubled_side(shapes, self.name)
         return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):

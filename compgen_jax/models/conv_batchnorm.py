@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from flax import linen as nn
 
-from compgen_jax.models import model
-from compgen_jax.models.conv import ConvTranspose
+from compgen_jax.models.conv import ConvTranspose, twice_doubled_side
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import ConfigError, number
@@ -31,13 +30,7 @@ class ConvBatchNorm(Model):
             )
 
     def make(self, shapes: Shapes) -> nn.Module:
-        model.code_length(shapes, self.name)
-        grid = model.image_side(shapes, self.name)
-        if grid % 4:
-            raise ConfigError(
-                f"config.decoder.name={self.name!r}: doubles the side of its image twice, so "
-                f"that it must be divisible by 4, not {grid}"
-            )
+        grid = twice_doubled_side(shapes, self.name)
         return ConvBatchNormDecoder(grid, self.width, shapes.lowering)
 
 

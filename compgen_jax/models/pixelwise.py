@@ -34,6 +34,15 @@ def position_code(grid: int, width: int) -> np.ndarray:
     return np.concatenate([along_x, along_y], axis=-1).astype(np.float32)
 
 
+def check_width(width: int, name: str):
+    """Raises ConfigError for channels that `position_code` cannot fill."""
+    if width % 4:
+        raise ConfigError(
+            f"config.decoder.width={width}: must be divisible by 4 for {name} (its position code "
+            "has a sine and a cosine for each axis)"
+        )
+
+
 @dataclass(frozen=True)
 class Pixelwise(Model):
     """`PixelwiseDecoder`: `depth` hidden layers of `width` units."""
@@ -44,11 +53,7 @@ class Pixelwise(Model):
 
     def check(self, config):
         super().check(config)
-        if self.width % 4:
-            raise ConfigError(
-                f"config.decoder.width={self.width}: must be divisible by 4 for pixelwise (its "
-                "position code has a sine and a cosine for each axis)"
-            )
+        check_width(self.width, self.name)
 
     def make(self, shapes: Shapes) -> nn.Module:
         model.code_length(shapes, self.name)

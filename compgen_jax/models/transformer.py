@@ -15,7 +15,7 @@ from flax import linen as nn
 from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.models.pixelwise import position_code
+from compgen_jax.models.pixelwise import check_width, position_code
 from compgen_jax.settings import ConfigError, number
 
 
@@ -33,11 +33,7 @@ class Transformer(Model):
 
     def check(self, config):
         super().check(config)
-        if self.width % 4:
-            raise ConfigError(
-                f"config.decoder.width={self.width}: must be divisible by 4 for transformer (its "
-                "position code has a sine and a cosine for each axis)"
-            )
+        check_width(self.width, self.name)
         if self.width % self.heads:
             raise ConfigError(
                 f"config.decoder.width={self.width}: must be a multiple of "

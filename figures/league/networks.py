@@ -39,6 +39,11 @@ class Match(NamedTuple):
     task: str
     holdout: str
 
+    @property
+    def group(self) -> str:
+        """The column of the league: matches of one are ranked against each other."""
+        return f"{self.task}, {self.holdout}"
+
 
 class Network(NamedTuple):
     name: str
@@ -85,18 +90,19 @@ SIZES = {
 }
 LARGE = (3, 5)  # of six sizes, those of a held-out block or corner
 STEPS = 1200
+BY_FACTOR = "additive", "multiplicative"  # small networks for each factor
 
 
 def networks(scale: str, own: tuple = ()) -> list[Network]:
     """All of them; `own` models, FILE.py:CLASS, are rows of their own, at their defaults."""
-    players = PLAYERS | {Path(name.rpartition(":")[0]).stem + ":" + name.rpartition(":")[2]: name
-                         for name in own}  # fmt: skip
+    title = lambda name: f"{Path(name.rpartition(':')[0]).stem}:{name.rpartition(':')[2]}"
+    players = PLAYERS | {title(name): Player(title(name), name) for name in own}
     return [
         _network(title, player, task, holdout, scale)
         for task in TASKS
         for title, player in players.items()
         for holdout in HOLDOUTS
-        if task in _tasks(player) and (task, holdout) != ("rotation", "corner")
+        if task in player.tasks and (task, holdout) != ("rotation", "corner")
     ]
 
 
@@ -108,14 +114,8 @@ def having(**fields):
     )
 
 
-def _tasks(player) -> tuple:
-    return player.tasks if isinstance(player, Player) else tuple(TASKS)
-
-
 def _network(title, player, task, holdout, scale) -> Network:
     size = SIZES[scale]
-    if not isinstance(player, Player):
-        player = Player(title, player)
     own = family("decoder", player.decoder)
     fields = player.fields | player.of_task.get(task, {})
     if hasattr(own(), "width") and "decoder.width" not in fields and title in PLAYERS:
@@ -133,9 +133,6 @@ def _network(title, player, task, holdout, scale) -> Network:
     )
     fields |= {"training.steps": steps} | _held_out(task, holdout, size)
     return Network(config.name, changed(config, fields), Match(title, player.family, task, holdout))
-
-
-BY_FACTOR = ("additive", "multiplicative")  # small networks for each factor
 
 
 def _task(task: str, code: str, size: dict):

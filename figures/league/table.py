@@ -118,7 +118,7 @@ def networks(studies) -> Networks:
     }
     return Networks(
         np.array([study.role.family for study in studies]),
-        np.array([f"{study.role.task}, {study.role.holdout}" for study in studies]),
+        np.array([study.role.group for study in studies]),
         np.array([cell.ood["value"] for cell in found]),
         geometry | {LEARNT: np.array([cell.seen["value"] for cell in found])},
     )
