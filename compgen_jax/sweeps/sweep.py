@@ -11,7 +11,6 @@ directory.
 """
 
 import contextlib
-import functools
 import sys
 import time
 import zlib
@@ -37,14 +36,13 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
     whose loss stops being finite is recorded as failed. Raises ConfigError or RunError, before any
     compilation, for a sweep that cannot be, a directory of another config or a damaged table.
     """
-    cases = first = plan.first_cases(config)
+    cases = plan.first_cases(config)
     check(config, cases)
     workdir, start = Path(workdir), time.perf_counter()
     with contextlib.ExitStack() as claims:
         results = _start(config, workdir, cases, claims)
         found = len(results)
-        # when they are first needed: on an accelerator they are compiled to learn their memory
-        buckets = functools.cache(lambda: waves.buckets(config, first))
+        buckets = _Buckets(config)
         with _Progress(config, progress) as bar:
             _train(config, workdir, buckets, cases, results, bar)
             for _ in range(config.sweep.search.refinements):
@@ -173,11 +171,10 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
     """Trains the cases that `results` lacks and adds them, wave by wave."""
     missing = [case for case in cases if case not in results]
     bar.expect(missing)
-    for bucket in buckets() if missing else []:
-        own = waves.cases_of(config, bucket, cases)
-        pending = [
-            wave for wave in waves.cut(own, bucket) if any(case not in results for case in wave)
-        ]
+    buckets.add(cases)
+    for bucket in buckets.all() if missing else []:
+        own = waves.cut(config, waves.cases_of(config, bucket, cases), bucket)
+        pending = [wave for wave in own if any(case not in results for case in wave)]
         bar.say_idle(pending, bucket.slots)
         # in step: every process trains one wave, and all hear of all results
         for first in range(0, len(pending), processes.count()):
@@ -261,6 +258,25 @@ def _means(config: Config, results: Table) -> list[dict]:
         }
         for axes, values in by_axes.items()
     ]
+
+
+class _Buckets:
+    """What trains the cases of all rounds: those of the first one and, of later ones, what these
+    cannot, whatever of them a killed run has done already."""
+
+    def __init__(self, config: Config):
+        self.config, self.found, self.rounds = config, [], []
+
+    def add(self, cases: list[Case]):
+        self.rounds.append(cases)
+
+    def all(self) -> list[waves.Bucket]:
+        """Made when first asked for: on an accelerator they are compiled to learn their memory."""
+        for cases in self.rounds:
+            known = {c for bucket in self.found for c in waves.cases_of(self.config, bucket, cases)}
+            self.found += waves.buckets(self.config, [case for case in cases if case not in known])
+        self.rounds = []
+        return self.found
 
 
 class _Progress:

@@ -47,7 +47,6 @@ class Bucket(NamedTuple):
     programs: tuple  # of its tasks, the largest last
     capacity: int  # examples in the largest training set
     points: int
-    steps: int
     chunk: int
     slots: int
     init: Any
@@ -79,19 +78,19 @@ def buckets(config: Config, cases: list[Case]) -> list[Bucket]:
     own, kept = {}, {}
     for case in cases:
         single = _single(config, case)
-        own.setdefault((single.program, single.steps), []).append(case)
-        kept[single.program, single.steps] = single
+        own.setdefault(single.program, []).append(case)
+        kept[single.program] = single
     joined = {}
-    for key, single in kept.items():
+    for program, single in kept.items():
         pads = single.config.decoder.pads and not alone and hasattr(single.config.task, "grid")
-        apart = () if pads else (key,)
-        joined.setdefault((_without_grid(single), single.steps, *apart), []).append(single)
+        apart = () if pads else (program,)
+        joined.setdefault((_without_grid(single), *apart), []).append(single)
     found = []
     for singles in joined.values():
         by_grid = {getattr(single.config.task, "grid", 0): single for single in singles}
         for grids in padding.buckets(by_grid, config.execution.max_padding):
             members = [by_grid[grid] for grid in grids]
-            cases_of = [case for s in members for case in own[s.program, s.steps]]
+            cases_of = [case for s in members for case in own[s.program]]
             found.append(_bucket(config, members, cases_of, devices))
     return found
 
@@ -123,7 +122,7 @@ def _bucket(config: Config, members: list[Single], cases: list[Case], devices) -
 
     bucket = Bucket(
         tuple(single.program for single in members), capacity, points + config.sweep.real_points,
-        members[0].steps, config.execution.chunk_steps, width * len(devices), *[None] * 3,
+        config.execution.chunk_steps, width * len(devices), *[None] * 3,
     )  # fmt: skip
     if width > 1 and not wanted:
         slot = _slot(config, bucket, cases[0])
@@ -149,21 +148,25 @@ def _balanced(width: int, at_once: int) -> int:
 
 def cases_of(config: Config, bucket: Bucket, cases: list[Case]) -> list[Case]:
     """Those that the bucket's program trains."""
-    singles = {case: _single(config, case) for case in cases}
-    return [
-        case
-        for case, single in singles.items()
-        if single.program in bucket.programs and single.steps == bucket.steps
-    ]
+    return [case for case in cases if _single(config, case).program in bucket.programs]
 
 
 def work_of(config: Config, case: Case) -> int:
-    """What a trial costs, in numbers that its model gives."""
-    return _single(config, case).work
+    """What a trial costs, in numbers that its model gives in training."""
+    single = _single(config, case)
+    return single.steps * single.work
 
 
-def cut(cases: list[Case], bucket: Bucket) -> list[list[Case]]:
-    return [cases[i : i + bucket.slots] for i in range(0, len(cases), bucket.slots)]
+def cut(config: Config, cases: list[Case], bucket: Bucket) -> list[list[Case]]:
+    """Waves of cases in order, those of as many steps together."""
+    by_steps = {}
+    for case in cases:
+        by_steps.setdefault(_single(config, case).steps, []).append(case)
+    return [
+        alike[i : i + bucket.slots]
+        for alike in by_steps.values()
+        for i in range(0, len(alike), bucket.slots)
+    ]
 
 
 def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
@@ -189,11 +192,12 @@ def _train(bucket, wave, config, on_steps):
     built = [_slot(config, bucket, case) for case in wave + idle]
     slots = trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *built))
     state, losses = bucket.init((), slots), []
-    for step in range(0, bucket.steps, bucket.chunk):
-        n_steps = min(bucket.chunk, bucket.steps - step)
+    steps = _single(config, wave[0]).steps
+    for step in range(0, steps, bucket.chunk):
+        n_steps = min(bucket.chunk, steps - step)
         state, chunk = bucket.advance(np.int32(n_steps), (slots, state))
         losses.append(np.asarray(trials.join(chunk, bucket.slots), np.float64)[:, :n_steps])
-        on_steps(n_steps / bucket.steps)
+        on_steps(n_steps / steps)
     loss = np.concatenate(losses, axis=1)[:, -LOSS_STEPS:].mean(axis=1, keepdims=True)
     measured = trials.join(bucket.measure((), (slots, state)), bucket.slots)
     values = np.concatenate([loss, measured], axis=1).astype(np.float32)

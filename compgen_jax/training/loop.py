@@ -144,6 +144,8 @@ def program(config: Config, task: Task) -> tuple:
         source = source._replace(points=source.points.shape[1:])
     if config.training.schedule == "plateau":  # whose epochs are counted
         fixed["epoch"] = steps_per_epoch(config, task)
+    if config.training.schedule == "cosine":
+        fixed["total"] = total_steps(config, task)
     return (*sorted(fixed.items()), str(source))
 
 

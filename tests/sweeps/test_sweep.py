@@ -8,6 +8,7 @@ import pytest
 
 from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import results as results_of
 from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import plan, sweep, table, waves
 from compgen_jax.tasks import task as tasks
@@ -142,15 +143,19 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
         assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
-    # ID cells are those drawn and those not drawn
+    assert len(loop.source_of(single.task.make(), jax.random.key(0)).points) == case.value
+    assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-5)
+
+
+def error_of_cells(single, row) -> float:
+    """The error over all cells that are not held out: those drawn and those not drawn."""
     task = single.task.make()
-    points = np.asarray(loop.source_of(task, jax.random.key(0)).points).round()
-    assert len(points) == case.value
+    points = np.asarray(loop.source_of(task, jax.random.key(single.training.seeds[0])).points)
+    points = points.round()
     drawn = len({tuple(point) for point in points[~np.isnan(points).any(axis=1)]})
     total = int((~np.asarray(task.held_out(tasks.cells(task.factors)))).sum())
     unseen = (total - drawn) * row["unseen.mse"] if drawn < total else 0.0
-    expected = ((drawn * row["seen.mse"] if drawn else 0.0) + unseen) / total
-    assert alone["id.mse"] == pytest.approx(expected, rel=1e-5)
+    return ((drawn * row["seen.mse"] if drawn else 0.0) + unseen) / total
 
 
 class Stop(Exception):
@@ -184,7 +189,41 @@ def finished_waves(small, finished):
     refined = plan.refined_cases(small, {case: results[case] for case in first})
     for cases in (first, refined):
         for bucket in waves.buckets(small, first):
-            yield from waves.cut(waves.cases_of(small, bucket, cases), bucket)
+            yield from waves.cut(small, waves.cases_of(small, bucket, cases), bucket)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "plateau"])
+def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tmp_path, schedule):
+    """Whose steps are as many as the data say: also of numbers of images found in a later round,
+    and of a schedule to which these are programs of their own."""
+    lasting = {"training__steps": 0, "training__epochs": 100, "training__schedule": schedule}
+    found = {
+        "sweep__search__refinements": 1,
+        "sweep__search__target": 0.2,
+        "execution__trials_per_device": 2,
+    }
+    own = one_curve(small, **lasting, **found, sweep__axes=axes((8,), (0,), ("none",)))
+    sweep.run(own, tmp_path / "whole", progress=False)
+    results = read(tmp_path / "whole")
+    refined = set(results) - set(plan.first_cases(own))
+    assert refined
+    case = min(refined)
+    single = changed(plan.config_of(own, case), {"training.evaluate_every": 100})
+    batches = -(-case.value // single.training.batch_size)
+    assert loop.total_steps(single, single.task.make()) == 100 * batches
+    experiment.train(single, tmp_path / "alone", progress=False)
+    alone = results_of.evaluate_cells(results_of.load(tmp_path / "alone")).scores["mse"]
+    assert alone.mean() == pytest.approx(
+        error_of_cells(single, row_of(own, results[case])), rel=1e-5
+    )
+    # killed before the last wave
+    lines = (tmp_path / "whole" / "trials.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "resumed").mkdir()
+    copied = (tmp_path / "whole" / "config.json").read_bytes()
+    (tmp_path / "resumed" / "config.json").write_bytes(copied)
+    (tmp_path / "resumed" / "trials.csv").write_text("".join(lines[:-1]))
+    sweep.run(own, tmp_path / "resumed", progress=False)
+    assert (tmp_path / "resumed" / "trials.csv").read_text() == "".join(lines)
 
 
 def unfinished(finished, tmp_path, text):
