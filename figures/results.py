@@ -3,7 +3,8 @@
     python -m figures.results --workdir=runs/quick
 
 Copies RESULTS.md, claims.json, the pictures and every run's summary to docs/results/SCALE, and
-writes the README's table of verdicts, docs/league.md and docs/gallery.md from what is there.
+writes the README's table of verdicts, docs/gallery.md and parts of docs/league.md and
+docs/sweeps.md from what is there.
 """
 
 import inspect
@@ -15,6 +16,7 @@ from pathlib import Path
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError, fingerprint
+from figures.forced_rendering import scaling
 from figures.forced_rendering.registry import PAPER as FORCED_RENDERING
 from figures.league import page as league
 from figures.league.registry import PAPER as LEAGUE
@@ -26,6 +28,8 @@ FIGURES = {name: figure for paper in PAPERS for name, figure in paper.figures.it
 ROOT = Path(__file__).parents[1]
 WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
+SWEEPS = ROOT / "docs" / "sweeps.md"
+EXPONENTS = "<!-- exponents: python -m figures.results -->", "<!-- end of exponents -->"
 SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
 SCALES = "quick", "paper"
 GALLERY = """# Gallery
@@ -73,6 +77,18 @@ def with_table(page: str, by_scale: dict[str, list[dict]]) -> str:
     return text.between(page, MARKS, table(by_scale))
 
 
+def with_exponents(page: str, by_scale: dict[str, list[dict]]) -> str:
+    """The page with a table of exponents for each scale that has them between its two marks."""
+    tables = {scale: scaling.table(claims) for scale, claims in by_scale.items()}
+    lines = [
+        line
+        for scale, table in tables.items()
+        if table
+        for line in (f"At {scale} scale:", "", *table, "")
+    ]
+    return text.between(page, EXPONENTS, lines[:-1])
+
+
 def finished(workdir: Path, scale: str) -> dict[str, Path]:
     """The run of every network of today's, by its name; not those of a config it once had."""
     configs = [network.config for paper in PAPERS for network in paper.networks(scale)]
@@ -115,6 +131,7 @@ def main():
     page = ROOT / "README.md"
     by_scale = {scale: committed(scale) for scale in SCALES}
     page.write_text(with_table(page.read_text(), by_scale))
+    SWEEPS.write_text(with_exponents(SWEEPS.read_text(), by_scale))
     (ROOT / "docs" / "gallery.md").write_text(gallery())
     if played := league.committed(ROOT / "docs" / "results" / "quick" / "runs", "quick"):
         told = league.with_league(league.PAGE.read_text(), played, by_scale["quick"])

@@ -25,6 +25,13 @@ def test_the_readme_has_the_verdicts_of_the_committed_run():
     assert len(page.splitlines()) <= 150
 
 
+def test_the_page_of_sweeps_has_the_committed_exponents():
+    page = results.SWEEPS.read_text()
+    claims = {scale: results.committed(scale) for scale in results.SCALES}
+    assert results.with_exponents(page, claims) == page
+    assert results.with_exponents(page, {"quick": []}) != page
+
+
 def test_the_gallery_has_every_committed_picture():
     page = (ROOT / "docs" / "gallery.md").read_text()
     assert results.gallery() == page

@@ -32,8 +32,9 @@ TRAINED = 0.95  # accuracy on what training showed, below which nothing is concl
 
 class Condition(NamedTuple):
     """What is measured must lie on `side` ('above' or 'below') of `bound`: the mean of one value
-    per seed, or what has its interval already (see `with_interval`). Of a share, `cells` is of how
-    many, whose interval is never narrower than `LEAST_CELLS` of them. Of a `ratio`, as of an error
+    per seed, or what has its interval already (see `with_interval`), from which nothing is
+    concluded where it says why, `unless`. Of a share, `cells` is of how many, whose interval is
+    never narrower than `LEAST_CELLS` of them. Of a `ratio`, as of an error
     to another, mean and interval are those of its logarithm: the geometric mean."""
 
     measured: np.ndarray | dict
@@ -62,6 +63,8 @@ def judge(conditions: dict[str, Condition]) -> Verdict:
 
 def _judge_one(condition: Condition) -> Verdict:
     number = _number(condition)
+    if "unless" in number:
+        return Verdict(INCONCLUSIVE, number["unless"])
     low, high = number["ci95"]
     if condition.side == "below":
         low, high = -high, -low

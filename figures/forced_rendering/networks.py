@@ -30,20 +30,23 @@ STRIPES_ALONE = {
     "off_grid": {"task.code.missing": "off_grid"},
     "upright_off_grid": {"task.image.polarity": "upright", "task.code.missing": "off_grid"},
 }
-SCALING, HOLDOUT_MAP = "data_scaling", "holdout_map"  # sweeps, by their presets
+# the paper's epochs are too few for these to learn what they are shown
+TRAINED = {"quick": (), "paper": ("ramp_cnn", "bump_mlp", "ramp_mlp")}
+# sweeps: how many images, by N; the same with as many epochs; hold-outs by N
+SCALING, EPOCHS, HOLDOUT_MAP = "data_scaling", "data_scaling_epochs", "holdout_map"
 
 
 class Role(NamedTuple):
     """What a network is for; a field that says nothing of it is empty.
 
-    group: 'bumps' (alone, around the hole of Figure 1), 'authors' (Figure 1's networks in their
-    code), 'lowrank', 'stripes' (and bumps around a corner), 'stripes_alone' (shown in another way,
-    `control`, one of `STRIPES_ALONE`), 'control', 'three_factors', 'rotation' (of one digit or,
-    with the control 'objects', of several), 'encoder' (the `control` says of what) or 'pixels'
-    (decoders that all pixels share, in the authors' code).  base:
-    whether it has its preset's depth, or number of bumps.  bumps: beside the stripes.  ablation:
-    one of `ABLATIONS`.  control: its name.  region: what is held out of three factors, 'box', 'xy',
-    'xs' or 'random'."""
+    group: 'bumps' (alone, around the hole of Figure 1), 'paper_epochs' (the same in the paper's
+    epochs, where these are too few), 'authors' (Figure 1's networks in their code), 'lowrank',
+    'stripes' (and bumps around a corner), 'stripes_alone' (shown in another way, `control`, one of
+    `STRIPES_ALONE`), 'control', 'three_factors', 'rotation' (of one digit or, with the control
+    'objects', of several), 'encoder' (the `control` says of what) or 'pixels' (decoders that all
+    pixels share, in the authors' code).  base: whether it has its preset's depth, or number of
+    bumps.  bumps: beside the stripes.  ablation: one of `ABLATIONS`.  control: its name.  region:
+    what is held out of three factors, 'box', 'xy', 'xs' or 'random'."""
 
     group: str
     code: str
@@ -68,11 +71,18 @@ def networks(scale: str) -> list[Network]:
     longest."""
     return [*_of_bumps(scale), *_of_stripes(scale), *_low_rank(scale), *_controls(scale),
             *_three_factors(scale), *_rotations(scale), *_encoders(scale), *_pixels(scale),
-            *_authors(scale)]  # fmt: skip
+            *_paper_epochs(scale), *_authors(scale)]  # fmt: skip
 
 
 def sweeps(scale: str) -> dict[str, Config]:
-    return {name: _preset(name, scale) for name in (SCALING, HOLDOUT_MAP)}
+    """By their names; at the paper's N with decoders of half the width."""
+    if scale == "quick":
+        return {name: _preset(name, scale) for name in (SCALING, HOLDOUT_MAP)}
+    return {
+        SCALING: PRESETS["data_scaling_medium"],
+        EPOCHS: PRESETS[EPOCHS],
+        HOLDOUT_MAP: PRESETS[HOLDOUT_MAP],
+    }
 
 
 def having(**fields):
@@ -102,10 +112,8 @@ def by_depth(studies, code: str, decoder: str = "conv") -> list:
 def _of_bumps(scale: str) -> list[Network]:
     """Networks that saw bumps alone: every code's CNN, and of `BOTH` all depths and MLPs."""
     found = []
-    # the paper's epochs are too few for an MLP to learn what it is shown
-    mlp = "mlp_trained" if scale == "paper" else "mlp"
-    for decoder, preset, codes in (("conv", "cnn", CODES), ("mlp", mlp, BOTH)):
-        presets = [_preset(f"{code}_{preset}", scale) for code in codes]
+    for decoder, preset, codes in (("conv", "cnn", CODES), ("mlp", "mlp", BOTH)):
+        presets = [_trained(f"{code}_{preset}", scale) for code in codes]
         found += [_network(config, "bumps") for config in presets]
         for config in presets:
             if config.task.code.name in BOTH:
@@ -160,7 +168,7 @@ def _controls(scale: str) -> list[Network]:
         "donut_stripes": (_preset("stripes_bumps", scale), "donut_stripes", donut),
     }
     if scale == "paper":  # what composes, for comparison with the layers of the ramp's network
-        ramp = _preset("ramp_cnn", scale)
+        ramp = _trained("ramp_cnn", scale)
         made["random_ramp"] = ramp, "random_cells_ramp", _at_random(ramp)
     return [_variant(*what, "control", control=control) for control, what in made.items()]
 
@@ -203,6 +211,11 @@ def _pixels(scale: str) -> list[Network]:
     ]
 
 
+def _paper_epochs(scale: str) -> list[Network]:
+    """Figure 1's ramp as long as the paper trained it."""
+    return [_network(PRESETS["ramp_cnn"], "paper_epochs")] if scale == "paper" else []
+
+
 def _authors(scale: str) -> list[Network]:
     """The networks of Figure 1 in the authors' code, that of the bump code with half of its
     channels; they have no quick form."""
@@ -219,6 +232,10 @@ def _at_random(config: Config) -> dict:
 
 def _preset(name: str, scale: str) -> Config:
     return PRESETS[name + "_quick" * (scale == "quick")]
+
+
+def _trained(name: str, scale: str) -> Config:
+    return _preset(name + "_trained" * (name in TRAINED[scale]), scale)
 
 
 def _variant(config: Config, name: str, values: dict, group: str, **role) -> Network:

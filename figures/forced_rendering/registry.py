@@ -23,7 +23,7 @@ from figures.forced_rendering import (
     units,
     verdicts,
 )
-from figures.forced_rendering.networks import BOTH, HOLDOUT_MAP, SCALING, having
+from figures.forced_rendering.networks import BOTH, EPOCHS, HOLDOUT_MAP, SCALING, having
 from figures.paper import Figure, Paper
 
 
@@ -42,6 +42,10 @@ def _is_control_or_base(role) -> bool:
 def _is_of_layers(role) -> bool:
     """Of every depth, and what the claims compare their layers with."""
     return of_every_depth(role) or having(control=("random", "random_ramp"))(role)
+
+
+def _is_of_the_papers_epochs(role) -> bool:
+    return having(group="paper_epochs")(role) or having(**BASE, code="bump")(role)
 
 
 BASE = {"group": "bumps", "decoder": "conv", "base": True}
@@ -72,6 +76,7 @@ FIGURES = {
         scale="paper",
     ),
     "fig15": Figure(units.draw_tuning, of_stripes),
+    "fig1_epochs": Figure(fig1.draw, _is_of_the_papers_epochs, scale="paper"),
     "fig1_authors": Figure(fig1.draw, having(group="authors"), scale="paper"),
     "controls": Figure(controls.draw, _is_control_or_base),
     "three_factors": Figure(three_factors.draw, having(group="three_factors"), asked=True),
@@ -80,6 +85,7 @@ FIGURES = {
     "pixels": Figure(pixels.draw, having(group="pixels"), asked=True),
     "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),
     "exponents": Figure(scaling.draw_exponents, sweep=SCALING),
+    "fig4c_epochs": Figure(scaling.draw_thresholds, sweep=EPOCHS, scale="paper"),
     "holdout_map": Figure(holdout.draw_holdout_map, sweep=HOLDOUT_MAP),
 }
 

@@ -6,13 +6,14 @@ Drawn from a finished sweep: its table as dicts (`compgen_jax.sweeps.table.rows`
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.analysis import scaling
+from compgen_jax.analysis import scaling, text
 from compgen_jax.analysis.scaling import ABOVE, BELOW, REACHED, UNKNOWN
 from compgen_jax.claims.forced_rendering.scaling import (
     COPIES,
     GRID,
     REGION,
     SCHEMES,
+    UPPER_BOUND,
     Reading,
     readings,
     schemes,
@@ -21,6 +22,7 @@ from compgen_jax.claims.forced_rendering.scaling import (
     thresholds,
     told_apart,
 )
+from compgen_jax.claims.verdicts import Condition, judge
 from compgen_jax.config import field_value
 from figures import plotting
 
@@ -36,6 +38,42 @@ PANELS = 4  # in a row
 def completed(rows, config) -> list[dict]:
     """The rows with their scheme and region, also where these are no axes of the sweep."""
     return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
+
+
+def table(claims: list[dict]) -> list[str]:
+    """Lines of docs/sweeps.md from rows of claims.json: by every reading of C11, the exponent of
+    each scheme with its interval, and whether that decides the claim; [] without that claim."""
+    claims = [claim for claim in claims if claim["claim"] == "C11"]
+    readings = {name: None for claim in claims for name in claim["stricter"]["conditions"]
+                if not name.endswith(UPPER_BOUND)}  # fmt: skip
+    if not claims:
+        return []
+    return [
+        f"| exponent of N | {' | '.join(claim['statement'] for claim in claims)} |",
+        "|---" * (1 + len(claims)) + "|",
+        *(
+            f"| {name.removeprefix('exponent of N, ')} "
+            f"| {' | '.join(_cell(claim['stricter']['conditions'], name) for claim in claims)} |"
+            for name in readings
+        ),
+    ]
+
+
+def _cell(conditions: dict, name: str) -> str:
+    if name not in conditions:
+        return ""
+    asked = {}
+    for bound in (name, f"{name}{UPPER_BOUND}"):
+        number = dict(conditions[bound])
+        side, value = number.pop("must be").split()
+        # NaN as JSON has it
+        number["ci95"] = [np.nan if end is None else end for end in number["ci95"]]
+        number["value"] = np.nan if number["value"] is None else number["value"]
+        asked[bound] = Condition(number, side, float(value))
+    found = judge(asked)
+    reason = found.reason.partition(":")[0]
+    shown = text.with_interval(conditions[name], 2)
+    return f"{shown} {found.verdict}" + (f" ({reason})" if reason else "")
 
 
 def draw_thresholds(rows, config):

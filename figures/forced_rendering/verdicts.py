@@ -10,7 +10,14 @@ from compgen_jax.config import Config
 from figures import report
 from figures.forced_rendering import authors
 from figures.forced_rendering.embeddings import embedding_numbers
-from figures.forced_rendering.networks import ALONE_TITLES, BOTH, SCALING, by_depth, select
+from figures.forced_rendering.networks import (
+    ALONE_TITLES,
+    BOTH,
+    EPOCHS,
+    SCALING,
+    by_depth,
+    select,
+)
 from figures.forced_rendering.scaling import completed
 from figures.forced_rendering.stripes import stripes_of
 from figures.studies import Study
@@ -23,6 +30,8 @@ NOTE = (
     "training; what its layers do (C4 to C7, C12, C13) is measured at the end. "
     "docs/criteria.md has the maps on which criteria were tried, and those that were withdrawn."
 )
+# what the claims of Figure 1 are asked of besides, by group
+ELSEWHERE = {"paper_epochs": "the paper's 50 epochs", "authors": "the authors' network"}
 
 
 def all_claims(studies: list[Study], tables: dict) -> list[dict]:
@@ -31,7 +40,7 @@ def all_claims(studies: list[Study], tables: dict) -> list[dict]:
     base = next(iter(select(studies, group="bumps", code="bump", decoder="conv", base=True)), None)
     found = _bumps_alone(studies) + _remedies(studies, base) + _controls(studies, base)
     found += _rotations(studies)
-    found += _scaling(*tables[SCALING]) if SCALING in tables else []
+    found += _scaling(*tables[SCALING], tables.get(EPOCHS, ())) if SCALING in tables else []
     return sorted(found, key=lambda row: row["claim"][0] + row["claim"][1:].zfill(2))  # stable
 
 
@@ -93,8 +102,8 @@ def _bumps_alone(studies: list[Study]) -> list[dict]:
         found += [figure1.succeeds_near_edge(code, one, control) for code, one in results.items()
                   if code != figure1.CONTROL]  # fmt: skip
     found += [figure1.superposes_seen(code, one) for code, one in results.items()]
-    for study in select(studies, group="authors"):
-        found += [claim(study.role.code, study.last_results, "the authors' network")
+    for study in select(studies, group=tuple(ELSEWHERE)):
+        found += [claim(study.role.code, study.last_results, ELSEWHERE[study.role.group])
                   for claim in (figure1.fails_ood, figure1.superposes_seen)]  # fmt: skip
     both = {code: conv[code] for code in BOTH if code in conv}
     for code, one in both.items():
@@ -168,14 +177,19 @@ def _rotations(studies: list[Study]) -> list[dict]:
     return found + ([rotation.gap_is_rendered(several)] if several else [])
 
 
-def _scaling(rows: list[dict], config: Config) -> list[dict]:
-    """C11, for every reading of the sweep and every value of its other axes."""
-    rows, found = completed(rows, config), []
+def _scaling(rows: list[dict], config: Config, epochs: tuple = ()) -> list[dict]:
+    """C11, for every value of the sweep's axes beside grid, scheme and region; `epochs` has the
+    rows and the config of the sweep whose trials train for as many epochs, if that is finished."""
+    rows, of_epochs = completed(rows, config), completed(*epochs) if epochs else []
     regions = dict(config.sweep.axes).get(claims_of_scaling.REGION, (config.task.support.region,))
-    for region in regions:
-        readings = claims_of_scaling.readings(region, config.sweep.search.target)
-        for setting in claims_of_scaling.settings_of(rows, region):
-            found += claims_of_scaling.needs_images(config.task.code.name, rows, readings, setting)
+    settings = {region: claims_of_scaling.settings_of(rows, region) for region in regions}
+    target, found = config.sweep.search.target, []
+    for setting in {str(each): each for of in settings.values() for each in of}.values():
+        wanted = [reading for region in regions if setting in settings[region]
+                  for reading in claims_of_scaling.readings(region, target)]  # fmt: skip
+        found += claims_of_scaling.needs_images(
+            config.task.code.name, rows, wanted, setting, of_epochs
+        )
     return found
 
 

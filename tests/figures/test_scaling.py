@@ -1,12 +1,21 @@
 """Figures of sweeps, drawn from tables whose exponents are known."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from compgen_jax.claims.forced_rendering.scaling import COPIES, GRID, IMAGES, REGION
+from compgen_jax.claims.forced_rendering.scaling import (
+    COPIES,
+    GRID,
+    IMAGES,
+    REGION,
+    needs_images,
+    readings,
+)
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
+from compgen_jax.runs import directory
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
@@ -44,6 +53,25 @@ def make_config(regions=("none", "corner"), grids=GRIDS, target=0.9):
         training=TrainingConfig(steps=10),
         sweep=SweepConfig(axes={GRID: grids, COPIES: (0, 1), REGION: regions}, search=search),
     )
+
+
+def test_a_table_says_which_readings_decide():
+    """Bumps need N^3 by every score at unseen cells; N^2 where they are scored around a corner, of
+    which too few numbers of images were tried."""
+    rows = make_table() + make_table({"bumps": (2, 2)}, region="corner", multiples=(0.5, 2))
+    wanted = [*readings("none", 0.9)[:1], *readings("corner", 0.9)[:1]]
+    claims = json.loads(json.dumps(directory.clean(needs_images("bump", rows, wanted))))
+    head, _, unseen, corner = figure_of.table(claims)
+    assert head == (
+        "| exponent of N | bumps alone need images in proportion to N^3 (N from 8 to 24) "
+        "| stripes and bumps need images in proportion to N (N from 8 to 24) |"
+    )
+    _, asked, bumps, stripes, _ = unseen.split("|")
+    assert asked == " exact accuracy 0.9 at unseen cells "
+    assert bumps.endswith("] reproduced ") and stripes.endswith("] reproduced ")
+    _, asked, bumps, stripes, _ = corner.split("|")
+    assert bumps.endswith("inconclusive (not resolved) ") and not stripes.strip()
+    assert figure_of.table([{"claim": "C1"}]) == []
 
 
 def make_map_config(in_proportion=True):

@@ -1,21 +1,24 @@
 """C11: how many images are enough, by the grid's side N (Figure 4c).
 
 Functions of a sweep's table (`analysis.scaling` says what a row is). The paper gives the two
-exponents, but not which accuracy is enough or where, so each reading of it has a verdict.
+exponents, but not which accuracy is enough or where: the stricter sense asks for all of them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.analysis import scaling
+from compgen_jax.analysis import scaling, text
 from compgen_jax.analysis.scaling import UNKNOWN, Curve
-from compgen_jax.claims.verdicts import Condition, entry, with_interval
+from compgen_jax.claims.verdicts import TRAINED, Condition, entry, with_interval
 
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"
 GRID, COPIES, REGION = "task.grid", "task.stripes.copies", "task.support.region"
 SCORES = ("exact", "position", "image")
+STATED = ("corner", "ood"), ("none", "unseen")  # of all regions and places, the paper's
+UPPER_BOUND = " (upper bound)"  # behind the name of an exponent's condition
+KEPT = "value", "ci95", "unless"  # of an exponent, beside a condition
 MARGIN = 0.5  # on either side of the paper's exponent
 SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images differs by rounding
 
@@ -51,6 +54,10 @@ class Reading(NamedTuple):
     @property
     def column(self) -> str:
         return f"{self.where}.{self.score}_accuracy"
+
+    @property
+    def is_stated(self) -> bool:
+        return self.score == "exact" and (self.region, self.where) in STATED
 
 
 def readings(region: str, target: float) -> list[Reading]:
@@ -98,53 +105,93 @@ def _fixed(reading: Reading, scheme: str, setting: dict) -> dict:
     return {COPIES: SCHEMES[scheme].copies, REGION: reading.region} | setting
 
 
-def needs_images(code: str, rows, wanted, setting: dict | None = None) -> list[dict]:
+def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()) -> list[dict]:
     """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
 
-    A row of claims.json for every reading and scheme of the table. The exponent and its interval
-    over seeds are `analysis.scaling.exponent`'s; where it is not identified or not resolved nothing
-    is concluded.
-    Learning is asked of the decoders at the thresholds: see `seen_accuracy`.
+    A row of claims.json for every scheme of the table: as stated, by exact accuracy at the places
+    `STATED`; stricter, by every reading that is wanted. The exponent and its interval over seeds
+    are `analysis.scaling.exponent`'s; nothing is concluded from one that is not identified or not
+    resolved, or whose decoders at the thresholds do not draw what they saw (`seen_accuracy`).
 
     Args:
       code: the name of the decoders' code.  rows: the table.  wanted: `Reading`s.
       setting: of the other axes, where the table has several; see `settings_of`.
+      epochs: rows of decoders that were trained for as many epochs, not steps, whatever N and the
+        number of images: readings of them are asked for too in the stricter sense.
 
     Raises ValueError as `thresholds` does.
     """
     return [
-        _needs_images(code, rows, reading, scheme, setting or {})
-        for reading in wanted
-        for scheme in schemes(rows, reading.region)
+        _needs_images(code, rows, wanted, scheme, setting or {}, epochs)
+        for scheme in schemes(rows)
+        if any(scheme in schemes(rows, reading.region) for reading in wanted)
     ]
 
 
-def _needs_images(code: str, rows, reading: Reading, name: str, setting: dict) -> dict:
-    curve, scheme = thresholds(rows, reading, name, setting), SCHEMES[name]
-    trained_S = seen_accuracy(rows, curve, reading, name, setting)
-    number = scaling.exponent(curve)
+def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> dict:
+    scheme = SCHEMES[name]
+    wanted = [reading for reading in wanted if name in schemes(rows, reading.region)]
+    every = {_asked(each): _measured(rows, each, name, setting) for each in wanted}
+    stated = {_asked(each): every[_asked(each)] for each in wanted if each.is_stated} or every
+    more = {
+        f"{_asked(each)}, as many epochs": _measured(epochs, each, name, setting)
+        for each in wanted
+        if name in schemes(epochs, each.region)
+    }
+    details = {}
+    for asked, found in stated.items():
+        details[f"{asked}: accuracy on seen cells, at the thresholds"] = found.seen
+        details |= {f"{asked}: {title}": _count(found.number[status])
+                    for status, title in STATUS_TITLES.items()}  # fmt: skip
     power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
-    others = told_apart(setting, settings_of(rows, reading.region))
-    asked = f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
-    asked += f", {others}" if others else ""
-    finite_S = trained_S[np.isfinite(trained_S)]
+    grids = sorted({row[GRID] for row in rows})
+    others = told_apart(setting, settings_of(rows, wanted[0].region))
+    where = ", ".join(filter(None, (f"N from {grids[0]} to {grids[-1]}", others)))
     return entry(
         "C11",
         code,
-        curve.seeds_S.tolist(),
-        with_interval(finite_S if finite_S.size else [np.nan]),
+        sorted({row["seed"] for row in rows}),
+        None,
         figure="Fig 4c",
-        statement=f"{scheme.title} need images in proportion to {power} for {asked}",
-        trained_name=f"{reading.score} accuracy on seen cells, at the thresholds",
-        as_stated={
-            f"exponent of N, {scheme.title}, {asked}": Condition(
-                number, "above", scheme.exponent - MARGIN
-            ),
-            "the same exponent": Condition(number, "below", scheme.exponent + MARGIN),
-        },
-        details={title: _count(number[status]) for status, title in STATUS_TITLES.items()},
-        unless=_why_not(number),
+        statement=f"{scheme.title} need images in proportion to {power} ({where})",
+        as_stated=_conditions(scheme, stated),
+        stricter=_conditions(scheme, every | more),
+        details=details,
     )
+
+
+class Measured(NamedTuple):
+    """number: an exponent with its interval and counts, and `unless`, why nothing is concluded from
+    it, if so.  seen: accuracy on seen cells, with its interval."""
+
+    number: dict
+    seen: dict
+
+
+def _measured(rows, reading: Reading, scheme: str, setting: dict) -> Measured:
+    curve = thresholds(rows, reading, scheme, setting)
+    number = scaling.exponent(curve)
+    seen_S = seen_accuracy(rows, curve, reading, scheme, setting)
+    finite_S = seen_S[np.isfinite(seen_S)]
+    seen = with_interval(finite_S if finite_S.size else [np.nan])
+    why = _why_not(number)
+    if not why and not seen["value"] >= TRAINED:
+        why = f"not trained: accuracy on seen cells {text.number(seen['value'])}, {TRAINED:g} asked"
+    return Measured(number | ({"unless": why} if why else {}), seen)
+
+
+def _conditions(scheme: Scheme, measured: dict[str, Measured]) -> dict[str, Condition]:
+    found = {}
+    for asked, each in measured.items():
+        number = {name: value for name, value in each.number.items() if name in KEPT}
+        low, high = scheme.exponent - MARGIN, scheme.exponent + MARGIN
+        found[f"exponent of N, {asked}"] = Condition(number, "above", low)
+        found[f"exponent of N, {asked}{UPPER_BOUND}"] = Condition(number, "below", high)
+    return found
+
+
+def _asked(reading: Reading) -> str:
+    return f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
 
 
 def _why_not(number: dict) -> str:
