@@ -118,10 +118,13 @@ def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Che
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):
     """Saves the state of all trials with all rows of metrics so far, then `metrics.csv`; older
-    checkpoints of the steps `keep` stay."""
+    checkpoints of the steps `keep` stay. Raises RunError where there is no room."""
     rows = clean(rows)
     checkpoint = checkpoints.Checkpoint(step, state, rows)
-    checkpoints.save(workdir / "checkpoints", checkpoint, keep)
+    try:
+        checkpoints.save(workdir / "checkpoints", checkpoint, keep)
+    except checkpoints.CheckpointError as error:
+        raise RunError(str(error)) from error
     write_metrics(workdir, rows)
 
 

@@ -35,7 +35,8 @@ class Checkpoint(NamedTuple):
 
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
     """Writes the checkpoint of one step; a half-written one is never taken for finished. Of older
-    ones `KEPT` stay and those of the steps `keep`.
+    ones `KEPT` stay and those of the steps `keep`. Raises CheckpointError, with the earlier ones as
+    they were, where the disk has no room for the arrays.
 
     Not for two processes at a time: what a killed one left unfinished is removed.
     """
@@ -44,6 +45,7 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     state = jax.device_get(checkpoint.state)
     path = directory / f"{PASSING}{checkpoint.step}"
     path.mkdir(parents=True)
+    _check_room(path.parent / str(checkpoint.step), state)
     with _checkpointer() as checkpointer:
         checkpointer.save((path / "state").absolute(), args=ocp.args.StandardSave(state))
     _write(path / "record.json", {"rows": checkpoint.rows, "arrays": describe(state)})
@@ -54,6 +56,17 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     for step in set(_steps(directory)[:-KEPT]) - set(keep):
         removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
         shutil.rmtree(removed)
+
+
+def _check_room(path: Path, state):
+    """As of a read, so of a write that fails orbax leaves others behind: it is given none."""
+    needed = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise CheckpointError(
+            f"checkpoint {path} cannot be written: it takes {needed / 1e6:.3g} MB, and "
+            f"{free / 1e6:.3g} MB are free; the same command resumes from what is saved"
+        )
 
 
 def restore_latest(directory: Path, template) -> Checkpoint | None:

@@ -1,3 +1,5 @@
+import shutil
+
 import chex
 import jax.numpy as jnp
 import numpy as np
@@ -48,6 +50,19 @@ def test_a_save_that_was_killed_leaves_the_one_before(tmp_path, monkeypatch, kil
     checkpoints.save(tmp_path, Checkpoint(10, state(1.0), []))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10", "5"]
     chex.assert_trees_all_equal(checkpoints.restore_latest(tmp_path, state()).state, state(1.0))
+
+
+def test_without_room_nothing_is_written_and_the_one_before_stays(tmp_path, monkeypatch):
+    checkpoints.save(tmp_path, Checkpoint(5, state(), []))
+    needed = 600 * 4 + 2 * 4 + 2 * 4
+    disk = lambda free: lambda path: shutil._ntuple_diskusage(10**9, 10**9 - free, free)
+    monkeypatch.setattr(shutil, "disk_usage", disk(needed - 1))
+    with pytest.raises(CheckpointError, match="10 cannot be written: it takes 0.00242 MB, and"):
+        checkpoints.save(tmp_path, Checkpoint(10, state(1), []))
+    chex.assert_trees_all_equal(checkpoints.restore_latest(tmp_path, state()).state, state())
+    monkeypatch.setattr(shutil, "disk_usage", disk(needed))
+    checkpoints.save(tmp_path, Checkpoint(10, state(1), []))
+    assert checkpoints.latest_step(tmp_path) == 10
 
 
 def test_a_removal_that_was_killed_leaves_the_newest(tmp_path, monkeypatch):
