@@ -59,6 +59,7 @@ def main():
     tables = _load_finished_sweeps(workdir, sweeps)
     for name, figure in waiting.items():
         _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
+    studies |= _load_finished(workdir, networks, studies)  # of sweeps alone none was loaded
     _write_claims(workdir, of_papers, studies, tables)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 

@@ -9,7 +9,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.config import changed
+from compgen_jax.config import changed, fingerprint
 from compgen_jax.runs import experiment
 from figures import make
 from figures.forced_rendering import networks, registry
@@ -177,10 +177,16 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     assert "**Decoders of wide bumps, which light every pixel, did not learn them." in results
 
 
+def _job(workdir, network):
+    path = workdir / "trained" / f"{network.name}-{fingerprint(network.config)}"
+    return network.config, path
+
+
 def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, capsys):
     names = ["fig4c", "exponents", "holdout_map"]
     workdir = tiny_figures(names)
     assert {p.stem for p in (workdir / "figures").iterdir()} == set(names)
+    experiment.train_together([_job(workdir, tiny_networks("quick")[2])])
     assert len(list((workdir / "sweeps").iterdir())) == 2
     claims = json.loads((workdir / "claims.json").read_text())
     assert [(c["claim"], c["code"]) for c in claims] == [("C11", "bump")] * 2
@@ -191,4 +197,7 @@ def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, capsys):
     before = [path.read_bytes() for path in sorted(workdir.rglob("*.png"))]
     assert tiny_figures(names) == workdir
     assert "data_scaling_quick: already trained" in capsys.readouterr().err
+    # networks that were trained meanwhile are claimed of, though no figure shows them
+    claims = json.loads((workdir / "claims.json").read_text())
+    assert [c["claim"] for c in claims] == ["C1", "C3", "C11", "C11"]
     assert [path.read_bytes() for path in sorted(workdir.rglob("*.png"))] == before
