@@ -265,16 +265,19 @@ class _Buckets:
     cannot, whatever of them a killed run has done already."""
 
     def __init__(self, config: Config):
-        self.config, self.found, self.rounds = config, [], []
+        self.config, self.found, self.rounds, self.room = config, [], [], {}
 
     def add(self, cases: list[Case]):
+        # a search stays below the largest number that it begins with
+        self.room = self.room or waves.capacities(self.config, cases)
         self.rounds.append(cases)
 
     def all(self) -> list[waves.Bucket]:
         """Made when first asked for: on an accelerator they are compiled to learn their memory."""
         for cases in self.rounds:
             known = {c for bucket in self.found for c in waves.cases_of(self.config, bucket, cases)}
-            self.found += waves.buckets(self.config, [case for case in cases if case not in known])
+            new = [case for case in cases if case not in known]
+            self.found += waves.buckets(self.config, new, self.room)
         self.rounds = []
         return self.found
 

@@ -1,5 +1,6 @@
 """Waves of a sweep: cases as traced trials, as many at once as the devices hold."""
 
+import collections
 import functools
 from typing import Any, NamedTuple
 
@@ -70,8 +71,18 @@ def _single(config: Config, case: Case) -> Single:
     return single_of(config, case._replace(seed=config.training.seeds[0]))
 
 
-def buckets(config: Config, cases: list[Case]) -> list[Bucket]:
-    """The sweep's cases by program. Grids are padded only where trials train side by side."""
+def capacities(config: Config, cases: list[Case]) -> dict:
+    """Rows of the largest training set by the values of the axes."""
+    found = {}
+    for case in cases:
+        found[case.axes] = max(found.get(case.axes, 0), _single(config, case).capacity)
+    return found
+
+
+def buckets(config: Config, cases: list[Case], room: dict | None = None) -> list[Bucket]:
+    """Cases of a sweep by program. Grids are padded only where trials train side by side. `room`:
+    the rows that training sets may come to have, as `capacities`; by default of these cases."""
+    room = room or capacities(config, cases)
     devices = jax.local_devices()
     wanted = config.execution.trials_per_device
     alone = trials.trials_side_by_side(2, wanted, devices[0].platform) == 1
@@ -91,7 +102,7 @@ def buckets(config: Config, cases: list[Case]) -> list[Bucket]:
         for grids in padding.buckets(by_grid, config.execution.max_padding):
             members = [by_grid[grid] for grid in grids]
             cases_of = [case for s in members for case in own[s.program]]
-            found.append(_bucket(config, members, cases_of, devices))
+            found.append(_bucket(config, members, cases_of, devices, room))
     return found
 
 
@@ -100,14 +111,15 @@ def _without_grid(single: Single) -> tuple:
     return tuple(item for item in single.program[:-1] if item[0] != "config.task.grid")
 
 
-def _bucket(config: Config, members: list[Single], cases: list[Case], devices) -> Bucket:
+def _bucket(config: Config, members: list[Single], cases: list[Case], devices, room) -> Bucket:
     singles = [_single(config, case) for case in cases]
-    # a search stays below the largest number that it begins with
-    capacity = max(single.capacity for single in singles)
+    capacity = max(room[case.axes] for case in cases)
     points = max(len(tasks.points(single.task)) for single in singles)
     wanted = config.execution.trials_per_device
     side_by_side = trials.trials_side_by_side(MOST_SIDE_BY_SIDE, wanted, devices[0].platform)
-    at_once = -(-len(cases) // (len(devices) * processes.count()))
+    # those of a wave take as many steps, see `cut`
+    of_equal_steps = max(collections.Counter(single.steps for single in singles).values())
+    at_once = -(-of_equal_steps // (len(devices) * processes.count()))
     width = _balanced(min(side_by_side, at_once), at_once)
     first = members[0].config
     trainer = loop.make_trainer(first, trials=width, of=tuple(single.task for single in members))

@@ -24,7 +24,7 @@ PASSING = ".passing-"  # begins the name of a directory that is being written or
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read: the message is one line, for the user."""
+    """A checkpoint that cannot be read or written: the message is one line, for the user."""
 
 
 class Checkpoint(NamedTuple):
@@ -44,8 +44,9 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
         shutil.rmtree(leftover)
     state = jax.device_get(checkpoint.state)
     path = directory / f"{PASSING}{checkpoint.step}"
-    path.mkdir(parents=True)
-    _check_room(path.parent / str(checkpoint.step), state)
+    directory.mkdir(parents=True, exist_ok=True)
+    _check_room(directory / str(checkpoint.step), state)
+    path.mkdir()
     with _checkpointer() as checkpointer:
         checkpointer.save((path / "state").absolute(), args=ocp.args.StandardSave(state))
     _write(path / "record.json", {"rows": checkpoint.rows, "arrays": describe(state)})
