@@ -21,6 +21,7 @@ from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.analysis.statistics import mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
+HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
 READINGS = ("as_stated", "stricter")
 # to either side of a share's mean: seeds that agree to the cell show Student's t no spread at all.
 # The least number of half cells with which simulated intervals of shares that are 1 in most seeds
@@ -31,15 +32,15 @@ TRAINED = 0.95  # accuracy on what training showed, below which nothing is concl
 
 
 class Condition(NamedTuple):
-    """What is measured must lie on `side` ('above' or 'below') of `bound`: the mean of one value
-    per seed, or what has its interval already (see `with_interval`), from which nothing is
-    concluded where it says why, `unless`. Of a share, `cells` is of how many, whose interval is
-    never narrower than `LEAST_CELLS` of them. Of a `ratio`, as of an error
-    to another, mean and interval are those of its logarithm: the geometric mean."""
+    """What is measured must lie on `side` ('above' or 'below') of `bound`, or 'between' two: the
+    mean of one value per seed, or what has its interval already (see `with_interval`), from which
+    nothing is concluded where it says why, `unless`. Of a share, `cells` is of how many, whose
+    interval is never narrower than `LEAST_CELLS` of them. Of a `ratio`, as of an error to another,
+    mean and interval are those of its logarithm: the geometric mean."""
 
     measured: np.ndarray | dict
     side: str
-    bound: float
+    bound: float | tuple[float, float]
     cells: int = 0
     ratio: bool = False
 
@@ -66,16 +67,21 @@ def _judge_one(condition: Condition) -> Verdict:
     if "unless" in number:
         return Verdict(INCONCLUSIVE, number["unless"])
     low, high = number["ci95"]
-    if condition.side == "below":
-        low, high = -high, -low
-    bound = condition.bound if condition.side == "above" else -condition.bound
-    if low > bound:
+    least, most = _bounds(condition)
+    if (least is None or low > least) and (most is None or high < most):
         return Verdict(REPRODUCED)
-    if high <= bound:
+    if (least is not None and high <= least) or (most is not None and low >= most):
         return Verdict(CONTRADICTED)
     if np.isnan([low, high]).any():
         return Verdict(INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known")
     return Verdict(INCONCLUSIVE, number.get("crossing", "interval crosses the bound"))
+
+
+def _bounds(condition: Condition) -> tuple:
+    """Least and most, None where there is none."""
+    if condition.side == "between":
+        return condition.bound
+    return (condition.bound, None) if condition.side == "above" else (None, condition.bound)
 
 
 def _number(condition: Condition) -> dict:
@@ -174,11 +180,18 @@ def entry(
     }
 
 
+def _asked(condition: Condition) -> str:
+    bounds = " and ".join(f"{bound:g}" for bound in _bounds(condition) if bound is not None)
+    return f"{condition.side} {bounds}"
+
+
 def _reading(conditions: dict[str, Condition], unless: str) -> dict:
     """A reading of a claim. `measured` is the first condition's quantity; `conditions` has them
-    all with their bounds."""
+    all with their bounds, and whether each holds on its whole interval (None: neither it nor its
+    contrary does)."""
     numbers = {
-        name: _number(condition) | {"must be": f"{condition.side} {condition.bound:g}"}
+        name: _number(condition)
+        | {"must be": _asked(condition), "holds": HOLDS[_judge_one(condition).verdict]}
         for name, condition in conditions.items()
     }
     found = Verdict(INCONCLUSIVE, unless) if unless else judge(conditions)

@@ -75,7 +75,7 @@ def networks(scale: str) -> list[Network]:
 
 
 def sweeps(scale: str) -> dict[str, Config]:
-    """By their names; at the paper's N with decoders of half the width."""
+    """By their names; how many images are enough, at the paper's N with the quick decoders."""
     if scale == "quick":
         return {name: _preset(name, scale) for name in (SCALING, HOLDOUT_MAP)}
     return {

@@ -183,10 +183,10 @@ def _scaling(rows: list[dict], config: Config, epochs: tuple = ()) -> list[dict]
     rows, of_epochs = completed(rows, config), completed(*epochs) if epochs else []
     regions = dict(config.sweep.axes).get(claims_of_scaling.REGION, (config.task.support.region,))
     settings = {region: claims_of_scaling.settings_of(rows, region) for region in regions}
-    target, found = config.sweep.search.target, []
+    target, scores, found = config.sweep.search.target, config.sweep.search.scores, []
     for setting in {str(each): each for of in settings.values() for each in of}.values():
         wanted = [reading for region in regions if setting in settings[region]
-                  for reading in claims_of_scaling.readings(region, target)]  # fmt: skip
+                  for reading in claims_of_scaling.searched(region, target, scores)]  # fmt: skip
         found += claims_of_scaling.needs_images(
             config.task.code.name, rows, wanted, setting, of_epochs
         )

@@ -71,11 +71,11 @@ def test_the_papers_exponents_are_reproduced():
     assert bumps["stricter"]["measured"] == pytest.approx(3, abs=0.05)
     assert stripes["stricter"]["measured"] == pytest.approx(1, abs=0.1)
     assert (bumps["stricter"]["verdict"], stripes["stricter"]["verdict"]) == (R, R)
-    expected = "bumps alone need images in proportion to N^3 (N from 8 to 24)"
-    assert bumps["statement"] == expected
-    of = "exponent of N, exact accuracy 0.9 at unseen cells"
-    assert bumps["stricter"]["criterion"] == f"{of} above 2.5; {of} (upper bound) below 3.5"
-    assert stripes["stricter"]["criterion"] == f"{of} above 0.5; {of} (upper bound) below 1.5"
+    assert bumps["statement"] == "bumps alone need images in proportion to N^3"
+    of = "exponent of N (8 to 24), exact accuracy 0.9 at unseen cells"
+    assert bumps["stricter"]["criterion"] == f"{of} between 2.5 and 3.5"
+    assert stripes["stricter"]["criterion"] == f"{of} between 0.5 and 1.5"
+    assert bumps["stricter"]["conditions"][of]["holds"] is True
     assert count_of(bumps, "thresholds reached") == 12
 
 
@@ -145,7 +145,8 @@ def test_what_is_not_identified_concludes_nothing_and_says_why():
         and np.isnan(row["stricter"]["measured"])
         and np.isnan(row["stricter"]["ci95"]).all()
     )
-    assert row["stricter"]["reason"].startswith("not reached: ")
+    assert row["stricter"]["reason"].startswith("not identified: fewer than two grids have a")
+    assert "(12 above the most images, 0 below the fewest)" in row["stricter"]["reason"]
     assert [number["value"] for number in row["details"].values()] == [1, 0, 12, 0, 0, 0]
     (row,) = by_scheme(make_table({"bumps": (3, 0.1)}, seeds=1))  # a value without an interval
     assert row["stricter"]["verdict"] == U and row["stricter"]["measured"] == pytest.approx(
@@ -202,8 +203,8 @@ def test_the_paper_names_two_places_and_the_stricter_sense_is_all_readings():
     readings = [UNSEEN, CORNER, CORNER._replace(score="image")]
     bumps, stripes = claims.needs_images("ramp", rows, readings)
     assert bumps["code"] == stripes["code"] == "ramp"
-    assert [len(bumps[sense]["conditions"]) for sense in ("as_stated", "stricter")] == [4, 6]
-    assert len(stripes["stricter"]["conditions"]) == 2  # there are none around the corner
+    assert [len(bumps[sense]["conditions"]) for sense in ("as_stated", "stricter")] == [2, 3]
+    assert len(stripes["stricter"]["conditions"]) == 1  # there are none around the corner
     assert "exact accuracy 0.9 at the held-out corner" in bumps["as_stated"]["criterion"]
     assert bumps["as_stated"]["verdict"] == bumps["stricter"]["verdict"] == R
     for row in rows:
@@ -229,9 +230,9 @@ def test_decoders_of_as_many_epochs_enter_the_stricter_sense(exponent, verdict):
     epochs = make_table({"bumps": (exponent, 2)}, grids=(8, 24))
     bumps, stripes = claims.needs_images("bump", make_table(), [UNSEEN], epochs=epochs)
     assert bumps["as_stated"]["verdict"] == R and bumps["stricter"]["verdict"] == verdict
-    name = "exponent of N, exact accuracy 0.9 at unseen cells, as many epochs"
+    name = "exponent of N (8 to 24), exact accuracy 0.9 at unseen cells, as many epochs"
     assert bumps["stricter"]["conditions"][name]["value"] == pytest.approx(exponent, abs=0.05)
-    assert len(stripes["stricter"]["conditions"]) == 2  # the other table has none
+    assert len(stripes["stricter"]["conditions"]) == 1  # the other table has none
 
 
 def test_a_table_of_several_settings_needs_one_stated():
@@ -240,7 +241,28 @@ def test_a_table_of_several_settings_needs_one_stated():
         by_scheme(rows)
     found = claims.needs_images("bump", rows, [UNSEEN], {SIDE: 0.5, RATE: 2e-3})
     assert [row["stricter"]["verdict"] for row in found] == [R, R]
-    assert found[0]["statement"].endswith("(N from 8 to 24, learning rate 0.002)")
+    assert found[0]["statement"].endswith("in proportion to N^3 (learning rate 0.002)")
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [((1.1, 1.9), R), ((0.5, 1.0), C), ((2.0, 2.1), C), ((0.9, 1.5), U), ((1.5, 2.1), U),
+     ((0.0, 3.0), U), ((np.nan, np.nan), U)],
+)  # fmt: skip
+def test_a_condition_between_two_bounds(ends, verdict):
+    number = {"value": 1.5, "ci95": list(ends)}
+    between = {"x": verdicts.Condition(number, "between", (1.0, 2.0))}
+    assert verdicts.judge(between).verdict == verdict
+    reasoned = {"x": verdicts.Condition(number | {"unless": "why"}, "between", (1.0, 2.0))}
+    assert verdicts.judge(reasoned) == verdicts.Verdict(U, "why: x")
+
+
+def test_readings_that_were_searched():
+    names = lambda region, *scores: [
+        each.column for each in claims.searched(region, 0.9, [f"{s}_accuracy" for s in scores])
+    ]
+    assert names("none", "image") == ["unseen.image_accuracy", "real.image_accuracy"]
+    assert names("corner", "exact", "image") == ["ood.exact_accuracy", "ood.image_accuracy"]
 
 
 def test_a_condition_takes_an_interval_as_it_is():

@@ -56,21 +56,20 @@ def make_config(regions=("none", "corner"), grids=GRIDS, target=0.9):
 
 
 def test_a_table_says_which_readings_decide():
-    """Bumps need N^3 by every score at unseen cells; N^2 where they are scored around a corner, of
-    which too few numbers of images were tried."""
+    """Bumps need N^3 at unseen cells; what they need around a corner is not resolved."""
     rows = make_table() + make_table({"bumps": (2, 2)}, region="corner", multiples=(0.5, 2))
     wanted = [*readings("none", 0.9)[:1], *readings("corner", 0.9)[:1]]
     claims = json.loads(json.dumps(directory.clean(needs_images("bump", rows, wanted))))
     head, _, unseen, corner = figure_of.table(claims)
     assert head == (
-        "| exponent of N | bumps alone need images in proportion to N^3 (N from 8 to 24) "
-        "| stripes and bumps need images in proportion to N (N from 8 to 24) |"
+        "| | bumps alone need images in proportion to N^3 "
+        "| stripes and bumps need images in proportion to N |"
     )
     _, asked, bumps, stripes, _ = unseen.split("|")
-    assert asked == " exact accuracy 0.9 at unseen cells "
+    assert asked == " exponent of N (8 to 24), exact accuracy 0.9 at unseen cells "
     assert bumps.endswith("] reproduced ") and stripes.endswith("] reproduced ")
     _, asked, bumps, stripes, _ = corner.split("|")
-    assert bumps.endswith("inconclusive (not resolved) ") and not stripes.strip()
+    assert bumps.endswith("] inconclusive: not resolved ") and not stripes.strip()
     assert figure_of.table([{"claim": "C1"}]) == []
 
 

@@ -17,7 +17,6 @@ IMAGES = "task.images"
 GRID, COPIES, REGION = "task.grid", "task.stripes.copies", "task.support.region"
 SCORES = ("exact", "position", "image")
 STATED = ("corner", "ood"), ("none", "unseen")  # of all regions and places, the paper's
-UPPER_BOUND = " (upper bound)"  # behind the name of an exponent's condition
 KEPT = "value", "ci95", "unless"  # of an exponent, beside a condition
 MARGIN = 0.5  # on either side of the paper's exponent
 SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images differs by rounding
@@ -66,6 +65,13 @@ def readings(region: str, target: float) -> list[Reading]:
     return [Reading(region, where, score, target) for score in SCORES for where in places]
 
 
+def searched(region: str, target: float, scores) -> list[Reading]:
+    """Those around whose thresholds a search of these scores puts its numbers of images."""
+    places = ("unseen", "real") if region == "none" else ("ood",)
+    return [each for each in readings(region, target)
+            if each.where in places and f"{each.score}_accuracy" in scores]  # fmt: skip
+
+
 def schemes(rows, region: str | None = None) -> list[str]:
     """Those of the rows, or of a region's rows."""
     copies = {row[COPIES] for row in rows if region in (None, row[REGION])}
@@ -109,7 +115,8 @@ def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()
     """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
 
     A row of claims.json for every scheme of the table: as stated, by exact accuracy at the places
-    `STATED`; stricter, by every reading that is wanted. The exponent and its interval over seeds
+    `STATED` (by all that is wanted, where that has none of them); stricter, by every reading that
+    is wanted. The exponent and its interval over seeds
     are `analysis.scaling.exponent`'s; nothing is concluded from one that is not identified or not
     resolved, or whose decoders at the thresholds do not draw what they saw (`seen_accuracy`).
 
@@ -131,10 +138,11 @@ def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()
 def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> dict:
     scheme = SCHEMES[name]
     wanted = [reading for reading in wanted if name in schemes(rows, reading.region)]
-    every = {_asked(each): _measured(rows, each, name, setting) for each in wanted}
-    stated = {_asked(each): every[_asked(each)] for each in wanted if each.is_stated} or every
+    every = {_asked(each, rows): _measured(rows, each, name, setting) for each in wanted}
+    places = [_asked(each, rows) for each in wanted if each.is_stated]
+    stated = {place: every[place] for place in places} or every
     more = {
-        f"{_asked(each)}, as many epochs": _measured(epochs, each, name, setting)
+        f"{_asked(each, epochs)}, as many epochs": _measured(epochs, each, name, setting)
         for each in wanted
         if name in schemes(epochs, each.region)
     }
@@ -144,16 +152,15 @@ def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> 
         details |= {f"{asked}: {title}": _count(found.number[status])
                     for status, title in STATUS_TITLES.items()}  # fmt: skip
     power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
-    grids = sorted({row[GRID] for row in rows})
     others = told_apart(setting, settings_of(rows, wanted[0].region))
-    where = ", ".join(filter(None, (f"N from {grids[0]} to {grids[-1]}", others)))
     return entry(
         "C11",
         code,
         sorted({row["seed"] for row in rows}),
         None,
         figure="Fig 4c",
-        statement=f"{scheme.title} need images in proportion to {power} ({where})",
+        statement=f"{scheme.title} need images in proportion to {power}"
+        + (f" ({others})" if others else ""),
         as_stated=_conditions(scheme, stated),
         stricter=_conditions(scheme, every | more),
         details=details,
@@ -184,20 +191,22 @@ def _conditions(scheme: Scheme, measured: dict[str, Measured]) -> dict[str, Cond
     found = {}
     for asked, each in measured.items():
         number = {name: value for name, value in each.number.items() if name in KEPT}
-        low, high = scheme.exponent - MARGIN, scheme.exponent + MARGIN
-        found[f"exponent of N, {asked}"] = Condition(number, "above", low)
-        found[f"exponent of N, {asked}{UPPER_BOUND}"] = Condition(number, "below", high)
+        bounds = scheme.exponent - MARGIN, scheme.exponent + MARGIN
+        found[asked] = Condition(number, "between", bounds)
     return found
 
 
-def _asked(reading: Reading) -> str:
-    return f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
+def _asked(reading: Reading, rows) -> str:
+    grids = sorted({row[GRID] for row in rows})
+    accuracy = f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
+    return f"exponent of N ({grids[0]} to {grids[-1]}), {accuracy}"
 
 
 def _why_not(number: dict) -> str:
     """Why an exponent says nothing, '' where it does."""
     if not np.isfinite(number["value"]):
-        return "not reached: fewer than two grids have a threshold"
+        bounds = f"{number['above']} above the most images, {number['below']} below the fewest"
+        return f"not identified: fewer than two grids have a threshold ({bounds})"
     if not scaling.is_resolved(number):
         return f"not resolved: {number['coarse']} thresholds are known to a factor above 2 only"
     return ""
