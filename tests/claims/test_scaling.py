@@ -79,6 +79,15 @@ def test_the_papers_exponents_are_reproduced():
     assert count_of(bumps, "thresholds reached") == 12
 
 
+@pytest.mark.parametrize("grids", [(24, 32, 40, 56), (24, 40)])  # as at the paper's N
+@pytest.mark.parametrize(("bumps", "stripes"), [(3, 1), (2, 0), (4, 2)])
+def test_at_the_papers_sizes_its_exponents_are_reproduced_and_no_others(grids, bumps, stripes):
+    table = make_table({"bumps": (bumps, 0.1), "stripes": (stripes, 20)}, grids=grids)
+    expected = R if (bumps, stripes) == (3, 1) else C
+    for row in by_scheme(table):
+        assert row["as_stated"]["verdict"] == row["stricter"]["verdict"] == expected
+
+
 def count_of(row, title):
     (found,) = [number["value"] for name, number in row["details"].items() if name.endswith(title)]
     return found

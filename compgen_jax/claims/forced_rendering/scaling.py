@@ -116,9 +116,9 @@ def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()
 
     A row of claims.json for every scheme of the table: as stated, by exact accuracy at the places
     `STATED` (by all that is wanted, where that has none of them); stricter, by every reading that
-    is wanted. The exponent and its interval over seeds
-    are `analysis.scaling.exponent`'s; nothing is concluded from one that is not identified or not
-    resolved, or whose decoders at the thresholds do not draw what they saw (`seen_accuracy`).
+    is wanted. The exponent and its interval over seeds are `analysis.scaling.exponent`'s; nothing
+    is concluded from one that is not identified or not resolved, or whose decoders at the
+    thresholds do not draw what they saw (`seen_accuracy`).
 
     Args:
       code: the name of the decoders' code.  rows: the table.  wanted: `Reading`s.
