@@ -166,6 +166,7 @@ def _write_figure(workdir: Path, name: str, drawn):
         # no date in the file: the same runs give the same bytes
         content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
         drawn.savefig(content, format=suffix, metadata=undated)
+        drawn.set_layout_engine("none")  # stays as it was found, which takes as long as drawing
         paths.append(workdir / "figures" / f"{name}.{suffix}")
         directory.write_bytes(paths[-1], content.getvalue())
     plotting.close(drawn)

@@ -21,7 +21,7 @@ SIZE = max(GRIDS)
 
 @pytest.fixture(scope="module", autouse=True)
 def optimized():
-    """Programs as users compile them: over 100 steps rounding grows, and is theirs to judge."""
+    """Programs with as much effort as users': over 100 steps rounding grows, and is theirs."""
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
@@ -67,15 +67,16 @@ def test_a_padded_decoder_draws_what_the_small_one_draws(grid, lowering):
     settings = Conv(width=8, depth=3)
     small, large = (settings.make(of_image(2 * side, side, lowering)) for side in (grid, SIZE))
     key = jax.random.key(grid)
-    params = jax.tree.map(
-        lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid))
-    )  # no bias is zero
+    params = jax.jit(small.init)(key, jnp.zeros(2 * grid))
+    params = jax.tree.map(lambda leaf: leaf + np.float32(0.1), params)  # no bias is zero
     like = jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE))
     padded = settings.pad_params(params, like, (grid, grid), (SIZE, SIZE))
     code = jax.random.normal(key, (3, 2, grid))
     padded_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)])
-    image, layers = small.apply(params, code.reshape(3, -1))
-    padded_image, padded_layers = large.apply(padded, padded_code.reshape(3, -1), jnp.int32(grid))
+    image, layers = jax.jit(small.apply)(params, code.reshape(3, -1))
+    padded_image, padded_layers = jax.jit(large.apply)(
+        padded, padded_code.reshape(3, -1), jnp.int32(grid)
+    )
     pairs = [(padded_layers[name], layers[name]) for name in list(layers)[1:]]
     for wide, narrow in [*pairs, (padded_image, image)]:
         side, largest = narrow.shape[1], float(jnp.abs(narrow).max())
@@ -111,11 +112,12 @@ def program(config, grids, lowering="winograd"):
     return jax.jit(run)
 
 
+@functools.cache
 def trial_of(config, grid, grids=()):
     """One of `grids` or, without them, alone."""
     which = jnp.int32(grids.index(grid) if grids else 0)
     own, key = at(config, grid), jax.random.key(grid)
-    source = loop.source_of(own.task.make(), key)
+    source = jax.jit(functools.partial(loop.source_of, own.task.make()))(key)
     beyond = 2 * (max(grids, default=grid) - grid)  # stripes that a larger grid has more
     source = draws.padded(source, len(source.points) + beyond)
     return loop.Trial(key, loop.hyper_of(own), source, which)
@@ -164,11 +166,11 @@ def test_a_padded_trial_ends_where_the_unpadded_one_ends(config, grid):
     # images of the trained parameters, pixel by pixel
     task, large = at(config, grid).task.make(), at(config, SIZE).task.make()
     points = trial_of(config, grid).source.points
-    codes = loop.examples_at(task, jax.random.key(0), points).input
+    codes = jax.jit(lambda: loop.examples_at(task, jax.random.key(0), points).input)()
     wide = jax.vmap(lambda code: padding.pad_code(code, task.parts, large.parts))(codes)
     own, wider = (config.decoder.make(loop.shapes_of(each, "winograd")) for each in (task, large))
-    image, _ = own.apply(alone[0].params, codes)
-    padded_image, _ = wider.apply(padded[0].params, wide, jnp.int32(grid))
+    image, _ = jax.jit(own.apply)(alone[0].params, codes)
+    padded_image, _ = jax.jit(wider.apply)(padded[0].params, wide, jnp.int32(grid))
     np.testing.assert_allclose(padded_image[:, :grid, :grid], image, atol=5e-3)
     beyond = padded_like(config, grid, jax.tree.map(jnp.ones_like, alone[0].params))
     for leaf, within in zip(*map(jax.tree.leaves, (padded[0].params, beyond)), strict=True):
