@@ -25,6 +25,9 @@ with pytest.MonkeyPatch.context() as patch:  # small programs compile in a third
     patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {option}")
     jax.devices()  # reads it
 
+# which take a minute or more
+LONGEST = ("test_make", "test_padding", "test_sweep", "test_end_to_end", "test_together",
+           "test_command_lines", "test_inspection", "test_scale")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
 
@@ -37,6 +40,11 @@ def pytest_configure(config):
         os.environ["COMPGEN_JAX_CACHE"] = os.path.join(directory.name, "of_command_lines")
     jax.config.update("jax_compilation_cache_dir", os.environ[PROGRAMS])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 @pytest.fixture(scope="module", autouse=True)

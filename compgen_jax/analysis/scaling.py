@@ -20,6 +20,12 @@ TOLERANCE = 1e-6  # accuracies are single-precision shares: 95 of 100 comes out 
 COARSE, COARSE_SHARE = 2.0, 0.1
 
 
+def searched_places(held_out: bool) -> tuple[str, ...]:
+    """Where a search looks for its target: on held-out points or, where none are, on others that
+    training did not show."""
+    return ("ood",) if held_out else ("unseen", "real")
+
+
 class Threshold(NamedTuple):
     """The value that is needed. `status` says how to read it: 'reached'; 'above', more than value
     (not reached by the largest); 'below', at most value (reached by the smallest); 'unknown', NaN

@@ -98,11 +98,9 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
 
 
 def searched(config: Config, case: Case) -> list[Reading]:
-    """Where the target is searched: on held-out points or, where none are, on others that training
-    did not show."""
+    """Those around whose thresholds the search puts its values."""
     task = _task_of(config, case._replace(value=_base_value(config)))
-    held_out = np.any(task.held_out(tasks.points(task)))
-    places = ("ood",) if held_out else ("unseen", "real")
+    places = scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]
 
 

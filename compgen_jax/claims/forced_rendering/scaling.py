@@ -67,7 +67,7 @@ def readings(region: str, target: float) -> list[Reading]:
 
 def searched(region: str, target: float, scores) -> list[Reading]:
     """Those around whose thresholds a search of these scores puts its numbers of images."""
-    places = ("unseen", "real") if region == "none" else ("ood",)
+    places = scaling.searched_places(region != "none")
     return [each for each in readings(region, target)
             if each.where in places and f"{each.score}_accuracy" in scores]  # fmt: skip
 
