@@ -12,9 +12,13 @@ from compgen_jax.settings import ConfigError, choice, number
 
 
 def dense(features: int, name: str, initial_weights: str, x):
-    """A linear layer of the module that calls it, by that law of initial weights."""
-    init = initializers.for_dense(initial_weights, x.shape[-1])
-    return nn.Dense(features, kernel_init=init.kernel, bias_init=init.bias, name=name)(x)
+    """A linear layer of the module that calls it, by that law of initial weights, of x."""
+    return dense_layer(features, name, initial_weights, x.shape[-1])(x)
+
+
+def dense_layer(features: int, name: str, initial_weights: str, fan_in: int) -> nn.Dense:
+    init = initializers.for_dense(initial_weights, fan_in)
+    return nn.Dense(features, kernel_init=init.kernel, bias_init=init.bias, name=name)
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,21 @@ cannot draw at pixels that training left blank, whatever its code; this one has 
 from dataclasses import dataclass
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
 from compgen_jax.models import model
-from compgen_jax.models.mlp import dense
+from compgen_jax.models.mlp import dense, dense_layer
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import ConfigError, choice, number
 
 LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
+
+# a megabyte, which stays in a core's cache: passes over more are bound by memory. A step of two
+# models on the authors' settings takes 450 ms with all pixels at once and 190 ms by rows
+AT_ONCE = 2**18
 
 
 def position_code(grid: int, width: int) -> np.ndarray:
@@ -58,7 +63,8 @@ class Pixelwise(Model):
     def make(self, shapes: Shapes) -> nn.Module:
         model.code_length(shapes, self.name)
         grid = model.image_side(shapes, self.name)
-        return PixelwiseDecoder(grid, self.width, self.depth, self.initial_weights)
+        at_once = AT_ONCE if jax.default_backend() == "cpu" else 0
+        return PixelwiseDecoder(grid, self.width, self.depth, self.initial_weights, at_once)
 
 
 class PixelwiseDecoder(nn.Module):
@@ -71,25 +77,54 @@ class PixelwiseDecoder(nn.Module):
 
     Attributes:
       grid: N.  width: hidden units, divisible by 4.  depth: at least 1.
-      initial_weights: 'torch' or 'flax'.
+      initial_weights: 'torch' or 'flax'.  at_once: how many units of one layer are held at once
+      where the image alone is used, a row's of all examples at least; 0 for those of all pixels.
+      What is drawn in parts is drawn again for its gradient.
     """
 
     grid: int
     width: int
     depth: int
     initial_weights: str = "torch"
+    at_once: int = 0
 
     batched: ClassVar[bool] = True
 
     @nn.compact
-    def __call__(self, code):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first."""
-        x = dense(self.width, "token", self.initial_weights, code)[..., None, None, :]
-        position = position_code(self.grid, self.width)
-        x = x + jnp.asarray(position).reshape((1,) * (x.ndim - 3) + position.shape)
-        layers = [code, x]
+    def __call__(self, code, rows=None):
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first.
+
+        Of the position codes of some rows (R, N, width) alone: these rows (..., R, N).
+        """
+        whole = jnp.asarray(position_code(self.grid, self.width))
+        token = dense(self.width, "token", self.initial_weights, code)[..., None, None, :]
+        position = whole if rows is None else rows
+        position = position.reshape((1,) * (token.ndim - 3) + position.shape)
+        layers = [code, token + position]
         for index in range(1, self.depth + 1):
-            x = dense(self.width, f"hidden_{index}", self.initial_weights, x)
+            layer = dense_layer(self.width, f"hidden_{index}", self.initial_weights, self.width)
+            if index == 1:  # of a sum it is a sum: not once for each pixel of each example
+                x = layer(token) + position @ layer.variables["params"]["kernel"]
+            else:
+                x = layer(x)
             x = nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
             layers.append(x)
-        return dense(1, "image", self.initial_weights, x)[..., 0], name_layers(layers)
+        image = dense(1, "image", self.initial_weights, x)[..., 0]
+        parts = self._parts(x.size)
+        if rows is None and parts > 1 and not self.is_initializing():
+            image = self._draw_in_parts(code, whole.reshape(parts, -1, *whole.shape[1:]))
+        return image, name_layers(layers)
+
+    def _parts(self, units: int) -> int:
+        """Of equally many rows, so that no part has more of a layer's units than `at_once`."""
+        fits = lambda parts: not self.at_once or units <= parts * self.at_once
+        divisors = (parts for parts in range(1, self.grid + 1) if self.grid % parts == 0)
+        return next((parts for parts in divisors if fits(parts)), self.grid)
+
+    def _draw_in_parts(self, code, parts):
+        """The image (..., N, N) by its rows' position codes (P, R, N, width), without a layer that
+        is as large as the image."""
+        alone = self.clone(parent=None)
+        draw = jax.checkpoint(lambda rows: alone.apply(self.variables, code, rows)[0])
+        drawn = jax.lax.map(draw, parts)
+        return jnp.moveaxis(drawn, 0, -3).reshape(*code.shape[:-1], self.grid, self.grid)

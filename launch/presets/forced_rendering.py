@@ -417,7 +417,7 @@ PRESETS = {
         Preset(_lowrank(), "9 min", "ID exact .99, OOD .95 [.9, .99]"),
         Preset(_stripes(0), "20 min", "ID exact .99, OOD .99 [.98, 1] (3 seeds)"),
         Preset(_stripes(50), "20 min", "ID exact 1.00, OOD 1.00 [1, 1] (3 seeds)"),
-        Preset(_pixelwise(), "about 2 h"),
+        Preset(_pixelwise(), "about 4 h"),
         Preset(_transformer(), "about 6 h, by its FLOPs (1.2e15)"),
         Preset(_encoder("code"), "25 s", "ID exact 1.00, OOD .08 [.04, .13]"),
         Preset(_encoder("coordinates"), "a minute", "ID exact .86, OOD .15 [.07, .22]"),

@@ -107,6 +107,49 @@ def test_gradient_agrees_with_float64_central_differences():
     assert float(sum(jax.tree.leaves(products))) == pytest.approx(expected, rel=2e-4)
 
 
+@pytest.mark.parametrize(("units", "parts"), [(0, 1), (8 * 8 * 12, 1), (400, 2), (100, 8), (1, 8)])
+def test_an_image_drawn_in_parts_and_its_gradient_are_those_of_the_whole(units, parts):
+    """8 x 8 pixels of 12 units; a part has a row at least."""
+    whole, decoder = build(), build().clone(at_once=units)
+    code, target = jax.random.normal(KEY, (5,)), jax.random.normal(KEY, (8, 8))
+    params = variables(whole, 5)
+    assert decoder._parts(8 * 8 * 12) == parts
+    drawn, expected = jax.jit(decoder.apply)(params, code), jax.jit(whole.apply)(params, code)
+    chex.assert_trees_all_close(drawn, expected, atol=1e-5)
+
+    def loss(params, code, module):
+        return jnp.sum(target * module.apply(params, code)[0])
+
+    gradient = jax.jit(jax.grad(loss, argnums=(0, 1)), static_argnums=2)
+    chex.assert_trees_all_close(
+        gradient(params, code, decoder), gradient(params, code, whole), rtol=1e-4, atol=1e-5
+    )
+    tangents = jax.jit(jax.jacfwd(lambda code: decoder.apply(params, code)))(code)
+    chex.assert_trees_all_close(
+        tangents, jax.jit(jax.jacfwd(lambda code: whole.apply(params, code)))(code), atol=1e-5
+    )
+
+
+def test_parts_divide_the_image_whatever_its_batch():
+    """Of 12 rows: 1, 2, 3, 4, 6 or 12 parts; models under vmap and batches draw the same images."""
+    decoder = build(grid=12).clone(at_once=5 * 12 * 12 * 12 // 3)
+    assert [decoder._parts(n * 12 * 12 * 12) for n in (1, 2, 5, 6, 9, 20, 99)] == [
+        1,
+        2,
+        3,
+        4,
+        6,
+        12,
+        12,
+    ]
+    codes = jax.random.normal(KEY, (5, 24))
+    stacked = jax.tree.map(
+        lambda *leaves: np.stack(leaves), *(variables(decoder, 24, s) for s in (0, 1))
+    )
+    draw = lambda module: jax.jit(jax.vmap(lambda p: module.apply(p, codes)[0]))(stacked)
+    np.testing.assert_allclose(draw(decoder), draw(build(grid=12)), atol=1e-5)
+
+
 def test_slopes_start_at_a_quarter():
     params = jax.jit(build(depth=2).init)(KEY, jnp.zeros(16))["params"]
     slopes = [params[f"prelu_{index}"]["negative_slope"] for index in (1, 2)]
