@@ -35,7 +35,8 @@ SCALES = "quick", "paper"
 GALLERY = """# Gallery
 
 Every figure of `make figures`, quick beside the paper's size as far as that was run; a figure's
-name is what `--only` takes. Written by `python -m figures.results`."""
+name is what `--only` takes. The first paper's show networks at the end of training, tables the
+median of its last five evaluations. Written by `python -m figures.results`."""
 
 
 def committed(scale: str) -> list[dict]:

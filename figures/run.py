@@ -61,7 +61,7 @@ def _draw_without_grid(run, cells, found):
         layers.plot(_mean(found.numbers[name]), dash, marker=".", color="0.2", label=title)
     layers.set_xticks(range(len(found.layers)), ["input", *map(str, range(1, len(found.layers)))])
     layers.set(xlabel="layer", ylim=(-0.05, 1.05))
-    layers.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    layers.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
     for axis, letter in ((error, "a"), (layers, "b")):
         plotting.panel_label(axis, letter)
     return figure
@@ -94,7 +94,7 @@ def _draw_layers(axis, found):
     axis.plot(places, interaction, marker=".", color="#6a51a3", label="interaction share")
     axis.set_xticks(places, names)
     axis.set(xlabel="layer", ylim=(-0.05, 1.05))  # a probe below 0 reads nothing
-    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
 
 
 def _mean(values_TxL):

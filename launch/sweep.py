@@ -2,7 +2,7 @@
 
 python -m launch.sweep --config=launch/config.py:data_scaling_quick --workdir=runs/scaling
 
-On several machines the same command runs on each of them: see the README.
+On several machines the same command runs on each of them: see docs/machines.md.
 """
 
 from absl import flags

@@ -74,8 +74,9 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
 
 @dataclass(frozen=True)
 class Conv(Model):
-    """`ConvDecoder`: `width` channels, `depth` hidden layers; the law of the initial weights is
-    PyTorch's or Flax's default (`models.initializers`)."""
+    """`ConvDecoder`: `width` channels, a layer that renders the code at a quarter of the image's
+    side and `depth` more behind it; the law of the initial weights is PyTorch's or Flax's default
+    (`models.initializers`)."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)

@@ -13,6 +13,7 @@ TITLES = {
     "pixelwise": "decoder shared\nby all pixels",
     "donut_stripes": "stripes and\na few bumps",
 }
+HELD_OUT = "0.35"
 PREDICTORS = {
     "blank": "blank image",
     "best_constant": "best constant",
@@ -37,13 +38,12 @@ def draw(studies):
     accuracy, error = figure.subplots(1, 2, width_ratios=[1, 1.35])
     rows = {name: -index for index, name in enumerate(TITLES)}
     for name, row in rows.items():
-        color = "0.35" if name in ("base", "lit") else plotting.CODE_COLORS["bump"]
         exact_seen, exact, relative = shown[name]
-        plotting.show_number(accuracy, row, exact, across=True, fmt="o", color=color)
+        plotting.show_number(accuracy, row, exact, across=True, fmt="o", color=HELD_OUT)
         accuracy.plot(exact_seen.mean(), row + 0.25, "|", color=plotting.ID_COLOR, markersize=6)
-        plotting.show_number(error, row, relative, across=True, fmt="o", color=color)
+        plotting.show_number(error, row, relative, across=True, fmt="o", color=HELD_OUT)
     accuracy.axvline(0.5, color="0.85", linewidth=0.8, zorder=0)
-    accuracy.plot([], [], "o", color="0.35", markersize=4, label="held out (OOD)")
+    accuracy.plot([], [], "o", color=HELD_OUT, markersize=4, label="held out (OOD)")
     accuracy.plot([], [], "|", color=plotting.ID_COLOR, markersize=6, label="seen (ID), mean")
     accuracy.set(xlim=(-0.04, 1.04), xlabel="exact accuracy")
     plotting.legend_above(accuracy)

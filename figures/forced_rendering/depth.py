@@ -65,5 +65,5 @@ def _draw_errors(axis, by_code):
             plotting.show_number(axis, depth, values, fmt="o", color=color)
     axis.axhline(1, color="0.6", linewidth=0.8, linestyle=":", zorder=0, label="blank image")
     axis.set_xticks(sorted({study.role.depth for found in by_code.values() for study in found}))
-    axis.set(xlabel="depth (hidden layers)", ylabel="OOD MSE / blank image's", ylim=(0, None))
+    axis.set(xlabel="depth", ylabel="OOD MSE / blank image's", ylim=(0, None))
     axis.legend(loc="lower right")

@@ -97,7 +97,8 @@ def _draw_explained(axis, chosen):
 
 def draw_kernels(studies):
     """Figure 1e: cosine similarity of what the first seed draws at held-out cells, beside the
-    ideal binary kernel and that of the true images; and how well the pairs agree, all seeds."""
+    ideal binary kernel and that of the true images; and how well the pairs agree, all seeds. Pairs
+    are of two held-out cells here; C5 is asked of those of a held-out and a seen one (Figure 8)."""
     figure = plotting.new_figure(9.05, 2.25)
     chosen = {study.role.code: study for study in studies}
     axes = figure.subplots(1, 3 + len(chosen), width_ratios=[1] * (2 + len(chosen)) + [1.15])

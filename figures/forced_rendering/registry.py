@@ -76,7 +76,7 @@ FIGURES = {
         scale="paper",
     ),
     "fig15": Figure(units.draw_tuning, of_stripes),
-    "fig1_epochs": Figure(fig1.draw, _is_of_the_papers_epochs, scale="paper"),
+    "fig1_epochs": Figure(fig1.draw_epochs, _is_of_the_papers_epochs, scale="paper"),
     "fig1_authors": Figure(fig1.draw, having(group="authors"), scale="paper"),
     "controls": Figure(controls.draw, _is_control_or_base),
     "three_factors": Figure(three_factors.draw, having(group="three_factors"), asked=True),

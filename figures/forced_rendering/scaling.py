@@ -32,6 +32,7 @@ TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 SCORE_STYLES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
 PANELS = 4  # in a row
+EDGE = -0.3  # of the exponents' scale
 
 
 def completed(rows, config) -> list[dict]:
@@ -189,7 +190,8 @@ def draw_exponents(rows, config):
     bands may reach. Grey lines: exponents of 1, 2 and 3; dotted, the accuracy that was searched,
     around whose thresholds the numbers of images are close together. A line stops where the
     exponent is not identified, as fewer than two N have a threshold, or not resolved
-    (`scaling.is_resolved`); marks at the bottom say so.
+    (`scaling.is_resolved`); marks at the bottom say so. An exponent below the scale is an
+    arrow at its edge.
     """
     rows, target = completed(rows, config), config.sweep.search.target
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
@@ -232,8 +234,13 @@ def _draw_exponents(axis, rows, region, where, setting) -> float:
                 for number in numbers
             ]).T  # fmt: skip
             color, level = COLORS[scheme], -0.5 - 0.3 * index
-            axis.plot(TARGETS, values, style, color=color, linewidth=1, marker=marker, markersize=3)
-            axis.fill_between(TARGETS, low, high, color=color, alpha=0.1, linewidth=0)
+            below = values < EDGE
+            axis.plot(TARGETS, np.where(below, np.nan, values), style, color=color, linewidth=1,
+                      marker=marker, markersize=3)  # fmt: skip
+            axis.plot(np.array(TARGETS)[below], np.full(below.sum(), EDGE), "v", color=color,
+                      markersize=3)  # fmt: skip
+            band = np.maximum([low, high], EDGE)
+            axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
             missing = np.array(TARGETS)[np.isnan(values)] + 0.009 * (place - 1)
             axis.plot(missing, np.full(len(missing), level), marker, color=color, markersize=2.2,
                       fillstyle="none", markeredgewidth=0.6)  # fmt: skip
@@ -244,11 +251,11 @@ def _draw_exponents(axis, rows, region, where, setting) -> float:
 def _decorate(axis, target: float):
     for exponent in (1, 2, 3):
         axis.axhline(exponent, color="0.85", linewidth=0.8, zorder=0)
-    axis.axhline(-0.3, color="0.6", linewidth=0.5)
+    axis.axhline(EDGE, color="0.6", linewidth=0.5)
     axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     axis.text(
         TARGETS[0],
-        -0.28,
+        EDGE + 0.02,
         "below: not identified or resolved",
         fontsize=5.5,
         color="0.4",

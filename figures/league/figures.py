@@ -67,13 +67,13 @@ def _write(axis, column, row, cell):
     low, high = cell.ood["ci95"]
     weight = "bold" if cell.composes else "normal"
     place = {"ha": "center", "va": "center"}
-    axis.text(column, row - 0.16, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
-    axis.text(column, row + 0.2, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
+    axis.text(column, row - 0.2, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
+    axis.text(column, row + 0.12, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
     if not cell.learnt:
-        seen = f"seen {_two(cell.seen['value'])}"
-        axis.text(column, row + 0.41, seen, fontsize=4.6, style="italic", **place)
+        seen = f"seen {table.floor(cell.seen['value'])}"
+        axis.text(column, row + 0.37, seen, fontsize=4.6, style="italic", **place)
         axis.add_patch(plotting.plt.Rectangle(
-            (column - 0.47, row - 0.46), 0.94, 0.92, fill=False, linestyle=":", color="0.3"
+            (column - 0.45, row - 0.46), 0.9, 0.92, fill=False, linestyle=":", color="0.3"
         ))  # fmt: skip
 
 

@@ -76,13 +76,8 @@ def _steps(studies) -> dict[str, str]:
 
 def _shown(cell) -> str:
     bold = "**" if cell.composes else ""
-    seen = "" if cell.learnt else f"; seen {_floor(cell.seen['value'])}"
+    seen = "" if cell.learnt else f"; seen {table.floor(cell.seen['value'])}"
     return f"{bold}{text.with_interval(cell.ood, 2)}{bold}{seen}"
-
-
-def _floor(share: float) -> str:
-    """Two digits, rounded down: .9499 has not reached .95."""
-    return text.number(int(share * 100 + 1e-9) / 100, 2)
 
 
 def _sentences(studies, cells, columns, claims):
@@ -115,7 +110,7 @@ def _of_column(task: str, holdout: str, played: dict) -> str:
     if others:
         parts.append(f"the best of those that learnt and did not is {accuracy(others[0])}")
     if failing:
-        seen = [f"`{player}` ({_floor(played[player].seen['value'])})" for player in failing]
+        seen = [f"`{player}` ({table.floor(played[player].seen['value'])})" for player in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
     return "; ".join(parts) + "."
 

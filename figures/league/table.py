@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from compgen_jax.analysis import text
 from compgen_jax.analysis.prediction import Networks
 from compgen_jax.claims.league import GEOMETRY, LEARNT
 from compgen_jax.claims.verdicts import LEAST_CELLS, TRAINED
@@ -122,3 +123,8 @@ def networks(studies) -> Networks:
         np.array([cell.ood["value"] for cell in found]),
         geometry | {LEARNT: np.array([cell.seen["value"] for cell in found])},
     )
+
+
+def floor(share: float) -> str:
+    """Two digits, rounded down: .9499 has not reached .95."""
+    return text.number(int(share * 100 + 1e-9) / 100, 2)

@@ -168,7 +168,7 @@ PRESETS = {
                "(as figures.make trains them: orthogonal 6,000 steps, fewshot at a rate of .002)"),
         Preset(SUPPORTS_QUICK, "3 min",
                "gain OOD: random .87, equal .88, popular .82, non_compositional .01, "
-               "unpopular -.14, disconnected -.68"),
+               "unpopular -.14, disconnected -.68 (gains are of `figures.make --only=scale2`)"),
         Preset(MODULES_QUICK, "4 min", "R² OOD .95 from width 47, 62, 104 on at 4, 8, 16 modules"),
         Preset(PREFERENCE_QUICK, "45 s", "step accuracy ID .67, OOD .67; the majority's .19"),
         Preset(HYPERTEACHER, "3.0e17 FLOP: half an hour on a GPU at 160 TFLOP/s"),
