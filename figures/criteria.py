@@ -17,7 +17,7 @@ from compgen_jax.claims.forced_rendering import admission, known_maps, known_net
 from compgen_jax.claims.scale import admission as scale_admission
 from compgen_jax.claims.scale.known_students import MOST
 from compgen_jax.claims.verdicts import LEAST_CELLS
-from compgen_jax.runs import results
+from compgen_jax.runs import directory, results
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -267,7 +267,7 @@ def main():
     page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
     page = with_scale_tables(with_turn_tables(page, of_turns), of_scale)
     page = with_league_tables(page, of_leagues)
-    PAGE.write_text(with_coverage(with_metrics(page, metric_tables()), coverage()))
+    directory.write_text(PAGE, with_coverage(with_metrics(page, metric_tables()), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 
 

@@ -4,8 +4,8 @@
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md; trained decoders are kept
 in DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config, and are never trained
-twice. A figure is drawn as soon as its networks are. Figures of sweeps and those of the second
-paper, which take as long as all others, are drawn where --only names them.
+twice. A figure is drawn as soon as its networks are. Figures of sweeps, and those that a registry
+marks `asked` (the second paper's, the league's), are drawn where --only names them.
 """
 
 import io

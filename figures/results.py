@@ -10,12 +10,12 @@ docs/sweeps.md from what is there.
 import inspect
 import json
 import re
-import shutil
 from pathlib import Path
 
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError, fingerprint
+from compgen_jax.runs import directory
 from figures.forced_rendering import scaling
 from figures.forced_rendering.registry import PAPER as FORCED_RENDERING
 from figures.league import page as league
@@ -121,22 +121,21 @@ def main():
         raise ConfigError(f"--workdir={workdir}: holds no claims.json; figures.make writes it")
     scale = (workdir / "scale").read_text().strip()
     target = ROOT / "docs" / "results" / scale
-    (target / "figures").mkdir(parents=True, exist_ok=True)
-    for name in ("RESULTS.md", "claims.json"):
-        shutil.copy(workdir / name, target / name)
-    for picture in (workdir / "figures").glob("*.png"):
-        shutil.copy(picture, target / "figures" / picture.name)
-    for name, run in finished(workdir, scale).items():
-        (target / "runs").mkdir(exist_ok=True)
-        shutil.copy(run / "summary.json", target / "runs" / f"{name}.json")
+    copied = {name: workdir / name for name in ("RESULTS.md", "claims.json")}
+    copied |= {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
+    copied |= {
+        f"runs/{n}.json": run / "summary.json" for n, run in finished(workdir, scale).items()
+    }
+    for name, path in copied.items():
+        directory.write_bytes(target / name, path.read_bytes())
     page = ROOT / "README.md"
     by_scale = {scale: committed(scale) for scale in SCALES}
-    page.write_text(with_table(page.read_text(), by_scale))
-    SWEEPS.write_text(with_exponents(SWEEPS.read_text(), by_scale))
-    (ROOT / "docs" / "gallery.md").write_text(gallery())
+    directory.write_text(page, with_table(page.read_text(), by_scale))
+    directory.write_text(SWEEPS, with_exponents(SWEEPS.read_text(), by_scale))
+    directory.write_text(ROOT / "docs" / "gallery.md", gallery())
     if played := league.committed(ROOT / "docs" / "results" / "quick" / "runs", "quick"):
         told = league.with_league(league.PAGE.read_text(), played, by_scale["quick"])
-        league.PAGE.write_text(told)
+        directory.write_text(league.PAGE, told)
     print(f"wrote {target.relative_to(ROOT)}")
 
 

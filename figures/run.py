@@ -75,7 +75,7 @@ def _draw_error(axis, run, cells):
             for name in run.task.baselines
             if (region, name) != ("ID", "nearest_seen")  # of a seen cell it is itself
         ]
-        relative = evaluation.mean_score(cells, cells.error, mask) / min(trivial)
+        relative = evaluation.mean_score(cells, cells.error, mask) / min(trivial, default=np.nan)
         plotting.point_with_interval(
             axis, position, mean_with_interval(relative), relative, fmt="o", markersize=4,
             color=(plotting.ID_COLOR, plotting.OOD_COLOR)[position],

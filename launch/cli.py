@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import re
 import sys
 from functools import cache
 
@@ -145,7 +146,7 @@ def _parse(argv):
         name, _, _ = argument.partition("=")
         if name.lstrip("-").startswith("config.") and argument.startswith("-"):
             own.append("--" + argument.lstrip("-"))
-        elif own and "=" not in own[-1] and not argument.startswith("-"):
+        elif own and "=" not in own[-1] and not re.match(r"-+[^-.\d]", argument):
             own[-1] += f"={argument}"  # its value stood behind a space
         else:
             rest.append(argument)

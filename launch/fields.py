@@ -13,6 +13,7 @@ from pathlib import Path
 from compgen_jax import settings
 from compgen_jax.analysis import text
 from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
+from compgen_jax.runs import directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "config.md"
 MARKS = "<!-- fields: python -m launch.fields -->", "<!-- end of fields -->"
@@ -81,5 +82,5 @@ def with_tables(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text()))
+    directory.write_text(PAGE, with_tables(PAGE.read_text()))
     print(f"wrote {PAGE.name}")

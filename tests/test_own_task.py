@@ -10,7 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import changed, to_dict
+from compgen_jax.config import Config, changed, to_dict
+from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, experiment, inspection, judgement, results
 from compgen_jax.sweeps import plan, sweep
 from figures import plotting
@@ -91,3 +92,20 @@ def test_a_task_in_a_file_is_swept(own, tmp_path):
     rows = sweep.load(tmp_path / "sweep")
     assert {name: tuple(sorted({row[name] for row in rows})) for name in axes} == axes
     assert all(np.isfinite(row[f"ood.{plan.score_names(config)[0]}"]) for row in rows)
+
+
+@pytest.mark.parametrize("own", ["{}", "{'nearest_seen': baselines.nearest_seen}"])
+def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, own):
+    """None at all, or but the nearest seen point, which is no predictor of seen ones."""
+    path, name = own_task
+    made = path.read_text().replace("held_out, example)", f"held_out, example, baselines={own})")
+    path.write_text(
+        made.replace("import numpy", "from compgen_jax.tasks import baselines\nimport numpy")
+    )
+    config = changed(Config("turned", decoder=MLP(depth=1, width=8)), FEW | {"task.name": name})
+    experiment.train(config, tmp_path / "run", progress=False)
+    (row,) = judgement.judge_directory(tmp_path / "run")
+    assert row["stricter"]["verdict"] == "inconclusive"
+    run = results.load(tmp_path / "run")
+    found = inspection.inspect_directory(tmp_path / "run", progress=False)
+    plotting.close(figure_of_run.draw(run, results.evaluate_cells(run), found))

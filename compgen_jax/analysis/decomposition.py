@@ -44,6 +44,12 @@ def operator_schmidt(gram_BxB, sizes, factor: int = 0):
     return np.linalg.svd(pairs.reshape(len(pairs), -1), compute_uv=False)
 
 
+def first_share(values_K) -> float:
+    """Of the squares of singular values, largest first, the first's share."""
+    energy_K = values_K**2
+    return float(energy_K[0] / energy_K.sum())
+
+
 def distinct_factors(sizes) -> range:
     """The factors whose `operator_schmidt` differ: of two, the first stands for both."""
     return range(1 if len(sizes) == 2 else len(sizes))
@@ -80,8 +86,8 @@ def explained_fraction(gram_BxB, basis: str, sizes) -> float:
     ValueError for another basis or a matrix that is not square over the grid, or 0.
     """
     if basis == "schmidt":
-        energies = [operator_schmidt(gram_BxB, sizes, f) ** 2 for f in distinct_factors(sizes)]
-        return float(min(energy[0] / energy.sum() for energy in energies))
+        return min(first_share(operator_schmidt(gram_BxB, sizes, f))
+                   for f in distinct_factors(sizes))  # fmt: skip
     kernel, factors = _pairs_tensor(gram_BxB, sizes), range(len(sizes))
     if basis == "hoeffding":
         of_one = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]

@@ -1,8 +1,4 @@
-"""What trained models say at every cell beside what they should: scores by region, error maps.
-
-Every function takes *signals* (0 is blank, a bump is positive), which a task makes of outputs, and
-the task's own scores.
-"""
+"""What trained models say at every cell beside what they should: scores by region and distance."""
 
 from collections.abc import Callable
 from typing import NamedTuple

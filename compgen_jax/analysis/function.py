@@ -47,10 +47,7 @@ def measure(
     if held_out_B.shape != (len(points),) or held_out_B.all() or not held_out_B.any():
         raise ValueError(f"held_out must be true of some of the {len(points)} cells and not of all")
 
-    def named(point):
-        leaves = jax.tree_util.tree_leaves_with_path(activations_of(point))
-        return {_name(path): jnp.ravel(leaf) for path, leaf in leaves}
-
+    named = layers.named(activations_of)
     features = jax.device_get(jax.lax.map(named, jnp.asarray(points), batch_size=128))
     for name, layer in features.items():
         kernels.check_finite(name, layer)
@@ -69,9 +66,3 @@ def measure(
         numbers |= layers.geometry_numbers(metrics[name], held_out_B, border_B)
         found[name] = numbers | tuning.layer_tuning(layer, sizes)
     return found
-
-
-def _name(path) -> str:
-    """'Dense_0.__call__' of a path into a pytree."""
-    parts = (getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path)
-    return ".".join(str(part) for part in parts)

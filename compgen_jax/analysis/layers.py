@@ -1,11 +1,26 @@
 """The numbers of one layer of one seed: from its activations and its metric tensors."""
 
+from collections.abc import Callable
 from itertools import combinations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.analysis import anova, decomposition, geometry, kernels, probes, spectra
+
+
+def named(activations_of: Callable) -> Callable:
+    """point -> {layer: (D,)}: of a function that gives activations as a pytree of arrays of any
+    shape; layers are named by their places in it ('Dense_0.__call__.0')."""
+
+    def by_name(point):
+        leaves = jax.tree_util.tree_leaves_with_path(activations_of(point))
+        name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
+        return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
+
+    return by_name
 
 
 def layer_numbers(
@@ -39,7 +54,7 @@ def layer_numbers(
         "schmidt.rank": max(decomposition.rank(values) for values in schmidt),
         "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in schmidt),
         "explained.hoeffding": decomposition.explained_fraction(gram, "hoeffding", sizes),
-        "explained.schmidt": decomposition.explained_fraction(gram, "schmidt", sizes),
+        "explained.schmidt": min(map(decomposition.first_share, schmidt)),
         "anova.interaction": interaction(gram, sizes),
         "anova.interaction_ood": interaction_over_hole(gram, held_out_B, sizes),
         "spectrum.numerical_rank": spectrum.numerical_rank,

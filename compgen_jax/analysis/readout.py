@@ -10,8 +10,8 @@ def drawn_size(signals_TxBxHxW, targets_CxHxW):
       signals: of T seeds at any B points.  targets: the true signals of all cells of x, y and
         size, the first varying fastest, x and y the pixels.
 
-    An image that is not a number, or brightest nowhere, is read at the first pixel. ValueError
-    where the cells are no such grid.
+    An image that is brightest nowhere is read at the first pixel, one with pixels that are no
+    numbers at the first of these. ValueError where the cells are no such grid.
     """
     signals, targets = np.asarray(signals_TxBxHxW), np.asarray(targets_CxHxW)
     height, width = targets.shape[-2:]

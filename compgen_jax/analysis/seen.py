@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.analysis import geometry, kernels, probes
+from compgen_jax.analysis import geometry, kernels, layers, probes
 
 MOST_CELLS = 400  # of a set of seen cells that is measured
 FOLDS = 5
@@ -47,11 +47,7 @@ def measure(
     points = jnp.asarray(points[choose_cells(points, most)])
     real = probes.checked_real(real, points.shape[1])
 
-    def named(point):
-        leaves = jax.tree_util.tree_leaves_with_path(activations_of(point))
-        name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
-        return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
-
+    named = layers.named(activations_of)
     features = jax.device_get(jax.lax.map(named, points, batch_size=128))
     metrics, of_true = dict.fromkeys(features), None
     if differentiable and real.any():

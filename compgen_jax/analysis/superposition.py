@@ -11,7 +11,6 @@ iid noise .003 (.002). So it separates superposition from composition and from n
 """
 
 import warnings
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,17 +38,8 @@ def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
     return tuple(jnp.where(own_E, code_E, mean_code_E) for own_E in kept)
 
 
-class MatchingSums(NamedTuple):
-    """sums, means (Q, F, D): over the outputs that share the first factor, the second, ...;
-    counts (Q, F)."""
-
-    sums: np.ndarray
-    means: np.ndarray
-    counts: np.ndarray
-
-
-def matching_sums(outputs_BxD, factors_BxF, points_QxF) -> MatchingSums:
-    """Sums and means of the seen outputs that share each of a point's values of the factors.
+def matching_sums(outputs_BxD, factors_BxF, points_QxF):
+    """(Q, F, D): sums of the seen outputs that share each of a point's values of the factors.
 
     Args: outputs and factors of the seen cells, every cell once; points that are held out, so
     that no cell matches them in all factors. ValueError if a point has a value that no seen cell
@@ -70,34 +60,22 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF) -> MatchingSums:
         )
     check_finite("outputs", outputs)
     sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
-    counts_QxF = np.empty(points.shape)
+    matched_QxF = np.empty(points.shape, bool)
     for f, values_Q in enumerate(points.T):
         # points share few values, and pairs of points and cells would fill the memory
         values_V, index_Q = np.unique(values_Q, return_inverse=True)
         matches_VxB = (values_V[:, None] == factors[None, :, f]).astype(np.float64)
         sums_QxFxD[:, f] = (matches_VxB @ outputs)[index_Q]
-        counts_QxF[:, f] = matches_VxB.sum(axis=1)[index_Q]
-    if not counts_QxF.all():
-        alone = points[~counts_QxF.all(axis=1)]
+        matched_QxF[:, f] = matches_VxB.any(axis=1)[index_Q]
+    if not matched_QxF.all():
+        alone = points[~matched_QxF.all(axis=1)]
         raise ValueError(f"points {alone[:8].tolist()} have a value that no seen cell has")
-    return MatchingSums(sums_QxFxD, sums_QxFxD / counts_QxF[:, :, None], counts_QxF)
+    return sums_QxFxD
 
 
-class SuperpositionFit(NamedTuple):
-    """r2, centred_r2 (Q,), 0 to 1; weights (Q, K) of the parts and residual (Q, D) of the former.
-
-    `r2` is against a blank signal, 0; `centred_r2` after subtracting each signal's mean over
-    its pixels, output and parts alike. NaN where an output is blank or constant.
-    """
-
-    r2: np.ndarray
-    centred_r2: np.ndarray
-    weights: np.ndarray
-    residual: np.ndarray
-
-
-def superposition_r2(outputs_QxD, parts_QxKxD) -> SuperpositionFit:
-    """Least-squares fit of every output on its own K superposed signals, weights of any sign.
+def superposition_r2(outputs_QxD, parts_QxKxD):
+    """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, weights of any
+    sign: against a blank signal, 0, and NaN where an output is blank.
 
     ValueError for shapes that do not match or values that are not finite.
     """
@@ -108,21 +86,21 @@ def superposition_r2(outputs_QxD, parts_QxKxD) -> SuperpositionFit:
         )
     check_finite("outputs", outputs)
     check_finite("parts", parts)
-    weights, residual = _least_squares(outputs, parts)
-    centred = outputs - outputs.mean(axis=-1, keepdims=True)
-    _, centred_residual = _least_squares(centred, parts - parts.mean(axis=-1, keepdims=True))
-    return SuperpositionFit(
-        _explained(residual, outputs), _explained(centred_residual, centred), weights, residual
-    )
+    weights_QxK = np.einsum("qd,qdk->qk", outputs, np.linalg.pinv(parts, rcond=1e-10))
+    residual_QxD = outputs - np.einsum("qk,qkd->qd", weights_QxK, parts)
+    total_Q = np.sum(outputs**2, axis=-1)
+    share_Q = np.full(len(total_Q), np.nan)
+    np.divide(np.sum(residual_QxD**2, axis=-1), total_Q, out=share_Q, where=total_Q > 0)
+    return 1 - share_Q
 
 
 def shuffled_r2(outputs_QxD, parts_QxKxD, indices_RxQ):
-    """Control: `r2` and `centred_r2` (R, Q) of the outputs on other points' superpositions.
+    """Control: (R, Q) R^2 of the outputs on other points' superpositions.
 
     Row r gives output q the parts of point `indices_RxQ[r, q]`; see `other_coordinates`.
     """
-    fits = [superposition_r2(outputs_QxD, np.asarray(parts_QxKxD)[row]) for row in indices_RxQ]
-    return np.stack([fit.r2 for fit in fits]), np.stack([fit.centred_r2 for fit in fits])
+    parts_QxKxD = np.asarray(parts_QxKxD)
+    return np.stack([superposition_r2(outputs_QxD, parts_QxKxD[row]) for row in indices_RxQ])
 
 
 SCORES = ("r2", "shuffled_r2", "inner_r2", "inner_shuffled_r2")
@@ -138,11 +116,11 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
     if parts_QxKxD is None:
         return found
     inner_Q = inner(distance_Q)
-    values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD).r2}
+    values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD)}
     points = np.asarray(points_QxF)
     if (points[:, None] != points[None]).all(axis=2).any(axis=1).all():
         others = other_coordinates(points, SHUFFLES)
-        values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)[0]
+        values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)
     for name, found_Q in values.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
@@ -172,15 +150,3 @@ def other_coordinates(points_QxF, repeats: int, seed: int = 0):
             raise ValueError(f"point {point.tolist()}: every other point shares a coordinate")
         columns.append(rng.choice(others, repeats))
     return np.stack(columns, axis=1)
-
-
-def _least_squares(outputs_QxD, parts_QxKxD):
-    weights_QxK = np.einsum("qd,qdk->qk", outputs_QxD, np.linalg.pinv(parts_QxKxD, rcond=1e-10))
-    return weights_QxK, outputs_QxD - np.einsum("qk,qkd->qd", weights_QxK, parts_QxKxD)
-
-
-def _explained(residual_QxD, outputs_QxD):
-    total_Q = np.sum(outputs_QxD**2, axis=-1)
-    share_Q = np.full(len(total_Q), np.nan)
-    np.divide(np.sum(residual_QxD**2, axis=-1), total_Q, out=share_Q, where=total_Q > 0)
-    return 1 - share_Q

@@ -19,7 +19,8 @@ def composes(name: str, results: CellResults, accuracy: str, trivial: dict) -> d
       trivial: errors of trivial predictors by 'id' and 'ood' and by their names.
     """
     seen, ood = ~results.held_out, results.held_out
-    best = {region: min(errors.values()) for region, errors in trivial.items()}
+    # NaN, by which nothing is known, of a task that has none
+    best = {region: min(errors.values(), default=np.nan) for region, errors in trivial.items()}
     error = {
         region: mean_score(results, results.error, cells)
         for region, cells in (("id", seen), ("ood", ood))

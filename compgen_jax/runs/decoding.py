@@ -49,13 +49,17 @@ def measure_directory(workdir, progress: bool = True):
 def decode_directory(workdir, progress: bool = True) -> Decoding:
     """The decoding of the run in `workdir`, from its cache or made now and cached.
 
-    Raises RunError for a run that is not finished or whose activations are not finite.
+    Raises RunError for a run that is not finished, whose activations are not finite, or of whose
+    points too few are seen.
     """
     path = Path(workdir) / "analysis.json"
     found = _read(path)
     if found is None:
-        with memory.explained("give launch.analyze a machine with more"):
-            found = decode(results.load(workdir), progress)
+        try:
+            with memory.explained("give launch.analyze a machine with more"):
+                found = decode(results.load(workdir), progress)
+        except ValueError as error:
+            raise RunError(f"{workdir}: {error}") from error
         directory.write_json(path, {"version": VERSION, "decoding": _to_json(found)})
     return found
 

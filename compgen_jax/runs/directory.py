@@ -1,4 +1,4 @@
-"""The run directory: the only module that touches the disk (checkpoints through
+"""The run directory: the only module that writes to the disk (checkpoints through
 `training.checkpoints`).
 
     DIR/config.json       what the run is                       written first
@@ -42,13 +42,16 @@ def claim(workdir: Path, config: Config):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunError(f"--workdir={workdir}: another process is at work in it") from error
+        if not os.fstat(lock.fileno()).st_nlink:  # the lock of one that took the directory away
+            raise RunError(f"--workdir={workdir}: another process was at work in it; start again")
         _check_belongs(workdir, config)  # again: another process may have come first
         try:
             yield
         finally:
             if is_new and [path.name for path in workdir.iterdir()] == [".lock"]:
                 (workdir / ".lock").unlink()  # nothing came of it
-                workdir.rmdir()
+                with contextlib.suppress(OSError):  # unless another process has begun meanwhile
+                    workdir.rmdir()
 
 
 def begin(workdir: Path, config: Config):

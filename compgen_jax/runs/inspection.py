@@ -58,13 +58,17 @@ class Inspection(NamedTuple):
 def inspect_directory(workdir, progress: bool = True) -> Inspection:
     """The inspection of the run in `workdir`, from its cache or made now and cached.
 
-    Raises RunError for a run that is not finished or whose activations are not finite.
+    Raises RunError for a run that is not finished, whose activations are not finite, or of whose
+    points too few are seen.
     """
     workdir = Path(workdir)
     found = _read(workdir)
     if found is None:
-        with memory.explained("give launch.analyze a machine with more"):
-            found = inspect(results.load(workdir), progress)
+        try:
+            with memory.explained("give launch.analyze a machine with more"):
+                found = inspect(results.load(workdir), progress)
+        except ValueError as error:
+            raise RunError(f"{workdir}: {error}") from error
         _write(workdir, found)
     return found
 
@@ -233,7 +237,7 @@ def _read(workdir: Path) -> Inspection | None:
             {name: np.array(values, np.float64) for name, values in saved[group].items()}
             for group in ("numbers", "outputs")
         ]
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        names = [tuple(saved[name]) for name in ("layers", "factors", "sizes", "seeds")]
+    except (AttributeError, KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise RunError(f"{workdir}: its analysis is damaged ({error}); remove {path}") from error
-    names = (tuple(saved[name]) for name in ("layers", "factors", "sizes", "seeds"))
     return Inspection(*names, *groups, maps)

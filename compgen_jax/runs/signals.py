@@ -94,7 +94,7 @@ def _superpositions(program, params, source, signals_BxD, cells: Cells) -> dict:
     if with_every_value:
         found["sums"] = superposition.matching_sums(
             signals_BxD[~held_out], seen, cells.points[held_out]
-        ).sums
+        )
     return found
 
 

@@ -260,6 +260,8 @@ def _seen(task: tasks.Task, source, held_out):
         return ~held_out
     points = np.asarray(source.points)[: int(source.count)]
     points = points[~np.isnan(points).any(axis=1)]
+    if not tasks.has_grid(task):
+        return (tasks.points(task)[:, None] == points[None]).all(axis=2).any(axis=1)
     index = tasks.nearest_values(task, points)
     strides = np.cumprod([1, *tasks.sizes(task)[:-1]])
     seen = np.zeros(len(held_out), bool)

@@ -141,7 +141,7 @@ def _check_modules(modules: int, most: int):
         raise ConfigError(f"config.task.modules={modules}: must be at least 2")
     if not 1 <= most <= modules:
         raise ConfigError(
-            f"config.task.most={most}: must be at least 1 and at most config.task.modules={modules}"
+            f"config.task.most={most}: must be at most config.task.modules={modules}, at least 1"
         )
     if n_sets(modules, most) > MAX_SETS:
         raise ConfigError(

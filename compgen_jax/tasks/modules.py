@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import Family, choice, number, traced
 from compgen_jax.tasks import baselines, draws, module_codes, module_supports
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -59,11 +59,6 @@ class Modules(Family):
     support: ModuleSupportConfig = traced(ModuleSupportConfig())
 
     def check(self, config):
-        if self.most > self.modules:
-            raise ConfigError(
-                f"config.task.most={self.most}: must be at most "
-                f"config.task.modules={self.modules}"
-            )
         module_supports.n_seen(self.support, self.modules, self.most)
 
     def make(self) -> Task:

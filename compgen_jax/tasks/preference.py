@@ -78,10 +78,6 @@ class Preference(Family):
     support: ModuleSupportConfig = traced(ModuleSupportConfig())
 
     def check(self, config):
-        if self.most > self.modules:
-            raise ConfigError(
-                f"config.task.most={self.most}: must be at most config.task.modules={self.modules}"
-            )
         if self.features < self.modules:
             raise ConfigError(
                 f"config.task.features={self.features}: fewer than config.task.modules="

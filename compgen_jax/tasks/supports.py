@@ -79,7 +79,7 @@ def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
     if not settings.side:
         return settings.low, settings.high
     held_out = round(settings.side * grid)
-    low = (grid - held_out) // 2 if settings.region == "donut" else grid - held_out
+    low = grid - held_out if settings.region == "corner" else (grid - held_out) // 2
     return low, low + held_out - 1
 
 
@@ -209,9 +209,9 @@ def seen_share(grid: Grid) -> float:
         )
     held_out = 1.0
     for _, axis in _bounded(grid.axes, grid):  # half of an outermost cell lies beyond real points
-        corner = grid.settings.region == "corner"
-        width = axis.count - axis.low - 0.5 if corner else axis.high - axis.low + 1
-        held_out *= width / (axis.count - 1)
+        last = axis.count - 1
+        end = last if grid.settings.region == "corner" else min(axis.high + 0.5, last)
+        held_out *= (end - max(axis.low - 0.5, 0)) / last
     return 1 - held_out
 
 

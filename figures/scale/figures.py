@@ -119,10 +119,11 @@ def draw_neurons(studies):
     knots.set(yscale="log", ylabel="error / standard deviation")
     _count_axis(knots, sorted({row["neurons"] for row in graded}), "ReLUs")
     knots.tick_params(axis="x", labelsize=6)
-    found = select(studies, "modules") + [
-        s for s in select(studies, "seen") if s.role.seen == max(_seen(studies))
-        and s.role.width > 16
-    ]  # fmt: skip
+    found = dict.fromkeys([  # some belong to both
+        *select(studies, "modules"),
+        *(s for s in select(studies, "seen") if s.role.seen == max(_seen(studies))
+          and s.role.width > 16),
+    ])  # fmt: skip
     for modules, of_modules, color in _lines(found, "modules"):
         of_modules = sorted(of_modules, key=lambda study: study.role.width)
         at = [study.role.width for study in of_modules]

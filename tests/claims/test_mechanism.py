@@ -90,7 +90,7 @@ def layers(decodability, interaction):
         {
             "probe.ood_r2": [*decodability, 5],
             "anova.interaction": [*interaction, -5],
-            "factorization.mean_of_ratios": [*np.linspace(1, 0.9, count), 5],
+            "factorization.ratio_of_means": [*np.linspace(1, 0.9, count), 5],
         }
     )
 

@@ -84,6 +84,8 @@ def test_an_override_may_stand_behind_a_space_and_have_one_dash(read):
 
 
 def test_the_last_of_two_overrides_counts(read):
+    found = read(f"--config={PRESET}", "--config.task.code.missing_coordinate", "-2.5")
+    assert found.task.code.missing_coordinate == -2.5
     assert read(f"--config={PRESET}", "--config.task.grid=8", "--config.task.grid=12",
                 "--config.task.support.high=4").task.grid == 12  # fmt: skip
 

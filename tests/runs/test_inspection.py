@@ -103,9 +103,26 @@ def test_damaged_cache_is_named_and_can_be_made_anew(run):
     (run / "analysis.npz").write_bytes(maps[: len(maps) // 2])
     with pytest.raises(RunError, match=r"its analysis is damaged .* remove .*analysis\.json"):
         inspection.inspect_directory(run, progress=False)
+    (run / "analysis.npz").write_bytes(maps)
+    whole = json.loads((run / "analysis.json").read_text())
+    for damage in ({"layers": None}, {"numbers": []}, {"seeds": 7}):
+        (run / "analysis.json").write_text(json.dumps(whole | damage))
+        with pytest.raises(RunError, match=r"its analysis is damaged .* remove .*analysis\.json"):
+            inspection.inspect_directory(run, progress=False)
     (run / "analysis.json").unlink()
     again = inspection.inspect_directory(run, progress=False)
     np.testing.assert_allclose(again.maps["volume"], found.maps["volume"], rtol=1e-6)
+
+
+def test_points_that_are_too_few_to_read_layers_are_named(run, monkeypatch):
+    (run / "analysis.json").unlink(missing_ok=True)
+
+    def few(*arguments, **settings):
+        raise ValueError("6 ID points: 5 folds need at least 10")
+
+    monkeypatch.setattr(inspection.layers, "layer_numbers", few)
+    with pytest.raises(RunError, match=f"{run}: 6 ID points: 5 folds need at least 10"):
+        inspection.inspect_directory(run, progress=False)
 
 
 THREE = {

@@ -511,7 +511,12 @@ def test_streams_sweep_over_their_supports(small, tmp_path):
         assert np.isfinite(row["ood.mse"])
 
 
-def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small):
+@pytest.mark.parametrize("own", ["", ", points=np.array([[0.0, 0], [1, 90], [2, 7], [3, 315]])"])
+def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small, own):
+    """Measured at all cells, or at points of its own: two are seen, one lies between, one is held
+    out."""
+    made = own_task[0].read_text()
+    own_task[0].write_text(made.replace("held_out, example)", f"held_out, example{own})"))
     config = changed(small, {
         "task.name": own_task[1], "sweep.search.field": "", "training.steps": 5,
         "sweep.axes": (("task.objects", (4, 5)), ("training.learning_rate", (1e-3, 1e-2))),
@@ -520,4 +525,5 @@ def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small):
     assert summary["trials"] == 4 and (tmp_path / "run" / "task.npz").exists()
     rows = sweep.load(tmp_path / "run")
     assert [row["task.objects"] for row in rows] == [4, 4, 5, 5]
-    assert all(np.isfinite(row["ood.mse"]) for row in rows)
+    for name in ("seen.mse", "ood.mse", *(["unseen.mse"] if own else [])):
+        assert all(np.isfinite(row[name]) for row in rows), name

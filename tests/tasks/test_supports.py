@@ -189,6 +189,28 @@ def test_the_area_of_real_points_is_that_of_their_square(region):
     assert supports.n_samples(grid) / 10**6 == pytest.approx(1 - held_out.mean(), abs=2e-3)
 
 
+@pytest.mark.parametrize(
+    "hole",
+    [
+        {"region": "donut", "low": 6, "high": 22},  # beyond the grid's end: 10 of 16 columns
+        {"region": "donut", "low": 0, "high": 3},
+        {"region": "corner", "low": 0, "of": ("x",)},
+        {"region": "corner", "low": 10},
+    ],
+)
+def test_the_area_of_a_hole_at_the_edge_ends_where_real_points_do(hole):
+    grid = grid_of(16, **hole, samples=10**6, in_proportion=True, sampling="real")
+    points = np.random.default_rng(0).uniform(0, 15, (10**6, 2))
+    seen = 1 - supports.is_held_out(points, grid).mean()
+    assert supports.seen_share(grid) == pytest.approx(seen, abs=2e-3)
+
+
+@pytest.mark.parametrize("side", [0.25, 0.5])
+def test_a_cross_with_a_side_is_centred(side):
+    columns = np.flatnonzero(held_out_mask(grid_of(16, region="cross", side=side)).all(axis=0))
+    assert len(columns) == 16 * side and columns.mean() == 7.5
+
+
 def test_a_share_that_is_not_known_is_named():
     grid = grid_of(8, region="cross", low=3, high=4, in_proportion=True, sampling="real")
     with pytest.raises(ConfigError, match="in_proportion=True: of real points the region 'cross'"):

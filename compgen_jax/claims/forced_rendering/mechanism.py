@@ -58,7 +58,7 @@ def output_numbers(signals_BxNxN, results: CellResults, true_BxB) -> dict:
     numbers = layers.agreements(similarity(signals_BxNxN), points, held_out, true_BxB)
     found = {f"output.cosine.{name}": value for name, value in numbers.items()}
     outputs = np.asarray(signals_BxNxN, np.float64).reshape(len(signals_BxNxN), -1)
-    sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out]).sums
+    sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out])
     scores = superposition.scores(
         outputs[held_out], sums, points[held_out], results.distance[held_out]
     )
@@ -157,9 +157,9 @@ def clearer_for_bump(trained, bump, ramp) -> dict:
     )
 
 
-DECAYING = {  # what falls with depth: the paper's score, and ours
+DECAYING = {  # what falls with depth: the paper's score as the authors' code has it, and ours
     "decodability R2 OOD": lambda numbers: numbers["probe.ood_r2"],
-    "the paper's score": lambda numbers: numbers["factorization.mean_of_ratios"],
+    "the paper's score": lambda numbers: numbers["factorization.ratio_of_means"],
     "additive share of variance": lambda numbers: 1 - numbers["anova.interaction"],
 }
 AS_STATED, OURS = ("decodability R2 OOD", "the paper's score"), (

@@ -67,6 +67,7 @@ def graded_needs_no_more(rows: list[dict], own: list[dict]) -> dict:
             ),
         }
 
+    stated = conditions(rows, NEURONS)
     of_own = {f"{name}, on the teacher's own interval": one
               for name, one in conditions(own, HALFWAY).items()}  # fmt: skip
     return _entry(
@@ -75,8 +76,8 @@ def graded_needs_no_more(rows: list[dict], own: list[dict]) -> dict:
         rows,
         statement="graded tasks need as many ReLUs whatever the number of modules (stricter: far "
         "fewer than in proportion, where few modules have smaller mixed weights to approximate)",
-        as_stated=conditions(rows, NEURONS),
-        stricter=conditions(rows, NEURONS) | of_own,
+        as_stated=stated,
+        stricter=stated | of_own,
     )
 
 
