@@ -8,6 +8,7 @@ import numpy as np
 
 from compgen_jax.analysis import prediction
 from compgen_jax.analysis.prediction import Networks
+from compgen_jax.claims.admission import decided
 from compgen_jax.claims.verdicts import READINGS, REPRODUCED, TRAINED, Condition, entry
 
 # of the last hidden layer, on seen combinations alone (`analysis.seen`), at the end of training; of
@@ -125,7 +126,6 @@ def known_verdicts(family=None, group=None, seed: int = 1) -> dict:
     rows = {
         name: predicts_composition(known(name, family, group, seed), (0, 1, 2, 3)) for name in KNOWN
     }
-    decided = lambda row: tuple(row[reading]["verdict"] for reading in READINGS)
     return {"L1": {name: decided(row) for name, row in rows.items()}}
 
 
@@ -133,8 +133,8 @@ def wrongly_decided(table: dict) -> list[str]:
     """What of `known_verdicts` is not as `SHOULD` and `MAY` ask, in words."""
     return [
         f"L1 {reading}: {name} is {verdict}"
-        for name, decided in table["L1"].items()
-        for reading, verdict in zip(READINGS, decided, strict=True)
+        for name, verdicts in table["L1"].items()
+        for reading, verdict in zip(READINGS, verdicts, strict=True)
         if (verdict == REPRODUCED) != (reading in SHOULD.get(name, ()))
         and not (verdict == REPRODUCED and reading in MAY.get(name, ()))
     ]

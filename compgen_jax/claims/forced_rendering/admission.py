@@ -15,6 +15,8 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.analysis import layers
 from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.claims import admission
+from compgen_jax.claims.admission import but, decided
 from compgen_jax.claims.forced_rendering import (
     figure1,
     known_maps,
@@ -23,7 +25,6 @@ from compgen_jax.claims.forced_rendering import (
     remedies,
 )
 from compgen_jax.claims.forced_rendering.remedies import Stripes
-from compgen_jax.claims.verdicts import READINGS, REPRODUCED
 
 SEEDS = 3
 OTHER = "another composer"
@@ -114,7 +115,7 @@ def inspected(score, grid: int) -> dict:
 def verdicts(found: Shown, region: str) -> dict:
     """{claim: {map: (as stated, stricter)}} of the claims around this region."""
     return {
-        case.claim: {name: _readings(case.judge(name, found)) for name in found.results}
+        case.claim: {name: decided(case.judge(name, found)) for name in found.results}
         for case in CASES
         if case.region == region
     }
@@ -123,32 +124,14 @@ def verdicts(found: Shown, region: str) -> dict:
 def layer_verdicts(found: dict) -> dict:
     """{claim: {network: (as stated, stricter)}}"""
     return {
-        case.claim: {name: _readings(case.judge(name, found)) for name in known_networks.NETWORKS}
+        case.claim: {name: decided(case.judge(name, found)) for name in known_networks.NETWORKS}
         for case in LAYER_CASES
     }
 
 
-def _readings(row: dict) -> tuple:
-    return tuple(row[reading]["verdict"] for reading in READINGS)
-
-
 def wrongly_decided(table: dict, cases: tuple = ()) -> list[str]:
-    """What is not as `cases` (by default `CASES` and `LAYER_CASES`) ask, in words; [] of criteria
-    that may judge."""
-    wrong = []
-    for case in cases or (*CASES, *LAYER_CASES):
-        for name, decided in table.get(case.claim, {}).items():
-            for reading, verdict in zip(READINGS, decided, strict=True):
-                free = reading == "as_stated" and name in case.passes
-                if name in case.mechanism and verdict != REPRODUCED:
-                    wrong.append(f"{case.claim} {reading}: {name} is {verdict}")
-                if name in case.excluded and not free and verdict == REPRODUCED:
-                    wrong.append(f"{case.claim} {reading}: {name} is {verdict}")
-    return wrong
-
-
-def _others(*names, of=known_maps.MAPS) -> tuple:
-    return tuple(name for name in of if name not in names)
+    """`claims.admission.wrongly_decided`, by default by `CASES` and `LAYER_CASES`."""
+    return admission.wrongly_decided(table, cases or (*CASES, *LAYER_CASES))
 
 
 PLUS = ("plus", "plus - 0.4", "plus - 1")
@@ -168,7 +151,7 @@ CASES = (
         "C2",
         "donut",
         ("edge",),
-        _others("edge"),
+        but(known_maps.MAPS, "edge"),
         (),
         lambda name, found: figure1.succeeds_near_edge(
             "bump", found.results[name], found.results["superposer"]
@@ -178,7 +161,7 @@ CASES = (
         "C3",
         "donut",
         ("superposer", "sum"),
-        _others("superposer", "sum", "edge"),
+        but(known_maps.MAPS, "superposer", "sum", "edge"),
         ("noise",),
         lambda name, found: figure1.superposes_seen("bump", found.results[name]),
     ),
@@ -204,7 +187,7 @@ CASES = (
         "C9",
         "corner",
         PLUS,
-        _others(*PLUS),
+        but(known_maps.MAPS, *PLUS),
         (),
         lambda name, found: remedies.stripes_add_up(
             "bump", found.results[name], found.stripes[name]
@@ -214,7 +197,7 @@ CASES = (
         "C10",
         "corner",
         ("bump",),
-        _others("bump"),
+        but(known_maps.MAPS, "bump"),
         (),
         lambda name, found: remedies.few_bumps_multiply(
             "bump", {0: found.results["plus"], 9: found.results[name]}, 9, found.stripes[name]
@@ -243,7 +226,7 @@ LAYER_CASES = (
         "C7",
         "donut",
         DISTORTED,
-        _others(*DISTORTED, "fading inwards", of=known_networks.NETWORKS),
+        but(known_networks.NETWORKS, *DISTORTED, "fading inwards"),
         (),
         lambda name, found: mechanism.distorts_volume("bump", TRAINED, found[name], found[OTHER]),
     ),
@@ -251,7 +234,7 @@ LAYER_CASES = (
         "C7, opposite to swelling",
         "donut",
         ("fading", "to the seen", "fading inwards"),
-        _others("fading", "to the seen", "fading inwards", of=known_networks.NETWORKS),
+        but(known_networks.NETWORKS, "fading", "to the seen", "fading inwards"),
         ("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
         lambda name, found: mechanism.mlp_is_opposite(
             "bump", TRAINED, found["swelling"], found[name]

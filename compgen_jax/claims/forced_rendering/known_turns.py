@@ -12,9 +12,9 @@ import numpy as np
 from compgen_jax.analysis import circle
 from compgen_jax.analysis.circle import Gap
 from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.claims.admission import but, decided
 from compgen_jax.claims.forced_rendering import known_maps, rotation
 from compgen_jax.claims.forced_rendering.admission import SEEDS, Case
-from compgen_jax.claims.verdicts import READINGS
 
 ANOTHER = "another object"
 STEEP = 5.0  # slope of `contrast`, over the amplitude
@@ -136,17 +136,9 @@ def verdicts(single: dict, several: dict) -> dict:
     """{claim: {map: (as stated, stricter)}} of what is `shown` at the cells of one object and at
     those of several, of which one has a gap."""
     return {
-        case.claim: {name: _readings(case.judge(name, (single, several))) for name in MAPS}
+        case.claim: {name: decided(case.judge(name, (single, several))) for name in MAPS}
         for case in CASES
     }
-
-
-def _readings(row: dict) -> tuple:
-    return tuple(row[reading]["verdict"] for reading in READINGS)
-
-
-def _but(*names) -> tuple:
-    return tuple(name for name in MAPS if name not in names)
 
 
 CASES = (
@@ -155,7 +147,7 @@ CASES = (
         "gap",
         ("mixture", "halves"),
         # whether these pass depends on the object and the size of its image
-        _but("mixture", "halves", "brighter", "contrast"),
+        but(MAPS, "mixture", "halves", "brighter", "contrast"),
         (),
         # one object has no other: `another object` is asked of several as stated, too
         lambda name, found: rotation.mixes_edges(
@@ -166,7 +158,7 @@ CASES = (
         "K6",
         "gap",
         ("true",),
-        _but("true", "half turned"),  # a faint ghost is right within the tolerance
+        but(MAPS, "true", "half turned"),  # a faint ghost is right within the tolerance
         # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
         # a round digit is within that of the image
         ("lagging", "mixture", "halves", "brighter", "contrast"),

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax.claims import admission
+from compgen_jax.claims.admission import but
 from compgen_jax.claims.scale import (
     composing,
     decoding,
@@ -20,7 +22,6 @@ from compgen_jax.claims.scale import (
     neurons,
 )
 from compgen_jax.claims.scale.composing import COVERED, UNCOVERED
-from compgen_jax.claims.verdicts import READINGS, REPRODUCED
 
 SEEDS = 4
 MODULES, WIDTHS, SEEN = 8, (16, 64, 256), (9, 22, 44, 69)  # of 92 sets, as in quick runs
@@ -68,32 +69,15 @@ def decided(split) -> dict:
     """{claim: {name: (as stated, stricter)}}; `split` as in `shown`."""
     found = shown(split)
     return {
-        case.claim: {name: _readings(case.judge(name, found)) for name in names}
+        case.claim: {name: admission.decided(case.judge(name, found)) for name in names}
         for names, cases, _ in KNOWN.values()
         for case in cases
     }
 
 
-def _readings(row: dict) -> tuple:
-    return tuple(row[reading]["verdict"] for reading in READINGS)
-
-
 def wrongly_decided(table: dict) -> list[str]:
-    """What is not as `CASES` ask, in words; [] of criteria that may judge."""
-    wrong = []
-    for case in CASES:
-        for name, verdicts in table.get(case.claim, {}).items():
-            for reading, verdict in zip(READINGS, verdicts, strict=True):
-                free = reading == "as_stated" and name in case.passes
-                missed = name in case.mechanism and verdict != REPRODUCED
-                passed = name in case.excluded and not free and verdict == REPRODUCED
-                if missed or passed:
-                    wrong.append(f"{case.claim} {reading}: {name} is {verdict}")
-    return wrong
-
-
-def _but(names, *others) -> tuple:
-    return tuple(name for name in names if name not in others)
+    """`claims.admission.wrongly_decided` by `CASES`."""
+    return admission.wrongly_decided(table, CASES)
 
 
 # --- students --------------------------------------------------------------------------------
@@ -134,7 +118,7 @@ OF_STUDENTS = (
     Case(
         "S1a",
         LEARNERS,
-        _but(STUDENTS, *LEARNERS),
+        but(STUDENTS, *LEARNERS),
         ("nearest", "approacher"),  # better at the held-out sets, by what is no composing
         lambda name, found: composing.more_sets_help(
             seeds,
@@ -145,7 +129,7 @@ OF_STUDENTS = (
     Case(
         "S1b",
         LEARNERS,
-        _but(STUDENTS, *LEARNERS),
+        but(STUDENTS, *LEARNERS),
         (),
         lambda name, found: composing.wider_students_help(
             seeds, WIDTHS, [found.run(name, width) for width in WIDTHS]
@@ -154,11 +138,11 @@ OF_STUDENTS = (
     Case(
         "S1c",
         ("learner",),
-        _but(STUDENTS, "learner", "quick learner"),
+        but(STUDENTS, "learner", "quick learner"),
         (),
         _sets_needed,
     ),
-    Case("S1d", ("quick learner",), _but(STUDENTS, "quick learner"), (), _of_transformer),
+    Case("S1d", ("quick learner",), but(STUDENTS, "quick learner"), (), _of_transformer),
     Case(
         "S2a",
         ("composer", *LEARNERS),
@@ -194,7 +178,7 @@ OF_EXACT = (
     Case(
         "S3a",
         ("k-hot gates",),
-        _but(known_constructions.EXACT, "k-hot gates"),
+        but(known_constructions.EXACT, "k-hot gates"),
         (),
         lambda name, found: neurons.k_hot_is_exact(known_constructions.rows_of(name)),
     ),
@@ -203,7 +187,7 @@ OF_GRADED = (
     Case(
         "S3b",
         ("graded",),
-        _but(known_constructions.GRADED, "graded"),
+        but(known_constructions.GRADED, "graded"),
         (),
         lambda name, found: neurons.graded_needs_no_more(*known_constructions.graded_rows(name)),
     ),
@@ -212,7 +196,7 @@ OF_GROWTH = (
     Case(
         "S3c",
         ("root", "linear"),
-        _but(known_constructions.GROWTH, "root", "linear"),
+        but(known_constructions.GROWTH, "root", "linear"),
         (),
         lambda name, found: neurons.width_grows_slowly(
             seeds, *known_constructions.widths_needed(name)
@@ -230,7 +214,7 @@ OF_READINGS = (
     Case(
         "S4a",
         TOLD,
-        _but(known_readings.READINGS, *TOLD),
+        but(known_readings.READINGS, *TOLD),
         ("by sets",),
         lambda name, found: decoding.decodability_goes_with_success(
             seeds, known_readings.runs_of(name)
@@ -239,14 +223,14 @@ OF_READINGS = (
     Case(
         "S4b",
         TOLD,
-        _but(known_readings.READINGS, *TOLD),
+        but(known_readings.READINGS, *TOLD),
         ("by sets", "lost by all", "none composes"),
         lambda name, found: decoding.failing_networks_lose_the_latent(seeds, _flat(name)),
     ),
     Case(
         "S4c",
         ("tells", "at the bound", "all compose"),
-        _but(known_readings.READINGS, "tells", "at the bound", "all compose"),
+        but(known_readings.READINGS, "tells", "at the bound", "all compose"),
         (),
         lambda name, found: decoding.theorem_holds(seeds, _flat(name)),
     ),
