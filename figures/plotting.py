@@ -155,12 +155,12 @@ def show_number(axis, position, values_T, **kwargs):
         point_with_interval(axis, position, mean_with_interval(finite), finite, **kwargs)
 
 
-def show_numbers(axis, positions, values_SxT, color, label, marker="o"):
+def show_numbers(axis, positions, values_SxT, color, label):
     """Numbers at several positions, their means joined by a line."""
     means = [mean_with_interval(values)["value"] for values in values_SxT]
     axis.plot(positions, means, "-", color=color, linewidth=1, label=label)
     for position, values in zip(positions, values_SxT, strict=True):
-        show_number(axis, position, values, fmt=marker, color=color)
+        show_number(axis, position, values, fmt="o", color=color)
 
 
 def draw_line(axis, values_TxL, end, color, linestyle, label):

@@ -121,10 +121,10 @@ def known(name: str, family=None, group=None, seed: int = 1) -> Networks:
     return Networks(family.astype(str), group.astype(str), outcome, predictors | {LEARNT: learnt})
 
 
-def known_verdicts(family=None, group=None, seed: int = 1) -> dict:
+def known_verdicts(family=None, group=None) -> dict:
     """{claim: {known league: (as stated, stricter)}}"""
     rows = {
-        name: predicts_composition(known(name, family, group, seed), (0, 1, 2, 3)) for name in KNOWN
+        name: predicts_composition(known(name, family, group), (0, 1, 2, 3)) for name in KNOWN
     }
     return {"L1": {name: decided(row) for name, row in rows.items()}}
 

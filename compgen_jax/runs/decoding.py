@@ -151,15 +151,8 @@ def _over_factors(scores_LxF, factors: int):
 
 def _read(path: Path) -> Decoding | None:
     """The cached decoding; None where there is none, or one of another version."""
-    saved = directory.read_json(path) if path.exists() else None
-    if not isinstance(saved, dict) or saved.get("version") != VERSION or "decoding" not in saved:
-        return None
-    try:
-        return _from_json(saved["decoding"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{path.parent}: its analysis is damaged ({error}); remove {path}"
-        ) from error
+    parse = lambda saved: _from_json(saved["decoding"]) if "decoding" in saved else None
+    return directory.read_cache(path, VERSION, parse)
 
 
 def _to_json(found: Decoding) -> dict:

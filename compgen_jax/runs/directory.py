@@ -19,6 +19,8 @@ import io
 import json
 import math
 import os
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from compgen_jax import config as configs
@@ -189,3 +191,19 @@ def read_json(path: Path):
         return json.loads(path.read_text())
     except (ValueError, OSError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_cache(path: Path, version, parse: Callable):
+    """What `parse` makes of a JSON object of that version; None where there is none, or one of
+    another version. RunError where it is damaged."""
+    saved = read_json(path) if path.exists() else None
+    if not isinstance(saved, dict) or saved.get("version") != version:
+        return None
+    try:
+        return parse(saved)
+    except (
+        AttributeError, KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile
+    ) as error:  # fmt: skip
+        raise RunError(
+            f"{path.parent}: its analysis is damaged ({error}); remove {path}"
+        ) from error

@@ -7,7 +7,6 @@ sub-grid is measured (`grids.subgrid`).
 """
 
 import io
-import zipfile
 from functools import partial
 from math import isinf, isqrt
 from pathlib import Path
@@ -221,13 +220,8 @@ def _write(workdir: Path, found: Inspection):
 
 def _read(workdir: Path) -> Inspection | None:
     """The cached inspection; None where there is none, or one of another version."""
-    path = workdir / "analysis.json"
-    if not path.exists() or not (workdir / "analysis.npz").exists():
-        return None
-    saved = directory.read_json(path)
-    if not isinstance(saved, dict) or saved.get("version") != VERSION:
-        return None
-    try:
+
+    def parse(saved: dict) -> Inspection:
         with (
             open(workdir / "analysis.npz", "rb") as content,
             np.load(content, allow_pickle=False) as file,
@@ -238,6 +232,8 @@ def _read(workdir: Path) -> Inspection | None:
             for group in ("numbers", "outputs")
         ]
         names = [tuple(saved[name]) for name in ("layers", "factors", "sizes", "seeds")]
-    except (AttributeError, KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise RunError(f"{workdir}: its analysis is damaged ({error}); remove {path}") from error
-    return Inspection(*names, *groups, maps)
+        return Inspection(*names, *groups, maps)
+
+    if not (workdir / "analysis.npz").exists():
+        return None
+    return directory.read_cache(workdir / "analysis.json", VERSION, parse)

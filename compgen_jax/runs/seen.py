@@ -38,7 +38,7 @@ def measure_directory(workdir) -> Seen:
     cannot be measured: not finite, or of too few cells.
     """
     workdir = Path(workdir)
-    found = _read(workdir)
+    found = directory.read_cache(workdir / "seen.json", VERSION, _from_json)
     if found is None:
         with memory.explained("measure the run on a machine with more"):
             found = measure(results.load(workdir))
@@ -86,15 +86,6 @@ def measure(run: Run) -> Seen:
     return Seen(names, tuple(run.seeds), numbers)
 
 
-def _read(workdir: Path) -> Seen | None:
-    path = workdir / "seen.json"
-    if not path.exists():
-        return None
-    saved = directory.read_json(path)
-    if not isinstance(saved, dict) or saved.get("version") != VERSION:
-        return None
-    try:
-        numbers = {name: np.array(v, np.float64) for name, v in saved["numbers"].items()}
-        return Seen(tuple(saved["layers"]), tuple(saved["seeds"]), numbers)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{workdir}: its seen.json is damaged ({error}); remove it") from error
+def _from_json(saved: dict) -> Seen:
+    numbers = {name: np.array(values, np.float64) for name, values in saved["numbers"].items()}
+    return Seen(tuple(saved["layers"]), tuple(saved["seeds"]), numbers)

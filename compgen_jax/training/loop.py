@@ -366,10 +366,10 @@ def template(config: Config):
     return jax.eval_shape(jax.vmap(make_trainer(config).init), keys)
 
 
-def make_train(config: Config, lowering: str | None = None) -> Callable:
+def make_train(config: Config) -> Callable:
     """train(key, hyper) -> (TrainState, losses_S): the whole run, pure, for one seed."""
     task = check(config)
-    trainer = make_trainer(config, lowering)
+    trainer = make_trainer(config)
     chunk, steps = config.execution.chunk_steps, total_steps(config, task)
 
     def train(key, hyper):

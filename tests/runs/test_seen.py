@@ -97,7 +97,7 @@ def test_it_is_measured_once_and_a_damaged_file_is_named(run):
     again = seen.measure_directory(run)
     np.testing.assert_array_equal(first.numbers["probe"], again.numbers["probe"])
     path.write_text(json.dumps({"version": seen.VERSION, "layers": []}))
-    with pytest.raises(RunError, match="seen.json is damaged"):
+    with pytest.raises(RunError, match="its analysis is damaged .* remove .*seen.json"):
         seen.measure_directory(run)
     path.write_text(json.dumps({"version": 0}))
     seen.measure_directory(run)
