@@ -123,9 +123,7 @@ def known(name: str, family=None, group=None, seed: int = 1) -> Networks:
 
 def known_verdicts(family=None, group=None) -> dict:
     """{claim: {known league: (as stated, stricter)}}"""
-    rows = {
-        name: predicts_composition(known(name, family, group), (0, 1, 2, 3)) for name in KNOWN
-    }
+    rows = {name: predicts_composition(known(name, family, group), (0, 1, 2, 3)) for name in KNOWN}
     return {"L1": {name: decided(row) for name, row in rows.items()}}
 
 
