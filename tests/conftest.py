@@ -20,8 +20,10 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # little work for the compiler here; the command lines' processes run what users run
 jax.config.update("jax_disable_most_optimizations", True)
 trials.LITTLE_EFFORT = None  # which is more than that, and would give other bits
-if jax.__version_info__ < (0, 11):  # small programs compile in a third of the time; with 0.11
-    with pytest.MonkeyPatch.context() as patch:  # a loss once differed by its last bits
+# small programs then compile in a third of the time; with 0.11 two compilations of one training
+# step once gave a loss that differed by its last bits
+if jax.__version_info__ < (0, 11):
+    with pytest.MonkeyPatch.context() as patch:
         option = "--xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
         patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {option}")
         jax.devices()  # reads it
