@@ -21,20 +21,29 @@ def draw(studies):
     between and at the cells, and what the first seed draws, held-out images each on its own
     scale."""
     studies = {study.role.code: study for study in studies}
-    results = {code: study.results for code, study in studies.items()}
-    figure = plotting.new_figure(9.05, 2 * ROW + 0.1)
-    held_out = [one.held_out.reshape(one.grid, one.grid) for one in map(results.get, BOTH)]
-    if np.array_equal(*held_out):
-        held_out[1] = _corner(results["bump"].grid)
-    for bottom, hole in zip((ROW, 0), held_out, strict=True):
-        _draw_support(plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP), hole, bottom > 0)
-    relative = [_relative_error(studies[code]) for code in BOTH]
+    codes = [code for code in BOTH if code in studies]
+    results = {code: studies[code].results for code in codes}
+    figure = plotting.new_figure(9.05, len(codes) * ROW + 0.1)
+    bottoms = [ROW * row for row in reversed(range(len(codes)))]
+    held_out = [one.held_out.reshape(one.grid, one.grid) for one in results.values()]
+    if len(codes) > 1 and np.array_equal(*held_out):
+        held_out[1] = _corner(results[codes[1]].grid)
+    for row, (bottom, hole) in enumerate(zip(bottoms, held_out, strict=True)):
+        axis = plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP)
+        _draw_support(axis, hole, first=row == 0)
+    relative = [_relative_error(studies[code]) for code in codes]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
-    for bottom, letter, code, errors in zip((ROW, 0), "bc", BOTH, relative, strict=True):
+    for bottom, letter, code, errors in zip(bottoms, "bc", codes, relative, strict=False):
         _draw_map(figure, bottom + 0.4, letter, code, results[code], errors, limits)
         for left, held_out in ((4.75, False), (6.95, True)):
             _draw_examples(figure, left, bottom + 0.52, results[code], held_out)
     return figure
+
+
+def draw_bump(studies):
+    """Figure 1a and b, of the bump code alone: the first picture, as its network is the first that
+    is trained."""
+    return draw(studies)
 
 
 def draw_epochs(studies):

@@ -54,6 +54,7 @@ of_every_depth = having(group="bumps", decoder="conv", code=BOTH)
 of_low_rank, of_stripes = having(group="lowrank"), having(group="stripes")
 
 FIGURES = {
+    "fig1b": Figure(fig1.draw_bump, having(**BASE, code="bump")),
     "fig1": Figure(fig1.draw, of_both),
     "codes": Figure(codes.draw, having(**BASE)),
     "fig1d": Figure(mechanism.draw_superposition, of_both),

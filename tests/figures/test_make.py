@@ -28,7 +28,7 @@ def run(*arguments):
 def test_unknown_figure_is_named(tmp_path):
     code, _, errors = run("--only=fig99", f"--workdir={tmp_path}")
     assert (
-        code == 2 and "--only=fig99: no such figure at quick scale; allowed: fig1, codes" in errors
+        code == 2 and "--only=fig99: no such figure at quick scale; allowed: fig1b, fig1" in errors
     )
     code, _, errors = run("--scale=huge")
     assert code == 2 and "Traceback" not in errors and "quick" in errors
@@ -144,6 +144,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     ]  # fmt: skip
     said = capsys.readouterr().err
     assert "ramp_cnn_quick: already trained" in said
+    assert said.index("fig1b.png") < said.index("ramp_cnn_quick: already trained")
     assert said.index("fig1.png") < said.index("onehot_cnn_quick: training")  # as soon as it can be
     assert (workdir / "figures" / "fig1.png").read_bytes() == picture
     names = {name for name, figure in registry.FIGURES.items()
