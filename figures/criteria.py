@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.analysis import function, text
-from compgen_jax.analysis.statistics import half_width
+from compgen_jax.analysis import function, scaling, text
+from compgen_jax.analysis.statistics import half_width, spread_of_median
 from compgen_jax.claims import league
 from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks, known_turns
 from compgen_jax.claims.scale import admission as scale_admission
@@ -79,6 +79,9 @@ LAWS = {
         lambda rng, shape: rng.binomial(81, np.where(rng.random(shape) < 0.7, 1, 0.95)) / 81, 0.985
     ),
 }  # fmt: skip
+MEDIANS = {"normal": 0.0, "log-normal, sd .5 of the log": 1.0, "exponential": np.log(2)}
+CENSORED = {"all thresholds reached": np.inf, "a fifth of them not reached": 1.2e4}
+GRIDS, CURVES = np.array([16, 24, 32, 48]), 2000
 CELLS = {name: 81 for name in LAWS if name.startswith("share")}
 SEEDS = (3, 4, 5, 6, 10)
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
@@ -155,18 +158,46 @@ def metric_tables(grids=(16, 28)) -> dict:
 
 
 def coverage() -> dict:
-    """{law: shares of samples whose 95% interval of the mean holds the law's mean, by `SEEDS`}."""
+    """{values: shares of samples whose 95% interval holds what is true of the law, by `SEEDS`}: of
+    means its mean, of medians its median, of exponents that of the thresholds."""
     found = {}
     for name, (draw, mean) in LAWS.items():
         rng = np.random.default_rng(0)
         least = LEAST_CELLS / CELLS[name] if name in CELLS else 0.0
         found[name] = [_covered(draw(rng, (SAMPLES, count)), mean, least) for count in SEEDS]
+    for name, median in MEDIANS.items():
+        rng, draw = np.random.default_rng(0), LAWS[name][0]
+        samples = [draw(rng, (SAMPLES, count)) for count in SEEDS]
+        found[f"median: {name}"] = [_median_covered(values, median) for values in samples]
+    for name, most in CENSORED.items():
+        rng = np.random.default_rng(0)
+        found[f"exponent: {name}"] = [_exponents_covered(rng, count, most) for count in SEEDS]
     return found
 
 
 def _covered(values_RxT, mean, least) -> float:
     apart = np.abs(values_RxT.mean(axis=1) - mean)
     return float(np.mean(apart <= np.maximum(half_width(values_RxT), least) + 1e-12))
+
+
+def _median_covered(values_RxT, median) -> float:
+    half_R = spread_of_median(values_RxT.shape[1]) * half_width(values_RxT)
+    return float(np.mean(np.abs(np.median(values_RxT, axis=1) - median) <= half_R))
+
+
+def _exponents_covered(rng, count: int, most: float) -> float:
+    """Of thresholds N^2 times a seed's and a cell's own factor, sd .3 of the log each, of which
+    those above `most` are not reached."""
+    held = 0
+    for _ in range(CURVES):
+        own = 0.3 * rng.normal(size=(count, 1)) + 0.3 * rng.normal(size=(count, len(GRIDS)))
+        values = 5 * GRIDS**2 * np.exp(own)
+        status = np.where(values > most, scaling.ABOVE, scaling.REACHED)
+        curve = scaling.Curve("", 0.0, "", {}, GRIDS, np.arange(count), np.minimum(values, most),
+                              status, np.ones_like(values))  # fmt: skip
+        low, high = scaling.exponent(curve)["ci95"]
+        held += low <= 2 <= high
+    return held / CURVES
 
 
 def with_coverage(page: str, found: dict) -> str:

@@ -74,7 +74,7 @@ def _judge_one(condition: Condition) -> Verdict:
         return Verdict(CONTRADICTED)
     if np.isnan([low, high]).any():
         return Verdict(INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known")
-    return Verdict(INCONCLUSIVE, number.get("crossing", "interval crosses the bound"))
+    return Verdict(INCONCLUSIVE, "interval crosses the bound")
 
 
 def _bounds(condition: Condition) -> tuple:
@@ -104,19 +104,6 @@ def with_interval(measured) -> dict:
     if isinstance(measured, dict):
         return measured | {"ci95": list(measured["ci95"])}
     return mean_with_interval(measured)
-
-
-def median_with_range(values_T) -> dict:
-    """The median over seeds, with its range as each seed is left out in turn for an interval: a
-    verdict on it holds whichever seed is missing, or says that one seed decides."""
-    values = np.asarray(values_T, np.float64)
-    without = [np.median(np.delete(values, seed)) for seed in range(len(values))]
-    ends = [min(without), max(without)] if len(values) > 1 else [np.nan, np.nan]
-    return {
-        "value": float(np.median(values)),
-        "ci95": [float(end) for end in ends],
-        "crossing": "one seed decides",
-    }
 
 
 def typical(values, seeds):

@@ -167,6 +167,9 @@ def test_the_page_has_the_coverage_as_simulated():
     found = criteria.coverage()
     assert criteria.with_coverage(page, found) == page
     assert all(abs(share - 0.95) < 0.003 for share in found["normal"])
+    skewed = {"log-normal, sd .5 of the log", "exponential"}  # on whose means no verdict is
+    for name in found.keys() - skewed - {"share of 81 cells, mostly 1"}:  # which is wider
+        assert all(0.93 <= share <= 0.97 for share in found[name][1:]), name
 
 
 @pytest.mark.parametrize("where", [(16, "donut"), (16, "corner")])
