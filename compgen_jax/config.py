@@ -222,6 +222,12 @@ def _check_seeds(seeds: tuple):
         raise ConfigError(f"config.training.seeds={seeds!r}: must not repeat a seed")
 
 
+def _check_differs(where: str, name):
+    apart = ("sweep.", "execution.", "name")
+    if type(name) is not str or name == "training.seeds" or name.startswith(apart):
+        raise ConfigError(f"config.sweep.{where}: {name!r} is no field that trials differ in")
+
+
 def _check_sweep(config: Config):
     axes, search = config.sweep.axes, config.sweep.search
     single = dataclasses.replace(config, sweep=SweepConfig())
@@ -232,8 +238,7 @@ def _check_sweep(config: Config):
                 "in (('task.grid', (8, 16)),)"
             )
         name, values = axis
-        if name == "training.seeds" or name.startswith(("sweep.", "execution.", "name")):
-            raise ConfigError(f"config.sweep.axes: {name!r} is no field that trials differ in")
+        _check_differs("axes", name)
         if not values or len(set(values)) < len(values):
             raise ConfigError(f"config.sweep.axes: {name!r} needs values, each of them once")
         for value in values:
@@ -243,6 +248,7 @@ def _check_sweep(config: Config):
         raise ConfigError(f"config.sweep.axes={axes!r}: names a field twice")
     if not search.field:
         return
+    _check_differs("search.field", search.field)
     if search.field in names:
         raise ConfigError(f"config.sweep.search.field={search.field!r}: is an axis too")
     if f"{ROOT}.{search.field}" not in field_names(config):
@@ -253,6 +259,14 @@ def _check_sweep(config: Config):
         raise ConfigError("config.sweep.search: needs values to begin with, in start or per")
     if not search.scores:
         raise ConfigError("config.sweep.search.scores=(): name one or more of the task's scores")
+    if not all(
+        isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], tuple)
+        for each in search.per
+    ):
+        raise ConfigError(
+            f"config.sweep.search.per={search.per!r}: must be pairs of a unit's name and its "
+            "multiples, as in (('cell', (0.25, 0.5)),)"
+        )
     numbers = [*search.start, *(each for _, multiples in search.per for each in multiples)]
     if not all(type(each) in (int, float) and math.isfinite(each) and each > 0 for each in numbers):
         raise ConfigError("config.sweep.search: start and per must be positive numbers")

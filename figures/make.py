@@ -8,7 +8,6 @@ twice. A figure is drawn as soon as its networks are. Figures of sweeps, and tho
 marks `asked` (the second paper's, the league's), are drawn where --only names them.
 """
 
-import io
 import sys
 import time
 from pathlib import Path
@@ -162,13 +161,9 @@ def _draw(workdir: Path, name: str, drawn, say):
 
 def _write_figure(workdir: Path, name: str, drawn):
     paths = []
-    for suffix in ("png", "pdf"):
-        # no date in the file: the same runs give the same bytes
-        content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
-        drawn.savefig(content, format=suffix, metadata=undated)
-        drawn.set_layout_engine("none")  # stays as it was found, which takes as long as drawing
+    for suffix, content in plotting.saved(drawn).items():
         paths.append(workdir / "figures" / f"{name}.{suffix}")
-        directory.write_bytes(paths[-1], content.getvalue())
+        directory.write_bytes(paths[-1], content)
     plotting.close(drawn)
     return paths
 

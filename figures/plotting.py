@@ -1,5 +1,7 @@
 """Axis helpers for figures; no training, no metrics but means over seeds."""
 
+import io
+
 import matplotlib
 import numpy as np
 
@@ -191,6 +193,17 @@ def legend_above(axis, **kwargs):
         loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=4, borderaxespad=0.1,
         handlelength=1.4, handletextpad=0.4, columnspacing=0.8, **kwargs,
     )  # fmt: skip
+
+
+def saved(figure) -> dict[str, bytes]:
+    """The figure as png and as pdf. No date is in the file: the same runs give the same bytes."""
+    found = {}
+    for suffix in ("png", "pdf"):
+        content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
+        figure.savefig(content, format=suffix, metadata=undated)
+        figure.set_layout_engine("none")  # stays as it was found, which takes as long as drawing
+        found[suffix] = content.getvalue()
+    return found
 
 
 def close(figure):

@@ -5,7 +5,6 @@
 Writes DIR/figures/run.png and run.pdf.
 """
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -87,11 +86,11 @@ def _draw_error(axis, run, cells):
 
 def _draw_layers(axis, found):
     places = np.arange(len(found.layers))
-    names = ["input", *(str(k) for k in places[1:-1]), "output"]
     for name, (title, dash) in LINES.items():
         axis.plot(places, _mean(found.numbers[name]), dash, marker=".", color="0.2", label=title)
     interaction = _mean(found.numbers["anova.interaction"])
     axis.plot(places, interaction, marker=".", color="#6a51a3", label="interaction share")
+    names = [name.removeprefix("layer_").lstrip("0") or "input" for name in found.layers]
     axis.set_xticks(places, names)
     axis.set(xlabel="layer", ylim=(-0.05, 1.05))  # a probe below 0 reads nothing
     axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
@@ -139,10 +138,8 @@ def main():
     workdir = Path(cli.require(WORKDIR))
     run = results.load(workdir)
     drawn = draw(run, results.evaluate_cells(run), decoding.measure_directory(workdir))
-    for suffix in ("png", "pdf"):
-        content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
-        drawn.savefig(content, format=suffix, metadata=undated)
-        directory.write_bytes(workdir / "figures" / f"run.{suffix}", content.getvalue())
+    for suffix, content in plotting.saved(drawn).items():
+        directory.write_bytes(workdir / "figures" / f"run.{suffix}", content)
     print(f"wrote {workdir / 'figures' / 'run.png'} and run.pdf")
 
 

@@ -6,8 +6,6 @@ Writes probe.json, probe.png and probe.pdf beside the file, or into --workdir. W
 is in docs/probe.md.
 """
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +75,7 @@ def _load(path: Path) -> dict:
     try:
         with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except directory.DAMAGED as error:
         if "Object arrays" in str(error):
             raise ConfigError(
                 f"--activations={path}: holds an array of Python objects; save numbers or text"

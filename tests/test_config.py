@@ -226,6 +226,7 @@ def test_axes_are_a_dict_or_pairs_and_survive_json():
         ({"decoder.name": ("cnn",)}, "config.decoder.name='cnn': must be one of"),
         ((("task.grid", (8,)), ("task.grid", (12,))), "names a field twice"),
         (("task.grid",), "must be pairs of a field's name and its values"),
+        (((3, (1, 2)),), "3 is no field that trials differ in"),
         ((("task.grid", 8),), "must be pairs of a field's name and its values"),
     ],
 )
@@ -242,6 +243,9 @@ def test_axes_that_cannot_be_are_one_line(axes, message):
         ({"field": "task.code.name"}, "field='task.code.name': is no number"),
         ({"field": "task.support.in_proportion"}, "is no number"),
         ({"field": "decoder.width"}, "field='decoder.width': is an axis too"),
+        ({"field": "sweep.real_points"}, "'sweep.real_points' is no field that trials differ in"),
+        ({"per": (("cell", 0.25),)}, "per=.*: must be pairs of a unit's name and its multiples"),
+        ({"per": ("cell", (0.25,))}, "per=.*: must be pairs of a unit's name and its multiples"),
         ({"start": (), "per": ()}, "needs values to begin with, in start or per"),
         ({"scores": ()}, r"config\.sweep\.search\.scores=\(\): name one or more"),
         ({"start": (0, 3)}, "start and per must be positive numbers"),

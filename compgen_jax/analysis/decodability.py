@@ -18,7 +18,6 @@ from compgen_jax.analysis.kernels import check_finite
 from compgen_jax.analysis.probes import PENALTIES, compact
 from compgen_jax.analysis.statistics import half_width
 
-MEASURES = ("r2", "auc")
 REGIONS = ("id", "ood")
 SHUFFLES = 3  # permutations that the control is the mean of
 CONSTANT = 1e-12  # a target that varies by less, relative to its size, is constant

@@ -12,7 +12,6 @@ with the true images', and with the binary given the true images'; N = 28, donut
 So the third column separates superposition, plus or lookup, from composition, where nothing is
 left to explain, and from noise; it cannot tell plus from lookup (`decomposition` can). A layer
 agrees with the binary kernel to .3 by rendering true bumps: the first column alone says little.
-CKA with the true images is .65, .65 and, as points are few, .36 for noise: for ranking only.
 """
 
 from itertools import product
@@ -169,17 +168,6 @@ def _partial_correlation(a_P, b_P, control_P) -> float:
     if (left <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():
         return float("nan")
     return _correlation(*residuals.T)
-
-
-def cka(a_BxB, b_BxB) -> float:
-    """Linear centred kernel alignment of two Gram matrices, 0 to 1 (HSIC form); NaN if one is
-    of constant features."""
-    a, b = _checked_kernels(a=a_BxB, b=b_BxB)
-    centred_a, centred_b = _center(a), _center(b)
-    norms = np.linalg.norm(centred_a), np.linalg.norm(centred_b)
-    if norms[0] <= VANISHING * np.linalg.norm(a) or norms[1] <= VANISHING * np.linalg.norm(b):
-        return float("nan")
-    return float(np.sum(centred_a * centred_b) / norms[0] / norms[1])
 
 
 class KernelRegression(NamedTuple):

@@ -7,6 +7,7 @@ trial, with the sweep's axes by their names, `seed`, the searched field, `status
 and scores such as 'ood.exact_accuracy'. NumPy only.
 """
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -108,11 +109,14 @@ def bracket(values, scores, target: float) -> tuple[float, float] | None:
     return values_M[first - 1].item(), values_M[first].item()
 
 
-def refinement(values, scores, target: float, count: int, whole: bool = True) -> list:
+def refinement(
+    values, scores, target: float, count: int, whole: bool = True, allowed=lambda value: True
+) -> list:
     """`count` values to measure next, ascending, strictly inside the bracket.
 
     Of `whole` numbers they are the free integers nearest to a geometric spacing; all of them where
-    `count` or fewer are free. Numbers in `values` are not free even where the score is not finite.
+    `count` or fewer are free. A number that is not `allowed` is not free, nor is one in `values`,
+    even where its score is not finite.
     Other numbers are spaced geometrically. Empty if there is no bracket. ValueError for a negative
     count and as for `threshold`.
     """
@@ -123,15 +127,14 @@ def refinement(values, scores, target: float, count: int, whole: bool = True) ->
         return []
     wanted = np.geomspace(*ends, count + 2)[1:-1]
     if not whole:
-        return [float(value) for value in wanted if value not in values]
+        return [float(value) for value in wanted if value not in values and allowed(float(value))]
     free = np.setdiff1d(np.arange(ends[0] + 1, ends[1]), np.asarray(values))
-    if free.size <= count:
-        return [int(number) for number in free]
     chosen = []
     for value in wanted:
-        chosen.append(free[np.argmin(np.abs(np.log(free / value)))])
-        free = free[free != chosen[-1]]
-    return sorted(int(number) for number in chosen)
+        nearest = free[np.argsort(np.abs(np.log(free / value)), kind="stable")]
+        chosen += itertools.islice(filter(allowed, map(int, nearest)), 1)
+        free = np.setdiff1d(free, chosen)
+    return sorted(chosen)
 
 
 def _crossing(values, scores, target):

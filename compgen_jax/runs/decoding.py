@@ -5,6 +5,7 @@ and scored on seen points left out and on held-out ones (`analysis.decodability`
 controls: the same of the untrained network, and of targets permuted among the points.
 """
 
+from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ def _features(run: Run):
     def rows(params, given):
         _, activations = module.apply(params, given)
         flat = lambda leaf: leaf.reshape(len(leaf), -1)[:INPUTS] if several else leaf.reshape(1, -1)
-        return jax.tree.map(flat, activations)
+        return jax.tree.map(flat, OrderedDict(activations))  # of which JAX keeps the order
 
     @jax.jit
     def features(key, params, points):

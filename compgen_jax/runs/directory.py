@@ -19,13 +19,21 @@ import io
 import json
 import math
 import os
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.training import checkpoints
+
+# what reading an .npz raises that is damaged
+DAMAGED = (
+    ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+    tokenize.TokenError,
+)  # fmt: skip
 
 
 class RunError(RuntimeError):
@@ -201,9 +209,7 @@ def read_cache(path: Path, version, parse: Callable):
         return None
     try:
         return parse(saved)
-    except (
-        AttributeError, KeyError, TypeError, ValueError, OSError, zipfile.BadZipFile
-    ) as error:  # fmt: skip
+    except (AttributeError, TypeError, *DAMAGED) as error:
         raise RunError(
             f"{path.parent}: its analysis is damaged ({error}); remove {path}"
         ) from error

@@ -1,5 +1,7 @@
 """The model of a finished run as compiled functions that record all of its layers."""
 
+from collections import OrderedDict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +26,8 @@ class Recorder:
 
         def recorded(params, inputs):
             output, activations = module.apply(params, inputs)
-            return activations | {"output": task.signal(output)}
+            # in the model's order, which JAX keeps of an ordered dictionary alone
+            return OrderedDict(activations, output=task.signal(output))
 
         def features(params, inputs):
             flat = lambda one: jax.tree.map(jnp.ravel, recorded(params, one))

@@ -99,14 +99,18 @@ def _superpositions(program, params, source, signals_BxD, cells: Cells) -> dict:
 
 
 def _regression_numbers(task, signals_BxD, cells: Cells) -> dict:
-    """Kernels on the factors, in cells; errors over a blank signal's."""
+    """Kernels on the factors, in cells; errors over a blank signal's. NaN where cells are no
+    distance: of a factor that is periodic or has no order."""
+    names = ("factorized", "isotropic")
+    if any(np.isfinite(factor.period) or not factor.real for factor in task.factors):
+        return {f"output.kernel_regression.{name}_error": np.nan for name in names}
     held_out, numbers = cells.held_out, {}
     index = tasks.nearest_values(task, cells.points).astype(np.float32)
     points, outputs = index[held_out], np.asarray(signals_BxD, np.float64)[held_out]
     blank = np.mean(cells.truths[held_out] ** 2)
-    for name, isotropic in (("factorized", False), ("isotropic", True)):
+    for name in names:
         fit = kernels.kernel_regression(
-            index[~held_out], signals_BxD[~held_out], points, isotropic=isotropic
+            index[~held_out], signals_BxD[~held_out], points, isotropic=name == "isotropic"
         )
         error = np.mean((fit.prediction - outputs) ** 2)
         numbers[f"output.kernel_regression.{name}_error"] = error / blank

@@ -11,6 +11,7 @@ from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_
 from compgen_jax.settings import in_own_files
 from compgen_jax.sweeps.table import Case, Layout, Table
 from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop
 
 PLACES = ("seen", "unseen", "ood", "real")
 
@@ -92,9 +93,20 @@ def refined_cases(config: Config, results: Table) -> list[Case]:
             column = columns.index(reading.column)
             scores = [float(results[case][column]) for case in cases]
             whole = type(_base_value(config)) is int
-            chosen = scaling.refinement(values, scores, search.target, search.refine_with, whole)
+            chosen = scaling.refinement(
+                values, scores, search.target, search.refine_with, whole,
+                lambda value, curve=curve: _can_be(config, curve._replace(value=value)),
+            )  # fmt: skip
             found |= {curve._replace(value=value) for value in chosen}
     return sorted(found)
+
+
+def _can_be(config: Config, case: Case) -> bool:
+    try:
+        loop.check(config_of(config, case))
+    except ConfigError:
+        return False
+    return True
 
 
 def searched(config: Config, case: Case) -> list[Reading]:

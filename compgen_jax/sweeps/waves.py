@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.config import Config
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.models import model as models
 from compgen_jax.runs import memory
 from compgen_jax.sweeps import plan, processes
@@ -94,6 +94,7 @@ def buckets(config: Config, cases: list[Case], room: dict | None = None) -> list
     joined = {}
     for program, single in kept.items():
         pads = single.config.decoder.pads and not alone and hasattr(single.config.task, "grid")
+        pads = pads and single.capacity > 0  # rows can be padded, a stream's own shape can't
         apart = () if pads else (program,)
         joined.setdefault((_without_grid(single), *apart), []).append(single)
     found = []
@@ -224,6 +225,10 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
     single = _single(config, case)
     key = jax.random.key(case.seed)
     source, real = _drawn(single.config, config.sweep.real_points)(key)
+    try:
+        single.task.check(jax.device_get(source))
+    except ConfigError as error:
+        raise ConfigError(f"the draw of seed {case.seed}: {error}") from error
     cells = tasks.points(single.task)
     held_out = np.asarray(single.task.held_out(cells))
     seen = _seen(single.task, source, held_out)

@@ -4,7 +4,7 @@ corner or single combinations at random held out."""
 from pathlib import Path
 from typing import NamedTuple
 
-from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.settings import family
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig
 from compgen_jax.tasks.encodings import CodeConfig
@@ -96,6 +96,9 @@ BY_FACTOR = "additive", "multiplicative"  # small networks for each factor
 def networks(scale: str, own: tuple = ()) -> list[Network]:
     """All of them; `own` models, FILE.py:CLASS, are rows of their own, at their defaults."""
     title = lambda name: f"{Path(name.rpartition(':')[0]).stem}:{name.rpartition(':')[2]}"
+    titles = [*PLAYERS, *map(title, own)]
+    if twice := [one for one in titles if titles.count(one) > 1]:
+        raise ConfigError(f"--models: two are named {twice[0]}; name one file, or class, otherwise")
     players = PLAYERS | {title(name): Player(title(name), name) for name in own}
     return [
         _network(title, player, task, holdout, scale)

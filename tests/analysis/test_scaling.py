@@ -176,6 +176,15 @@ def test_bad_points_are_refused(n_data, accuracies, target, message):
             function(n_data, accuracies, target)
 
 
+def test_refinement_takes_allowed_numbers_alone():
+    even = lambda number: number % 4 == 0
+    assert scaling.refinement([8, 64], [0.0, 1.0], 0.5, 1, allowed=even) == [24]  # 23 is nearest
+    assert scaling.refinement([8, 20], [0.0, 1.0], 0.5, 9, allowed=even) == [12, 16]
+    assert scaling.refinement([8, 12], [0.0, 1.0], 0.5, 9, allowed=even) == []
+    small = lambda value: value < 1
+    assert scaling.refinement([0.25, 4.0], [0.0, 1.0], 0.5, 3, whole=False, allowed=small) == [0.5]
+
+
 def test_refinement_of_numbers_that_are_not_whole_is_geometric():
     found = scaling.refinement([0.01, 1.0], [0.0, 1.0], 0.5, 3, whole=False)
     np.testing.assert_allclose(found, [10**-1.5, 0.1, 10**-0.5])

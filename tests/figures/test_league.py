@@ -9,7 +9,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.config import changed
+from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
 from figures import make
@@ -110,6 +110,12 @@ def test_an_own_model_is_a_row_at_its_defaults(own_model):
     for network in found:
         assert network.config.decoder.width == 7 and network.config.training.steps == 1200
         assert network.config.training.learning_rate == 1e-3
+
+
+def test_two_models_of_one_name_are_refused(own_model):
+    """As one would be trained in the other's directory."""
+    with pytest.raises(ConfigError, match="--models: two are named my_model:Mine"):
+        networks.networks("quick", (own_model, f"elsewhere/{Path(own_model).name}"))
 
 
 def test_hold_outs_of_a_task_leave_out_as_many_combinations_and_share_a_program():

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from compgen_jax.analysis import geometry, layers
-from compgen_jax.config import changed
+from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, inspection, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks.encodings import encode
+from compgen_jax.tasks.rotation import GapConfig, Rotation
 
 N = 8
 
@@ -97,12 +99,26 @@ def test_runs_that_cannot_be_analysed_are_named(tiny, tmp_path, replace_in, run)
         inspection.inspect(broken._replace(params=params), progress=False)
 
 
+def test_angles_and_labels_have_no_regression_on_cells(tmp_path):
+    """Of which the last and the first lie side by side, and no two are near."""
+    digits = Config(
+        task=Rotation(side=8, objects=(4, 7), angles=24, samples=24, gap=GapConfig(of=(4,))),
+        decoder=MLP(depth=1, width=6),
+        training=TrainingConfig(steps=4, evaluate_every=4, seeds=(0,)),
+    )
+    experiment.train(digits, tmp_path / "run", progress=False)
+    found = inspection.inspect_directory(tmp_path / "run", progress=False)
+    for name in ("factorized", "isotropic"):
+        assert np.isnan(found.outputs[f"output.kernel_regression.{name}_error"]).all()
+
+
 def test_damaged_cache_is_named_and_can_be_made_anew(run):
     found = inspection.inspect_directory(run, progress=False)
     maps = (run / "analysis.npz").read_bytes()
-    (run / "analysis.npz").write_bytes(maps[: len(maps) // 2])
-    with pytest.raises(RunError, match=r"its analysis is damaged .* remove .*analysis\.json"):
-        inspection.inspect_directory(run, progress=False)
+    for damaged in (maps[: len(maps) // 2], b"", bytes([maps[0]]) + b"\0" * 40):
+        (run / "analysis.npz").write_bytes(damaged)
+        with pytest.raises(RunError, match=r"its analysis is damaged .* remove .*analysis\.json"):
+            inspection.inspect_directory(run, progress=False)
     (run / "analysis.npz").write_bytes(maps)
     whole = json.loads((run / "analysis.json").read_text())
     for damage in ({"layers": None}, {"numbers": []}, {"seeds": 7}):

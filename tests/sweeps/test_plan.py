@@ -133,6 +133,21 @@ def test_refined_cases_lie_between_the_numbers_around_the_crossing():
     assert of_bumps(both) == [64, 256]
 
 
+def test_a_search_tries_no_number_that_cannot_be():
+    """Between widths 8 and 64 of a per-pixel MLP lies 23, which is no multiple of 4."""
+    config = sweep_of(
+        COPIES,
+        **{"decoder.name": "pixelwise", "sweep.search.field": "decoder.width",
+           "sweep.search.per": (), "sweep.search.start": (8, 64), "sweep.search.refine_with": 1},
+    )  # fmt: skip
+    measures = plan.layout(config).measures
+    results = {
+        case: np.full(len(measures), 0.95 if case.value == 64 else 0.2, np.float32)
+        for case in plan.first_cases(config)
+    }
+    assert {case.value for case in plan.refined_cases(config, results)} == {24}
+
+
 def test_readings_score_every_place_that_a_region_leaves():
     config = sweep_of(("task.support.region", ("none", "donut")), **{"task.grid": 8})
     none, donut = (plan.readings(config, Case((region,), 0, 32)) for region in ("none", "donut"))

@@ -511,6 +511,30 @@ def test_streams_sweep_over_their_supports(small, tmp_path):
         assert np.isfinite(row["ood.mse"])
 
 
+def test_streams_of_real_points_of_two_grids_train_apart(small, tmp_path):
+    """Side by side too, as on an accelerator: what they show cannot be padded."""
+    config = changed(small, {
+        "sweep.search.field": "", "task.support.fresh": "real", "task.support.region": "corner",
+        "decoder.name": "conv", "decoder.width": 4, "execution.trials_per_device": 2,
+        "sweep.axes": (("task.grid", (8, 12)),), "training.steps": 5, "sweep.real_points": 4,
+    })  # fmt: skip
+    assert len(waves.buckets(config, plan.first_cases(config))) == 2
+    sweep.run(config, tmp_path / "run", progress=False)
+    assert all(np.isfinite(row_of(config, row)["ood.mse"]) for row in
+               read(tmp_path / "run").values())  # fmt: skip
+
+
+def test_a_draw_without_a_value_of_a_factor_is_refused(small, tmp_path):
+    """As it is of the single run, unless it is asked for."""
+    config = changed(one_curve(small), {
+        "sweep.search.field": "", "task.support.require_marginals": True, "task.images": 0,
+        "task.support.samples": 4, "task.stripes.copies": 0,
+        "sweep.axes": (("task.support.region", ("corner",)),),
+    })  # fmt: skip
+    with pytest.raises(ConfigError, match="the draw of seed 0: no training point has x in"):
+        sweep.run(config, tmp_path / "run", progress=False)
+
+
 @pytest.mark.parametrize("own", ["", ", points=np.array([[0.0, 0], [1, 90], [2, 7], [3, 315]])"])
 def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small, own):
     """Measured at all cells, or at points of its own: two are seen, one lies between, one is held

@@ -1,0 +1,68 @@
+"""A model of the user's own, whose layers have names of their own and whose file may change."""
+
+import pytest
+
+from compgen_jax.config import changed
+from compgen_jax.runs import decoding, experiment, inspection, results
+from compgen_jax.runs.directory import RunError
+from tests.runs.test_origin import rewrite
+
+OWN = """
+import math
+from dataclasses import dataclass
+
+from flax import linen as nn
+
+from compgen_jax.models.model import Model
+
+
+class Towers(nn.Module):
+    shape: tuple
+
+    @nn.compact
+    def __call__(self, code):
+        trunk = nn.relu(nn.Dense(8)(code))
+        head = nn.relu(nn.Dense(6)(trunk))
+        image = nn.Dense(math.prod(self.shape))(head).reshape(self.shape)
+        return image, {"trunk": trunk, "head": head}
+
+
+@dataclass(frozen=True)
+class Mine(Model):
+    def make(self, shapes):
+        return Towers(shapes.output.shape)
+"""
+
+
+@pytest.fixture
+def trained(tiny, tmp_path):
+    path = tmp_path / "own" / "towers.py"
+    path.parent.mkdir()
+    path.write_text(OWN)
+    config = changed(tiny, {"decoder.name": f"{path}:Mine"})
+    experiment.train(config, tmp_path / "run", progress=False)
+    return path, tmp_path / "run"
+
+
+def test_layers_are_in_the_models_order(trained):
+    """Which is not that of the alphabet."""
+    _, workdir = trained
+    found = inspection.inspect_directory(workdir, progress=False)
+    assert found.layers == ("trunk", "head", "output")
+    assert inspection.inspect_directory(workdir, progress=False).layers == found.layers  # cached
+    assert decoding.decode_directory(workdir, progress=False).layers == ("trunk", "head")
+    of_units = found.numbers["spectrum.energy_rank"]
+    assert (of_units[:, 1] <= 6).all()
+
+
+def test_a_file_that_makes_another_model_is_one_line(trained):
+    path, workdir = trained
+    assert results.load(workdir).summary
+    rewrite(path, "head = nn.relu", "head = nn.tanh")
+    with pytest.raises(RunError, match="towers.py:Mine no longer makes the model that") as error:
+        results.load(workdir)
+    assert "\n" not in str(error.value)
+    rewrite(path, "head = nn.tanh", "head = nn.relu")
+    assert results.load(workdir).summary
+    rewrite(path, "# x", "# of the user's own: x")
+    assert results.load(workdir).summary  # a comment is no change
