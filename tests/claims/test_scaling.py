@@ -180,7 +180,7 @@ def test_seen_accuracy_is_asked_at_the_thresholds():
             for n, u, s in zip(numbers, unseen, seen, strict=True)
         ]
         curve = claims.thresholds(rows, UNSEEN, "bumps", {})
-        return float(claims.seen_accuracy(rows, curve, UNSEEN, "bumps")[0])
+        return float(claims.seen_accuracy(rows, curve, UNSEEN, "bumps")[0, 0])
 
     seen = (0.1, 0.2, 0.3, 0.4)
     assert accuracy((0, 0.5, 1, 1), seen) == 0.3  # between 20 and 40
@@ -192,7 +192,7 @@ def test_seen_accuracy_is_asked_at_the_thresholds():
     assert np.isnan(accuracy([np.nan] * 4, seen))  # unknown
 
 
-def test_seen_accuracy_is_a_mean_over_grids_for_every_seed():
+def test_seen_accuracy_is_asked_at_every_grid():
     rows = [
         make_row(grid=grid, seed=seed) | {"seen.exact_accuracy": 0.1 * seed + 0.01 * grid}
         for grid in (8, 12)
@@ -200,7 +200,14 @@ def test_seen_accuracy_is_a_mean_over_grids_for_every_seed():
     ]
     curve = claims.thresholds(rows, UNSEEN, "bumps", {})
     found = claims.seen_accuracy(rows, curve, UNSEEN, "bumps")
-    np.testing.assert_allclose(found, [0.1, 0.2])
+    np.testing.assert_allclose(found, [[0.08, 0.12], [0.18, 0.22]])
+    table = make_table()
+    for row in table:
+        row["seen.exact_accuracy"] = 0.82 if row[GRID] == GRIDS[-1] else 1.0
+    (bumps, _) = claims.needs_images("bump", table, [UNSEEN])
+    assert bumps["as_stated"]["verdict"] == U
+    why = f"not trained: accuracy on seen cells 0.82 at N = {GRIDS[-1]}, 0.95 asked"
+    assert bumps["as_stated"]["reason"].startswith(why)
 
 
 CORNER = Reading("corner", "ood", "exact", 0.9)

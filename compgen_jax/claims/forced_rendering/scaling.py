@@ -148,7 +148,7 @@ def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> 
     }
     details = {}
     for asked, found in stated.items():
-        details[f"{asked}: accuracy on seen cells, at the thresholds"] = found.seen
+        details[f"{asked}: accuracy on seen cells, at the thresholds of the N where it is lowest"] = found.seen
         details |= {f"{asked}: {title}": _count(found.number[status])
                     for status, title in STATUS_TITLES.items()}  # fmt: skip
     power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
@@ -169,7 +169,7 @@ def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> 
 
 class Measured(NamedTuple):
     """number: an exponent with its interval and counts, and `unless`, why nothing is concluded from
-    it, if so.  seen: accuracy on seen cells, with its interval."""
+    it, if so.  seen: accuracy on seen cells at the N where it is lowest, with its interval."""
 
     number: dict
     seen: dict
@@ -178,13 +178,23 @@ class Measured(NamedTuple):
 def _measured(rows, reading: Reading, scheme: str, setting: dict) -> Measured:
     curve = thresholds(rows, reading, scheme, setting)
     number = scaling.exponent(curve)
-    seen_S = seen_accuracy(rows, curve, reading, scheme, setting)
-    finite_S = seen_S[np.isfinite(seen_S)]
-    seen = with_interval(finite_S if finite_S.size else [np.nan])
+    seen, grid = _lowest(seen_accuracy(rows, curve, reading, scheme, setting), curve.along_K)
     why = _why_not(number)
     if not why and not seen["value"] >= TRAINED:
-        why = f"not trained: accuracy on seen cells {text.number(seen['value'])}, {TRAINED:g} asked"
+        why = (f"not trained: accuracy on seen cells {text.number(seen['value'])} at N = {grid}, "
+               f"{TRAINED:g} asked")  # fmt: skip
     return Measured(number | ({"unless": why} if why else {}), seen)
+
+
+def _lowest(seen_SxK, along_K):
+    """Of the N with the lowest mean over seeds: that mean with its interval, and the N."""
+    of_grids = [
+        (with_interval(column[np.isfinite(column)]), grid)
+        for column, grid in zip(seen_SxK.T, along_K, strict=True)
+        if np.isfinite(column).any()
+    ]
+    nowhere = with_interval([np.nan]), None
+    return min(of_grids, key=lambda pair: pair[0]["value"], default=nowhere)
 
 
 def _conditions(scheme: Scheme, measured: dict[str, Measured]) -> dict[str, Condition]:
@@ -213,13 +223,13 @@ def _why_not(number: dict) -> str:
 
 
 def seen_accuracy(rows, curve: Curve, reading: Reading, scheme: str, setting=None) -> np.ndarray:
-    """(S,) accuracy on seen cells by the reading's score, mean over grid sizes, of the decoders at
-    the thresholds.
+    """(S, K) accuracy on seen cells by the reading's score, by seed and grid size, of the decoders
+    at the thresholds.
 
     At a threshold is the smallest number of images at or above it, and of a threshold that is
     above all of them the largest: decoders that cannot draw what they were shown would say
     nothing about how many images are needed. Stripes alone show no cell, so that numbers without
-    a seen cell are passed over. Unknown thresholds do not count; NaN for a seed without others.
+    a seen cell are passed over. NaN where the threshold is unknown, or none has a seen cell.
     """
     key, wanted = f"seen.{reading.score}_accuracy", _fixed(reading, scheme, setting or {})
     pairs = {}
@@ -228,15 +238,12 @@ def seen_accuracy(rows, curve: Curve, reading: Reading, scheme: str, setting=Non
             if np.isfinite(row[key]):
                 pair = row[IMAGES], row[key]
                 pairs.setdefault((row["seed"], row[GRID]), []).append(pair)
-    found_S = []
+    found_SxK = np.full(curve.values_SxK.shape, np.nan)
     for s, seed in enumerate(curve.seeds_S):
-        accuracies = [
-            _at(curve.values_SxK[s, k], pairs[seed, grid])
-            for k, grid in enumerate(curve.along_K)
-            if curve.status_SxK[s, k] != UNKNOWN and (seed, grid) in pairs
-        ]
-        found_S.append(np.mean(accuracies) if accuracies else np.nan)
-    return np.array(found_S)
+        for k, grid in enumerate(curve.along_K):
+            if curve.status_SxK[s, k] != UNKNOWN and (seed, grid) in pairs:
+                found_SxK[s, k] = _at(curve.values_SxK[s, k], pairs[seed, grid])
+    return found_SxK
 
 
 def _at(images: float, pairs) -> float:
