@@ -25,8 +25,12 @@ from figures.paper import Paper
 from figures.scale import registry as scale
 from figures.studies import Study
 from launch import cli
+from launch import config as launch_config
 
 PAPERS = (forced_rendering.PAPER, scale.PAPER, league.PAPER)
+PRESETS = {
+    name: preset for presets in launch_config.PAPERS.values() for name, preset in presets.items()
+}
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
@@ -168,15 +172,23 @@ def _write_figure(workdir: Path, name: str, drawn):
     return paths
 
 
-def _not_run(of_papers: list, studies: dict) -> dict[str, int]:
-    """Optimiser steps of what was not trained, all seeds together: of every network, or of all of a
-    paper of which none was."""
-    steps = {}
+def _not_run(of_papers: list, studies: dict, tables: dict) -> dict[str, str]:
+    """What was not trained costs, all seeds together: every network, or all of a paper of which
+    none was, in optimiser steps; of a preset, and of sweeps, the time as far as it is known."""
+    costs = {}
     for paper, networks in of_papers:
         own = {n.name: _steps(n.config) for n in networks if n.name not in studies}
         none = len(own) == len(networks) > 1 and len(of_papers) > 1
-        steps |= {f"all {len(own)} of {paper.title}": sum(own.values())} if none else own
-    return steps
+        own = {f"all {len(own)} networks of {paper.title}": sum(own.values())} if none else own
+        costs |= {name: f"{steps:,} steps{_time(name, ', ')}" for name, steps in own.items()}
+        sweeps = [one.name for key, one in paper.sweeps(SCALE.value).items() if key not in tables]
+        costs |= {name: _time(name) or "a sweep" for name in sweeps}
+    return costs
+
+
+def _time(name: str, before: str = "") -> str:
+    """'about 4 h on 2 cores' of a preset, '' of what is none."""
+    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
 
 
 def _write_claims(workdir: Path, of_papers: list, studies: dict, tables: dict):
@@ -188,7 +200,7 @@ def _write_claims(workdir: Path, of_papers: list, studies: dict, tables: dict):
         report.Part(paper.title, paper.runs(ran), paper.note, rows, paper.conclude(rows))
         for (paper, _), ran, rows in zip(of_papers, own, claims, strict=True)
     ]
-    not_run = _not_run(of_papers, studies)
+    not_run = _not_run(of_papers, studies, tables)
     parts = [part for part in parts if part.claims or part.runs]
     drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
     directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, not_run))

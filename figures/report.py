@@ -5,10 +5,7 @@ from typing import NamedTuple
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
 
-NOT_RUN = (
-    "Networks of this scale of which nothing is said above, with their optimiser steps, all seeds "
-    "together (docs/presets.md tells how long presets take):"
-)
+NOT_RUN = "What of this scale nothing is said of above, and its cost, all seeds together:"
 
 
 class Part(NamedTuple):
@@ -23,19 +20,21 @@ class Part(NamedTuple):
 
 
 def render(scale: str, parts: list[Part], figures: list, not_run: dict) -> str:
-    """The page. `not_run` has the networks of this scale that were not trained and how many
-    optimiser steps each takes, all its seeds together."""
+    """The page. `not_run` has what of this scale was not trained, and what each costs."""
+    names = ",".join(name.removesuffix(".png") for name in figures)
     lines = [
         f"# Results at {scale} scale",
         "",
         "Means over seeds with 95% intervals (Student's t), computed by `figures.make` from the "
-        "runs in `trained/`.",
+        "runs in `trained/`. All of it again, with the pictures below, is made by",
+        "",
+        f"    python -m figures.make --scale={scale} --workdir=DIR --only={names}",
     ]
     for part in parts:
         lines += _part(part)
     if not_run:
         lines += ["", "## Not run", "", NOT_RUN, ""]
-        lines += [f"- {name}: {steps:,}" for name, steps in not_run.items()]
+        lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
     for name in figures:
         lines += ["", f"![{name}](figures/{name})"]
     return "\n".join(lines) + "\n"

@@ -148,7 +148,8 @@ def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> 
     }
     details = {}
     for asked, found in stated.items():
-        details[f"{asked}: accuracy on seen cells, at the thresholds of the N where it is lowest"] = found.seen
+        seen = "accuracy on seen cells, at the thresholds of the N where it is lowest"
+        details[f"{asked}: {seen}"] = found.seen
         details |= {f"{asked}: {title}": _count(found.number[status])
                     for status, title in STATUS_TITLES.items()}  # fmt: skip
     power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
