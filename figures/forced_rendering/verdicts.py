@@ -3,6 +3,8 @@
 import numpy as np
 
 from compgen_jax.analysis import text
+from compgen_jax.analysis.evaluation import mean_score
+from compgen_jax.claims.composition import RIGHT
 from compgen_jax.claims.forced_rendering import controls, figure1, mechanism, remedies, rotation
 from compgen_jax.claims.forced_rendering import scaling as claims_of_scaling
 from compgen_jax.claims.verdicts import exact_id
@@ -129,10 +131,13 @@ def _bumps_alone(studies: list[Study]) -> list[dict]:
 
 
 def _composer(studies: list[Study], like: Study):
-    """The inspection of the same network with as many combinations held out at random, if any."""
+    """The inspection of the same network with as many combinations held out at random, if any that
+    composes them."""
     where = {"code": like.role.code, "depth": like.role.depth}
     for study in select(studies, control=("random", "random_ramp"), **where):
-        return study.inspection
+        held_out = study.results.held_out
+        right = mean_score(study.results, "exact_accuracy", held_out).mean()
+        return study.inspection if right > RIGHT else None
     return None
 
 

@@ -24,7 +24,7 @@ def inspection(numbers=None, outputs=None):
     return SimpleNamespace(seeds=(0, 1, 2), numbers=numbers, outputs=outputs)
 
 
-IDEAL = mechanism.Ideal(superposer_r2=0.4, bump_r2=0.01, lookup_partial=0.2)
+IDEAL = mechanism.Ideal(superposer_r2=0.4, bump_r2=0.01, superposer_binary=-0.3, lookup_partial=0.2)
 
 
 def found_in(row):
@@ -76,6 +76,7 @@ def test_binary_kernel_must_fit_better_than_the_true_images_and_beyond_a_lookup(
     assert verdicts(0.8, 0.4, 0.5) == (R, R)
     # the jitter is common to both kernels, so their difference has no spread
     assert verdicts(0.4, 0.8, 0.1) == (C, C)
+    assert verdicts(0.5, 0.7, 0.1) == (U, C)  # further than an ideal superposer's is it not
     assert verdicts(0.8, 0.4, 0.1) == (R, C)
     assert verdicts(0.8, 0.4, 0.2) == (R, U)
     clearer = mechanism.clearer_for_bump(TRAINED, kernel(0.8, 0.4, 0.5), kernel(0.8, 0.4, 0.2))
