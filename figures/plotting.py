@@ -149,20 +149,21 @@ def point_with_interval(axis, position, number, per_seed=(), across: bool = Fals
     axis.plot(*dots, ".", color="0.6", markersize=3, zorder=2 if across else 0)
 
 
-def show_number(axis, position, values_T, **kwargs):
-    """Mean, interval and seeds of one number; nothing where no seed has a value."""
+def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
+    """Mean, by default the arithmetic one, interval and seeds of one number; nothing where no seed
+    has a value."""
     finite = np.asarray(values_T)[np.isfinite(values_T)]
     if len(finite):
         kwargs = {"markersize": 4, **kwargs}
-        point_with_interval(axis, position, mean_with_interval(finite), finite, **kwargs)
+        point_with_interval(axis, position, mean(finite), finite, **kwargs)
 
 
-def show_numbers(axis, positions, values_SxT, color, label):
+def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval):
     """Numbers at several positions, their means joined by a line."""
-    means = [mean_with_interval(values)["value"] for values in values_SxT]
+    means = [mean(values)["value"] for values in values_SxT]
     axis.plot(positions, means, "-", color=color, linewidth=1, label=label)
     for position, values in zip(positions, values_SxT, strict=True):
-        show_number(axis, position, values, fmt="o", color=color)
+        show_number(axis, position, values, mean, fmt="o", color=color)
 
 
 def draw_line(axis, values_TxL, end, color, linestyle, label):

@@ -13,6 +13,14 @@ def mean_with_interval(values_T) -> dict:
     return {"value": float(np.mean(values_T)), "ci95": list(t_interval(values_T))}
 
 
+def geometric_mean_with_interval(values_T) -> dict:
+    """The same of the logarithms of positive values, as errors are, whose logarithms are near
+    normal."""
+    number = mean_with_interval(np.log(values_T))
+    ends = [float(np.exp(end)) for end in number["ci95"]]
+    return {"value": float(np.exp(number["value"])), "ci95": ends}
+
+
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
     """Student's t interval of the mean of T independent values: exact for normal ones, for others
     docs/criteria.md has its simulated coverage. NaN for a single value, which shows no spread.

@@ -18,7 +18,7 @@ import numpy as np
 
 from compgen_jax.analysis import evaluation, text
 from compgen_jax.analysis.evaluation import CellResults
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.analysis.statistics import geometric_mean_with_interval, mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
@@ -86,9 +86,7 @@ def _bounds(condition: Condition) -> tuple:
 
 def _number(condition: Condition) -> dict:
     if condition.ratio:
-        logarithm = mean_with_interval(np.log(np.maximum(condition.measured, TINY)))
-        value, ends = logarithm["value"], logarithm["ci95"]
-        return {"value": float(np.exp(value)), "ci95": [float(np.exp(end)) for end in ends]}
+        return geometric_mean_with_interval(np.maximum(condition.measured, TINY))
     number = with_interval(condition.measured)
     if condition.cells:
         value, least = number["value"], LEAST_CELLS / condition.cells

@@ -2,8 +2,8 @@
 not?"""
 
 from compgen_jax.analysis import evaluation
+from compgen_jax.analysis.statistics import geometric_mean_with_interval
 from figures import plotting
-from figures.forced_rendering.pixels import show_geometric
 
 TITLES = {"code": "image to bump code", "coordinates": "image to x and y"}  # by the role's control
 SHORT = {"code": "bump code", "coordinates": "x and y"}
@@ -78,7 +78,8 @@ def _draw_error(axis, studies):
         color = COLORS[study.role.control]
         for row, (region, values) in enumerate(relative_errors(study).items()):
             marker = {"fmt": "o"} if region == "ood" else {"fmt": "s", "markerfacecolor": "white"}
-            show_geometric(axis, -row - aside, values, across=True, color=color, **marker)
+            marked = {"across": True, "color": color, **marker}
+            plotting.show_number(axis, -row - aside, values, geometric_mean_with_interval, **marked)
         for row, error in enumerate(trivial_errors(study).values(), start=2):
             axis.plot(error, -row - aside, "D", color=color, markersize=3.5)
         axis.plot([], [], "o", color=color, markersize=4, label=SHORT[study.role.control])

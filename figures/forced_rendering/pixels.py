@@ -1,9 +1,8 @@
 """Decoders that all pixels share: the per-pixel MLP and the transformer of pixels."""
 
-import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.analysis.statistics import geometric_mean_with_interval
 from figures import plotting
 from figures.forced_rendering import authors
 
@@ -89,7 +88,8 @@ def _draw_errors(axis, studies):
         results, color = study.results, COLORS[study.role.decoder]
         for cells, aside, marker in _regions(results):
             values = evaluation.relative_error(results, cells)
-            show_geometric(axis, x + aside, values, color=color, **marker)
+            marked = {"color": color, **marker}
+            plotting.show_number(axis, x + aside, values, geometric_mean_with_interval, **marked)
         for value in authors.relative_errors(study.config.name).values():
             axis.plot(x - 2.2 * APART, value, "D", color="0.25", fillstyle="none", markersize=4)
             known = True
@@ -101,13 +101,6 @@ def _draw_errors(axis, studies):
     if known:
         axis.plot([], [], "D", color="0.25", fillstyle="none", markersize=4, label="authors'")
     plotting.legend_above(axis)
-
-
-def show_geometric(axis, position, values_T, **kwargs):
-    """Geometric mean, its interval and seeds of one positive number."""
-    number = mean_with_interval(np.log10(values_T))
-    number = {"value": 10 ** number["value"], "ci95": [10**end for end in number["ci95"]]}
-    plotting.point_with_interval(axis, position, number, values_T, markersize=4, **kwargs)
 
 
 def _draw_accuracy(axis, studies):

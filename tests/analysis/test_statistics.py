@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.analysis.statistics import (
+    geometric_mean_with_interval,
     jackknife_interval,
     mean_band,
     mean_with_interval,
@@ -37,6 +38,13 @@ def test_equal_values_have_no_spread_and_one_seed_shows_none():
     for bad in ([], [[1.0, 2.0]]):
         with pytest.raises(ValueError, match="non-empty vector over seeds"):
             t_interval(bad)
+
+
+def test_a_geometric_mean_is_that_of_logarithms():
+    found = geometric_mean_with_interval([0.1, 1.0, 100.0])
+    low, high = t_interval([-1.0, 0.0, 2.0])
+    assert found["value"] == pytest.approx(10 ** (1 / 3))
+    assert found["ci95"] == pytest.approx([10**low, 10**high])
 
 
 def test_a_median_has_an_interval_wider_than_a_means():

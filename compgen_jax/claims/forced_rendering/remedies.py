@@ -18,6 +18,7 @@ EMBEDDING_NUMBERS = {
     "constant_share": "energy constant along the other axis",
 }
 SHARES = "one_factor", "product"  # of a unit's variance
+QUARTER = 0.25  # of a blank image's error
 FACTOR_OF_TWO = float(np.log10(2))  # what separates helping little from helping much
 
 
@@ -235,7 +236,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
         as_stated={
             f"product weight, {few} bumps": Condition(product[few], "above", 0.5),
             f"MSE OOD / blank image's, {few} bumps": Condition(
-                _relative_mse(results), "below", 0.25, ratio=True
+                _relative_mse(results), "below", QUARTER, ratio=True
             ),
             f"product weight, {few} bumps minus none": Condition(
                 product[few] - product[0], "above", 0.0
