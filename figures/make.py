@@ -14,6 +14,7 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax.claims import verdicts
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.sweeps import sweep
@@ -195,7 +196,8 @@ def _write_claims(workdir: Path, of_papers: list, studies: dict, tables: dict):
     own = [[studies[n.name] for n in networks if n.name in studies] for _, networks in of_papers]
     every = [study for found in own for study in found]
     claims = [paper.claims(every, tables) for paper, _ in of_papers]
-    directory.write_json(workdir / "claims.json", [row for rows in claims for row in rows])
+    every_claim = [one for of_paper in claims for one in of_paper]
+    directory.write_json(workdir / "claims.json", verdicts.rows(every_claim, SCALE.value))
     parts = [
         report.Part(paper.title, paper.runs(ran), paper.note, rows, paper.conclude(rows))
         for (paper, _), ran, rows in zip(of_papers, own, claims, strict=True)

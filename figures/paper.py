@@ -22,7 +22,7 @@ class Paper(NamedTuple):
     with `name`, `config` and `role`, in the order in which they are trained.  sweeps: scale ->
     configs by name.  claims: studies, and (rows, config) of finished sweeps by name -> rows of
     claims.json.  note: what a reader of the verdicts should know.  runs: studies of its own
-    networks -> lines of RESULTS.md on what they score.  conclude: rows of claims.json -> lines of
+    networks -> lines of RESULTS.md on what they score.  conclude: claims -> lines of
     RESULTS.md.  with_models: names of a user's own models -> the paper with networks of them too;
     None of a paper that has no use for them."""
 

@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 
 from compgen_jax.analysis import text
+from compgen_jax.claims import verdicts
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError, fingerprint
 from compgen_jax.runs import directory
@@ -40,9 +41,9 @@ median of its last five evaluations. Written by `python -m figures.results`."""
 
 
 def committed(scale: str) -> list[dict]:
-    """The rows of claims.json of docs/results, [] for a scale without."""
+    """The claims of claims.json of docs/results, [] for a scale without."""
     path = ROOT / "docs" / "results" / scale / "claims.json"
-    return json.loads(path.read_text()) if path.exists() else []
+    return verdicts.entries(json.loads(path.read_text())) if path.exists() else []
 
 
 def table(by_scale: dict[str, list[dict]]) -> list[str]:

@@ -130,7 +130,7 @@ def entry(
     trained_name="exact accuracy ID",
     trained_at=TRAINED,
 ) -> dict:
-    """A row of claims.json.
+    """A claim with both of its readings, which are two rows of claims.json (see `rows`).
 
     `seeds` has the seed of every network that was measured, in order; `as_stated` and `stricter`
     (by default the same) are conditions by name; `details` what else a reader would ask, measured
@@ -163,6 +163,28 @@ def entry(
         "stricter": reading(stricter or as_stated),
         "details": {name: with_interval(per_seed(measured)) for name, measured in numbers.items()},
     }
+
+
+def rows(entries: list[dict], scale: str = "") -> list[dict]:
+    """The rows of claims.json: one for each reading of each claim; scale 'quick' or 'paper'."""
+    return [
+        {name: value for name, value in one.items() if name not in READINGS}
+        | {"reading": reading.replace("_", " "), "scale": scale}
+        | one[reading]
+        for one in entries
+        for reading in READINGS
+    ]
+
+
+def entries(rows: list[dict]) -> list[dict]:
+    """What `rows` were made of."""
+    found, of_reading = [], {"verdict", "reason", "criterion", "measured", "ci95", "conditions"}
+    for row in rows:
+        if row["reading"] == READINGS[0].replace("_", " "):
+            apart = of_reading | {"reading", "scale"}
+            found.append({name: value for name, value in row.items() if name not in apart})
+        found[-1][row["reading"].replace(" ", "_")] = {name: row[name] for name in of_reading}
+    return found
 
 
 def _asked(condition: Condition) -> str:

@@ -5,13 +5,13 @@ DIR/claims.json   does it compose?, and what its task's own `claims` ask
 
 from pathlib import Path
 
-from compgen_jax.claims import composition
+from compgen_jax.claims import composition, verdicts
 from compgen_jax.runs import decoding, directory, results
 
 
 def judge_directory(workdir) -> list[dict]:
-    """The rows of `claims.json`, judged and written. A task family's method `claims(results,
-    inspection)`, if it has one, adds rows of its own (`claims.verdicts.entry`).
+    """The claims of `claims.json`, judged and written. A task family's method `claims(results,
+    inspection)`, if it has one, adds claims of its own (`claims.verdicts.entry`).
 
     Raises RunError for a run that is not finished.
     """
@@ -30,5 +30,5 @@ def judge_directory(workdir) -> list[dict]:
     own = getattr(run.config.task, "claims", None)
     if own is not None:
         found += own(cells, decoding.measure_directory(workdir, progress=False))
-    directory.write_json(Path(workdir) / "claims.json", found)
+    directory.write_json(Path(workdir) / "claims.json", verdicts.rows(found))
     return found

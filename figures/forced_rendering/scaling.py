@@ -41,7 +41,7 @@ def completed(rows, config) -> list[dict]:
 
 
 def table(claims: list[dict]) -> list[str]:
-    """Lines of docs/sweeps.md from rows of claims.json: by every reading of C11, the exponent of
+    """Lines of docs/sweeps.md from claims: by every reading of C11, the exponent of
     each scheme with its interval, and whether that is the paper's; [] without that claim."""
     claims = [claim for claim in claims if claim["claim"] == "C11"]
     if not claims:

@@ -37,7 +37,7 @@ ELSEWHERE = {"paper_epochs": "the paper's 50 epochs", "authors": "the authors' n
 
 
 def all_claims(studies: list[Study], tables: dict) -> list[dict]:
-    """The rows of claims.json for the studies there are, in the order of the claims; `tables` has
+    """The claims of the studies there are, in the order of the claims; `tables` has
     the rows and the config of finished sweeps by name."""
     base = next(iter(select(studies, group="bumps", code="bump", decoder="conv", base=True)), None)
     found = _bumps_alone(studies) + _remedies(studies, base) + _controls(studies, base)

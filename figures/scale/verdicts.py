@@ -24,7 +24,7 @@ PREDICTORS = ("bilinear", "sum_of_singles", "nearest_seen")
 
 
 def all_claims(studies: list, tables: dict) -> list[dict]:
-    """The rows of claims.json for the studies there are."""
+    """The claims of the studies there are."""
     asked = _sets_and_widths, _sets_needed, _codes_and_supports, _neurons, _decodability
     return [row for ask in asked for row in ask(studies)]
 

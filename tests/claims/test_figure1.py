@@ -121,6 +121,21 @@ def test_a_verdict_says_why_it_is_none():
     assert verdicts.judge({"what": verdicts.Condition(steady, "above", 0.5)}) == (R, "")
 
 
+def test_claims_are_two_rows_each_and_read_back():
+    found = [
+        figure1.fails_ood("ramp", decoder(draw)), figure1.fails_ood("bump", decoder(blank))
+    ]  # fmt: skip
+    rows = verdicts.rows(found, "quick")
+    assert [(row["code"], row["reading"]) for row in rows] == [
+        ("ramp", "as stated"), ("ramp", "stricter"), ("bump", "as stated"), ("bump", "stricter")
+    ]  # fmt: skip
+    asked = {"claim", "reading", "statement", "figure", "criterion", "measured", "ci95", "seeds",
+             "scale", "verdict", "reason"}  # fmt: skip
+    assert all(asked <= row.keys() and row["scale"] == "quick" for row in rows)
+    assert rows[3]["measured"] == found[1]["stricter"]["measured"]
+    assert verdicts.entries(rows) == found
+
+
 def test_of_a_seed_with_several_networks_the_median_counts():
     """In every number of a row; intervals are over seeds."""
     seeds = (4,) * 3 + (9,) * 3

@@ -9,6 +9,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
+from compgen_jax.claims import verdicts
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
@@ -81,7 +82,7 @@ def test_figures_claim_and_a_model_of_ones_own(tmp_path, monkeypatch, own_model,
     draw(tmp_path / "work")
     drawn = {path.name for path in (tmp_path / "work" / "figures").iterdir()}
     assert drawn == {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
-    rows = json.loads((tmp_path / "work" / "claims.json").read_text())
+    rows = verdicts.entries(json.loads((tmp_path / "work" / "claims.json").read_text()))
     assert [row["claim"] for row in rows] == ["L1"]
     assert rows[0]["details"]["networks"]["value"] == 3 * 3
     assert rows[0]["details"]["dropped"]["value"] == 3  # one-hot codes have no volume
@@ -189,7 +190,7 @@ def test_sentences_of_little_say_little():
 
 def test_the_page_says_what_the_committed_runs_say():
     results = ROOT / "docs" / "results" / "quick"
-    claims = json.loads((results / "claims.json").read_text())
+    claims = verdicts.entries(json.loads((results / "claims.json").read_text()))
     played = page.committed(results / "runs", "quick")
     assert played
     text = page.PAGE.read_text()

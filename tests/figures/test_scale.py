@@ -7,6 +7,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax.claims.scale import constructions
+from compgen_jax.claims.verdicts import entries
 from compgen_jax.config import changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
@@ -94,7 +95,7 @@ def test_figures_and_claims(tmp_path, monkeypatch, few_constructions):
         make.main()
         drawn = {path.name for path in (tmp_path / "figures").iterdir()}
         assert drawn == {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
-        rows = json.loads((tmp_path / "claims.json").read_text())
+        rows = entries(json.loads((tmp_path / "claims.json").read_text()))
         names = [row["claim"] for row in rows]
         parts = {"1": "abc", "2": "ab", "3": "abc", "4": "abc"}
         assert set(names) == {f"S{number}{part}" for number in parts for part in parts[number]}

@@ -33,7 +33,7 @@ OTHER = "another composer"
 class Case(NamedTuple):
     """region: around which the claim's networks are trained.  mechanism: maps that must be
     reproduced.  excluded: maps that must not be.  passes: of these, those that the reading as
-    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> row of claims.json; of
+    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> a claim (`entry`); of
     a known network, its name and the inspections of all -> the row."""
 
     claim: str

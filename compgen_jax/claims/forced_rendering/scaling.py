@@ -114,7 +114,7 @@ def _fixed(reading: Reading, scheme: str, setting: dict) -> dict:
 def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()) -> list[dict]:
     """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
 
-    A row of claims.json for every scheme of the table: as stated, by exact accuracy at the places
+    A claim for every scheme of the table: as stated, by exact accuracy at the places
     `STATED` (by all that is wanted, where that has none of them); stricter, by every reading that
     is wanted. The exponent and its interval over seeds are `analysis.scaling.exponent`'s; nothing
     is concluded from one that is not identified or not resolved, or whose decoders at the

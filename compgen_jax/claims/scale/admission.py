@@ -31,8 +31,8 @@ GROWN, SHARES = (6, 8, 12), (0.1, 0.25, 0.5, 0.75)  # modules, and shares of the
 
 class Case(NamedTuple):
     """mechanism: what must be reproduced.  excluded: what must not be.  passes: of these, what the
-    reading as stated cannot tell from the mechanism.  judge: name, `Shown` -> row of
-    claims.json."""
+    reading as stated cannot tell from the mechanism.  judge: name, `Shown` -> a claim
+    (`entry`)."""
 
     claim: str
     mechanism: tuple
