@@ -62,7 +62,7 @@ def _draw_distance(axis, results):
 
 def _draw_peaks(axis, results):
     """Of OOD images, those with two peaks and with two in line with x or y; and, of misplaced
-    peaks, those in line, beside what chance would give (ticks)."""
+    peaks, those in line, beside what chance would give."""
     for index, (code, cells) in enumerate(results.items()):
         found = aligned_peaks(cells)
         shown = found.several, found.several_aligned, found.aligned
@@ -74,9 +74,9 @@ def _draw_peaks(axis, results):
                 color=plotting.CODE_COLORS[code],
             )  # fmt: skip
     axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(
-        range(3), ["images with\n2 peaks", "with 2\nin line", "peaks in line\n(– chance)"]
-    )
+    axis.plot([], [], "_", color="0.3", markersize=9, label="by chance")
+    axis.legend(loc="upper left", handletextpad=0.1)
+    axis.set_xticks(range(3), ["images with\n2 peaks", "with 2\nin line", "peaks\nin line"])
     axis.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
 
 

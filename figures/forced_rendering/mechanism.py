@@ -142,9 +142,10 @@ def _draw_agreements(axis, chosen):
 
 
 def draw_similarities(studies):
-    """Figure 8: similarity of the first seed's images at all pairs of cells, seen ones first,
-    by cosine, by L2 distance and by the pixels that both images fill. Framed: pairs of a held-out
-    and a seen cell, the section that the paper shows in Figure 1e (its claim C5)."""
+    """Figure 8: similarity of the first seed's images at all pairs of cells, seen ones first, by
+    cosine, by L2 distance and by the pixels that both images fill, of which these bumps fill
+    so few that few pairs share one. Framed: pairs of a held-out and a seen cell, the section
+    that the paper shows in Figure 1e (its claim C5)."""
     figure = plotting.new_figure(7.4, 4.6)
     chosen = {study.role.code: study for study in studies}
     axes = figure.subplots(len(chosen), 3)

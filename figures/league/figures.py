@@ -17,13 +17,13 @@ AXIS_TITLES = {
 
 
 def draw(studies):
-    """Accuracy on held-out combinations of every model (rows) on every task and hold-out
-    (columns), mean over seeds and its 95% interval; bold where that lies above .5 and above every
-    trivial predictor, whose best is the last row. Bumps: the brightest pixel, and of three factors
-    the size, are those that are asked for; digits: the digit, the angle within 5 degrees, and an
-    error below a twentieth of a blank image's. Dotted: seen combinations were not learnt (accuracy
-    on them, below, under .95). Right: parameters on the first task. The hold-outs of a task leave
-    out as many combinations each.
+    """Accuracy on held-out combinations of every model (rows) on every task and hold-out (columns),
+    mean over seeds and its 95% interval; bold where .95 of seen ones are right and it lies
+    above .5 and above every trivial predictor, whose best is the last row. Bumps: the brightest
+    pixel, and of three factors the size, are those that are asked for; digits: the digit, the
+    angle within 5 degrees, and an error below a twentieth of a blank image's. Dotted: seen
+    combinations were not learnt (accuracy on them, below, under .95). Right: parameters on the
+    first task. The hold-outs of a task leave out as many combinations each.
     """
     cells, columns = table.cells(studies), table.columns(studies)
     figure = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))

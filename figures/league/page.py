@@ -98,17 +98,17 @@ def _sentences(studies, cells, columns, claims):
 
 
 def _of_column(task: str, holdout: str, played: dict) -> str:
-    """Who composes, and the best of those that do not though they learnt; who did not learn."""
+    """Who is surely right on more than half, and the best of the others; who did not learn."""
     ranked = sorted(played, key=lambda player: -played[player].ood["value"])
     composing = [player for player in ranked if played[player].composes]
     others = [player for player in ranked if played[player].learnt and player not in composing]
     failing = [player for player in ranked if not played[player].learnt]
     where = "combinations at random" if holdout == "at random" else f"a {holdout}"
     accuracy = lambda player: f"`{player}` {text.number(played[player].ood['value'], 2)}"
-    found = ", ".join(map(accuracy, composing)) if composing else "no player"
-    parts = [f"{task.capitalize()}, {where} held out: {found} composed it"]
+    found = ", ".join(map(accuracy, composing)) if composing else "nobody"
+    parts = [f"{task.capitalize()}, {where} held out: surely right on more than half: {found}"]
     if others:
-        parts.append(f"the best of those that learnt and did not is {accuracy(others[0])}")
+        parts.append(f"the best of the others that learnt is {accuracy(others[0])}")
     if failing:
         seen = [f"`{player}` ({table.floor(played[player].seen['value'])})" for player in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
@@ -146,7 +146,9 @@ def _plays(cells, player: str) -> bool:
 
 
 def _accuracy(cells, player: str) -> str:
-    return text.with_interval(cells[player][BLOCK].ood, 2)
+    cell = cells[player][BLOCK]
+    seen = "" if cell.learnt else f" (seen {table.floor(cell.seen['value'])}: not learnt)"
+    return text.with_interval(cell.ood, 2) + seen
 
 
 def _prediction(claims) -> str:

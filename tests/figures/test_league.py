@@ -173,8 +173,9 @@ def test_sentences_name_who_composes():
     found = said(*[(player, "bumps", "block", ood) for player, ood in of_block],
                  ("additive", "bumps", "block", 0.3, 0.9499))  # fmt: skip
     # .55 is above .5, but not the whole interval
-    assert "a block held out: `conv, stripes shown` 0.97 composed it; the best of those" in found
-    assert "did not is `pixelwise` 0.55; not learnt by `additive` (0.94)." in found
+    right = "held out: surely right on more than half: "
+    assert f"a block {right}`conv, stripes shown` 0.97; the best of the others" in found
+    assert "learnt is `pixelwise` 0.55; not learnt by `additive` (0.94)." in found
     assert "`low rank` has 0.3 [0.2, 0.4], with penalties 0.2 [0.1, 0.3]." in found
     assert "shown are 61% of the combinations of two factors" in found
     assert "| *best trivial predictor* | | | 0.00 (" in found
@@ -184,7 +185,8 @@ def test_sentences_name_who_composes():
 def test_sentences_of_little_say_little():
     assert page.lines([], []) == []
     found = said(("additive", "bumps", "corner", 0.0, 0.3))
-    assert "a corner held out: no player composed it; not learnt by `additive` (0.3)." in found
+    right = "held out: surely right on more than half: "
+    assert f"a corner {right}nobody; not learnt by `additive` (0.3)." in found
     assert "remedies" not in found and "each pixel's own" not in found
 
 

@@ -96,7 +96,7 @@ def random_cells_are_composed(results: CellResults) -> dict:
         "K3",
         "bump",
         results,
-        "held out at random instead of as a block, the same share of combinations is composed",
+        "as many combinations, held out at random instead of as a block, are composed",
     )
 
 

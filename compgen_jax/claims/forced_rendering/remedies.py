@@ -232,7 +232,7 @@ def few_bumps_multiply(code: str, by_bumps: dict[int, CellResults], few: int, st
         results.seeds,
         np.minimum(exact_id(results), stripe_accuracy(stripes.drawn, stripes.true)),
         figure="Fig 4b, 7b",
-        statement=f"{few} bumps beside the stripes give proper bumps on held-out points",
+        statement="a few bumps beside the stripes give proper bumps on held-out points",
         as_stated={
             f"product weight, {few} bumps": Condition(product[few], "above", 0.5),
             f"MSE OOD / blank image's, {few} bumps": Condition(
