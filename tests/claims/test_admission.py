@@ -1,5 +1,6 @@
 """Criteria decide rightly on maps whose answer is known, at the sizes where they are used."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -8,7 +9,13 @@ import numpy as np
 import pytest
 
 from compgen_jax.claims import league
-from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks, known_turns
+from compgen_jax.claims.forced_rendering import (
+    admission,
+    known_maps,
+    known_networks,
+    known_turns,
+    mechanism,
+)
 from compgen_jax.claims.verdicts import CONTRADICTED, REPRODUCED
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
@@ -48,16 +55,8 @@ def read_table(text):
 
 @pytest.fixture(scope="module")
 def tables():
-    """Those of N = 16 as computed; those of N = 28, which take a minute, as the page has them."""
-    page = (ROOT / "docs" / "criteria.md").read_text()
-    text = page.partition("<!-- tables")[2].partition("<!-- end of tables")[0]
     with jax.numpy_rank_promotion("allow"):
-        found = criteria.tables((16,))
-    for grid, region in criteria.SUPPORTS:
-        if grid == 28:
-            own = text.partition(f"N = {grid}, {region}:")[2].partition("N = ")[0]
-            found[grid, region] = read_table(own)
-    return found
+        return criteria.tables()
 
 
 def test_the_papers_mechanism_is_reproduced_and_no_alternative_is(tables):
@@ -115,6 +114,60 @@ def test_no_claim_is_without_its_row():
     assert made == tried
     tests = "".join(path.read_text() for path in (ROOT / "tests" / "claims").glob("*.py"))
     assert all(f'"{claim}"' in tests for claim in admission.ON_NUMBERS)
+
+
+def judges(path):
+    """Names of a module's public functions that make claims."""
+    functions = [
+        one for one in ast.parse(path.read_text()).body if isinstance(one, ast.FunctionDef)
+    ]
+    calls = {
+        one.name: {node.func.id for node in ast.walk(one)
+                   if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        for one in functions
+    }  # fmt: skip
+    making, wider = {"entry"}, None
+    while wider != making:  # also through other functions
+        wider, making = making, making | {name for name in calls if calls[name] & making}
+    return {name for name in making if name != "entry" and not name.startswith("_")}
+
+
+def test_no_criterion_is_without_its_row():
+    """Every function that makes a claim judges known maps, networks or numbers."""
+    here = ROOT / "compgen_jax" / "claims" / "forced_rendering"
+    made = {f"{path.stem}.{name}" for path in here.glob("*.py") for name in judges(path)}
+    made = {name for name in made if not name.startswith(("admission.", "known_"))}
+    assert {"figure1.fails_ood", "mechanism.clearer_for_bump"} <= made and len(made) > 18
+    known = [here / "admission.py", here / "known_turns.py", *Path(__file__).parent.glob("*.py")]
+    tried = "".join(path.read_text() for path in known)
+    assert not {name for name in made if not re.search(rf"\b{name.partition('.')[2]}\(", tried)}
+
+
+def test_the_clearer_structure_is_that_of_the_literal_sum():
+    """C5 of two codes: a sum's is clearer than a superposer's, and neither than its own."""
+    for grid in (16, 28):
+        task = criteria.task_of(grid, "donut")
+        found = admission.shown(results.scorer(task), grid, "donut").outputs
+        judged = lambda *names, found=found: admission.decided(
+            mechanism.clearer_for_bump(admission.TRAINED, *(found[name] for name in names))
+        )
+        assert judged("sum", "superposer") == judged("sum", "bump") == (REPRODUCED, REPRODUCED)
+        assert judged("superposer", "sum") == (CONTRADICTED, CONTRADICTED)
+        assert REPRODUCED not in judged("noise", "noise")
+
+
+def test_a_sharper_fall_is_that_of_networks_that_fall(networks):
+    """C6 of two depths: products from the first layer on, against stripes in every layer, which
+    stay as additive as the code."""
+    judged = mechanism.shallow_ramp_is_sharper(
+        admission.TRAINED, networks["products"], networks["stripes"]
+    )
+    name = "slope of additive share of variance on relative depth, shallow minus deep"
+    assert judged["stricter"]["conditions"][name]["holds"]
+    turned = mechanism.shallow_ramp_is_sharper(
+        admission.TRAINED, networks["stripes"], networks["products"]
+    )
+    assert turned["stricter"]["conditions"][name]["holds"] is False
 
 
 def test_the_page_has_the_table_as_computed(tables):
