@@ -54,8 +54,14 @@ METRICS = {
     "with the binary beyond the true, hole x seen": "cosine.cross_partial",
     "probe R², hole": "probe.ood_r2",
     "in-sample probe R²": "probe.in_sample_r2",
+    "kernel in terms of one factor (Eq 33)": "explained.hoeffding",
+    "kernel in its first product (Eq 35)": "explained.schmidt",
     "rank of 99% of variance": "spectrum.energy_rank",
+    "numerical rank": "spectrum.numerical_rank",
+    "participation ratio": "spectrum.participation_ratio",
     "units: product share": "tuning.product",
+    "units tuned to bumps": "tuning.bump",
+    "units tuned to stripes": "tuning.stripe",
 }
 COVERAGE = "<!-- coverage: python -m figures.criteria -->", "<!-- end of coverage -->"
 SAMPLES = 100_000

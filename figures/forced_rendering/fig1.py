@@ -30,7 +30,9 @@ def draw(studies):
         held_out[1] = _corner(results[codes[1]].grid)
     for row, (bottom, hole) in enumerate(zip(bottoms, held_out, strict=True)):
         axis = plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP)
-        _draw_support(axis, hole, first=row == 0)
+        _draw_support(axis, hole, "" if np.array_equal(hole, held_out[0]) else ", Figures 3, 4")
+        if row == 0:
+            plotting.panel_label(axis, "a")
     relative = [_relative_error(studies[code]) for code in codes]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
     for bottom, letter, code, errors in zip(bottoms, "bc", codes, relative, strict=False):
@@ -67,7 +69,7 @@ def _relative_error(study):
     return errors / np.square(study.results.targets).mean()
 
 
-def _draw_support(axis, held_out_NxN, first):
+def _draw_support(axis, held_out_NxN, where=""):
     last = len(held_out_NxN) - 1
     shade = np.where(held_out_NxN[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
     axis.imshow(shade, origin="lower", alpha=0.6)
@@ -78,12 +80,17 @@ def _draw_support(axis, held_out_NxN, first):
         x.mean(), y.mean(), "OOD" if small else "held out\n(OOD)", ha="center", va="center",
         color=plotting.OOD_COLOR,
     )  # fmt: skip
-    axis.text(last / 2, last * 1.03, "seen (ID)", ha="center", va="bottom", color=plotting.ID_COLOR)
+    axis.text(
+        last / 2,
+        last * 1.03,
+        f"seen (ID){where}",
+        ha="center",
+        va="bottom",
+        color=plotting.ID_COLOR,
+    )
     axis.set(xlabel="x (pixels)", ylabel="y (pixels)")
     axis.set_xticks([0, last])
     axis.set_yticks([0, last])
-    if first:
-        plotting.panel_label(axis, "a")
 
 
 def _draw_map(figure, bottom, letter, code, results, relative, limits):
