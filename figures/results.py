@@ -3,8 +3,8 @@
     python -m figures.results --workdir=runs/quick
 
 Copies RESULTS.md, claims.json, the pictures and every run's summary to docs/results/SCALE, and
-writes the README's table of verdicts, docs/gallery.md and parts of docs/league.md and
-docs/sweeps.md from what is there.
+writes the README's table of verdicts, docs/gallery.md and parts of docs/criteria.md, docs/league.md
+and docs/sweeps.md from what is there.
 """
 
 import inspect
@@ -31,13 +31,17 @@ WORKDIR = cli.define_workdir()
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
 SWEEPS = ROOT / "docs" / "sweeps.md"
 EXPONENTS = "<!-- exponents: python -m figures.results -->", "<!-- end of exponents -->"
+CRITERIA = ROOT / "docs" / "criteria.md"
+ASKED = "<!-- asked: python -m figures.results -->", "<!-- end of asked -->"
+MOST_SHOWN = 7  # conditions of a reading
 SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
 SCALES = "quick", "paper"
 GALLERY = """# Gallery
 
-Every figure of `make figures`, quick beside the paper's size as far as that was run; a figure's
-name is what `--only` takes. The first paper's show networks at the end of training, tables the
-median of its last five evaluations. Written by `python -m figures.results`."""
+Every figure of `figures.make`, quick beside the paper's size as far as that was run; a figure's
+name is what `--only` takes, and those marked † are drawn only where it names them. The first
+paper's show networks at the end of training, tables the median of its last five evaluations.
+Written by `python -m figures.results`."""
 
 
 def committed(scale: str) -> list[dict]:
@@ -91,6 +95,23 @@ def with_exponents(page: str, by_scale: dict[str, list[dict]]) -> str:
     return text.between(page, EXPONENTS, lines[:-1])
 
 
+def with_asked(page: str, claims: list[dict]) -> str:
+    """The page with what each claim asks between its two marks, once where codes ask the same."""
+    rows = {}
+    for claim in claims:
+        stated, stricter = (_conditions(claim[reading]) for reading in READINGS)
+        rows[claim["claim"], stated, "the same" if stated == stricter else stricter] = None
+    lines = ["| claim | as stated | stricter |", "|---|---|---|"]
+    return text.between(page, ASKED, lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def _conditions(reading: dict) -> str:
+    shown = [f"{name} {one['must be']}" for name, one in reading["conditions"].items()]
+    if len(shown) > MOST_SHOWN:
+        shown = [*shown[:2], f"and {len(shown) - 2} more"]
+    return "; ".join(shown)
+
+
 def finished(workdir: Path, scale: str) -> dict[str, Path]:
     """The run of every network of today's, by its name; not those of a config it once had."""
     configs = [network.config for paper in PAPERS for network in paper.networks(scale)]
@@ -110,7 +131,8 @@ def gallery() -> str:
             continue
         caption = " ".join(inspect.getdoc(getattr(figure.draw, "func", figure.draw)).split())
         cells = [f"![{name}, {scale}]({path})" for scale, path in shown.items()]
-        parts += [f"## {name}", f"*{caption.replace('*', '')}*",
+        asked = " †" if figure.sweep or figure.asked else ""
+        parts += [f"## {name}{asked}", f"*{caption.replace('*', '')}*",
                   "\n".join([f"| {' | '.join(shown)} |", "|---" * len(shown) + "|",
                              f"| {' | '.join(cells)} |"])]  # fmt: skip
     return "\n\n".join(parts) + "\n"
@@ -133,6 +155,7 @@ def main():
     by_scale = {scale: committed(scale) for scale in SCALES}
     directory.write_text(page, with_table(page.read_text(), by_scale))
     directory.write_text(SWEEPS, with_exponents(SWEEPS.read_text(), by_scale))
+    directory.write_text(CRITERIA, with_asked(CRITERIA.read_text(), by_scale["quick"]))
     directory.write_text(ROOT / "docs" / "gallery.md", gallery())
     if played := league.committed(ROOT / "docs" / "results" / "quick" / "runs", "quick"):
         told = league.with_league(league.PAGE.read_text(), played, by_scale["quick"])

@@ -25,6 +25,13 @@ def test_the_readme_has_the_verdicts_of_the_committed_run():
     assert len(page.splitlines()) <= 150
 
 
+def test_the_page_of_criteria_has_what_each_claim_asks():
+    page, claims = results.CRITERIA.read_text(), results.committed("quick")
+    assert results.with_asked(page, claims) == page
+    asked = page.partition(results.ASKED[0])[2].partition(results.ASKED[1])[0]
+    assert all(f"| {claim['claim']} | " in asked for claim in claims)
+
+
 def test_the_page_of_sweeps_has_the_committed_exponents():
     page = results.SWEEPS.read_text()
     claims = {scale: results.committed(scale) for scale in results.SCALES}
