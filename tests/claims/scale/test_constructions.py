@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.claims.scale import constructions
+from compgen_jax.tasks import modules as of_modules
 
 KNOTS = (4, 8, 16)
 
@@ -207,3 +208,24 @@ def test_table_of_k_hot():
     assert row["neurons"] == 136 and row["knots"] is None and row["modules"] == 8
     assert row["max_error"] < 1e-5 and row["r2"] == pytest.approx(1, abs=1e-9)
     assert set(row) == {"modules", "knots", "neurons", "seed", "max_error", "r2", "rmse"}
+
+
+def test_the_teacher_is_the_tasks():
+    """Which claims, lying below tasks, write down again: its laws and its answers."""
+    settings = of_modules.Modules(modules=6, inputs=40, hidden=30, outputs=20)
+    own = of_modules.draw_teacher(settings)
+    same = constructions.Teacher(*map(jnp.asarray, own[:3]), own.most)
+    rng = np.random.default_rng(0)
+    latent = np.where(rng.random(6) < 0.5, rng.uniform(0.5, 1, 6), 0).astype(np.float32)
+    inputs = rng.uniform(-1, 1, (8, 40)).astype(np.float32)
+    expected = of_modules.respond(own, latent, inputs)
+    found = jax.vmap(lambda x: constructions.respond(same, latent, x))(inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    drawn = constructions.draw_teacher(jax.random.key(0), 6, 40, 30, 20, own.most)
+    assert jax.tree.map(jnp.shape, drawn[:3]) == jax.tree.map(jnp.shape, own[:3])
+    for one, other in ((drawn.weights, own.weights), (drawn.readout, own.readout)):
+        assert np.std(one) == pytest.approx(np.std(other), rel=0.1)
+    assert np.abs(own.weights).max() <= constructions.largest_entry(40)
+    assert of_modules.BIAS == constructions.HIGHEST_BIAS
+    assert of_modules.LEVELS == constructions.LAWS["discrete"]
+    assert settings.scale == constructions.SCALE
