@@ -74,8 +74,7 @@ def _draw_peaks(axis, results):
                 color=plotting.CODE_COLORS[code],
             )  # fmt: skip
     axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
-    axis.plot([], [], "_", color="0.3", markersize=9, label="by chance")
-    axis.legend(loc="upper left", handletextpad=0.1)
+    axis.text(2, found.chance.mean() - 0.04, "by chance", ha="center", va="top", fontsize=7)
     axis.set_xticks(range(3), ["images with\n2 peaks", "with 2\nin line", "peaks\nin line"])
     axis.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
 
