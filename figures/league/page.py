@@ -76,8 +76,8 @@ def _steps(studies) -> dict[str, str]:
 
 def _shown(cell) -> str:
     bold = "**" if cell.composes else ""
-    seen = "" if cell.learnt else f"; seen {table.floor(cell.seen['value'])}"
-    return f"{bold}{text.with_interval(cell.ood, 2)}{bold}{seen}"
+    seen = table.floor(cell.seen["value"])
+    return f"{bold}{text.with_interval(cell.ood, 2)}{bold} / {seen}"
 
 
 def _sentences(studies, cells, columns, claims):
