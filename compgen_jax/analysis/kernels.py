@@ -245,10 +245,6 @@ def _pairs(count, off_diagonal):
     return np.triu_indices(count, k=1 if off_diagonal else 0)
 
 
-def _center(kernel):
-    return kernel - kernel.mean(axis=0)[None, :] - kernel.mean(axis=1)[:, None] + kernel.mean()
-
-
 def _correlation(a, b) -> float:
     centred_a, centred_b = a - a.mean(), b - b.mean()
     norms = np.linalg.norm(centred_a), np.linalg.norm(centred_b)

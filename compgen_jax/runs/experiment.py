@@ -189,10 +189,7 @@ def _sources(job: _Job):
 def _check_sources(jobs: list[_Job], sources):
     for job, own in zip(jobs, _split(jax.device_get(sources), jobs), strict=True):
         for index, seed in enumerate(job.config.training.seeds):
-            try:
-                job.task.check(jax.tree.map(lambda leaf, index=index: leaf[index], own))
-            except ConfigError as error:
-                raise ConfigError(f"the draw of seed {seed}: {error}") from error
+            loop.check_draw(job.task, jax.tree.map(lambda leaf, k=index: leaf[k], own), seed)
 
 
 def _trials(jobs: list[_Job], keys) -> Trial:

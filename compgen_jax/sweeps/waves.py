@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config
 from compgen_jax.models import model as models
 from compgen_jax.runs import memory
 from compgen_jax.sweeps import plan, processes
@@ -225,10 +225,7 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
     single = _single(config, case)
     key = jax.random.key(case.seed)
     source, real = _drawn(single.config, config.sweep.real_points)(key)
-    try:
-        single.task.check(jax.device_get(source))
-    except ConfigError as error:
-        raise ConfigError(f"the draw of seed {case.seed}: {error}") from error
+    loop.check_draw(single.task, source, case.seed)
     cells = tasks.points(single.task)
     held_out = np.asarray(single.task.held_out(cells))
     seen = _seen(single.task, source, held_out)

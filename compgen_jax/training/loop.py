@@ -186,6 +186,14 @@ def rate_share(schedule: str, step, total: int):
     return 0.5 * (1 + jnp.cos(jnp.pi * step / total)) if schedule == "cosine" else 1.0
 
 
+def check_draw(task: Task, source, seed: int):
+    """Raises ConfigError, naming the seed, where what training shows of it cannot serve."""
+    try:
+        task.check(jax.device_get(source))
+    except ConfigError as error:
+        raise ConfigError(f"the draw of seed {seed}: {error}") from error
+
+
 def source_of(task: Task, key):
     """What training shows of one seed."""
     return task.source(stream(key, "data"))

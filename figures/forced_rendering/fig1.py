@@ -26,13 +26,13 @@ def draw(studies):
     figure = plotting.new_figure(9.05, len(codes) * ROW + 0.1)
     bottoms = [ROW * row for row in reversed(range(len(codes)))]
     held_out = [one.held_out.reshape(one.grid, one.grid) for one in results.values()]
+    where = [""] * len(codes)
     if len(codes) > 1 and np.array_equal(*held_out):
-        held_out[1] = _corner(results[codes[1]].grid)
-    for row, (bottom, hole) in enumerate(zip(bottoms, held_out, strict=True)):
-        axis = plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP)
-        _draw_support(axis, hole, "" if np.array_equal(hole, held_out[0]) else ", Figures 3, 4")
-        if row == 0:
-            plotting.panel_label(axis, "a")
+        held_out[1], where[1] = _corner(results[codes[1]].grid), ", Figures 3, 4"
+    axes = [plotting.axis_at(figure, 0.45, bottom + 0.4, MAP, MAP) for bottom in bottoms]
+    for drawn in zip(axes, held_out, where, strict=True):
+        _draw_support(*drawn)
+    plotting.panel_label(axes[0], "a")
     relative = [_relative_error(studies[code]) for code in codes]
     limits = (1e-3, max(2.0, *(values.max() for values in relative)))
     for bottom, letter, code, errors in zip(bottoms, "bc", codes, relative, strict=False):
@@ -69,7 +69,7 @@ def _relative_error(study):
     return errors / np.square(study.results.targets).mean()
 
 
-def _draw_support(axis, held_out_NxN, where=""):
+def _draw_support(axis, held_out_NxN, where):
     last = len(held_out_NxN) - 1
     shade = np.where(held_out_NxN[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
     axis.imshow(shade, origin="lower", alpha=0.6)

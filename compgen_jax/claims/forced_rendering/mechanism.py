@@ -41,12 +41,11 @@ def ideal(results: CellResults) -> Ideal:
         name: output_numbers(known_maps.images(name, where), results, true)
         for name in ("superposer", "bump", "lookup")
     }
-    cosine = {name: numbers["output.cosine.cross_binary"] - numbers["output.cosine.cross_true"]
-              for name, numbers in found.items()}  # fmt: skip
+    superposer = found["superposer"]
     return Ideal(
-        found["superposer"]["output.superposition.sums.inner_r2"],
+        superposer["output.superposition.sums.inner_r2"],
         found["bump"]["output.superposition.sums.inner_r2"],
-        cosine["superposer"],
+        superposer["output.cosine.cross_binary"] - superposer["output.cosine.cross_true"],
         found["lookup"]["output.cosine.cross_partial"],
     )
 
