@@ -18,7 +18,6 @@ from compgen_jax.claims import verdicts
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.sweeps import sweep
-from compgen_jax.training import loop
 from figures import plotting, report
 from figures.forced_rendering import registry as forced_rendering
 from figures.league import registry as league
@@ -26,12 +25,8 @@ from figures.paper import Paper
 from figures.scale import registry as scale
 from figures.studies import Study
 from launch import cli
-from launch import config as launch_config
 
 PAPERS = (forced_rendering.PAPER, scale.PAPER, league.PAPER)
-PRESETS = {
-    name: preset for presets in launch_config.PAPERS.values() for name, preset in presets.items()
-}
 
 SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
@@ -42,8 +37,7 @@ flags.declare_key_flag("workdir")
 
 def main():
     papers = [_with_models(paper) for paper in PAPERS]
-    of_papers = [(paper, paper.networks(SCALE.value)) for paper in papers]
-    networks = [network for _, own in of_papers for network in own]
+    networks = [network for paper in papers for network in paper.networks(SCALE.value)]
     figures = _chosen({k: v for paper in papers for k, v in paper.figures.items()})
     workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
     wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
@@ -64,7 +58,7 @@ def main():
     for name, figure in waiting.items():
         _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
     studies |= _load_finished(workdir, networks, studies)  # of sweeps alone none was loaded
-    _write_claims(workdir, of_papers, studies, tables)
+    _write_results(workdir, papers, studies, tables)
     say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
 
 
@@ -173,45 +167,15 @@ def _write_figure(workdir: Path, name: str, drawn):
     return paths
 
 
-def _not_run(of_papers: list, studies: dict, tables: dict) -> dict[str, str]:
-    """What was not trained costs, all seeds together: every network, or all of a paper of which
-    none was, in optimiser steps; of a preset, and of sweeps, the time as far as it is known."""
-    costs = {}
-    for paper, networks in of_papers:
-        own = {n.name: _steps(n.config) for n in networks if n.name not in studies}
-        none = len(own) == len(networks) > 1 and len(of_papers) > 1
-        own = {f"all {len(own)} networks of {paper.title}": sum(own.values())} if none else own
-        costs |= {name: f"{steps:,} steps{_time(name, ', ')}" for name, steps in own.items()}
-        sweeps = [one.name for key, one in paper.sweeps(SCALE.value).items() if key not in tables]
-        costs |= {name: _time(name) or "a sweep" for name in sweeps}
-    return costs
-
-
-def _time(name: str, before: str = "") -> str:
-    """'about 4 h on 2 cores' of a preset, '' of what is none."""
-    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
-
-
-def _write_claims(workdir: Path, of_papers: list, studies: dict, tables: dict):
-    own = [[studies[n.name] for n in networks if n.name in studies] for _, networks in of_papers]
-    every = [study for found in own for study in found]
-    claims = [paper.claims(every, tables) for paper, _ in of_papers]
-    every_claim = [one for of_paper in claims for one in of_paper]
-    directory.write_json(workdir / "claims.json", verdicts.rows(every_claim, SCALE.value))
-    parts = [
-        report.Part(paper.title, paper.runs(ran), paper.note, rows, paper.conclude(rows))
-        for (paper, _), ran, rows in zip(of_papers, own, claims, strict=True)
-    ]
-    not_run = _not_run(of_papers, studies, tables)
-    parts = [part for part in parts if part.claims or part.runs]
-    drawn = sorted(path.name for path in (workdir / "figures").glob("*.png"))
-    directory.write_text(workdir / "RESULTS.md", report.render(SCALE.value, parts, drawn, not_run))
-
-
-def _steps(config: Config) -> int:
-    """Of all seeds together."""
-    steps = config.training.steps or loop.total_steps(config, config.task.make())
-    return len(config.training.seeds) * steps
+def _write_results(workdir: Path, papers: list, studies: dict, tables: dict):
+    """claims.json and RESULTS.md, of all that is finished."""
+    networks = [network for paper in papers for network in paper.networks(SCALE.value)]
+    ran = [studies[network.name] for network in networks if network.name in studies]
+    claims = [one for paper in papers for one in paper.claims(ran, tables)]
+    directory.write_json(workdir / "claims.json", verdicts.rows(claims, SCALE.value))
+    drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
+    page = report.page(SCALE.value, papers, studies, tables, claims, drawn)
+    directory.write_text(workdir / "RESULTS.md", page)
 
 
 def _narrator(total: int):

@@ -18,15 +18,17 @@ class Figure(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """title: of the paper's parts of a page.  figures: by name.  networks: scale -> list of records
-    with `name`, `config` and `role`, in the order in which they are trained.  sweeps: scale ->
-    configs by name.  claims: studies, and (rows, config) of finished sweeps by name -> rows of
-    claims.json.  note: what a reader of the verdicts should know.  runs: studies of its own
-    networks -> lines of RESULTS.md on what they score.  conclude: claims -> lines of
-    RESULTS.md.  with_models: names of a user's own models -> the paper with networks of them too;
-    None of a paper that has no use for them."""
+    """title: of the paper's parts of a page.  letters: with which its claims' names begin.
+    figures: by name.  networks: scale -> list of records with `name`, `config` and `role`, in the
+    order in which they are trained.  sweeps: scale -> configs by name.  claims: studies, and
+    (rows, config) of finished sweeps by name -> rows of claims.json.  note: what a reader of the
+    verdicts should know.  runs: of its own networks those that ran, of which no more is asked than
+    role, config and summary -> lines of RESULTS.md on what they score.  conclude: claims -> lines
+    of RESULTS.md.  with_models: names of a user's own models -> the paper with networks of them
+    too; None of a paper that has no use for them."""
 
     title: str
+    letters: str
     figures: dict
     networks: Callable
     sweeps: Callable

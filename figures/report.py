@@ -1,43 +1,64 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
-from typing import NamedTuple
-
 from compgen_jax.analysis import text
 from compgen_jax.claims.verdicts import READINGS
+from compgen_jax.config import Config
+from compgen_jax.training import loop
+from launch import config as launch_config
 
+PRESETS = {
+    name: preset for presets in launch_config.PAPERS.values() for name, preset in presets.items()
+}
 NOT_RUN = "What of this scale nothing is said of above, and its cost, all seeds together:"
 
 
-class Part(NamedTuple):
-    """What a paper says on the page: lines on its `runs`, a `note` above the verdicts, the rows of
-    claims.json, and lines of `conclusions` below them."""
-
-    title: str
-    runs: list
-    note: str
-    claims: list
-    conclusions: list
-
-
-def render(scale: str, parts: list[Part], figures: list, not_run: dict) -> str:
-    """The page. `not_run` has what of this scale was not trained, and what each costs."""
-    names = ",".join(name.removesuffix(".png") for name in figures)
+def page(scale: str, papers: list, runs: dict, swept, claims: list, drawn: list) -> str:
+    """RESULTS.md of some `papers`. `runs` has what ran by name, each with `role`, `config` and
+    `summary`; `swept` the names of the sweeps that did; `claims` of them all; `drawn` the names of
+    the figures."""
     lines = [
         f"# Results at {scale} scale",
         "",
         "Means over seeds with 95% intervals (Student's t), computed by `figures.make` from the "
         "runs in `trained/`. All of it again, with the pictures below, is made by",
         "",
-        f"    python -m figures.make --scale={scale} --workdir=DIR --only={names}",
+        f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
     ]
-    for part in parts:
-        lines += _part(part)
-    if not_run:
+    for paper in papers:
+        own = [runs[n.name] for n in paper.networks(scale) if n.name in runs]
+        lines += _part(paper, own, [one for one in claims if one["claim"][0] in paper.letters])
+    if not_run := _not_run(scale, papers, runs, swept):
         lines += ["", "## Not run", "", NOT_RUN, ""]
         lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
-    for name in figures:
-        lines += ["", f"![{name}](figures/{name})"]
+    for name in drawn:
+        lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
+
+
+def _not_run(scale: str, papers: list, runs: dict, swept) -> dict[str, str]:
+    """What was not trained costs, all seeds together: every network, or all of a paper of which
+    none was, in optimiser steps; of a preset, and of sweeps, the time as far as it is known."""
+    costs = {}
+    for paper in papers:
+        networks = paper.networks(scale)
+        own = {n.name: _steps(n.config) for n in networks if n.name not in runs}
+        none = len(own) == len(networks) > 1 and len(papers) > 1
+        own = {f"all {len(own)} networks of {paper.title}": sum(own.values())} if none else own
+        costs |= {name: f"{steps:,} steps{_time(name, ', ')}" for name, steps in own.items()}
+        sweeps = [one.name for key, one in paper.sweeps(scale).items() if key not in swept]
+        costs |= {name: _time(name) or "a sweep" for name in sweeps}
+    return costs
+
+
+def _time(name: str, before: str = "") -> str:
+    """'about 4 h on 2 cores' of a preset, '' of what is none."""
+    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
+
+
+def _steps(config: Config) -> int:
+    """Of all seeds together."""
+    steps = config.training.steps or loop.total_steps(config, config.task.make())
+    return len(config.training.seeds) * steps
 
 
 def errors_of_images(summaries: dict) -> list[str]:
@@ -56,18 +77,22 @@ def errors_of_images(summaries: dict) -> list[str]:
     return lines if summaries else []
 
 
-def _part(part: Part) -> list[str]:
-    lines = ["", f"## {part.title}: errors and baselines", "", *part.runs] if part.runs else []
+def _part(paper, runs: list, claims: list) -> list[str]:
+    """What a paper says on the page; [] where it has nothing to say."""
+    if not runs and not claims:
+        return []
+    errors = ["", f"## {paper.title}: errors and baselines", ""]
+    lines = [*errors, *shown] if (shown := paper.runs(runs)) else []
     lines += [
         "",
-        f"## {part.title}: claims",
+        f"## {paper.title}: claims",
         "",
-        part.note,
+        paper.note,
         "",
         "| claim | code | reading | condition | measured | verdict |",
         "|---|---|---|---|---|---|",
     ]
-    for entry in part.claims:
+    for entry in claims:
         head = entry["claim"], entry["code"]
         same = entry["as_stated"]["conditions"] == entry["stricter"]["conditions"]
         for name in READINGS[-1:] if same else READINGS:
@@ -75,12 +100,12 @@ def _part(part: Part) -> list[str]:
             lines += _reading_rows(*head, title, entry[name])
             head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
-    for entry in part.claims:
+    for entry in claims:
         details = "; ".join(
             f"{name} {text.with_interval(number)}" for name, number in entry["details"].items()
         )
         lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
-    return lines + part.conclusions
+    return lines + paper.conclude(claims)
 
 
 def _reading_rows(claim: str, code: str, title: str, reading: dict):

@@ -1,10 +1,12 @@
 """Takes the results of a finished `figures.make` into the documentation.
 
-    python -m figures.results --workdir=runs/quick
+    python -m figures.results --workdir=runs/quick [--add]
 
-Copies RESULTS.md, claims.json, the pictures and every run's summary to docs/results/SCALE, and
-writes the README's table of verdicts, docs/gallery.md and parts of docs/criteria.md, docs/league.md
-and docs/sweeps.md from what is there.
+Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes its
+RESULTS.md, the README's table of verdicts, docs/gallery.md and parts of docs/criteria.md,
+docs/league.md and docs/sweeps.md from what is there. What is there already and DIR lacks is
+removed, or stays with --add: so results of days grow in parts, on several machines, or where the
+earlier networks are no longer at hand.
 """
 
 import inspect
@@ -12,22 +14,29 @@ import json
 import re
 from pathlib import Path
 
+from absl import flags
+
 from compgen_jax.analysis import text
 from compgen_jax.claims import verdicts
 from compgen_jax.claims.verdicts import READINGS
 from compgen_jax.config import ConfigError, fingerprint
 from compgen_jax.runs import directory
+from figures import report
 from figures.forced_rendering import scaling
 from figures.forced_rendering.registry import PAPER as FORCED_RENDERING
 from figures.league import page as league
 from figures.league.registry import PAPER as LEAGUE
+from figures.league.registry import is_match
 from figures.scale.registry import PAPER as SCALE
+from figures.studies import Summary, committed
 from launch import cli
 
 PAPERS = FORCED_RENDERING, SCALE, LEAGUE
 FIGURES = {name: figure for paper in PAPERS for name, figure in paper.figures.items()}
 ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
 WORKDIR = cli.define_workdir()
+ADD = flags.DEFINE_bool("add", False, "Keep what is committed and the directory lacks.")
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
 SWEEPS = ROOT / "docs" / "sweeps.md"
 EXPONENTS = "<!-- exponents: python -m figures.results -->", "<!-- end of exponents -->"
@@ -44,10 +53,64 @@ paper's show networks at the end of training, tables the median of its last five
 Written by `python -m figures.results`."""
 
 
-def committed(scale: str) -> list[dict]:
+def claims(scale: str) -> list[dict]:
     """The claims of claims.json of docs/results, [] for a scale without."""
-    path = ROOT / "docs" / "results" / scale / "claims.json"
+    path = RESULTS / scale / "claims.json"
     return verdicts.entries(json.loads(path.read_text())) if path.exists() else []
+
+
+def runs(scale: str) -> dict[str, Summary]:
+    """The runs whose summaries are in docs/results, by name."""
+    networks = [network for paper in PAPERS for network in paper.networks(scale)]
+    return committed(RESULTS / scale / "runs", networks)
+
+
+def drawn(scale: str) -> list[str]:
+    """The names of the figures that are in docs/results."""
+    return sorted(path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
+
+
+def page(scale: str) -> str:
+    """RESULTS.md of what else is in docs/results; a sweep is one that was run if it is drawn."""
+    swept = {FIGURES[name].sweep for name in drawn(scale)}
+    return report.page(scale, PAPERS, runs(scale), swept, claims(scale), drawn(scale))
+
+
+def with_added(before: list[dict], added: list[dict]) -> list[dict]:
+    """Claims and those of other runs, in order. Of one that both have, the added holds, unless a
+    network that it compares with was not at hand, so that it lacks a number that the other has."""
+    found = {_sentence(claim): claim for claim in before}
+    order = list(found)
+    shared = [order.index(_sentence(claim)) for claim in added if _sentence(claim) in found]
+    place = min(shared, default=len(order))
+    for claim in added:
+        sentence = _sentence(claim)
+        if sentence not in found:
+            order.insert(place, sentence)
+        if sentence not in found or _known(claim) >= _known(found[sentence]):
+            found[sentence] = claim
+        place = order.index(sentence) + 1
+    return sorted((found[sentence] for sentence in order), key=_place)  # stable
+
+
+def _sentence(claim: dict) -> tuple:
+    return claim["claim"], claim["code"], claim["statement"]
+
+
+def _place(claim: dict) -> tuple:
+    """Papers in order, then 'C2' before 'C10' and 'S1a' before 'S1b'."""
+    letter, number, part = re.fullmatch(r"(\w)(\d+)(\w*)", claim["claim"]).groups()
+    return "".join(paper.letters for paper in PAPERS).index(letter), int(number), part
+
+
+def _known(claim: dict) -> set:
+    """The conditions that are measured."""
+    return {
+        (reading, name)
+        for reading in READINGS
+        for name, number in claim[reading]["conditions"].items()
+        if number["value"] is not None
+    }
 
 
 def table(by_scale: dict[str, list[dict]]) -> list[str]:
@@ -142,25 +205,44 @@ def main():
     workdir = Path(cli.require(WORKDIR))
     if not (workdir / "claims.json").exists():
         raise ConfigError(f"--workdir={workdir}: holds no claims.json; figures.make writes it")
+    target = take(workdir, ADD.value)
+    write_pages()
+    print(f"wrote {target.relative_to(ROOT)}")
+
+
+def take(workdir: Path, add: bool) -> Path:
+    """Takes over what was run in `workdir`, and of what is there already the rest, or removes it;
+    the folder in docs/results."""
     scale = (workdir / "scale").read_text().strip()
-    target = ROOT / "docs" / "results" / scale
-    copied = {name: workdir / name for name in ("RESULTS.md", "claims.json")}
-    copied |= {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
+    target = RESULTS / scale
+    measured = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
+    measured = with_added(claims(scale), measured) if add else measured
+    directory.write_json(target / "claims.json", verdicts.rows(measured, scale))
+    copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
     copied |= {
         f"runs/{n}.json": run / "summary.json" for n, run in finished(workdir, scale).items()
     }
     for name, path in copied.items():
         directory.write_bytes(target / name, path.read_bytes())
-    page = ROOT / "README.md"
-    by_scale = {scale: committed(scale) for scale in SCALES}
-    directory.write_text(page, with_table(page.read_text(), by_scale))
+    for path in () if add else sorted([*target.glob("figures/*.png"), *target.glob("runs/*.json")]):
+        if path.relative_to(target).as_posix() not in copied:
+            path.unlink()
+            print(f"removed {path.relative_to(target)} (--add keeps what the directory lacks)")
+    directory.write_text(target / "RESULTS.md", page(scale))
+    return target
+
+
+def write_pages():
+    """The README and the pages of docs, from what is in docs/results."""
+    readme = ROOT / "README.md"
+    by_scale = {scale: claims(scale) for scale in SCALES}
+    directory.write_text(readme, with_table(readme.read_text(), by_scale))
     directory.write_text(SWEEPS, with_exponents(SWEEPS.read_text(), by_scale))
     directory.write_text(CRITERIA, with_asked(CRITERIA.read_text(), by_scale["quick"]))
     directory.write_text(ROOT / "docs" / "gallery.md", gallery())
-    if played := league.committed(ROOT / "docs" / "results" / "quick" / "runs", "quick"):
+    if played := [run for run in runs("quick").values() if is_match(run.role)]:
         told = league.with_league(league.PAGE.read_text(), played, by_scale["quick"])
         directory.write_text(league.PAGE, told)
-    print(f"wrote {target.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,29 @@
 """What a figure is drawn from: a finished run, and what is made of it."""
 
+import json
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
+from compgen_jax.config import Config
 from compgen_jax.runs import decoding, inspection, results, seen
+
+
+class Summary(NamedTuple):
+    """Of a run no more than what it is for and what it scores: enough for tables."""
+
+    role: NamedTuple
+    config: Config
+    summary: dict
+
+
+def committed(folder: Path, networks: list) -> dict[str, Summary]:
+    """Of every network whose summary is in the folder, by its name."""
+    return {
+        network.name: Summary(network.role, network.config, json.loads(path.read_text()))
+        for network in networks
+        if (path := folder / f"{network.name}.json").exists()
+    }
 
 
 class Study:

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 
 
 def test_the_readme_has_the_verdicts_of_the_committed_run():
-    claims = {scale: results.committed(scale) for scale in results.SCALES}
+    claims = {scale: results.claims(scale) for scale in results.SCALES}
     page = (ROOT / "README.md").read_text()
     assert claims["quick"] and results.with_table(page, claims) == page
     first = claims["quick"][0]
@@ -26,7 +26,7 @@ def test_the_readme_has_the_verdicts_of_the_committed_run():
 
 
 def test_the_page_of_criteria_has_what_each_claim_asks():
-    page, claims = results.CRITERIA.read_text(), results.committed("quick")
+    page, claims = results.CRITERIA.read_text(), results.claims("quick")
     assert results.with_asked(page, claims) == page
     asked = page.partition(results.ASKED[0])[2].partition(results.ASKED[1])[0]
     assert all(f"| {claim['claim']} | " in asked for claim in claims)
@@ -34,9 +34,14 @@ def test_the_page_of_criteria_has_what_each_claim_asks():
 
 def test_the_page_of_sweeps_has_the_committed_exponents():
     page = results.SWEEPS.read_text()
-    claims = {scale: results.committed(scale) for scale in results.SCALES}
+    claims = {scale: results.claims(scale) for scale in results.SCALES}
     assert results.with_exponents(page, claims) == page
     assert results.with_exponents(page, {"quick": []}) != page
+
+
+@pytest.mark.parametrize("scale", results.SCALES)
+def test_results_md_has_the_committed_runs_and_claims(scale):
+    assert (results.RESULTS / scale / "RESULTS.md").read_text() == results.page(scale)
 
 
 def test_the_gallery_has_every_committed_picture():

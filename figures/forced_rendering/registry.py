@@ -92,6 +92,7 @@ FIGURES = {
 
 PAPER = Paper(
     title="Forced rendering",
+    letters="CK",
     figures=FIGURES,
     networks=networks.networks,
     sweeps=networks.sweeps,

@@ -46,7 +46,7 @@ def all_claims(studies: list[Study], tables: dict) -> list[dict]:
     return sorted(found, key=lambda row: row["claim"][0] + row["claim"][1:].zfill(2))  # stable
 
 
-def runs_table(studies: list[Study]) -> list[str]:
+def runs_table(studies: list) -> list[str]:
     """Lines of RESULTS.md on what every decoder of bumps scores and what the authors' own did, and
     on what all other networks score."""
     summaries = {study.config.name: study.summary for study in studies}
@@ -57,7 +57,7 @@ def runs_table(studies: list[Study]) -> list[str]:
     return lines + authors.table(summaries) + _other_errors(others)
 
 
-def _other_errors(studies: list[Study]) -> list[str]:
+def _other_errors(studies: list) -> list[str]:
     """Of tasks that do not ask for an image of a bump, each beside its best trivial predictor."""
     if not studies:
         return []
@@ -75,8 +75,8 @@ def _other_errors(studies: list[Study]) -> list[str]:
     ]
 
 
-def _other_row(study: Study, region: str) -> str:
-    mean, task = study.summary["mean"], study.run.task
+def _other_row(study, region: str) -> str:
+    mean, task = study.summary["mean"], study.config.task.make()
     accuracies = (mean.get(f"{region}.{score}") for score in (task.accuracy, "position_accuracy"))
     shown = [text.with_interval(each) if each else text.UNKNOWN for each in accuracies]
     error = mean[f"{region}.{task.error}"]

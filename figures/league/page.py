@@ -3,12 +3,10 @@
 All of it comes from summaries and from the claim's row, as they are committed.
 """
 
-import json
 from pathlib import Path
-from types import SimpleNamespace
 
 from compgen_jax.analysis import text
-from figures.league import networks, table
+from figures.league import table
 from figures.league.networks import HOLDOUTS, TASKS
 
 PAGE = Path(__file__).parents[2] / "docs" / "league.md"
@@ -22,16 +20,6 @@ BY_PIXEL = {"MLP": "an MLP", "multiplicative": "a sum of products of one image p
             "additive": "a sum of one image per factor"}  # fmt: skip
 SHARED = {"pixelwise": "one MLP for all pixels", "transformer": "one transformer"}
 BLOCK = "bumps", "block"
-
-
-def committed(folder: Path, scale: str) -> list:
-    """What `table` asks of a study, of every match whose summary is in the folder."""
-    return [
-        SimpleNamespace(role=network.role, config=network.config,
-                        summary=json.loads((folder / f"{network.name}.json").read_text()))
-        for network in networks.networks(scale)
-        if (folder / f"{network.name}.json").exists()
-    ]  # fmt: skip
 
 
 def lines(studies, claims: list[dict]) -> list[str]:

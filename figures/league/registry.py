@@ -43,6 +43,7 @@ def _with_models(own: tuple) -> Paper:
 
 PAPER = Paper(
     title="League",
+    letters="L",
     figures=FIGURES,
     networks=networks.networks,
     sweeps=lambda scale: {},

@@ -19,6 +19,7 @@ FIGURES = {
 
 PAPER = Paper(
     title="Scale",
+    letters="S",
     figures=FIGURES,
     networks=networks.networks,
     sweeps=lambda scale: {},

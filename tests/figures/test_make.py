@@ -177,7 +177,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
     results = (workdir / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in results and "**inconclusive** (not trained" in results
     assert " steps" not in results.partition("## Not run")[2]  # but sweeps
-    assert "![fig14.png](figures/fig14.png)" in results
+    assert "![fig14](figures/fig14.png)" in results
     assert "**Decoders of wide bumps, which light every pixel, did not learn them." in results
 
 
