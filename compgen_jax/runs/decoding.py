@@ -20,7 +20,7 @@ from compgen_jax.runs import directory, inspection, memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 VERSION = 3  # of what is measured
 INPUTS = 2  # of every point, where a model answers several: rows of one group
@@ -92,7 +92,7 @@ def decode(run: Run, progress: bool = True) -> Decoding:
 
 def _features(run: Run):
     """key, params, points -> activations by layer, (B, S, D) of S rows for each point."""
-    module = run.config.decoder.make(loop.shapes_of(run.task))
+    module = run.config.decoder.make(family.shapes_of(run.task))
     several = getattr(module, "of_each_input", False)
 
     def rows(params, given):
@@ -102,7 +102,7 @@ def _features(run: Run):
 
     @jax.jit
     def features(key, params, points):
-        given = loop.examples_at(run.task, loop.stream(key, "test"), points).input
+        given = tasks.examples_at(run.task, loop.stream(key, "test"), points).input
         one = lambda each: rows(params, each)
         return jax.lax.map(one, given, batch_size=POINTS_AT_ONCE)
 

@@ -145,7 +145,7 @@ def _cells(run: Run) -> Cells:
     every = np.asarray(task.held_out(points))
     distance = grids.distance_to_seen(every, **where)
     key = loop.stream(jax.random.key(0), "test")
-    examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points[chosen]))
+    examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points[chosen]))
     truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
     return Cells(
         sizes, points[chosen], examples.input, np.asarray(truths), every[chosen], distance[chosen],

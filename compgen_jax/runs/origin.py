@@ -18,7 +18,7 @@ from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training import loop
+from compgen_jax.training import family
 
 CELLS = 16  # whose examples are kept
 ANSWERS = "answers"
@@ -69,7 +69,7 @@ def _made(config: Config, task: Task) -> dict:
     points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
     key = jax.random.key(0)
-    examples = jax.jit(lambda key, points: loop.examples_at(task, key, points))(
+    examples = jax.jit(lambda key, points: tasks.examples_at(task, key, points))(
         key, jnp.asarray(points[chosen])
     )
     made = {f"factors.{factor.name}": np.asarray(factor.values) for factor in task.factors}
@@ -84,7 +84,7 @@ def _made(config: Config, task: Task) -> dict:
 
 def _answers(config: Config, task: Task, inputs):
     """Of the untrained model to a batch of inputs."""
-    module = config.decoder.make(loop.shapes_of(task))
+    module = config.decoder.make(family.shapes_of(task))
 
     @jax.jit
     def answers(key, inputs):

@@ -21,8 +21,8 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     points, own_key = tasks.points(task), loop.stream(key, "test")
     held_out = masks(task)["ood"]
     nearest, _ = tasks.nearest_seen(task, held_out)
-    inputs, targets = loop.examples_at(task, own_key, points)
-    nearest_targets = loop.examples_at(task, own_key, points[nearest]).target
+    inputs, targets = tasks.examples_at(task, own_key, points)
+    nearest_targets = tasks.examples_at(task, own_key, points[nearest]).target
     truths, of_nearest = (
         jax.vmap(lambda target: tasks.truth(task, target))(each)
         for each in (targets, nearest_targets)

@@ -10,7 +10,7 @@ from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 
 class Recorder:
@@ -21,7 +21,7 @@ class Recorder:
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.decoder.make(loop.shapes_of(task, lowering))
+        module = run.config.decoder.make(family.shapes_of(task, lowering))
         key = loop.stream(jax.random.key(0), "test")
 
         def recorded(params, inputs):

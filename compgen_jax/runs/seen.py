@@ -58,7 +58,7 @@ def measure(run: Run) -> Seen:
     most = max(seen.MOST_CELLS, sum(tasks.sizes(task)))  # no fewer than effects
     points = points[seen.choose_cells(points, most)]
     key = loop.stream(jax.random.key(0), "test")
-    examples = jax.jit(partial(loop.examples_at, task))(key, jnp.asarray(points))
+    examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
     recorder = Recorder(run)
     real, periods = recorder.real, [factor.period for factor in task.factors]
     true_metrics = recorder.true_metrics(jnp.asarray(points))

@@ -83,7 +83,7 @@ def _superpositions(program, params, source, signals_BxD, cells: Cells) -> dict:
     task, held_out = program.task, cells.held_out
     found = {"mean_code": None, "sums": None}
     if task.parts and isinstance(source, draws.Table):
-        training = loop.examples_at(task, jax.random.key(0), source.points[: int(source.count)])
+        training = tasks.examples_at(task, jax.random.key(0), source.points[: int(source.count)])
         mean_code = training.input.mean(axis=0)
         of_code = partial(superposition.mean_code_superpositions, lengths=task.parts)
         alone = jax.vmap(of_code, (0, None))(cells.inputs[held_out], mean_code)

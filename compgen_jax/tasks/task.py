@@ -185,6 +185,11 @@ def _period_in_cells(factor: Factor) -> float | None:
     return factor.period / float(np.mean(np.diff(factor.values)))
 
 
+def examples_at(task: Task, key, points) -> Example:
+    """The examples of points (B, F), leaves (B, ...)."""
+    return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
+
+
 def shapes(task: Task) -> tuple:
     """(input, output) of a model of the task as `jax.ShapeDtypeStruct`s; nothing is compiled."""
     point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)

@@ -12,15 +12,13 @@ from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.models.model import Shapes
 from compgen_jax.settings import in_own_files
 from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.task import Example, Task
-from compgen_jax.training import padding
+from compgen_jax.tasks.task import Task
+from compgen_jax.training.family import Family, shapes_of
 from compgen_jax.training.trials import trials_side_by_side
 
-DECODE_BATCH = 128  # points decoded at once: bounds the memory of an evaluation
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
 
 
@@ -129,11 +127,6 @@ def check(config: Config) -> Task:
     return task
 
 
-def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
-    """What a model of the task is built from."""
-    return Shapes(*tasks.shapes(task), lowering, task.parts)
-
-
 def program(config: Config, task: Task) -> tuple:
     """What configs must share to train as one program: all but the traced fields, and the kind of
     source."""
@@ -199,126 +192,79 @@ def source_of(task: Task, key):
     return task.source(stream(key, "data"))
 
 
-def examples_at(task: Task, key, points) -> Example:
-    """The examples of points (B, F), leaves (B, ...)."""
-    return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
-
-
 def make_trainer(
     config: Config, lowering: str | None = None, trials: int = 0, of: tuple[Task, ...] = ()
 ) -> Trainer:
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
     With several tasks `of` its family instead of the config's own one, trials of all of them share
-    the program, padded to the last, which is the largest (`training.padding`). `lowering` overrides
+    the program, padded to the last, which is the largest (`training.family`). `lowering` overrides
     the choice by backend.
     """
-    of = of or (config.task.make(),)
-    training, steps = config.training, total_steps(config, of[-1])
-    count, precision = trials or len(training.seeds), training.precision
-    lowering = lowering or _lowering(config, count)
-    shapes = [shapes_of(task, lowering) for task in of]
-    modules = [config.decoder.make(each) for each in shapes]
-    module, largest, several = modules[-1], shapes[-1], len(of) > 1
-    at_once = getattr(module, "decode_batch", DECODE_BATCH)
-    updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, of[-1]))
+    training = config.training
+    lowering = lowering or _lowering(config, trials or len(training.seeds))
+    family = Family(config, of or (config.task.make(),), lowering)
+    task, steps = family.largest, total_steps(config, family.largest)
+    updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
 
     def init(key, which=0) -> TrainState:
-        functions = [partial(_init_params, config, k, modules, shapes, of) for k in range(len(of))]
-        params = padding.by_task(which, functions, stream(key, "init"))
+        params = family.init(stream(key, "init"), which)
         # the optimiser's state does not depend on the hyper-parameters
         state = updater(hyper_of(config)).init(models.trained(params))
         return TrainState(params, state, jnp.int32(0))
 
-    def render(key, points, which) -> Example:
-        functions = [partial(_render, task, parts=of[-1].parts, like=largest if several else None)
-                     for task in of]  # fmt: skip
-        return padding.by_task(which, functions, key, points)
-
-    def run_padded(params, inputs, which):
-        sides = jnp.array([each.output.shape[0] for each in shapes])
-        return module.apply(params, inputs, sides[which])[0]
-
-    def run_model(params, inputs, which):
-        if several:
-            return run_padded(params, inputs, which)
-        return models.apply(module, params, inputs)[0]
-
-    def train_model(params, inputs, counts_B, which, key):
-        if several:
-            return run_padded(params, inputs, which), params
-        return models.train_apply(module, params, inputs, counts_B, key)
-
-    def errors(outputs, targets, which):
-        functions = [
-            lambda outputs, targets, task=task, own=own: jax.vmap(
-                lambda o, t: task.loss(_own(o, own, several), _own(t, own, several))
-            )(outputs, targets)
-            for task, own in zip(of, shapes, strict=True)
-        ]
-        return padding.by_task(which, functions, outputs, targets)
-
     def loss(trained, params, batch, counts_B, trial, key):
         """The batch's mean loss with penalties, and the variables as the batch left them."""
         params = {**params, **trained}
-        kernels = cast_kernels(params, precision)
-        inputs = jax.tree.map(partial(_cast, dtype=precision), batch.input)
-        outputs, kept = train_model(kernels, inputs, counts_B, trial.which, key)
-        errors_B = errors(outputs, batch.target, trial.which)
+        kernels = cast_kernels(params, training.precision)
+        inputs = jax.tree.map(partial(_cast, dtype=training.precision), batch.input)
+        outputs, kept = family.train(kernels, inputs, counts_B, trial.which, key)
+        losses_B = family.losses(outputs, batch.target, trial.which)
         weights_B = counts_B.astype(jnp.float32)
-        error = jnp.sum(weights_B * errors_B) / jnp.sum(weights_B)
+        mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)
         own = {name.partition(".")[2]: value for name, value in trial.hyper.items()
                if name.startswith("decoder.")}  # fmt: skip
         extra = config.decoder.extra_loss(params, own)
-        return error if extra is None else error + extra, {**kept, **trained}
+        return mean if extra is None else mean + extra, {**kept, **trained}
+
+    def take_step(trial, state: TrainState):
+        """The state after one more step, and the loss before it."""
+        points, counts_B = task.draw(
+            stream(trial.key, "order"), state.step, trial.source, training.batch_size
+        )
+        key_of = lambda name: jax.random.fold_in(stream(trial.key, name), state.step)
+        batch = family.render(key_of("example"), points, trial.which)
+        trained = models.trained(state.params)
+        (value, params), gradient = jax.value_and_grad(loss, has_aux=True)(
+            trained, state.params, batch, counts_B, trial, key_of("dropout")
+        )
+        share = rate_share(training.schedule, state.step, steps)
+        updates, opt_state = updater(trial.hyper, share=share).update(
+            gradient, state.opt_state, trained, value=value
+        )
+        params |= optax.apply_updates(trained, updates)
+        return TrainState(params, opt_state, state.step + 1), value
 
     def advance(trial, state, n_steps):
         def one_step(index, carry):
-            state, losses = carry
-            points, counts_B = of[-1].draw(
-                stream(trial.key, "order"), state.step, trial.source, config.training.batch_size
-            )
-            own_key = jax.random.fold_in(stream(trial.key, "example"), state.step)
-            batch = render(own_key, points, trial.which)
-            own_key = jax.random.fold_in(stream(trial.key, "dropout"), state.step)
-            (value, params), gradient = jax.value_and_grad(loss, has_aux=True)(
-                trained := models.trained(state.params),
-                state.params,
-                batch,
-                counts_B,
-                trial,
-                own_key,
-            )
-            share = rate_share(training.schedule, state.step, steps)
-            updates, opt_state = updater(trial.hyper, share=share).update(
-                gradient, state.opt_state, trained, value=value
-            )
-            params |= optax.apply_updates(trained, updates)
-            return TrainState(params, opt_state, state.step + 1), losses.at[index].set(value)
+            state, value = take_step(trial, carry[0])
+            return state, carry[1].at[index].set(value)
 
         # a traced trip count: chunks of any length run the same compiled body, bit for bit
         losses = jnp.zeros(config.execution.chunk_steps)
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
     def decode(key, params, points, which):
-        batch = render(stream(key, "test"), points, which)
-        one = lambda inputs: run_model(params, inputs, which)
-        if not (several or getattr(module, "batched", False)):
-            one = lambda inputs: module.apply(params, inputs)[0]
-        return jax.lax.map(one, batch.input, batch_size=at_once), batch.target
+        batch = family.render(stream(key, "test"), points, which)
+        return family.decode(params, batch.input, which), batch.target
 
     def answer(key, params, points):
         outputs, targets = decode(key, params, points, 0)
-        truth = partial(tasks.truth, of[0])
-        return jax.vmap(of[0].signal)(outputs), jax.vmap(truth)(targets)
+        return jax.vmap(task.signal)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
 
     def score(key, params, points, which=0):
         outputs, targets = decode(key, params, points, which)
-        functions = [
-            partial(_scores, task, own if several else None)
-            for task, own in zip(of, shapes, strict=True)
-        ]
-        return padding.by_task(which, functions, outputs, targets, points)
+        return family.scores(outputs, targets, points, which)
 
     return Trainer(init, advance, answer, score)
 
@@ -327,41 +273,6 @@ def _lowering(config: Config, trials: int) -> str:
     backend = jax.default_backend()
     width = trials_side_by_side(trials, config.execution.trials_per_device, backend)
     return choose_lowering(backend=backend, trials=width, precision=config.training.precision)
-
-
-def _init_params(config, k, modules, shapes, of, key):
-    """Initial parameters of the k-th task's model, padded to the last one's."""
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes[k].input)
-    params = modules[k].init(key, zeros)
-    if k == len(of) - 1:
-        return params
-    like = jax.eval_shape(modules[-1].init, key, shapes[-1].input)
-    return config.decoder.pad_params(params, like, of[k].parts, of[-1].parts)
-
-
-def _render(task: Task, key, points, parts, like: Shapes | None) -> Example:
-    """The examples of points (B, F), padded to the shapes `like`, if any."""
-    batch = examples_at(task, key, points)
-    if like is None:
-        return batch
-    code = jax.vmap(lambda code: padding.pad_code(code, task.parts, parts))(batch.input)
-    return Example(
-        code, jax.vmap(lambda target: padding.pad(target, like.output.shape))(batch.target)
-    )
-
-
-def _own(array, shapes: Shapes, padded: bool):
-    return padding.crop(array, shapes.output.shape) if padded else array
-
-
-def _scores(task: Task, shapes: Shapes | None, outputs, targets, points) -> dict:
-    def of_one(output, target, point):
-        if shapes is not None:
-            output, target = (_own(array, shapes, True) for array in (output, target))
-        return task.scores(task.signal(output), tasks.truth(task, target), point)
-
-    found = jax.vmap(of_one)(outputs, targets, points)
-    return {name: values.astype(jnp.float32) for name, values in found.items()}
 
 
 def _cast(array, dtype):

@@ -10,7 +10,7 @@ from compgen_jax.analysis.circle import Gap
 from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.models import model
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import family
 from figures import plotting
 
 TITLES = {"": "one object", "objects": "several objects"}  # by the role's control
@@ -129,8 +129,8 @@ def layers_of(study, cells) -> dict:
     """The first seed's activations (B, D) of every layer at some cells, by name."""
     task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
     params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
-    codes = loop.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.decoder.make(loop.shapes_of(task))
+    codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
+    module = study.config.decoder.make(family.shapes_of(task))
     found = model.apply(module, params, codes)[1]
     return {name: np.asarray(found[name]).reshape(len(cells), -1) for name in sorted(found)}
 

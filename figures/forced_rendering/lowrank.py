@@ -8,7 +8,7 @@ from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.claims.forced_rendering.remedies import ABLATIONS
 from compgen_jax.models import lowrank, model
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import family
 from figures import plotting
 
 TITLES = {
@@ -50,8 +50,8 @@ def log_volume(study):
 def _layers(study, params, cells):
     """One seed's codes, embeddings and hidden layers at some of the cells, (B, ...) each."""
     task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
-    codes = loop.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.decoder.make(loop.shapes_of(task))
+    codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
+    module = study.config.decoder.make(family.shapes_of(task))
     activations = model.apply(module, params, codes)[1]
     return [activations[name] for name in sorted(activations)]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from compgen_jax.analysis import geometry
 from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import family
 from launch.config import PRESETS
 from launch.suites import timing
 
@@ -27,7 +27,7 @@ def _compare(preset: str, rounds: int) -> list[dict]:
     points = jnp.asarray(tasks.cells(task.factors))
     contenders = {}
     for lowering in AUTODIFF:
-        decoder = config.decoder.make(loop.shapes_of(task, lowering))
+        decoder = config.decoder.make(family.shapes_of(task, lowering))
         params = decoder.init(key, task.example(key, points[0]).input)
 
         def layers(point, decoder=decoder, params=params):

@@ -14,8 +14,9 @@ from compgen_jax.claims import verdicts
 from compgen_jax.claims.forced_rendering import known_turns, rotation
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import results as results_of
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import loop
+from compgen_jax.training import family
 from figures import plotting
 from figures.forced_rendering import fig9
 
@@ -294,8 +295,8 @@ def test_the_tasks_own_cells_are_decided_rightly():
 
 def study(name, objects, of, control):
     task, decoder = turned(objects, of), MLP(depth=3, width=8)
-    module = decoder.make(loop.shapes_of(task))
-    code = loop.examples_at(task, jax.random.key(0), np.zeros((1, len(task.factors)))).input[0]
+    module = decoder.make(family.shapes_of(task))
+    code = tasks.examples_at(task, jax.random.key(0), np.zeros((1, len(task.factors)))).input[0]
     keys = jax.random.split(jax.random.key(0), 2)
     with jax.numpy_rank_promotion("allow"):
         results = drawn_by_maps(objects, of)[name]

@@ -11,7 +11,6 @@ from compgen_jax.analysis.evaluation import CellResults
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
-from compgen_jax.training import loop
 from figures import plotting
 from figures.forced_rendering import three_factors
 
@@ -30,7 +29,7 @@ def results_of(region, wrong):
     a little different by seed."""
     task = Bump(grid=10, size=SIZE, support=SupportConfig(**REGIONS[region])).make()
     points, sizes = tasks.cells(task.factors), tasks.sizes(task)
-    examples = loop.examples_at(task, jax.random.key(0), points)
+    examples = tasks.examples_at(task, jax.random.key(0), points)
     truths = np.asarray(jax.vmap(lambda target: tasks.truth(task, target))(examples.target))
     held_out = np.asarray(task.held_out(points))
     signals = np.stack([truths] * 3)

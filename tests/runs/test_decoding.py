@@ -11,8 +11,9 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.runs import decoding, directory, experiment, results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 TESTS, M = 32, 4
 TINY = Config(
@@ -80,8 +81,8 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     task, key = loaded.task, jax.random.key(7)
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     found = decoding._features(loaded)(key, params, task.points)
-    given = jax.jit(lambda: loop.examples_at(task, loop.stream(key, "test"), task.points).input)()
-    module = TINY.decoder.make(loop.shapes_of(task))
+    given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
+    module = TINY.decoder.make(family.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))
     for index in (0, 9, TESTS + 5):
         for name, layer in one(index)[1].items():

@@ -17,7 +17,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
-from compgen_jax.training import loop
+from compgen_jax.training import family
 
 TRAINING = TrainingConfig(steps=20, evaluate_every=10, seeds=(0, 1))
 CONFIGS = {
@@ -45,7 +45,7 @@ def test_numbers_are_those_of_the_layers_on_seen_cells(run):
     assert found.layers == ("layer_00", "layer_01", "output") and found.seeds == (0, 1)
     points = tasks.points(task)
     points = points[~np.asarray(task.held_out(points))]
-    module = loaded.config.decoder.make(loop.shapes_of(task))
+    module = loaded.config.decoder.make(family.shapes_of(task))
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
 
     def hidden(angle_or_xy, point):

@@ -62,7 +62,7 @@ def example_of(settings):
 def asked_of(settings):
     """(inputs, truths) of all tests, as training asks them; compiled."""
     task = settings.make()
-    return jax.jit(lambda: loop.examples_at(task, loop.stream(KEY, "test"), task.points))()
+    return jax.jit(lambda: tasks.examples_at(task, loop.stream(KEY, "test"), task.points))()
 
 
 def drawn(task, steps=40, batch=64):
@@ -246,7 +246,7 @@ def test_tests_are_no_latents_or_inputs_of_training():
     assert not trained & {tuple(row) for row in task.points}
     steps = [jax.random.fold_in(loop.stream(KEY, "example"), step) for step in range(30)]
     keys = jnp.stack([loop.stream(KEY, "test"), *steps])
-    inputs_at = lambda key: loop.examples_at(SMALL.make(), key, SMALL.make().points).input[1]
+    inputs_at = lambda key: tasks.examples_at(SMALL.make(), key, SMALL.make().points).input[1]
     found = np.asarray(jax.jit(jax.vmap(inputs_at))(keys))
     np.testing.assert_array_equal(found[0], asked_of(SMALL).input[1])
     rows = [tuple(row) for row in found.reshape(-1, 5).tolist()]
@@ -502,7 +502,7 @@ def test_what_a_summary_says_of_trivial_predictors(tmp_path):
     summary = experiment.train(TINY, tmp_path / "run", progress=False)["seeds"]["0"]
     task, teacher = SMALL.make(), modules.draw_teacher(SMALL)
     key = loop.stream(jax.random.key(0), "test")
-    (_, inputs), truths = jax.jit(lambda: loop.examples_at(task, key, task.points))()
+    (_, inputs), truths = jax.jit(lambda: tasks.examples_at(task, key, task.points))()
     points = task.points.astype(np.float64)
     seen, errors = points[:40], []
     for index in range(40, 80):

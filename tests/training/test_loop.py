@@ -8,7 +8,7 @@ from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import draws
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 
 def test_streams_of_one_key_differ():
@@ -145,7 +145,7 @@ def test_answers_and_scores_are_those_of_the_task(tiny):
     params = trainer.init(key).params
     points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
     signals, truths = trainer.answer(key, params, points)
-    module = tiny.decoder.make(loop.shapes_of(task))
+    module = tiny.decoder.make(family.shapes_of(task))
     for signal, truth, point in zip(signals, truths, points, strict=True):
         example = task.example(key, point)
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)

@@ -12,7 +12,7 @@ from compgen_jax.config import changed
 from compgen_jax.models.conv import Conv
 from compgen_jax.tasks import draws
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop, padding
+from compgen_jax.training import family, loop, padding
 from tests.models.shapes import of_image
 
 GRIDS = (8, 12, 20)
@@ -142,7 +142,7 @@ def both(config, grid, n_steps):
 
 def padded_like(config, grid, params):
     small, large = (at(config, side).task.make() for side in (grid, SIZE))
-    module = config.decoder.make(loop.shapes_of(large))
+    module = config.decoder.make(family.shapes_of(large))
     like = jax.eval_shape(module.init, jax.random.key(0), tasks.shapes(large)[0])
     return config.decoder.pad_params(params, like, small.parts, large.parts)
 
@@ -176,9 +176,9 @@ def test_a_padded_trial_ends_where_the_unpadded_one_ends(case):
     # images of the trained parameters, pixel by pixel
     task, large = at(config, grid).task.make(), at(config, SIZE).task.make()
     points = trial_of(config, grid).source.points
-    codes = jax.jit(lambda: loop.examples_at(task, jax.random.key(0), points).input)()
+    codes = jax.jit(lambda: tasks.examples_at(task, jax.random.key(0), points).input)()
     wide = jax.vmap(lambda code: padding.pad_code(code, task.parts, large.parts))(codes)
-    own, wider = (config.decoder.make(loop.shapes_of(each, "winograd")) for each in (task, large))
+    own, wider = (config.decoder.make(family.shapes_of(each, "winograd")) for each in (task, large))
     image, _ = jax.jit(own.apply)(alone[0].params, codes)
     padded_image, _ = jax.jit(wider.apply)(padded[0].params, wide, jnp.int32(grid))
     np.testing.assert_allclose(padded_image[:, :grid, :grid], image, atol=5e-3)

@@ -10,8 +10,9 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
@@ -178,14 +179,14 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
     state, losses = trained(config, [STEPS])
     task = config.task.make()
-    module = config.decoder.make(loop.shapes_of(task))
+    module = config.decoder.make(family.shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad
     def error(params, step):
         points, _ = task.draw(loop.stream(KEY, "order"), step, task.source(KEY), 8)
         own_key = jax.random.fold_in(loop.stream(KEY, "example"), step)
-        inputs, targets = loop.examples_at(task, own_key, points)
+        inputs, targets = tasks.examples_at(task, own_key, points)
         answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
         return jnp.mean(jnp.square(answers - targets))
 

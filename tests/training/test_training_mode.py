@@ -15,10 +15,11 @@ from compgen_jax.models import model as models
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.runs import directory, experiment, results
+from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
-from compgen_jax.training import loop
+from compgen_jax.training import family, loop
 
 TASK = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
 SEEN = 60  # 64 cells, of which 4 are held out: with batches of 16 the last one is masked
@@ -86,7 +87,7 @@ def batches(settings, count):
         points, counts = task.draw(
             loop.stream(trial.key, "order"), step, trial.source, settings.training.batch_size
         )
-        yield loop.examples_at(task, jax.random.key(0), points), np.asarray(counts)
+        yield tasks.examples_at(task, jax.random.key(0), points), np.asarray(counts)
 
 
 def test_running_statistics_are_those_of_the_examples_that_count():
@@ -126,9 +127,9 @@ def test_evaluation_uses_running_statistics_and_no_dropout():
     settings = config(decoder=Normed(dropout=0.5))
     state, _ = trained(settings)
     task = settings.task.make()
-    module = settings.decoder.make(loop.shapes_of(task))
+    module = settings.decoder.make(family.shapes_of(task))
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    code = loop.examples_at(task, jax.random.key(0), points).input
+    code = tasks.examples_at(task, jax.random.key(0), points).input
     together, _ = models.apply(module, state.params, code)
     for index, one in enumerate(code):
         alone, _ = module.apply(state.params, one)
@@ -233,8 +234,8 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypa
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
     signals, _ = results.decode(runs[0], points)
-    module = settings.decoder.make(loop.shapes_of(runs[0].task))
-    code = loop.examples_at(runs[0].task, jax.random.key(0), points).input
+    module = settings.decoder.make(family.shapes_of(runs[0].task))
+    code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
     of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)
     images, _ = module.apply(of_second, code)
     np.testing.assert_allclose(signals[1], 1 - np.asarray(images), atol=1e-5)
