@@ -4,9 +4,9 @@
 
 Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes its
 RESULTS.md, the README's table of verdicts, docs/gallery.md and parts of docs/criteria.md,
-docs/league.md and docs/sweeps.md from what is there. What is there already and DIR lacks is
-removed, or stays with --add: so results of days grow in parts, on several machines, or where the
-earlier networks are no longer at hand.
+docs/league.md and docs/sweeps.md from what is there. What is there already is replaced
+or, if DIR lacks it, removed. With --add it stays, and what it lacks is added: so results of days
+grow in parts, on several machines, or where the earlier networks are no longer at hand.
 """
 
 import inspect
@@ -36,7 +36,7 @@ FIGURES = {name: figure for paper in PAPERS for name, figure in paper.figures.it
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 WORKDIR = cli.define_workdir()
-ADD = flags.DEFINE_bool("add", False, "Keep what is committed and the directory lacks.")
+ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
 MARKS = "<!-- verdicts: python -m figures.results -->", "<!-- end of verdicts -->"
 SWEEPS = ROOT / "docs" / "sweeps.md"
 EXPONENTS = "<!-- exponents: python -m figures.results -->", "<!-- end of exponents -->"
@@ -77,8 +77,9 @@ def page(scale: str) -> str:
 
 
 def with_added(before: list[dict], added: list[dict]) -> list[dict]:
-    """Claims and those of other runs, in order. Of one that both have, the added holds, unless a
-    network that it compares with was not at hand, so that it lacks a number that the other has."""
+    """Claims and those of other runs, in order. Of one that both have, the first holds: a verdict
+    is not drawn again. It gives way where it lacks a number, as a network to compare with was not
+    at hand, that the added has."""
     found = {_sentence(claim): claim for claim in before}
     order = list(found)
     shared = [order.index(_sentence(claim)) for claim in added if _sentence(claim) in found]
@@ -87,7 +88,7 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
         sentence = _sentence(claim)
         if sentence not in found:
             order.insert(place, sentence)
-        if sentence not in found or _known(claim) >= _known(found[sentence]):
+        if sentence not in found or _known(claim) > _known(found[sentence]):
             found[sentence] = claim
         place = order.index(sentence) + 1
     return sorted((found[sentence] for sentence in order), key=_place)  # stable
@@ -211,8 +212,8 @@ def main():
 
 
 def take(workdir: Path, add: bool) -> Path:
-    """Takes over what was run in `workdir`, and of what is there already the rest, or removes it;
-    the folder in docs/results."""
+    """Takes over what was run in `workdir` instead of what is there or, to `add`, beside it; the
+    folder in docs/results."""
     scale = (workdir / "scale").read_text().strip()
     target = RESULTS / scale
     measured = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
@@ -223,11 +224,12 @@ def take(workdir: Path, add: bool) -> Path:
         f"runs/{n}.json": run / "summary.json" for n, run in finished(workdir, scale).items()
     }
     for name, path in copied.items():
-        directory.write_bytes(target / name, path.read_bytes())
+        if not (add and (target / name).exists()):
+            directory.write_bytes(target / name, path.read_bytes())
     for path in () if add else sorted([*target.glob("figures/*.png"), *target.glob("runs/*.json")]):
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
-            print(f"removed {path.relative_to(target)} (--add keeps what the directory lacks)")
+            print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     directory.write_text(target / "RESULTS.md", page(scale))
     return target
 

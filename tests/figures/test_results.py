@@ -32,27 +32,27 @@ def values(found):
     return [(one["claim"], one["code"], one["stricter"]["measured"]) for one in found]
 
 
-def test_added_claims_replace_their_like_and_stand_in_order():
+def test_added_claims_stand_in_order_and_no_verdict_is_drawn_again():
     before = as_read([claim("C1", "bump", 1.0), claim("C2", "bump", 1.0)])
     added = as_read([claim("C1", "bump", 2.0), claim("C1", "ramp", 3.0), claim("C3", "ramp", 4.0)])
     found = results.with_added(before, added)
     assert values(found) == [
-        ("C1", "bump", 2.0), ("C1", "ramp", 3.0), ("C2", "bump", 1.0), ("C3", "ramp", 4.0)
+        ("C1", "bump", 1.0), ("C1", "ramp", 3.0), ("C2", "bump", 1.0), ("C3", "ramp", 4.0)
     ]  # fmt: skip
     assert results.with_added([], added) == added and results.with_added(before, []) == before
     alone = as_read([claim("C1", "ramp", 5.0)])
     assert values(results.with_added(before, alone))[:2] == [("C1", "bump", 1), ("C1", "ramp", 5)]
     first = as_read([claim("C1", "onehot", 5.0), claim("C1", "bump", 2.0)])
-    assert values(results.with_added(before, first))[:2] == [("C1", "onehot", 5), ("C1", "bump", 2)]
+    assert values(results.with_added(before, first))[:2] == [("C1", "onehot", 5), ("C1", "bump", 1)]
 
 
-def test_a_claim_whose_comparison_is_not_at_hand_replaces_none_that_has_it():
+def test_a_claim_whose_comparison_was_not_at_hand_gives_way_to_one_that_has_it():
     whole, partly = as_read([claim("C6", "bump", 1.0)]), as_read([claim("C6", "bump", 2.0, np.nan)])
     assert partly[0]["stricter"]["reason"] == "not known: less another's"
     assert results.with_added(whole, partly) == whole
     assert results.with_added(partly, whole) == whole
     again = as_read([claim("C6", "bump", 3.0, np.nan)])
-    assert results.with_added(partly, again) == again
+    assert results.with_added(partly, again) == partly
 
 
 @pytest.fixture
@@ -75,10 +75,14 @@ def finished(workdir, network, claims, figure):
 
 def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     first = finished(tmp_path / "a", "bump_cnn_quick", [claim("C1", "bump", 1.0)], "fig1b")
+    again = finished(tmp_path / "c", "bump_cnn_quick", [claim("C1", "bump", 9.0)], "fig1b")
+    directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
     second = finished(tmp_path / "b", "ramp_cnn_quick", [claim("C1", "ramp", 2.0)], "codes")
     assert results.take(first, add=False) == target
     results.take(second, add=True)
-    assert [one["code"] for one in results.claims("quick")] == ["bump", "ramp"]
+    results.take(again, add=True)
+    assert values(results.claims("quick")) == [("C1", "bump", 1.0), ("C1", "ramp", 2.0)]
+    assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
     assert set(results.runs("quick")) == {"bump_cnn_quick", "ramp_cnn_quick"}
     page = (target / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in page and "| ramp_cnn_quick | OOD |" in page
@@ -90,7 +94,7 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert set(results.runs("quick")) == {"ramp_cnn_quick"}
     assert [path.name for path in (target / "figures").iterdir()] == ["codes.png"]
     assert "bump_cnn_quick" not in (target / "RESULTS.md").read_text().partition("## Not run")[0]
-    assert "removed runs/bump_cnn_quick.json (--add keeps" in capsys.readouterr().out
+    assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
 
 
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
