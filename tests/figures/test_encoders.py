@@ -168,8 +168,8 @@ def test_every_run_has_a_row_of_its_kind():
         own = {f"{region}.{score}": value for region in ("id", "ood")
                for score, value in numbers.items()}  # fmt: skip
         task = SimpleNamespace(accuracy="exact_accuracy", error="mse", baselines=predictors)
-        return SimpleNamespace(config=SimpleNamespace(name=name), summary=summary_of(own),
-                               run=SimpleNamespace(task=task))  # fmt: skip
+        config = SimpleNamespace(name=name, task=SimpleNamespace(make=lambda: task))
+        return SimpleNamespace(config=config, summary=summary_of(own))
 
     image = {"mse": 0.1, "exact_accuracy": 0.5, "blank_mse": 0.4, "nearest_seen_mse": 0.0}
     turned = study("turned", image | {"edge_mixture_mse": 0.2}, ("nearest_seen", "edge_mixture"))
