@@ -25,6 +25,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.training import checkpoints
@@ -147,6 +149,21 @@ def write_metrics(workdir: Path, rows: list):
     writer.writeheader()
     writer.writerows(rows)
     write_text(workdir / "metrics.csv", text.getvalue())
+
+
+def read_metrics(workdir: Path) -> dict[str, np.ndarray]:
+    """The columns of `metrics.csv`, each (seeds, evaluations); NaN where a number is unknown.
+    Raises RunError where it is damaged."""
+    path = workdir / "metrics.csv"
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        seeds = len({row["seed"] for row in rows})
+        return {
+            name: np.array([float(row[name] or "nan") for row in rows]).reshape(-1, seeds).T
+            for name in rows[0]
+        }
+    except (IndexError, TypeError, *DAMAGED) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def last_checkpoint(workdir: Path) -> Path | None:

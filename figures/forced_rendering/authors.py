@@ -3,6 +3,9 @@
 from typing import NamedTuple
 
 from compgen_jax.analysis import text
+from compgen_jax.config import Config, to_dict
+from compgen_jax.settings import flat
+from figures.forced_rendering.networks import networks
 
 SCORES = {
     "mse": "MSE",
@@ -10,6 +13,9 @@ SCORES = {
     "position_accuracy": "accuracy within 1 pixel",
     "train_loss": "training loss",
 }
+
+ALIKE = "task", "decoder", "training"  # groups of a config that say what is learnt, and how
+UNLIKE = "training.seeds", "training.evaluate_every"
 
 
 class Authors(NamedTuple):
@@ -25,6 +31,7 @@ _LOWRANK = (
     "`regularised_network`, the weights they published, measured by us at every cell "
     "(624 seen, 400 held out)"
 )
+_LOWRANK_BLANK = {"id": 6.53e-3, "ood": 6.64e-3}
 _PIXELWISE_BLANK = {"id": 3.65e-3, "ood": 3.72e-3}
 
 # by our network of the same settings; theirs are one network each
@@ -33,11 +40,13 @@ AUTHORS = {
         {"id.mse": 1.07e-6, "ood.mse": 2.76e-2, "ood.exact_accuracy": 0.015,
          "ood.position_accuracy": 0.038},
         _LOWRANK,
+        _LOWRANK_BLANK,
     ),
     "lowrank_both": Authors(
         {"id.mse": 4.36e-5, "ood.mse": 1.454e-4, "id.exact_accuracy": 0.96,
          "ood.exact_accuracy": 0.903, "ood.position_accuracy": 1.0},
         _LOWRANK,
+        _LOWRANK_BLANK,
     ),
     "rotation": Authors(
         {"train_loss": 9.58e-3},
@@ -69,20 +78,28 @@ AUTHORS = {
 }  # fmt: skip
 
 
+def counterpart(name: str) -> str:
+    """The name in `AUTHORS`, if there is one, of a network at either scale, or of one begun."""
+    return name.removesuffix("_quick").removesuffix("_begun")
+
+
 def relative_errors(name: str) -> dict:
     """{region: MSE over a blank image's} of the authors' network, {} where that is not known."""
     found = AUTHORS.get(name, Authors({}, ""))
     return {region: found.numbers[f"{region}.mse"] / blank for region, blank in found.blank.items()}
 
 
-def table(summaries: dict) -> list[str]:
-    """Lines of RESULTS.md on every network of `summaries` (by name) of which the authors give
-    numbers; none without any."""
+def table(runs) -> list[str]:
+    """Lines of RESULTS.md on every network of `runs` (of which no more is asked than config and
+    summary) of which the authors give numbers, on their settings or on others, which are named;
+    none without any."""
+    full = {network.name: network.config for network in networks("paper")}
     rows = [
         row
         for name, authors in AUTHORS.items()
-        if name in summaries
-        for row in _rows(name, authors, summaries[name]["mean"])
+        for run in runs
+        if counterpart(run.config.name) == name
+        for row in _rows(run, authors, _differences(run.config, full[name]))
     ]
     if not rows:
         return []
@@ -90,23 +107,47 @@ def table(summaries: dict) -> list[str]:
         "",
         "### Beside the authors' numbers",
         "",
-        "Theirs are of one network each, so that no interval is known.",
+        "Theirs are of one network each, so that no interval is known. Where ours has other "
+        "settings, as named with theirs in brackets, errors are over that of a blank image.",
         "",
-        "| network | score | here | authors | what theirs is |",
-        "|---|---|---|---|---|",
+        "| network | score | here | authors | our settings | what theirs is |",
+        "|---|---|---|---|---|---|",
         *rows,
     ]
 
 
-def _rows(name: str, authors: Authors, mean: dict):
-    source = authors.source
+def _rows(run, authors: Authors, differences: str):
+    mean = run.summary["mean"]
+    shown = run.config.name, differences or "theirs", authors.source
     for score, value in authors.numbers.items():
+        region, _, name = score.rpartition(".")
+        title = f"{SCORES[name]} {region.upper()}".strip()  # the training loss has no region
         here = text.with_interval(mean[score])
-        yield f"| {name} | {_title(score)} | {here} | {text.number(value)} | {source} |"
-        name = source = ""
+        if name == "mse" and differences:
+            if region not in authors.blank:
+                continue
+            title = f"MSE / blank {region.upper()}"
+            here = text.with_interval(_over(mean[score], mean[f"{region}.blank_mse"]["value"]))
+            value /= authors.blank[region]
+        network, settings, source = shown
+        yield f"| {network} | {title} | {here} | {text.number(value)} | {settings} | {source} |"
+        shown = "", "", ""
 
 
-def _title(score: str) -> str:
-    """'ood.mse' -> 'MSE OOD'; the training loss has no region."""
-    region, _, name = score.rpartition(".")
-    return f"{SCORES[name]} {region.upper()}".strip()
+def _over(measured: dict, by: float) -> dict:
+    return {"value": measured["value"] / by, "ci95": [end / by for end in measured["ci95"]]}
+
+
+def _differences(ours: Config, theirs: Config) -> str:
+    """'`task.grid` 16 (28), ...': the settings that are not theirs, theirs in brackets."""
+    values, others = _settings(ours), _settings(theirs)
+    return ", ".join(
+        f"`{path}` {value} ({others[path]})"
+        for path, value in values.items()
+        if path not in UNLIKE and value != others[path]
+    )
+
+
+def _settings(config: Config) -> dict:
+    tree = to_dict(config)
+    return {path: value for group in ALIKE for path, value in flat(tree[group], group).items()}

@@ -43,8 +43,9 @@ class Role(NamedTuple):
     epochs, where these are too few), 'authors' (Figure 1's networks in their code), 'lowrank',
     'stripes' (and bumps around a corner), 'stripes_alone' (shown in another way, `control`, one of
     `STRIPES_ALONE`), 'control', 'three_factors', 'rotation' (of one digit or, with the control
-    'objects', of several), 'encoder' (the `control` says of what) or 'pixels' (decoders that all
-    pixels share, in the authors' code).  base: whether it has its preset's depth, or number of
+    'objects', of several), 'encoder' (the `control` says of what), 'pixels' (decoders that all
+    pixels share, in the authors' code) or 'begun' (the smallest of those, in a quarter of its
+    epochs).  base: whether it has its preset's depth, or number of
     bumps.  bumps: beside the stripes.  ablation: one of `ABLATIONS`.  control: its name.  region:
     what is held out of three factors, 'box', 'xy', 'xs' or 'random'."""
 
@@ -70,8 +71,8 @@ def networks(scale: str) -> list[Network]:
     then remedies, controls, three factors, what is in the authors' code alone, and what takes
     longest."""
     return [*_of_bumps(scale), *_of_stripes(scale), *_low_rank(scale), *_controls(scale),
-            *_three_factors(scale), *_rotations(scale), *_encoders(scale), *_pixels(scale),
-            *_paper_epochs(scale), *_authors(scale)]  # fmt: skip
+            *_three_factors(scale), *_rotations(scale), *_encoders(scale), *_begun(scale),
+            *_pixels(scale), *_paper_epochs(scale), *_authors(scale)]  # fmt: skip
 
 
 def sweeps(scale: str) -> dict[str, Config]:
@@ -198,6 +199,11 @@ def _encoders(scale: str) -> list[Network]:
     """The task turned round: the code, or the coordinates, of an image."""
     return [_network(_preset(f"encoder_{answer}", scale), "encoder", control=answer)
             for answer in ("code", "coordinates")]  # fmt: skip
+
+
+def _begun(scale: str) -> list[Network]:
+    """The per-pixel MLP on the authors' settings, as many of its epochs as two cores hold."""
+    return [_network(PRESETS["pixelwise_begun"], "begun")] if scale == "paper" else []
 
 
 def _pixels(scale: str) -> list[Network]:

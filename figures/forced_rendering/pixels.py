@@ -1,8 +1,10 @@
 """Decoders that all pixels share: the per-pixel MLP and the transformer of pixels."""
 
+import numpy as np
 
 from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import geometric_mean_with_interval
+from compgen_jax.analysis.statistics import geometric_mean_with_interval, mean_band
+from compgen_jax.runs import directory
 from figures import plotting
 from figures.forced_rendering import authors
 
@@ -47,6 +49,47 @@ def draw(studies):
         textcoords="offset points",
     )  # fmt: skip
     return figure
+
+
+def draw_begun(studies):
+    """The per-pixel MLP on the authors' settings, in as many of its 2000 epochs as two cores hold
+    in an hour and a half. (a) Error by epoch over held-out (solid) and seen combinations (dashed),
+    that of a blank image being 1; geometric means over seeds with 95% intervals; thin lines are
+    seeds; dotted, the authors' own network after all epochs, the upper line held out. (b) Share of
+    images with the brightest pixel at exactly the requested one; means. (c) What the first seed
+    draws in the held-out region."""
+    (study,) = studies
+    figure = plotting.new_figure(WIDTH, 2.6)
+    error, accuracy = (
+        plotting.axis_at(figure, LEFT + index * (PANEL + BETWEEN), 0.5, PANEL, 1.7)
+        for index in range(2)
+    )
+    metrics = directory.read_metrics(study.path)
+    epochs = metrics["epoch"][0]
+    theirs = authors.relative_errors(authors.counterpart(study.config.name))
+    for region, dash, name in (("ood", "-", "held out"), ("id", "--", "seen")):
+        relative = metrics[f"{region}.mse"] / metrics[f"{region}.blank_mse"]
+        _draw_by_epoch(error, epochs, np.log10(relative), dash, name, lambda log: 10**log)
+        error.axhline(theirs[region], **plotting.DOTTED)
+        _draw_by_epoch(accuracy, epochs, metrics[f"{region}.exact_accuracy"], dash, name)
+    error.set(yscale="log", xlabel="epoch", ylabel="MSE / blank image's")
+    error.annotate("authors', epoch 2000", (epochs[-1], theirs["ood"]), xytext=(0, 2),
+                   textcoords="offset points", ha="right", fontsize=6.5)  # fmt: skip
+    accuracy.set(xlabel="epoch", ylabel="exact accuracy", ylim=(-0.04, 1.06))
+    plotting.legend_above(error)
+    image = _draw_images(figure, study, 2.2 - IMAGE)
+    for axis, letter in ((error, "a"), (accuracy, "b"), (image, "c")):
+        plotting.panel_label(axis, letter)
+    return figure
+
+
+def _draw_by_epoch(axis, epochs, values_TxE, dash, label, shown=lambda value: value):
+    """Mean, interval and seeds of a number by epoch, each as `shown`."""
+    color = COLORS["pixelwise"]
+    middle, low, high = (shown(line) for line in mean_band(values_TxE))
+    axis.plot(epochs, middle, dash, color=color, linewidth=1.2, label=label)
+    axis.fill_between(epochs, low, high, color=color, alpha=0.15, linewidth=0)
+    axis.plot(epochs, shown(values_TxE.T), dash, color="0.6", linewidth=0.4, zorder=0)
 
 
 def _order(study):

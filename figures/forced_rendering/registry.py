@@ -84,6 +84,7 @@ FIGURES = {
     "fig9": Figure(fig9.draw, having(group="rotation")),
     "encoders": Figure(encoders.draw, having(group="encoder"), asked=True),
     "pixels": Figure(pixels.draw, having(group="pixels"), asked=True),
+    "pixels_begun": Figure(pixels.draw_begun, having(group="begun"), scale="paper", asked=True),
     "fig4c": Figure(scaling.draw_thresholds, sweep=SCALING),
     "exponents": Figure(scaling.draw_exponents, sweep=SCALING),
     "fig4c_epochs": Figure(scaling.draw_thresholds, sweep=EPOCHS, scale="paper"),

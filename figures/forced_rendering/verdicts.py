@@ -54,7 +54,7 @@ def runs_table(studies: list) -> list[str]:
                 if {"id.blank_mse", "id.position_accuracy"} <= summary["mean"].keys()}  # fmt: skip
     lines = report.errors_of_images({k: v for k, v in summaries.items() if k in of_bumps})
     others = [study for study in studies if study.config.name not in of_bumps]
-    return lines + authors.table(summaries) + _other_errors(others)
+    return lines + authors.table(studies) + _other_errors(others)
 
 
 def _other_errors(studies: list) -> list[str]:
