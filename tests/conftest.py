@@ -3,6 +3,7 @@ tests compile far more than they compute."""
 
 import dataclasses
 import os
+import signal
 import tempfile
 
 import chex
@@ -35,7 +36,10 @@ PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this r
 
 
 def pytest_configure(config):
-    """What one test has compiled another loads, in this process or in a command line's."""
+    """What one test has compiled another loads, in this process or in a command line's. These heed
+    an interrupt also where the tests run in the background of a shell, which has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         directory = tempfile.TemporaryDirectory()
         config.add_cleanup(directory.cleanup)

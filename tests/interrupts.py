@@ -14,4 +14,6 @@ def interrupt(process, again=10, tries=6):
         except subprocess.TimeoutExpired:
             continue
         return process.returncode, output, errors
+    process.kill()
+    process.communicate()
     raise AssertionError("the process does not heed an interrupt")

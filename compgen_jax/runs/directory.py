@@ -159,7 +159,7 @@ def read_metrics(workdir: Path) -> dict[str, np.ndarray]:
         rows = list(csv.DictReader(io.StringIO(path.read_text())))
         seeds = len({row["seed"] for row in rows})
         return {
-            name: np.array([float(row[name] or "nan") for row in rows]).reshape(-1, seeds).T
+            name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]).reshape(-1, seeds).T
             for name in rows[0]
         }
     except (IndexError, TypeError, *DAMAGED) as error:

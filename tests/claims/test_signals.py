@@ -1,6 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from compgen_jax.claims.forced_rendering import signals
 from tests.analysis.test_evaluation import CELLS, N, cell_results, draw
@@ -34,6 +35,16 @@ def test_a_peak_rises_above_the_way_to_a_brighter_one():
         assert int(signals.find_peaks(ridge).sum()) == count
     ripples = jnp.zeros((N, N)).at[6].set(1 + 0.05 * jnp.cos(2.1 * jnp.arange(N)))
     assert int(signals.find_peaks(ripples).sum()) == 1
+
+
+def test_an_image_is_flooded_as_by_one_dilation_after_another():
+    images = np.random.default_rng(0).random((20, 9, 12)).astype(np.float32)
+    for image, step in zip(images, np.linspace(0.05, 0.9, 20, dtype=np.float32), strict=True):
+        levels, before = image - step, None
+        while not np.array_equal(levels, before):
+            before, dilated = levels, ndimage.maximum_filter(levels, 3, mode="constant", cval=-9)
+            levels = np.minimum(image, dilated)
+        np.testing.assert_array_equal(signals._flooded(image, step), levels)
 
 
 def test_fine_points_hold_the_cells_and_run_x_first():

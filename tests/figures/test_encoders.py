@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config
-from compgen_jax.runs import results
+from compgen_jax.runs import directory, results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.inverse import Inverse
@@ -15,6 +15,7 @@ from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
 from figures.forced_rendering import authors, encoders, pixels, verdicts
 from figures.forced_rendering.networks import Role, networks
+from launch.config import PRESETS
 
 GRID = 8
 SUPPORT = SupportConfig(region="donut", low=2, high=5)
@@ -145,22 +146,57 @@ def test_the_authors_stand_beside_networks_of_their_size(drawn):
     np.testing.assert_allclose(diamonds, [2.3e-7 / seen, 3.9e-5 / corner.mean()], rtol=2e-3)
 
 
+def test_a_training_that_is_begun_stands_by_epoch_beside_the_authors_end(drawn, tmp_path):
+    study = decoder("pixelwise_begun", "pixelwise", 2, (0.1, 0.2))
+    study.path = tmp_path
+    errors = {25: (1e-2, 1e-4), 50: (1e-4, 1e-6)}  # by epoch, of each seed
+    directory.write_metrics(tmp_path, [
+        {"epoch": epoch, "seed": seed, "id.mse": 0.02 * error, "ood.mse": 0.5 * error,
+         "id.blank_mse": 0.2, "ood.blank_mse": 0.5, "id.exact_accuracy": 1.0,
+         "ood.exact_accuracy": 1.0 - seed / 2}
+        for epoch, of_seeds in errors.items() for seed, error in enumerate(of_seeds)
+    ])  # fmt: skip
+    figure = drawn(pixels.draw_begun, [study])
+    error, accuracy = (axis_of(figure, letter) for letter in "ab")
+    lines = {line.get_label(): line.get_xydata() for line in error.lines}
+    np.testing.assert_allclose(lines["held out"], [[25, 1e-3], [50, 1e-5]])
+    np.testing.assert_allclose(lines["seen"], [[25, 1e-4], [50, 1e-6]])
+    levels = [line.get_ydata()[0] for line in error.lines if line.get_linestyle() == ":"]
+    assert sorted(levels) == sorted(authors.relative_errors("pixelwise").values())
+    held_out = next(line for line in accuracy.lines if line.get_label() == "held out")
+    assert held_out.get_ydata().tolist() == [0.75, 0.75]
+    assert len([axis for axis in figure.axes if axis.images]) == len(pixels.POINTS)
+
+
 def test_the_authors_numbers_are_of_networks_that_there_are():
     paper = {network.name for network in networks("paper")}
     assert set(authors.AUTHORS) <= paper
     numbers = {"ood.mse": 1e-4, "id.mse": 2e-6, "ood.exact_accuracy": 1.0,
-               "ood.position_accuracy": 0.5}  # fmt: skip
-    lines = authors.table({"pixelwise": summary_of(numbers), "pixelwise_quick": summary_of({})})
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
-    assert [row[:4] for row in rows[2:]] == [
-        ["pixelwise", "MSE ID", "2e-06 [2e-06, 2e-06]", "2.3e-07"],
-        ["", "MSE OOD", "0.0001 [0.0001, 0.0001]", "3.9e-05"],
-        ["", "exact accuracy OOD", "1 [1, 1]", "0.96"],
-        ["", "accuracy within 1 pixel OOD", "0.5 [0.5, 0.5]", "1"],
+               "ood.position_accuracy": 0.5, "id.blank_mse": 0.01,
+               "ood.blank_mse": 0.02}  # fmt: skip
+    run = lambda name, numbers: SimpleNamespace(config=PRESETS[name], summary=summary_of(numbers))
+    names = "transformer", "pixelwise_begun", "pixelwise_quick", "pixelwise"
+    lines = authors.table([run(name, numbers) for name in names])
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line][2:]
+    begun, quick, whole = rows[:4], rows[4:8], rows[8:]
+    assert [row[:5] for row in whole] == [
+        ["pixelwise", "MSE ID", "2e-06 [2e-06, 2e-06]", "2.3e-07", "theirs"],
+        ["", "MSE OOD", "0.0001 [0.0001, 0.0001]", "3.9e-05", ""],
+        ["", "exact accuracy OOD", "1 [1, 1]", "0.96", ""],
+        ["", "accuracy within 1 pixel OOD", "0.5 [0.5, 0.5]", "1", ""],
     ]
-    assert authors.table({"pixelwise_quick": summary_of(numbers)}) == []
-    loss = authors.table({"rotation": summary_of({"train_loss": 0.01})})[-1]
-    assert loss.startswith("| rotation | training loss | 0.01 [0.01, 0.01] | 0.00958 |")
+    # on other settings, errors of blank images of their own
+    assert [row[1:4] for row in begun[:2]] == [
+        ["MSE / blank ID", "0.0002 [0.0002, 0.0002]", "6.3e-05"],
+        ["MSE / blank OOD", "0.005 [0.005, 0.005]", "0.0105"],
+    ]
+    assert begun[0][4] == "`training.epochs` 500 (2000)"
+    assert begun[2][1:] == [*whole[2][1:4], "", ""]
+    assert [row[1:4] for row in quick] == [row[1:4] for row in begun]
+    assert quick[0][4].startswith("`task.grid` 16 (28), `task.support.low` 8 (14), ")
+    assert authors.table([run("transformer", numbers)]) == []
+    loss = authors.table([run("rotation", {"train_loss": 0.01})])[-1]
+    assert loss.startswith("| rotation | training loss | 0.01 [0.01, 0.01] | 0.00958 | theirs |")
 
 
 def test_every_run_has_a_row_of_its_kind():

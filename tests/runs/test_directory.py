@@ -52,6 +52,36 @@ def test_a_run_writes_what_the_readme_promises(undisturbed):
     assert [line.split(",")[:3] for line in lines[1:3]] == [["4", "2", "0"], ["4", "2", "7"]]
 
 
+def test_metrics_are_read_as_they_were_written(undisturbed, tmp_path):
+    _, workdir, _ = undisturbed
+    found = directory.read_metrics(workdir)
+    with open(workdir / "metrics.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert found.keys() == rows[0].keys()
+    assert found["epoch"].tolist() == [[2, 4, 6]] * 2
+    assert found["seed"].tolist() == [[0] * 3, [7] * 3]
+    for index, row in enumerate(rows):
+        assert found["ood.mse"][index % 2, index // 2] == float(row["ood.mse"])
+    rows = [{"step": 1, "seed": seed, "loss": loss} for seed, loss in ((0, None), (1, 2.5))]
+    directory.write_metrics(tmp_path, rows)
+    np.testing.assert_array_equal(directory.read_metrics(tmp_path)["loss"], [[np.nan], [2.5]])
+    for damaged in ("", "step,seed,loss\n1,0\n", "step,seed,loss\n1,0,two\n"):
+        (tmp_path / "metrics.csv").write_text(damaged)
+        with pytest.raises(RunError, match="metrics.csv is damaged"):
+            directory.read_metrics(tmp_path)
+
+
+def test_a_run_of_fewer_epochs_is_the_beginning_of_a_longer_one(undisturbed, tmp_path):
+    config, workdir, _ = undisturbed
+    experiment.train(changed(config, {"training.epochs": 4}), tmp_path, progress=False)
+    begun, whole = (directory.read_metrics(path) for path in (tmp_path, workdir))
+    shared = np.isin(whole["step"][0], begun["step"][0])
+    assert shared.sum() == 2
+    for name, values in begun.items():
+        at = np.isin(begun["step"][0], whole["step"][0])
+        np.testing.assert_array_equal(values[:, at], whole[name][:, shared])
+
+
 def test_a_second_run_trains_nothing_and_changes_nothing(undisturbed):
     config, workdir, summary = undisturbed
     before = contents(workdir)

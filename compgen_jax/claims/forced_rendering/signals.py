@@ -3,6 +3,7 @@
 Signals are 0 where an image is blank; positions are (x, y) in pixels, `signal[y, x]`.
 """
 
+import functools
 from math import isqrt
 
 import jax
@@ -41,9 +42,16 @@ def _flooded(signal_HxW, step):
     """Of every pixel the highest level, at most its own, at which it is connected with a pixel that
     is `step` or more above: morphological reconstruction (Vincent 1993)."""
 
+    def brightest_of_3(levels, axis):
+        last = levels.shape[axis] - 1
+        before, after = (jax.lax.slice_in_dim(levels, low, low + last, axis=axis) for low in (0, 1))
+        edge = jnp.full_like(jax.lax.slice_in_dim(levels, 0, 1, axis=axis), -jnp.inf)
+        shifted = (jnp.concatenate(pair, axis) for pair in ((edge, before), (after, edge)))
+        return functools.reduce(jnp.maximum, shifted, levels)
+
     def spread(levels):
-        around = jax.lax.reduce_window(levels, -jnp.inf, jax.lax.max, (3, 3), (1, 1), "SAME")
-        return jnp.minimum(signal_HxW, around)
+        # by axes and by shifts: a tenth of the time of reduce_window on a CPU
+        return jnp.minimum(signal_HxW, brightest_of_3(brightest_of_3(levels, 0), 1))
 
     def once_more(carry):
         _, levels = carry
@@ -57,8 +65,10 @@ def _flooded(signal_HxW, step):
 
 def peak_maps(results: CellResults, cells_B):
     """(T, Q, H, W) bool: the peaks of what is drawn at some cells, (B,) bool."""
-    find = lambda signal: find_peaks(signal, VISIBLE * results.amplitude)
-    return np.asarray(jax.jit(jax.vmap(jax.vmap(find)))(results.signals[:, cells_B]))
+    return np.asarray(_peaks_of_all(results.signals[:, cells_B], VISIBLE * results.amplitude))
+
+
+_peaks_of_all = jax.jit(jax.vmap(jax.vmap(find_peaks, (0, None)), (0, None)))
 
 
 def fine_points(grid: int, per_pixel: int = 2):
