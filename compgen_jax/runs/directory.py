@@ -158,10 +158,9 @@ def read_metrics(workdir: Path) -> dict[str, np.ndarray]:
     try:
         rows = list(csv.DictReader(io.StringIO(path.read_text())))
         seeds = len({row["seed"] for row in rows})
-        return {
-            name: np.array([float("nan" if row[name] == "" else row[name]) for row in rows]).reshape(-1, seeds).T
-            for name in rows[0]
-        }
+        number = lambda text: np.nan if text == "" else float(text)
+        columns = {name: np.array([number(row[name]) for row in rows]) for name in rows[0]}
+        return {name: values.reshape(-1, seeds).T for name, values in columns.items()}
     except (IndexError, TypeError, *DAMAGED) as error:
         raise RunError(f"{path} is damaged: {error}") from error
 
