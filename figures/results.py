@@ -187,10 +187,10 @@ def gallery() -> str:
     """The page of all figures that are committed, at either scale, with what each shows: the
     docstring of the function that draws it."""
     parts = [GALLERY]
+    there = {scale: drawn(scale) for scale in SCALES}
     for name, figure in FIGURES.items():
-        found = [f"results/{scale}/figures/{name}.png" for scale in SCALES]
-        shown = {scale: path for scale, path in zip(SCALES, found, strict=True)
-                 if (ROOT / "docs" / path).exists()}  # fmt: skip
+        shown = {scale: f"results/{scale}/figures/{name}.png" for scale in SCALES
+                 if name in there[scale]}  # fmt: skip
         if not shown:
             continue
         caption = " ".join(inspect.getdoc(getattr(figure.draw, "func", figure.draw)).split())
