@@ -98,13 +98,18 @@ def task_of(grid: int, region: str):
     return Bump(grid=grid, support=SUPPORTS[grid, region]).make()
 
 
+@cache
+def known(grid: int, region: str) -> admission.Shown:
+    return admission.shown(results.scorer(task_of(grid, region)), grid, region)
+
+
 def tables(grids=(16, 28)) -> dict:
     """{(N, region): {claim: {map: (as stated, stricter)}}}"""
-    found = {}
-    for grid, region in (where for where in SUPPORTS if where[0] in grids):
-        known = admission.shown(results.scorer(task_of(grid, region)), grid, region)
-        found[grid, region] = admission.verdicts(known, region)
-    return found
+    return {
+        (grid, region): admission.verdicts(known(grid, region), region)
+        for grid, region in SUPPORTS
+        if grid in grids
+    }
 
 
 def layer_tables() -> dict:
@@ -133,12 +138,12 @@ def scale_tables() -> dict:
 def turn_tables(sides=(16, 28)) -> dict:
     """{side: {claim: {map: (as stated, stricter)}}} of a gap of angles."""
 
-    def known(objects, side, **gap):
+    def turned(objects, side, **gap):
         task = Rotation(side=side, objects=objects, angles=ANGLES, gap=GapConfig(**gap)).make()
         return known_turns.shown(results.scorer(task), ANGLES * len(objects), side)
 
     return {
-        side: known_turns.verdicts(known(TURNED[:1], side), known(TURNED, side, of=TURNED[:1]))
+        side: known_turns.verdicts(turned(TURNED[:1], side), turned(TURNED, side, of=TURNED[:1]))
         for side in sides
     }
 

@@ -135,7 +135,8 @@ def _rows(run, authors: Authors, differences: str):
 
 
 def _over(measured: dict, by: float) -> dict:
-    return {"value": measured["value"] / by, "ci95": [end / by for end in measured["ci95"]]}
+    ends = [end if end is None else end / by for end in measured["ci95"]]  # of one seed unknown
+    return {"value": measured["value"] / by, "ci95": ends}
 
 
 def _differences(ours: Config, theirs: Config) -> str:

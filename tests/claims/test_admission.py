@@ -146,8 +146,7 @@ def test_no_criterion_is_without_its_row():
 def test_the_clearer_structure_is_that_of_the_literal_sum():
     """C5 of two codes: a sum's is clearer than a superposer's, and neither than its own."""
     for grid in (16, 28):
-        task = criteria.task_of(grid, "donut")
-        found = admission.shown(results.scorer(task), grid, "donut").outputs
+        found = criteria.known(grid, "donut").outputs
         judged = lambda *names, found=found: admission.decided(
             mechanism.clearer_for_bump(admission.TRAINED, *(found[name] for name in names))
         )
