@@ -178,10 +178,10 @@ def rows(entries: list[dict], scale: str = "") -> list[dict]:
 
 def entries(rows: list[dict]) -> list[dict]:
     """What `rows` were made of."""
-    found, of_reading = [], {"verdict", "reason", "criterion", "measured", "ci95", "conditions"}
+    found, of_reading = [], ("verdict", "reason", "criterion", "measured", "ci95", "conditions")
     for row in rows:
         if row["reading"] == READINGS[0].replace("_", " "):
-            apart = of_reading | {"reading", "scale"}
+            apart = *of_reading, "reading", "scale"
             found.append({name: value for name, value in row.items() if name not in apart})
         found[-1][row["reading"].replace(" ", "_")] = {name: row[name] for name in of_reading}
     return found

@@ -44,10 +44,7 @@ def draw(studies):
     ]
     for axis, letter in ((error, "a"), (accuracy, "b"), (images[0], "c")):
         plotting.panel_label(axis, letter)
-    images[0].annotate(
-        "first seed, at held-out points", (0, 1), xytext=(0, 6), xycoords="axes fraction",
-        textcoords="offset points",
-    )  # fmt: skip
+    _say_what_is_drawn(images[0])
     return figure
 
 
@@ -73,14 +70,22 @@ def draw_begun(studies):
         error.axhline(theirs[region], **plotting.DOTTED)
         _draw_by_epoch(accuracy, epochs, metrics[f"{region}.exact_accuracy"], dash, name)
     error.set(yscale="log", xlabel="epoch", ylabel="MSE / blank image's")
-    error.annotate("authors', epoch 2000", (epochs[-1], theirs["ood"]), xytext=(0, 2),
-                   textcoords="offset points", ha="right", fontsize=6.5)  # fmt: skip
+    error.annotate("authors', after 2000 epochs", (epochs[0], theirs["id"]), xytext=(0, 2),
+                   textcoords="offset points", fontsize=6.5)  # fmt: skip
     accuracy.set(xlabel="epoch", ylabel="exact accuracy", ylim=(-0.04, 1.06))
     plotting.legend_above(error)
     image = _draw_images(figure, study, 2.2 - IMAGE)
+    _say_what_is_drawn(image)
     for axis, letter in ((error, "a"), (accuracy, "b"), (image, "c")):
         plotting.panel_label(axis, letter)
     return figure
+
+
+def _say_what_is_drawn(axis):
+    axis.annotate(
+        "first seed, at held-out points", (0, 1), xytext=(0, 6), xycoords="axes fraction",
+        textcoords="offset points",
+    )  # fmt: skip
 
 
 def _draw_by_epoch(axis, epochs, values_TxE, dash, label, shown=lambda value: value):
