@@ -69,7 +69,7 @@ class SearchConfig:
 @dataclass(frozen=True)
 class SweepConfig:
     """Many trials instead of one run (`launch.sweep`): every combination of `axes`, a dict (or
-    pairs) of field names and values such as {'task.grid': (24, 28), 'decoder.width': (32, 64)},
+    pairs) of field names and values such as {'task.grid': (24, 28), 'model.width': (32, 64)},
     with every one of `training.seeds`. The rest of the config says what the trials have in common.
 
     Scored are cells that were drawn (`seen`), cells that could have been (`unseen`), held-out ones
@@ -105,7 +105,7 @@ class ExecutionConfig:
 class Config:
     name: str = "unnamed"
     task: Family = field(default_factory=lambda: family("task", "bump")())
-    decoder: Family = field(default_factory=lambda: family("decoder", "conv")())
+    model: Family = field(default_factory=lambda: family("model", "conv")())
     training: TrainingConfig = TrainingConfig()
     sweep: SweepConfig = SweepConfig()
     execution: ExecutionConfig = ExecutionConfig()
@@ -114,7 +114,7 @@ class Config:
         settings.check_fields(self, ROOT)
         _check_seeds(self.training.seeds)
         self.task.check(self)
-        self.decoder.check(self)
+        self.model.check(self)
         if self.is_sweep:
             _check_sweep(self)
 
@@ -139,7 +139,7 @@ def from_dict(values: dict) -> Config:
 def changed(config: Config, values: dict) -> Config:
     """The config with new values for fields named as in 'task.support.low'.
 
-    Another 'decoder.name' or 'task.name' is another family: fields that it shares keep their
+    Another 'model.name' or 'task.name' is another family: fields that it shares keep their
     values. Raises ConfigError for an unknown field and for every bad value.
     """
     tree = to_dict(config)

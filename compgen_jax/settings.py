@@ -28,7 +28,7 @@ FAMILIES = {
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
     },
-    "decoder": {
+    "model": {
         "conv": "compgen_jax.models.conv:Conv",
         "mlp": "compgen_jax.models.mlp:MLP",
         "lowrank": "compgen_jax.models.lowrank:LowRank",

@@ -55,6 +55,6 @@ def get_config(name):
     training = TrainingConfig(steps=1500, evaluate_every=300, learning_rate=3e-3, seeds=(0, 1, 2))
     config = Config("sprites", Sprites(), MLP(depth=3, width=128), training)
     if name == "sweep":
-        axes = {"task.high": (130.0, 190.0, 260.0), "decoder.width": (16, 128)}
+        axes = {"task.high": (130.0, 190.0, 260.0), "model.width": (16, 128)}
         return replace(config, sweep=SweepConfig(axes))
     return config

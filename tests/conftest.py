@@ -67,7 +67,7 @@ def tiny() -> Config:
     return Config(
         name="tiny",
         task=Bump(grid=8, support=SupportConfig(region="donut", low=3, high=5, samples=60)),
-        decoder=Conv(depth=2, width=4),
+        model=Conv(depth=2, width=4),
         training=TrainingConfig(epochs=6, batch_size=32, seeds=(0, 7), evaluate_every=2),
     )
 

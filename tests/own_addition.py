@@ -56,5 +56,5 @@ class Addition(Family):
 
 
 def get_config(name):
-    axes = {"decoder.width": (8, 16), "task.left_out": (1, 2)} if name == "sweep" else ()
+    axes = {"model.width": (8, 16), "task.left_out": (1, 2)} if name == "sweep" else ()
     return Config("sums", Addition(), TwoTowers(), TrainingConfig(steps=30), SweepConfig(axes))

@@ -26,10 +26,10 @@ def test_preset_survives_json_and_can_serve(name):
 
 def test_paper_presets_have_the_papers_settings():
     config = PRESETS["bump_cnn"]
-    assert (config.task.grid, config.decoder.width, config.decoder.depth) == (28, 64, 4)
+    assert (config.task.grid, config.model.width, config.model.depth) == (28, 64, 4)
     assert (config.task.support.samples, config.training.epochs) == (2000, 50)
     assert (config.training.learning_rate, config.training.weight_decay) == (1e-3, 0.01)
-    assert (PRESETS["bump_mlp"].decoder.width, PRESETS["ramp_mlp"].decoder.width) == (256, 128)
+    assert (PRESETS["bump_mlp"].model.width, PRESETS["ramp_mlp"].model.width) == (256, 128)
 
 
 def test_lowrank_preset_has_the_authors_settings():
@@ -39,7 +39,7 @@ def test_lowrank_preset_has_the_authors_settings():
     assert supports.n_samples(grid) == 624
     assert supports.is_held_out(supports.cells(grid), grid).sum() == 400
     assert (training.epochs, training.batch_size, training.weight_decay) == (1000, 32, 1e-4)
-    assert (config.decoder.penalty.entropy, config.decoder.penalty.variance) == (0.1, 0.01)
+    assert (config.model.penalty.entropy, config.model.penalty.variance) == (0.1, 0.01)
 
 
 def test_runs_of_the_first_release_are_still_theirs():
@@ -68,29 +68,29 @@ def test_changed_sets_fields_by_name():
 
 
 def test_another_family_keeps_the_fields_that_both_have():
-    config = configs.changed(PRESETS["lowrank"], {"decoder.name": "mlp"})
-    assert config.decoder == MLP(depth=2, width=2)  # the preset's, not the defaults
+    config = configs.changed(PRESETS["lowrank"], {"model.name": "mlp"})
+    assert config.model == MLP(depth=2, width=2)  # the preset's, not the defaults
     assert config.task == PRESETS["lowrank"].task
-    back = configs.changed(config, {"decoder.name": "lowrank", "decoder.rank": 3})
-    assert (back.decoder.depth, back.decoder.width, back.decoder.rank) == (2, 2, 3)
-    assert back.decoder.penalty.entropy == 0.0  # which an MLP has not: the default
-    same = configs.changed(PRESETS["lowrank"], {"decoder.name": "lowrank"})
+    back = configs.changed(config, {"model.name": "lowrank", "model.rank": 3})
+    assert (back.model.depth, back.model.width, back.model.rank) == (2, 2, 3)
+    assert back.model.penalty.entropy == 0.0  # which an MLP has not: the default
+    same = configs.changed(PRESETS["lowrank"], {"model.name": "lowrank"})
     assert same == PRESETS["lowrank"]
-    with pytest.raises(ConfigError, match=r"config\.decoder\.rank: no such field"):
-        configs.changed(config, {"decoder.rank": 3})
+    with pytest.raises(ConfigError, match=r"config\.model\.rank: no such field"):
+        configs.changed(config, {"model.rank": 3})
 
 
 @pytest.mark.parametrize(
     ("preset", "values", "message"),
     [
         ("lowrank", {"task.code.name": "bump"}, "config.task.code.name='bump': must be 'onehot'"),
-        ("lowrank", {"decoder.rank": 129}, "config.decoder.rank=129: must be at least 0 and at"),
-        ("bump_cnn", {"decoder.penalty.entropy": 0.1}, "config.decoder.penalty.entropy: no such"),
-        ("pixelwise", {"decoder.width": 30}, "config.decoder.width=30: must be divisible by 4"),
+        ("lowrank", {"model.rank": 129}, "config.model.rank=129: must be at least 0 and at"),
+        ("bump_cnn", {"model.penalty.entropy": 0.1}, "config.model.penalty.entropy: no such"),
+        ("pixelwise", {"model.width": 30}, "config.model.width=30: must be divisible by 4"),
         ("stripes", {"task.stripes.copies": 0}, "config.task.support.samples=0: leaves nothing"),
         ("stripes", {"task.stripes.amplitude": 0.0}, "amplitude=0.0: must be greater than 0"),
-        ("lowrank", {"decoder.penalty.variance": -1.0}, "variance=-1.0: must be at least 0"),
-        ("lowrank", {"decoder.vectors": "qr"}, "must be one of unit, orthonormal"),
+        ("lowrank", {"model.penalty.variance": -1.0}, "variance=-1.0: must be at least 0"),
+        ("lowrank", {"model.vectors": "qr"}, "must be one of unit, orthonormal"),
     ],
 )
 def test_conditions_of_the_remedies_are_named(preset, values, message):
@@ -105,8 +105,8 @@ def test_conditions_of_the_remedies_are_named(preset, values, message):
         ("task.grid", 4, "config.task.grid=4: must be at least 8 and at most 128"),
         ("task.grid", "28", "config.task.grid='28': must be of type int"),
         ("task.grid", True, "config.task.grid=True: must be of type int"),
-        ("decoder.depth", 11, "config.decoder.depth=11: must be at least 2 and at most 10"),
-        ("decoder.depth", 1, "config.decoder.depth=1: must be at least 2 and at most 10"),
+        ("model.depth", 11, "config.model.depth=11: must be at least 2 and at most 10"),
+        ("model.depth", 1, "config.model.depth=1: must be at least 2 and at most 10"),
         ("task.code.name", "gray", "config.task.code.name='gray': must be one of bump, ramp"),
         ("task.image.sigma", 0.0, "config.task.image.sigma=0.0: must be greater than 0"),
         ("task.image.sigma", float("nan"), "config.task.image.sigma=nan: must be greater than 0"),
@@ -129,8 +129,8 @@ def test_bad_value_is_named(replace_in, field, value, message):
 
 
 def test_unknown_family_and_unknown_and_malformed_fields_are_named():
-    with pytest.raises(ConfigError, match="config.decoder.name='cnn': must be one of conv, mlp"):
-        configs.changed(Config(), {"decoder.name": "cnn"})
+    with pytest.raises(ConfigError, match="config.model.name='cnn': must be one of conv, mlp"):
+        configs.changed(Config(), {"model.name": "cnn"})
     values = configs.to_dict(Config())
     values["task"]["gird"] = 28
     with pytest.raises(
@@ -149,8 +149,8 @@ def test_fingerprint_names_the_result_not_its_execution(replace_in):
         replace_in(base, "execution.chunk_steps", 7)
     )
     assert configs.fingerprint(base) != configs.fingerprint(replace_in(base, "task.grid", 32))
-    other = configs.changed(base, {"decoder.name": "mlp"})
-    assert configs.identity(other) == {"config.decoder.name": "mlp"}
+    other = configs.changed(base, {"model.name": "mlp"})
+    assert configs.identity(other) == {"config.model.name": "mlp"}
 
 
 def test_a_field_that_an_older_run_lacks_has_its_default_and_leaves_its_identity(replace_in):
@@ -168,7 +168,7 @@ def test_identity_knows_a_users_file_by_its_name_wherever_it_lies(own_task, tmp_
     moved.parent.mkdir()
     moved.write_text(path.read_text())
     found = [
-        configs.changed(Config(decoder=MLP()), {"task.name": each, "task.gain": 2.0})
+        configs.changed(Config(model=MLP()), {"task.name": each, "task.gain": 2.0})
         for each in (name, f"{moved}:Turned")
     ]
     identities = [configs.identity(config) for config in found]
@@ -176,7 +176,7 @@ def test_identity_knows_a_users_file_by_its_name_wherever_it_lies(own_task, tmp_
         identities[0]
         == identities[1]
         == {
-            "config.decoder.name": "mlp",
+            "config.model.name": "mlp",
             "config.task.gain": 2.0,
             "config.task.name": "turned.py:Turned",
         }
@@ -190,16 +190,16 @@ def test_traced_fields_are_data_and_the_others_a_program():
     assert {
         "task.images", "task.stripes.copies", "task.stripes.order", "task.support.region",
         "task.support.samples", "task.support.side", "training.learning_rate", "training.seeds",
-        "training.weight_decay", "decoder.penalty.entropy", "decoder.penalty.variance",
+        "training.weight_decay", "model.penalty.entropy", "model.penalty.variance",
     } <= set(traced)  # fmt: skip
     for name in ("task.grid", "task.code.name", "task.image.sigma", "task.stripes.amplitude",
-                 "task.support.fresh", "decoder.width", "decoder.penalty.tokens",
+                 "task.support.fresh", "model.width", "model.penalty.tokens",
                  "training.epochs", "training.batch_size"):  # fmt: skip
         assert name not in traced
     assert f"config.{traced[0]}" in configs.field_names(config)
 
 
-AXES = {"task.grid": (8, 12), "decoder.width": (4, 8)}
+AXES = {"task.grid": (8, 12), "model.width": (4, 8)}
 
 
 def test_axes_are_a_dict_or_pairs_and_survive_json():
@@ -223,7 +223,7 @@ def test_axes_are_a_dict_or_pairs_and_survive_json():
         ({"execution.chunk_steps": (1, 2)}, "is no field that trials differ in"),
         ({"sweep.real_points": (1, 2)}, "is no field that trials differ in"),
         ({"name": ("a", "b")}, "'name' is no field that trials differ in"),
-        ({"decoder.name": ("cnn",)}, "config.decoder.name='cnn': must be one of"),
+        ({"model.name": ("cnn",)}, "config.model.name='cnn': must be one of"),
         ((("task.grid", (8,)), ("task.grid", (12,))), "names a field twice"),
         (("task.grid",), "must be pairs of a field's name and its values"),
         (((3, (1, 2)),), "3 is no field that trials differ in"),
@@ -242,7 +242,7 @@ def test_axes_that_cannot_be_are_one_line(axes, message):
         ({"field": "task.image"}, r"config\.task\.image: no such field"),
         ({"field": "task.code.name"}, "field='task.code.name': is no number"),
         ({"field": "task.support.in_proportion"}, "is no number"),
-        ({"field": "decoder.width"}, "field='decoder.width': is an axis too"),
+        ({"field": "model.width"}, "field='model.width': is an axis too"),
         ({"field": "sweep.real_points"}, "'sweep.real_points' is no field that trials differ in"),
         ({"per": (("cell", 0.25),)}, "per=.*: must be pairs of a unit's name and its multiples"),
         ({"per": ("cell", (0.25,))}, "per=.*: must be pairs of a unit's name and its multiples"),
@@ -258,7 +258,7 @@ def test_axes_that_cannot_be_are_one_line(axes, message):
 def test_searches_that_cannot_be_are_one_line(values, message):
     known = {"field": "task.images", "start": (10,), "scores": ("exact_accuracy",)}
     with pytest.raises(ConfigError, match=message) as error:
-        Config(sweep=SweepConfig({"decoder.width": (4, 8)}, SearchConfig(**(known | values))))
+        Config(sweep=SweepConfig({"model.width": (4, 8)}, SearchConfig(**(known | values))))
     assert "\n" not in str(error.value)
 
 

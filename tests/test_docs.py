@@ -57,7 +57,7 @@ def test_the_config_page_has_every_field():
     for preset in PRESETS.values():
         for name in settings.flat(to_dict(preset), "config"):
             short = name.removeprefix("config.")
-            assert f"`{short}`" in page or short in ("name", "task.name", "decoder.name"), name
+            assert f"`{short}`" in page or short in ("name", "task.name", "model.name"), name
 
 
 def test_a_claim_has_one_row_for_all_codes_and_scales():

@@ -104,7 +104,7 @@ def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, 
     path.write_text(
         made.replace("import numpy", "from compgen_jax.tasks import baselines\nimport numpy")
     )
-    config = changed(Config("turned", decoder=MLP(depth=1, width=8)), FEW | {"task.name": name})
+    config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
     experiment.train(config, tmp_path / "run", progress=False)
     (row,) = judgement.judge_directory(tmp_path / "run")
     assert row["stricter"]["verdict"] == "inconclusive"

@@ -19,7 +19,7 @@ def test_families_have_their_names(group):
         kind = settings.family(group, name)
         assert settings.family_name(kind) == kind().name == name
         assert settings.to_dict(kind())["name"] == name
-    assert settings.family("task", "bump") is Bump and settings.family("decoder", "conv") is Conv
+    assert settings.family("task", "bump") is Bump and settings.family("model", "conv") is Conv
 
 
 def test_a_users_file_is_loaded_once_and_survives_json(own_task):
@@ -27,7 +27,7 @@ def test_a_users_file_is_loaded_once_and_survives_json(own_task):
     kind = settings.family("task", name)
     assert kind is settings.family("task", name)  # so that settings of two readings are equal
     assert kind().name == name and kind(objects=4) == settings.family("task", name)(objects=4)
-    config = configs.changed(Config(decoder=MLP()), {"task.name": name, "task.objects": 4})
+    config = configs.changed(Config(model=MLP()), {"task.name": name, "task.objects": 4})
     assert config.task == kind(objects=4)
     again = configs.from_dict(json.loads(json.dumps(configs.to_dict(config))))
     assert again == config and type(again.task) is kind
@@ -36,7 +36,7 @@ def test_a_users_file_is_loaded_once_and_survives_json(own_task):
 
 def test_a_file_that_moved_is_found_in_the_current_directory(own_task, tmp_path, monkeypatch):
     path, name = own_task
-    values = configs.to_dict(configs.changed(Config(decoder=MLP()), {"task.name": name}))
+    values = configs.to_dict(configs.changed(Config(model=MLP()), {"task.name": name}))
     moved = tmp_path / "new home"
     moved.mkdir()
     path.rename(moved / path.name)
@@ -78,7 +78,7 @@ def test_a_file_at_fault_is_one_line_with_its_place(tmp_path, text, message):
     path = tmp_path / "turned.py"
     path.write_text(text)
     with pytest.raises(ConfigError, match=message) as error:
-        configs.changed(Config(decoder=MLP()), {"task.name": f"{path}:Turned"})
+        configs.changed(Config(model=MLP()), {"task.name": f"{path}:Turned"})
     assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 

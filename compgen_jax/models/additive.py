@@ -24,11 +24,11 @@ def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
     length = model.code_length(shapes, name)
     if len(shapes.parts) < 2 or sum(shapes.parts) != length:
         raise ConfigError(
-            f"config.decoder.name={name!r}: needs a code with a part for each of two or more "
+            f"config.model.name={name!r}: needs a code with a part for each of two or more "
             f"factors, not {length} numbers in parts {shapes.parts}"
         )
     if not isinstance(shapes.output, jax.ShapeDtypeStruct):
-        raise ConfigError(f"config.decoder.name={name!r}: gives one array, not {shapes.output}")
+        raise ConfigError(f"config.model.name={name!r}: gives one array, not {shapes.output}")
     return tuple(shapes.parts)
 
 

@@ -66,7 +66,7 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
     grid = model.image_side(shapes, name)
     if grid % 4:
         raise ConfigError(
-            f"config.decoder.name={name!r}: doubles the side of its image twice, so that it must "
+            f"config.model.name={name!r}: doubles the side of its image twice, so that it must "
             f"be divisible by 4, not {grid}"
         )
     return grid

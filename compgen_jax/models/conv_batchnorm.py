@@ -25,7 +25,7 @@ class ConvBatchNorm(Model):
         super().check(config)
         if self.width % 2:
             raise ConfigError(
-                f"config.decoder.width={self.width}: must be even for {self.name} (its last "
+                f"config.model.width={self.width}: must be even for {self.name} (its last "
                 "hidden layer has half as many channels)"
             )
 

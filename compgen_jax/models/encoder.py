@@ -31,10 +31,10 @@ class Encoder(Model):
         given, asked = shapes.input, shapes.output
         if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 2:
             raise ConfigError(
-                f"config.decoder.name={self.name!r}: needs one image (H, W) as input, not {given}"
+                f"config.model.name={self.name!r}: needs one image (H, W) as input, not {given}"
             )
         if not isinstance(asked, jax.ShapeDtypeStruct) or asked.ndim != 1:
-            raise ConfigError(f"config.decoder.name={self.name!r}: gives one vector, not {asked}")
+            raise ConfigError(f"config.model.name={self.name!r}: gives one vector, not {asked}")
         return ConvEncoder(
             asked.shape[0], self.width, self.depth, self.hidden, self.initial_weights
         )

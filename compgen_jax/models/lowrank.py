@@ -163,12 +163,12 @@ class LowRank(Model):
         length, grid = model.code_length(shapes, self.name), model.image_side(shapes, self.name)
         if length != 2 * grid:
             raise ConfigError(
-                f"config.decoder.name={self.name!r}: embeds two factors with a value for each of "
+                f"config.model.name={self.name!r}: embeds two factors with a value for each of "
                 f"{grid} pixels, so that its input has {2 * grid} numbers, not {length}"
             )
         if self.rank > grid:
             raise ConfigError(
-                f"config.decoder.rank={self.rank}: must be at most the grid's side, {grid}"
+                f"config.model.rank={self.rank}: must be at most the grid's side, {grid}"
             )
         return LowRankDecoder(
             grid, self.width, self.depth, self.rank, self.vectors, self.initial_weights,

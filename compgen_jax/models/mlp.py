@@ -33,7 +33,7 @@ class MLP(Model):
     def make(self, shapes: Shapes) -> nn.Module:
         if not isinstance(shapes.output, jax.ShapeDtypeStruct):
             raise ConfigError(
-                f"config.decoder.name={self.name!r}: gives one array, not {shapes.output}"
+                f"config.model.name={self.name!r}: gives one array, not {shapes.output}"
             )
         return MLPDecoder(shapes.output.shape, self.width, self.depth, self.initial_weights)
 

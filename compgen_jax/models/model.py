@@ -54,7 +54,7 @@ class Model(Family):
         if precision != "float32" and not self.convolutional:
             raise ConfigError(
                 f"config.training.precision={precision!r}: is for convolutions, which "
-                f"config.decoder.name={self.name!r} has not"
+                f"config.model.name={self.name!r} has not"
             )
 
 
@@ -96,7 +96,7 @@ def code_length(shapes: Shapes, name: str) -> int:
     """E of an input that is one vector. Raises ConfigError for another."""
     if not isinstance(shapes.input, jax.ShapeDtypeStruct) or len(shapes.input.shape) != 1:
         raise ConfigError(
-            f"config.decoder.name={name!r}: needs a vector as input, not {shapes.input}"
+            f"config.model.name={name!r}: needs a vector as input, not {shapes.input}"
         )
     return shapes.input.shape[0]
 
@@ -105,10 +105,10 @@ def image_side(shapes: Shapes, name: str) -> int:
     """N of an output that is one square image (N, N). Raises ConfigError for another."""
     output = shapes.output
     if not isinstance(output, jax.ShapeDtypeStruct) or len(output.shape) != 2:
-        raise ConfigError(f"config.decoder.name={name!r}: draws one image, not {output}")
+        raise ConfigError(f"config.model.name={name!r}: draws one image, not {output}")
     if output.shape[0] != output.shape[1]:
         raise ConfigError(
-            f"config.decoder.name={name!r}: draws square images, not {output.shape[0]} x "
+            f"config.model.name={name!r}: draws square images, not {output.shape[0]} x "
             f"{output.shape[1]}"
         )
     return output.shape[0]

@@ -43,7 +43,7 @@ def check_width(width: int, name: str):
     """Raises ConfigError for channels that `position_code` cannot fill."""
     if width % 4:
         raise ConfigError(
-            f"config.decoder.width={width}: must be divisible by 4 for {name} (its position code "
+            f"config.model.width={width}: must be divisible by 4 for {name} (its position code "
             "has a sine and a cosine for each axis)"
         )
 

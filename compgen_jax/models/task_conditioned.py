@@ -21,7 +21,7 @@ def task_shapes(shapes: Shapes, name: str) -> tuple[int, int]:
     ranks = [leaf.ndim for leaf in given]
     if not isinstance(asked, jax.ShapeDtypeStruct) or ranks != [1, 2] or asked.ndim != 2:
         raise ConfigError(
-            f"config.decoder.name={name!r}: needs a task's code (E,) and inputs (S, I), and "
+            f"config.model.name={name!r}: needs a task's code (E,) and inputs (S, I), and "
             f"answers (S, O), not {shapes.input} and {asked}"
         )
     return asked.shape[1], given[0].shape[0]

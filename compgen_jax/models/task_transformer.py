@@ -30,8 +30,8 @@ class TaskTransformer(Model):
         super().check(config)
         if self.width % (2 * self.heads):
             raise ConfigError(
-                f"config.decoder.width={self.width}: must be a multiple of twice "
-                f"config.decoder.heads={self.heads}"
+                f"config.model.width={self.width}: must be a multiple of twice "
+                f"config.model.heads={self.heads}"
             )
 
     def make(self, shapes: Shapes) -> nn.Module:

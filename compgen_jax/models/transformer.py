@@ -36,8 +36,8 @@ class Transformer(Model):
         check_width(self.width, self.name)
         if self.width % self.heads:
             raise ConfigError(
-                f"config.decoder.width={self.width}: must be a multiple of "
-                f"config.decoder.heads={self.heads}"
+                f"config.model.width={self.width}: must be a multiple of "
+                f"config.model.heads={self.heads}"
             )
 
     def make(self, shapes: Shapes) -> nn.Module:

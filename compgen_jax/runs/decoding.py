@@ -92,7 +92,7 @@ def decode(run: Run, progress: bool = True) -> Decoding:
 
 def _features(run: Run):
     """key, params, points -> activations by layer, (B, S, D) of S rows for each point."""
-    module = run.config.decoder.make(family.shapes_of(run.task))
+    module = run.config.model.make(family.shapes_of(run.task))
     several = getattr(module, "of_each_input", False)
 
     def rows(params, given):

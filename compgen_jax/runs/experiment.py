@@ -107,7 +107,7 @@ def _train(jobs: list[_Job], progress: bool):
     with (
         _progress_bar(jobs, total, step, progress) as bar,
         memory.explained(
-            "lower config.training.batch_size or config.decoder.width, or set "
+            "lower config.training.batch_size or config.model.width, or set "
             "config.execution.trials_per_device=1"
         ),
     ):

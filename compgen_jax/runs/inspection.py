@@ -174,13 +174,13 @@ def _unit_maps(features, config, sizes) -> dict:
         maps[f"units.{name}"] = over_grid(
             layer[:, tuning.choose_units(tuning.tuning(layer, sizes), PANEL)]
         )
-    for number, channel, row, column in PAPER_UNITS if config.decoder.name == "conv" else ():
+    for number, channel, row, column in PAPER_UNITS if config.model.name == "conv" else ():
         layer = features.get(f"layer_{number:02d}")
-        if layer is not None and channel < config.decoder.width:
-            side = isqrt(layer.shape[1] // config.decoder.width)
+        if layer is not None and channel < config.model.width:
+            side = isqrt(layer.shape[1] // config.model.width)
             of_28 = 7 if number == 1 else 28
             place = (row * side // of_28, column * side // of_28)
-            unit = tuning.unit_index(side, config.decoder.width, channel, *place)
+            unit = tuning.unit_index(side, config.model.width, channel, *place)
             paper.append(over_grid(layer[:, [unit]])[0])
     return maps | {"units.paper": np.array(paper).reshape(-1, *sizes[::-1])}
 

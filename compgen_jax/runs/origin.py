@@ -57,7 +57,7 @@ def check(workdir: Path, config: Config, task: Task):
     now = _made(config, task)
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
-            group, what = ("decoder", "model") if name == ANSWERS else ("task", "task")
+            group, what = ("model", "model") if name == ANSWERS else ("task", "task")
             raise RunError(
                 f"{workdir}: {getattr(config, group).name} no longer makes the {what} that was "
                 f"trained here (its {name} differ); restore the file, or choose another --workdir"
@@ -77,14 +77,14 @@ def _made(config: Config, task: Task) -> dict:
     for kind in ("input", "target"):
         for index, leaf in enumerate(jax.tree.leaves(getattr(examples, kind))):
             made[f"{kind}s.{index}"] = np.asarray(leaf)
-    if _is_own(config, "decoder"):
+    if _is_own(config, "model"):
         made[ANSWERS] = np.asarray(_answers(config, task, examples.input))
     return made
 
 
 def _answers(config: Config, task: Task, inputs):
     """Of the untrained model to a batch of inputs."""
-    module = config.decoder.make(family.shapes_of(task))
+    module = config.model.make(family.shapes_of(task))
 
     @jax.jit
     def answers(key, inputs):

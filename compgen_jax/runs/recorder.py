@@ -21,7 +21,7 @@ class Recorder:
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.decoder.make(family.shapes_of(task, lowering))
+        module = run.config.model.make(family.shapes_of(task, lowering))
         key = loop.stream(jax.random.key(0), "test")
 
         def recorded(params, inputs):

@@ -93,7 +93,7 @@ def buckets(config: Config, cases: list[Case], room: dict | None = None) -> list
         kept[single.program] = single
     joined = {}
     for program, single in kept.items():
-        pads = single.config.decoder.pads and not alone and hasattr(single.config.task, "grid")
+        pads = single.config.model.pads and not alone and hasattr(single.config.task, "grid")
         pads = pads and single.capacity > 0  # rows can be padded, a stream's own shape can't
         apart = () if pads else (program,)
         joined.setdefault((_without_grid(single), *apart), []).append(single)
@@ -192,7 +192,7 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     per_device = bucket.slots // len(jax.local_devices())
     advice = f"say --config.execution.trials_per_device={per_device // 2}, not {per_device}"
     if per_device == 1:
-        advice = "lower config.training.batch_size or config.decoder.width"
+        advice = "lower config.training.batch_size or config.model.width"
     with memory.explained(advice):
         return _train(bucket, wave, config, on_steps)
 

@@ -35,7 +35,7 @@ class Family:
     def __init__(self, config: Config, of: tuple[Task, ...], lowering: str = "lax"):
         self.config, self.of, self.largest = config, of, of[-1]
         self.shapes = [shapes_of(task, lowering) for task in of]
-        self.modules = [config.decoder.make(each) for each in self.shapes]
+        self.modules = [config.model.make(each) for each in self.shapes]
         self.module, self.several = self.modules[-1], len(of) > 1
 
     def init(self, key, which):
@@ -49,7 +49,7 @@ class Family:
         if self.of[k] is self.largest:
             return params
         like = jax.eval_shape(self.module.init, key, self.shapes[-1].input)
-        return self.config.decoder.pad_params(params, like, self.of[k].parts, self.largest.parts)
+        return self.config.model.pad_params(params, like, self.of[k].parts, self.largest.parts)
 
     def render(self, key, points, which) -> Example:
         """The examples of points (B, F), leaves (B, ...)."""

@@ -71,7 +71,7 @@ def hyper_of(config: Config) -> dict:
     names = [
         name
         for name in configs.traced_fields(config)
-        if name.startswith(("training.", "decoder.")) and name != "training.seeds"
+        if name.startswith(("training.", "model.")) and name != "training.seeds"
     ]
     return {name: jnp.float32(configs.field_value(config, name)) for name in names}
 
@@ -111,9 +111,9 @@ def evaluations(config: Config, task: Task) -> tuple[int, ...]:
 def check(config: Config) -> Task:
     """The task of `config`. Raises ConfigError for a task or a model that cannot be, or an endless
     run, before anything is compiled."""
-    with in_own_files(config.task, config.decoder):
+    with in_own_files(config.task, config.model):
         task = config.task.make()
-        config.decoder.make(shapes_of(task))
+        config.model.make(shapes_of(task))
     if not (task.examples or config.training.steps):
         raise ConfigError(
             "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
@@ -223,8 +223,8 @@ def make_trainer(
         weights_B = counts_B.astype(jnp.float32)
         mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)
         own = {name.partition(".")[2]: value for name, value in trial.hyper.items()
-               if name.startswith("decoder.")}  # fmt: skip
-        extra = config.decoder.extra_loss(params, own)
+               if name.startswith("model.")}  # fmt: skip
+        extra = config.model.extra_loss(params, own)
         return mean if extra is None else mean + extra, {**kept, **trained}
 
     def take_step(trial, state: TrainState):

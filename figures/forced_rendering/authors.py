@@ -14,7 +14,7 @@ SCORES = {
     "train_loss": "training loss",
 }
 
-ALIKE = "task", "decoder", "training"  # groups of a config that say what is learnt, and how
+ALIKE = "task", "model", "training"  # groups of a config that say what is learnt, and how
 UNLIKE = "training.seeds", "training.evaluate_every"
 
 

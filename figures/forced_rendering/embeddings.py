@@ -23,7 +23,7 @@ TICKS = (1, 2, 4, 8, 16, 32)
 
 def embedding_numbers(study) -> dict:
     """`analysis.embeddings.embedding_numbers` of a network's tokens of x and of y."""
-    factors = lowrank.embeddings(study.run.params, study.config.decoder.vectors)
+    factors = lowrank.embeddings(study.run.params, study.config.model.vectors)
     weights_TxBxK = np.concatenate([factor.values for factor in factors], axis=1)
     return embeddings.embedding_numbers(*matrices(study), weights_TxBxK)
 

@@ -130,7 +130,7 @@ def layers_of(study, cells) -> dict:
     task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
     params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
     codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.decoder.make(family.shapes_of(task))
+    module = study.config.model.make(family.shapes_of(task))
     found = model.apply(module, params, codes)[1]
     return {name: np.asarray(found[name]).reshape(len(cells), -1) for name in sorted(found)}
 

@@ -112,11 +112,11 @@ def draw_strip(figure, row, study, label, letter):
     )  # fmt: skip
 
 
-def draw_volumes(studies, code, decoder):
+def draw_volumes(studies, code, model):
     """Figures 11 to 14: log volume element of every layer (mean over seeds, coloured from -3 to
     +3 standard deviations about each map's mean), the hole outlined and its mean log10 volume
     less the seen cells' below; at the right what a linear probe reads. A row for every depth."""
-    own = by_depth(studies, code, decoder)
+    own = by_depth(studies, code, model)
     columns = max(len(study.inspection.layers) for study in own)
     left, panel = 0.5, 0.5 + columns * (MAP + GAP) + 0.55
     height = len(own) * ROW + 0.65
@@ -136,7 +136,7 @@ def draw_volumes(studies, code, decoder):
     _draw_key(plotting.axis_at(figure, left + 0.1, 0.27, 1.2, 0.07), figure)
     figure.text(
         (left + 1.6) / figure.get_figwidth(), 0.27 / height,
-        f"{code} code, {DECODERS[decoder]}: $\\log_{{10}}$ volume.  "
+        f"{code} code, {DECODERS[model]}: $\\log_{{10}}$ volume.  "
         "Below a map: $\\log_{10}$ (OOD volume / ID volume).",
         fontsize=7,
     )  # fmt: skip

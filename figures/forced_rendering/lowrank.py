@@ -29,7 +29,7 @@ WIDTH, IMAGE = 9.05, 0.7
 
 def matrices(study):
     """The embeddings of x and of y, (T, N, N, N), indexed [seed, token, row y, column x]."""
-    factors = lowrank.embeddings(study.run.params, study.config.decoder.vectors)
+    factors = lowrank.embeddings(study.run.params, study.config.model.vectors)
     scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
     return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
 
@@ -51,7 +51,7 @@ def _layers(study, params, cells):
     """One seed's codes, embeddings and hidden layers at some of the cells, (B, ...) each."""
     task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
     codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.decoder.make(family.shapes_of(task))
+    module = study.config.model.make(family.shapes_of(task))
     activations = model.apply(module, params, codes)[1]
     return [activations[name] for name in sorted(activations)]
 

@@ -51,7 +51,7 @@ class Role(NamedTuple):
 
     group: str
     code: str
-    decoder: str  # a model's name: 'conv', 'mlp', ...
+    model: str  # a model's name: 'conv', 'mlp', ...
     depth: int
     base: bool = True
     bumps: int | None = None
@@ -104,22 +104,22 @@ def select(studies, **fields) -> list:
     return [study for study in studies if having(**fields)(study.role)]
 
 
-def by_depth(studies, code: str, decoder: str = "conv") -> list:
+def by_depth(studies, code: str, model: str = "conv") -> list:
     """Those that saw bumps alone, of one code and kind of decoder, by rising depth."""
-    found = select(studies, group="bumps", code=code, decoder=decoder)
+    found = select(studies, group="bumps", code=code, model=model)
     return sorted(found, key=lambda study: study.role.depth)
 
 
 def _of_bumps(scale: str) -> list[Network]:
     """Networks that saw bumps alone: every code's CNN, and of `BOTH` all depths and MLPs."""
     found = []
-    for decoder, preset, codes in (("conv", "cnn", CODES), ("mlp", "mlp", BOTH)):
+    for model, preset, codes in (("conv", "cnn", CODES), ("mlp", "mlp", BOTH)):
         presets = [_trained(f"{code}_{preset}", scale) for code in codes]
         found += [_network(config, "bumps") for config in presets]
         for config in presets:
             if config.task.code.name in BOTH:
-                of_code = DEPTHS[scale].get((decoder, config.task.code.name))
-                depths = {*(of_code or DEPTHS[scale][decoder])} - {config.decoder.depth}
+                of_code = DEPTHS[scale].get((model, config.task.code.name))
+                depths = {*(of_code or DEPTHS[scale][model])} - {config.model.depth}
                 found += [_network(with_depth(config, depth), "bumps", base=False)
                           for depth in sorted(depths)]  # fmt: skip
     return found
@@ -141,11 +141,11 @@ def _of_stripes(scale: str) -> list[Network]:
 
 def _low_rank(scale: str) -> list[Network]:
     preset = _preset("lowrank", scale)
-    penalty, found = preset.decoder.penalty, []
+    penalty, found = preset.model.penalty, []
     for name, (entropy, variance) in ABLATIONS.items():
         weights = {
-            "decoder.penalty.entropy": entropy * penalty.entropy,
-            "decoder.penalty.variance": variance * penalty.variance,
+            "model.penalty.entropy": entropy * penalty.entropy,
+            "model.penalty.variance": variance * penalty.variance,
         }
         found.append(_variant(preset, f"lowrank_{name}", weights, "lowrank", ablation=name))
     return found
@@ -210,7 +210,7 @@ def _pixels(scale: str) -> list[Network]:
     """The per-pixel MLP and the transformer of pixels, by depth."""
     depths = {"pixelwise": (2, 4), "transformer": (2, 3, 4, 5) if scale == "paper" else (2,)}
     return [
-        _network(with_depth(preset, depth), "pixels", base=depth == preset.decoder.depth)
+        _network(with_depth(preset, depth), "pixels", base=depth == preset.model.depth)
         for name, of_model in depths.items()
         for preset in [_preset(name, scale)]
         for depth in of_model
@@ -250,6 +250,6 @@ def _variant(config: Config, name: str, values: dict, group: str, **role) -> Net
 
 
 def _network(config: Config, group: str, **role) -> Network:
-    decoder = config.decoder
-    of_all = group, config.task.code.name, decoder.name, getattr(decoder, "depth", 0)
+    model = config.model
+    of_all = group, config.task.code.name, model.name, getattr(model, "depth", 0)
     return Network(config.name, config, Role(*of_all, **role))

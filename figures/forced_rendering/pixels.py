@@ -98,7 +98,7 @@ def _draw_by_epoch(axis, epochs, values_TxE, dash, label, shown=lambda value: va
 
 
 def _order(study):
-    return list(TITLES).index(study.role.decoder), study.role.depth
+    return list(TITLES).index(study.role.model), study.role.depth
 
 
 def _regions(results):
@@ -109,8 +109,8 @@ def _regions(results):
 
 def places(studies) -> list[float]:
     """Where each stands on the axis: with a gap between one model and the next."""
-    models = list(dict.fromkeys(study.role.decoder for study in studies))
-    return [i + 0.6 * models.index(study.role.decoder) for i, study in enumerate(studies)]
+    models = list(dict.fromkeys(study.role.model for study in studies))
+    return [i + 0.6 * models.index(study.role.model) for i, study in enumerate(studies)]
 
 
 def _show_depths(axis, studies):
@@ -120,7 +120,7 @@ def _show_depths(axis, studies):
     axis.set(xlim=(at[0] - 0.6, at[-1] + 0.6), xlabel="layers")
     for name, title in TITLES.items():
         own = [(x, study) for x, study in zip(at, studies, strict=True)
-               if study.role.decoder == name]  # fmt: skip
+               if study.role.model == name]  # fmt: skip
         if own:
             hole = own[0][1].config.task.support.region
             axis.annotate(
@@ -133,7 +133,7 @@ def _show_depths(axis, studies):
 def _draw_errors(axis, studies):
     known = False
     for x, study in zip(places(studies), studies, strict=True):
-        results, color = study.results, COLORS[study.role.decoder]
+        results, color = study.results, COLORS[study.role.model]
         for cells, aside, marker in _regions(results):
             values = evaluation.relative_error(results, cells)
             marked = {"color": color, **marker}
@@ -153,7 +153,7 @@ def _draw_errors(axis, studies):
 
 def _draw_accuracy(axis, studies):
     for x, study in zip(places(studies), studies, strict=True):
-        results, color = study.results, COLORS[study.role.decoder]
+        results, color = study.results, COLORS[study.role.model]
         for cells, aside, marker in _regions(results):
             values = evaluation.mean_score(results, "exact_accuracy", cells)
             plotting.show_number(axis, x + aside, values, color=color, **marker)
@@ -163,7 +163,7 @@ def _draw_accuracy(axis, studies):
 
 def _draw_images(figure, study, bottom: float):
     """Returns the first image's axis."""
-    results, name = study.results, study.role.decoder
+    results, name = study.results, study.role.model
     left = WIDTH - 0.1 - len(POINTS) * (IMAGE + GAP)
     axes = [
         plotting.axis_at(figure, left + column * (IMAGE + GAP), bottom, IMAGE, IMAGE)

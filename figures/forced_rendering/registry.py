@@ -27,10 +27,10 @@ from figures.forced_rendering.networks import BOTH, EPOCHS, HOLDOUT_MAP, SCALING
 from figures.paper import Figure, Paper
 
 
-def _volumes(code: str, decoder: str) -> Figure:
+def _volumes(code: str, model: str) -> Figure:
     return Figure(
-        partial(layers.draw_volumes, code=code, decoder=decoder),
-        having(group="bumps", code=code, decoder=decoder),
+        partial(layers.draw_volumes, code=code, model=model),
+        having(group="bumps", code=code, model=model),
     )
 
 
@@ -48,9 +48,9 @@ def _is_of_the_papers_epochs(role) -> bool:
     return having(group="paper_epochs")(role) or having(**BASE, code="bump")(role)
 
 
-BASE = {"group": "bumps", "decoder": "conv", "base": True}
+BASE = {"group": "bumps", "model": "conv", "base": True}
 of_both = having(**BASE, code=BOTH)
-of_every_depth = having(group="bumps", decoder="conv", code=BOTH)
+of_every_depth = having(group="bumps", model="conv", code=BOTH)
 of_low_rank, of_stripes = having(group="lowrank"), having(group="stripes")
 
 FIGURES = {

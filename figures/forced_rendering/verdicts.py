@@ -39,7 +39,7 @@ ELSEWHERE = {"paper_epochs": "the paper's 50 epochs", "authors": "the authors' n
 def all_claims(studies: list[Study], tables: dict) -> list[dict]:
     """The claims of the studies there are, in the order of the claims; `tables` has
     the rows and the config of finished sweeps by name."""
-    base = next(iter(select(studies, group="bumps", code="bump", decoder="conv", base=True)), None)
+    base = next(iter(select(studies, group="bumps", code="bump", model="conv", base=True)), None)
     found = _bumps_alone(studies) + _remedies(studies, base) + _controls(studies, base)
     found += _rotations(studies)
     found += _scaling(*tables[SCALING], tables.get(EPOCHS, ())) if SCALING in tables else []
@@ -94,7 +94,7 @@ def _other_row(study, region: str) -> str:
 def _bumps_alone(studies: list[Study]) -> list[dict]:
     """C1 to C7."""
     conv, mlp = (
-        {study.role.code: study for study in select(studies, group="bumps", decoder=d, base=True)}
+        {study.role.code: study for study in select(studies, group="bumps", model=d, base=True)}
         for d in ("conv", "mlp")
     )
     results = {code: one.last_results for code, one in conv.items()}

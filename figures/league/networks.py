@@ -18,13 +18,13 @@ HOLDOUTS = {"block": "block", "corner": "corner", "random": "at random"}
 class Player(NamedTuple):
     """A row of the league.
 
-    family: networks of one are no independent evidence.  decoder: a model's name.  fields: of the
+    family: networks of one are no independent evidence.  model: its name.  fields: of the
     config, whatever the task.  of_task: by task, its own.  tasks: those that it serves.  code: of
     x, y and size.
     """
 
     family: str
-    decoder: str
+    model: str
     fields: dict = {}
     of_task: dict = {}
     tasks: tuple = tuple(TASKS)
@@ -53,19 +53,19 @@ class Network(NamedTuple):
 
 ON_BUMPS = {"tasks": ("bumps",)}
 ONE_HOT = ON_BUMPS | {"code": "onehot"}
-CONV = {"decoder.depth": 3, "training.batch_size": 16, "training.learning_rate": 3e-3}
-MLP = {"decoder.depth": 3, "decoder.width": 256}
-SHARED = {"decoder.depth": 2, "training.learning_rate": 3e-3}
-LOW_RANK = {"decoder.depth": 2, "decoder.width": 2, "training.steps": 9600}
-PENALTIES = {"decoder.penalty.entropy": 1.0, "decoder.penalty.variance": 0.075}
+CONV = {"model.depth": 3, "training.batch_size": 16, "training.learning_rate": 3e-3}
+MLP = {"model.depth": 3, "model.width": 256}
+SHARED = {"model.depth": 2, "training.learning_rate": 3e-3}
+LOW_RANK = {"model.depth": 2, "model.width": 2, "training.steps": 9600}
+PENALTIES = {"model.penalty.entropy": 1.0, "model.penalty.variance": 0.075}
 ATTENTION = SHARED | {
-    "decoder.heads": 2,
-    "decoder.hidden": 64,
-    "decoder.dropout": 0.0,
+    "model.heads": 2,
+    "model.hidden": 64,
+    "model.dropout": 0.0,
     "training.batch_size": 16,
 }
-PRODUCTS = {"decoder.terms": 8, "training.learning_rate": 2e-3}
-LONGER = {"decoder.width": 64, "training.steps": 4800}
+PRODUCTS = {"model.terms": 8, "training.learning_rate": 2e-3}
+LONGER = {"model.width": 64, "training.steps": 4800}
 # steps and rates by ID accuracy on a seed apart
 PLAYERS = {
     "conv": Player("conv", "conv", CONV),
@@ -119,10 +119,10 @@ def having(**fields):
 
 def _network(title, player, task, holdout, scale) -> Network:
     size = SIZES[scale]
-    own = family("decoder", player.decoder)
+    own = family("model", player.model)
     fields = player.fields | player.of_task.get(task, {})
-    if hasattr(own(), "width") and "decoder.width" not in fields and title in PLAYERS:
-        fields["decoder.width"] = size["width"] * (4 if player.family in BY_FACTOR else 1)
+    if hasattr(own(), "width") and "model.width" not in fields and title in PLAYERS:
+        fields["model.width"] = size["width"] * (4 if player.family in BY_FACTOR else 1)
     steps = fields.get("training.steps", STEPS) * size["longer"]
     name = "_".join(["league", task, holdout, *title.replace(",", "").replace(":", " ").split()])
     training = TrainingConfig(
@@ -131,7 +131,7 @@ def _network(title, player, task, holdout, scale) -> Network:
     config = Config(
         name=name.lower() + "_quick" * (scale == "quick"),
         task=_task(task, player.code, size),
-        decoder=own(),
+        model=own(),
         training=training,
     )
     fields |= {"training.steps": steps} | _held_out(task, holdout, size)

@@ -23,7 +23,7 @@ class Role(NamedTuple):
 
     groups: 'seen' (sets x width), 'code', 'support', 'modules' (x width), 'needed' (sets, by
     modules) or 'bridge'; one may serve several.
-    modules, seen (sets), width, code and support are the config's; decoder: a model's name."""
+    modules, seen (sets), width, code and support are the config's; model: its name."""
 
     groups: tuple
     modules: int
@@ -31,7 +31,7 @@ class Role(NamedTuple):
     width: int
     code: str
     support: str
-    decoder: str
+    model: str
 
 
 class Block(NamedTuple):
@@ -76,7 +76,7 @@ def _of_groups(scale: str):
     if quick:
         for config in _expanded("modules_quick"):
             yield "modules", config
-        base = changed(_expanded("hyperteacher_quick")[0], {"decoder.width": 256})
+        base = changed(_expanded("hyperteacher_quick")[0], {"model.width": 256})
         for modules, each in NEEDED_QUICK.items():
             for seen in each:
                 where = {"task.modules": modules, "task.support.seen": seen}
@@ -85,7 +85,7 @@ def _of_groups(scale: str):
             for seen in (22, 44):
                 for width in (64, 256):
                     where = {"task.support.name": support, "task.support.seen": seen}
-                    yield "bridge", changed(base, where | {"decoder.width": width})
+                    yield "bridge", changed(base, where | {"model.width": width})
 
 
 def _expanded(preset: str) -> list[Config]:
@@ -102,16 +102,16 @@ def _role(config: Config, groups: tuple) -> Role:
         groups,
         task.modules,
         module_supports.n_seen(task.support, task.modules, task.most),
-        config.decoder.width,
+        config.model.width,
         task.code.name,
         task.support.name,
-        config.decoder.name,
+        config.model.name,
     )
 
 
 def _name(role: Role, scale: str) -> str:
     parts = [f"modules_{role.modules}", f"seen_{role.seen}", f"width_{role.width}"]
-    parts += [role.decoder] * (role.decoder != "task_mlp")
+    parts += [role.model] * (role.model != "task_mlp")
     parts += [role.code] * (role.code != "identity") + [role.support] * (role.support != "random")
     return "_".join([*parts, *(["quick"] if scale == "quick" else [])])
 
@@ -124,7 +124,7 @@ def _blocks(scale: str) -> list[Network]:
         for share in BRIDGE_SHARES[scale]:
             side = round(share**0.5 * base.task.grid)
             low = (base.task.grid - side) // 2
-            narrow, wide = base.decoder.width // 4, base.decoder.width
+            narrow, wide = base.model.width // 4, base.model.width
             # the wide ones with the larger share are networks of the first paper: see `block_of`
             for width in (narrow, wide) if share < BRIDGE_SHARES[scale][-1] else (narrow,):
                 name = f"bump_{region}_{share:g}_width_{width}" + "_quick" * (scale == "quick")
@@ -134,7 +134,7 @@ def _blocks(scale: str) -> list[Network]:
                     "task.support.high": low + side - 1,
                     "task.support.share": side**2 / base.task.grid**2,
                 }
-                config = changed(base, {"name": name, "decoder.width": width, **where})
+                config = changed(base, {"name": name, "model.width": width, **where})
                 seen = 1 - side**2 / base.task.grid**2
                 found.append(Network(name, config, Block(region, seen, width)))
     return found
@@ -150,7 +150,7 @@ def in_bridge(role) -> bool:
 
 
 def _of_first_paper(role) -> bool:
-    base = {"code": "bump", "decoder": "conv", "base": True}
+    base = {"code": "bump", "model": "conv", "base": True}
     shows = first_paper.having
     return shows(group="bumps", **base)(role) or shows(group="control", control="random")(role)
 
@@ -162,7 +162,7 @@ def block_of(study) -> Block | None:
     support = study.config.task.support
     side = support.high + 1 - support.low
     held_out = support.share if support.region == "random" else side**2 / study.config.task.grid**2
-    return Block(support.region, 1 - held_out, study.config.decoder.width)
+    return Block(support.region, 1 - held_out, study.config.model.width)
 
 
 def select(studies, group: str, **fields) -> list:

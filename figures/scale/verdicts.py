@@ -68,11 +68,11 @@ def _sets_needed(studies) -> list[dict]:
     """S1c, and S1d where transformers were trained too."""
     by_decoder = {}
     for study in select(studies, "needed"):
-        of_modules = by_decoder.setdefault(study.role.decoder, {})
+        of_modules = by_decoder.setdefault(study.role.model, {})
         of_modules.setdefault(study.role.modules, []).append(study)
     needed = {
-        decoder: {m: _needed(own) for m, own in of_modules.items() if len(own) > 1}
-        for decoder, of_modules in by_decoder.items()
+        model: {m: _needed(own) for m, own in of_modules.items() if len(own) > 1}
+        for model, of_modules in by_decoder.items()
     }
     mlps, others = needed.get("task_mlp", {}), needed.get("task_transformer", {})
     found, widest = [], by_decoder.get("task_mlp", {})

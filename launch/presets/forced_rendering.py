@@ -38,7 +38,7 @@ def _cnn(code: str) -> Config:
             code=CodeConfig(name=code),
             support=SupportConfig(region="donut", low=6, high=22, samples=2000),
         ),
-        decoder=Conv(depth=4, width=64),
+        model=Conv(depth=4, width=64),
         training=TrainingConfig(epochs=50, evaluate_every=5, seeds=SEEDS),
     )
 
@@ -49,7 +49,7 @@ def _mlp(code: str, width: int) -> Config:
     return replace(
         config,
         name=f"{code}_mlp",
-        decoder=MLP(depth=3, width=width),
+        model=MLP(depth=3, width=width),
         training=replace(config.training, epochs=20),
     )
 
@@ -71,7 +71,7 @@ def _authors_bump(width: int = 256) -> Config:
         config,
         name="bump_cnn_authors" + (f"_{width}" if width < 256 else ""),
         task=replace(config.task, support=hole),
-        decoder=Conv(depth=10, width=width),
+        model=Conv(depth=10, width=width),
         training=replace(
             config.training, epochs=250, weight_decay=1e-3, evaluate_every=25, seeds=SEEDS[:4]
         ),
@@ -85,7 +85,7 @@ def _authors_ramp() -> Config:
         config,
         name="ramp_cnn_authors",
         task=replace(config.task, support=replace(config.task.support, samples=1000)),
-        decoder=Conv(depth=10, width=128),
+        model=Conv(depth=10, width=128),
         training=replace(config.training, epochs=100, evaluate_every=10, seeds=SEEDS[:4]),
     )
 
@@ -101,7 +101,7 @@ def _lowrank() -> Config:
             code=CodeConfig(name="onehot"),
             support=SupportConfig(region="corner", low=12, sampling="every_cell"),
         ),
-        decoder=LowRank(depth=2, width=2, penalty=PenaltyConfig(entropy=0.1, variance=0.01)),
+        model=LowRank(depth=2, width=2, penalty=PenaltyConfig(entropy=0.1, variance=0.01)),
         training=TrainingConfig(epochs=1000, weight_decay=1e-4, evaluate_every=25, seeds=SEEDS),
     )
 
@@ -139,7 +139,7 @@ def _pixelwise() -> Config:
             code=CodeConfig(name="onehot"),
             support=SupportConfig(region="corner", low=14, sampling="every_cell"),
         ),
-        decoder=Pixelwise(depth=2, width=256),
+        model=Pixelwise(depth=2, width=256),
         training=TrainingConfig(epochs=2000, weight_decay=1e-4, evaluate_every=100,
                                 seeds=SEEDS[:4]),
     )  # fmt: skip
@@ -159,7 +159,7 @@ def _transformer() -> Config:
     return replace(
         config,
         name="transformer",
-        decoder=Transformer(depth=2, width=128, heads=4, hidden=2048),
+        model=Transformer(depth=2, width=128, heads=4, hidden=2048),
         training=replace(config.training, epochs=20, evaluate_every=5, seeds=SEEDS[:4]),
     )
 
@@ -172,7 +172,7 @@ def _encoder(answer: str) -> Config:
         config,
         name=f"encoder_{answer}",
         task=Inverse(grid=28, support=config.task.support, answer=answer),
-        decoder=Encoder(),
+        model=Encoder(),
         training=replace(
             config.training, epochs=20 if answer == "code" else 50, weight_decay=0.0,
             evaluate_every=5, seeds=SEEDS[:4],
@@ -185,7 +185,7 @@ def _rotation() -> Config:
     return Config(
         name="rotation",
         task=Rotation(),
-        decoder=ConvBatchNorm(width=128),
+        model=ConvBatchNorm(width=128),
         training=TrainingConfig(
             epochs=200, evaluate_every=20, weight_decay=1e-4, schedule="plateau", clip=1.0,
             seeds=SEEDS[:4],
@@ -214,13 +214,13 @@ def _lasting(epochs: int) -> dict:
 
 
 def _quick_bumps(config: Config, width: int, epochs: int) -> Config:
-    return quick(config, QUICK | HOLE | _lasting(epochs) | {"decoder.width": width})
+    return quick(config, QUICK | HOLE | _lasting(epochs) | {"model.width": width})
 
 
 # 1200 steps: the error on seen cells, of which training shows few, falls no further
 QUICK_STRIPES = QUICK | {
     "task.support.low": 7,
-    "decoder.width": 32,
+    "model.width": 32,
     "training.steps": 1200,
     "training.evaluate_every": 300,
 }
@@ -229,12 +229,12 @@ QUICK_STRIPES = QUICK | {
 QUICK_LOW_RANK = QUICK | {
     "training.evaluate_every": 200,
     "task.support.low": 6,
-    "decoder.penalty.entropy": 1.0,
-    "decoder.penalty.variance": 0.075,
+    "model.penalty.entropy": 1.0,
+    "model.penalty.variance": 0.075,
 }
 QUICK_PIXELWISE = QUICK | {
     "task.support.low": 8,
-    "decoder.width": 32,
+    "model.width": 32,
     "training.epochs": 600,
     "training.evaluate_every": 150,
 }
@@ -244,12 +244,12 @@ QUICK_PIXELWISE = QUICK | {
 QUICK_ROTATION = {
     "task.angles": 144,
     "task.samples": 200,
-    "decoder.width": 32,
+    "model.width": 32,
 } | _lasting(160)
 QUICK_OBJECTS = QUICK_ROTATION | {"task.samples": 72}
 QUICK_ENCODER = QUICK | HOLE
 QUICK_TRANSFORMER = QUICK | HOLE | _lasting(40) | {
-    "decoder.width": 32, "decoder.heads": 2, "decoder.hidden": 128, "training.learning_rate": 3e-3,
+    "model.width": 32, "model.heads": 2, "model.hidden": 128, "training.learning_rate": 3e-3,
 }  # fmt: skip
 
 
@@ -261,7 +261,7 @@ def _data_scaling() -> Config:
             support=SupportConfig(region="none", side=16 / 28, require_marginals=False),
             stripes=StripesConfig(order="shuffled"),
         ),
-        decoder=Conv(depth=4, width=64),
+        model=Conv(depth=4, width=64),
         training=TrainingConfig(steps=4000, seeds=SEEDS),
         sweep=SweepConfig(
             axes={
@@ -280,8 +280,8 @@ def _data_scaling() -> Config:
 
 # by accuracy on seen cells: 99% of those of the largest grid are drawn right after 1200 steps
 QUICK_SWEEP = {
-    "decoder.depth": 3,
-    "decoder.width": 32,
+    "model.depth": 3,
+    "model.width": 32,
     "training.steps": 1200,
     "training.batch_size": 16,
     "training.learning_rate": 3e-3,
@@ -328,7 +328,7 @@ def _holdout_map() -> Config:
                 require_marginals=False,
             )  # fmt: skip
         ),
-        decoder=Conv(depth=4, width=64),
+        model=Conv(depth=4, width=64),
         training=TrainingConfig(steps=1000, seeds=SEEDS),
         sweep=SweepConfig(
             axes={
@@ -353,7 +353,7 @@ def _three_factors() -> Config:
             size=SizeConfig(values=12, smallest=0.8, largest=2.5, low=3, high=8),
             support=SupportConfig(region="donut", low=6, high=22, samples=10_000),
         ),
-        decoder=Conv(depth=4, width=64),
+        model=Conv(depth=4, width=64),
         training=TrainingConfig(steps=8000, evaluate_every=1000, seeds=SEEDS),
     )
 
@@ -366,7 +366,7 @@ QUICK_THREE_FACTORS = QUICK | {
     "task.support.low": 3,
     "task.support.high": 12,
     "task.support.samples": 3000,
-    "decoder.width": 32,
+    "model.width": 32,
     "training.steps": 1200,
     "training.batch_size": 16,
     "training.learning_rate": 3e-3,
@@ -445,11 +445,11 @@ PRESETS = {
 def with_depth(config: Config, depth: int) -> Config:
     """The preset at another depth (Figures 2 and 10 to 14); the quick ramp of depth 2, which learns
     more slowly, trains until seen cells are drawn right."""
-    if depth == config.decoder.depth:
+    if depth == config.model.depth:
         return config
     quick_one = config.name.endswith("_quick")
     name = config.name.replace("_quick", "") + f"_depth{depth}" + "_quick" * quick_one
-    values = {"name": name, "decoder.depth": depth}
-    if quick_one and config.decoder.name == "conv" and config.task.code.name == "ramp":
+    values = {"name": name, "model.depth": depth}
+    if quick_one and config.model.name == "conv" and config.task.code.name == "ramp":
         values |= {"training.epochs": 250} if depth == 2 else {}
     return changed(config, values)

@@ -39,7 +39,7 @@ def _quick(name: str, axes: dict, **values) -> Config:
             code=LatentCodeConfig(pairs=16),
             support=ModuleSupportConfig(seen=69),
         ),
-        decoder=TaskMLP(depth=2, width=256),
+        model=TaskMLP(depth=2, width=256),
         training=TrainingConfig(
             steps=QUICK_STEPS,
             batch_size=64,
@@ -59,7 +59,7 @@ def _paper(name: str, axes: dict, **values) -> Config:
     config = Config(
         name=name,
         task=Modules(),
-        decoder=TaskMLP(depth=4, width=1024),
+        model=TaskMLP(depth=4, width=1024),
         training=TrainingConfig(
             steps=30_000,
             batch_size=128,
@@ -79,7 +79,7 @@ SHARES = (0.125, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.985)
 WIDTHS = (128, 256, 512, 1024, 2048)
 
 HYPERTEACHER_QUICK = _quick(
-    "hyperteacher_quick", {"task.support.seen": (9, 22, 44, 69), "decoder.width": (16, 64, 256)}
+    "hyperteacher_quick", {"task.support.seen": (9, 22, 44, 69), "model.width": (16, 64, 256)}
 )
 ENCODINGS_QUICK = _quick(
     "encodings_quick", {"task.code.name": CODES}, **{"training.steps": SLOW_STEPS}
@@ -89,13 +89,13 @@ SUPPORTS_QUICK = _quick(
 )
 MODULES_QUICK = _quick(
     "modules_quick",
-    {"task.modules": (4, 8, 16), "decoder.width": (32, 64, 128, 256)},
+    {"task.modules": (4, 8, 16), "model.width": (32, 64, 128, 256)},
     **{"task.support.seen": 0},
 )
 PREFERENCE = Config(
     name="preference",
     task=Preference(modules=16, most=3, features=16),
-    decoder=TaskMLP(depth=2, width=1024),
+    model=TaskMLP(depth=2, width=1024),
     training=TrainingConfig(
         steps=300_000,
         batch_size=128,
@@ -113,7 +113,7 @@ PREFERENCE_QUICK = quick(
         "task.features": 8,
         "task.tests": 128,
         "task.support.seen": 69,
-        "decoder.width": 128,
+        "model.width": 128,
         "training.steps": 2000,
         "training.batch_size": 64,
         "training.learning_rate": 1e-3,
@@ -122,11 +122,11 @@ PREFERENCE_QUICK = quick(
     },
 )
 HYPERTEACHER = _paper(
-    "hyperteacher", {"task.support.held_out_share": SHARES, "decoder.width": WIDTHS}
+    "hyperteacher", {"task.support.held_out_share": SHARES, "model.width": WIDTHS}
 )
 ENCODINGS = _paper(
     "encodings",
-    {"task.code.name": ("identity", "tokens", *CODES), "decoder.width": (256, 1024)},
+    {"task.code.name": ("identity", "tokens", *CODES), "model.width": (256, 1024)},
 )
 SUPPORTS_PAPER = _paper("supports", {"task.support.name": SUPPORTS}, **{"task.support.seen": 522})
 TASKS_NEEDED = _paper(
@@ -141,9 +141,9 @@ TASKS_NEEDED_TRANSFORMER = changed(
     TASKS_NEEDED,
     {
         "name": "tasks_needed_transformer",
-        "decoder.name": "task_transformer",
-        "decoder.depth": 4,
-        "decoder.width": 256,
+        "model.name": "task_transformer",
+        "model.depth": 4,
+        "model.width": 256,
     },
 )
 

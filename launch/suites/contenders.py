@@ -15,7 +15,7 @@ from compgen_jax.training import loop
 
 def step_flops(config: Config) -> float:
     """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
-    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
+    grid, width, depth = config.task.grid, config.model.width, config.model.depth
     render = (grid // 4) ** 2 * sum(config.task.make().parts) * width
     doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
     keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
@@ -114,7 +114,7 @@ def _torch_decoder(config: Config, length: int):
     """The layers of `models.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
     import torch
 
-    grid, width, depth = config.task.grid, config.decoder.width, config.decoder.depth
+    grid, width, depth = config.task.grid, config.model.width, config.model.depth
     layers = [torch.nn.ConvTranspose2d(length, width, grid // 4), torch.nn.ReLU()]
     for index in range(depth):
         kernel, stride = (4, 2) if index < 2 else (3, 1)

@@ -27,11 +27,11 @@ def _compare(preset: str, rounds: int) -> list[dict]:
     points = jnp.asarray(tasks.cells(task.factors))
     contenders = {}
     for lowering in AUTODIFF:
-        decoder = config.decoder.make(family.shapes_of(task, lowering))
-        params = decoder.init(key, task.example(key, points[0]).input)
+        model = config.model.make(family.shapes_of(task, lowering))
+        params = model.init(key, task.example(key, points[0]).input)
 
-        def layers(point, decoder=decoder, params=params):
-            image, activations = decoder.apply(params, task.example(key, point).input)
+        def layers(point, model=model, params=params):
+            image, activations = model.apply(params, task.example(key, point).input)
             return activations | {"output": image}
 
         def forward(points, layers=layers):

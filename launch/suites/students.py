@@ -81,7 +81,7 @@ def _compare(sweep: Config, width: int, steps: int, rounds: int, peers, alone, g
         if ALONE in own and not name.startswith("PyTorch"):
             of_ideal = own[ALONE] / cores / own[name]
         rows.append({
-            "student": f"width {width}, depth {singles[0].decoder.depth}",
+            "student": f"width {width}, depth {singles[0].model.depth}",
             "contender": name,
             "trials": each.trials,
             "ms per step and trial": 1e3 * own[name],
@@ -100,7 +100,7 @@ def trials_of(sweep: Config, width: int, count: int) -> list[Config]:
     seed before the next seed; from the first again where these are not enough."""
     cases = sorted(plan.first_cases(sweep), key=lambda case: (case.seed, case.axes))
     singles = [plan.config_of(sweep, case) for case in cases]
-    return list(islice(cycle(s for s in singles if s.decoder.width == width), count))
+    return list(islice(cycle(s for s in singles if s.model.width == width), count))
 
 
 def step_flops(config: Config) -> float:
@@ -112,7 +112,7 @@ def student_flops(config: Config) -> float:
     """Three products for every layer (answers, gradients of weights and of inputs), two for the
     first, whose inputs need no gradient. The code is multiplied once per task, as all of a task's
     inputs share it; PyTorch's students multiply it beside each input."""
-    task, width, depth = config.task, config.decoder.width, config.decoder.depth
+    task, width, depth = config.task, config.model.width, config.model.depth
     n_tasks = config.training.batch_size
     n_inputs = n_tasks * task.samples
     first = (n_tasks * task.modules + n_inputs * task.inputs) * width
@@ -274,8 +274,8 @@ def torch_batched_steps(singles: Sequence[Config], steps: int) -> Callable:
 
 
 def _sizes(single: Config) -> list[int]:
-    task, decoder = single.task, single.decoder
-    return [task.modules + task.inputs, *[decoder.width] * decoder.depth, task.outputs]
+    task, model = single.task, single.model
+    return [task.modules + task.inputs, *[model.width] * model.depth, task.outputs]
 
 
 def _torch_training(single: Config, loss: Callable, matrices, biases, steps: int) -> Callable:

@@ -78,7 +78,7 @@ def _compare(work: Work, rounds: int, peer, processes) -> list[dict]:
 def _row(work: Work, contender: Contender, per_step, references, peak: float) -> dict:
     """`per_step` seconds per step and trial, and those of PyTorch's best arrangement and of
     `SINGLE`; peak in FLOP/s."""
-    settings, precision = work.config.decoder, contender.precision
+    settings, precision = work.config.model, contender.precision
     if precision == "float32":
         precision = GEMM_PRECISION[jax.default_backend()]
     flops = mean(contenders.step_flops(_alone(work, grid)) for grid in contender.grids)

@@ -302,7 +302,7 @@ def study(name, objects, of, control):
         results = drawn_by_maps(objects, of)[name]
     return SimpleNamespace(
         role=SimpleNamespace(group="rotation", control=control),
-        config=SimpleNamespace(decoder=decoder),
+        config=SimpleNamespace(model=decoder),
         run=SimpleNamespace(task=task, params=jax.vmap(lambda key: module.init(key, code))(keys)),
         results=results,
     )

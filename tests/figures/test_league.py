@@ -67,7 +67,7 @@ def tiny(scale, own=()):
 
 def _narrow(config):
     hole = {"task.support.low": 3, "task.support.high": 4}
-    return {"decoder.width": 8, "task.grid": 8} | hole
+    return {"model.width": 8, "task.grid": 8} | hole
 
 
 def draw(workdir, models=(), only=tuple(FIGURES)):
@@ -109,7 +109,7 @@ def test_an_own_model_is_a_row_at_its_defaults(own_model):
              networks.PLAYERS]  # fmt: skip
     assert len(found) == 8 and {n.role.family for n in found} == {"my_model:Mine"}
     for network in found:
-        assert network.config.decoder.width == 7 and network.config.training.steps == 1200
+        assert network.config.model.width == 7 and network.config.training.steps == 1200
         assert network.config.training.learning_rate == 1e-3
 
 

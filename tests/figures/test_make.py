@@ -50,7 +50,7 @@ def shrunk(network, depth=2):
             "task.side": 8,
             "task.angles": 72,
             "task.samples": 24,
-            "decoder.width": 2,
+            "model.width": 2,
             "training.epochs": 2,
             "training.evaluate_every": 2,
             "training.seeds": (0, 1),
@@ -62,8 +62,8 @@ def shrunk(network, depth=2):
     small = SMALL | {
         "task.support.low": 4 if support.region == "corner" else 3,
         "task.support.samples": min(support.samples, 60),
-        "decoder.depth": depth,
-        "decoder.width": min(config.decoder.width, 4),
+        "model.depth": depth,
+        "model.width": min(config.model.width, 4),
         "training.seeds": (0, 1),
     }
     if support.sampling == "without_replacement":
@@ -78,7 +78,7 @@ def tiny_networks(scale):
     drawn without being asked for."""
     shown = [n for n in networks.networks(scale) if n.role.group not in ASKED]
     chosen = [n for n in shown if n.role.base or n.role.group != "bumps"]
-    deep = [n for n in shown if n.role.decoder == "conv" and not n.role.base
+    deep = [n for n in shown if n.role.model == "conv" and not n.role.base
             and n.role.group == "bumps" and n.role.depth == 2]  # fmt: skip
     found = [shrunk(network) for network in chosen]
     return [*found[:4], *(shrunk(network, depth=3) for network in deep), *found[4:]]
@@ -86,8 +86,8 @@ def tiny_networks(scale):
 
 def tiny_sweeps(scale):
     small = {
-        "decoder.name": "mlp",
-        "decoder.width": 16,
+        "model.name": "mlp",
+        "model.width": 16,
         "training.steps": 20,
         "training.seeds": (0, 1),
         "sweep.search.refinements": 0,

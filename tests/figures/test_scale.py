@@ -56,11 +56,11 @@ def shrunk(network):
     small = {"training.seeds": (0, 1)}
     if isinstance(network.role, Block):
         width = 2 if network.role.width == 8 else 3
-        small |= {"training.epochs": 1, "training.evaluate_every": 1, "decoder.width": width,
-                  "decoder.depth": 2}  # fmt: skip
+        small |= {"training.epochs": 1, "training.evaluate_every": 1, "model.width": width,
+                  "model.depth": 2}  # fmt: skip
     else:
         width = WIDTHS[network.role.width]
-        small |= {"training.steps": 6, "training.evaluate_every": 3, "decoder.width": width,
+        small |= {"training.steps": 6, "training.evaluate_every": 3, "model.width": width,
                   "task.tests": 24, "training.batch_size": 4}  # fmt: skip
     role = network.role._replace(width=width)
     return network._replace(config=changed(network.config, small), role=role)

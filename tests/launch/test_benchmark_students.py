@@ -32,7 +32,7 @@ SMALL = changed(
         "training.steps": 4,
         "training.evaluate_every": 4,
         "training.seeds": (0, 1),
-        "sweep.axes": (("task.support.seen", (4, 6)), ("decoder.width", (4, 8))),
+        "sweep.axes": (("task.support.seen", (4, 6)), ("model.width", (4, 8))),
     },
 )
 
@@ -113,7 +113,7 @@ def test_trials_are_the_sweeps_runs():
     singles = students.trials_of(SMALL, 8, 5)
     assert [single.task.support.seen for single in singles] == [4, 6, 4, 6, 4]
     assert [single.training.seeds[0] for single in singles] == [0, 0, 1, 1, 0]
-    assert {single.decoder.width for single in singles} == {8}
+    assert {single.model.width for single in singles} == {8}
     slots = students.stacked(singles)
     assert slots.source.points.shape == (5, 6, 4) and slots.source.count.tolist() == [4, 6, 4, 6, 4]
 
@@ -138,7 +138,7 @@ def test_supports_of_every_kind_and_size_and_seeds_share_a_program_per_width(mon
         trainer = make_trainer(config, *args, **kwargs)
 
         def advance(*arguments):
-            traces.append(config.decoder.width)
+            traces.append(config.model.width)
             return trainer.advance(*arguments)
 
         return trainer._replace(advance=advance)
@@ -147,7 +147,7 @@ def test_supports_of_every_kind_and_size_and_seeds_share_a_program_per_width(mon
     axes = (
         ("task.support.name", ("random", "equal", "popular", "unpopular", "non_compositional")),
         ("task.support.seen", (4, 5)),
-        ("decoder.width", (4, 8)),
+        ("model.width", (4, 8)),
     )
     sweep = changed(SMALL, {"sweep.axes": axes})
     cases = plan.first_cases(sweep)

@@ -107,7 +107,7 @@ def test_the_suites_programs_are_those_of_the_presets():
     assert {program.trials for program in in_a_bucket.programs} == {6, 18, 66, 258}
     for work in (at_one_grid, in_a_bucket):
         assert {program.lowering for program in work.programs} == {"lax", "gemm", "winograd"}
-        assert (work.config.decoder.width, work.config.decoder.depth) == (64, 4)
+        assert (work.config.model.width, work.config.model.depth) == (64, 4)
         rounded = [p for p in work.programs if p.precision == "bfloat16"]
         assert rounded and all(p.lowering != "winograd" for p in rounded)
     for work in programs.on_cpu():

@@ -24,8 +24,8 @@ TINY = [
     "--config.task.grid=8",
     "--config.task.support.high=4",
     "--config.task.support.samples=96",
-    "--config.decoder.width=4",
-    "--config.decoder.depth=2",
+    "--config.model.width=4",
+    "--config.model.depth=2",
     "--config.training.seeds=(0,3)",
     "--config.training.evaluate_every=20",
 ]
@@ -73,14 +73,14 @@ def read(monkeypatch):
 def test_a_preset_and_its_overrides(read):
     assert read(f"--config={PRESET}") == PRESETS["bump_cnn_quick"]
     config = read(*TINY)
-    assert (config.task.grid, config.decoder.width, config.training.seeds) == (8, 4, (0, 3))
+    assert (config.task.grid, config.model.width, config.training.seeds) == (8, 4, (0, 3))
     assert config.task.support.high == 4 and config.training.evaluate_every == 20
 
 
 def test_an_override_may_stand_behind_a_space_and_have_one_dash(read):
-    config = read("--config", PRESET, "--config.task.grid", "8", "-config.decoder.width=4",
+    config = read("--config", PRESET, "--config.task.grid", "8", "-config.model.width=4",
                   "--config.task.support.high", "4", "--config.name", "mine")  # fmt: skip
-    assert (config.task.grid, config.decoder.width, config.name) == (8, 4, "mine")
+    assert (config.task.grid, config.model.width, config.name) == (8, 4, "mine")
 
 
 def test_the_last_of_two_overrides_counts(read):
@@ -91,21 +91,21 @@ def test_the_last_of_two_overrides_counts(read):
 
 
 def test_another_family_by_its_name_with_fields_of_its_own(read):
-    config = read(f"--config={PRESET}", "--config.decoder.name=mlp", "--config.decoder.depth=1")
-    assert config.decoder == MLP(depth=1, width=32)  # the preset's width
+    config = read(f"--config={PRESET}", "--config.model.name=mlp", "--config.model.depth=1")
+    assert config.model == MLP(depth=1, width=32)  # the preset's width
     config = read(
-        f"--config={PRESET}", "--config.task.code.name=onehot", "--config.decoder.name=lowrank",
-        "--config.decoder.penalty.entropy=0.5", "--config.decoder.rank=3",
+        f"--config={PRESET}", "--config.task.code.name=onehot", "--config.model.name=lowrank",
+        "--config.model.penalty.entropy=0.5", "--config.model.rank=3",
     )  # fmt: skip
-    assert (config.decoder.rank, config.decoder.penalty.entropy) == (3, 0.5)
+    assert (config.model.rank, config.model.penalty.entropy) == (3, 0.5)
 
 
 def test_axes_of_a_sweep_on_the_command_line(read):
     config = read(
         "--config=launch/config.py:holdout_map_quick",
-        "--config.sweep.axes=(('task.grid',(8,12)),('decoder.name',('conv','mlp')))",
+        "--config.sweep.axes=(('task.grid',(8,12)),('model.name',('conv','mlp')))",
     )
-    assert dict(config.sweep.axes) == {"task.grid": (8, 12), "decoder.name": ("conv", "mlp")}
+    assert dict(config.sweep.axes) == {"task.grid": (8, 12), "model.name": ("conv", "mlp")}
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_axes_of_a_sweep_on_the_command_line(read):
         (["--config=launch/cli.py:bump_cnn"], "launch/cli.py has no function get_config(name)"),
         (["--config=nowhere.py:bump_cnn"], "there is no file 'nowhere.py'"),
         ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --"),
-        ([TINY[0], "--config.decoder.rank=8"], "--config.decoder.rank: no such field; allowed"),
+        ([TINY[0], "--config.model.rank=8"], "--config.model.rank: no such field; allowed"),
         ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
         ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
-        ([TINY[0], "--config.decoder.depth=1"], "config.decoder.depth=1: must be at least 2"),
-        ([TINY[0], "--config.decoder.name=cnn"], "config.decoder.name='cnn': must be one of conv"),
+        ([TINY[0], "--config.model.depth=1"], "config.model.depth=1: must be at least 2"),
+        ([TINY[0], "--config.model.name=cnn"], "config.model.name='cnn': must be one of conv"),
         ([TINY[0], "--config.task.name=nowhere.py:Mine"], "nowhere.py is gone: put it back"),
         ([TINY[0], "--config.training.precision=half"], "must be one of float32, bfloat16"),
     ],
@@ -149,9 +149,9 @@ def get_config(name="small"):
 def test_a_config_file_of_ones_own(read, tmp_path):
     path = tmp_path / "my configs.py"
     path.write_text(OWN)
-    assert read(f"--config={path}:large") == Config(name="large", decoder=MLP(width=64))
-    config = read(f"--config={path}", "--config.decoder.depth=2")
-    assert config == Config(name="small", decoder=MLP(width=8, depth=2))
+    assert read(f"--config={path}:large") == Config(name="large", model=MLP(width=64))
+    config = read(f"--config={path}", "--config.model.depth=2")
+    assert config == Config(name="small", model=MLP(width=8, depth=2))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_config_file_of_ones_own(read, tmp_path):
         ("return Config", "return str", ", line 8: TypeError: "),
         ("return Config(name=name, decoder=MLP(width=widths[name]))", "return 3",
          ": get_config('small') returned int, not a Config"),
-        ("width=widths[name]", "width=0", "config.decoder.width=0: must be at least 1"),
+        ("width=widths[name]", "width=0", "config.model.width=0: must be at least 1"),
         ("def get_config", "def getconfig", "has no function get_config(name)"),
     ],
 )  # fmt: skip
@@ -180,8 +180,8 @@ def test_a_config_file_at_fault_is_one_line_with_its_place(read, tmp_path, old, 
 
 def test_dicts_serve_as_configs(read, tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text('def get_config(name=""):\n    return {"decoder": {"name": "mlp"}}\n')
-    assert read(f"--config={path}") == Config(decoder=MLP())
+    path.write_text('def get_config(name=""):\n    return {"model": {"name": "mlp"}}\n')
+    assert read(f"--config={path}") == Config(model=MLP())
 
 
 # --- processes -------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ jax.monitoring.register_event_listener(lambda event, **_: events.append(event.sp
 from compgen_jax.config import Config, changed
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
-config = changed(Config(), {"task.grid": 8, "decoder.name": "mlp", "decoder.width": 4,
-                            "decoder.depth": 2, "task.support.low": 3, "task.support.high": 5})
+config = changed(Config(), {"task.grid": 8, "model.name": "mlp", "model.width": 4,
+                            "model.depth": 2, "task.support.low": 3, "task.support.high": 5})
 trainer, task = loop.make_trainer(config, trials=2), loop.check(config)
 def train(n_steps, key):
     trial = loop.Trial(key, loop.hyper_of(config), loop.source_of(task, key), 0)

@@ -135,4 +135,4 @@ def test_other_inputs_and_outputs_are_refused():
 
 def test_products_in_bfloat16_are_for_convolutions():
     with pytest.raises(ConfigError, match="precision='bfloat16': is for convolutions"):
-        Config(decoder=Additive(), training=TrainingConfig(precision="bfloat16"))
+        Config(model=Additive(), training=TrainingConfig(precision="bfloat16"))

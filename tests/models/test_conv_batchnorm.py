@@ -288,12 +288,12 @@ def test_fans_are_as_torch_counts_them():
 
 
 def test_an_odd_width_and_other_sides_are_refused_in_one_line():
-    with pytest.raises(ConfigError, match=r"config\.decoder\.width=7: must be even for") as odd:
-        Config(decoder=ConvBatchNorm(width=7))
+    with pytest.raises(ConfigError, match=r"config\.model\.width=7: must be even for") as odd:
+        Config(model=ConvBatchNorm(width=7))
     with pytest.raises(ConfigError, match="must be divisible by 4, not 10") as side:
         ConvBatchNorm().make(of_image(20, 10))
     assert "\n" not in str(odd.value) + str(side.value)
-    Config(decoder=ConvBatchNorm(width=8))
+    Config(model=ConvBatchNorm(width=8))
     struct = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
     for inputs, output, message in (
         (struct(4, 4), struct(8, 8), "needs a vector as input"),

@@ -100,12 +100,12 @@ def test_on_the_authors_settings_the_penalties_start_where_theirs_do():
 
 def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
     """Added to the loss as `extra_loss`, by their names; a model without any adds nothing."""
-    config = Config(task=Bump(code=CodeConfig(name="onehot")), decoder=LowRank(depth=1, width=2))
-    config = changed(config, {"decoder.penalty.entropy": 0.5, "decoder.penalty.variance": 0.25})
-    assert {"decoder.penalty.entropy", "decoder.penalty.variance"} < set(loop.hyper_of(config))
+    config = Config(task=Bump(code=CodeConfig(name="onehot")), model=LowRank(depth=1, width=2))
+    config = changed(config, {"model.penalty.entropy": 0.5, "model.penalty.variance": 0.25})
+    assert {"model.penalty.entropy", "model.penalty.variance"} < set(loop.hyper_of(config))
     params = LowRank(depth=1, width=2).make(of_image(16, 8)).init(jax.random.key(0), jnp.zeros(16))
     hyper = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
     factors = lowrank.embeddings(params, "unit")
     expected = losses.embedding_penalty(factors, 0.5, 0.25, PenaltyConfig())
-    assert float(config.decoder.extra_loss(params, hyper)) == pytest.approx(float(expected))
-    assert Config().decoder.extra_loss(params, {}) is None
+    assert float(config.model.extra_loss(params, hyper)) == pytest.approx(float(expected))
+    assert Config().model.extra_loss(params, {}) is None

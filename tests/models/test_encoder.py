@@ -192,11 +192,11 @@ def test_forward_mode_agrees_with_float64_central_differences():
     ],
 )
 def test_other_inputs_and_outputs_are_refused(inputs, output, message):
-    with pytest.raises(ConfigError, match=f"config.decoder.name='encoder': {message}") as error:
+    with pytest.raises(ConfigError, match=f"config.model.name='encoder': {message}") as error:
         Encoder().make(Shapes(inputs, output))
     assert "\n" not in str(error.value)
 
 
 def test_it_trains_in_float32_only():
     with pytest.raises(ConfigError, match="precision='bfloat16': is for convolutions"):
-        Config(decoder=Encoder(), training=TrainingConfig(precision="bfloat16"))
+        Config(model=Encoder(), training=TrainingConfig(precision="bfloat16"))

@@ -304,7 +304,7 @@ def test_shapes_and_ranks_that_it_has_not_are_one_line():
     for length, grid, rank, message in (
         (15, 8, 0, "its input has 16 numbers, not 15"),
         (24, 8, 0, "its input has 16 numbers, not 24"),  # a third factor
-        (16, 8, 9, r"config\.decoder\.rank=9: must be at most the grid's side, 8"),
+        (16, 8, 9, r"config\.model\.rank=9: must be at most the grid's side, 8"),
     ):
         with pytest.raises(ConfigError, match=message) as error:
             LowRank(rank=rank).make(of_image(length, grid))

@@ -218,7 +218,7 @@ def test_an_mlp_gives_one_array():
 def test_decoders_of_images_refuse_other_shapes_in_one_line(settings, inputs, output, message):
     with pytest.raises(ConfigError, match=message) as error:
         settings.make(Shapes(inputs, output))
-    assert f"config.decoder.name={settings.name!r}: " in str(error.value)
+    assert f"config.model.name={settings.name!r}: " in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -252,14 +252,14 @@ def test_parts_of_unequal_lengths_are_padded_each_at_its_end():
 
 
 def test_precision_is_for_models_with_convolutions(tiny):
-    for name, message in (("mlp", "config.decoder.name='mlp' has not"),
-                          ("pixelwise", "config.decoder.name='pixelwise' has not")):  # fmt: skip
+    for name, message in (("mlp", "config.model.name='mlp' has not"),
+                          ("pixelwise", "config.model.name='pixelwise' has not")):  # fmt: skip
         with pytest.raises(ConfigError, match=message):
-            changed(tiny, {"decoder.name": name, "training.precision": "bfloat16"})
+            changed(tiny, {"model.name": name, "training.precision": "bfloat16"})
     for settings in (Conv(depth=2), LowRank()):
         task = changed(tiny, {"task.code.name": "onehot"}).task
-        config = Config(task=task, decoder=settings)
-        assert changed(config, {"training.precision": "bfloat16"}).decoder == settings
+        config = Config(task=task, model=settings)
+        assert changed(config, {"training.precision": "bfloat16"}).model == settings
 
 
 def test_numbers_of_a_pytree_of_shapes():

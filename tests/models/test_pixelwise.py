@@ -170,5 +170,5 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves():
 
 
 def test_width_that_no_position_code_has_is_refused():
-    with pytest.raises(ConfigError, match=r"config\.decoder\.width=18: must be divisible by 4"):
-        Config(decoder=Pixelwise(width=18))
+    with pytest.raises(ConfigError, match=r"config\.model\.width=18: must be divisible by 4"):
+        Config(model=Pixelwise(width=18))

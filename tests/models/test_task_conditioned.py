@@ -338,11 +338,11 @@ def test_other_shapes_are_refused_in_one_line(student, asked, answer):
 
 @named
 def test_images_have_no_student(student):
-    with pytest.raises(ConfigError, match="config.decoder.name="):
-        loop.check(Config(task=Bump(grid=8), decoder=student))
+    with pytest.raises(ConfigError, match="config.model.name="):
+        loop.check(Config(task=Bump(grid=8), model=student))
 
 
 def test_channels_of_the_transformer_are_split_among_heads_in_pairs():
-    with pytest.raises(ConfigError, match=r"config\.decoder\.width=12: must be a multiple of"):
-        Config(decoder=TaskTransformer(width=12, heads=4))
-    Config(decoder=TaskTransformer(width=16, heads=4))
+    with pytest.raises(ConfigError, match=r"config\.model\.width=12: must be a multiple of"):
+        Config(model=TaskTransformer(width=12, heads=4))
+    Config(model=TaskTransformer(width=16, heads=4))

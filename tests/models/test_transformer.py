@@ -349,16 +349,16 @@ def test_the_backward_pass_drops_what_the_forward_pass_dropped():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"width": 6, "heads": 2}, r"config\.decoder\.width=6: must be divisible by 4"),
-        ({"width": 8, "heads": 3}, r"config\.decoder\.width=8: must be a multiple of .*heads=3"),
-        ({"dropout": 1.0}, r"config\.decoder\.dropout=1\.0: must be at least 0 and at most 0\.99"),
-        ({"dropout": -0.1}, r"config\.decoder\.dropout=-0\.1: must be at least 0"),
-        ({"depth": 25}, r"config\.decoder\.depth=25: must be at least 1 and at most 24"),
+        ({"width": 6, "heads": 2}, r"config\.model\.width=6: must be divisible by 4"),
+        ({"width": 8, "heads": 3}, r"config\.model\.width=8: must be a multiple of .*heads=3"),
+        ({"dropout": 1.0}, r"config\.model\.dropout=1\.0: must be at least 0 and at most 0\.99"),
+        ({"dropout": -0.1}, r"config\.model\.dropout=-0\.1: must be at least 0"),
+        ({"depth": 25}, r"config\.model\.depth=25: must be at least 1 and at most 24"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(fields, message):
     with pytest.raises(ConfigError, match=message) as error:
-        Config(decoder=Transformer(**fields))
+        Config(model=Transformer(**fields))
     assert "\n" not in str(error.value)
 
 
@@ -371,4 +371,4 @@ def test_other_shapes_are_refused():
     ):
         with pytest.raises(ConfigError, match=message):
             Transformer().make(Shapes(inputs, output))
-    Config(decoder=Transformer(width=12, heads=3))
+    Config(model=Transformer(width=12, heads=3))

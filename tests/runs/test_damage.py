@@ -20,7 +20,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
 
 WORKDIR = Path(sys.argv[1])
-CONFIG = changed(Config(), {"task.grid": 8, "decoder.width": 4, "task.support.low": 3,
+CONFIG = changed(Config(), {"task.grid": 8, "model.width": 4, "task.support.low": 3,
                             "task.support.high": 5})
 TEMPLATE = loop.template(CONFIG)
 ROWS = [{"step": step, "ood.mse": step / 7} for step in range(60)]

@@ -19,7 +19,7 @@ TESTS, M = 32, 4
 TINY = Config(
     name="tiny",
     task=Modules(modules=M, most=2, inputs=3, hidden=5, outputs=2, samples=3, tests=TESTS),
-    decoder=TaskMLP(depth=2, width=24),
+    model=TaskMLP(depth=2, width=24),
     training=TrainingConfig(
         steps=30, evaluate_every=15, batch_size=16, seeds=(0, 7), schedule="cosine",
         decay="matrices",
@@ -82,7 +82,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     found = decoding._features(loaded)(key, params, task.points)
     given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
-    module = TINY.decoder.make(family.shapes_of(task))
+    module = TINY.model.make(family.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))
     for index in (0, 9, TESTS + 5):
         for name, layer in one(index)[1].items():

@@ -271,7 +271,7 @@ def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
     profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
     np.testing.assert_allclose(true[0], np.tile(profile, (8, 1)), atol=1e-6)
     np.testing.assert_allclose(true[1], np.tile(profile, (8, 1)).T, atol=1e-6)
-    decoder = config.decoder.make(of_image(16, 8))
+    decoder = config.model.make(of_image(16, 8))
     for seed in (0, 1):
         params = jax.tree.map(lambda leaf, seed=seed: leaf[seed], run.params)
         code = np.concatenate([profile, np.zeros(8)]).astype(np.float32)

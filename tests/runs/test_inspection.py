@@ -103,7 +103,7 @@ def test_angles_and_labels_have_no_regression_on_cells(tmp_path):
     """Of which the last and the first lie side by side, and no two are near."""
     digits = Config(
         task=Rotation(side=8, objects=(4, 7), angles=24, samples=24, gap=GapConfig(of=(4,))),
-        decoder=MLP(depth=1, width=6),
+        model=MLP(depth=1, width=6),
         training=TrainingConfig(steps=4, evaluate_every=4, seeds=(0,)),
     )
     experiment.train(digits, tmp_path / "run", progress=False)

@@ -15,7 +15,7 @@ from compgen_jax.runs.directory import RunError
 def config(own_task):
     base = Config(
         name="turned",
-        decoder=MLP(depth=2, width=8),
+        model=MLP(depth=2, width=8),
         training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0, 1)),
     )
     return changed(base, {"task.name": own_task[1]})
@@ -171,7 +171,7 @@ def test_the_inspection_of_a_task_with_a_discrete_factor(config, tmp_path):
 
 
 def test_settings_of_the_file_are_fields_like_any_other(own_task):
-    config = changed(Config(decoder=MLP()), {"task.name": own_task[1], "task.objects": 3})
+    config = changed(Config(model=MLP()), {"task.name": own_task[1], "task.objects": 3})
     assert len(config.task.make().factors[0].values) == 3
     with pytest.raises(ConfigError, match="config.task.objects=1: must be at least 2"):
         changed(config, {"task.objects": 1})

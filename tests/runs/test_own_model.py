@@ -39,7 +39,7 @@ def trained(tiny, tmp_path):
     path = tmp_path / "own" / "towers.py"
     path.parent.mkdir()
     path.write_text(OWN)
-    config = changed(tiny, {"decoder.name": f"{path}:Mine"})
+    config = changed(tiny, {"model.name": f"{path}:Mine"})
     experiment.train(config, tmp_path / "run", progress=False)
     return path, tmp_path / "run"
 

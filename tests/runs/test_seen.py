@@ -24,11 +24,11 @@ CONFIGS = {
     "bumps": Config(
         task=Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell")),
         # of fewer units so few are active at some cells that the metric is singular, to rounding
-        decoder=MLP(depth=1, width=16), training=TRAINING,
+        model=MLP(depth=1, width=16), training=TRAINING,
     ),
     "digits": Config(
         task=Rotation(side=8, objects=(4, 7), angles=24, samples=24, gap=GapConfig(of=(4,))),
-        decoder=MLP(depth=1, width=6), training=TRAINING,
+        model=MLP(depth=1, width=6), training=TRAINING,
     ),
 }  # fmt: skip
 
@@ -46,7 +46,7 @@ def test_numbers_are_those_of_the_layers_on_seen_cells(run):
     assert found.layers == ("layer_00", "layer_01", "output") and found.seeds == (0, 1)
     points = tasks.points(task)
     points = points[~np.asarray(task.held_out(points))]
-    module = loaded.config.decoder.make(family.shapes_of(task))
+    module = loaded.config.model.make(family.shapes_of(task))
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
 
     def hidden(angle_or_xy, point):

@@ -96,12 +96,12 @@ def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path, rep
     jobs = jobs_in(tmp_path)
     assert len({schedule(config) for config, _ in jobs}) == 1
     config = jobs[0][0]
-    for path, value in (("decoder.width", 5), ("training.batch_size", 16), ("training.steps", 13)):
+    for path, value in (("model.width", 5), ("training.batch_size", 16), ("training.steps", 13)):
         assert schedule(replace_in(config, path, value)) != schedule(config)
     assert schedule(replace_in(config, "execution.chunk_steps", 3)) == schedule(config)
     # by epochs, more samples are more steps
     assert schedule(replace_in(tiny, "task.support.samples", 99)) != schedule(tiny)
-    other = (replace_in(config, "decoder.width", 5), tmp_path / "other")
+    other = (replace_in(config, "model.width", 5), tmp_path / "other")
     with pytest.raises(ValueError, match="must share their program"):
         experiment.train_together([jobs[0], other], progress=False)
     with pytest.raises(ValueError, match="need a directory each"):

@@ -14,7 +14,7 @@ from tests.interrupts import interrupt
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
-        "decoder.name": "mlp", "decoder.width": "16", "training.steps": "60",
+        "model.name": "mlp", "model.width": "16", "training.steps": "60",
         "training.seeds": "(0,1,2)", "task.support.region": "none",
         "sweep.axes": "(('task.grid',(8,12)),('task.stripes.copies',(0,1)))",
         "sweep.search.per": "(('cell',(0.25,1.0)),('value',(1.0,)))",

@@ -94,11 +94,11 @@ def sweep_key():
 
 def test_axes_can_be_families_and_tuples_of_values():
     config = sweep_of(
-        ("decoder.name", ("conv", "mlp")), ("task.code.name", ("bump", "onehot")), search={},
+        ("model.name", ("conv", "mlp")), ("task.code.name", ("bump", "onehot")), search={},
         **{"task.grid": 8, "task.support.region": "corner"},
     )  # fmt: skip
     singles = [plan.config_of(config, case) for case in plan.first_cases(config)]
-    assert [(s.decoder.name, s.task.code.name) for s in singles[::2]] == [
+    assert [(s.model.name, s.task.code.name) for s in singles[::2]] == [
         ("conv", "bump"), ("conv", "onehot"), ("mlp", "bump"), ("mlp", "onehot")
     ]  # fmt: skip
     assert plan.numeric_axes(config) == []
@@ -137,7 +137,7 @@ def test_a_search_tries_no_number_that_cannot_be():
     """Between widths 8 and 64 of a per-pixel MLP lies 23, which is no multiple of 4."""
     config = sweep_of(
         COPIES,
-        **{"decoder.name": "pixelwise", "sweep.search.field": "decoder.width",
+        **{"model.name": "pixelwise", "sweep.search.field": "model.width",
            "sweep.search.per": (), "sweep.search.start": (8, 64), "sweep.search.refine_with": 1},
     )  # fmt: skip
     measures = plan.layout(config).measures
@@ -178,7 +178,7 @@ def test_the_columns_are_the_axes_the_seed_the_search_and_all_scores_everywhere(
 # --- the table -------------------------------------------------------------------------------
 
 LAYOUT = Layout(
-    {"task.grid": (8, 12), "decoder.name": ("conv", "a, b"), "some.pair": ((1, "x"), (2, "y"))},
+    {"task.grid": (8, 12), "model.name": ("conv", "a, b"), "some.pair": ((1, "x"), (2, "y"))},
     "training.learning_rate",
     float,
     ("train_loss", *(f"m{k}" for k in range(20))),

@@ -27,8 +27,8 @@ def small(tiny):
         tiny,
         {
             "name": "small",
-            "decoder.name": "mlp",  # which compiles in no time
-            "decoder.width": 16,
+            "model.name": "mlp",  # which compiles in no time
+            "model.width": 16,
             "task.support.side": 16 / 28,
             "task.support.require_marginals": False,
             "task.stripes.order": "shuffled",
@@ -120,7 +120,7 @@ def one_curve(small, copies=0, **values):
 
 
 @pytest.mark.parametrize(
-    ("copies", "sampling", "decoder"),
+    ("copies", "sampling", "model"),
     [
         (0, "with_replacement", "conv"),
         (1, "with_replacement", "mlp"),
@@ -131,7 +131,7 @@ def one_curve(small, copies=0, **values):
 def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, decoder):
     """Trained by itself, the same decoder has the same errors; 9 images are less than stripes."""
     # a search's own images take the place of the config's, which must be possible too
-    own = {"task__images": 9, "task__support__sampling": sampling, "decoder__name": decoder}
+    own = {"task__images": 9, "task__support__sampling": sampling, "model__name": decoder}
     small = one_curve(small, copies, **own)
     per = (("cell", (0.25, 0.5)), ("value", (1.2, 3.0)))
     small = changed(small, {"sweep.search.per": per})
@@ -327,8 +327,8 @@ def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, cap
 
 
 def two_grids(small, **values):
-    base = {"sweep.axes": axes((8, 12), (0,), ("corner",)), "decoder.name": "conv",
-            "decoder.width": 4}  # fmt: skip
+    base = {"sweep.axes": axes((8, 12), (0,), ("corner",)), "model.name": "conv",
+            "model.width": 4}  # fmt: skip
     return changed(one_curve(small), base | values)
 
 
@@ -434,7 +434,7 @@ def test_a_sweep_over_widths_and_codes_is_the_single_runs(small, tmp_path):
     config = changed(one_curve(small), {
         "sweep.search.field": "",
         "task.support.region": "corner",
-        "sweep.axes": (("decoder.width", (4, 6)), ("task.code.name", ("bump", "positional"))),
+        "sweep.axes": (("model.width", (4, 6)), ("task.code.name", ("bump", "positional"))),
     })  # fmt: skip
     assert len(waves.buckets(config, plan.first_cases(config))) == 4
     summary = sweep.run(config, tmp_path / "sweep", progress=False)
@@ -443,7 +443,7 @@ def test_a_sweep_over_widths_and_codes_is_the_single_runs(small, tmp_path):
         (4, "bump"), (4, "positional"), (6, "bump"), (6, "positional")
     ]  # fmt: skip
     for case, entry in zip(sorted(results), summary["means"], strict=True):
-        assert (entry["decoder.width"], entry["task.code.name"]) == case.axes
+        assert (entry["model.width"], entry["task.code.name"]) == case.axes
     case = sorted(results)[1]
     single = changed(plan.config_of(config, case), {"training.evaluate_every": 10})
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
@@ -488,8 +488,8 @@ def test_a_search_along_a_float_field(small, tmp_path):
 
 def test_families_sweep_beside_each_other(small, tmp_path):
     config = changed(one_curve(small), {
-        "sweep.search.field": "", "task.support.region": "corner", "decoder.width": 4,
-        "sweep.axes": (("decoder.name", ("mlp", "pixelwise")),),
+        "sweep.search.field": "", "task.support.region": "corner", "model.width": 4,
+        "sweep.axes": (("model.name", ("mlp", "pixelwise")),),
     })  # fmt: skip
     sweep.run(config, tmp_path / "run", progress=False)
     results = read(tmp_path / "run")
@@ -515,7 +515,7 @@ def test_streams_of_real_points_of_two_grids_train_apart(small, tmp_path):
     """Side by side too, as on an accelerator: what they show cannot be padded."""
     config = changed(small, {
         "sweep.search.field": "", "task.support.fresh": "real", "task.support.region": "corner",
-        "decoder.name": "conv", "decoder.width": 4, "execution.trials_per_device": 2,
+        "model.name": "conv", "model.width": 4, "execution.trials_per_device": 2,
         "sweep.axes": (("task.grid", (8, 12)),), "training.steps": 5, "sweep.real_points": 4,
     })  # fmt: skip
     assert len(waves.buckets(config, plan.first_cases(config))) == 2

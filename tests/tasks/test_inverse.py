@@ -306,7 +306,7 @@ def test_an_encoder_learns_to_answer(answer):
     constant one, which is within a cell of 9 of the 60 seen cells at most."""
     config = Config(
         task=Inverse(answer=answer, **fields(support=replace(SUPPORT, sampling="every_cell"))),
-        decoder=Encoder(depth=2, width=4, hidden=16),
+        model=Encoder(depth=2, width=4, hidden=16),
         training=TrainingConfig(steps=200, learning_rate=1e-2, seeds=(0,)),
     )
     task, trainer = loop.check(config), loop.make_trainer(config)

@@ -29,7 +29,7 @@ KEY = jax.random.key(3)
 TINY = Config(
     name="tiny",
     task=SMALL,
-    decoder=TaskMLP(depth=1, width=8),
+    model=TaskMLP(depth=1, width=8),
     training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0,)),
 )
 

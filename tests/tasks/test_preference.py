@@ -331,14 +331,14 @@ def test_the_nearest_seen_task_does_nothing_after_its_end():
 )
 def test_settings_that_cannot_be(changes, message):
     with pytest.raises(ConfigError) as error:
-        Config(task=Preference(**changes), decoder=TaskMLP())
+        Config(task=Preference(**changes), model=TaskMLP())
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
 
 
 def test_a_student_learns_it():
     config = Config(
         task=replace(SMALL, objects=2),
-        decoder=TaskMLP(depth=1, width=64),
+        model=TaskMLP(depth=1, width=64),
         training=TrainingConfig(steps=150, batch_size=64, learning_rate=3e-3, evaluate_every=100),
     )
     key = jax.random.key(0)

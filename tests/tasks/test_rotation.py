@@ -453,7 +453,7 @@ def test_an_object_without_a_seen_cell_is_blank():
 def test_a_run_from_training_to_its_verdict(of, tmp_path):
     config = Config(
         task=replace(of, gap=replace(of.gap, low=150)),
-        decoder=MLP(depth=1, width=16),
+        model=MLP(depth=1, width=16),
         training=TrainingConfig(steps=20, evaluate_every=10, seeds=(0,)),
     )
     mean = experiment.train(config, tmp_path / "run", progress=False)["mean"]

@@ -146,7 +146,7 @@ def test_answers_and_scores_are_those_of_the_task(tiny):
     params = trainer.init(key).params
     points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
     signals, truths = trainer.answer(key, params, points)
-    module = tiny.decoder.make(family.shapes_of(task))
+    module = tiny.model.make(family.shapes_of(task))
     for signal, truth, point in zip(signals, truths, points, strict=True):
         example = task.example(key, point)
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)
@@ -173,8 +173,8 @@ TRACED = {
     "execution": {"execution.chunk_steps": 3},
 }
 OWN = {
-    "width": {"decoder.width": 5},
-    "family": {"decoder.name": "mlp"},
+    "width": {"model.width": 5},
+    "family": {"model.name": "mlp"},
     "grid": {"task.grid": 12},
     "code": {"task.code.name": "onehot"},
     "sigma": {"task.image.sigma": 2.0},

@@ -38,8 +38,8 @@ def config(tiny):
             "task.code.missing": "zero",
             "task.support.region": "none",
             "task.stripes.copies": 1,
-            "decoder.width": 8,
-            "decoder.depth": 3,
+            "model.width": 8,
+            "model.depth": 3,
             "training.batch_size": 8,
             "execution.chunk_steps": 100,
         },
@@ -143,9 +143,9 @@ def both(config, grid, n_steps):
 
 def padded_like(config, grid, params):
     small, large = (at(config, side).task.make() for side in (grid, SIZE))
-    module = config.decoder.make(family.shapes_of(large))
+    module = config.model.make(family.shapes_of(large))
     like = jax.eval_shape(module.init, jax.random.key(0), tasks.shapes(large)[0])
-    return config.decoder.pad_params(params, like, small.parts, large.parts)
+    return config.model.pad_params(params, like, small.parts, large.parts)
 
 
 def test_a_padded_trial_has_the_gradient_of_the_unpadded_one(case):
@@ -176,7 +176,7 @@ def test_a_padded_trial_ends_where_the_unpadded_one_ends(case):
     points = trial_of(config, grid).source.points
     codes = jax.jit(lambda: tasks.examples_at(task, jax.random.key(0), points).input)()
     wide = jax.vmap(lambda code: padding.pad_code(code, task.parts, large.parts))(codes)
-    own, wider = (config.decoder.make(family.shapes_of(each, "winograd")) for each in (task, large))
+    own, wider = (config.model.make(family.shapes_of(each, "winograd")) for each in (task, large))
     image, _ = jax.jit(own.apply)(alone[0].params, codes)
     padded_image, _ = jax.jit(wider.apply)(padded[0].params, wide, jnp.int32(grid))
     np.testing.assert_allclose(padded_image[:, :grid, :grid], image, atol=5e-3)

@@ -13,12 +13,12 @@ from compgen_jax.training import loop
 # PReLU's slope; biases summed in bfloat16 had 60 to 80%.
 TOLERANCE = 0.1
 DECODERS = {
-    "conv": {"decoder.width": 8, "decoder.depth": 3},
+    "conv": {"model.width": 8, "model.depth": 3},
     "lowrank": {
-        "decoder.name": "lowrank",
+        "model.name": "lowrank",
         "task.code.name": "onehot",
-        "decoder.penalty.entropy": 0.01,
-        "decoder.penalty.variance": 0.01,
+        "model.penalty.entropy": 0.01,
+        "model.penalty.variance": 0.01,
     },
 }
 
@@ -111,8 +111,8 @@ def test_precisions_do_not_share_a_program(tiny):
 def test_an_unknown_precision_and_a_decoder_without_convolutions_are_named(tiny):
     with pytest.raises(ConfigError, match="precision='float16': must be one of float32, bfloat16"):
         changed(tiny, {"training.precision": "float16"})
-    with pytest.raises(ConfigError, match="convolutions, which config.decoder.name='mlp' has not"):
-        in_bfloat16(changed(tiny, {"decoder.name": "mlp"}))
+    with pytest.raises(ConfigError, match="convolutions, which config.model.name='mlp' has not"):
+        in_bfloat16(changed(tiny, {"model.name": "mlp"}))
 
 
 def test_no_lowering_is_chosen_whose_transforms_amplify_the_rounding(tiny):

@@ -19,7 +19,7 @@ HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
 KEY = jax.random.key(2)
 TINY = Config(
     task=Modules(modules=4, most=2, inputs=4, hidden=6, outputs=3, samples=4, tests=8),
-    decoder=TaskMLP(depth=1, width=8),
+    model=TaskMLP(depth=1, width=8),
     training=TrainingConfig(
         steps=STEPS, batch_size=8, seeds=(0,), learning_rate=0.03, weight_decay=0.4,
         schedule="cosine", decay="matrices",
@@ -179,7 +179,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
     state, losses = trained(config, [STEPS])
     task = config.task.make()
-    module = config.decoder.make(family.shapes_of(task))
+    module = config.model.make(family.shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad

@@ -57,10 +57,10 @@ class NormedMLP(nn.Module):
         return image.reshape(*code.shape[:-1], *self.shape), name_layers([code, x])
 
 
-def config(steps=10, decoder=None, **training):
+def config(steps=10, model=None, **training):
     return Config(
         task=TASK,
-        decoder=decoder or Normed(),
+        model=decoder or Normed(),
         training=TrainingConfig(
             steps=steps, evaluate_every=4, batch_size=16, seeds=(0, 1), **training
         ),
@@ -124,10 +124,10 @@ def test_statistics_are_no_parameters():
 
 
 def test_evaluation_uses_running_statistics_and_no_dropout():
-    settings = config(decoder=Normed(dropout=0.5))
+    settings = config(model=Normed(dropout=0.5))
     state, _ = trained(settings)
     task = settings.task.make()
-    module = settings.decoder.make(family.shapes_of(task))
+    module = settings.model.make(family.shapes_of(task))
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
     code = tasks.examples_at(task, jax.random.key(0), points).input
     together, _ = models.apply(module, state.params, code)
@@ -170,7 +170,7 @@ class Keyed(Model):
 
 
 def test_dropout_has_a_key_of_each_step_and_seed_also_after_a_resume():
-    settings = config(decoder=Keyed())
+    settings = config(model=Keyed())
     keys = lambda state: np.asarray(state.params["batch_stats"]["keys"])
     found = np.concatenate([keys(trained(settings, seed)[0]) for seed in (0, 1)])
     assert len(np.unique(found, axis=0)) == 20
@@ -182,13 +182,13 @@ def test_dropout_has_a_key_of_each_step_and_seed_also_after_a_resume():
 
 def test_dropped_units_change_the_loss():
     losses = [
-        np.asarray(trained(config(decoder=Normed(dropout=rate)))[1][:8]) for rate in (0.5, 0.0)
+        np.asarray(trained(config(model=Normed(dropout=rate)))[1][:8]) for rate in (0.5, 0.0)
     ]
     assert (np.abs(losses[0] - losses[1]) > 1e-6).all()
 
 
 def test_trials_side_by_side_are_each_what_they_are_alone():
-    settings = config(decoder=Normed(dropout=0.2))
+    settings = config(model=Normed(dropout=0.2))
     trainer = loop.make_trainer(settings)
     keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
     trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(lambda s: trial_of(settings, s),
@@ -203,7 +203,7 @@ def test_trials_side_by_side_are_each_what_they_are_alone():
 
 
 def test_a_resumed_run_ends_with_the_same_bits():
-    settings = config(decoder=Normed(dropout=0.2), schedule="plateau", clip=0.1)
+    settings = config(model=Normed(dropout=0.2), schedule="plateau", clip=0.1)
     whole, _ = trained(settings)
     half, _ = trained(settings, steps=5)
     trainer = loop.make_trainer(settings)
@@ -214,7 +214,7 @@ def test_a_resumed_run_ends_with_the_same_bits():
 
 def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypatch):
     """Interrupted after its first checkpoint, of a network that the whole run had as well."""
-    settings = config(steps=12, decoder=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
+    settings = config(steps=12, model=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
     whole = experiment.train(settings, tmp_path / "whole", progress=False)
     save = directory.save
 
@@ -234,7 +234,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypa
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
     signals, _ = results.decode(runs[0], points)
-    module = settings.decoder.make(family.shapes_of(runs[0].task))
+    module = settings.model.make(family.shapes_of(runs[0].task))
     code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
     of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)
     images, _ = module.apply(of_second, code)

@@ -82,7 +82,7 @@ def settings_of(rows, region: str) -> list[dict]:
     """The values of all other axes among a region's rows, in order; [{}] where there is none, []
     without rows."""
     own = [row for row in rows if row[REGION] == region]
-    names = [name for name in (own[0] if own else ()) if name.startswith(("task.", "decoder.",
+    names = [name for name in (own[0] if own else ()) if name.startswith(("task.", "model.",
              "training.")) and name not in (IMAGES, GRID, COPIES, REGION)]  # fmt: skip
     found = {tuple(row[name] for name in names) for row in own}
     return [dict(zip(names, values, strict=True)) for values in sorted(found)]
