@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from compgen_jax.analysis import function
+from compgen_jax.metrics import function
 
 
 class Decoder(nn.Module):

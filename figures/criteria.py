@@ -10,20 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.analysis import function, scaling, text
-from compgen_jax.analysis.statistics import half_width, spread_of_median
-from compgen_jax.claims import league
-from compgen_jax.claims.forced_rendering import admission, known_maps, known_networks, known_turns
-from compgen_jax.claims.scale import admission as scale_admission
-from compgen_jax.claims.scale.known_students import MOST
-from compgen_jax.claims.verdicts import LEAST_CELLS
+from compgen_jax.claims import LEAST_CELLS
+from compgen_jax.metrics import function, scaling, text
+from compgen_jax.papers.forced_rendering import calibration, known_maps, known_networks, known_turns
+from compgen_jax.papers.league import claims as league
+from compgen_jax.papers.league import runs as networks
+from compgen_jax.papers.scale import calibration as scale_calibration
+from compgen_jax.papers.scale.known_students import MOST
 from compgen_jax.runs import directory, results
+from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
-from figures.league import networks
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
 # the holes and corners of the quick and of the paper's presets
@@ -99,14 +99,14 @@ def task_of(grid: int, region: str):
 
 
 @cache
-def known(grid: int, region: str) -> admission.Shown:
-    return admission.shown(results.scorer(task_of(grid, region)), grid, region)
+def known(grid: int, region: str) -> calibration.Shown:
+    return calibration.shown(results.scorer(task_of(grid, region)), grid, region)
 
 
 def tables(grids=(16, 28)) -> dict:
     """{(N, region): {claim: {map: (as stated, stricter)}}}"""
     return {
-        (grid, region): admission.verdicts(known(grid, region), region)
+        (grid, region): calibration.verdicts(known(grid, region), region)
         for grid, region in SUPPORTS
         if grid in grids
     }
@@ -115,8 +115,8 @@ def tables(grids=(16, 28)) -> dict:
 def layer_tables() -> dict:
     """{N: {claim: {network: (as stated, stricter)}}}, around the hole."""
     return {
-        grid: admission.layer_verdicts(
-            admission.inspected(results.scorer(task_of(grid, region)), grid)
+        grid: calibration.layer_verdicts(
+            calibration.inspected(results.scorer(task_of(grid, region)), grid)
         )
         for grid, region in SUPPORTS
         if region == "donut"
@@ -132,7 +132,7 @@ def split(support: str, modules: int, seen: int):
 
 def scale_tables() -> dict:
     """{claim: {name: (as stated, stricter)}} of the second paper's."""
-    return scale_admission.decided(split)
+    return scale_calibration.decided(split)
 
 
 def turn_tables(sides=(16, 28)) -> dict:
@@ -153,11 +153,11 @@ def metric_tables(grids=(16, 28)) -> dict:
     found, region = {}, "donut"
     for grid in grids:
         empty = results.scorer(task_of(grid, region))(np.zeros((1, grid**2, grid, grid)))
-        world = known_maps.world_of(empty.targets, empty.held_out)
+        world = known_maps.world_of(empty.truths, empty.held_out)
         axis, at = np.arange(grid, dtype=np.float32), lambda _, held_out=empty.held_out: held_out
         of_maps = {
             name: function.measure(
-                known_maps.render(name, world), [axis, axis], at, empty.targets, False
+                known_maps.render(name, world), [axis, axis], at, empty.truths, False
             )[""]
             for name in known_maps.MAPS
         }
@@ -237,7 +237,7 @@ def with_layer_tables(page: str, found: dict) -> str:
 def with_scale_tables(page: str, found: dict) -> str:
     """The page with what is known, what each of it does and these tables, between two marks."""
     lines = []
-    for kind, (names, cases, does) in scale_admission.KNOWN.items():
+    for kind, (names, cases, does) in scale_calibration.KNOWN.items():
         table = {case.claim: found[case.claim] for case in cases}
         lines += ["", f"{kind}:", "", *(f"- **{name}**: {does[name]}." for name in names)]
         lines += _table("", table, names)[2:]
@@ -297,14 +297,14 @@ def _table(title: str, table: dict, names, what: str = "claim", show=_both) -> l
 def main():
     found, of_layers, of_scale = tables(), layer_tables(), scale_tables()
     every = [*found.values(), *of_layers.values()]
-    wrong = [line for table in every for line in admission.wrongly_decided(table)]
-    wrong += scale_admission.wrongly_decided(of_scale)
+    wrong = [line for table in every for line in calibration.wrongly_decided(table)]
+    wrong += scale_calibration.wrongly_decided(of_scale)
     of_turns, of_leagues = turn_tables(), league_tables()
     wrong += [line for table in of_leagues.values() for line in league.wrongly_decided(table)]
     wrong += [
         line
         for table in of_turns.values()
-        for line in admission.wrongly_decided(table, known_turns.CASES)
+        for line in calibration.wrongly_decided(table, known_turns.CASES)
     ]
     page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
     page = with_scale_tables(with_turn_tables(page, of_turns), of_scale)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax.claims import verdicts
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.sweeps import sweep
@@ -172,7 +171,7 @@ def _write_results(workdir: Path, papers: list, studies: dict, tables: dict):
     networks = [network for paper in papers for network in paper.networks(SCALE.value)]
     ran = [studies[network.name] for network in networks if network.name in studies]
     claims = [one for paper in papers for one in paper.claims(ran, tables)]
-    directory.write_json(workdir / "claims.json", verdicts.rows(claims, SCALE.value))
+    directory.write_json(workdir / "claims.json", claims.rows(claims, SCALE.value))
     drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
     page = report.page(SCALE.value, papers, studies, tables, claims, drawn)
     directory.write_text(workdir / "RESULTS.md", page)

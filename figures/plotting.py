@@ -5,7 +5,7 @@ import io
 import matplotlib
 import numpy as np
 
-from compgen_jax.analysis.statistics import mean_band, mean_with_interval
+from compgen_jax.statistics import mean_band, mean_with_interval
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

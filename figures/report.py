@@ -1,10 +1,10 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
-from compgen_jax.analysis import text
-from compgen_jax.claims.verdicts import READINGS
+from compgen_jax.claims import READINGS
 from compgen_jax.config import Config
+from compgen_jax.metrics import text
+from compgen_jax.papers import presets as launch_config
 from compgen_jax.training import loop
-from launch import config as launch_config
 
 PRESETS = {
     name: preset for presets in launch_config.PAPERS.values() for name, preset in presets.items()

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax.analysis import text
-from compgen_jax.claims import verdicts
-from compgen_jax.claims.verdicts import READINGS
+from compgen_jax.claims import READINGS, entries, rows
 from compgen_jax.config import ConfigError, fingerprint
+from compgen_jax.metrics import text
 from compgen_jax.runs import directory
 from figures import report
 from figures.forced_rendering import scaling
@@ -56,7 +55,7 @@ Written by `python -m figures.results`."""
 def claims(scale: str) -> list[dict]:
     """The claims of claims.json of docs/results, [] for a scale without."""
     path = RESULTS / scale / "claims.json"
-    return verdicts.entries(json.loads(path.read_text())) if path.exists() else []
+    return entries(json.loads(path.read_text())) if path.exists() else []
 
 
 def runs(scale: str) -> dict[str, Summary]:
@@ -216,9 +215,9 @@ def take(workdir: Path, add: bool) -> Path:
     folder in docs/results."""
     scale = (workdir / "scale").read_text().strip()
     target = RESULTS / scale
-    measured = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
+    measured = entries(json.loads((workdir / "claims.json").read_text()))
     measured = with_added(claims(scale), measured) if add else measured
-    directory.write_json(target / "claims.json", verdicts.rows(measured, scale))
+    directory.write_json(target / "claims.json", rows(measured, scale))
     copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
     copied |= {
         f"runs/{n}.json": run / "summary.json" for n, run in finished(workdir, scale).items()

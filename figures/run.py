@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_band, mean_with_interval
+from compgen_jax.metrics import evaluation
 from compgen_jax.runs import decoding, directory, results
+from compgen_jax.statistics import mean_band, mean_with_interval
 from figures import plotting
 from launch import cli
 
@@ -30,7 +30,7 @@ def draw(run: results.Run, cells: evaluation.CellResults, found):
     where the signal is an image: asked above what the first seed answers."""
     if isinstance(found, decoding.Decoding):
         return _draw_without_grid(run, cells, found)
-    images = _as_images(cells.targets)
+    images = _as_images(cells.truths)
     factors = run.task.factors
     figure = plotting.new_figure(7.4, 2.1 + 1.7 * (images is not None) + 1.7)
     rows = figure.subfigures(3 if images is not None else 2, 1)
@@ -124,7 +124,7 @@ def _draw_examples(figure, cells, images):
     axes = figure.subplots(2, EXAMPLES)
     low, high = min(images.min(), 0), images.max()
     for column, cell in enumerate(chosen):
-        for axis, shown in zip(axes[:, column], (images, cells.signals[0]), strict=True):
+        for axis, shown in zip(axes[:, column], (images, cells.predictions[0]), strict=True):
             scaled = np.clip((shown[cell] - low) / (high - low), 0, 1)
             axis.imshow(scaled, origin="lower", cmap="gray_r", vmin=0, vmax=1)
             axis.set(xticks=[], yticks=[])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax.analysis import text
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import decoding, judgement
+from compgen_jax.metrics import text
+from compgen_jax.runs import decoding, judge_run
 from launch import cli
 
 WORKDIR = cli.define_workdir()
@@ -59,7 +59,7 @@ def main():
         print(GRID_NOTE)
     for name, values in found.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
-    for row in judgement.judge_directory(workdir):
+    for row in judge_run.judge_directory(workdir):
         found = row["stricter"]
         why = f", {found['reason']}" if found["reason"] else ""
         print(f"{row['statement']}: {found['verdict']}{why} (asked: {found['criterion']})")

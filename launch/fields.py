@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from compgen_jax import settings
-from compgen_jax.analysis import text
 from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
+from compgen_jax.metrics import text
 from compgen_jax.runs import directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "config.md"

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from absl import flags
 
-from compgen_jax.analysis import decodability, text
 from compgen_jax.config import ConfigError
+from compgen_jax.metrics import decodability, text
 from compgen_jax.runs import directory
 from launch import cli, probe_figure
 

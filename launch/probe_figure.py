@@ -5,7 +5,7 @@ import io
 import matplotlib
 import numpy as np
 
-from compgen_jax.analysis import text
+from compgen_jax.metrics import text
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

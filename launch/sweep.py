@@ -7,8 +7,8 @@ On several machines the same command runs on each of them: see docs/machines.md.
 
 from absl import flags
 
-from compgen_jax.analysis import scaling, text
 from compgen_jax.config import Config
+from compgen_jax.metrics import scaling, text
 from compgen_jax.sweeps import processes, sweep
 from launch import cli
 

@@ -3,7 +3,7 @@
 python -m launch.train --config=launch/config.py:bump_cnn_quick --workdir=runs/bump_cnn_quick
 """
 
-from compgen_jax.analysis import text
+from compgen_jax.metrics import text
 from compgen_jax.runs import experiment
 from launch import cli
 

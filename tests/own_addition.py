@@ -32,8 +32,11 @@ class TwoTowers(Model):
         return Net(self.width, shapes.output.shape[0])
 
 
-def scores(signal, truth, point):
-    return {"error": jnp.mean((signal - truth) ** 2), "accuracy": signal.argmax() == truth.argmax()}
+def scores(prediction, truth, point):
+    return {
+        "error": jnp.mean((prediction - truth) ** 2),
+        "accuracy": prediction.argmax() == truth.argmax(),
+    }
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Addition(Family):
         factors = [Factor(name, np.arange(self.p), real=False) for name in "ab"]
         others = {"loss": optax.softmax_cross_entropy_with_integer_labels, "scores": scores}
         others |= {"error": "error", "accuracy": "accuracy", "output": jnp.zeros(self.p)}
-        others |= {"signal": jax.nn.softmax, "truth": lambda sum: jax.nn.one_hot(sum, self.p)}
+        others |= {"prediction": jax.nn.softmax, "truth": lambda sum: jax.nn.one_hot(sum, self.p)}
         return over_cells(factors, held_out, example, **others)
 
 

@@ -5,9 +5,9 @@ import pytest
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, SearchConfig, SweepConfig, TrainingConfig
 from compgen_jax.models.mlp import MLP
+from compgen_jax.papers.presets import PRESETS, get_config
 from compgen_jax.tasks import supports
 from compgen_jax.tasks.bump import Bump, support
-from launch.config import PRESETS, get_config
 
 PAPER = (
     "bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn", "bump_mlp", "ramp_mlp", "lowrank",

@@ -7,9 +7,9 @@ import pytest
 
 from compgen_jax import settings
 from compgen_jax.config import to_dict
+from compgen_jax.papers.presets import PRESETS
 from figures import results
 from launch import fields
-from launch.config import PRESETS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

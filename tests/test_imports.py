@@ -7,17 +7,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LOWEST = {"config", "settings", "grids"}  # what every room may know
+LIBRARY = LOWEST | {"tasks", "models", "training", "statistics", "metrics", "claims"}
 ALLOWED = {
     "settings": set(),
     "grids": set(),
     "config": {"settings"},
     "tasks": LOWEST | {"tasks"},
     "models": LOWEST | {"models"},
-    "analysis": LOWEST | {"analysis"},
     "training": LOWEST | {"tasks", "models", "training"},
-    "claims": LOWEST | {"analysis", "claims"},
-    "runs": LOWEST | {"tasks", "models", "training", "analysis", "claims", "runs"},
-    "sweeps": LOWEST | {"tasks", "models", "training", "analysis", "claims", "runs", "sweeps"},
+    "statistics": LOWEST,
+    "metrics": LOWEST | {"statistics", "metrics"},
+    "claims": LOWEST | {"statistics", "metrics"},
+    "calibration": LOWEST | {"claims"},
+    "runs": LIBRARY | {"runs"},
+    "sweeps": LIBRARY | {"runs", "sweeps"},
+    "papers": LIBRARY | {"runs", "sweeps", "calibration", "papers"},
 }
 
 

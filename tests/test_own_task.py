@@ -10,10 +10,10 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.claims import verdicts
+from compgen_jax import claims
 from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, inspection, judgement, results
+from compgen_jax.runs import directory, experiment, inspection, judge_run, results
 from compgen_jax.sweeps import plan, sweep
 from figures import plotting
 from figures import run as figure_of_run
@@ -73,14 +73,14 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     run = results.load(tmp_path / "whole")
     cells = results.evaluate_cells(run)
     sizes, shape = CELLS[source]
-    assert cells.sizes == sizes and cells.signals.shape == (2, np.prod(sizes), *shape)
+    assert cells.sizes == sizes and cells.predictions.shape == (2, np.prod(sizes), *shape)
     found = inspection.inspect_directory(tmp_path / "whole", progress=False)
     assert found.sizes == sizes and found.numbers["probe.id_accuracy"].shape[0] == 2
     assert ("volume" in found.maps) == (source == SPRITES)  # labels have no derivative
-    (row,) = judgement.judge_directory(tmp_path / "whole")
+    (row,) = judge_run.judge_directory(tmp_path / "whole")
     assert row["stricter"]["verdict"] in ("reproduced", "contradicted", "inconclusive")
     written = json.loads((tmp_path / "whole" / "claims.json").read_text())
-    assert verdicts.entries(written) == [row] and row["claim"] == "composition"
+    assert claims.entries(written) == [row] and row["claim"] == "composition"
     plotting.close(figure_of_run.draw(run, cells, found))
 
 
@@ -106,7 +106,7 @@ def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, 
     )
     config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
     experiment.train(config, tmp_path / "run", progress=False)
-    (row,) = judgement.judge_directory(tmp_path / "run")
+    (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["stricter"]["verdict"] == "inconclusive"
     run = results.load(tmp_path / "run")
     found = inspection.inspect_directory(tmp_path / "run", progress=False)

@@ -40,9 +40,7 @@ class Hyper(nn.Module):
         code = nn.LayerNorm(name="norm")(code)
         sizes = (inputs.shape[1], self.width, self.outputs)
         hidden = nn.relu(self._layer(code, inputs, *sizes[:2], "hidden"))
-        beside = jnp.concatenate(
-            [jnp.broadcast_to(code, (len(inputs), len(code))), inputs], axis=1
-        )
+        beside = jnp.concatenate([jnp.broadcast_to(code, (len(inputs), len(code))), inputs], axis=1)
         return self._layer(code, hidden, *sizes[1:], "answer"), name_layers([beside, hidden])
 
     def _layer(self, code, values, inputs: int, outputs: int, name: str):

@@ -14,11 +14,11 @@ import numpy as np
 import scipy.spatial
 from tqdm import tqdm
 
-from compgen_jax.analysis import decodability, probes
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.runs import directory, inspection, memory, results
+from compgen_jax.metrics import decodability, probes
+from compgen_jax.runs import directory, inspection, out_of_memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import Run
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family, loop
 
@@ -57,7 +57,7 @@ def decode_directory(workdir, progress: bool = True) -> Decoding:
     found = _read(path)
     if found is None:
         try:
-            with memory.explained("give launch.analyze a machine with more"):
+            with out_of_memory.explained("give launch.analyze a machine with more"):
                 found = decode(results.load(workdir), progress)
         except ValueError as error:
             raise RunError(f"{workdir}: {error}") from error

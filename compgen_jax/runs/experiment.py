@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.runs import directory, environment, memory, origin, predictors
+from compgen_jax.metrics import evaluation
+from compgen_jax.runs import directory, environment, out_of_memory, predictors, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
-from compgen_jax.tasks import draws
+from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
@@ -90,7 +90,7 @@ def schedule(config: Config, task: Task) -> tuple:
 
 
 def _restore(config: Config, task: Task, workdir: Path) -> _Job:
-    origin.check(workdir, config, task)
+    user_code.check(workdir, config, task)
     if directory.last_checkpoint(workdir) is None:
         return _Job(config, task, workdir, 0, None, [])
     checkpoint = directory.restore(workdir, loop.template(config))
@@ -106,7 +106,7 @@ def _train(jobs: list[_Job], progress: bool):
     chunk = config.execution.chunk_steps
     with (
         _progress_bar(jobs, total, step, progress) as bar,
-        memory.explained(
+        out_of_memory.explained(
             "lower config.training.batch_size or config.model.width, or set "
             "config.execution.trials_per_device=1"
         ),
@@ -174,34 +174,36 @@ def _compile(jobs: list[_Job]) -> _Programs:
         [] if jobs[0].step else [lambda: init.lower((), keys, once=True)],
     )
     trials = of_seeds(keys)
-    _check_sources(jobs, trials.source)
+    _check_datasets(jobs, trials.dataset)
     for job in jobs:
-        origin.remember(job.workdir, job.config, job.task)
+        user_code.remember(job.workdir, job.config, job.task)
         directory.begin(job.workdir, job.config)
     return _Programs(init, advance, evaluate, trials, measured_at)
 
 
-def _sources(job: _Job):
+def _datasets(job: _Job):
     """What training shows of every seed, leading axis T."""
-    return jax.vmap(lambda key: loop.source_of(job.task, key))(seed_keys(job.config.training.seeds))
+    return jax.vmap(lambda key: loop.dataset_of(job.task, key))(
+        seed_keys(job.config.training.seeds)
+    )
 
 
-def _check_sources(jobs: list[_Job], sources):
-    for job, own in zip(jobs, _split(jax.device_get(sources), jobs), strict=True):
+def _check_datasets(jobs: list[_Job], datasets):
+    for job, own in zip(jobs, _split(jax.device_get(datasets), jobs), strict=True):
         for index, seed in enumerate(job.config.training.seeds):
-            loop.check_draw(job.task, jax.tree.map(lambda leaf, k=index: leaf[k], own), seed)
+            loop.check_dataset(job.task, jax.tree.map(lambda leaf, k=index: leaf[k], own), seed)
 
 
 def _trials(jobs: list[_Job], keys) -> Trial:
     """Every seed of every job, leading axis T."""
-    sources = [_sources(job) for job in jobs]
-    capacity = max(draws.capacity(jax.tree.map(lambda leaf: leaf[0], each)) for each in sources)
-    sources = [jax.vmap(lambda one: draws.padded(one, capacity))(each) for each in sources]
+    datasets = [_datasets(job) for job in jobs]
+    capacity = max(sampling.capacity(jax.tree.map(lambda leaf: leaf[0], each)) for each in datasets)
+    datasets = [jax.vmap(lambda one: sampling.padded(one, capacity))(each) for each in datasets]
     hypers = [
         jax.tree.map(lambda value, job=job: jnp.tile(value, _count(job)), loop.hyper_of(job.config))
         for job in jobs
     ]
-    return Trial(keys, _join(hypers), _join(sources), jnp.zeros(len(keys), jnp.int32))
+    return Trial(keys, _join(hypers), _join(datasets), jnp.zeros(len(keys), jnp.int32))
 
 
 def _measured_at(jobs: list[_Job]) -> tuple:

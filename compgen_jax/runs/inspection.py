@@ -18,13 +18,13 @@ import numpy as np
 from tqdm import tqdm
 
 from compgen_jax import grids
-from compgen_jax.analysis import geometry, layers, tuning
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.runs import directory, memory, results, signals
+from compgen_jax.metrics import geometry, layers, tuning
+from compgen_jax.runs import directory, out_of_memory, output_metrics, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.recorder import Recorder
+from compgen_jax.runs.layer_functions import LayerFunctions
+from compgen_jax.runs.output_metrics import Cells
 from compgen_jax.runs.results import Run
-from compgen_jax.runs.signals import Cells
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
@@ -64,7 +64,7 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
     found = _read(workdir)
     if found is None:
         try:
-            with memory.explained("give launch.analyze a machine with more"):
+            with out_of_memory.explained("give launch.analyze a machine with more"):
                 found = inspect(results.load(workdir), progress)
         except ValueError as error:
             raise RunError(f"{workdir}: {error}") from error
@@ -79,8 +79,8 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     cells = _cells(run)
     if not cells.held_out.any():
         raise RunError(f"{run.config.name}: nothing is held out to analyse")
-    program = Recorder(run)
-    true = signals.similarities(cells.truths, cells.truths)
+    program = LayerFunctions(run)
+    true = output_metrics.similarities(cells.truths, cells.truths)
     # pairs of two factors are one, whose angle the factorization has
     of_real = tuple(f.name for f in run.task.factors if f.real) if len(cells.sizes) > 2 else ()
     numbers, outputs, volumes = [], [], []
@@ -111,7 +111,9 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
                 for name, layer in features.items()
             }
         )
-        measured, examples = signals.measure(program, params, seed, features["output"], cells, true)
+        measured, examples = output_metrics.measure(
+            program, params, seed, features["output"], cells, true
+        )
         outputs.append(measured)
         if metrics is not None:
             volume = {name: geometry.volume_element(metric) for name, metric in metrics.items()}

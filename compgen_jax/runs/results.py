@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.analysis import evaluation
 from compgen_jax.config import Config
-from compgen_jax.runs import directory, origin
+from compgen_jax.metrics import evaluation
+from compgen_jax.runs import directory, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
@@ -36,7 +36,7 @@ def load(workdir) -> Run:
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     task = loop.check(config)
-    origin.check(workdir, config, task)
+    user_code.check(workdir, config, task)
     checkpoint = directory.restore(workdir, loop.template(config))
     if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
         raise RunError(
@@ -64,12 +64,12 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def decode(run: Run, points):
+def predict(run: Run, points):
     """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN
     for a missing factor; NumPy."""
-    answer = loop.make_trainer(run.config).answer
+    of_seed = loop.make_trainer(run.config).predict
     signals, truths = _over_seeds(
-        run, lambda key, params, points: answer(key, params, points), points
+        run, lambda key, params, points: of_seed(key, params, points), points
     )
     return signals, truths[0]
 
@@ -102,13 +102,13 @@ def evaluate_cells(run: Run) -> evaluation.CellResults:
     trainer = loop.make_trainer(run.config)
 
     def answer_and_score(key, params, points):
-        return trainer.answer(key, params, points), trainer.score(key, params, points)
+        return trainer.predict(key, params, points), trainer.score(key, params, points)
 
     (signals, truths), scores = _over_seeds(run, answer_and_score, points)
     return _at_cells(task, run.seeds, signals, truths[0], scores)
 
 
-def true_signals(task: Task, points):
+def truths_at(task: Task, points):
     """(B, ...) what the task asks for at points (B, F); NumPy."""
     truth = lambda point: tasks.truth(task, task.example(jax.random.key(0), point).target)
     return np.asarray(jax.jit(jax.vmap(truth))(jnp.asarray(points)))
@@ -118,7 +118,7 @@ def scorer(task: Task, truths=None) -> Callable:
     """signals (T, B, ...) -> CellResults: what is given for every cell, as if seeds 0 to T - 1 had
     said it, scored as the task scores. `truths` (B, ...) take the place of the task's own."""
     points = tasks.points(task)
-    truths = true_signals(task, points) if truths is None else truths
+    truths = truths_at(task, points) if truths is None else truths
     score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
 
     def scored(signals_TxBx) -> evaluation.CellResults:
@@ -134,8 +134,8 @@ def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResu
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(
         seeds=seeds,
-        signals=signals,
-        targets=truths,
+        predictions=signals,
+        truths=truths,
         factors=points,
         held_out=held_out,
         distance=tasks.nearest_seen(task, held_out)[1],

@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.analysis import seen
-from compgen_jax.runs import directory, memory, results
+from compgen_jax.metrics import seen
+from compgen_jax.runs import directory, out_of_memory, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.recorder import Recorder
+from compgen_jax.runs.layer_functions import LayerFunctions
 from compgen_jax.runs.results import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -40,7 +40,7 @@ def measure_directory(workdir) -> Seen:
     workdir = Path(workdir)
     found = directory.read_cache(workdir / "seen.json", VERSION, _from_json)
     if found is None:
-        with memory.explained("measure the run on a machine with more"):
+        with out_of_memory.explained("measure the run on a machine with more"):
             found = measure(results.load(workdir))
         numbers = {name: values.tolist() for name, values in found.numbers.items()}
         record = {"version": VERSION, "layers": list(found.layers), "seeds": list(found.seeds)}
@@ -59,14 +59,14 @@ def measure(run: Run) -> Seen:
     points = points[seen.choose_cells(points, most)]
     key = loop.stream(jax.random.key(0), "test")
     examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
-    recorder = Recorder(run)
-    real, periods = recorder.real, [factor.period for factor in task.factors]
-    true_metrics = recorder.true_metrics(jnp.asarray(points))
+    functions = LayerFunctions(run)
+    real, periods = functions.real, [factor.period for factor in task.factors]
+    true_metrics = functions.true_metrics(jnp.asarray(points))
     by_seed = []
     for index in range(len(run.seeds)):
         params = jax.tree.map(lambda leaf, index=index: leaf[index], run.params)
-        features = jax.device_get(recorder.features(params, examples.input))
-        metrics = recorder.metrics(params, jnp.asarray(points)) or dict.fromkeys(features)
+        features = jax.device_get(functions.features(params, examples.input))
+        metrics = functions.metrics(params, jnp.asarray(points)) or dict.fromkeys(features)
         try:
             by_seed.append(
                 {

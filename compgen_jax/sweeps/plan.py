@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.analysis import scaling
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
+from compgen_jax.metrics import scaling
 from compgen_jax.settings import in_own_files
 from compgen_jax.sweeps.table import Case, Layout, Table
 from compgen_jax.tasks import task as tasks

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from compgen_jax.analysis import scaling
-from compgen_jax.analysis.statistics import mean_with_interval
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
-from compgen_jax.runs import directory, environment, origin
+from compgen_jax.metrics import scaling
+from compgen_jax.runs import directory, environment, user_code
 from compgen_jax.runs.directory import RunError
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.sweeps import plan, processes, table, waves
 from compgen_jax.sweeps.table import Case, Table
 
@@ -114,8 +114,8 @@ def _start(config: Config, workdir: Path, cases: list[Case], claims) -> Table:
 
 def _begin(workdir: Path, config: Config, case: Case):
     single = waves.single_of(config, case)
-    origin.check(workdir, single.config, single.task)
-    origin.remember(workdir, single.config, single.task)
+    user_code.check(workdir, single.config, single.task)
+    user_code.remember(workdir, single.config, single.task)
     directory.begin(workdir, config)
 
 

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.analysis import evaluation
 from compgen_jax.config import Config
+from compgen_jax.metrics import evaluation
 from compgen_jax.models import model as models
-from compgen_jax.runs import memory
+from compgen_jax.runs import out_of_memory
 from compgen_jax.sweeps import plan, processes
 from compgen_jax.sweeps.table import Case
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding, trials
 
@@ -60,10 +60,10 @@ def single_of(config: Config, case: Case) -> Single:
     """The run of a case. Raises ConfigError where it cannot be."""
     single = plan.config_of(config, case)
     task = loop.check(single)
-    source = jax.eval_shape(task.source, jax.eval_shape(jax.random.key, 0))
+    dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
     return Single(
         single, task, loop.program(single, task), loop.total_steps(single, task),
-        draws.capacity(source), models.size(tasks.shapes(task)[1]),
+        sampling.capacity(dataset), models.size(tasks.shapes(task)[1]),
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def train(bucket: Bucket, wave: list[Case] | None, config: Config, on_steps):
     advice = f"say --config.execution.trials_per_device={per_device // 2}, not {per_device}"
     if per_device == 1:
         advice = "lower config.training.batch_size or config.model.width"
-    with memory.explained(advice):
+    with out_of_memory.explained(advice):
         return _train(bucket, wave, config, on_steps)
 
 
@@ -224,11 +224,11 @@ def _train(bucket, wave, config, on_steps):
 def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
     single = _single(config, case)
     key = jax.random.key(case.seed)
-    source, real = _drawn(single.config, config.sweep.real_points)(key)
-    loop.check_draw(single.task, source, case.seed)
+    dataset, real = _drawn(single.config, config.sweep.real_points)(key)
+    loop.check_dataset(single.task, dataset, case.seed)
     cells = tasks.points(single.task)
     held_out = np.asarray(single.task.held_out(cells))
-    seen = _seen(single.task, source, held_out)
+    seen = _seen(single.task, dataset, held_out)
     masks = {"seen": seen, "unseen": ~seen & ~held_out, "ood": held_out}
     masks = {where: np.pad(mask, (0, bucket.points - len(cells))) for where, mask in masks.items()}
     masks["real"] = np.arange(bucket.points) >= bucket.points - len(real)
@@ -237,7 +237,7 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
     trial = loop.Trial(
         key,
         loop.hyper_of(single.config),
-        draws.padded(source, bucket.capacity),
+        sampling.padded(dataset, bucket.capacity),
         jnp.int32(bucket.programs.index(single.program)),
     )
     return Slot(trial, jnp.asarray(points), {name: jnp.asarray(m) for name, m in masks.items()})
@@ -250,17 +250,17 @@ def _drawn(single: Config, n_points: int):
 
     def draw(key):
         real = tasks.real_points(task, loop.stream(key, "test"), n_points)
-        return loop.source_of(task, key), real
+        return loop.dataset_of(task, key), real
 
     return jax.jit(draw)
 
 
-def _seen(task: tasks.Task, source, held_out):
+def _seen(task: tasks.Task, dataset, held_out):
     """(B,) bool: the cells of the points that a trial is trained on; of a stream, all that are not
     held out."""
-    if not isinstance(source, draws.Table) or not task.examples:
+    if not isinstance(dataset, sampling.Table) or not task.examples:
         return ~held_out
-    points = np.asarray(source.points)[: int(source.count)]
+    points = np.asarray(dataset.points)[: int(dataset.count)]
     points = points[~np.isnan(points).any(axis=1)]
     if not tasks.has_grid(task):
         return (tasks.points(task)[:, None] == points[None]).all(axis=2).any(axis=1)

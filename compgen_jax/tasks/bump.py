@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, draws, encodings, images, supports
+from compgen_jax.tasks import baselines, encodings, images, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task
@@ -163,7 +163,7 @@ def training_points(key, settings: Bump):
         return points
     stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
     if settings.stripes.order == "shuffled":
-        own_key = jax.random.fold_in(key, draws.tag("stripes"))
+        own_key = jax.random.fold_in(key, sampling.tag("stripes"))
         stripes = jax.random.permutation(own_key, stripes)
     return jnp.concatenate([stripes[: n_stripes(settings)], points])
 
@@ -181,17 +181,17 @@ def _task(settings: Bump) -> Task:
         factors=tuple(Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes),
         held_out=partial(supports.is_held_out, grid=grid),
         example=lambda key, point: example(point, settings),
-        source=lambda key: _source(key, settings, grid),
+        dataset=lambda key: _dataset(key, settings, grid),
         examples=0 if fresh else n_stripes(settings) + points,
-        draw=supports.fresh_draw(grid) if fresh else draws.epochs,
-        signal=partial(flip, settings=settings.image),
+        next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
+        prediction=partial(flip, settings=settings.image),
         scores=partial(_scores, settings=settings),
         accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
         baselines=baselines.BASELINES | _baselines(settings),
         parts=encodings.part_lengths(counts, settings.code),
         differentiable=settings.code.name != "onehot",
         units={"value": settings.grid} if stripes else {"cell": int(np.prod(counts))},
-        check=lambda source: _check_source(source, grid),
+        check=lambda dataset: _check_dataset(dataset, grid),
     )
 
 
@@ -229,15 +229,15 @@ def _baselines(settings: Bump) -> dict:
     return {"mean_size": mean_size}
 
 
-def _source(key, settings: Bump, grid: Grid):
+def _dataset(key, settings: Bump, grid: Grid):
     if settings.support.fresh != "no":
         return supports.fresh_source(grid)
-    return draws.table(training_points(key, settings))
+    return sampling.table(training_points(key, settings))
 
 
-def _check_source(source, grid: Grid):
-    if isinstance(source, draws.Table):
-        supports.check_marginals(np.asarray(source.points)[: int(source.count)], grid)
+def _check_dataset(dataset, grid: Grid):
+    if isinstance(dataset, sampling.Table):
+        supports.check_marginals(np.asarray(dataset.points)[: int(dataset.count)], grid)
 
 
 def _check(settings: Bump):

@@ -1,7 +1,7 @@
 """Scores of images that show one thing at a place.
 
-The one owner of where a peak is, of what counts as right and of the error. All of it is about
-*signals*, 0 where the image is blank: a task's `signal` undoes the polarity. Positions are (x, y)
+The one owner of where a peak is, of what counts as right and of the error. Images are *signals*,
+0 where the image is blank: a task's `prediction` undoes the polarity. Positions are (x, y)
 in pixels, x the column.
 """
 

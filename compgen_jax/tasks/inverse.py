@@ -107,10 +107,10 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
         forward = task.example(key, point)
         return Example(forward.target, forward.input if answer == "code" else point)
 
-    def scores(signal, truth, point):
-        off_F = off(signal, truth)
+    def scores(prediction, truth, point):
+        off_F = off(prediction, truth)
         return {
-            "mse": mean_squared_error(signal, truth),
+            "mse": mean_squared_error(prediction, truth),
             "exact_accuracy": jnp.all(off_F <= tolerance),
             "position_accuracy": jnp.all(off_F <= 1),
         }
@@ -119,9 +119,9 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
         factors=task.factors,
         held_out=task.held_out,
         example=example,
-        source=task.source,
+        dataset=task.dataset,
         examples=task.examples,
-        draw=task.draw,
+        next_batch=task.next_batch,
         scores=scores,
         accuracy="exact_accuracy",
         baselines=baselines.BASELINES | {"mean_answer": mean_answer},
@@ -133,17 +133,17 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
     )
 
 
-def _units_apart(signal, truth, parts):
+def _units_apart(prediction, truth, parts):
     """(F,): how far each part's largest unit is from the true one; infinite for no number."""
     splits = np.cumsum(parts)[:-1].tolist()
     largest = lambda code: jnp.stack([jnp.argmax(part) for part in jnp.split(code, splits)])
-    off_F = jnp.abs(largest(signal) - largest(truth))
-    return jnp.where(jnp.isfinite(signal).all(), off_F, jnp.inf)
+    off_F = jnp.abs(largest(prediction) - largest(truth))
+    return jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
 
 
-def _cells_apart(signal, truth, steps):
+def _cells_apart(prediction, truth, steps):
     """(F,): how far each value is from the true one, in cells."""
-    return jnp.abs(signal - truth) / jnp.array(steps)
+    return jnp.abs(prediction - truth) / jnp.array(steps)
 
 
 def mean_answer(asked: baselines.Asked):

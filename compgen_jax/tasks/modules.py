@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import Family, choice, number, traced
-from compgen_jax.tasks import baselines, draws, module_codes, module_supports
+from compgen_jax.tasks import baselines, module_codes, module_supports, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
@@ -78,7 +78,7 @@ class Teacher(NamedTuple):
 
 def stream(seed: int, name: str):
     """The key of one named use of a task's own randomness."""
-    return jax.random.fold_in(jax.random.key(seed), draws.tag(name))
+    return jax.random.fold_in(jax.random.key(seed), sampling.tag(name))
 
 
 @functools.lru_cache(maxsize=64)
@@ -118,9 +118,9 @@ def weigh(key, active_M, law: str):
     return active_M * (0.5 + 0.5 * share / (jnp.sum(share) + 1))
 
 
-def draw_latent(key, source: draws.Table, law: str):
+def draw_latent(key, dataset: sampling.Table, law: str):
     """A fresh latent: one of the table's sets, each as likely, and weights."""
-    return weigh(jax.random.fold_in(key, 1), draws.from_table(key, source), law)
+    return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
 def example(key, point, settings: Modules, teacher: Teacher) -> Example:
@@ -128,7 +128,7 @@ def example(key, point, settings: Modules, teacher: Teacher) -> Example:
     inputs = draw_inputs(key, settings)
     if settings.code.name == "fewshot":
         shown = replace(settings, samples=settings.code.pairs)
-        given = draw_inputs(jax.random.fold_in(key, draws.tag("fewshot")), shown)
+        given = draw_inputs(jax.random.fold_in(key, sampling.tag("fewshot")), shown)
         code = jnp.concatenate([given, respond(teacher, point, given)], axis=1).ravel()
     else:
         code = module_codes.of_latent(settings.code, settings.modules)(point)
@@ -208,20 +208,20 @@ def _with_ones(values, numpy):
 @functools.lru_cache(maxsize=256)
 def _bilinear_map(settings: Modules):
     """Of the seen sets."""
-    constants, source = _without_support(settings), _task(settings).source(None)
+    constants, dataset = _without_support(settings), _task(settings).dataset(None)
     capacity = module_supports.n_sets(settings.modules, settings.most)  # one program for all
     teacher = draw_teacher(constants)
-    tasks = _fitted_tasks(constants, draws.padded(source, capacity), teacher[:3])
+    tasks = _fitted_tasks(constants, sampling.padded(dataset, capacity), teacher[:3])
     return fit_bilinear(*map(np.asarray, tasks))
 
 
 @partial(jax.jit, static_argnums=0)
-def _fitted_tasks(settings: Modules, source, arrays):
+def _fitted_tasks(settings: Modules, dataset, arrays):
     """Latents (FITTED, M) of seen sets, inputs and answers, of a key of their own."""
     teacher = Teacher(*arrays, settings.most)
 
     def one(key):
-        latent = draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
+        latent = draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
         inputs = draw_inputs(jax.random.fold_in(key, 1), settings)
         return latent, inputs, respond(teacher, latent, inputs)
 
@@ -254,7 +254,7 @@ def _constants(settings: Modules):
     all supports the same."""
     teacher = draw_teacher(settings)
     sets = module_supports.all_sets(settings.modules, settings.most)
-    every = draws.table(jnp.asarray(sets, jnp.float32))
+    every = sampling.table(jnp.asarray(sets, jnp.float32))
 
     def outputs_and_codes(keys):
         of_latent = jax.vmap(lambda key: jax.random.fold_in(key, 0))(keys)
@@ -311,15 +311,15 @@ def over_latents(settings, name: str, example, code_r2: float, **others) -> Task
     fields of `Modules` on latents; `name` is that of a factor; `others` are fields of `Task`."""
     sets = module_supports.all_sets(settings.modules, settings.most)
     seen = module_supports.split(settings.support, settings.modules, settings.most)
-    source = draws.table(jnp.asarray(sets[seen], jnp.float32))
+    dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
     values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
     return Task(
         factors=tuple(Factor(f"{name} {m}", values) for m in range(settings.modules)),
         held_out=partial(is_among, sets=sets[~seen]),
         example=example,
-        source=lambda key: source,
+        dataset=lambda key: dataset,
         examples=0,
-        draw=draws.stream(partial(draw_latent, law=settings.weights)),
+        next_batch=sampling.stream(partial(draw_latent, law=settings.weights)),
         differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
         units={"set": float(len(sets))},
         points=draw_tests(sets, seen, settings),
@@ -334,7 +334,8 @@ def over_latents(settings, name: str, example, code_r2: float, **others) -> Task
 
 def is_among(points, sets):
     """Whether the active modules of points (..., M) are one of the sets (S, M); NumPy."""
-    words = lambda active: np.packbits(active, axis=-1).astype(np.uint64) @ (
-        np.uint64(256) ** np.arange(-(-active.shape[-1] // 8), dtype=np.uint64)
+    words = lambda active: (
+        np.packbits(active, axis=-1).astype(np.uint64)
+        @ (np.uint64(256) ** np.arange(-(-active.shape[-1] // 8), dtype=np.uint64))
     )
     return np.isin(words(np.asarray(points) > 0), words(np.asarray(sets, bool)))

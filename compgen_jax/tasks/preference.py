@@ -23,7 +23,7 @@ import numpy as np
 import optax
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, draws, module_codes, module_supports, modules
+from compgen_jax.tasks import baselines, module_codes, module_supports, modules, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.task import Example, Task
@@ -244,10 +244,10 @@ def nearest_seen(asked: baselines.Asked):
 
 def majority(asked: baselines.Asked, settings: Preference, basis):
     """The most frequent action of each step in episodes of `FITTED` other tasks of seen sets."""
-    source = _task(settings).source(None)
+    dataset = _task(settings).dataset(None)
 
     def shares(key):
-        latent = modules.draw_latent(jax.random.fold_in(key, 0), source, settings.weights)
+        latent = modules.draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
         episode = draw_episode(jax.random.fold_in(key, 1), settings)
         found = walk(latent, episode, settings, basis)
         return as_shares((found.actions, found.mask))
@@ -265,7 +265,7 @@ def majority(asked: baselines.Asked, settings: Preference, basis):
 def _constants(settings: Preference):
     """The basis; how well an affine map reads the latent of its code. Of all supports the same."""
     sets = module_supports.all_sets(settings.modules, settings.most)
-    every = draws.table(jnp.asarray(sets, jnp.float32))
+    every = sampling.table(jnp.asarray(sets, jnp.float32))
     code = module_codes.of_latent(settings.code, settings.modules)
 
     def latent_and_code(key):
@@ -289,7 +289,7 @@ def _task(settings: Preference) -> Task:
         code_r2,
         loss=cross_entropy,
         output=jax.ShapeDtypeStruct((settings.horizon, len(MOVES)), jnp.float32),
-        signal=partial(jax.nn.softmax, axis=-1),
+        prediction=partial(jax.nn.softmax, axis=-1),
         truth=as_shares,
         scores=scores,
         error="miss",

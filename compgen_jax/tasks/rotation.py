@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, digits, draws, idx, images
+from compgen_jax.tasks import baselines, digits, idx, images, sampling
 from compgen_jax.tasks.task import Example, Factor, Task
 
 BANK = 720  # images at most among which an answer's object and angle are looked up
@@ -347,7 +347,7 @@ def _task(settings: Rotation) -> Task:
         factors=factors(settings),
         held_out=partial(is_held_out, settings=settings),
         example=lambda key, point: example(point, constants, shown),
-        source=lambda key: draws.table(jnp.asarray(points)),
+        dataset=lambda key: sampling.table(jnp.asarray(points)),
         examples=len(points),
         loss=partial(loss, l1=settings.l1),
         scores=partial(scores, settings=constants, found=found),

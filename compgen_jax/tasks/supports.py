@@ -15,7 +15,7 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.settings import ConfigError, choice, number
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 
 
 @dataclass(frozen=True)
@@ -240,27 +240,27 @@ def sample_real(key, grid: Grid):
 def _by_rejection(key, grid: Grid, rejected: Callable):
     first = jnp.array([axis.first for axis in grid.axes])
     extent = jnp.array([axis.step * (axis.count - 1.0) for axis in grid.axes])
-    return draws.by_rejection(key, first, extent, rejected)
+    return sampling.by_rejection(key, first, extent, rejected)
 
 
 def fresh_source(grid: Grid):
     """What a stream draws from: the seen cells as a table or, of real points, which cells are seen,
     (V_F, ..., V_1) bool."""
     if grid.settings.fresh == "cells":
-        return draws.table(jnp.asarray(seen_cells(grid)))
+        return sampling.table(jnp.asarray(seen_cells(grid)))
     counts = [axis.count for axis in grid.axes]
     return jnp.asarray(~is_held_out(cells(grid), grid).reshape(counts[::-1]))
 
 
 def fresh_draw(grid: Grid):
-    """The draw of a stream; see `Task.draw`."""
+    """How a stream draws its next batch; see `Task.next_batch`."""
     if grid.settings.fresh == "cells":
-        return draws.stream(draws.from_table)
+        return sampling.stream(sampling.from_table)
 
     def sample_seen(key, seen):
         return _by_rejection(key, grid, lambda point: ~seen[_cell(point, grid)])
 
-    return draws.stream(sample_seen)
+    return sampling.stream(sample_seen)
 
 
 def _cell(point, grid: Grid) -> tuple:
@@ -305,7 +305,7 @@ def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
         check_marginals(cells(grid)[~held_out], grid, region)
 
 
-def check_marginals(points, grid: Grid, source: str = ""):
+def check_marginals(points, grid: Grid, of: str = ""):
     """Raises ConfigError if the task demands marginals and a value of a factor never occurs among
     the points (n, F), concrete: the seen cells, or one seed's training draw."""
     if not grid.settings.require_marginals:
@@ -313,7 +313,7 @@ def check_marginals(points, grid: Grid, source: str = ""):
     for name, missing in missing_marginals(points, grid).items():
         if missing:
             raise ConfigError(
-                f"{source}{': ' * bool(source)}no training point has {name} in {missing}, and "
+                f"{of}{': ' * bool(of)}no training point has {name} in {missing}, and "
                 "config.task.support.require_marginals=True demands every value"
             )
 

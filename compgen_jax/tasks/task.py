@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.tasks import baselines, draws
+from compgen_jax.tasks import baselines, sampling
 
 
 class Factor(NamedTuple):
@@ -47,9 +47,9 @@ def mean_squared_error(output, target):
     return jnp.mean(jnp.square(output - target))
 
 
-def error_alone(signal, truth, point):
+def error_alone(prediction, truth, point):
     """{'mse'}: the scores of a task that names no others."""
-    return {"mse": mean_squared_error(signal, truth)}
+    return {"mse": mean_squared_error(prediction, truth)}
 
 
 class Task(NamedTuple):
@@ -58,15 +58,15 @@ class Task(NamedTuple):
     factors:    the first varies fastest over the cells.
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
-    source:     key -> a pytree of arrays: what training may show, of one seed. Traced, so that
+    dataset:    key -> a pytree of arrays: what training may show to one seed. Traced, so that
                 supports, shares and sizes share a compilation.
-    examples:   in the source's table; 0 for points that are drawn afresh, which have no epochs.
-    draw:       key, step, source, batch size -> points (B, F), and whether each counts (B,) bool.
+    examples:   number of them in the dataset; 0 for points drawn afresh, which have no epochs.
+    next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
     loss:       output, target -> scalar, of one example.
     output:     shapes of the model's output, where they are not the target's.
-    signal:     output -> array: what it says, conventions (polarity, softmax) undone.
-    truth:      target -> array: what it should say, of that shape; `signal` unless given.
-    scores:     signal, truth, point -> named scalars, bool for a hit.
+    prediction: output -> array: what the model says, conventions (polarity, softmax) undone.
+    truth:      target -> array: what it should say, same shape; `prediction` unless given.
+    scores:     prediction, truth, point -> named scalars, bool for a hit.
     error:      the name of the score that is small where all is right; trivial predictors have it.
     accuracy:   the name of the score that says whether an answer is right, '' where there is none.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
@@ -77,18 +77,18 @@ class Task(NamedTuple):
     parts:      lengths of the input's parts, where it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
     units:      named sizes of which a data set's natural size is a multiple; see `SearchConfig`.
-    check:      a seed's source, concrete -> None; raises ConfigError where it cannot serve.
+    check:      a seed's dataset, concrete -> None; raises ConfigError where it cannot serve.
     """
 
     factors: tuple[Factor, ...]
     held_out: Callable
     example: Callable
-    source: Callable
+    dataset: Callable
     examples: int
-    draw: Callable = draws.epochs
+    next_batch: Callable = sampling.epochs
     loss: Callable = mean_squared_error
     output: Any = None
-    signal: Callable = lambda output: output
+    prediction: Callable = lambda output: output
     truth: Callable | None = None
     scores: Callable = error_alone
     error: str = "mse"
@@ -100,7 +100,7 @@ class Task(NamedTuple):
     points: np.ndarray | None = None
     derived: Callable = lambda means: {}
     facts: Callable = dict
-    check: Callable = lambda source: None
+    check: Callable = lambda dataset: None
 
 
 def over_cells(factors, held_out, example, **others) -> Task:
@@ -114,7 +114,7 @@ def over_cells(factors, held_out, example, **others) -> Task:
     if not len(seen):
         raise ValueError("every cell is held out")
     own = {
-        "source": lambda key: draws.table(jnp.asarray(seen)),
+        "dataset": lambda key: sampling.table(jnp.asarray(seen)),
         "examples": len(seen),
         "units": {"cell": float(len(points))},
     }
@@ -199,15 +199,15 @@ def shapes(task: Task) -> tuple:
 
 def truth(task: Task, target):
     """What a target says; see `Task.truth`."""
-    return (task.truth or task.signal)(target)
+    return (task.truth or task.prediction)(target)
 
 
 def score_names(task: Task) -> tuple[str, ...]:
     """What the task scores, in alphabetical order; nothing is compiled."""
     point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
     target = jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point).target
-    signal = jax.eval_shape(lambda target: truth(task, target), target)
-    return tuple(sorted(jax.eval_shape(task.scores, signal, signal, point)))
+    prediction = jax.eval_shape(lambda target: truth(task, target), target)
+    return tuple(sorted(jax.eval_shape(task.scores, prediction, prediction, point)))
 
 
 def number_names(task: Task) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def real_points(task: Task, key, count: int):
     ]
 
     def draw(key):
-        point = draws.by_rejection(
+        point = sampling.by_rejection(
             key, first, extent, lambda point: task.held_out(place(key, point))
         )
         return place(key, point)

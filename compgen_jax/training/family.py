@@ -104,7 +104,7 @@ class Family:
 
         def of_one(output, target, point):
             output, target = self._own(k, output), self._own(k, target)
-            return task.scores(task.signal(output), tasks.truth(task, target), point)
+            return task.scores(task.prediction(output), tasks.truth(task, target), point)
 
         found = jax.vmap(of_one)(outputs, targets, points)
         return {name: values.astype(jnp.float32) for name, values in found.items()}

@@ -13,7 +13,7 @@ from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
 from compgen_jax.settings import in_own_files
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training.family import Family, shapes_of
@@ -40,7 +40,7 @@ class Trial(NamedTuple):
 
     key: jax.Array
     hyper: dict  # the traced fields of training and model, by name
-    source: Any  # what training may show: see `Task.source`
+    dataset: Any  # what training may show: see `Task.dataset`
     which: jax.Array  # of the trainer's tasks is the trial's
 
 
@@ -56,13 +56,13 @@ class Trainer(NamedTuple):
     init(key, which) -> TrainState
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
         at most chunk_steps) steps; the losses beyond n_steps are 0.
-    answer(key, params, points_BxF) -> (signals (B, ...), truths (B, ...)), of a single task
+    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...)), of a single task
     score(key, params, points_BxF, which) -> the task's scores by name, (B,) each
     """
 
     init: Callable
     advance: Callable
-    answer: Callable
+    predict: Callable
     score: Callable
 
 
@@ -132,19 +132,19 @@ def program(config: Config, task: Task) -> tuple:
     source."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
-    source = jax.eval_shape(task.source, jax.eval_shape(jax.random.key, 0))
-    if isinstance(source, draws.Table):  # of any length
-        source = source._replace(points=source.points.shape[1:])
+    dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
+    if isinstance(dataset, sampling.Table):  # of any length
+        dataset = dataset._replace(points=dataset.points.shape[1:])
     if config.training.schedule == "plateau":  # whose epochs are counted
         fixed["epoch"] = steps_per_epoch(config, task)
     if config.training.schedule == "cosine":
         fixed["total"] = total_steps(config, task)
-    return (*sorted(fixed.items()), str(source))
+    return (*sorted(fixed.items()), str(dataset))
 
 
 def stream(key, name: str):
     """The key of one named use of randomness ('data', 'init', 'order'): no two share one."""
-    return jax.random.fold_in(key, draws.tag(name))
+    return jax.random.fold_in(key, sampling.tag(name))
 
 
 def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
@@ -179,17 +179,17 @@ def rate_share(schedule: str, step, total: int):
     return 0.5 * (1 + jnp.cos(jnp.pi * step / total)) if schedule == "cosine" else 1.0
 
 
-def check_draw(task: Task, source, seed: int):
+def check_dataset(task: Task, dataset, seed: int):
     """Raises ConfigError, naming the seed, where what training shows of it cannot serve."""
     try:
-        task.check(jax.device_get(source))
+        task.check(jax.device_get(dataset))
     except ConfigError as error:
         raise ConfigError(f"the draw of seed {seed}: {error}") from error
 
 
-def source_of(task: Task, key):
+def dataset_of(task: Task, key):
     """What training shows of one seed."""
-    return task.source(stream(key, "data"))
+    return task.dataset(stream(key, "data"))
 
 
 def make_trainer(
@@ -229,8 +229,8 @@ def make_trainer(
 
     def take_step(trial, state: TrainState):
         """The state after one more step, and the loss before it."""
-        points, counts_B = task.draw(
-            stream(trial.key, "order"), state.step, trial.source, training.batch_size
+        points, counts_B = task.next_batch(
+            stream(trial.key, "order"), state.step, trial.dataset, training.batch_size
         )
         key_of = lambda name: jax.random.fold_in(stream(trial.key, name), state.step)
         batch = family.render(key_of("example"), points, trial.which)
@@ -258,15 +258,15 @@ def make_trainer(
         batch = family.render(stream(key, "test"), points, which)
         return family.decode(params, batch.input, which), batch.target
 
-    def answer(key, params, points):
+    def predict(key, params, points):
         outputs, targets = decode(key, params, points, 0)
-        return jax.vmap(task.signal)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
+        return jax.vmap(task.prediction)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
 
     def score(key, params, points, which=0):
         outputs, targets = decode(key, params, points, which)
         return family.scores(outputs, targets, points, which)
 
-    return Trainer(init, advance, answer, score)
+    return Trainer(init, advance, predict, score)
 
 
 def _lowering(config: Config, trials: int) -> str:
@@ -292,7 +292,7 @@ def make_train(config: Config) -> Callable:
     chunk, steps = config.execution.chunk_steps, total_steps(config, task)
 
     def train(key, hyper):
-        trial = Trial(key, hyper, source_of(task, key), jnp.int32(0))
+        trial = Trial(key, hyper, dataset_of(task, key), jnp.int32(0))
 
         def run_chunk(state, index):
             n_steps = jnp.minimum(chunk, steps - index * chunk)

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from compgen_jax.analysis import text
 from compgen_jax.config import Config, to_dict
+from compgen_jax.metrics import text
+from compgen_jax.papers.forced_rendering.runs import networks
 from compgen_jax.settings import flat
-from figures.forced_rendering.networks import networks
 
 SCORES = {
     "mse": "MSE",

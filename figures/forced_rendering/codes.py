@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims.forced_rendering.figure1 import aligned_peaks
+from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering.figure1 import aligned_peaks
+from compgen_jax.statistics import mean_with_interval
 from figures import plotting
 
 

@@ -1,8 +1,8 @@
 """The controls: is it composition, or the lighting of pixels?"""
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.evaluation import mean_score
-from compgen_jax.claims.forced_rendering import controls as claims
+from compgen_jax.metrics import evaluation
+from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.papers.forced_rendering import controls as claims
 from figures import plotting
 
 TITLES = {

@@ -1,9 +1,9 @@
 """Figure 10: what decoders of every depth draw for combinations they never saw."""
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import mean_with_interval
+from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering.runs import BOTH, by_depth
+from compgen_jax.statistics import mean_with_interval
 from figures import plotting
-from figures.forced_rendering.networks import BOTH, by_depth
 
 # of the hole's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
@@ -43,7 +43,7 @@ def _draw_images(axes, study, label):
     results = study.results
     for axis, cell in zip(axes, plotting.held_out_cells(results, POINTS), strict=True):
         plotting.show_scaled(
-            axis, results.signals[0, cell], results.factors[cell], results.amplitude
+            axis, results.predictions[0, cell], results.factors[cell], results.amplitude
         )
     axes[0].set_ylabel(label)
 

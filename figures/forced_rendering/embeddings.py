@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.analysis import embeddings
+from compgen_jax.metrics import embeddings
 from compgen_jax.models import lowrank
 from figures import plotting
 from figures.forced_rendering.lowrank import (

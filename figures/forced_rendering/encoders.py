@@ -1,8 +1,8 @@
 """The task turned round: does an encoder, which sees every pixel, compose where a decoder does
 not?"""
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import geometric_mean_with_interval
+from compgen_jax.metrics import evaluation
+from compgen_jax.statistics import geometric_mean_with_interval
 from figures import plotting
 
 TITLES = {"code": "image to bump code", "coordinates": "image to x and y"}  # by the role's control

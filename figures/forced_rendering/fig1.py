@@ -5,10 +5,10 @@ from math import isqrt
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from compgen_jax.claims.forced_rendering import signals
+from compgen_jax.papers.forced_rendering import signals
+from compgen_jax.papers.forced_rendering.runs import BOTH
 from compgen_jax.runs import results as results_of
 from figures import plotting
-from figures.forced_rendering.networks import BOTH
 
 EXAMPLES = 4
 # sizes in inches
@@ -66,7 +66,7 @@ def _relative_error(study):
     points = signals.fine_points(study.results.grid)
     side = isqrt(len(points))
     errors = results_of.error_map(study.run, points).mean(axis=0).reshape(side, side)
-    return errors / np.square(study.results.targets).mean()
+    return errors / np.square(study.results.truths).mean()
 
 
 def _draw_support(axis, held_out_NxN, where):
@@ -110,7 +110,7 @@ def _draw_examples(figure, left, bottom, results, held_out):
     """What was asked above what the first seed drew, for a few cells of one region."""
     color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
     for column, cell in enumerate(_spread(results, held_out)):
-        for row, images in enumerate((results.signals[0], results.targets)):
+        for row, images in enumerate((results.predictions[0], results.truths)):
             axis = plotting.axis_at(
                 figure,
                 left + column * (IMAGE + GAP),

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from compgen_jax.analysis import circle, evaluation
-from compgen_jax.analysis.circle import Gap
-from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.metrics import circle, evaluation
+from compgen_jax.metrics.circle import Gap
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import model
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family
@@ -94,7 +94,7 @@ def _ends(one: Shown):
 
 
 def _blank(one: Shown):
-    return np.square(one.results.targets[one.cells]).mean()
+    return np.square(one.results.truths[one.cells]).mean()
 
 
 def _draw_curve(axis, one: Shown, low, color, label):
@@ -112,7 +112,7 @@ def _draw_curve(axis, one: Shown, low, color, label):
 
 def trivial(one: Shown) -> dict:
     """(Q,) errors in the gap, over a blank image's, by name."""
-    true = one.results.targets.astype(np.float64)
+    true = one.results.truths.astype(np.float64)
     edges, place = true[list(one.gap.edges)], one.gap.place
     found = dict(zip(TRIVIAL, (place, np.round(place)), strict=True))
     return {
@@ -193,14 +193,14 @@ def faded(one: Shown, cells):
     place = dict(zip(one.gap.cells.tolist(), one.gap.place, strict=True))
     before, after = one.gap.edges
     place |= {before: 0.0, after: 1.0}
-    edges = one.results.targets[[before, after]]
+    edges = one.results.truths[[before, after]]
     return circle.cross_fade(*edges, [place[cell] for cell in cells.tolist()])
 
 
 def _draw_images(figure, shown):
     first = next(iter(shown.values()))
-    drawn = lambda one, cells: one.results.signals[0, cells]
-    rows = [("asked", "c", first, lambda one, cells: one.results.targets[cells])]
+    drawn = lambda one, cells: one.results.predictions[0, cells]
+    rows = [("asked", "c", first, lambda one, cells: one.results.truths[cells])]
     for control, one in shown.items():
         rows.append((f"{TITLES[control]},\nseed {one.results.seeds[0]}", "", one, drawn))
     rows.append(("cross-fade\nof the edges", "d", first, faded))
@@ -213,7 +213,7 @@ def _draw_images(figure, shown):
         places = chosen(one.gap)
         cells = np.array([before, *one.gap.cells[places], after])
         images = np.asarray(images_of(one, cells), np.float64)
-        edges = one.results.targets[[before, after]].reshape(2, -1)
+        edges = one.results.truths[[before, after]].reshape(2, -1)
         residuals = circle.residual_share(images.reshape(len(cells), -1), *edges)
         for column, (cell, image, residual) in enumerate(
             zip(cells, images, residuals, strict=True)

@@ -5,8 +5,8 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.analysis.error_map import ErrorMap, error_map
-from compgen_jax.claims.forced_rendering.scaling import (
+from compgen_jax.metrics.error_map import ErrorMap, error_map
+from compgen_jax.papers.forced_rendering.scaling import (
     COPIES,
     GRID,
     REGION,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from compgen_jax.analysis import geometry, spectra
-from compgen_jax.analysis.statistics import mean_band
+from compgen_jax.metrics import geometry, spectra
+from compgen_jax.papers.forced_rendering.runs import BOTH, by_depth
+from compgen_jax.statistics import mean_band
 from figures import plotting
-from figures.forced_rendering.networks import BOTH, by_depth
 
 RANKS = {
     "numerical_rank": "numerical rank",
@@ -182,7 +182,7 @@ def draw_ranks(studies):
     axes = figure.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
     for row, code in zip(axes, BOTH, strict=True):
         own = by_depth(studies, code)
-        targets = own[0].results.targets
+        targets = own[0].results.truths
         true = spectra.spectrum(targets.reshape(len(targets), -1))
         for axis, (name, title) in zip(row, RANKS.items(), strict=True):
             _draw_lines(axis, studies, own, f"spectrum.{name}")

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 
-from compgen_jax.analysis import evaluation, geometry
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims.forced_rendering.remedies import ABLATIONS
+from compgen_jax.metrics import evaluation, geometry
 from compgen_jax.models import lowrank, model
+from compgen_jax.papers.forced_rendering.remedies import ABLATIONS
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family
 from figures import plotting
@@ -65,7 +65,7 @@ def by_ablation(studies) -> dict:
 def mse(study):
     """(T,) errors over seen and over held-out cells, and those of a blank image."""
     results = study.results
-    errors, blank = evaluation.errors(results), np.square(results.targets).mean(axis=(1, 2))
+    errors, blank = evaluation.errors(results), np.square(results.truths).mean(axis=(1, 2))
     regions = ~results.held_out, results.held_out
     return *(errors[:, m].mean(axis=1) for m in regions), *(blank[m].mean() for m in regions)
 
@@ -135,7 +135,7 @@ def _draw_architecture(figure, bottom, study):
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
             plotting.show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
         _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3$\\times$3")
-    drawn = ("image", results.signals[0]), ("asked", results.targets)
+    drawn = ("image", results.predictions[0]), ("asked", results.truths)
     for left, (name, signals) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
         axis = plotting.axis_at(figure, left, middle, IMAGE, IMAGE)
         plotting.show_scaled(axis, signals[cell], results.factors[cell], results.amplitude)
@@ -180,8 +180,8 @@ def _draw_tokens(axes, shown):
 
 def _draw_held_out(axes, shown):
     results = shown["both"].results
-    drawn = {TITLES[name]: study.results.signals[0] for name, study in shown.items()}
-    rows = zip(axes, ({"asked": results.targets} | drawn).items(), strict=True)
+    drawn = {TITLES[name]: study.results.predictions[0] for name, study in shown.items()}
+    rows = zip(axes, ({"asked": results.truths} | drawn).items(), strict=True)
     for row, (name, images) in rows:
         row[0].set_ylabel(name.replace(" ", "\n"), fontsize=7)
         for axis, cell in zip(row, plotting.held_out_cells(results, POINTS), strict=True):

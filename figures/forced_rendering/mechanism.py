@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from compgen_jax.analysis import kernels
-from compgen_jax.claims.forced_rendering.mechanism import CONSTRUCTION
+from compgen_jax.metrics import kernels
+from compgen_jax.papers.forced_rendering.mechanism import CONSTRUCTION
 from figures import plotting
 
 CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of seen"}
@@ -106,7 +106,7 @@ def draw_kernels(studies):
     held_out = results.held_out
     shown = {
         "ideal (binary)": kernels.binary(results.factors[held_out], "sum"),
-        "true images": kernels.cosine(kernels.gram(_flat(results.targets[held_out]))),
+        "true images": kernels.cosine(kernels.gram(_flat(results.truths[held_out]))),
     }
     for code, study in chosen.items():
         within = study.inspection.maps["held_out"].ravel()

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import geometric_mean_with_interval, mean_band
+from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory
+from compgen_jax.statistics import geometric_mean_with_interval, mean_band
 from figures import plotting
 from figures.forced_rendering import authors
 
@@ -170,7 +170,7 @@ def _draw_images(figure, study, bottom: float):
         for column in range(len(POINTS))
     ]
     for axis, cell in zip(axes, plotting.held_out_cells(results, POINTS), strict=True):
-        signal = results.signals[0, cell]
+        signal = results.predictions[0, cell]
         plotting.show_scaled(axis, signal, results.factors[cell], results.amplitude)
     axes[0].set_ylabel(
         f"{TITLES[name]}\n{study.role.depth} layers", color=COLORS[name], rotation=0, ha="right",

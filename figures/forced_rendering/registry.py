@@ -3,6 +3,8 @@ which networks each of them shows."""
 
 from functools import partial
 
+from compgen_jax.papers.forced_rendering import runs as networks
+from compgen_jax.papers.forced_rendering.runs import BOTH, EPOCHS, HOLDOUT_MAP, SCALING, having
 from figures.forced_rendering import (
     codes,
     controls,
@@ -15,7 +17,6 @@ from figures.forced_rendering import (
     layers,
     lowrank,
     mechanism,
-    networks,
     pixels,
     scaling,
     stripes,
@@ -23,7 +24,6 @@ from figures.forced_rendering import (
     units,
     verdicts,
 )
-from figures.forced_rendering.networks import BOTH, EPOCHS, HOLDOUT_MAP, SCALING, having
 from figures.paper import Figure, Paper
 
 

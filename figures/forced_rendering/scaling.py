@@ -6,9 +6,11 @@ Drawn from a finished sweep: its table as dicts (`compgen_jax.sweeps.table.rows`
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.analysis import scaling, text
-from compgen_jax.analysis.scaling import ABOVE, BELOW, REACHED, UNKNOWN
-from compgen_jax.claims.forced_rendering.scaling import (
+from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
+from compgen_jax.config import field_value
+from compgen_jax.metrics import scaling, text
+from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
+from compgen_jax.papers.forced_rendering.scaling import (
     COPIES,
     GRID,
     REGION,
@@ -21,8 +23,6 @@ from compgen_jax.claims.forced_rendering.scaling import (
     thresholds,
     told_apart,
 )
-from compgen_jax.claims.verdicts import CONTRADICTED, INCONCLUSIVE, REPRODUCED
-from compgen_jax.config import field_value
 from figures import plotting
 
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}

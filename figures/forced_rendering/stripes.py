@@ -5,16 +5,16 @@ import functools
 import jax
 import numpy as np
 
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.statistics import geometric_mean_with_interval, mean_with_interval
-from compgen_jax.claims.forced_rendering import remedies, signals
-from compgen_jax.claims.forced_rendering.remedies import Stripes
+from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering import remedies, signals
+from compgen_jax.papers.forced_rendering.remedies import Stripes
+from compgen_jax.papers.forced_rendering.runs import ALONE_TITLES
 from compgen_jax.runs import inspection, results
+from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
 from figures import plotting
 from figures.forced_rendering.layers import draw_strip
-from figures.forced_rendering.networks import ALONE_TITLES
 from figures.forced_rendering.units import by_bumps, draw_curves, name_of, show_unit
 
 # of the corner's width and height, none on the border
@@ -28,14 +28,14 @@ def stripes_of(run: results.Run) -> Stripes:
     """What its networks draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
     points = bump.stripe_points(run.config.task.grid)
     nothing = np.full((1, 2), np.nan, np.float32)
-    drawn, true = results.decode(run, np.concatenate([points, nothing]))
+    drawn, true = results.predict(run, np.concatenate([points, nothing]))
     return Stripes(drawn[:, :-1], drawn[:, -1], true[:-1])
 
 
 @functools.cache
 def _true_stripes(task: bump.Bump):
     """(2N, N, N), as in `stripes_of`."""
-    return results.true_signals(task.make(), bump.stripe_points(task.grid))
+    return results.truths_at(task.make(), bump.stripe_points(task.grid))
 
 
 def draw_stripes(studies):
@@ -99,8 +99,8 @@ def _draw_held_out(axes, columns):
     first, plus = columns[0].results, _plus(columns[0])
     order = np.cumsum(first.held_out) - 1  # of a cell among the held-out ones
     for row, cell in zip(axes, plotting.held_out_cells(first, POINTS), strict=True):
-        drawn = [study.results.signals[0, cell] for study in columns]
-        images = [first.targets[cell], plus[order[cell]], *drawn]
+        drawn = [study.results.predictions[0, cell] for study in columns]
+        images = [first.truths[cell], plus[order[cell]], *drawn]
         for axis, image in zip(row, images, strict=True):
             _show_range(axis, image, first.factors[cell], first.amplitude)
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*first.factors[cell]), labelpad=2)
@@ -199,17 +199,17 @@ def _draw_seeds(axes, study, seeds: int):
     cells = plotting.held_out_cells(found, POINTS)
     wanted = [(seed, cell) for seed in range(seeds) for cell in cells]
     for axis, (seed, cell) in zip(axes, wanted, strict=True):
-        image = found.signals[seed, cell]
+        image = found.predictions[seed, cell]
         _show_range(axis, image, found.factors[cell], found.amplitude)
 
 
 def _draw_errors(axis, columns):
     held_out = columns[0].results.held_out
-    wanted = {"bump": columns[0].results.targets[held_out], "plus": _plus(columns[0])}
+    wanted = {"bump": columns[0].results.truths[held_out], "plus": _plus(columns[0])}
     for name, images in wanted.items():
         blank = np.square(images).mean()
         values = [
-            np.square(study.results.signals[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
+            np.square(study.results.predictions[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
             for study in columns
         ]
         label, mean = f"to the {name}", geometric_mean_with_interval

@@ -3,11 +3,11 @@
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.analysis import evaluation
-from compgen_jax.analysis.coverage import pairs_seen
-from compgen_jax.analysis.readout import drawn_size
-from compgen_jax.analysis.statistics import mean_band
-from compgen_jax.claims.forced_rendering.controls import trivial_errors
+from compgen_jax.metrics import evaluation
+from compgen_jax.metrics.coverage import pairs_seen
+from compgen_jax.metrics.readout import drawn_size
+from compgen_jax.papers.forced_rendering.controls import trivial_errors
+from compgen_jax.statistics import mean_band
 from figures import plotting
 from figures.forced_rendering.controls import PREDICTORS as OF_TWO_FACTORS
 
@@ -175,8 +175,8 @@ def example_cells(box) -> list[int]:
 def _draw_examples(figure, results):
     box = results["box"]
     cells = example_cells(box)
-    drawn = {"asked": box.targets} | {
-        name: results[name].signals[0] for name in ("box", "xy", "xs") if name in results
+    drawn = {"asked": box.truths} | {
+        name: results[name].predictions[0] for name in ("box", "xy", "xs") if name in results
     }
     axes = figure.subplots(len(drawn), len(cells), squeeze=False)
     for row, (name, signals) in zip(axes, drawn.items(), strict=True):
@@ -190,7 +190,7 @@ def _draw_examples(figure, results):
 def _draw_readout(axis, results):
     for name, cells in results.items():
         asked = grids.indices(cells.sizes)[:, 2]
-        right_size = drawn_size(cells.signals, cells.targets) == asked
+        right_size = drawn_size(cells.predictions, cells.truths) == asked
         right_place = cells.scores["exact_accuracy"] > 0
         shown = (right_place, right_size, right_place & right_size)
         for position, hits in enumerate(shown):

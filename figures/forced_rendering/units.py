@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.analysis import tuning
+from compgen_jax.metrics import tuning
 from figures import plotting
 
 LAYERS = 4

@@ -2,17 +2,13 @@
 
 import numpy as np
 
-from compgen_jax.analysis import text
-from compgen_jax.analysis.evaluation import mean_score
-from compgen_jax.claims.composition import RIGHT
-from compgen_jax.claims.forced_rendering import controls, figure1, mechanism, remedies, rotation
-from compgen_jax.claims.forced_rendering import scaling as claims_of_scaling
-from compgen_jax.claims.verdicts import exact_id
+from compgen_jax.claims import exact_id
 from compgen_jax.config import Config
-from figures import report
-from figures.forced_rendering import authors
-from figures.forced_rendering.embeddings import embedding_numbers
-from figures.forced_rendering.networks import (
+from compgen_jax.metrics import text
+from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.papers.forced_rendering import controls, figure1, mechanism, remedies, rotation
+from compgen_jax.papers.forced_rendering import scaling as claims_of_scaling
+from compgen_jax.papers.forced_rendering.runs import (
     ALONE_TITLES,
     BOTH,
     EPOCHS,
@@ -20,6 +16,10 @@ from figures.forced_rendering.networks import (
     by_depth,
     select,
 )
+from compgen_jax.runs.composition import RIGHT
+from figures import report
+from figures.forced_rendering import authors
+from figures.forced_rendering.embeddings import embedding_numbers
 from figures.forced_rendering.scaling import completed
 from figures.forced_rendering.stripes import stripes_of
 from figures.studies import Study

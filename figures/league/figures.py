@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from compgen_jax.analysis import prediction, text
-from compgen_jax.claims.league import GEOMETRY
+from compgen_jax.metrics import prediction, text
+from compgen_jax.papers.league.claims import GEOMETRY
+from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 from figures import plotting
 from figures.league import table
-from figures.league.networks import HOLDOUTS, TASKS
 
 FAMILY_MARKS = "os^Dv<>Pphd*X8"
 AXIS_TITLES = {

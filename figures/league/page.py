@@ -5,9 +5,9 @@ All of it comes from summaries and from the claim's row, as they are committed.
 
 from pathlib import Path
 
-from compgen_jax.analysis import text
+from compgen_jax.metrics import text
+from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 from figures.league import table
-from figures.league.networks import HOLDOUTS, TASKS
 
 PAGE = Path(__file__).parents[2] / "docs" / "league.md"
 MARKS = "<!-- league: python -m figures.results -->", "<!-- end of league -->"

@@ -2,10 +2,11 @@
 
 from functools import partial
 
-from compgen_jax.claims import league as claims
+from compgen_jax.papers.league import claims
+from compgen_jax.papers.league import runs as networks
+from compgen_jax.papers.league.runs import Match
 from figures import report
-from figures.league import figures, networks, table
-from figures.league.networks import Match
+from figures.league import figures, table
 from figures.paper import Figure, Paper
 
 NOTE = (

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from compgen_jax.analysis import text
-from compgen_jax.analysis.prediction import Networks
-from compgen_jax.claims.league import GEOMETRY, LEARNT
-from compgen_jax.claims.verdicts import LEAST_CELLS, TRAINED
+from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
+from compgen_jax.metrics import text
+from compgen_jax.metrics.prediction import Networks
+from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
+from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 from compgen_jax.runs import predictors
 from compgen_jax.training import loop
-from figures.league.networks import HOLDOUTS, TASKS
 
 LAST_HIDDEN = -2  # of the layers that are recorded, the output last
 COMPOSES = 0.5  # of held-out combinations right, on the whole interval

@@ -5,11 +5,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from compgen_jax.analysis.statistics import mean_with_interval
-from compgen_jax.claims.scale import neurons
-from compgen_jax.claims.scale.composing import AFFINE, COMPOSED
+from compgen_jax.papers.scale import neurons
+from compgen_jax.papers.scale.composing import AFFINE, COMPOSED
+from compgen_jax.papers.scale.runs import Block, block_of, numbers, select
+from compgen_jax.statistics import mean_with_interval
 from figures import plotting
-from figures.scale.networks import Block, block_of, numbers, select
 from figures.scale.verdicts import baseline, decoded_groups, fails, tables_of_neurons
 
 TRIVIAL = {

@@ -1,8 +1,9 @@
 """The figures of "Scale leads to compositional generalization", and which networks each shows."""
 
+from compgen_jax.papers.scale import runs as networks
+from compgen_jax.papers.scale.runs import having, in_bridge
 from figures.paper import Figure, Paper
-from figures.scale import figures, networks, verdicts
-from figures.scale.networks import having, in_bridge
+from figures.scale import figures, verdicts
 
 
 def _of(*groups):

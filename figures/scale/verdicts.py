@@ -4,11 +4,11 @@ import functools
 
 import numpy as np
 
-from compgen_jax.analysis import text
-from compgen_jax.claims.scale import composing, constructions, decoding, neurons
-from compgen_jax.claims.scale.composing import COMPOSED, COVERED, UNCOVERED
+from compgen_jax.metrics import text
+from compgen_jax.papers.scale import composing, constructions, decoding, neurons
+from compgen_jax.papers.scale.composing import COMPOSED, COVERED, UNCOVERED
+from compgen_jax.papers.scale.runs import Role, numbers, select
 from figures import report
-from figures.scale.networks import Role, numbers, select
 
 NOTE = (
     "S are claims of the paper on scale. R² is pooled, around the outputs' means over all tasks; "

@@ -37,7 +37,7 @@ def torch_steps(config: Config, steps: int):
     device = torch_device()
     torch.manual_seed(0)
     task, key = config.task.make(), jax.random.key(0)
-    examples = tasks.examples_at(task, key, loop.source_of(task, key).points)
+    examples = tasks.examples_at(task, key, loop.dataset_of(task, key).points)
     codes, targets = (torch.tensor(np.array(a)).to(device) for a in examples)
     model = _torch_decoder(config, codes.shape[1]).to(device)
     training = config.training

@@ -6,11 +6,11 @@ import resource
 import jax
 import jax.numpy as jnp
 
-from compgen_jax.analysis import geometry
+from compgen_jax.metrics import geometry
 from compgen_jax.models.convolution import LOWERINGS
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family
-from launch.config import PRESETS
 from launch.suites import timing
 
 AUTODIFF = [name for name in LOWERINGS if name != "winograd"]  # it has no forward mode

@@ -6,7 +6,7 @@ import jax
 
 from compgen_jax.config import Config
 from compgen_jax.models.convolution import LOWERINGS, choose_lowering
-from launch.config import PRESETS
+from compgen_jax.papers.presets import PRESETS
 
 
 class Program(NamedTuple):

@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config, changed
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.sweeps import plan
-from compgen_jax.tasks import draws, module_supports, modules
+from compgen_jax.tasks import module_supports, modules, sampling
 from compgen_jax.training import loop, trials
-from launch.config import PRESETS
 from launch.suites import contenders, timing
 
 TRIALS = 4  # at least, on a CPU: as many to every core
@@ -183,10 +183,10 @@ def stacked(singles: Sequence[Config]) -> loop.Trial:
     found = []
     for single in singles:
         key = jax.random.key(single.training.seeds[0])
-        source = loop.source_of(single.task.make(), key)
-        found.append(loop.Trial(key, loop.hyper_of(single), source, jnp.int32(0)))
-    capacity = max(draws.capacity(trial.source) for trial in found)
-    found = [trial._replace(source=draws.padded(trial.source, capacity)) for trial in found]
+        dataset = loop.dataset_of(single.task.make(), key)
+        found.append(loop.Trial(key, loop.hyper_of(single), dataset, jnp.int32(0)))
+    capacity = max(sampling.capacity(trial.dataset) for trial in found)
+    found = [trial._replace(dataset=sampling.padded(trial.dataset, capacity)) for trial in found]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from compgen_jax.config import Config, changed
 from compgen_jax.models.convolution import choose_lowering
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.training import loop, padding, trials
 from launch.suites import contenders, timing
 from launch.suites.programs import Program, Work, on_accelerator, on_cpu
@@ -180,8 +180,8 @@ def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) 
 
     def trial(seed, grid):
         key = jax.random.key(seed)
-        source = draws.padded(loop.source_of(tasks[grid], key), capacity)
-        return loop.Trial(key, loop.hyper_of(alone[grid]), source, jnp.int32(grids.index(grid)))
+        dataset = sampling.padded(loop.dataset_of(tasks[grid], key), capacity)
+        return loop.Trial(key, loop.hyper_of(alone[grid]), dataset, jnp.int32(grids.index(grid)))
 
     listed = [trial(seed, grid) for seed, grid in enumerate(contender.grids)]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *listed)

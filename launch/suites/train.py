@@ -11,9 +11,9 @@ import jax.numpy as jnp
 
 from compgen_jax.config import Config
 from compgen_jax.models.convolution import choose_lowering
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
-from launch.config import PRESETS
 from launch.suites import contenders, timing
 
 TRIALS = 4
@@ -75,7 +75,7 @@ def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, 
     state = over_trials(lambda _, key: trainer.init(key), 1, devices)((), keys)
     advance = over_trials(
         lambda n_steps, seed: trainer.advance(
-            loop.Trial(seed[0], hyper, loop.source_of(task, seed[0]), jnp.int32(0)),
+            loop.Trial(seed[0], hyper, loop.dataset_of(task, seed[0]), jnp.int32(0)),
             seed[1],
             n_steps,
         ),

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config
+from compgen_jax.papers.forced_rendering.runs import Role, networks
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import directory, results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -14,8 +16,6 @@ from compgen_jax.tasks.inverse import Inverse
 from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
 from figures.forced_rendering import authors, encoders, pixels, verdicts
-from figures.forced_rendering.networks import Role, networks
-from launch.config import PRESETS
 
 GRID = 8
 SUPPORT = SupportConfig(region="donut", low=2, high=5)
@@ -32,10 +32,10 @@ def encoder(answer):
     far to the right in held-out cells of y below 4."""
     task = Inverse(grid=GRID, support=SUPPORT, answer=answer).make()
     points = tasks.points(task)
-    truths = results.true_signals(task, points)
+    truths = results.truths_at(task, points)
     wrong = np.asarray(task.held_out(points)) & (points[:, 1] < 4)
     moved = truths.copy()
-    moved[wrong] = results.true_signals(task, points[wrong] + [2, 0])
+    moved[wrong] = results.truths_at(task, points[wrong] + [2, 0])
     cells = results.scorer(task)(np.stack([truths, moved]) + 0.01)
     return SimpleNamespace(
         results=cells,
@@ -47,7 +47,7 @@ def encoder(answer):
 def decoder(name, decoder, depth, lacks):
     """A seed for each of `lacks`, the share by which all its bumps are too faint."""
     task = Bump(grid=GRID, support=SUPPORT).make()
-    truths = results.true_signals(task, tasks.points(task))
+    truths = results.truths_at(task, tasks.points(task))
     signals = np.stack([truths * (1 - lack) for lack in lacks])
     role = Role("pixels", "bump", decoder, depth)
     config = Config(name=name, task=Bump(grid=GRID, support=SUPPORT))
@@ -128,7 +128,7 @@ def test_shared_decoders_stand_by_model_and_depth(drawn):
     first = studies[2].results
     cell = plotting.held_out_cells(first, pixels.POINTS)[0]
     assert first.held_out[cell]
-    np.testing.assert_array_equal(images[0], first.signals[0, cell])
+    np.testing.assert_array_equal(images[0], first.predictions[0, cell])
 
 
 def test_the_authors_stand_beside_networks_of_their_size(drawn):

@@ -9,12 +9,13 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims import verdicts
+from compgen_jax import claims
 from compgen_jax.config import ConfigError, changed
+from compgen_jax.papers.league import runs as networks
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
 from figures import make, results
-from figures.league import networks, page, registry, table
+from figures.league import page, registry, table
 from figures.league.registry import FIGURES
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +83,7 @@ def test_figures_claim_and_a_model_of_ones_own(tmp_path, monkeypatch, own_model,
     draw(tmp_path / "work")
     drawn = {path.name for path in (tmp_path / "work" / "figures").iterdir()}
     assert drawn == {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
-    rows = verdicts.entries(json.loads((tmp_path / "work" / "claims.json").read_text()))
+    rows = claims.entries(json.loads((tmp_path / "work" / "claims.json").read_text()))
     assert [row["claim"] for row in rows] == ["L1"]
     assert rows[0]["details"]["networks"]["value"] == 3 * 3
     assert rows[0]["details"]["dropped"]["value"] == 3  # one-hot codes have no volume

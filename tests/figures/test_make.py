@@ -9,11 +9,12 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims import verdicts
+from compgen_jax.claims import entries
 from compgen_jax.config import changed, fingerprint
+from compgen_jax.papers.forced_rendering import runs as networks
 from compgen_jax.runs import experiment
 from figures import make
-from figures.forced_rendering import networks, registry
+from figures.forced_rendering import registry
 
 ROOT = Path(__file__).parent.parent.parent
 ASKED = "three_factors", "encoder", "pixels"  # groups of figures that wait to be asked for
@@ -154,7 +155,7 @@ def test_figures_train_what_is_missing_once_and_claims_are_complete(
              if not (figure.sweep or figure.asked or figure.scale == "paper")}  # fmt: skip
     assert {p.stem for p in (workdir / "figures").glob("*.png")} == names
     assert all(p.stat().st_size > 15_000 for p in (workdir / "figures").glob("*.p*"))
-    claims = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
+    claims = entries(json.loads((workdir / "claims.json").read_text()))
     codes = ["bump", "ramp", "onehot", "positional"]
     assert [(c["claim"], c["code"]) for c in claims] == [
         *(("C1", code) for code in codes),
@@ -192,7 +193,7 @@ def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, capsys):
     assert {p.stem for p in (workdir / "figures").iterdir()} == set(names)
     experiment.train_together([_job(workdir, tiny_networks("quick")[2])])
     assert len(list((workdir / "sweeps").iterdir())) == 2
-    claims = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
+    claims = entries(json.loads((workdir / "claims.json").read_text()))
     assert [(c["claim"], c["code"]) for c in claims] == [("C11", "bump")] * 2
     assert [len(c["as_stated"]["conditions"]) for c in claims] == [2] * 2
     assert [len(c["stricter"]["conditions"]) for c in claims] == [2 * (2 + 1)] * 2
@@ -202,6 +203,6 @@ def test_figures_of_sweeps_are_drawn_where_they_are_named(tiny_figures, capsys):
     assert tiny_figures(names) == workdir
     assert "data_scaling_quick: already trained" in capsys.readouterr().err
     # networks that were trained meanwhile are claimed of, though no figure shows them
-    claims = verdicts.entries(json.loads((workdir / "claims.json").read_text()))
+    claims = entries(json.loads((workdir / "claims.json").read_text()))
     assert [c["claim"] for c in claims] == ["C1", "C3", "C11", "C11"]
     assert [path.read_bytes() for path in sorted(workdir.rglob("*.png"))] == before

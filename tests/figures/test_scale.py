@@ -6,14 +6,15 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims.scale import constructions
-from compgen_jax.claims.verdicts import entries
+from compgen_jax.claims import entries
 from compgen_jax.config import changed
+from compgen_jax.papers.scale import constructions
+from compgen_jax.papers.scale import runs as networks
+from compgen_jax.papers.scale.runs import Block, having
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
 from figures import make
-from figures.scale import networks, registry, verdicts
-from figures.scale.networks import Block, having
+from figures.scale import registry, verdicts
 
 FIGURES = ("scale1", "scale2", "scale3", "scale4", "bridge")
 WIDTHS = {64: 4, 256: 6}

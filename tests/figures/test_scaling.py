@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from compgen_jax.claims.forced_rendering.scaling import (
+from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
+from compgen_jax.papers.forced_rendering.scaling import (
     COPIES,
     GRID,
     IMAGES,
@@ -14,14 +15,13 @@ from compgen_jax.claims.forced_rendering.scaling import (
     needs_images,
     readings,
 )
-from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
 from compgen_jax.runs import directory
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
 from figures.forced_rendering import holdout
 from figures.forced_rendering import scaling as figure_of
-from tests.claims.test_scaling import GRIDS, MEASURES, SIDE, make_row, make_table
+from tests.papers.test_scaling import GRIDS, MEASURES, SIDE, make_row, make_table
 
 BLUE, ORANGE = figure_of.COLORS["bumps"], figure_of.COLORS["stripes"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.analysis.evaluation import CellResults
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -38,8 +38,8 @@ def results_of(region, wrong):
     score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
     return CellResults(
         seeds=(0, 1, 2),
-        signals=signals,
-        targets=truths,
+        predictions=signals,
+        truths=truths,
         factors=points,
         held_out=held_out,
         distance=grids.distance_to_seen(held_out, **tasks.geometry(task)),
@@ -135,7 +135,7 @@ def test_examples_are_held_out_of_the_box_and_of_three_sizes(figure, studies):
     assert list(grids.indices(box.sizes)[cells, 2]) == [1, 1, 2, 2, 3, 3]
     images = [axis for axis in figure.axes if axis.images]
     assert len(images) == 3 * len(cells)  # asked, box and square: no slab is among these
-    np.testing.assert_allclose(images[0].images[0].get_array(), box.targets[cells[0]])
+    np.testing.assert_allclose(images[0].images[0].get_array(), box.truths[cells[0]])
 
 
 def test_a_network_without_angles_is_drawn_without_them(studies):

@@ -10,11 +10,11 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from compgen_jax.config import changed
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.sweeps import plan, waves
 from compgen_jax.tasks import modules
 from compgen_jax.training import loop
 from launch import benchmark
-from launch.config import PRESETS
 from launch.suites import contenders, students, timing
 
 SMALL = changed(
@@ -115,7 +115,13 @@ def test_trials_are_the_sweeps_runs():
     assert [single.training.seeds[0] for single in singles] == [0, 0, 1, 1, 0]
     assert {single.model.width for single in singles} == {8}
     slots = students.stacked(singles)
-    assert slots.source.points.shape == (5, 6, 4) and slots.source.count.tolist() == [4, 6, 4, 6, 4]
+    assert slots.dataset.points.shape == (5, 6, 4) and slots.dataset.count.tolist() == [
+        4,
+        6,
+        4,
+        6,
+        4,
+    ]
 
 
 def test_a_turn_goes_on_where_the_last_one_ended():

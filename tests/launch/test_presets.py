@@ -3,17 +3,15 @@
 from pathlib import Path
 
 from compgen_jax.config import Config
-from launch.config import PAPERS, PRESETS
-from launch.presets import document
-from launch.presets.preset import Preset
+from compgen_jax.papers.preset import Preset
+from compgen_jax.papers.presets import PAPERS, PRESETS
+from launch import presets as document
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "presets.md"
 
 
 def test_the_page_has_the_table_of_all_presets():
-    assert document.table(PAPERS) in PAGE.read_text(), (
-        "python -m launch.presets.document > docs/presets.md"
-    )
+    assert document.table(PAPERS) in PAGE.read_text(), "python -m launch.presets > docs/presets.md"
     assert all(f"| `{name}` |" in PAGE.read_text() for name in PRESETS)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compgen_jax.analysis import decodability
 from compgen_jax.config import ConfigError
+from compgen_jax.metrics import decodability
 from launch import probe
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax.analysis import evaluation
-from compgen_jax.claims.forced_rendering.signals import fine_points
-from compgen_jax.claims.verdicts import typical
+from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.config import ConfigError, changed
+from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering.signals import fine_points
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
@@ -266,7 +266,7 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
 def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
     config, workdir, _ = undisturbed
     run = results.load(workdir)
-    signals, true = results.decode(run, np.array([[3, np.nan], [np.nan, 3]], np.float32))
+    signals, true = results.predict(run, np.array([[3, np.nan], [np.nan, 3]], np.float32))
     assert signals.shape == (2, 2, 8, 8) and true.shape == (2, 8, 8)
     profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
     np.testing.assert_allclose(true[0], np.tile(profile, (8, 1)), atol=1e-6)
@@ -283,11 +283,11 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
     _, workdir, summary = undisturbed
     run = results.load(workdir)
     factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
-    signals, _ = results.decode(run, factors)
+    signals, _ = results.predict(run, factors)
     assert signals.shape == (2, 3, 8, 8)
     np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
     cells = results.evaluate_cells(run)
-    error = np.square(cells.signals - cells.targets).mean(axis=(2, 3))[:, cells.held_out]
+    error = np.square(cells.predictions - cells.truths).mean(axis=(2, 3))[:, cells.held_out]
     for index, seed in enumerate(cells.seeds):
         assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(
             error[index].mean(), rel=1e-4
@@ -364,8 +364,10 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
     chex.assert_trees_all_equal(runs[0].params, runs[1].params)
     cells, last = (results.evaluate_cells(one) for one in (runs[0], run))
     assert cells.seeds == (0,) * 5 + (7,) * 5 and last.seeds == (0, 7)
-    np.testing.assert_allclose(cells.signals[4::5], last.signals, atol=1e-6)
-    errors = typical(evaluation.mean_score(cells, "mse", cells.held_out), cells.seeds)
+    np.testing.assert_allclose(cells.predictions[4::5], last.predictions, atol=1e-6)
+    errors = median_over_checkpoints(
+        evaluation.mean_score(cells, "mse", cells.held_out), cells.seeds
+    )
     np.testing.assert_allclose(
         errors, [found["ood.mse"] for found in whole["seeds"].values()], rtol=1e-4
     )
@@ -385,7 +387,7 @@ def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tm
 def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
     config, workdir, summary = undisturbed
     cells = results.evaluate_cells(results.load(workdir))
-    truths, held_out = cells.targets.astype(np.float64), cells.held_out
+    truths, held_out = cells.truths.astype(np.float64), cells.held_out
     error = {"best_constant": np.zeros(64), "nearest_seen": np.zeros(64)}
     for cell, (x, y) in enumerate(cells.factors):
         level = truths[held_out == held_out[cell]].mean()

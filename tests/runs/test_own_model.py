@@ -5,7 +5,7 @@ import pytest
 from compgen_jax.config import changed
 from compgen_jax.runs import decoding, experiment, inspection, results
 from compgen_jax.runs.directory import RunError
-from tests.runs.test_origin import rewrite
+from tests.runs.test_user_code import rewrite
 
 OWN = """
 import math

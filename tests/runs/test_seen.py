@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.analysis import geometry
-from compgen_jax.analysis import seen as analysis
 from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.metrics import geometry
+from compgen_jax.metrics import seen as analysis
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, results, seen
 from compgen_jax.runs.directory import RunError

@@ -81,7 +81,7 @@ def test_a_case_is_a_single_run_with_its_fields():
         single = plan.config_of(config, case)
         assert single.sweep == SweepConfig() and single.training.seeds == (5,)
         assert single.training.learning_rate == 3e-3 and single.training.steps == 10
-        shown = np.asarray(single.task.make().source(sweep_key()).points)
+        shown = np.asarray(single.task.make().dataset(sweep_key()).points)
         assert len(shown) == images and (~np.isnan(shown).any(axis=1)).sum() == points
         assert single.name == f"unnamed_8_1_corner_0.003_{images}"
 

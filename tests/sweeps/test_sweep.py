@@ -143,14 +143,14 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
         assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
-    assert len(loop.source_of(single.task.make(), jax.random.key(0)).points) == case.value
+    assert len(loop.dataset_of(single.task.make(), jax.random.key(0)).points) == case.value
     assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-5)
 
 
 def error_of_cells(single, row) -> float:
     """The error over all cells that are not held out: those drawn and those not drawn."""
     task = single.task.make()
-    points = np.asarray(loop.source_of(task, jax.random.key(single.training.seeds[0])).points)
+    points = np.asarray(loop.dataset_of(task, jax.random.key(single.training.seeds[0])).points)
     points = points.round()
     drawn = len({tuple(point) for point in points[~np.isnan(points).any(axis=1)]})
     total = int((~np.asarray(task.held_out(tasks.cells(task.factors)))).sum())

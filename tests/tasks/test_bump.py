@@ -79,7 +79,7 @@ def settings(copies=1, samples=5, sampling="without_replacement", amplitude=1.0,
 
 def drawn(of, key=KEY):
     """The points that training shows, NumPy."""
-    table = of.make().source(key)
+    table = of.make().dataset(key)
     assert int(table.count) == len(table.points)
     return np.asarray(table.points)
 
@@ -143,10 +143,10 @@ def test_examples_count_stripes_and_points():
 
 def test_stripes_show_every_value_so_marginals_need_no_points():
     task = settings(copies=1, samples=1).make()
-    task.check(task.source(KEY))
+    task.check(task.dataset(KEY))
     task = settings(copies=0, samples=1).make()
     with pytest.raises(ConfigError, match="no training point has x in"):
-        task.check(task.source(KEY))
+        task.check(task.dataset(KEY))
 
 
 def shuffled(images, copies=1, **of):
@@ -193,7 +193,7 @@ def test_images_beyond_the_cells_cannot_be_drawn_without_replacement():
 def test_a_value_that_no_stripe_and_no_point_shows_is_found():
     task = shuffled(1).make()
     with pytest.raises(ConfigError, match="no training point has x in"):
-        task.check(task.source(KEY))
+        task.check(task.dataset(KEY))
 
 
 @pytest.mark.parametrize(
@@ -337,8 +337,10 @@ def test_the_bump_of_a_size_is_its_closed_form():
     task = SIZED.make()
     for x, y, sigma in ((2.0, 5.0, 0.8), (3.25, 1.5, 1.35), (6.0, 0.0, 2.0)):
         target = task.example(KEY, jnp.array([x, y, sigma])).target
-        np.testing.assert_allclose(task.signal(target), by_hand(x, y, sigma, 1.0), atol=1e-6)
-        scores = task.scores(task.signal(target), task.signal(target), jnp.array([x, y, sigma]))
+        np.testing.assert_allclose(task.prediction(target), by_hand(x, y, sigma, 1.0), atol=1e-6)
+        scores = task.scores(
+            task.prediction(target), task.prediction(target), jnp.array([x, y, sigma])
+        )
         assert float(scores["mse"]) == 0 and bool(scores["position_accuracy"])
 
 

@@ -54,7 +54,7 @@ def test_the_image_is_given_and_the_point_asked_for(answer, polarity):
         expected = np.concatenate(parts) if answer == "code" else (x, y, size)
         np.testing.assert_allclose(single.target, expected, atol=1e-6)
         # neither polarity nor softmax is between the model's answer and what is scored
-        np.testing.assert_array_equal(task.signal(single.target), single.target)
+        np.testing.assert_array_equal(task.prediction(single.target), single.target)
         np.testing.assert_array_equal(tasks.truth(task, single.target), single.target)
     inputs, output = tasks.shapes(task)
     assert inputs.shape == (N, N) and output.shape == ((2 * N + 3,) if answer == "code" else (3,))
@@ -75,7 +75,7 @@ def test_support_and_draws_are_the_bump_tasks(answer, own):
     points = tasks.points(forward)
     np.testing.assert_array_equal(tasks.points(turned), points)
     np.testing.assert_array_equal(turned.held_out(points), forward.held_out(points))
-    drawn = [task.draw(KEY, 3, task.source(KEY), 8) for task in (forward, turned)]
+    drawn = [task.next_batch(KEY, 3, task.dataset(KEY), 8) for task in (forward, turned)]
     chex.assert_trees_all_equal(*drawn)
 
 
@@ -319,7 +319,7 @@ def test_an_encoder_learns_to_answer(answer):
     constant = np.mean((targets - targets.mean(axis=0)) ** 2)
     assert np.mean(found["mse"][seen]) < 0.5 * constant
     assert np.isfinite(losses).all() and np.mean(found["position_accuracy"][seen]) > 0.3
-    answers, truths = jax.jit(trainer.answer)(KEY, state.params, points)
+    answers, truths = jax.jit(trainer.predict)(KEY, state.params, points)
     np.testing.assert_allclose(
         found["mse"], np.mean((np.float64(answers) - truths) ** 2, axis=1), rtol=1e-4
     )

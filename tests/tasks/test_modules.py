@@ -14,7 +14,7 @@ import pytest
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.runs import experiment
-from compgen_jax.tasks import draws, module_codes, module_supports, modules
+from compgen_jax.tasks import module_codes, module_supports, modules, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.module_codes import LatentCodeConfig
@@ -67,8 +67,8 @@ def asked_of(settings):
 
 def drawn(task, steps=40, batch=64):
     """(B, M) the points of the first steps of training, NumPy."""
-    source = task.source(KEY)
-    draw = jax.jit(jax.vmap(lambda step: task.draw(KEY, step, source, batch)))
+    dataset = task.dataset(KEY)
+    draw = jax.jit(jax.vmap(lambda step: task.next_batch(KEY, step, dataset, batch)))
     points, counts = draw(jnp.arange(steps))
     assert counts.all()
     return np.asarray(points).reshape(steps * batch, -1)
@@ -319,8 +319,8 @@ def test_supports_train_in_one_compilation():
 
     found = []
     for config in configs_of(SUPPORTS):
-        source = draws.padded(loop.source_of(config.task.make(), KEY), 21)
-        trial = loop.Trial(KEY, loop.hyper_of(config), source, jnp.int32(0))
+        dataset = sampling.padded(loop.dataset_of(config.task.make(), KEY), 21)
+        trial = loop.Trial(KEY, loop.hyper_of(config), dataset, jnp.int32(0))
         found.append(tuple(np.asarray(run(trial)[:4]).tolist()))
     assert np.isfinite(found).all() and len(set(found)) == len(SUPPORTS)
 
@@ -528,7 +528,7 @@ def test_what_a_summary_says_of_trivial_predictors(tmp_path):
 
 @functools.cache
 def latents_of_16():
-    sets = draws.table(jnp.asarray(module_supports.all_sets(16, 3), jnp.float32))
+    sets = sampling.table(jnp.asarray(module_supports.all_sets(16, 3), jnp.float32))
     keys = jax.random.split(KEY, 4096)
     return jax.jit(jax.vmap(lambda key: modules.draw_latent(key, sets, "discrete")))(keys)
 

@@ -233,7 +233,7 @@ def test_tests_are_of_seen_sets_and_of_held_out_ones_and_training_is_of_seen_one
     task = SMALL.make()
     assert task.points.shape == (24, 4)
     assert task.held_out(task.points).tolist() == 12 * [False] + 12 * [True]
-    points, counts = task.draw(jax.random.key(0), 0, task.source(jax.random.key(1)), 200)
+    points, counts = task.next_batch(jax.random.key(0), 0, task.dataset(jax.random.key(1)), 200)
     assert counts.all() and not task.held_out(points).any()
 
 
@@ -243,7 +243,7 @@ def test_supports_share_all_but_their_sets():
     )
     assert one.example.keywords["basis"] is other.example.keywords["basis"]
     assert one.example.keywords["settings"] == other.example.keywords["settings"]
-    assert not np.array_equal(one.source(None).points, other.source(None).points)
+    assert not np.array_equal(one.dataset(None).points, other.dataset(None).points)
 
 
 def test_the_basis_is_drawn_by_the_seed_of_the_task():
@@ -279,7 +279,7 @@ def test_loss_and_scores_against_loops():
         assert task.loss(logits, (actions, mask)) == pytest.approx(
             np.mean(losses), rel=1e-4, abs=1e-6
         )
-        found = task.scores(task.signal(logits), task.truth((actions, mask)), points[b])
+        found = task.scores(task.prediction(logits), task.truth((actions, mask)), points[b])
         wanted = plain_scores(shares, actions, mask)
         assert {name: float(value) for name, value in found.items()} == {
             name: pytest.approx(float(value), abs=1e-5) for name, value in wanted.items()
@@ -300,7 +300,7 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     @jax.vmap
     def walks(key):
         latent_key, episode_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
-        latent = modules.draw_latent(latent_key, task.source(None), SMALL.weights)
+        latent = modules.draw_latent(latent_key, task.dataset(None), SMALL.weights)
         episode = preference.draw_episode(episode_key, SMALL)
         return latent, preference.walk(latent, episode, SMALL, basis)
 

@@ -13,8 +13,8 @@ from scipy import ndimage
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import experiment, inspection, judgement, results
-from compgen_jax.tasks import digits, draws, rotation
+from compgen_jax.runs import experiment, inspection, judge_run, results
+from compgen_jax.tasks import digits, rotation, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.rotation import AngleCodeConfig, GapConfig, Rotation
@@ -233,22 +233,22 @@ def test_random_angles_have_their_share_and_belong_to_the_nearest_cell():
 
 def test_training_shows_889_of_1000_angles():
     task = Rotation().make()
-    table = task.source(KEY)
+    table = task.dataset(KEY)
     assert task.examples == int(table.count) == len(table.points) == 889
     every = np.arange(1000) * 0.36
     expected = every[(every < 160) | (every >= 200)]
     np.testing.assert_allclose(np.asarray(table.points)[:, 0], expected, rtol=1e-6)
-    np.testing.assert_array_equal(table.points, task.source(jax.random.key(9)).points)
+    np.testing.assert_array_equal(table.points, task.dataset(jax.random.key(9)).points)
     assert task.units == {"cell": 360}
 
 
 def test_training_shows_all_objects():
     task = replace(TWO, samples=48).make()
-    points = np.asarray(task.source(KEY).points)
+    points = np.asarray(task.dataset(KEY).points)
     np.testing.assert_array_equal(np.unique(points[:, 1], return_counts=True)[1], [43, 48])
     assert not task.held_out(points).any()
-    batch, counts = task.draw(KEY, 0, task.source(KEY), 8)
-    assert counts.all() and isinstance(task.source(KEY), draws.Table)
+    batch, counts = task.next_batch(KEY, 0, task.dataset(KEY), 8)
+    assert counts.all() and isinstance(task.dataset(KEY), sampling.Table)
     assert all((np.abs(points - point).max(axis=1) == 0).any() for point in np.asarray(batch))
 
 
@@ -466,7 +466,7 @@ def test_a_run_from_training_to_its_verdict(of, tmp_path):
         assert np.isfinite(found.numbers[name]).all(), name
     assert np.isnan(found.numbers["probe.id_r2"]).all()  # no line fits an angle
     assert found.maps["volume"].shape == (1, 3, *found.sizes[::-1])
-    (row,) = judgement.judge_directory(tmp_path / "run")
+    (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["statement"].endswith("composes what was held out")
     cells = results.evaluate_cells(results.load(tmp_path / "run"))
     assert cells.held_out.sum() == 4 and set(cells.scores) >= {"mse", "angle_accuracy"}

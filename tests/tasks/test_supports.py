@@ -255,7 +255,7 @@ def test_marginals_of_a_draw():
     cells = supports.cells(grid)
     supports.check_marginals(cells, grid)
     with pytest.raises(ConfigError, match=r"seed 3: no training point has y in \[7\]"):
-        supports.check_marginals(cells[:56], grid, source="seed 3")
+        supports.check_marginals(cells[:56], grid, of="seed 3")
     missing = supports.missing_marginals(np.array([[0, 2], [1.2, 2], [np.nan, 4]]), grid)
     assert missing == {"x": [2, 3, 4, 5, 6, 7], "y": [0, 1, 3, 5, 6, 7]}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -37,7 +37,7 @@ def example(key, point):
 
 
 def own_task(factors=(OBJECT, ANGLE, HEIGHT), **others) -> Task:
-    read = {"signal": lambda output: output["turned"], "loss": tree_error, "scores": scores}
+    read = {"prediction": lambda output: output["turned"], "loss": tree_error, "scores": scores}
     return over_cells(factors, held_out, example, **(read | others))
 
 
@@ -62,18 +62,18 @@ def test_a_task_over_cells_shows_every_seen_cell_once():
     points = tasks.cells(task.factors)
     seen = [tuple(p) for p in points.tolist() if not (p[0] == 2 and p[1] in (300, 330))]
     assert task.examples == len(seen) == 108 - 2 * 3
-    source = task.source(KEY)
-    assert [tuple(p) for p in np.asarray(source.points).tolist()] == seen
-    assert int(source.count) == len(seen) and task.draw is draws.epochs
+    dataset = task.dataset(KEY)
+    assert [tuple(p) for p in np.asarray(dataset.points).tolist()] == seen
+    assert int(dataset.count) == len(seen) and task.next_batch is sampling.epochs
     assert task.units == {"cell": 108.0} and task.parts == () and task.differentiable
-    assert task.check(source) is None
+    assert task.check(dataset) is None
 
 
 def test_further_fields_of_a_task_over_cells_take_the_place_of_its_own():
-    source = lambda key: draws.table(jnp.zeros((4, 3)))
-    task = own_task(source=source, examples=4, units={"cell": 7}, differentiable=False)
+    dataset = lambda key: sampling.table(jnp.zeros((4, 3)))
+    task = own_task(dataset=dataset, examples=4, units={"cell": 7}, differentiable=False)
     assert (task.examples, task.units, task.differentiable) == (4, {"cell": 7}, False)
-    assert task.source(KEY).points.shape == (4, 3)
+    assert task.dataset(KEY).points.shape == (4, 3)
 
 
 def test_a_task_that_shows_nothing_is_an_error():

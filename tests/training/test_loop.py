@@ -7,7 +7,7 @@ import pytest
 from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.training import family, loop
 from tests.trees import share_apart
 
@@ -21,9 +21,9 @@ def test_streams_of_one_key_differ():
 
 def trial_of(config, key, hyper=None, capacity=0):
     """The trial that training makes of one seed."""
-    source = loop.source_of(config.task.make(), key)
-    source = draws.padded(source, capacity or draws.capacity(source))
-    return loop.Trial(key, hyper or loop.hyper_of(config), source, jnp.int32(0))
+    dataset = loop.dataset_of(config.task.make(), key)
+    dataset = sampling.padded(dataset, capacity or sampling.capacity(dataset))
+    return loop.Trial(key, hyper or loop.hyper_of(config), dataset, jnp.int32(0))
 
 
 def advance(trainer, config, key, state, n_steps):
@@ -129,11 +129,11 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
     trainer, key = loop.make_trainer(tiny), jax.random.key(2)
     state, whole = trainer.init(key), trial_of(tiny, key)
     for count in (1, 3):
-        table = whole.source._replace(count=jnp.int32(count))
+        table = whole.dataset._replace(count=jnp.int32(count))
         points = table.points.at[count:].set(1e3)  # which the others would show
-        after, losses = jax.jit(trainer.advance)(whole._replace(source=table), state, 3)
+        after, losses = jax.jit(trainer.advance)(whole._replace(dataset=table), state, 3)
         other, _ = jax.jit(trainer.advance)(
-            whole._replace(source=table._replace(points=points)), state, 3
+            whole._replace(dataset=table._replace(points=points)), state, 3
         )
         chex.assert_trees_all_equal(after.params, other.params)
         errors = trainer.score(key, state.params, table.points[:count])["mse"]
@@ -145,7 +145,7 @@ def test_answers_and_scores_are_those_of_the_task(tiny):
     task, trainer, key = tiny.task.make(), loop.make_trainer(tiny), jax.random.key(2)
     params = trainer.init(key).params
     points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
-    signals, truths = trainer.answer(key, params, points)
+    signals, truths = trainer.predict(key, params, points)
     module = tiny.model.make(family.shapes_of(task))
     for signal, truth, point in zip(signals, truths, points, strict=True):
         example = task.example(key, point)

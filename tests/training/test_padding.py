@@ -10,7 +10,7 @@ import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.models.conv import Conv
-from compgen_jax.tasks import draws
+from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family, loop, padding
 from tests.models.shapes import of_image
@@ -117,7 +117,7 @@ def program(config, grids, lowering="winograd"):
 
     def run(trial, n_steps):
         state, losses = trainer.advance(trial, trainer.init(trial.key, trial.which), n_steps)
-        scores = trainer.score(trial.key, state.params, trial.source.points, trial.which)
+        scores = trainer.score(trial.key, state.params, trial.dataset.points, trial.which)
         return state, losses, scores
 
     return jax.jit(run)
@@ -128,10 +128,10 @@ def trial_of(config, grid, grids=()):
     """One of `grids` or, without them, alone."""
     which = jnp.int32(grids.index(grid) if grids else 0)
     own, key = at(config, grid), jax.random.key(grid)
-    source = jax.jit(functools.partial(loop.source_of, own.task.make()))(key)
+    dataset = jax.jit(functools.partial(loop.dataset_of, own.task.make()))(key)
     beyond = 2 * (max(grids, default=grid) - grid)  # stripes that a larger grid has more
-    source = draws.padded(source, len(source.points) + beyond)
-    return loop.Trial(key, loop.hyper_of(own), source, which)
+    dataset = sampling.padded(dataset, len(dataset.points) + beyond)
+    return loop.Trial(key, loop.hyper_of(own), dataset, which)
 
 
 def both(config, grid, n_steps):
@@ -173,7 +173,7 @@ def test_a_padded_trial_ends_where_the_unpadded_one_ends(case):
     assert share_apart(padded[0].params, expected, atol=2e-3) < 0.01
     # images of the trained parameters, pixel by pixel
     task, large = at(config, grid).task.make(), at(config, SIZE).task.make()
-    points = trial_of(config, grid).source.points
+    points = trial_of(config, grid).dataset.points
     codes = jax.jit(lambda: tasks.examples_at(task, jax.random.key(0), points).input)()
     wide = jax.vmap(lambda code: padding.pad_code(code, task.parts, large.parts))(codes)
     own, wider = (config.model.make(family.shapes_of(each, "winograd")) for each in (task, large))
@@ -197,14 +197,14 @@ def test_vmapped_trials_of_different_grids_equal_each_alone_with_one_trace(confi
     trials = [trial_of(config, grid, GRIDS) for grid in GRIDS]
     for count in (None, 5):  # other sizes of the data set, same trace
         chosen = [
-            t._replace(source=t.source._replace(count=jnp.int32(count or t.source.count)))
+            t._replace(dataset=t.dataset._replace(count=jnp.int32(count or t.dataset.count)))
             for t in trials
         ]
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *chosen)
         together = run_vmapped(run)(stacked)
     for index, grid in enumerate(GRIDS):
         single = trial_of(config, grid)
-        single = single._replace(source=single.source._replace(count=jnp.int32(5)))
+        single = single._replace(dataset=single.dataset._replace(count=jnp.int32(5)))
         alone = program(config, (grid,))(single, 10)[1]
         np.testing.assert_allclose(together[index][:10], alone[:10], rtol=1e-4)
 

@@ -29,8 +29,8 @@ def in_bfloat16(config: Config) -> Config:
 
 def trial_of(config, key, which=0):
     task = loop.check(config)
-    hyper, source = loop.hyper_of(config), loop.source_of(task, key)
-    return loop.Trial(key, hyper, source, jnp.int32(which))
+    hyper, dataset = loop.hyper_of(config), loop.dataset_of(task, key)
+    return loop.Trial(key, hyper, dataset, jnp.int32(which))
 
 
 def after_steps(config, n_steps, lowering=None, grids=()):
@@ -48,8 +48,8 @@ def traced(config, lowering=None) -> tuple[str, str]:
     trial = trial_of(config, jax.random.key(0))
     state = jax.eval_shape(trainer.init, trial.key)
     advance = jax.make_jaxpr(trainer.advance)(trial, state, 1)
-    points = trial.source.points
-    return str(advance), str(jax.make_jaxpr(trainer.answer)(trial.key, state.params, points))
+    points = trial.dataset.points
+    return str(advance), str(jax.make_jaxpr(trainer.predict)(trial.key, state.params, points))
 
 
 @pytest.mark.parametrize("name", DECODERS)

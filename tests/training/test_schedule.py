@@ -165,7 +165,7 @@ def functions(config):
 def trained(config, parts):
     """The state after steps in parts, and the losses."""
     (init, advance), task, losses = functions(config), config.task.make(), []
-    trial = loop.Trial(KEY, loop.hyper_of(config), loop.source_of(task, KEY), jnp.int32(0))
+    trial = loop.Trial(KEY, loop.hyper_of(config), loop.dataset_of(task, KEY), jnp.int32(0))
     state = init(KEY)
     for count in parts:
         state, taken = advance(trial, state, count)
@@ -184,7 +184,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     @jax.jit
     @jax.value_and_grad
     def error(params, step):
-        points, _ = task.draw(loop.stream(KEY, "order"), step, task.source(KEY), 8)
+        points, _ = task.next_batch(loop.stream(KEY, "order"), step, task.dataset(KEY), 8)
         own_key = jax.random.fold_in(loop.stream(KEY, "example"), step)
         inputs, targets = tasks.examples_at(task, own_key, points)
         answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)

@@ -60,7 +60,7 @@ class NormedMLP(nn.Module):
 def config(steps=10, model=None, **training):
     return Config(
         task=TASK,
-        model=decoder or Normed(),
+        model=model or Normed(),
         training=TrainingConfig(
             steps=steps, evaluate_every=4, batch_size=16, seeds=(0, 1), **training
         ),
@@ -70,7 +70,7 @@ def config(steps=10, model=None, **training):
 def trial_of(settings, seed=0):
     key = jax.random.key(seed)
     task = settings.task.make()
-    return loop.Trial(key, loop.hyper_of(settings), loop.source_of(task, key), jnp.int32(0))
+    return loop.Trial(key, loop.hyper_of(settings), loop.dataset_of(task, key), jnp.int32(0))
 
 
 def trained(settings, seed=0, steps=None):
@@ -84,8 +84,8 @@ def batches(settings, count):
     """The inputs of the first steps, and which of them count."""
     trial, task = trial_of(settings), settings.task.make()
     for step in range(count):
-        points, counts = task.draw(
-            loop.stream(trial.key, "order"), step, trial.source, settings.training.batch_size
+        points, counts = task.next_batch(
+            loop.stream(trial.key, "order"), step, trial.dataset, settings.training.batch_size
         )
         yield tasks.examples_at(task, jax.random.key(0), points), np.asarray(counts)
 
@@ -181,9 +181,7 @@ def test_dropout_has_a_key_of_each_step_and_seed_also_after_a_resume():
 
 
 def test_dropped_units_change_the_loss():
-    losses = [
-        np.asarray(trained(config(model=Normed(dropout=rate)))[1][:8]) for rate in (0.5, 0.0)
-    ]
+    losses = [np.asarray(trained(config(model=Normed(dropout=rate)))[1][:8]) for rate in (0.5, 0.0)]
     assert (np.abs(losses[0] - losses[1]) > 1e-6).all()
 
 
@@ -233,7 +231,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypa
     statistics = runs[0].params["batch_stats"]["norm_1"]["mean"]
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    signals, _ = results.decode(runs[0], points)
+    signals, _ = results.predict(runs[0], points)
     module = settings.model.make(family.shapes_of(runs[0].task))
     code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
     of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)

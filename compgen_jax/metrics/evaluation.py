@@ -1,0 +1,77 @@
+"""What trained models say at every cell beside what they should: scores by region and distance."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+
+def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}) -> dict:
+    """{'REGION.SCORE': mean over the points of the region}, NaN for one without points.
+
+    Args: scores (B,) by name; masks (B,) bool by region; derived: a region's means by name ->
+    further numbers of it.
+    """
+
+    def mean(values_B, mask_B):
+        return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
+
+    found = {}
+    for region, mask_B in masks.items():
+        means = {name: mean(values_B, mask_B) for name, values_B in scores.items()}
+        found |= {f"{region}.{name}": value for name, value in (means | derived(means)).items()}
+    return found
+
+
+class CellResults(NamedTuple):
+    """What T trained seeds say at every cell; NumPy.
+
+    signals (T, B, ...); targets (B, ...), the true signals; factors (B, F); held_out (B,) bool;
+    distance (B,), cells to the nearest seen one; sizes (V_1, ..., V_F), the first factor varying
+    fastest over the B cells; scores: the task's, (T, B) each by name, of which `error` is the
+    error.
+    """
+
+    seeds: tuple
+    predictions: np.ndarray
+    truths: np.ndarray
+    factors: np.ndarray
+    held_out: np.ndarray
+    distance: np.ndarray
+    sizes: tuple
+    scores: dict
+    error: str = "mse"
+
+    @property
+    def grid(self) -> int:
+        """N of square images."""
+        return self.truths.shape[-1]
+
+    @property
+    def amplitude(self) -> float:
+        """The largest true signal."""
+        return float(self.truths.max())
+
+
+def errors(results: CellResults):
+    """(T, B) the error of every seed at every cell."""
+    return results.scores[results.error]
+
+
+def mean_score(results: CellResults, name: str, cells):
+    """(T,) mean of a score over some cells, (B,) bool."""
+    return results.scores[name][:, cells].mean(axis=1, dtype=np.float64)
+
+
+def relative_error(results: CellResults, cells):
+    """(T,) mean squared error over these cells, that of a blank signal being 1."""
+    return errors(results)[:, cells].mean(axis=1) / np.square(results.truths[cells]).mean()
+
+
+def profile_by_distance(values_TxB, results: CellResults):
+    """Mean over held-out cells of equal distance to the seen region: (distances, means_TxK)."""
+    distance = results.distance.round(6)
+    levels = np.unique(distance[results.held_out])
+    means = [values_TxB[:, results.held_out & (distance == d)].mean(axis=1) for d in levels]
+    return levels, np.stack(means, axis=1)

@@ -1,0 +1,258 @@
+"""At which value of a setting does a score cross a target, and how does that value grow?
+
+Of Figure 4c: how many training images a model needs, as a function of the grid's side N. The paper
+says N^3 for bumps only and N with stripes, but not which accuracy counts as enough, by which pixel
+tolerance or where, so every reading is computed from one table: a list of dicts, one per trained
+trial, with the sweep's axes by their names, `seed`, the searched field, `status` ('ok' or 'failed')
+and scores such as 'ood.exact_accuracy'. NumPy only.
+"""
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compgen_jax.metrics.censored import censored_slopes
+from compgen_jax.statistics import jackknife_interval
+
+REACHED, ABOVE, BELOW, UNKNOWN = "reached", "above", "below", "unknown"
+TOLERANCE = 1e-6  # accuracies are single-precision shares: 95 of 100 comes out below 0.95
+COARSE, COARSE_SHARE = 2.0, 0.1
+
+
+def searched_places(held_out: bool) -> tuple[str, ...]:
+    """Where a search looks for its target: on held-out points or, where none are, on others that
+    training did not show."""
+    return ("ood",) if held_out else ("unseen", "real")
+
+
+class Threshold(NamedTuple):
+    """The value that is needed. `status` says how to read it: 'reached'; 'above', more than value
+    (not reached by the largest); 'below', at most value (reached by the smallest); 'unknown', NaN
+    (no finite scores)."""
+
+    value: float
+    status: str
+
+
+class Curve(NamedTuple):
+    """Thresholds of S seeds at K values of one axis, for one score and target.
+
+    score: the table's column.  target: of it.  along: the axis' name (None: K is 1).  fixed: values
+    of the other axes.  along_K and seeds_S ascending; values_SxK of the searched field; status_SxK
+    as in `Threshold`; factor_SxK, of reached ones, between the values on either side (`bracket`).
+    """
+
+    score: str
+    target: float
+    along: str | None
+    fixed: dict
+    along_K: np.ndarray
+    seeds_S: np.ndarray
+    values_SxK: np.ndarray
+    status_SxK: np.ndarray
+    factor_SxK: np.ndarray
+
+
+def isotonic(values_M, weights_M):
+    """(M,) non-decreasing values nearest to these by weighted least squares.
+
+    Pool adjacent violators (Ayer et al. 1955). Weights positive.
+    """
+    blocks = []  # [mean, weight, length]
+    for value, weight in zip(values_M, weights_M, strict=True):
+        blocks.append([float(value), float(weight), 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            mean, weight, length = blocks.pop()
+            total = blocks[-1][1] + weight
+            pooled = (blocks[-1][0] * blocks[-1][1] + mean * weight) / total
+            blocks[-1] = [pooled, total, blocks[-1][2] + length]
+    return np.repeat([mean for mean, _, _ in blocks], [length for _, _, length in blocks])
+
+
+def threshold(values, scores, target: float) -> Threshold:
+    """The value at which a score that rises reaches the target.
+
+    Args:
+      values: (P,) positive numbers, in any order.  scores: (P,); what is not finite is left out.
+      target: finite.
+
+    The scores are made non-decreasing by `isotonic` regression (points of equal value count as
+    their mean, weighted by how many they are), so that one lucky trial does not set the threshold.
+    The crossing is interpolated linearly in the logarithm of the value.
+
+    Raises ValueError for no points, lengths that differ, values that are not positive, or a target
+    that is not finite.
+    """
+    values_M, fit_M, first = _crossing(values, scores, target)
+    if values_M.size == 0:
+        return Threshold(math.nan, UNKNOWN)
+    if first == 0:
+        return Threshold(float(values_M[0]), BELOW)
+    if first == values_M.size:
+        return Threshold(float(values_M[-1]), ABOVE)
+    (left, right), (low, high) = (
+        np.log(values_M[first - 1 : first + 1]),
+        fit_M[first - 1 : first + 1],
+    )
+    share = min((target - low) / (high - low), 1.0)  # above 1 only by the tolerance
+    return Threshold(float(np.exp(left + share * (right - left))), REACHED)
+
+
+def bracket(values, scores, target: float) -> tuple[float, float] | None:
+    """The neighbouring values with finite scores on either side of the crossing; None if the
+    threshold is not 'reached'. Arguments and errors as for `threshold`."""
+    values_M, _, first = _crossing(values, scores, target)
+    if not 0 < first < values_M.size:
+        return None
+    return values_M[first - 1].item(), values_M[first].item()
+
+
+def refinement(
+    values, scores, target: float, count: int, whole: bool = True, allowed=lambda value: True
+) -> list:
+    """`count` values to measure next, ascending, strictly inside the bracket.
+
+    Of `whole` numbers they are the free integers nearest to a geometric spacing; all of them where
+    `count` or fewer are free. A number that is not `allowed` is not free, nor is one in `values`,
+    even where its score is not finite.
+    Other numbers are spaced geometrically. Empty if there is no bracket. ValueError for a negative
+    count and as for `threshold`.
+    """
+    if count < 0:
+        raise ValueError(f"count must not be negative, not {count}")
+    ends = bracket(values, scores, target)
+    if ends is None:
+        return []
+    wanted = np.geomspace(*ends, count + 2)[1:-1]
+    if not whole:
+        return [float(value) for value in wanted if value not in values and allowed(float(value))]
+    free = np.setdiff1d(np.arange(ends[0] + 1, ends[1]), np.asarray(values))
+    chosen = []
+    for value in wanted:
+        nearest = free[np.argsort(np.abs(np.log(free / value)), kind="stable")]
+        chosen += itertools.islice(filter(allowed, map(int, nearest)), 1)
+        free = np.setdiff1d(free, chosen)
+    return sorted(chosen)
+
+
+def _crossing(values, scores, target):
+    """Distinct values_M ascending, fit_M, and the index of the first that reaches the target (M if
+    none does)."""
+    values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
+    if values_P.ndim != 1 or values_P.size == 0 or values_P.shape != scores_P.shape:
+        raise ValueError(
+            "values and scores must be vectors of one length, not empty: "
+            f"{values_P.shape}, {scores_P.shape}"
+        )
+    if not (np.isfinite(values_P) & (values_P > 0)).all():
+        raise ValueError("values must be positive numbers")
+    if not math.isfinite(target):
+        raise ValueError(f"target must be finite, not {target}")
+    # sorted, so that rounding does not depend on the order of the points
+    order = np.lexsort((scores_P, values_P))
+    order = order[np.isfinite(scores_P[order])]
+    values_M, index_P, counts_M = np.unique(
+        values_P[order], return_inverse=True, return_counts=True
+    )
+    sums_M = np.bincount(index_P, scores_P[order], minlength=values_M.size)
+    fit_M = isotonic(sums_M / counts_M, counts_M)
+    return values_M, fit_M, int(np.searchsorted(fit_M, target - TOLERANCE))
+
+
+def thresholds(
+    rows,
+    score: str,
+    target: float,
+    *,
+    field: str,
+    along: str | None = None,
+    fixed: dict | None = None,
+) -> Curve:
+    """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
+    have the `fixed` values.
+
+    Args:
+      score: a column, as 'ood.exact_accuracy'.  field: the searched one, a column.
+
+    Failed trials and seeds that lack a value of the axis leave 'unknown' where nothing else is
+    known. Raises ValueError if no row is left, if the rows left mix several values of another axis,
+    for a column that there is not, and as `threshold` does.
+    """
+    fixed = fixed or {}
+    names = [score, field, *([along] if along else []), *fixed]
+    missing = [name for name in names if rows and name not in rows[0]]
+    if missing:
+        raise ValueError(f"the table has no column {', '.join(missing)}")
+    rows = [row for row in rows if all(row[name] == value for name, value in fixed.items())]
+    if not rows:
+        raise ValueError(f"the table has no rows of {fixed}")
+    for axis in list(rows[0])[: list(rows[0]).index("seed")]:  # the axes' columns come first
+        if axis != along and len({row[axis] for row in rows}) > 1:
+            raise ValueError(f"the table mixes several values of {axis}: state one")
+    place = lambda row: row[along] if along else 0
+    along_K = np.unique([place(row) for row in rows])
+    seeds_S = np.unique([row["seed"] for row in rows])
+    values_SxK = np.full((seeds_S.size, along_K.size), np.nan)
+    status_SxK = np.full(values_SxK.shape, UNKNOWN)
+    factor_SxK = np.full(values_SxK.shape, np.nan)
+    points: dict[Any, list] = {}
+    for row in rows:
+        value = row[score] if row["status"] == "ok" else math.nan
+        points.setdefault((row["seed"], place(row)), []).append((row[field], value))
+    for (seed, at), pairs in points.items():
+        cell = np.searchsorted(seeds_S, seed), np.searchsorted(along_K, at)
+        measured = *zip(*pairs, strict=True), target
+        values_SxK[cell], status_SxK[cell] = threshold(*measured)
+        if ends := bracket(*measured):
+            factor_SxK[cell] = ends[1] / ends[0]
+    return Curve(score, target, along, fixed, along_K, seeds_S, values_SxK, status_SxK, factor_SxK)
+
+
+def exponent(curve: Curve) -> dict:
+    """Slope of log threshold on the log of the axis' value N over all seeds, with its interval.
+
+    {'value', 'ci95': [low, high], 'reached', 'above', 'below', 'unknown', 'coarse'}: the others
+    count thresholds, 'coarse' the reached ones that are known to a factor above `COARSE` only:
+    between values so far apart a threshold lies where their own law puts it (see
+    `is_resolved`). Censored ones enter by `censored_slopes`; unknown ones say nothing and do not
+    enter. Without censoring the slope is that of ordinary least squares. It is not identified,
+    NaN with a NaN interval, where fewer than two distinct N have a reached threshold.
+
+    The interval is `jackknife_interval` over seeds, each with its thresholds at all N: NaN where
+    the exponent is not identified without one of them, and for a single seed. Without censoring
+    it is Student's t interval of the seeds' own exponents.
+    """
+    count = curve.seeds_S.size
+    value = float(_slopes(curve, np.ones((1, count)))[0])
+    interval = jackknife_interval(count, lambda weights_RxS: _slopes(curve, weights_RxS))
+    statuses = {
+        name: int((curve.status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)
+    }
+    coarse = int((curve.factor_SxK > COARSE).sum())
+    return {"value": value, "ci95": list(interval)} | statuses | {"coarse": coarse}
+
+
+def is_resolved(number: dict) -> bool:
+    """Whether an `exponent` is the thresholds' own, of which at most `COARSE_SHARE` are coarse,
+    and not that of the values that were tried."""
+    return number["coarse"] <= COARSE_SHARE * number[REACHED]
+
+
+def _slopes(curve, counts_RxS):
+    """(R,) slopes, each with every seed counted so often; NaN where not identified."""
+    status_SxK = curve.status_SxK
+    reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0
+    identified_R = reached_RxK.sum(axis=1) >= 2
+    slopes_R = np.full(len(counts_RxS), np.nan)
+    if identified_R.any():
+        seed_P, grid_P = np.nonzero(status_SxK != UNKNOWN)
+        known_P = status_SxK[seed_P, grid_P]
+        slopes_R[identified_R] = censored_slopes(
+            np.log(curve.along_K[grid_P]),
+            np.log(curve.values_SxK[seed_P, grid_P]),
+            (known_P == ABOVE).astype(int) - (known_P == BELOW),
+            counts_RxS[identified_R][:, seed_P],
+        )
+    return slopes_R

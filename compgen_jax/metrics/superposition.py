@@ -1,0 +1,152 @@
+"""Is an output a superposition of seen ones? (section 3.3, Figure 1d, Eq 3 and 4)
+
+The paper builds the superpositions in two ways: the decoder's outputs for codes whose other part
+is the mean over the training set (E6), and the sums of its outputs at the seen cells that share x
+or y (E7). Either gives a signal for each factor of a held-out point; how much of the output they
+explain is compared with the superpositions of other coordinates.
+
+R^2 over the hole on the sums of matching outputs, mean and control, for maps that draw true
+bumps elsewhere; N = 28, donut 6 to 22: plus .40 (.04), lookup .34 (.03), true bump .014 (.001),
+iid noise .003 (.002). So it separates superposition from composition and from noise.
+"""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.metrics.kernels import check_finite
+
+
+def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
+    """Codes that keep one factor each, [g(x); mean g(y)] and [mean g(x); g(y)]; F JAX arrays (E,).
+
+    `code_E` is the code of a point, one part after the other for each factor, of these lengths;
+    `mean_code_E` its mean over the training set, every training point counted as often as it was
+    drawn. ValueError for other shapes.
+    """
+    shape = (sum(lengths),)
+    if jnp.shape(code_E) != shape or jnp.shape(mean_code_E) != shape:
+        raise ValueError(
+            f"code and mean code must be {shape}, of parts of {tuple(lengths)}, "
+            f"not {jnp.shape(code_E)} and {jnp.shape(mean_code_E)}"
+        )
+    ends = np.cumsum(lengths)
+    place_E = jnp.arange(shape[0])
+    kept = [(place_E >= end - length) & (place_E < end)
+            for length, end in zip(lengths, ends, strict=True)]  # fmt: skip
+    return tuple(jnp.where(own_E, code_E, mean_code_E) for own_E in kept)
+
+
+def matching_sums(outputs_BxD, factors_BxF, points_QxF):
+    """(Q, F, D): sums of the seen outputs that share each of a point's values of the factors.
+
+    Args: outputs and factors of the seen cells, every cell once; points that are held out, so
+    that no cell matches them in all factors. ValueError if a point has a value that no seen cell
+    has.
+    """
+    outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
+    points = np.asarray(points_QxF)
+    if (
+        outputs.ndim != 2
+        or factors.ndim != 2
+        or len(factors) != len(outputs)
+        or points.ndim != 2
+        or points.shape[1] != factors.shape[1]
+    ):
+        raise ValueError(
+            "outputs (B, D), factors (B, F) and points (Q, F) needed, not "
+            f"{outputs.shape}, {factors.shape} and {points.shape}"
+        )
+    check_finite("outputs", outputs)
+    sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
+    matched_QxF = np.empty(points.shape, bool)
+    for f, values_Q in enumerate(points.T):
+        # points share few values, and pairs of points and cells would fill the memory
+        values_V, index_Q = np.unique(values_Q, return_inverse=True)
+        matches_VxB = (values_V[:, None] == factors[None, :, f]).astype(np.float64)
+        sums_QxFxD[:, f] = (matches_VxB @ outputs)[index_Q]
+        matched_QxF[:, f] = matches_VxB.any(axis=1)[index_Q]
+    if not matched_QxF.all():
+        alone = points[~matched_QxF.all(axis=1)]
+        raise ValueError(f"points {alone[:8].tolist()} have a value that no seen cell has")
+    return sums_QxFxD
+
+
+def superposition_r2(outputs_QxD, parts_QxKxD):
+    """(Q,) R^2 of every output's least-squares fit on its own K superposed signals, weights of any
+    sign: against a blank signal, 0, and NaN where an output is blank.
+
+    ValueError for shapes that do not match or values that are not finite.
+    """
+    outputs, parts = np.asarray(outputs_QxD, np.float64), np.asarray(parts_QxKxD, np.float64)
+    if outputs.ndim != 2 or parts.ndim != 3 or parts.shape[::2] != outputs.shape:
+        raise ValueError(
+            f"outputs (Q, D) and parts (Q, K, D) needed, not {outputs.shape} and {parts.shape}"
+        )
+    check_finite("outputs", outputs)
+    check_finite("parts", parts)
+    weights_QxK = np.einsum("qd,qdk->qk", outputs, np.linalg.pinv(parts, rcond=1e-10))
+    residual_QxD = outputs - np.einsum("qk,qkd->qd", weights_QxK, parts)
+    total_Q = np.sum(outputs**2, axis=-1)
+    share_Q = np.full(len(total_Q), np.nan)
+    np.divide(np.sum(residual_QxD**2, axis=-1), total_Q, out=share_Q, where=total_Q > 0)
+    return 1 - share_Q
+
+
+def shuffled_r2(outputs_QxD, parts_QxKxD, indices_RxQ):
+    """Control: (R, Q) R^2 of the outputs on other points' superpositions.
+
+    Row r gives output q the parts of point `indices_RxQ[r, q]`; see `other_coordinates`.
+    """
+    parts_QxKxD = np.asarray(parts_QxKxD)
+    return np.stack([superposition_r2(outputs_QxD, parts_QxKxD[row]) for row in indices_RxQ])
+
+
+SCORES = ("r2", "shuffled_r2", "inner_r2", "inner_shuffled_r2")
+SHUFFLES = 20
+
+
+def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
+    """Means of `r2` and of its control over held-out points, over all of them and over the inner
+    ones, at least half as far from the seen cells as the farthest; NaN where there is none.
+
+    `parts_QxKxD` are a point's own superpositions, None where these cannot be made."""
+    found = dict.fromkeys(SCORES, np.nan)
+    if parts_QxKxD is None:
+        return found
+    inner_Q = inner(distance_Q)
+    values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD)}
+    points = np.asarray(points_QxF)
+    if (points[:, None] != points[None]).all(axis=2).any(axis=1).all():
+        others = other_coordinates(points, SHUFFLES)
+        values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)
+    for name, found_Q in values.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
+            found[name] = float(np.nanmean(found_Q))
+            found[f"inner_{name}"] = float(np.nanmean(found_Q[..., inner_Q]))
+    return found
+
+
+def inner(distance_Q):
+    """(Q,) bool: held-out points at least half as far from the seen cells as the farthest."""
+    distance_Q = np.asarray(distance_Q)
+    return distance_Q >= distance_Q.max() / 2
+
+
+def other_coordinates(points_QxF, repeats: int, seed: int = 0):
+    """(repeats, Q) int: for every point, random points that share none of its coordinates.
+
+    A plain permutation would leave some points a part of their own. ValueError if a point has
+    no such other.
+    """
+    points = np.asarray(points_QxF)
+    rng = np.random.default_rng(seed)
+    columns = []
+    for point in points:
+        others = np.flatnonzero((points != point[None]).all(axis=1))
+        if not others.size:
+            raise ValueError(f"point {point.tolist()}: every other point shares a coordinate")
+        columns.append(rng.choice(others, repeats))
+    return np.stack(columns, axis=1)

@@ -1,0 +1,88 @@
+"""Which points a training step sees: epochs through a table, or fresh ones (a stream).
+
+Both are pure functions of a key, the step and a trial's source, so that a resumed run sees what it
+would have seen, alone or as one of many trials.
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+def tag(name: str) -> int:
+    """What a named use of randomness folds into its key: no two share one."""
+    return zlib.crc32(name.encode())
+
+
+class Table(NamedTuple):
+    """The first `count` (traced) of `points` (capacity, F) are what training may show."""
+
+    points: jax.Array
+    count: jax.Array
+
+
+def table(points) -> Table:
+    return Table(points, jnp.int32(len(points)))
+
+
+def padded(dataset, capacity: int):
+    """A table of that capacity with the same points that count; any other source as it is."""
+    if not isinstance(dataset, Table):
+        return dataset
+    beyond = capacity - len(dataset.points)
+    return dataset._replace(points=jnp.pad(dataset.points, [(0, beyond), (0, 0)]))
+
+
+def capacity(dataset) -> int:
+    """Rows of a table, or 0."""
+    return len(dataset.points) if isinstance(dataset, Table) else 0
+
+
+def epochs(key, step, dataset: Table, batch_size: int):
+    """The table's points in an order of each epoch's own: points (B, F), and whether each counts.
+
+    Every epoch goes through the first `source.count` points once; its last batch may be partly
+    masked.
+    """
+    index_B, counts_B = batch_indices(key, step, dataset.count, batch_size, len(dataset.points))
+    return dataset.points[index_B], counts_B
+
+
+def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
+    """Which of `capacity` examples step `step` sees, of which the first `n_samples` (traced) are
+    used: (indices_B, mask_B of those that count)."""
+    epoch, batch = jnp.divmod(step, -(-n_samples // batch_size))
+    shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (capacity,))
+    order = jnp.argsort(jnp.where(jnp.arange(capacity) < n_samples, shuffle, jnp.inf))
+    position_B = batch * batch_size + jnp.arange(batch_size)
+    return order[jnp.minimum(position_B, capacity - 1)], position_B < n_samples
+
+
+def stream(sample: Callable) -> Callable:
+    """The draw whose every point is `sample(key, source)` (F,), fresh at each step."""
+
+    def draw(key, step, dataset, batch_size: int):
+        keys_B = jax.random.split(jax.random.fold_in(key, step), batch_size)
+        return jax.vmap(sample, (0, None))(keys_B, dataset), jnp.ones(batch_size, bool)
+
+    return draw
+
+
+def from_table(key, dataset: Table):
+    """One of the table's points that count, each as likely."""
+    return dataset.points[jax.random.randint(key, (), 0, dataset.count)]
+
+
+def by_rejection(key, first, extent, rejected: Callable):
+    """One point uniform over the box from `first` (F,) to `first + extent` that is not `rejected`:
+    exact for any region."""
+
+    def draw(state):
+        key, _ = state
+        key, used = jax.random.split(key)
+        return key, first + extent * jax.random.uniform(used, extent.shape)
+
+    return jax.lax.while_loop(lambda state: rejected(state[1]), draw, draw((key, None)))[1]

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+from compgen_jax.metrics import anova
+from compgen_jax.metrics.kernels import BLOCK, gram
+
+
+def test_anova_shares_of_known_units():
+    x, y = np.meshgrid(np.arange(4.0), np.arange(4.0))
+    saddle = (x - 1.5) * (y - 1.5)  # pure interaction, variance 1.25^2
+    maps = np.stack([x, 3 * y + 7, saddle, x + saddle, np.full_like(x, 0.1), x * y], axis=-1)
+    shares = anova.anova_shares(maps.reshape(16, 6).astype(np.float32), (4, 4))
+    np.testing.assert_array_equal(shares.varies, [1, 1, 1, 1, 0, 1])
+    # x y = saddle + 1.5 x + 1.5 y + constant: variances 1.5625, 2.25 * 1.25 twice
+    expected_x = [1, 0, 0, 1.25 / 2.8125, np.nan, 2.8125 / 7.1875]
+    expected_y = [0, 1, 0, 0, np.nan, 2.8125 / 7.1875]
+    np.testing.assert_allclose(shares.main[0], expected_x, atol=1e-6)
+    np.testing.assert_allclose(shares.main[1], expected_y, atol=1e-6)
+    np.testing.assert_allclose(shares.interaction, 1 - shares.main[0] - shares.main[1], atol=1e-12)
+    np.testing.assert_allclose(shares.variance, maps.var(axis=(0, 1)), rtol=1e-6, atol=1e-12)
+
+
+def test_anova_shares_sum_to_1_over_blocks_of_units():
+    features = np.random.default_rng(0).normal(size=(9, BLOCK + 5)).astype(np.float32)
+    shares = anova.anova_shares(features, (3, 3))
+    np.testing.assert_allclose(shares.main.sum(axis=0) + shares.interaction, 1)
+    alone = anova.anova_shares(features[:, -2:], (3, 3))
+    np.testing.assert_allclose(shares.main[:, -2:], alone.main)
+    for bad in (np.ones((8, 2)), np.ones(9), np.ones((3, 3, 2))):
+        with pytest.raises(ValueError, match=r"features must be \(9, D\)"):
+            anova.anova_shares(bad, (3, 3))
+    with pytest.raises(ValueError, match="features must be"):
+        anova.anova_shares(np.ones((1, 2)), (1, 1))
+    with pytest.raises(ValueError, match=r"NaN or infinite values at points \[4\]"):
+        anova.anova_shares(np.where(np.arange(9) == 4, np.nan, 1)[:, None], (3, 3))
+
+
+def test_kernel_anova_against_projections_and_units():
+    features = np.random.default_rng(0).normal(size=(25, 40)) + np.linspace(0, 2, 25)[:, None]
+    kernel, found = gram(features), anova.kernel_anova(gram(features), (5, 5))
+    mean, rest = np.full((5, 5), 1 / 5), np.eye(5) - 1 / 5
+    pairs = ((mean, mean), (mean, rest), (rest, mean), (rest, rest))  # (over y, over x)
+    traces = [np.trace(np.kron(*pair) @ kernel @ np.kron(*pair)) for pair in pairs]
+    parts = [found.constant, *found.main, found.interaction]
+    np.testing.assert_allclose(parts, np.array(traces) / np.trace(kernel))
+    units = anova.anova_shares(features, (5, 5))
+    weighted = [np.sum(share * units.variance) for share in (*units.main, units.interaction)]
+    np.testing.assert_allclose(
+        np.array(parts[1:]) / sum(parts[1:]), np.array(weighted) / units.variance.sum()
+    )
+    assert found.main[1] > 2 * found.main[0]  # the trend runs along y, the outer axis
+
+
+SIZES = (4, 3, 5)
+A, B, C = grids.indices(SIZES).T.astype(float)
+
+
+def variances_by_loops(values_B, sizes):
+    """Variance of every interaction of the factors, by their sets, from conditional means."""
+    cells, found, effects = grids.indices(sizes), {}, {(): np.full(len(values_B), values_B.mean())}
+    factors = range(len(sizes))
+    for chosen in [(f,) for f in factors] + [(0, 1), (0, 2), (1, 2), (0, 1, 2)]:
+        effect = np.empty(len(values_B))
+        for index, cell in enumerate(cells):
+            same = (cells[:, chosen] == cell[list(chosen)]).all(axis=1)
+            effect[index] = values_B[same].mean()
+        for smaller, other in effects.items():
+            if set(smaller) < set(chosen):
+                effect -= other
+        effects[chosen] = effect
+        found[chosen] = np.mean(effect**2)
+    return found
+
+
+def test_three_factors_against_loops():
+    trends = np.stack([A, B * C, 0 * A], axis=1)
+    features = np.random.default_rng(0).normal(size=(60, 3)) + trends
+    shares = anova.anova_shares(features, SIZES)
+    for unit, values in enumerate(features.T):
+        parts = variances_by_loops(values, SIZES)
+        expected = np.array([parts[0,], parts[1,], parts[2,]]) / values.var()
+        np.testing.assert_allclose(shares.main[:, unit], expected)
+        pairs = parts[0, 1] + parts[0, 2] + parts[1, 2]
+        expected = np.array([pairs, parts[0, 1, 2]]) / values.var()
+        np.testing.assert_allclose(shares.interactions[:, unit], expected)
+        assert shares.interaction[unit] == pytest.approx(expected.sum())
+
+
+def test_known_units_of_three_factors():
+    centred = [values - values.mean() for values in (A, B, C)]
+    units = [A, A + B, centred[0] * centred[1], np.prod(centred, axis=0), A * 0 + 3]
+    shares = anova.anova_shares(np.stack(units, axis=1), SIZES)
+    a, b = A.var(), B.var()
+    np.testing.assert_allclose(shares.main[0], [1, a / (a + b), 0, 0, np.nan], atol=1e-12)
+    np.testing.assert_allclose(shares.main[1], [0, b / (a + b), 0, 0, np.nan], atol=1e-12)
+    np.testing.assert_allclose(shares.main[2], [0, 0, 0, 0, np.nan], atol=1e-12)
+    np.testing.assert_allclose(shares.interactions[0], [0, 0, 1, 0, np.nan], atol=1e-12)
+    np.testing.assert_allclose(shares.interactions[1], [0, 0, 0, 1, np.nan], atol=1e-12)
+    assert shares.varies.tolist() == [True] * 4 + [False]
+    # a b c, of means m and variances v: every part in closed form
+    means, variances = np.array([[v.mean(), v.var()] for v in (A, B, C)]).T
+    product = anova.anova_shares((A * B * C)[:, None], SIZES)
+    total = np.prod(means**2 + variances) - np.prod(means**2)
+    assert product.variance[0] == pytest.approx(total)
+    expected = variances / means**2 * np.prod(means**2) / total
+    np.testing.assert_allclose(product.main[:, 0], expected)
+    np.testing.assert_allclose(product.interactions[1, 0], np.prod(variances) / total)
+
+
+def test_kernel_anova_of_three_factors_against_projections():
+    trends = np.stack([A, B * C, A * B], axis=1)
+    features = np.random.default_rng(0).normal(size=(60, 3)) + trends
+    kernel, found = gram(features), anova.kernel_anova(gram(features), SIZES)
+    whole = [np.full((size, size), 1 / size) for size in SIZES]
+    traces = np.zeros((2, 2, 2))
+    for which in np.ndindex(2, 2, 2):  # of each factor, its mean or what is left
+        one = [np.eye(len(m)) - m if w else m for w, m in zip(which, whole, strict=True)]
+        projection = np.kron(np.kron(one[2], one[1]), one[0])
+        traces[which] = np.trace(projection @ kernel @ projection) / np.trace(kernel)
+    assert found.constant == pytest.approx(traces[0, 0, 0])
+    np.testing.assert_allclose(found.main, [traces[1, 0, 0], traces[0, 1, 0], traces[0, 0, 1]])
+    pairs = traces[1, 1, 0] + traces[1, 0, 1] + traces[0, 1, 1]
+    np.testing.assert_allclose(found.interactions, [pairs, traces[1, 1, 1]])
+    assert found.interaction == pytest.approx(pairs + traces[1, 1, 1])
+    assert type(found.interaction) is float
+
+
+def test_one_factor_has_no_interaction():
+    values = np.random.default_rng(0).normal(size=(6, 2))
+    shares = anova.anova_shares(values, (6,))
+    np.testing.assert_allclose(shares.main, [[1, 1]])
+    assert shares.interactions.shape == (0, 2) and not shares.interaction.any()
+    found = anova.kernel_anova(gram(values), (6,))
+    assert found.interaction == 0 and found.constant + found.main[0] == pytest.approx(1)
+
+
+def test_large_grids_take_few_units_at_a_time():
+    maps = np.zeros((28, 28, 28, 500), np.float32)
+    blocks = [block.shape[-1] for block in anova.blocks_of_units(maps)]
+    assert sum(blocks) == 500 and max(blocks) * 28**3 <= BLOCK * 1024

@@ -1,0 +1,293 @@
+import sys
+
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+from compgen_jax.metrics import decomposition as dec
+from compgen_jax.metrics.anova import kernel_anova
+from compgen_jax.metrics.kernels import binary, gram
+from tests.metrics.test_kernels import (
+    CELLS,
+    HIGH,
+    HOLE,
+    LOW,
+    PROFILES,
+    N,
+    flat,
+    known_map,
+    rotated,
+)
+
+UNIT_KERNEL = PROFILES @ PROFILES.T  # of the bump code's half
+SQUARE = (N, N)
+HOLE_SIZES = (HIGH - LOW + 1,) * 2
+
+
+def gram_of(name):
+    return gram(flat(known_map(name)))
+
+
+def test_operator_schmidt_pairs_the_coordinates():
+    """k_x and k_y differ, so that a wrong reshape shows."""
+    k_x, k_y = gram(np.random.default_rng(0).normal(size=(2, 3, 3)).reshape(6, 3)).reshape(2, 3, 6)[
+        :, :, :3
+    ]
+    values = dec.operator_schmidt(np.kron(k_y, k_x), (3, 3))
+    assert values[0] == pytest.approx(np.linalg.norm(k_x) * np.linalg.norm(k_y))
+    assert dec.rank(values, 1e-9) == 1
+    kernel = gram(np.random.default_rng(1).normal(size=(9, 4)))
+    pairs = [[kernel[y * 3 + x, w * 3 + z] for y in range(3) for w in range(3)]
+             for x in range(3) for z in range(3)]  # fmt: skip
+    np.testing.assert_allclose(
+        dec.operator_schmidt(kernel, (3, 3)), np.linalg.svd(pairs, compute_uv=False), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "rank_in_hole"), [("bump", 1, 1), ("plus", 4, 2), ("lookup", 9, 4)]
+)
+def test_schmidt_ranks_of_known_maps(name, rank, rank_in_hole):
+    features = flat(known_map(name))
+    for tolerance in (1e-3, 1e-5, 1e-8):
+        assert dec.rank(dec.operator_schmidt(gram(features), SQUARE), tolerance) == rank
+        hole = dec.operator_schmidt(gram(features[HOLE]), HOLE_SIZES)
+        assert dec.rank(hole, tolerance) == rank_in_hole
+    turned = dec.operator_schmidt(gram(rotated(features.astype(np.float64))), SQUARE)
+    assert dec.rank(turned) == rank
+
+
+def test_schmidt_ranks_of_ideal_kernels_and_noise():
+    code = np.concatenate([PROFILES[CELLS[:, 0]], PROFILES[CELLS[:, 1]]], axis=1)
+    for kernel, expected in (
+        (gram(code), 2),
+        (binary(CELLS, "sum"), 2),
+        (binary(CELLS, "or"), 2),
+        (binary(CELLS, "and"), 1),
+    ):
+        assert dec.rank(dec.operator_schmidt(kernel, SQUARE)) == expected
+    assert dec.rank(dec.operator_schmidt(gram_of("noise"), SQUARE)) == N * N
+
+
+def test_metrics_rank_composition_superposition_lookup_noise():
+    values = {name: dec.operator_schmidt(gram_of(name), SQUARE)
+              for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
+    terms = [np.exp(dec.entropy(value)) for value in values.values()]
+    assert terms[0] == pytest.approx(1) and np.all(np.diff(terms) > [0.05, 0.2, 10])
+    in_hole = {name: kernel_anova(gram(flat(known_map(name))[HOLE]), HOLE_SIZES) for name in values}
+    assert abs(in_hole["plus"].interaction) < 1e-6 and abs(in_hole["lookup"].interaction) < 1e-6
+    assert 0.2 < in_hole["bump"].interaction < 0.4 and in_hole["noise"].interaction > 0.6
+
+
+def test_epsilon_rank_and_entropy_in_closed_form():
+    values = np.array([3.0, 4.0, 0.0])[[1, 0, 2]]  # tails 1, 9/25, 0
+    assert [dec.epsilon_rank(values, e) for e in (0.61, 0.59, 1e-9, 1.0)] == [1, 2, 2, 0]
+    assert dec.epsilon_rank(np.zeros(3), 0.1) == dec.rank(np.zeros(3)) == 0
+    assert dec.entropy(np.array([5.0, 0.0])) == 0
+    assert np.exp(dec.entropy(np.ones(7))) == pytest.approx(7)
+    shares = np.array([0.64, 0.36])
+    assert dec.entropy(values) == pytest.approx(-np.sum(shares * np.log(shares)))
+
+
+def test_explained_fraction_in_closed_form():
+    """Memorization d_xx' d_yy': both bases leave 2/N - 1/N^2 to lower orders; sums leave all."""
+    memorized, summed = binary(CELLS, "and"), binary(CELLS, "sum")
+    for basis in ("hoeffding", "products"):
+        assert dec.explained_fraction(memorized, basis, SQUARE) == pytest.approx(2 / N - 1 / N**2)
+        assert dec.explained_fraction(summed, basis, SQUARE) == pytest.approx(1)
+    assert dec.explained_fraction(memorized, "schmidt", SQUARE) == pytest.approx(1)
+    values = dec.operator_schmidt(gram_of("lookup"), SQUARE) ** 2
+    expected = values[0] / values.sum()
+    assert dec.explained_fraction(gram_of("lookup"), "schmidt", SQUARE) == pytest.approx(expected)
+    one = np.ones((N, N))
+    additive = np.kron(UNIT_KERNEL, one) + np.kron(one, UNIT_KERNEL)
+    assert dec.explained_fraction(additive, "hoeffding", SQUARE) == pytest.approx(1)
+    assert dec.explained_fraction(additive, "products", SQUARE) < 0.9  # no sum of coincidences
+    with pytest.raises(ValueError, match="'taylor'"):
+        dec.explained_fraction(memorized, "taylor", SQUARE)
+
+
+def test_target_rank_of_bumps_and_pluses():
+    bump, plus = known_map("bump"), known_map("plus")
+    upright, inverted, sums = (dec.target_rank(s, SQUARE) for s in (bump, 1 - bump, plus))
+    assert (upright.rank == 1).all() and (inverted.rank == 2).all() and (sums.rank == 2).all()
+    assert (sums.epsilon_rank == 2).all() and (inverted.epsilon_rank == 1).all()
+    assert dec.target_rank(known_map("noise"), SQUARE).rank.min() == N
+    blank = bump * np.eye(N, dtype=np.float32)
+    np.testing.assert_array_equal(dec.target_rank(blank, SQUARE).rank, np.eye(N))
+
+
+def test_target_rank_is_of_each_pixel_over_the_grid():
+    x, y = CELLS.T[:, :, None]
+    signals = np.stack([x * y, x + y, (x == y) * 1.0, 0 * x], axis=-1)
+    np.testing.assert_array_equal(dec.target_rank(signals, SQUARE).rank, [[1, 2, N, 0]])
+    with pytest.raises(ValueError, match="has 256 cells"):
+        dec.target_rank(signals[:-1], SQUARE)
+    with pytest.raises(ValueError, match="signals: NaN"):
+        dec.target_rank(signals * np.nan, SQUARE)
+
+
+def test_distribution_rank_of_a_product_and_a_donut():
+    p, q = np.array([0.1, 0.2, 0.7]), np.array([0.4, 0.4, 0.1, 0.1])
+    independent = dec.distribution_rank(np.outer(p, q), max_rank=1)
+    np.testing.assert_allclose([independent.kl, independent.total_variation], 0, atol=1e-12)
+    law = ~HOLE.reshape(N, N) * 1.0
+    found = dec.distribution_rank(5 * law, max_rank=2)
+    law /= law.sum()
+    marginals = np.outer(law.sum(axis=1), law.sum(axis=0))
+    mutual = np.sum(law[law > 0] * np.log(law[law > 0] / marginals[law > 0]))
+    assert found.kl[0] == pytest.approx(mutual)
+    assert found.total_variation[0] == pytest.approx(np.abs(law - marginals).sum() / 2)
+    assert found.kl[1] < 1e-9 and found.total_variation[1] < 1e-6
+
+
+def test_distribution_rank_of_a_diagonal_law():
+    """k products cover k of N cells; the rest are best merged, log of the merged share in KL."""
+    found = dec.distribution_rank(np.eye(4), max_rank=4, steps=500)
+    np.testing.assert_allclose(found.kl, [np.log(4), np.log(2), np.log(2) / 2, 0], atol=1e-6)
+    again = dec.distribution_rank(np.eye(4), max_rank=4, steps=500)
+    np.testing.assert_array_equal(found.kl, again.kl)
+    for bad in (-np.eye(3), np.zeros((3, 3)), np.full((3, 3), np.nan), np.ones(3)):
+        with pytest.raises(ValueError, match="law must be"):
+            dec.distribution_rank(bad)
+
+
+def test_cp_errors_of_three_factors():
+    pytest.importorskip("tensorly")
+    k, one = UNIT_KERNEL[:3, :3], np.ones((2, 2))
+    product = np.kron(np.kron(k, one), k[:2, :2])  # the last factor outermost
+    np.testing.assert_allclose(dec.cp_errors(product, (2, 2, 3), max_rank=1), 0, atol=1e-6)
+    errors = dec.cp_errors(np.eye(8) + np.ones((8, 8)), (2, 2, 2), max_rank=2)
+    assert errors[0] > 0.01 and errors[1] < 1e-6
+    two = gram_of("plus")
+    values = dec.operator_schmidt(two, SQUARE) ** 2
+    expected = np.sqrt(1 - np.cumsum(values)[:2] / values.sum())
+    np.testing.assert_allclose(dec.cp_errors(two, (N, N), max_rank=2), expected, atol=1e-4)
+    with pytest.raises(ValueError, match="12 points are no grid"):
+        dec.cp_errors(product, (3, 3, 3), max_rank=1)
+
+
+def test_cp_errors_without_tensorly_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorly", None)
+    with pytest.raises(ImportError, match=r"compgen_jax\[decomposition\]"):
+        dec.cp_errors(np.eye(8), (2, 2, 2), max_rank=1)
+
+
+THREE = (2, 3, 4)
+
+
+def kernels_of_three(seed=0):
+    """A kernel of each factor of the grid THREE."""
+    rng = np.random.default_rng(seed)
+    return [gram(rng.normal(size=(size, 3))) for size in THREE]
+
+
+def paired(kernel_BxB, sizes, factor):
+    """By loops: rows are pairs of values of the factor, columns pairs of values of the others."""
+    cells = [tuple(cell) for cell in grids.indices(sizes)]
+    rest = lambda cell: cell[:factor] + cell[factor + 1 :]
+    others = sorted({rest(cell) for cell in cells})
+    found = np.zeros((sizes[factor] ** 2, len(others) ** 2))
+    for i, a in enumerate(cells):
+        for j, b in enumerate(cells):
+            row = a[factor] * sizes[factor] + b[factor]
+            column = others.index(rest(a)) * len(others) + others.index(rest(b))
+            found[row, column] = kernel_BxB[i, j]
+    return found
+
+
+@pytest.mark.parametrize("factor", range(3))
+def test_operator_schmidt_of_one_factor_against_the_others(factor):
+    kernel = gram(np.random.default_rng(1).normal(size=(24, 5)))
+    expected = np.linalg.svd(paired(kernel, THREE, factor), compute_uv=False)
+    found = dec.operator_schmidt(kernel, THREE, factor)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_products_and_sums_of_three_factors():
+    a, b, c = kernels_of_three()
+    product = np.kron(np.kron(c, b), a)
+    ones = [np.ones_like(k) for k in (a, b, c)]
+    only_a = np.kron(np.kron(ones[2], ones[1]), a)
+    pair = np.kron(np.kron(ones[2], b), a) + np.kron(np.kron(c, ones[1]), ones[0])
+    ranks = lambda kernel: [
+        dec.rank(dec.operator_schmidt(kernel, THREE, f), 1e-9) for f in range(3)
+    ]
+    assert ranks(product) == ranks(only_a) == [1, 1, 1]
+    assert ranks(product + only_a) == [1, 2, 2]  # a (b c + 1)
+    assert ranks(pair) == [2, 2, 2]  # a b + c
+    assert ranks(np.kron(np.kron(ones[2], b), a) + only_a) == [1, 1, 1]  # a (b + 1)
+    assert dec.explained_fraction(product, "schmidt", THREE) == pytest.approx(1)
+    worst = min(
+        (values[0] ** 2 / np.sum(values**2)) for values in
+        (np.linalg.svd(paired(pair, THREE, f), compute_uv=False) for f in range(3))
+    )  # fmt: skip
+    assert dec.explained_fraction(pair, "schmidt", THREE) == pytest.approx(worst)
+
+
+def test_either_of_two_factors_has_the_same_values():
+    kernel = gram(np.random.default_rng(1).normal(size=(15, 4)))
+    values = [dec.operator_schmidt(kernel, (3, 5), f) for f in (0, 1)]
+    assert len(values[0]) == 9
+    np.testing.assert_allclose(*values, atol=1e-12)
+    assert list(dec.distinct_factors((3, 5))) == [0] and len(dec.distinct_factors(THREE)) == 3
+    assert list(dec.distinct_factors((7,))) == [0]
+
+
+def test_one_factor_is_one_product():
+    kernel = gram(np.random.default_rng(1).normal(size=(7, 4)))
+    np.testing.assert_allclose(dec.operator_schmidt(kernel, (7,)), [np.linalg.norm(kernel)])
+    for basis in ("hoeffding", "schmidt"):
+        assert dec.explained_fraction(kernel, basis, (7,)) == pytest.approx(1)
+
+
+def test_explained_fraction_of_three_factors_in_closed_form():
+    a, b, c = (np.ones_like(k) for k in kernels_of_three())
+    additive = sum(np.kron(np.kron(k, m), n) for k, m, n in
+                   ((kernels_of_three()[2], b, a), (c, kernels_of_three()[1], a)))  # fmt: skip
+    assert dec.explained_fraction(additive, "hoeffding", THREE) == pytest.approx(1)
+    cells = grids.indices(THREE)
+    for combine, expected in (("sum", 1), ("and", None)):
+        found = dec.explained_fraction(binary(cells, combine), "products", THREE)
+        if expected is None:  # least squares of the identity on 1 and the three coincidences
+            same = [(cells[:, None, f] == cells[None, :, f]).ravel() for f in range(3)]
+            design = np.stack([np.ones(24**2), *same], axis=1).astype(float)
+            fitted = design @ np.linalg.lstsq(design, np.eye(24).ravel())[0]
+            expected = np.sum(fitted**2) / 24
+        assert found == pytest.approx(expected)
+    # K = k_a k_b k_c: the squared mean and three variances of the means of single kernels
+    product = np.kron(np.kron(*kernels_of_three()[:0:-1]), kernels_of_three()[0])
+    means = np.array([k.mean() for k in kernels_of_three()])
+    variances = np.array([k.var() for k in kernels_of_three()])
+    lower = np.prod(means**2) * (1 + np.sum(variances / means**2))
+    expected = lower / np.mean(product**2)
+    assert dec.explained_fraction(product, "hoeffding", THREE) == pytest.approx(expected)
+
+
+def test_target_rank_of_three_factors():
+    a, b, c = grids.indices(THREE).T + 1.0
+    signals = np.stack([a * b * c, a + b * c, (a == b) * c, a * (b == c)], axis=1)
+    for factor, expected in enumerate(([1, 2, 2, 1], [1, 2, 2, 3], [1, 2, 1, 3])):
+        assert dec.target_rank(signals, THREE, factor).rank.tolist() == expected
+    assert dec.target_rank(signals[:, 0], THREE).rank == 1  # one number, no pixels
+
+
+def test_a_law_of_three_factors_is_unfolded():
+    p, q = np.array([0.3, 0.7]), np.random.default_rng(0).uniform(size=12)
+    law = np.kron(q / q.sum(), p)  # the first factor independent of the others
+    apart = [dec.distribution_rank(grids.unfold(law, THREE, f), max_rank=1).kl[0] for f in range(2)]
+    assert apart[0] == pytest.approx(0, abs=1e-12) and apart[1] > 0.01
+
+
+@pytest.mark.parametrize("metric", [kernel_anova, dec.operator_schmidt])
+def test_bad_gram_matrices_are_named(metric):
+    for bad, message in (
+        (np.ones((6, 6)), "6 points are no grid of sizes"),
+        (np.ones((4, 5)), "gram must be square"),
+        (np.zeros((4, 4)), "gram is 0"),
+        (np.full((4, 4), np.nan), "gram: NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric(bad, (2, 2))
+    with pytest.raises(ValueError, match="factor must be from 0 to 1, not 2"):
+        dec.operator_schmidt(np.eye(4), (2, 2), 2)

@@ -1,0 +1,127 @@
+"""Any function of the factors is measured as the laboratory's own models are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from compgen_jax.metrics import function, layers, text
+
+ROOT = Path(__file__).parents[2]
+AXES = [np.arange(8.0), np.arange(6.0)]
+
+
+def held_out(points):
+    return ((points >= 2) & (points <= 4)).all(axis=1)
+
+
+def profile(values, point):
+    return jnp.exp(-((values - point) ** 2) / 2)
+
+
+def bumps_and_stripes(point):
+    x, y = profile(jnp.arange(8.0), point[0]), profile(jnp.arange(6.0), point[1])
+    return {"a stripe": jnp.concatenate([x, y]), "bump": y[:, None] * x[None, :]}
+
+
+def test_numbers_are_those_of_closed_forms():
+    found = function.measure(bumps_and_stripes, AXES, held_out)
+    assert list(found) == ["a stripe", "bump"]
+    assert found["a stripe"]["anova.interaction"] == pytest.approx(0, abs=1e-6)
+    assert found["a stripe"]["tuning.weighted_one_factor"] == pytest.approx(1, abs=1e-6)
+    assert found["bump"]["schmidt.rank"] == 1
+    assert found["bump"]["tuning.product"] > 0.3
+    # the volume of a stripe code is the product of two lengths, by loops in float64
+    logs = {True: [], False: []}
+    for y in AXES[1]:
+        for x in AXES[0]:
+            lengths = [
+                np.sqrt(sum(((v - c) * np.exp(-((v - c) ** 2) / 2)) ** 2 for v in values))
+                for values, c in zip((np.arange(8), np.arange(6)), (x, y), strict=True)
+            ]
+            logs[bool(2 <= x <= 4 and 2 <= y <= 4)].append(np.log10(np.prod(lengths)))
+    expected = np.mean(logs[True]) - np.mean(logs[False])
+    assert found["a stripe"]["volume.log10_ratio"] == pytest.approx(expected, abs=1e-5)
+    assert not any(name.startswith("cosine.") for name in found["bump"])
+
+
+def test_a_flax_module_and_its_parameters_by_hand_agree():
+    module = nn.Sequential([nn.Dense(5), nn.tanh, nn.Dense(3)])
+    params = module.init(jax.random.key(0), jnp.zeros(2))
+
+    def captured(point):
+        return module.apply(params, point, capture_intermediates=True)[1]["intermediates"]
+
+    def by_hand(point):
+        first, last = (params["params"][f"layers_{k}"] for k in (0, 2))
+        hidden = point @ first["kernel"] + first["bias"]
+        return [hidden, jnp.tanh(hidden) @ last["kernel"] + last["bias"]]
+
+    flax, own = (function.measure(one, AXES, held_out) for one in (captured, by_hand))
+    assert list(own) == ["0", "1"]
+    for name, place in (("layers_0.__call__.0", "0"), ("layers_2.__call__.0", "1")):
+        for key, value in flax[name].items():
+            assert value == pytest.approx(own[place][key], rel=1e-3, abs=1e-4, nan_ok=True), key
+
+
+def test_an_equinox_module_is_measured():
+    eqx = pytest.importorskip("equinox")
+    model = eqx.nn.MLP(2, 3, 8, 2, key=jax.random.key(0))
+
+    def activations(point):
+        return [point := layer(point) for layer in model.layers]
+
+    assert len(function.measure(activations, AXES, held_out)) == 3
+
+
+def test_agreements_need_true_outputs_and_geometry_a_derivative():
+    true = jax.vmap(lambda p: bumps_and_stripes(p)["bump"])(
+        jnp.array([(x, y) for y in AXES[1] for x in AXES[0]])
+    )
+    found = function.measure(bumps_and_stripes, AXES, held_out, true)["bump"]
+    assert found["cosine.true"] == pytest.approx(1, abs=1e-5)
+    rounded = lambda point: bumps_and_stripes(jnp.round(point))
+    found = function.measure(rounded, AXES, held_out, differentiable=False)["bump"]
+    assert np.isnan([found[name] for name in layers.VOLUME_NUMBERS]).all()
+    assert np.isfinite(found["probe.ood_r2"])
+
+
+def test_a_network_that_is_dead_over_the_hole_is_measured():
+    def dead(point):
+        inside = ((point >= 2) & (point <= 4)).all()
+        return jnp.where(inside, 0.0, bumps_and_stripes(point)["bump"])
+
+    numbers = function.measure(dead, AXES, held_out)[""]
+    assert np.isnan(numbers["anova.interaction_ood"])
+    assert np.isfinite([numbers["anova.interaction"], numbers["probe.ood_r2"]]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"held_out": lambda p: np.ones(len(p), bool)}, "of some of the 48 cells and not of all"),
+        ({"held_out": lambda p: np.zeros(3, bool)}, "of some of the 48 cells"),
+        ({"axes": [np.arange(8.0), [1.0]]}, r"2 values or more each, not \(8, 1\)"),
+        ({"activations_of": lambda p: {"nan": p / 0}}, "nan: NaN or infinite values at points"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    asked = {"activations_of": bumps_and_stripes, "axes": AXES, "held_out": held_out} | change
+    with jax.debug_nans(False), pytest.raises(ValueError, match=message):
+        function.measure(**asked)
+
+
+def test_the_page_has_the_example_which_runs():
+    page, source = ((ROOT / "docs" / f"own_network.{kind}").read_text() for kind in ("md", "py"))
+    shown = ["```python", *source.rstrip().splitlines(), "```"]
+    marks = "<!-- docs/own_network.py -->", "<!-- end -->"
+    assert text.between(page, marks, shown) == page
+    command = [sys.executable, "docs/own_network.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 4 and "Dense_2" in done.stdout

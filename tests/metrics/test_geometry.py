@@ -1,0 +1,182 @@
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+from compgen_jax.metrics import geometry
+from compgen_jax.models.conv import Conv
+from compgen_jax.tasks import bump, encodings
+from compgen_jax.tasks.bump import ImageConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from tests.models.shapes import of_image
+
+N = 12
+POINTS = jnp.array([[5.0, 6.0], [3.25, 8.5], [6.6, 4.1]])
+
+
+def bump_code(point, cells=N, name="bump"):
+    return encodings.encode([(c, cells) for c in point], CodeConfig(name=name))
+
+
+def bump_image(point, grid=28, sigma=1.0):
+    return bump.bump(*point, grid, ImageConfig(sigma=sigma))
+
+
+def test_linear_map_has_its_metric_everywhere():
+    matrix = jax.random.normal(jax.random.key(0), (7, 3))
+    metrics = geometry.metric_tensors(lambda p: {"a": matrix @ p, "b": (matrix @ p).reshape(7, 1)},
+                                      jax.random.normal(jax.random.key(1), (5, 3)))  # fmt: skip
+    expected = np.broadcast_to(np.asarray(matrix, np.float64).T @ np.asarray(matrix), (5, 3, 3))
+    for name in ("a", "b"):
+        np.testing.assert_allclose(metrics[name], expected, rtol=1e-5, atol=1e-5)
+    volumes = geometry.volume_element(metrics["a"])
+    np.testing.assert_allclose(volumes, np.sqrt(np.linalg.det(expected)), rtol=1e-5)
+
+
+def test_bump_code_has_its_closed_form():
+    metrics = geometry.metric_tensors(bump_code, POINTS)
+    for metric, point in zip(metrics, np.asarray(POINTS, np.float64), strict=True):
+        for axis, c in enumerate(point):
+            expected = sum((i - c) ** 2 * math.exp(-((i - c) ** 2)) for i in range(N))
+            assert float(metric[axis, axis]) == pytest.approx(expected, rel=1e-5)
+        assert float(metric[0, 1]) == 0.0
+
+
+@pytest.mark.parametrize("sigma", [1.0, 1.5, 2.0])
+def test_isolated_bump_image_has_metric_pi_over_two_whatever_sigma(sigma):
+    """g_xx = integral ((u/s^2) exp(-r^2/2s^2))^2 = pi/2 in the interior, g_xy = 0."""
+    metric = geometry.metric_tensors(
+        lambda point: bump_image(point, sigma=sigma), jnp.array([[13.3, 14.8]])
+    )[0]
+    np.testing.assert_allclose(metric, np.eye(2) * math.pi / 2, atol=5e-3)
+    assert float(geometry.volume_element(metric)) == pytest.approx(math.pi / 2, rel=5e-3)
+
+
+def test_map_of_rank_one_has_no_volume_and_parallel_tangents():
+    metrics = geometry.metric_tensors(
+        lambda p: jnp.sin(jnp.arange(1.0, 9.0) * (p[0] + 2 * p[1])), POINTS / N
+    )
+    assert float(jnp.max(geometry.volume_element(metrics) / jnp.trace(metrics[0]))) < 2e-3
+    np.testing.assert_allclose(geometry.cosines(metrics), 1.0, atol=1e-5)
+    scores = geometry.factorization(metrics)
+    assert float(scores["cosine"]) == pytest.approx(0, abs=1e-5)
+    assert float(scores["mean_of_ratios"]) == pytest.approx(1 - 2 / 5, abs=1e-5)
+
+
+def test_torus_is_flat_for_any_number_of_factors():
+    radii = jnp.array([1.0, 2.0, 0.5])
+
+    def torus(angles):
+        return jnp.concatenate([radii * jnp.cos(angles), radii * jnp.sin(angles)])
+
+    metrics = geometry.metric_tensors(torus, jax.random.normal(jax.random.key(0), (4, 3)))
+    expected = np.broadcast_to(np.diag([1.0, 4.0, 0.25]), (4, 3, 3))
+    np.testing.assert_allclose(metrics, expected, atol=1e-5)
+    np.testing.assert_allclose(geometry.volume_element(metrics), 1.0, rtol=1e-5)
+    assert all(
+        float(score) == pytest.approx(1) for score in geometry.factorization(metrics).values()
+    )
+
+
+def test_rotating_the_features_changes_nothing():
+    rotation, _ = jnp.linalg.qr(jax.random.normal(jax.random.key(0), (2 * N, 2 * N)))
+    chex.assert_trees_all_close(
+        geometry.metric_tensors(bump_code, POINTS),
+        geometry.metric_tensors(lambda p: rotation @ bump_code(p), POINTS),
+        atol=1e-5,
+    )
+
+
+def test_readings_of_the_factorization_score_against_loops():
+    rng = np.random.default_rng(0)
+    jacobians = rng.normal(size=(6, 5, 3))
+    metrics = np.einsum("bdf,bdg->bfg", jacobians, jacobians)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    crossed = [[abs(g[i, j]) for i, j in pairs] for g in metrics]
+    sums = [[g[i, i] + g[j, j] for i, j in pairs] for g in metrics]
+    cosine = [[abs(g[i, j]) / math.sqrt(g[i, i] * g[j, j]) for i, j in pairs] for g in metrics]
+    found = geometry.factorization(jnp.asarray(metrics))
+    assert float(found["ratio_of_means"]) == pytest.approx(
+        1 - np.mean(crossed) / np.mean(sums), rel=1e-5
+    )
+    assert float(found["mean_of_ratios"]) == pytest.approx(
+        1 - np.mean(np.divide(crossed, sums)), rel=1e-5
+    )
+    assert float(found["cosine"]) == pytest.approx(1 - np.mean(cosine), rel=1e-5)
+
+
+def test_finite_differences_understate_at_unit_steps_and_agree_in_the_limit():
+    """The authors' unit steps give 0.560 for the bump code where the metric is 0.884."""
+    code = lambda point: bump_code(point, cells=28)
+
+    def difference(spacing, size=9):
+        offsets = (jnp.arange(size) - size // 2) * spacing
+        grid = jax.vmap(lambda y: jax.vmap(lambda x: code((14.0 + x, 11.0 + y)))(offsets))(offsets)
+        return geometry.grid_metric(grid, spacing)[size // 2, size // 2]
+
+    exact = geometry.metric_tensors(code, jnp.array([[14.0, 11.0]]))[0]
+    assert float(exact[0, 0]) == pytest.approx(0.884, abs=3e-3)
+    assert float(difference(1.0)[0, 0]) == pytest.approx(0.560, abs=2e-3)
+    errors = [float(jnp.abs(difference(h) - exact).max()) for h in (0.4, 0.2, 0.1)]
+    assert errors[0] > 3.5 * errors[1] > 12 * errors[2] and errors[2] < 0.02  # second order
+
+
+def test_finite_differences_of_three_factors_are_exact_for_a_linear_map():
+    matrix = np.random.default_rng(0).normal(size=(7, 3))
+    sizes = (5, 4, 3)
+    values = 0.5 * np.array([(a, b, c) for c in range(3) for b in range(4) for a in range(5)])
+    activations = jnp.asarray(grids.over_grid(values @ matrix.T, sizes))
+    metrics = geometry.grid_metric(activations, 0.5)
+    assert metrics.shape == (3, 4, 5, 3, 3)
+    expected = np.broadcast_to(matrix.T @ matrix, metrics.shape)
+    np.testing.assert_allclose(metrics, expected, rtol=1e-4, atol=1e-4)
+    line = geometry.grid_metric(activations[0, 0], 0.5)  # one factor
+    np.testing.assert_allclose(line, np.full((5, 1, 1), matrix[:, 0] @ matrix[:, 0]), rtol=1e-4)
+
+
+def test_log_volume_has_a_floor_for_every_map():
+    volume = np.array(
+        [[[100.0, 1.0], [1e-9, 0.0]], [[1e-3, 1e-4], [1e-8, 1e-20]], np.zeros((2, 2))]
+    )
+    each = geometry.log_volume(volume, axis=(1, 2))
+    np.testing.assert_allclose(each[0], [[2, 0], [-4, -4]])
+    np.testing.assert_allclose(each[1], [[-3, -4], [-8, -9]])
+    assert not each[2].any()  # no map has no scale
+    together = geometry.log_volume(volume)
+    np.testing.assert_allclose(together[1], [[-3, -4], [-4, -4]])
+    np.testing.assert_allclose(geometry.log_volume(volume[0], floor=1e-1), [[2, 1], [1, 1]])
+    assert geometry.log_volume(volume.astype(np.float32)).dtype == np.float32
+
+
+def test_every_layer_of_a_decoder_in_one_pass_against_single_layers():
+    decoder = Conv(depth=3, width=4).make(of_image(2 * N, N, "gemm"))
+    params = decoder.init(jax.random.key(0), bump_code(POINTS[0]))
+
+    def layers(point):
+        image, activations = decoder.apply(params, bump_code(point))
+        return activations | {"image": image}
+
+    together = jax.jit(lambda points: geometry.metric_tensors(layers, points, 2))(POINTS)
+    assert set(together) == {f"layer_{k:02d}" for k in range(5)} | {"image"}
+    for name in together:
+        for index, point in enumerate(POINTS):
+            jacobian = jax.jacrev(lambda p, name=name: layers(p)[name].ravel())(point)
+            np.testing.assert_allclose(
+                together[name][index], jacobian.T @ jacobian, rtol=1e-3, atol=1e-6
+            )
+
+
+def test_factor_that_a_layer_ignores():
+    metrics = geometry.metric_tensors(lambda p: p[:1] * jnp.ones(3), POINTS)
+    assert not geometry.volume_element(metrics).any()
+    assert not geometry.cosines(metrics)[:, 0, 1].any()
+    assert all(np.isfinite(float(score)) for score in geometry.factorization(metrics).values())
+
+
+def test_code_without_a_derivative_is_refused():
+    with pytest.raises(ValueError, match="one-hot code is a step function and has no derivative"):
+        geometry.metric_tensors(lambda p: bump_code(p, name="onehot"), POINTS)

@@ -1,0 +1,192 @@
+"""All numbers of a layer: known answers for two and three factors, and what has none."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax import grids
+from compgen_jax.metrics import kernels, layers, probes
+from tests.metrics import test_kernels as known
+
+SQUARE = (known.N, known.N)
+TRUE = kernels.cosine(kernels.gram(known.flat(known.known_map("bump"))))
+SIZES = (6, 5, 3)
+CELLS = grids.indices(SIZES)
+HELD_OUT = ((CELLS >= [2, 1, 1]) & (CELLS <= [4, 3, 2])).all(axis=1)
+REAL = (True, True, False)
+BORDER = np.isin(CELLS[:, 0], (0, 5)) | np.isin(CELLS[:, 1], (0, 4))
+
+
+def similarity(features):
+    return kernels.cosine(kernels.gram(features))
+
+
+def outputs_of_three():
+    """A bump at the first two factors, in one of three channels."""
+    a, b = (
+        np.exp(-((CELLS[:, f, None] - np.arange(size)) ** 2) / 2) for f, size in ((0, 6), (1, 5))
+    )
+    return np.einsum("pa,pb,pc->pabc", a, b, np.eye(3)[CELLS[:, 2]]).reshape(len(CELLS), -1)
+
+
+def test_known_maps_of_two_factors():
+    """As the heads of `decomposition`, `kernels` and `probes` say, over one layer."""
+    found = {name: layers.layer_numbers(known.flat(known.known_map(name)), known.CELLS, known.HOLE,
+                                        SQUARE, TRUE)
+             for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
+    assert set(found["bump"]) == set(layers.LAYER_NUMBERS)
+    assert [found[name]["schmidt.rank"] for name in found] == [1, 4, 9, 256]
+    assert found["bump"]["schmidt.exp_entropy"] == pytest.approx(1)
+    assert found["bump"]["explained.schmidt"] == pytest.approx(1)
+    over_hole = [found[name]["anova.interaction_ood"] for name in found]
+    assert 0.2 < over_hole[0] < 0.4 and max(over_hole[1:3]) < 1e-6 and over_hole[3] > 0.7
+    assert found["plus"]["probe.ood_accuracy"] == 1 > found["bump"]["probe.ood_accuracy"]
+    assert np.isnan(found["bump"]["cosine.partial"])
+    assert found["plus"]["cosine.partial"] > 0.4 > 0.1 > abs(found["noise"]["cosine.partial"])
+
+
+def test_a_composition_of_three_factors():
+    outputs = outputs_of_three()
+    true = similarity(outputs)
+    found = layers.layer_numbers(outputs, CELLS, HELD_OUT, SIZES, true, real=REAL)
+    assert found["schmidt.rank"] == 1 and found["explained.schmidt"] == pytest.approx(1)
+    assert found["schmidt.exp_entropy"] == pytest.approx(1)
+    assert found["anova.interaction"] > 0.5 and found["anova.interaction_ood"] > 0.3
+    assert found["cosine.true"] == pytest.approx(1) and np.isnan(found["cosine.partial"])
+    assert all(np.isfinite(found[f"probe.{name}"]) for name in layers.PROBE_SCORES)
+
+
+def test_a_superposition_of_three_factors():
+    a, b, c = (np.eye(size)[CELLS[:, f]] for f, size in enumerate(SIZES))
+    features = np.concatenate([a, 2 * b, c], axis=1)
+    true = similarity(outputs_of_three())
+    found = layers.layer_numbers(features, CELLS, HELD_OUT, SIZES, true, real=REAL)
+    assert found["schmidt.rank"] == 2 and found["schmidt.exp_entropy"] > 1.05
+    assert found["anova.interaction"] == pytest.approx(0, abs=1e-9)
+    assert found["anova.interaction_ood"] == pytest.approx(0, abs=1e-9)
+    assert found["explained.hoeffding"] == pytest.approx(1)
+    assert found["cosine.partial"] > 0.3
+    assert found["probe.ood_accuracy"] == 1
+
+
+def test_schmidt_numbers_are_of_the_worst_factor():
+    """a (b c + 1): rank one of a against the rest, two of the others."""
+    a, b, c = CELLS.T + 1.0
+    features = np.stack([a * b * c, a], axis=1)
+    true = similarity(outputs_of_three())
+    found = layers.layer_numbers(features, CELLS, HELD_OUT, SIZES, true)
+    assert found["schmidt.rank"] == 2 and 1 < found["schmidt.exp_entropy"] < 2
+
+
+def test_scores_of_each_factor_on_request():
+    outputs = outputs_of_three()
+    found = layers.layer_numbers(
+        outputs, CELLS, HELD_OUT, SIZES, similarity(outputs), REAL, names=("x", "y", "object")
+    )
+    scores = probes.probe(outputs, CELLS, HELD_OUT, real=REAL)
+    for f, name in enumerate(("x", "y", "object")):
+        for score in layers.PROBE_SCORES:
+            np.testing.assert_equal(found[f"probe.{name}.{score}"], scores[score][f])
+    assert np.isnan(found["probe.object.ood_r2"])
+    assert found["probe.ood_r2"] == np.mean(scores["ood_r2"][:2])
+    assert found["probe.id_accuracy"] == np.mean(scores["id_accuracy"])
+
+
+def test_constant_layers_have_no_numbers():
+    found = layers.layer_numbers(np.ones((90, 3)), CELLS, HELD_OUT, SIZES, np.eye(90), names=("x",))
+    assert set(found) == {*layers.LAYER_NUMBERS, *(f"probe.x.{s}" for s in layers.PROBE_SCORES)}
+    assert np.isnan(list(found.values())).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "has_one"),
+    [((2, 1, 1), (4, 3, 2), True), ((2, 1, 1), (4, 3, 1), True), ((2, 1, 1), (4, 1, 1), False)],
+)
+def test_interaction_over_a_hole_needs_two_factors_that_vary(low, high, has_one):
+    """x y + z, of main effects over a hole whose x and y have means; against loops over pairs."""
+    held_out = ((CELLS >= low) & (CELLS <= high)).all(axis=1)
+    features = (CELLS[:, [0]] * CELLS[:, [1]] + CELLS[:, [2]]).astype(float)
+    found = layers.interaction_over_hole(kernels.gram(features), held_out, SIZES)
+    if not has_one:
+        assert np.isnan(found)
+        return
+    inside = CELLS[held_out] - CELLS[held_out].mean(axis=0)
+    product = inside[:, 0] * inside[:, 1]
+    assert found == pytest.approx(product.var() / features[held_out].var())
+    held_out[np.flatnonzero(held_out)[0]] = False
+    assert np.isnan(layers.interaction_over_hole(kernels.gram(features), held_out, SIZES))
+
+
+def test_agreements_are_over_pairs_of_held_out_cells():
+    rng = np.random.default_rng(0)
+    kernel, true = (similarity(rng.normal(size=(90, 7))) for _ in range(2))
+    found = layers.agreements(kernel, CELLS, HELD_OUT, true)
+    cells = np.flatnonzero(HELD_OUT)
+    pairs = [(i, j) for n, i in enumerate(cells) for j in cells[n + 1 :]]
+    shared = [np.mean(CELLS[i] == CELLS[j]) for i, j in pairs]
+    ours, theirs = ([each[pair] for pair in pairs] for each in (kernel, true))
+    assert found["binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
+    assert found["true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
+    seen = np.flatnonzero(~HELD_OUT)
+    pairs = [(i, j) for i in cells for j in seen]
+    shared = np.array([np.mean(CELLS[i] == CELLS[j]) for i, j in pairs])
+    ours, theirs = (np.array([each[pair] for pair in pairs]) for each in (kernel, true))
+    assert found["cross_binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
+    assert found["cross_true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
+    left = [each - np.polyval(np.polyfit(theirs, each, 1), theirs) for each in (ours, shared)]
+    assert found["cross_partial"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    everything = layers.agreements(kernel, CELLS, np.ones(90, bool), true)
+    assert np.isnan(everything["cross_binary"]) and np.isfinite(everything["binary"])
+    few = np.arange(90) < 2
+    assert np.isnan(list(layers.agreements(kernel, CELLS, few, true).values())).all()
+
+
+def test_volumes_of_held_out_cells_against_seen_ones():
+    scale = np.where(HELD_OUT, 2.0, 1.0) * np.where(CELLS[:, 0] == 2, 10.0, 1.0)
+    metrics = jnp.asarray(scale[:, None, None] ** 2 * np.eye(3))
+    found = layers.geometry_numbers(metrics, HELD_OUT, BORDER)
+    log_scale = 3 * np.log10(scale)
+    ood, seen = log_scale[HELD_OUT], log_scale[~HELD_OUT]
+    assert found["volume.log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
+    pooled = np.sqrt((ood.var() + seen.var()) / 2)
+    assert found["volume.effect"] == pytest.approx((ood.mean() - seen.mean()) / pooled, rel=1e-5)
+    assert found["volume.ood_spread"] == pytest.approx(ood.std(), rel=1e-5)
+    ood, seen = log_scale[HELD_OUT & ~BORDER], log_scale[~HELD_OUT & ~BORDER]
+    assert found["volume.inner_log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
+    pooled = np.sqrt((ood.var() + seen.var()) / 2)
+    inner = (ood.mean() - seen.mean()) / pooled
+    assert found["volume.inner_effect"] == pytest.approx(inner, rel=1e-5)
+    assert found["factorization.cosine"] == pytest.approx(1)
+    without = layers.geometry_numbers(None, HELD_OUT, BORDER)
+    assert set(without) == set(found) and np.isnan(list(without.values())).all()
+
+
+def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
+    """Unit tangents of x and y at 60 degrees, 120 where held out; z at right angles to both."""
+    metrics = np.tile(np.eye(3), (len(HELD_OUT), 1, 1))
+    metrics[:, 0, 1] = metrics[:, 1, 0] = np.where(HELD_OUT, -0.5, 0.5)
+    metrics[~HELD_OUT, 1, 2] = metrics[~HELD_OUT, 2, 1] = 0.25
+    scale = np.array([2.0, 3.0, 0.5])  # lengths do not matter
+    metrics = jnp.asarray(metrics * scale[:, None] * scale[None])
+    found = layers.geometry_numbers(metrics, HELD_OUT, BORDER, ("x", "y", "z"))
+    expected = {"x-y": (0.5, 0.5), "x-z": (0, 0), "y-z": (0.25, 0)}
+    for pair, means in expected.items():
+        for region, mean in zip(("id", "ood"), means, strict=True):
+            assert found[f"angle.{pair}.{region}"] == pytest.approx(mean, abs=1e-6)
+    without = layers.geometry_numbers(None, HELD_OUT, BORDER, ("x", "y", "z"))
+    assert set(without) == set(found) and np.isnan(list(without.values())).all()
+    none_held_out = layers.geometry_numbers(
+        metrics, np.zeros_like(HELD_OUT), BORDER, ("x", "y", "z")
+    )
+    assert np.isnan(none_held_out["angle.x-y.ood"])
+
+
+def test_a_subgrid_stands_for_a_grid_too_large():
+    sizes = (28, 28, 28)
+    cells, kept = grids.subgrid(sizes, 200)
+    places = grids.indices(sizes)[cells]
+    held_out = ((places >= 8) & (places <= 20)).all(axis=1)
+    features = np.concatenate([places, places[:, :1] * places[:, 1:2]], axis=1).astype(float)
+    found = layers.layer_numbers(features, places, held_out, kept, similarity(features))
+    assert len(cells) <= 200 and np.isfinite(found["anova.interaction_ood"])
+    assert found["probe.ood_r2"] == pytest.approx(1, abs=1e-3)

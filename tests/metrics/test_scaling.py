@@ -1,0 +1,401 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from compgen_jax.metrics import censored, scaling
+from compgen_jax.metrics.scaling import Curve
+from compgen_jax.statistics import t_interval
+
+GRIDS = np.array([4, 6, 8, 10, 12, 16, 20, 24, 32])
+
+
+def make_curve(values_SxK, status_SxK=None, grids_K=GRIDS):
+    values_SxK = np.asarray(values_SxK, float)
+    status = np.full(values_SxK.shape, "reached") if status_SxK is None else np.array(status_SxK)
+    grids_K = np.asarray(grids_K)[: values_SxK.shape[1]]
+    names = "ood.exact_accuracy", 0.5, "task.grid", {}
+    return Curve(*names, grids_K, np.arange(len(values_SxK)), values_SxK, status,
+                 np.full(np.shape(values_SxK), np.nan))  # fmt: skip
+
+
+def make_censored(rng, seeds, low, high, slope=3.0, spread=0.3):
+    """A curve whose thresholds outside [low, high] are known as bounds only."""
+    log_SxK = slope * np.log(GRIDS) - 1 + rng.normal(0, spread, (seeds, GRIDS.size))
+    status = np.where(log_SxK > math.log(high), "above", "reached")
+    status = np.where(log_SxK < math.log(low), "below", status)
+    return make_curve(np.clip(np.exp(log_SxK), low, high), status)
+
+
+def flat(curve):
+    """x_P, y_P and side_P of a curve without unknown thresholds."""
+    x_P = np.tile(np.log(curve.along_K), len(curve.seeds_S))
+    side_P = np.select([curve.status_SxK == "above", curve.status_SxK == "below"], [1, -1])
+    return x_P, np.log(curve.values_SxK).ravel(), side_P.ravel()
+
+
+def make_row(grid=8, copies=0, region="donut", side=0.5, images=10, **changes):
+    row = {"task.grid": grid, "task.stripes.copies": copies, "task.support.region": region}
+    row |= {"task.support.side": side, "seed": 0, "task.images": images, "status": "ok"}
+    return row | {"ood.exact_accuracy": 0.3, "ood.position_accuracy": 0.9} | changes
+
+
+def thresholds(rows, score="ood.exact_accuracy", target=0.5, copies=0, **fixed):
+    fixed = {f"task.support.{name}": value for name, value in fixed.items()}
+    fixed = {"task.stripes.copies": copies, "task.support.region": "donut"} | fixed
+    return scaling.thresholds(
+        rows, score, target, field="task.images", along="task.grid", fixed=fixed
+    )
+
+
+def slope_by_expectations(x_P, y_P, side_P, steps):
+    """Schmee & Hahn's iteration with Aitkin's variance."""
+    completed_P, extra_P = y_P.copy(), np.zeros_like(y_P)
+    for _ in range(steps):
+        slope, intercept = np.polyfit(x_P, completed_P, 1)
+        line_P = intercept + slope * x_P
+        spread = math.sqrt(np.mean((completed_P - line_P) ** 2 + extra_P))
+        for p in np.flatnonzero(side_P):
+            z = side_P[p] * (y_P[p] - line_P[p]) / spread
+            hazard = math.exp(-z * z / 2) * math.sqrt(2 / math.pi) / math.erfc(z / math.sqrt(2))
+            completed_P[p] = line_P[p] + side_P[p] * spread * hazard
+            extra_P[p] = spread**2 * (1 - hazard * (hazard - z))
+    return slope
+
+
+def isotonic_by_enumeration(values, weights):
+    """The best non-decreasing fit among the block means of all cuts into blocks."""
+    fits = []
+    for cuts in product([False, True], repeat=len(values) - 1):
+        blocks = np.split(np.arange(len(values)), np.flatnonzero(cuts) + 1)
+        means = [np.full(b.size, np.average(values[b], weights=weights[b])) for b in blocks]
+        fit = np.concatenate(means)
+        if (np.diff(fit) >= 0).all():
+            fits.append(((weights * (fit - values) ** 2).sum(), fit))
+    return min(fits, key=lambda pair: pair[0])[1]
+
+
+def test_isotonic_is_the_best_monotone_fit():
+    rng = np.random.default_rng(0)
+    for size in [1, 2, 3, 5, 7] * 8:
+        values, weights = rng.normal(size=size), rng.integers(1, 5, size)
+        expected = isotonic_by_enumeration(values, weights)
+        np.testing.assert_allclose(scaling.isotonic(values, weights), expected, atol=1e-12)
+
+
+def test_the_crossing_is_interpolated_in_log_images():
+    assert scaling.threshold([10, 100, 1000], [0.2, 0.6, 1.0], 0.8).value == pytest.approx(10**2.5)
+    assert scaling.threshold([10, 100, 1000], [0.2, 0.6, 1.0], 0.8).status == "reached"
+    # 0.7 and 0.3 are pooled to 0.5: the crossing of 0.6 lies between 100 and 1000
+    value, status = scaling.threshold([1, 10, 100, 1000], [0.1, 0.7, 0.3, 0.9], 0.6)
+    assert (value, status) == (pytest.approx(10**2.25), "reached")
+    # at 10 the mean of three is 0.2, weighted three against one where it is pooled with 0.0
+    value, _ = scaling.threshold([10, 10, 10, 100, 1000], [0.1, 0.2, 0.3, 0.0, 0.65], 0.4)
+    assert value == pytest.approx(10**2.5)  # halfway from 0.15 to 0.65
+    assert scaling.threshold([10, 50, 100], [0.0, math.nan, 1.0], 0.5).value == pytest.approx(
+        math.sqrt(1000)
+    )
+
+
+def test_single_precision_accuracies_reach_the_target_they_are():
+    accuracy = float(np.float32(0.95))
+    assert accuracy < 0.95
+    value, status = scaling.threshold([10, 20], [0.5, accuracy], 0.95)
+    assert (value, status) == (pytest.approx(20, rel=1e-12), "reached")
+    assert scaling.threshold([10, 20], [0.5, 0.9499], 0.95).status == "above"
+
+
+def test_thresholds_out_of_range_are_bounds():
+    assert scaling.threshold([30, 10], [0.4, 0.1], 0.5) == (30, "above")
+    assert scaling.threshold([30, 10, 60], [0.4, 0.1, math.nan], 0.5) == (30, "above")
+    assert scaling.threshold([30, 10], [0.9, 0.5], 0.5) == (10, "below")
+    assert scaling.threshold([7], [0.9], 0.5) == (7, "below")
+    value, status = scaling.threshold([30, 10], [math.nan, math.inf], 0.5)
+    assert math.isnan(value) and status == "unknown"
+    for accuracies in ([0.1, 0.4], [0.6, 0.7], [math.nan, math.nan]):
+        assert scaling.bracket([10, 30], accuracies, 0.5) is None
+        assert scaling.refinement([10, 30], accuracies, 0.5, 3) == []
+
+
+def test_the_order_of_the_points_is_immaterial():
+    rng = np.random.default_rng(2)
+    n_data = rng.choice([3, 10, 30, 100, 300, 1000], 40)
+    accuracies = np.clip(np.log(n_data) / 7 + rng.normal(0, 0.2, 40), 0, 1)
+    accuracies[::9] = math.nan
+    call = lambda order: (
+        scaling.threshold(n_data[order], accuracies[order], 0.6),
+        scaling.bracket(n_data[order], accuracies[order], 0.6),
+        scaling.refinement(n_data[order], accuracies[order], 0.6, 4),
+    )
+    expected = call(np.arange(40))
+    assert expected[0].status == "reached" and len(expected[2]) == 4
+    low, high = expected[1]
+    assert low < expected[0].value <= high
+    for _ in range(20):
+        assert call(rng.permutation(40)) == expected
+
+
+def test_refinement_is_geometric_and_free():
+    n_data, accuracies = [1, 16, 256], [0.0, 0.4, 0.6]
+    assert scaling.bracket(n_data, accuracies, 0.5) == (16, 256)
+    assert scaling.refinement(n_data, accuracies, 0.5, 3) == [32, 64, 128]
+    assert scaling.refinement(n_data, accuracies, 0.5, 0) == []
+    # 64 was tried and failed: its nearest neighbour by ratio is 65
+    failed = ([*n_data, 64], [*accuracies, math.nan])
+    assert scaling.bracket(*failed, 0.5) == (16, 256)
+    assert scaling.refinement(*failed, 0.5, 3) == [32, 65, 128]
+    assert scaling.refinement([10, 14], [0.0, 1.0], 0.5, 3) == [11, 12, 13]
+    assert scaling.refinement([10, 14], [0.0, 1.0], 0.5, 9) == [11, 12, 13]
+    assert scaling.refinement([1, 8], [0.0, 1.0], 0.5, 5) == sorted(
+        set(scaling.refinement([1, 8], [0.0, 1.0], 0.5, 5))
+    )
+    assert len(scaling.refinement([1, 8], [0.0, 1.0], 0.5, 5)) == 5
+    assert scaling.refinement([10, 11], [0.0, 1.0], 0.5, 3) == []
+    with pytest.raises(ValueError, match="count must not be negative"):
+        scaling.refinement(n_data, accuracies, 0.5, -1)
+
+
+@pytest.mark.parametrize(
+    "n_data, accuracies, target, message",
+    [
+        ([], [], 0.5, "not empty"),
+        ([10, 20], [0.1], 0.5, "one length"),
+        ([[10, 20]], [[0.1, 0.2]], 0.5, "must be vectors"),
+        ([0, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([-1.5, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([math.inf, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([math.nan, 20], [0.1, 0.9], 0.5, "positive numbers"),
+        ([10, 20], [0.1, 0.9], math.inf, "target"),
+        ([10, 20], [0.1, 0.9], math.nan, "target"),
+    ],
+)
+def test_bad_points_are_refused(n_data, accuracies, target, message):
+    for function in (scaling.threshold, scaling.bracket):
+        with pytest.raises(ValueError, match=message):
+            function(n_data, accuracies, target)
+
+
+def test_refinement_takes_allowed_numbers_alone():
+    even = lambda number: number % 4 == 0
+    assert scaling.refinement([8, 64], [0.0, 1.0], 0.5, 1, allowed=even) == [24]  # 23 is nearest
+    assert scaling.refinement([8, 20], [0.0, 1.0], 0.5, 9, allowed=even) == [12, 16]
+    assert scaling.refinement([8, 12], [0.0, 1.0], 0.5, 9, allowed=even) == []
+    small = lambda value: value < 1
+    assert scaling.refinement([0.25, 4.0], [0.0, 1.0], 0.5, 3, whole=False, allowed=small) == [0.5]
+
+
+def test_refinement_of_numbers_that_are_not_whole_is_geometric():
+    found = scaling.refinement([0.01, 1.0], [0.0, 1.0], 0.5, 3, whole=False)
+    np.testing.assert_allclose(found, [10**-1.5, 0.1, 10**-0.5])
+    assert scaling.refinement([0.01, 1.0], [0.0, 0.2], 0.5, 3, whole=False) == []
+
+
+def test_thresholds_of_a_table():
+    rows = [
+        make_row(images=10, **{"ood.exact_accuracy": 0.25}),
+        make_row(images=1000, **{"ood.exact_accuracy": 0.75}),
+        make_row(images=2000, status="failed", **{"ood.exact_accuracy": 0.0}),
+        make_row(grid=16, images=10),
+        make_row(grid=16, seed=3, images=10, **{"ood.exact_accuracy": 0.6}),
+        make_row(grid=32, seed=3, status="failed", **{"ood.exact_accuracy": math.nan}),
+        make_row(grid=64, copies=1),
+        make_row(grid=64, region="corner"),
+        make_row(images=10, side=0.9, **{"ood.exact_accuracy": 1.0}),
+    ]
+    curve = thresholds(rows[::-1], side=0.5)
+    assert (curve.score, curve.target, curve.along) == ("ood.exact_accuracy", 0.5, "task.grid")
+    assert curve.fixed["task.support.side"] == 0.5
+    assert curve.along_K.tolist() == [8, 16, 32] and curve.seeds_S.tolist() == [0, 3]
+    assert curve.status_SxK.tolist() == [
+        ["reached", "above", "unknown"],
+        ["unknown", "below", "unknown"],
+    ]
+    expected = [[100, 10, math.nan], [math.nan, 10, math.nan]]
+    np.testing.assert_allclose(curve.values_SxK, expected)
+    position = thresholds(rows, "ood.position_accuracy", copies=1)
+    assert position.along_K.tolist() == [64] and position.status_SxK.tolist() == [["below"]]
+
+
+def test_thresholds_along_no_axis_are_those_of_the_seeds():
+    rows = [make_row(images=n, **{"ood.exact_accuracy": n / 100}) for n in (25, 100)]
+    curve = scaling.thresholds(rows, "ood.exact_accuracy", 0.5, field="task.images")
+    assert curve.values_SxK.shape == (1, 1) and 25 < curve.values_SxK[0, 0] < 100
+
+
+def test_mixed_axes_are_refused_unless_a_value_is_stated():
+    rows = [make_row(images=10), make_row(images=20, side=0.25)]
+    with pytest.raises(ValueError, match="several values of task.support.side"):
+        thresholds(rows)
+    assert thresholds(rows, side=0.25).values_SxK.tolist() == [[20]]
+
+
+def test_columns_that_there_are_not_and_empty_tables_are_refused():
+    with pytest.raises(ValueError, match="no column ood.mse"):
+        thresholds([make_row()], "ood.mse")
+    with pytest.raises(ValueError, match="no rows"):
+        thresholds([make_row()], copies=1)
+    with pytest.raises(ValueError, match="target"):
+        thresholds([make_row()], target=math.nan)
+
+
+def test_without_censoring_the_exponent_is_that_of_least_squares():
+    rng = np.random.default_rng(3)
+    log_3xK = 2 * np.log(GRIDS) + rng.normal(0, 0.5, (3, GRIDS.size))
+    result = scaling.exponent(make_curve(np.exp(log_3xK)))
+    slopes = [np.polyfit(np.log(GRIDS), log_K, 1)[0] for log_K in log_3xK]
+    assert result["value"] == pytest.approx(np.mean(slopes), rel=1e-12)
+    half = 4.302652729911275 * np.std(slopes, ddof=1) / math.sqrt(3)  # Student's t, 2 degrees
+    assert result["ci95"] == pytest.approx([np.mean(slopes) - half, np.mean(slopes) + half])
+    assert [result[name] for name in ("reached", "above", "below", "unknown")] == [27, 0, 0, 0]
+
+
+def test_unknown_thresholds_do_not_enter():
+    values = np.array([[5.0, 40.0, math.nan], [7.0, math.nan, 90.0]])
+    status = np.where(np.isnan(values), "unknown", "reached")
+    x, y = np.log([4, 6, 4, 8]), np.log([5, 40, 7, 90])
+    result = scaling.exponent(make_curve(values, status))
+    assert result["value"] == pytest.approx(np.polyfit(x, y, 1)[0], rel=1e-12)
+    assert (result["reached"], result["unknown"]) == (4, 2)
+
+
+def test_the_censored_interval_takes_whole_seeds():
+    curve = make_censored(np.random.default_rng(4), 3, low=40, high=2000)
+    result = scaling.exponent(curve)
+    assert min(result["above"], result["below"]) >= 2
+    pseudo = []
+    for seeds in ((1, 2), (0, 2), (0, 1)):
+        left = make_curve(curve.values_SxK[list(seeds)], curve.status_SxK[list(seeds)])
+        pseudo.append(3 * result["value"] - 2 * scaling.exponent(left)["value"])
+    assert result["ci95"] == pytest.approx(t_interval(pseudo), rel=1e-9)
+
+
+def test_the_censored_slope_has_the_largest_likelihood():
+    curve = make_censored(np.random.default_rng(5), 2, low=20, high=1500)
+    x_P, y_P, side_P = flat(curve)
+    log_tail = np.vectorize(lambda z: math.log(math.erfc(z / math.sqrt(2)) / 2))
+
+    def log_likelihood(intercept, slope, log_spread):
+        z_P = (y_P - intercept - slope * (x_P - x_P.mean())) / math.exp(log_spread)
+        values = (-0.5 * z_P**2 - log_spread)[side_P == 0].sum()
+        return values + log_tail((side_P * z_P)[side_P != 0]).sum()
+
+    best, width = np.array([6.0, 2.5, -1.0]), np.array([2.0, 2.0, 1.0])
+    offsets = list(product(np.linspace(-1, 1, 5), repeat=3))
+    for _ in range(30):  # a grid of 125 that moves to its best point and shrinks
+        best = max((best + width * offset for offset in offsets), key=lambda p: log_likelihood(*p))
+        width *= 0.7
+    assert scaling.exponent(curve)["value"] == pytest.approx(best[1], abs=2e-4)
+
+
+def test_the_censored_fit_is_the_fixed_point_of_conditional_expectations():
+    curve = make_censored(np.random.default_rng(6), 3, low=20, high=400)
+    expected = slope_by_expectations(*flat(curve), steps=2000)
+    assert scaling.exponent(curve)["value"] == pytest.approx(expected, abs=1e-7)
+
+
+def test_newton_steps_to_a_negative_spread_are_shortened():
+    # two values and slack bounds: the first full step makes the spread negative
+    x_P = np.log(np.tile([6, 10, 12, 16, 32], 3))
+    side_P = np.array([1, 1, -1, -1, 1, -1, -1, 0, 0, 1, -1, 1, 1, 1, -1])
+    y_P = np.select([side_P == 1, side_P == -1, x_P < 2.6], [5.27, 3.98, 3.99], 4.05)
+    expected = slope_by_expectations(x_P, y_P, side_P, steps=4000)
+    slope = censored.censored_slopes(x_P, y_P, side_P, np.ones((1, 15)))[0]
+    assert slope == pytest.approx(expected, abs=1e-5)
+
+
+def test_censoring_is_neither_dropped_nor_clamped():
+    rng, errors = np.random.default_rng(7), []
+    for _ in range(40):
+        curve = make_censored(rng, 3, low=20, high=1500)
+        x_P, y_P, side_P = flat(curve)
+        dropped = np.polyfit(x_P[side_P == 0], y_P[side_P == 0], 1)[0]
+        clamped = np.polyfit(x_P, y_P, 1)[0]
+        errors.append(np.array([scaling.exponent(curve)["value"], dropped, clamped]) - 3)
+    bias, dropped_bias, clamped_bias = np.mean(errors, axis=0)
+    standard_error = np.std(errors, axis=0)[0] / math.sqrt(40)
+    assert abs(bias) < 0.05 and abs(bias) < 3 * standard_error
+    assert dropped_bias < -0.15 and clamped_bias < -0.5
+
+
+def test_bounds_that_a_perfect_line_meets_leave_it():
+    values = 0.5 * GRIDS.astype(float) ** 3
+    status = ["below", "reached", "reached"] + ["above"] * 6
+    values[0] *= 2  # at most twice what the line says
+    values[3:] = 150  # more than 150
+    result = scaling.exponent(make_curve([values] * 2, [status] * 2))
+    assert result["value"] == pytest.approx(3, abs=1e-6)
+    assert [result[name] for name in ("reached", "above", "below")] == [4, 12, 2]
+    level = scaling.exponent(make_curve([[50.0] * 9] * 2, [["reached"] * 8 + ["above"]] * 2))
+    assert level["value"] == pytest.approx(0, abs=censored.SMALLEST_SPREAD)  # a bound on the line
+
+
+def test_both_sides_are_treated_alike():
+    x_P, y_P, side_P = flat(make_censored(np.random.default_rng(8), 2, low=20, high=400))
+    weights_RxP = np.random.default_rng(9).integers(1, 4, (5, x_P.size))
+    slopes_R = censored.censored_slopes(x_P, y_P, side_P, weights_RxP)
+    mirrored_R = censored.censored_slopes(x_P, -y_P, -side_P, weights_RxP)
+    np.testing.assert_allclose(mirrored_R, -slopes_R, rtol=1e-8)
+    for slope, weights in zip(slopes_R, weights_RxP, strict=True):  # a weight is a repetition
+        repeated = [np.repeat(array, weights) for array in (x_P, y_P, side_P)]
+        alone = censored.censored_slopes(*repeated, np.ones((1, weights.sum())))
+        assert alone[0] == pytest.approx(slope, rel=1e-8)
+
+
+def test_an_exponent_needs_two_reached_sizes():
+    values = [[10.0, 50.0, 50.0]] * 3
+    result = scaling.exponent(make_curve(values, [["reached", "above", "above"]] * 3))
+    assert math.isnan(result["value"]) and all(math.isnan(end) for end in result["ci95"])
+    assert [result[name] for name in ("reached", "above", "below", "unknown")] == [3, 6, 0, 0]
+    result = scaling.exponent(make_curve([[math.nan] * 3] * 2, [["unknown"] * 3] * 2))
+    assert math.isnan(result["value"]) and result["unknown"] == 6
+
+
+def test_an_exponent_that_hangs_on_one_seed_has_no_interval():
+    reached, above = ["reached"] * 3, ["reached", "above", "above"]
+    values = [[5.0, 20.0, 50.0], [6.0, 25.0, 40.0], [4.0, 9.0, 9.0]]
+    rare = scaling.exponent(make_curve(values, [reached, reached, above]))
+    assert np.isfinite(rare["ci95"]).all() and rare["ci95"][0] < rare["value"] < rare["ci95"][1]
+    often = scaling.exponent(make_curve(values, [reached, above, above]))
+    assert np.isfinite(often["value"]) and all(math.isnan(end) for end in often["ci95"])
+    single = scaling.exponent(make_curve(values[:1]))
+    assert np.isfinite(single["value"]) and all(math.isnan(end) for end in single["ci95"])
+
+
+def test_the_hazard_is_accurate_near_and_far():
+    z = np.array([-40.0, 0.0, 2.0, 24.9, 25.1, 60.0, 1e5])
+    hazard = censored.hazard(z)
+    assert hazard[0] == 0 and hazard[1] == pytest.approx(math.sqrt(2 / math.pi), rel=1e-14)
+    for z_i, hazard_i in zip(z[1:], hazard[1:], strict=True):
+        # Mills' ratio is the integral of exp(-z t - t^2 / 2) over t > 0, here by Simpson's rule
+        t, step = np.linspace(0, 40 / max(z_i, 4), 200_001, retstep=True)
+        integrand = np.exp(-z_i * t - t**2 / 2)
+        mills = step / 3 * (integrand[0] + 4 * integrand[1::2].sum() + 2 * integrand[2:-1:2].sum())
+        assert hazard_i == pytest.approx(1 / mills, rel=1e-9)
+
+
+def test_an_exponent_of_the_ladder_is_not_resolved():
+    """Whatever the thresholds are, numbers 2 N and 8 N put them at a multiple of N between; with
+    numbers closer to them it is their own exponent that shows."""
+
+    def table(numbers_of):
+        return [
+            make_row(
+                grid,
+                images=images,
+                seed=seed,
+                **{"ood.exact_accuracy": float(images >= grid**2 / 3)},
+            )
+            for grid in (8, 12, 16, 24)
+            for seed in (0, 1)
+            for images in numbers_of(grid)
+        ]
+
+    ladder = lambda grid: (2 * grid, 8 * grid)
+    finer = lambda grid: (2 * grid, round(grid**2 / 3.3), round(grid**2 / 2.8), 8 * grid)
+    coarse, fine = (
+        scaling.exponent(thresholds(table(numbers), target=0.75)) for numbers in (ladder, finer)
+    )
+    assert coarse["value"] == pytest.approx(1, abs=1e-6) and coarse["coarse"] == 8
+    assert not scaling.is_resolved(coarse)
+    assert fine["value"] == pytest.approx(2, abs=0.1) and scaling.is_resolved(fine)

@@ -1,0 +1,152 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.metrics import superposition
+from tests.metrics.test_kernels import CELLS, HOLE, N, flat, known_map
+
+
+def test_mean_codes_keep_one_part():
+    code, mean = jnp.arange(6.0), 10 + jnp.arange(6.0)
+    x_super, y_super = superposition.mean_code_superpositions(code, mean, (3, 3))
+    np.testing.assert_array_equal(x_super, [0, 1, 2, 13, 14, 15])
+    np.testing.assert_array_equal(y_super, [10, 11, 12, 3, 4, 5])
+    of_three = superposition.mean_code_superpositions(code, mean, (1, 3, 2))
+    np.testing.assert_array_equal(of_three[0], [0, 11, 12, 13, 14, 15])
+    np.testing.assert_array_equal(of_three[1], [10, 1, 2, 3, 14, 15])
+    np.testing.assert_array_equal(of_three[2], [10, 11, 12, 13, 4, 5])
+    (alone,) = superposition.mean_code_superpositions(code, mean, (6,))
+    np.testing.assert_array_equal(alone, code)
+    parts = lambda one: superposition.mean_code_superpositions(one, mean, (3, 3))
+    assert jax.jit(jax.vmap(parts))(jnp.ones((4, 6)))[0].shape == (4, 6)
+    for bad in (mean[:4], jnp.ones((6, 6))):
+        with pytest.raises(ValueError, match="code and mean code"):
+            superposition.mean_code_superpositions(code, bad, (3, 3))
+    with pytest.raises(ValueError, match=r"must be \(5,\), of parts of \(3, 2\)"):
+        superposition.mean_code_superpositions(code, mean, (3, 2))
+
+
+def test_matching_sums_against_a_loop():
+    outputs, seen = flat(known_map("noise"))[~HOLE], CELLS[~HOLE]
+    points = CELLS[HOLE][[0, 7, -1]]
+    found = superposition.matching_sums(outputs, seen, points)
+    for q, point in enumerate(points):
+        for factor in (0, 1):
+            matching = [outputs[i] for i in range(len(seen)) if seen[i, factor] == point[factor]]
+            assert len(matching) == N - 6
+            np.testing.assert_allclose(found[q, factor], np.sum(matching, axis=0), atol=1e-5)
+
+
+def test_matching_sums_of_three_factors():
+    rng = np.random.default_rng(0)
+    seen, points = rng.integers(0, 3, (40, 3)), np.array([[0, 1, 2], [2, 2, 0]])
+    outputs = rng.normal(size=(40, 5))
+    found = superposition.matching_sums(outputs, seen, points)
+    assert found.shape == (2, 3, 5)
+    for q, point in enumerate(points):
+        for factor in range(3):
+            matching = [outputs[i] for i in range(40) if seen[i, factor] == point[factor]]
+            np.testing.assert_allclose(found[q, factor], np.sum(matching, axis=0))
+
+
+def test_matching_sums_refuse_points_without_a_match():
+    with pytest.raises(ValueError, match=r"\[\[3, 99\]\] have a value that no seen cell has"):
+        superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2], [1, 1]], [[3, 99], [1, 2]])
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.matching_sums(np.ones((3, 4)), [[3, 1], [3, 2]], [[3, 1]])
+
+
+def random_parts(points=3, parts=2, pixels=40):
+    return np.random.default_rng(0).normal(size=(points, parts, pixels))
+
+
+def test_a_superposition_is_explained_whatever_its_weights():
+    parts = random_parts()
+    weights = np.array([[1.0, 1.0], [0.5, -2.0], [3.0, 0.0]])
+    outputs = np.einsum("qk,qkd->qd", weights, parts)
+    np.testing.assert_allclose(superposition.superposition_r2(outputs, parts), 1)
+
+
+def test_r2_against_lstsq_and_parallel_parts():
+    parts, outputs = random_parts(), np.random.default_rng(1).normal(size=(3, 40)) + 1
+    parts[2, 1] = 2 * parts[2, 0]
+    r2 = superposition.superposition_r2(outputs, parts)
+    for q in range(3):
+        solved, *_ = np.linalg.lstsq(parts[q].T, outputs[q])
+        residual = outputs[q] - parts[q].T @ solved
+        assert r2[q] == pytest.approx(1 - residual @ residual / (outputs[q] @ outputs[q]))
+
+
+def test_an_offset_is_not_explained_and_blanks_have_no_r2():
+    parts = random_parts()
+    parts -= parts.mean(axis=-1, keepdims=True)
+    outputs = parts.sum(axis=1) + 10.0
+    outputs[2] = 0
+    r2 = superposition.superposition_r2(outputs, parts)
+    assert (r2[:2] < 0.1).all() and np.isnan(r2[2])
+
+
+def test_bad_input_is_named():
+    parts, outputs = random_parts(), np.ones((3, 40))
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.superposition_r2(outputs[:, :39], parts)
+    with pytest.raises(ValueError, match="needed, not"):
+        superposition.superposition_r2(outputs[:2], parts)
+    outputs[1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"outputs: NaN or infinite values at points \[1\]"):
+        superposition.superposition_r2(outputs, parts)
+
+
+def test_other_coordinates_share_nothing():
+    points = CELLS[HOLE]
+    indices = superposition.other_coordinates(points, repeats=6, seed=3)
+    assert indices.shape == (6, len(points)) and len(np.unique(indices)) > len(points) / 2
+    assert (points[indices] != points[None]).all()
+    again = superposition.other_coordinates(points, repeats=6, seed=4)
+    assert (indices != again).any()
+    with pytest.raises(ValueError, match="shares a coordinate"):
+        superposition.other_coordinates([[1, 1], [1, 2]], repeats=1)
+
+
+def test_other_coordinates_of_three_factors():
+    points = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    indices = superposition.other_coordinates(points, repeats=3)
+    np.testing.assert_array_equal(indices, [7 - np.arange(8)] * 3)  # only the opposite corner
+
+
+def fit_and_control(name):
+    outputs = flat(known_map("bump"))
+    outputs[HOLE] = flat(known_map(name))[HOLE]
+    parts = superposition.matching_sums(outputs[~HOLE], CELLS[~HOLE], CELLS[HOLE])
+    indices = superposition.other_coordinates(CELLS[HOLE], repeats=4)
+    control = superposition.shuffled_r2(outputs[HOLE], parts, indices)
+    assert control.shape == (4, HOLE.sum())
+    return superposition.superposition_r2(outputs[HOLE], parts).mean(), control.mean()
+
+
+def test_superpositions_are_told_from_composition_and_noise():
+    plus, plus_control = fit_and_control("plus")
+    lookup, lookup_control = fit_and_control("lookup")
+    assert plus > 0.6 and lookup > 0.3
+    assert plus > 3 * plus_control and lookup > 3 * lookup_control
+    assert fit_and_control("bump")[0] < 0.1
+    noise, noise_control = fit_and_control("noise")
+    assert abs(noise - noise_control) < 0.01
+
+
+def test_scores_are_means_over_the_hole_and_over_its_inner_half():
+    rng = np.random.default_rng(0)
+    points = np.array([(a, b) for b in range(4) for a in range(4)], float)
+    outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
+    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 1, 1, 3.9])
+    found = superposition.scores(outputs, parts, points, distance)
+    r2 = superposition.superposition_r2(outputs, parts)
+    assert found["r2"] == pytest.approx(r2.mean())
+    assert found["inner_r2"] == pytest.approx(r2[[5, 6, 9, 10, 15]].mean())
+    others = superposition.other_coordinates(points, superposition.SHUFFLES)
+    shuffled = superposition.shuffled_r2(outputs, parts, others)
+    assert found["inner_shuffled_r2"] == pytest.approx(shuffled[:, [5, 6, 9, 10, 15]].mean())
+    assert np.isnan(list(superposition.scores(outputs, None, points, distance).values())).all()
+    one_row = superposition.scores(outputs[:4], parts[:4], points[:4], distance[:4])
+    assert np.isnan(one_row["shuffled_r2"]) and np.isfinite(one_row["r2"])

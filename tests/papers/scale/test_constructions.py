@@ -1,0 +1,231 @@
+"""Networks by construction against the teacher as loops in float64."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.papers.scale import constructions
+from compgen_jax.tasks import modules as of_modules
+
+KNOTS = (4, 8, 16)
+
+
+def loop(teacher, z_M, x_I):
+    """The teacher by its definition, in float64."""
+    weights, biases, readout = (np.asarray(part, np.float64) for part in teacher[:3])
+    response = np.zeros(len(readout))
+    for unit in range(weights.shape[1]):
+        before = 0.0
+        for module, weight in enumerate(np.asarray(z_M, np.float64)):
+            own = biases[module, unit]
+            for place, value in enumerate(np.asarray(x_I, np.float64)):
+                own += weights[module, unit, place] * value
+            before += weight / np.sqrt(teacher.most) * own
+        response += readout[:, unit] * max(before, 0.0)
+    return response
+
+
+@cache
+def case(modules, size, law, count=40, most=3):
+    of_teacher, of_tasks = jax.random.split(jax.random.key(modules + 100 * size))
+    teacher = constructions.draw_teacher(of_teacher, modules, size, size, size, most)
+    return teacher, *constructions.draw_tasks(of_tasks, teacher, count, law)
+
+
+@cache
+def rows(common):
+    return constructions.table_graded((8, 32), KNOTS, (0, 1), size=8, count=300, common=common)
+
+
+def largest_error(function, teacher, z_BxM, x_BxI):
+    true = [loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)]
+    return np.abs(np.asarray(jax.vmap(function)(z_BxM, x_BxI), np.float64) - true).max()
+
+
+@pytest.mark.parametrize("law", constructions.LAWS)
+def test_teacher_is_its_definition(law):
+    teacher, z_BxM, x_BxI = case(8, 8, law)
+    assert largest_error(lambda *one: constructions.respond(teacher, *one), *case(8, 8, law)) < 2e-6
+    assert constructions.respond(teacher, z_BxM[0], x_BxI[0]).dtype == jnp.float32
+
+
+def test_weights_biases_and_readout_are_drawn_by_their_laws():
+    teacher = constructions.draw_teacher(jax.random.key(0), 64, 16, 32, 24, 3)
+    assert [part.shape for part in teacher[:3]] == [(64, 32, 16), (64, 32), (24, 32)]
+    assert float(teacher.weights.mean()) == pytest.approx(0, abs=0.01)
+    assert float(teacher.weights.var()) == pytest.approx(3**0.5 / 16, rel=0.02)
+    assert float(teacher.readout.var()) == pytest.approx(3**0.5 / 32, rel=0.15)
+    largest = constructions.largest_entry(16)
+    assert 0.97 * largest < float(jnp.abs(teacher.weights).max()) <= largest
+    assert 0 <= float(teacher.biases.min()) < 0.01 and 0.49 < float(teacher.biases.max()) < 0.5
+    assert float(teacher.biases.mean()) == pytest.approx(0.25, abs=0.01)
+
+
+def test_weights_biases_and_readout_have_keys_of_their_own():
+    """Draws of one shape from one key have the same ranks, whatever their laws."""
+    teacher = constructions.draw_teacher(jax.random.key(0), 30, 1, 30, 30, 3)
+    ranks = [np.argsort(np.argsort(np.ravel(part))) for part in teacher[:3]]
+    correlations = np.corrcoef(ranks)[np.triu_indices(3, 1)]
+    assert np.abs(correlations).max() < 0.15  # 4.5 standard errors
+    key = jax.random.key(1)
+    same = np.corrcoef(jax.random.normal(key, (900,)), jax.random.uniform(key, (900,)))
+    assert same[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(("modules", "active"), [(2, 2), (8, 3)])
+@pytest.mark.parametrize("law", constructions.LAWS)
+def test_tasks_have_weights_of_the_law_on_every_set_alike(law, modules, active):
+    teacher, *_ = case(modules, 4, law)
+    tasks = constructions.draw_tasks(jax.random.key(3), teacher, 2000, law)
+    z_BxM, x_BxI = (np.asarray(part) for part in tasks)
+    assert z_BxM.shape == (2000, modules) and x_BxI.shape == (2000, 4)
+    assert ((z_BxM > 0).sum(1) == active).all()
+    assert np.abs((z_BxM > 0).mean(0) - active / modules).max() < 0.05
+    assert np.allclose(np.unique(z_BxM[z_BxM > 0]), constructions.LAWS[law])
+    assert x_BxI.min() >= -1 and x_BxI.max() <= 1 and np.ptp(x_BxI) > 1.98
+
+
+@pytest.mark.parametrize("size", [8, 16])
+@pytest.mark.parametrize("modules", [4, 8, 16, 32])
+def test_k_hot_is_exact_with_neurons_linear_in_the_modules(modules, size):
+    teacher, z_BxM, x_BxI = case(modules, size, "khot")
+    network = constructions.k_hot(teacher)
+    corners = jnp.where(x_BxI > 0, 1.0, -1.0)  # where gates are nearest to opening
+    for inputs in (x_BxI, corners):
+        apply = lambda *one: constructions.apply(network, *one)
+        assert largest_error(apply, teacher, z_BxM, inputs) < 1e-5
+    assert constructions.neurons(network) == 2 * modules * size + size
+    widths = [modules + size, 2 * modules * size, size, size]
+    assert [kernel.shape for kernel in network.kernels] == list(
+        zip(widths, widths[1:], strict=False)
+    )
+    assert [bias.shape for bias in network.biases] == [(width,) for width in widths[1:]]
+
+
+def test_k_hot_needs_its_bound_and_weights_of_0_and_1():
+    teacher, z_BxM, x_BxI = case(8, 8, "khot")
+
+    def max_error(z_BxM, **bound):
+        network = constructions.k_hot(teacher, **bound)
+        return constructions.errors(network, teacher, z_BxM, x_BxI)["max_error"]
+
+    assert max_error(z_BxM) < 1e-5 and max_error(z_BxM, bound=20.0) < 1e-4
+    assert max_error(z_BxM, bound=0.5) > 0.05
+    assert max_error(case(8, 8, "discrete")[1]) > 0.1
+
+
+def test_gates_of_k_hot_are_closed_by_the_least_bound():
+    """At z = 0 the greatest u over the inputs' corners brings a gate to 0, and no higher."""
+    teacher = constructions.draw_teacher(jax.random.key(0), 2, 3, 4, 2, 2)
+    kernel, bias = (part[0] for part in constructions.k_hot(teacher)[:2])
+    corners = jnp.array(np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T)
+    before = jnp.matmul(corners, kernel[2:]) + bias[None]
+    np.testing.assert_allclose(before.max(axis=0), 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [None, constructions.largest_entry(8)])
+@pytest.mark.parametrize("modules", [2, 8, 32])
+def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
+    for law in constructions.LAWS:
+        teacher, z_BxM, x_BxI = case(modules, 8, law)
+        for knots in (1, 8, 64):
+            network = constructions.graded(teacher, knots, largest)
+            error = largest_error(
+                lambda *one, of=network: constructions.apply(of, *one), *case(modules, 8, law)
+            )
+            guaranteed = constructions.guarantee(teacher, knots, largest).max()
+            assert guaranteed / 200 < error < guaranteed
+            assert constructions.neurons(network) == 2 * 8 * 8 * knots + 2 * 8
+            assert [len(bias) for bias in network.biases] == [2 * 8 * 8 * knots + 8, 8, 8]
+
+
+def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
+    teacher, z_BxM, x_BxI = case(8, 8, "discrete")
+    teacher = teacher._replace(weights=teacher.weights.at[:, 0, 0].set(0.0))
+    network = constructions.graded(teacher, 64)
+    for z in (z_BxM * 0.37, 0 * z_BxM):
+        found = constructions.errors(network, teacher, z, x_BxI)
+        assert found["max_error"] < 0.01 and (found["r2"] > 0.999 or not z.any())
+
+
+@pytest.mark.parametrize(
+    ("largest", "r2"), [(None, 0.9990), (constructions.largest_entry(16), 0.9974)]
+)
+def test_graded_at_8_knots(largest, r2):
+    teacher, z_BxM, x_BxI = case(16, 16, "discrete", count=500)
+    network = constructions.graded(teacher, 8, largest)
+    found = constructions.errors(network, teacher, z_BxM, x_BxI)
+    assert found["r2"] == pytest.approx(r2, abs=0.0005)
+    assert constructions.neurons(network) == 4128
+
+
+@pytest.mark.parametrize("common", [False, True])
+def test_error_falls_as_the_square_of_the_knots(common):
+    """Of the knots + 1 intervals, that is: on knots the slope is a little flatter."""
+    for measure in ("rmse", "relative", "max_error"):
+        slopes = constructions.error_slopes(rows(common), measure)
+        assert set(slopes) == {(modules, seed) for modules in (8, 32) for seed in (0, 1)}
+        assert all(-2.1 < slope < -1.5 for slope in slopes.values()), slopes
+
+
+def test_neurons_for_an_error_depend_on_modules_by_the_range_alone():
+    own = constructions.neuron_ratios(rows(False), 0.03)
+    common = constructions.neuron_ratios(rows(True), 0.03)
+    assert all(1.2 < ratio < 1.5 for ratio in own.values()), own
+    assert all(0.93 < ratio < 1.07 for ratio in common.values()), common
+
+
+def test_slopes_and_neurons_of_a_known_table():
+    known = [
+        {"modules": m, "knots": k, "neurons": 10 * k, "seed": 5, "rmse": m / k**2, "r2": 1 - k**-4}
+        for m in (8, 32)
+        for k in (16, 4, 8)
+    ]
+    assert constructions.error_slopes(known)[8, 5] == pytest.approx(-2)
+    assert constructions.error_slopes(known, "relative")[32, 5] == pytest.approx(-2)
+    assert constructions.neurons_for(known, 8 / 36, "rmse")[8, 5] == pytest.approx(60)
+    assert constructions.neuron_ratios(known, 0.2, measure="rmse")[5] == pytest.approx(2)
+    assert np.isnan(constructions.neurons_for(known, 9.0, "rmse")[8, 5])
+
+
+def test_errors_are_pooled():
+    teacher, z_BxM, x_BxI = case(8, 8, "discrete")
+    network = constructions.graded(teacher, 3)
+    found = constructions.errors(network, teacher, z_BxM, x_BxI)
+    true = np.array([loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)])
+    given = np.array([constructions.apply(network, *one) for one in zip(z_BxM, x_BxI, strict=True)])
+    square = (given - true) ** 2
+    assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
+    assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
+    assert found["r2"] == pytest.approx(1 - square.mean() / true.var(axis=0).mean(), abs=1e-5)
+
+
+def test_table_of_k_hot():
+    (row,) = constructions.table_k_hot((8,), (0,), size=8, count=50)
+    assert row["neurons"] == 136 and row["knots"] is None and row["modules"] == 8
+    assert row["max_error"] < 1e-5 and row["r2"] == pytest.approx(1, abs=1e-9)
+    assert set(row) == {"modules", "knots", "neurons", "seed", "max_error", "r2", "rmse"}
+
+
+def test_the_teacher_is_the_tasks():
+    """Which claims, lying below tasks, write down again: its laws and its answers."""
+    settings = of_modules.Modules(modules=6, inputs=40, hidden=30, outputs=20)
+    own = of_modules.draw_teacher(settings)
+    same = constructions.Teacher(*map(jnp.asarray, own[:3]), own.most)
+    rng = np.random.default_rng(0)
+    latent = np.where(rng.random(6) < 0.5, rng.uniform(0.5, 1, 6), 0).astype(np.float32)
+    inputs = rng.uniform(-1, 1, (8, 40)).astype(np.float32)
+    expected = of_modules.respond(own, latent, inputs)
+    found = jax.vmap(lambda x: constructions.respond(same, latent, x))(inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    drawn = constructions.draw_teacher(jax.random.key(0), 6, 40, 30, 20, own.most)
+    assert jax.tree.map(jnp.shape, drawn[:3]) == jax.tree.map(jnp.shape, own[:3])
+    for one, other in ((drawn.weights, own.weights), (drawn.readout, own.readout)):
+        assert np.std(one) == pytest.approx(np.std(other), rel=0.1)
+    assert np.abs(own.weights).max() <= constructions.largest_entry(40)
+    assert of_modules.BIAS == constructions.HIGHEST_BIAS
+    assert of_modules.LEVELS == constructions.LAWS["discrete"]
+    assert settings.scale == constructions.SCALE

@@ -1,0 +1,78 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from compgen_jax.papers.forced_rendering import signals
+from tests.metrics.test_evaluation import CELLS, N, cell_results, draw
+from tests.metrics.test_predictors import bumps, profiles, random_cells
+
+
+@pytest.mark.parametrize(
+    ("positions", "count"), [([(5, 5)], 1), ([(2, 2), (9, 9)], 2), ([(0, 0), (0, 11), (11, 4)], 3)]
+)
+def test_peaks_are_the_bumps(positions, count):
+    signal = jnp.maximum(sum(draw(*position) for position in positions), 0)
+    peaks = np.argwhere(signals.find_peaks(signal))
+    assert sorted(map(tuple, peaks[:, ::-1])) == sorted(positions) and len(peaks) == count
+
+
+def test_peaks_are_relative_to_the_image_and_plateaus_count_once():
+    signal = draw(3, 3) + 0.15 * draw(8, 8)
+    for size in (1.0, 0.1, 7.0):
+        assert int(signals.find_peaks(size * signal).sum()) == 1
+        assert int(signals.find_peaks(size * signal, share=0.1).sum()) == 2
+    plateau = jnp.zeros((N, N)).at[4:6, 4:7].set(1.0)
+    assert np.argwhere(signals.find_peaks(plateau)).tolist() == [[4, 4]]
+    assert not signals.find_peaks(jnp.zeros((N, N))).any()
+    assert not signals.find_peaks(0.04 * signal).any()  # to be seen by no one
+
+
+def test_a_peak_rises_above_the_way_to_a_brighter_one():
+    """Peaks of height 1 and .8 on a ridge: with a saddle of .7 they are one, with .5 two."""
+    for saddle, count in ((0.7, 1), (0.5, 2)):
+        ridge = jnp.zeros((N, N)).at[6, 2:10].set(saddle).at[6, 3].set(1.0).at[6, 8].set(0.8)
+        assert int(signals.find_peaks(ridge).sum()) == count
+    ripples = jnp.zeros((N, N)).at[6].set(1 + 0.05 * jnp.cos(2.1 * jnp.arange(N)))
+    assert int(signals.find_peaks(ripples).sum()) == 1
+
+
+def test_an_image_is_flooded_as_by_one_dilation_after_another():
+    images = np.random.default_rng(0).random((20, 9, 12)).astype(np.float32)
+    for image, step in zip(images, np.linspace(0.05, 0.9, 20, dtype=np.float32), strict=True):
+        levels, before = image - step, None
+        while not np.array_equal(levels, before):
+            before, dilated = levels, ndimage.maximum_filter(levels, 3, mode="constant", cval=-9)
+            levels = np.minimum(image, dilated)
+        np.testing.assert_array_equal(signals._flooded(image, step), levels)
+
+
+def test_fine_points_hold_the_cells_and_run_x_first():
+    points = signals.fine_points(N).reshape(2 * N - 1, 2 * N - 1, 2)
+    np.testing.assert_array_equal(points[::2, ::2].reshape(-1, 2), CELLS)
+    np.testing.assert_array_equal(points[0, :3], [[0, 0], [0.5, 0], [1, 0]])
+
+
+def test_stripes_give_the_bump_and_the_plus():
+    profile, held_out, amplitude = profiles(8), random_cells(8), 3.0
+    vertical = np.broadcast_to(profile[:, None, :], (8, 8, 8))  # image[y, x], of x alone
+    horizontal = np.broadcast_to(profile[:, :, None], (8, 8, 8))
+    stripes = amplitude * np.concatenate([vertical, horizontal])
+    product = signals.stripes_product(stripes, held_out, amplitude)
+    np.testing.assert_allclose(product, amplitude * bumps(8)[held_out], rtol=1e-12)
+    plus = [amplitude * (profile[y][:, None] + profile[x][None]) for y in range(8)
+            for x in range(8)]  # fmt: skip
+    np.testing.assert_allclose(signals.stripes_sum(stripes, held_out), np.array(plus)[held_out])
+    for bad in (stripes[:-1], stripes[0]):
+        with pytest.raises(ValueError, match="stripes"):
+            signals.stripes_sum(bad, held_out)
+
+
+def test_peaks_of_all_seeds_and_cells():
+    targets = np.stack([draw(*cell) for cell in CELLS])
+    results = cell_results([targets, np.zeros_like(targets)])
+    every = np.ones(144, bool)
+    found = signals.peak_maps(results, every).sum(axis=(2, 3))
+    assert found.tolist() == [[1] * 144, [0] * 144]
+    some = np.arange(144) % 2 == 0
+    assert signals.peak_maps(results, some).shape == (2, 72, N, N)

@@ -1,0 +1,178 @@
+"""A task of the user's own: trained, resumed and analysed from its directory, and never silently
+another task than the one that was trained."""
+
+import numpy as np
+import pytest
+
+from compgen_jax import settings
+from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
+from compgen_jax.models.mlp import MLP
+from compgen_jax.runs import directory, experiment, inspection, results, user_code
+from compgen_jax.runs.directory import RunError
+
+
+@pytest.fixture
+def config(own_task):
+    base = Config(
+        name="turned",
+        model=MLP(depth=2, width=8),
+        training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0, 1)),
+    )
+    return changed(base, {"task.name": own_task[1]})
+
+
+def another_process(path):
+    """Forgets the module, as a new process would."""
+    import sys
+
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == str(path):
+            del sys.modules[name]
+
+
+def rewrite(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new) + "\n# " + "x" * len(text))  # no stale bytecode
+    another_process(path)
+
+
+def test_a_directory_remembers_what_its_task_made(config, tmp_path):
+    workdir = tmp_path / "run"
+    summary = experiment.train(config, workdir, progress=False)
+    assert {"id.mse", "ood.mse", "ood.nearest_seen_mse"} <= set(summary["mean"])
+    saved = dict(np.load(workdir / "task.npz", allow_pickle=False))
+    assert saved["factors.object"].tolist() == [0, 1, 2, 3, 4]
+    assert saved["factors.angle"].tolist() == list(range(0, 360, 45))
+    assert saved["held_out"].sum() == 2 and saved["inputs.0"].shape == (16, 7)
+    assert saved["targets.0"].shape == (16, 12)
+    run = results.load(workdir)
+    assert run.config == config and run.task.factors[0].name == "object"
+    assert experiment.train(config, workdir, progress=False) == summary
+
+
+def test_tasks_of_the_package_are_not_remembered(tiny, tmp_path):
+    assert not user_code.is_own(tiny)
+    user_code.remember(tmp_path, tiny, tiny.task.make())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("gain * jnp", "gain * 1.5 * jnp", "targets.0"),
+        ("jnp.concatenate([label, wave])", "jnp.concatenate([wave, label])", "inputs.0"),
+        (">= 292", ">= 250", "held_out"),
+        ("360.0, 45.0", "360.0, 40.0", "factors.angle"),
+        ('Factor("angle"', 'Factor("turn"', "factors.angle"),
+    ],
+)
+def test_a_file_that_makes_another_task_is_one_line(config, own_task, tmp_path, old, new, what):
+    path, name = own_task
+    workdir = tmp_path / "run"
+    experiment.train(config, workdir, progress=False)
+    kept = (workdir / "task.npz").read_bytes()
+    rewrite(path, old, new)
+    other = changed(config, {"task.name": name})
+    for use in (
+        lambda: results.load(workdir),
+        lambda: inspection.inspect_directory(workdir, progress=False),
+    ):
+        with pytest.raises(RunError, match=f"no longer makes the task that was .*{what}") as error:
+            use()
+        assert name in str(error.value) and "\n" not in str(error.value)
+    (workdir / "summary.json").unlink()
+    with pytest.raises(RunError, match="restore the file, or choose another --workdir"):
+        experiment.train(other, workdir, progress=False)
+    assert (workdir / "task.npz").read_bytes() == kept
+    rewrite(path, new, old)
+    experiment.train(changed(config, {"task.name": name}), workdir, progress=False)
+    assert results.load(workdir).summary
+
+
+def test_a_comment_is_no_change(config, own_task, tmp_path):
+    experiment.train(config, tmp_path / "run", progress=False)
+    rewrite(own_task[0], "A task of two factors", "A task of 2 factors")
+    assert results.load(tmp_path / "run").summary
+
+
+def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
+    config, own_task, tmp_path, monkeypatch
+):
+    path, _ = own_task
+    workdir = tmp_path / "run"
+    experiment.train(config, workdir, progress=False)
+    text = path.read_text()
+    path.unlink()
+    another_process(path)
+    with pytest.raises(RunError, match="config.json cannot be used: .*turned.py is gone") as error:
+        results.load(workdir)
+    assert "\n" not in str(error.value)
+    path.write_text(text + "\nimport nowhere_to_be_found\n")
+    line = len(text.splitlines()) + 2
+    with pytest.raises(RunError, match=f"turned.py, line {line}: ModuleNotFoundError") as error:
+        results.load(workdir)
+    assert "\n" not in str(error.value)
+    path.unlink()
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (moved / path.name).write_text(text)
+    monkeypatch.chdir(moved)
+    run = results.load(workdir)
+    assert run.config.task.name == f"{moved / path.name}:Turned"
+    assert experiment.train(run.config, workdir, progress=False) == run.summary
+
+
+def test_a_damaged_memory_is_named(config, tmp_path):
+    workdir = tmp_path / "run"
+    experiment.train(config, workdir, progress=False)
+    (workdir / "task.npz").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(RunError, match=r"task\.npz is damaged"):
+        results.load(workdir)
+
+
+def test_a_class_that_lost_its_name_is_one_line(config, own_task, tmp_path):
+    experiment.train(config, tmp_path / "run", progress=False)
+    rewrite(own_task[0], "class Turned", "class Rotated")
+    with pytest.raises(RunError, match="has no dataclass Turned with a method make"):
+        results.load(tmp_path / "run")
+
+
+def test_rounding_of_another_version_is_no_change(config, tmp_path):
+    task = config.task.make()
+    user_code.remember(tmp_path, config, task)
+    example = task.example
+
+    def rounded(key, point):
+        made = example(key, point)
+        return made._replace(target=made.target * (1 + 2e-7))
+
+    user_code.check(tmp_path, config, task._replace(example=rounded))
+    with pytest.raises(RunError, match="targets.0 differ"):
+        user_code.check(tmp_path, config, task._replace(
+            example=lambda key, point: example(key, point)._replace(
+                target=example(key, point).target * 1.01)))  # fmt: skip
+
+
+def test_the_inspection_of_a_task_with_a_discrete_factor(config, tmp_path):
+    """Metric tensors of the angle alone; the object is probed as a label."""
+    experiment.train(config, tmp_path / "run", progress=False)
+    found = inspection.inspect_directory(tmp_path / "run", progress=False)
+    assert found.factors == ("object", "angle") and found.sizes == (5, 8)
+    assert found.layers == ("layer_00", "layer_01", "layer_02", "output")
+    assert found.maps["held_out"].shape == (8, 5) and found.maps["held_out"].sum() == 2
+    assert found.maps["volume"].shape == (2, 4, 8, 5)
+    # the input turns with the angle: a circle of length 2 pi in 360 degrees, for every object
+    np.testing.assert_allclose(found.maps["volume"][:, 0], np.pi / 180, rtol=1e-5)
+    for name in ("schmidt.rank", "anova.interaction", "probe.id_accuracy"):
+        assert np.isfinite(found.numbers[name]).all(), name
+    written = directory.read_json(tmp_path / "run" / "analysis.json")
+    assert written["factors"] == ["object", "angle"] and written["sizes"] == [5, 8]
+
+
+def test_settings_of_the_file_are_fields_like_any_other(own_task):
+    config = changed(Config(model=MLP()), {"task.name": own_task[1], "task.objects": 3})
+    assert len(config.task.make().factors[0].values) == 3
+    with pytest.raises(ConfigError, match="config.task.objects=1: must be at least 2"):
+        changed(config, {"task.objects": 1})
+    assert settings.family("task", own_task[1])().objects == 5

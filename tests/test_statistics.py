@@ -1,0 +1,90 @@
+import math
+
+import numpy as np
+import pytest
+
+from compgen_jax.statistics import (
+    geometric_mean_with_interval,
+    jackknife_interval,
+    mean_band,
+    mean_with_interval,
+    median_with_interval,
+    spread_of_median,
+    t_interval,
+)
+
+T_2 = 4.302652729911275  # the 97.5% quantile of Student's t with 2 degrees of freedom
+
+
+def test_three_seeds_have_students_interval():
+    values = np.array([0.1, 0.4, 0.9])
+    half = T_2 * math.sqrt(((values - values.mean()) ** 2).sum() / 2 / 3)
+    assert t_interval(values) == pytest.approx((values.mean() - half, values.mean() + half))
+    half = half / T_2 * 1.8856180831641267  # its 90% quantile
+    assert t_interval(values, 0.8) == pytest.approx((values.mean() - half, values.mean() + half))
+
+
+def test_many_seeds_approach_the_normal_interval():
+    values = np.random.default_rng(1).normal(size=400)
+    half = 1.96 * values.std() / 20
+    expected = (values.mean() - half, values.mean() + half)
+    assert t_interval(values) == pytest.approx(expected, abs=1e-3)
+
+
+def test_equal_values_have_no_spread_and_one_seed_shows_none():
+    assert mean_with_interval([0.5] * 5) == {"value": 0.5, "ci95": [0.5, 0.5]}
+    assert all(math.isnan(end) for end in t_interval([1.0]))
+    assert all(math.isnan(end) for end in t_interval([1.0, 2.0, math.nan]))
+    for bad in ([], [[1.0, 2.0]]):
+        with pytest.raises(ValueError, match="non-empty vector over seeds"):
+            t_interval(bad)
+
+
+def test_a_geometric_mean_is_that_of_logarithms():
+    found = geometric_mean_with_interval([0.1, 1.0, 100.0])
+    low, high = t_interval([-1.0, 0.0, 2.0])
+    assert found["value"] == pytest.approx(10 ** (1 / 3))
+    assert found["ci95"] == pytest.approx([10**low, 10**high])
+
+
+def test_a_median_has_an_interval_wider_than_a_means():
+    # variances of the median of n normal values: Sarhan and Greenberg (1962), table 10C.1
+    for count, variance in ((3, 0.448671), (4, 0.298247), (5, 0.286834), (6, 0.214740)):
+        assert spread_of_median(count) == pytest.approx(math.sqrt(variance * count), rel=0.01)
+    values = np.array([0.7, 0.1, 0.8, 0.9])
+    low, high = t_interval(values)
+    half = spread_of_median(4) * (high - low) / 2
+    assert median_with_interval(values)["value"] == 0.75
+    assert median_with_interval(values)["ci95"] == pytest.approx([0.75 - half, 0.75 + half])
+    assert all(math.isnan(end) for end in median_with_interval([1.0])["ci95"])
+
+
+def test_the_interval_of_another_statistic():
+    values = np.array([3.0, 1.0, 7.0, 2.0])
+    mean = lambda weights_RxS: weights_RxS @ values / weights_RxS.sum(axis=1)
+    assert jackknife_interval(4, mean) == pytest.approx(t_interval(values))
+    # of a ratio of means, by loops
+    below = np.array([2.0, 1.0, 4.0, 3.0])
+    ratio = lambda weights_RxS: (weights_RxS @ values) / (weights_RxS @ below)
+    pseudo = [
+        4 * values.sum() / below.sum() - 3 * np.delete(values, s).sum() / np.delete(below, s).sum()
+        for s in range(4)
+    ]
+    assert jackknife_interval(4, ratio) == pytest.approx(t_interval(pseudo))
+    nowhere = lambda weights_RxS: np.where(weights_RxS[:, 0] == 0, np.nan, 1.0)
+    assert all(math.isnan(end) for end in jackknife_interval(4, nowhere))
+    assert all(math.isnan(end) for end in jackknife_interval(1, mean))
+
+
+def test_a_band_is_over_the_seeds_that_have_a_value():
+    values = np.array(
+        [[1.0, 4.0, np.nan, np.inf], [3.0, np.nan, np.nan, 2.0], [8.0, np.nan, np.nan, 2.0]]
+    )
+    middle, low, high = mean_band(values)
+    np.testing.assert_allclose(middle, [4, 4, np.nan, 2])
+    half = T_2 * math.sqrt(13 / 3)  # of 1, 3, 8; one seed shows no spread
+    np.testing.assert_allclose(low, [4 - half, 4, np.nan, 2])
+    np.testing.assert_allclose(high, [4 + half, 4, np.nan, 2])
+    assert mean_band(np.zeros((2, 0))).shape == (3, 0)
+    with pytest.raises(ValueError, match=r"values must be \(T, L\)"):
+        mean_band([1.0, 2.0])
