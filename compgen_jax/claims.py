@@ -1,183 +1,325 @@
-"""Conditions, verdicts with their reasons, and the rows of claims.json.
+"""A claim is a row: what it says, which runs it needs, and the conditions that decide it.
+
+    CLAIM = Claim(
+        "C6",
+        "with the {code} code, linear decodability falls with depth",
+        figure="Fig 2c, d",
+        each={"code": ("bump", "ramp")},
+        runs={"net": "{code}_cnn"},
+        as_stated=(
+            Condition("slope of R2", lambda e: slope(e.net.layers("probe.ood_r2")), below=0),
+        ),
+    )
 
 A claim has two readings: *as stated*, its sentence in the plainest operational form or the paper's
-own measure, and *stricter*, with alternatives and controls excluded. Each is a list of conditions
-on means over seeds, or on another number with an interval over them; its verdict is `reproduced` if
-every condition holds on the whole 95% interval, `contradicted` if some condition fails on the whole
-of it, and `inconclusive` otherwise, as it is when a network did not learn what it was shown (mean
-accuracy on it, exact accuracy ID if a claim names no other, below `TRAINED`). Criteria are tried on
-maps whose answer is known before they judge a network (docs/criteria.md).
+own measure, and *stricter*, with alternatives and controls excluded. A reading is `reproduced` if
+every condition holds on its whole 95% interval, `contradicted` if some condition fails on its whole
+interval, and `inconclusive` otherwise. It is also inconclusive if the network did not learn what
+it was shown (`Claim.trained` below `Claim.trained_at`). Criteria are tried on known answers before
+they judge a network (`calibration`, docs/criteria.md).
 
-As training ends at a constant rate, its end is a draw too: of a seed with several networks, those
-of the evaluations over the last tenth of its training, every number is the median over them.
+Training ends at a constant rate, so its end is a draw too: a quantity with several values per seed,
+one for each late checkpoint, counts as the median over them.
 """
 
-from typing import NamedTuple
+import fnmatch
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from compgen_jax.metrics import evaluation, text
-from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
 READINGS = ("as_stated", "stricter")
-# to either side of a share's mean: seeds that agree to the cell show Student's t no spread at all.
-# The least number of half cells with which simulated intervals of shares that are 1 in most seeds
-# hold their mean in 93% of samples (docs/criteria.md)
+# Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
+# least this many cells to either side of its mean. It is the least number of half cells with which
+# simulated intervals of shares that are 1 in most seeds cover their mean in 93% of samples
+# (docs/criteria.md).
 LEAST_CELLS = 1.5
-TINY = 1e-12  # a smaller ratio counts as that
+TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 
 
 class Condition(NamedTuple):
-    """What is measured must lie on `side` ('above' or 'below') of `bound`, or 'between' two: the
-    mean of one value per seed, or what has its interval already (see `with_interval`), from which
-    nothing is concluded where it says why, `unless`. Of a share, `cells` is of how many, whose
-    interval is never narrower than `LEAST_CELLS` of them. Of a `ratio`, as of an error to another,
-    mean and interval are those of its logarithm: the geometric mean."""
+    """One condition of a reading: `quantity` lies above a bound, below one, or between both.
 
-    measured: np.ndarray | dict
-    side: str
-    bound: float | tuple[float, float]
-    cells: int = 0
+    name: says what is measured; `{code}` and other fields of the claim are filled in.
+    quantity: evidence -> one value per network, (T,), or {'value', 'ci95'} for a statistic that is
+        no mean over seeds. Such a dict may say why nothing can be concluded, `undecided_because`.
+    cells: evidence -> of how many cells the quantity is a share; see `LEAST_CELLS`.
+    ratio: whether mean and interval are those of the logarithm (a geometric mean).
+    """
+
+    name: str
+    quantity: Callable
+    above: float | None = None
+    below: float | None = None
+    cells: Callable | None = None
     ratio: bool = False
 
-
-class Verdict(NamedTuple):
-    """verdict: one of three.  reason: why it is none of the other two, where inconclusive; ''."""
-
-    verdict: str
-    reason: str = ""
-
-
-def judge(conditions: dict[str, Condition]) -> Verdict:
-    """The verdict of conditions that must all hold."""
-    found = {name: _judge_one(condition) for name, condition in conditions.items()}
-    for verdict in (CONTRADICTED, INCONCLUSIVE):
-        for name, one in found.items():
-            if one.verdict == verdict:
-                return one._replace(reason=one.reason and f"{one.reason}: {name}")
-    return Verdict(REPRODUCED)
+    @property
+    def bounds(self) -> str:
+        """'above 0.5', 'below 1' or 'between 0.5 and 2'."""
+        if self.above is not None and self.below is not None:
+            return f"between {self.above:g} and {self.below:g}"
+        return f"below {self.below:g}" if self.above is None else f"above {self.above:g}"
 
 
-def _judge_one(condition: Condition) -> Verdict:
-    number = _number(condition)
-    if "unless" in number:
-        return Verdict(INCONCLUSIVE, number["unless"])
+def first_exact_id(evidence):
+    """(T,) exact accuracy on ID cells of the first run that the claim names."""
+    return exact_id(evidence.first.late.cells)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim as a row.
+
+    name: such as 'C6'.  statement: the sentence; fields of `each` are filled in ('{code}').
+    figure: of the paper.  each: values by field; the claim is judged for every combination.
+    runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
+        with a '*' stands for the list of all runs that match. A claim without its required runs is
+        not judged. A quantity that asks for a missing optional run is undecided.
+    as_stated, stricter: conditions, or a function evidence -> conditions. `stricter` is the same as
+        `as_stated` unless given.
+    details: what else a reader would ask: name -> quantity, or a function evidence -> such a dict.
+    code: the column `code` of claims.json.
+    trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
+        Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
+    undecided_because: evidence -> why nothing can be concluded, or ''.
+    """
+
+    name: str
+    statement: str
+    as_stated: tuple | Callable
+    stricter: tuple | Callable = ()
+    figure: str = ""
+    runs: dict = field(default_factory=dict)
+    each: dict = field(default_factory=dict)
+    details: dict | Callable = field(default_factory=dict)
+    code: str = "{code}"
+    trained: Callable | None = first_exact_id
+    trained_name: str = "exact accuracy ID"
+    trained_at: float = TRAINED
+    undecided_because: Callable = lambda evidence: ""
+
+
+class NotRun(LookupError):
+    """A quantity needs a run that was not trained."""
+
+
+class Evidence:
+    """What a claim is judged by: its runs and the fields of `each`, as attributes.
+
+    Raises NotRun for the attribute of an optional run that is missing.
+    """
+
+    def __init__(self, runs: dict[str, Any], fields: dict | None = None):
+        self.runs, self.fields, self.once = runs, fields or {}, {}
+
+    def __getattr__(self, name):
+        if name in self.fields:
+            return self.fields[name]
+        if name not in self.runs:
+            raise AttributeError(f"the claim names no run {name!r}; it has {', '.join(self.runs)}")
+        if self.runs[name] is None:
+            raise NotRun(name)
+        return self.runs[name]
+
+    def has(self, name: str) -> bool:
+        return self.runs[name] is not None
+
+    @property
+    def first(self):
+        """The first run that the claim names; of a list of runs its first."""
+        found = next(iter(self.runs.values()))
+        return found[0] if isinstance(found, list) else found
+
+
+def once(function: Callable) -> Callable:
+    """function(evidence), computed once for each evidence."""
+
+    def cached(evidence):
+        if function not in evidence.once:
+            evidence.once[function] = function(evidence)
+        return evidence.once[function]
+
+    return cached
+
+
+# --- which runs a claim is judged by -----------------------------------------------------------
+
+
+def judge_all(claims, runs: dict[str, Any]) -> list[dict]:
+    """The judged rows of all claims whose required runs are among `runs`, a dict by name."""
+    return [judge(claim, evidence) for claim in claims for evidence in evidences(claim, runs)]
+
+
+def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
+    """One for every combination of the fields of `each` whose required runs are there."""
+    found = []
+    for values in itertools.product(*claim.each.values()):
+        fields = dict(zip(claim.each, values, strict=True))
+        named = {argument: name.format(**fields) for argument, name in claim.runs.items()}
+        chosen = {argument: _choose(name, runs) for argument, name in named.items()}
+        if all(run or named[argument].endswith("?") for argument, run in chosen.items()):
+            found.append(Evidence(chosen, fields))
+    return found
+
+
+def run_names(claim: Claim) -> set[str]:
+    """Names and patterns of all runs that the claim may need."""
+    combinations = itertools.product(*claim.each.values())
+    fields = [dict(zip(claim.each, values, strict=True)) for values in combinations]
+    return {name.format(**each).rstrip("?") for name in claim.runs.values() for each in fields}
+
+
+def _choose(name: str, runs: dict[str, Any]):
+    name = name.rstrip("?")
+    if "*" in name:
+        return [run for each, run in runs.items() if fnmatch.fnmatchcase(each, name)]
+    return runs.get(name)
+
+
+# --- judging -----------------------------------------------------------------------------------
+
+
+def judge(claim: Claim, evidence: Evidence) -> dict:
+    """A judged claim: name, code, statement, figure, seeds, both readings and details.
+
+    A reading has its verdict, the reason if it is inconclusive, the criterion in words, the first
+    condition's value and interval, and all conditions with their values and bounds.
+    """
+    fields = evidence.fields
+    seeds = list(dict.fromkeys(evidence.first.seeds))
+    numbers = {}
+    because = claim.undecided_because(evidence)
+    if claim.trained is not None:
+        numbers[claim.trained_name] = _number(claim.trained, evidence, seeds)
+        trained = numbers[claim.trained_name]["value"]
+        if not because and not trained >= claim.trained_at:
+            because = (
+                f"not trained: {claim.trained_name} {text.number(trained)}, "
+                f"{claim.trained_at:g} asked"
+            )
+    details = claim.details(evidence) if callable(claim.details) else claim.details
+    numbers |= {
+        name.format(**fields): _number(quantity, evidence, seeds)
+        for name, quantity in details.items()
+    }
+    readings = {"as_stated": claim.as_stated, "stricter": claim.stricter or claim.as_stated}
+    return {
+        "claim": claim.name,
+        "code": claim.code.format(**{"code": ""} | fields),
+        "statement": claim.statement.format(**fields),
+        "figure": claim.figure,
+        "seeds": seeds,
+        **{
+            name: _reading(conditions, evidence, seeds, because)
+            for name, conditions in readings.items()
+        },
+        "details": numbers,
+    }
+
+
+def _reading(conditions, evidence: Evidence, seeds, because: str) -> dict:
+    conditions = conditions(evidence) if callable(conditions) else conditions
+    numbers = {}
+    for condition in conditions:
+        number = _number(condition.quantity, evidence, seeds, condition)
+        verdict, _ = decide(condition, number)
+        numbers[condition.name.format(**evidence.fields)] = number | {
+            "must be": condition.bounds,
+            "holds": HOLDS[verdict],
+        }
+    decided = [decide(*pair) for pair in zip(conditions, numbers.values(), strict=True)]
+    verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, list(numbers))
+    first = next(iter(numbers.values()))
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
+        "measured": first["value"],
+        "ci95": first["ci95"],
+        "conditions": numbers,
+    }
+
+
+def _together(decided: list[tuple[str, str]], names: list[str]) -> tuple[str, str]:
+    """Verdict and reason of conditions that must all hold."""
+    for wanted in (CONTRADICTED, INCONCLUSIVE):
+        for name, (verdict, reason) in zip(names, decided, strict=True):
+            if verdict == wanted:
+                return verdict, reason and f"{reason}: {name}"
+    return REPRODUCED, ""
+
+
+def decide(condition: Condition, number: dict) -> tuple[str, str]:
+    """(verdict, reason) of one condition, given its number with interval."""
+    if number.get("undecided_because"):
+        return INCONCLUSIVE, number["undecided_because"]
     low, high = number["ci95"]
-    least, most = _bounds(condition)
-    if (least is None or low > least) and (most is None or high < most):
-        return Verdict(REPRODUCED)
-    if (least is not None and high <= least) or (most is not None and low >= most):
-        return Verdict(CONTRADICTED)
+    above, below = condition.above, condition.below
+    if (above is None or low > above) and (below is None or high < below):
+        return REPRODUCED, ""
+    if (above is not None and high <= above) or (below is not None and low >= below):
+        return CONTRADICTED, ""
     if np.isnan([low, high]).any():
-        return Verdict(INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known")
-    return Verdict(INCONCLUSIVE, "interval crosses the bound")
+        return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
+    return INCONCLUSIVE, "interval crosses the bound"
 
 
-def _bounds(condition: Condition) -> tuple:
-    """Least and most, None where there is none."""
-    if condition.side == "between":
-        return condition.bound
-    return (condition.bound, None) if condition.side == "above" else (None, condition.bound)
-
-
-def _number(condition: Condition) -> dict:
-    if condition.ratio:
-        return geometric_mean_with_interval(np.maximum(condition.measured, TINY))
-    number = with_interval(condition.measured)
-    if condition.cells:
-        value, least = number["value"], LEAST_CELLS / condition.cells
+def _number(quantity, evidence: Evidence, seeds, condition: Condition | None = None) -> dict:
+    """{'value', 'ci95'} of a quantity over seeds."""
+    try:
+        measured = quantity(evidence)
+    except NotRun as missing:
+        because = f"not run: {missing}"
+        return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": because}
+    if isinstance(measured, dict):
+        return measured | {"ci95": list(measured["ci95"])}
+    per_seed = median_over_checkpoints(measured, seeds)
+    if condition is not None and condition.ratio:
+        return geometric_mean_with_interval(np.maximum(per_seed, TINY))
+    number = mean_with_interval(per_seed)
+    if condition is not None and condition.cells is not None:
+        value, least = number["value"], LEAST_CELLS / condition.cells(evidence)
         low, high = number["ci95"]
         number["ci95"] = [float(min(low, value - least)), float(max(high, value + least))]
     return number
 
 
-def with_interval(measured) -> dict:
-    """{'value', 'ci95': [low, high]}: the mean of one value per seed, or, of a statistic that is
-    no mean over seeds, the one given. An interval that is not known is NaN: then nothing is
-    concluded."""
-    if isinstance(measured, dict):
-        return measured | {"ci95": list(measured["ci95"])}
-    return mean_with_interval(measured)
-
-
 def median_over_checkpoints(values, seeds):
-    """(T,): of every seed the median over its networks, which follow one another in `values` and in
-    `seeds`. Of values that are one per seed already, these themselves."""
+    """(T,): for every seed the median over its late checkpoints, which follow one another in
+    `values`. Values that are one per seed already stay as they are."""
     return np.median(np.reshape(values, (len(dict.fromkeys(seeds)), -1)), axis=1)
 
 
-def exact_id(results: CellResults):
-    """(T,) exact accuracy of every network on seen combinations."""
-    return evaluation.mean_score(results, "exact_accuracy", ~results.held_out)
+def exact_id(cells: evaluation.CellResults):
+    """(T,) exact accuracy of every network on ID cells."""
+    return evaluation.mean_score(cells, "exact_accuracy", ~cells.held_out)
 
 
-def entry(
-    claim,
-    code,
-    seeds,
-    trained_T,
-    *,
-    figure,
-    statement,
-    as_stated,
-    stricter=None,
-    details=None,
-    unless="",
-    trained_name="exact accuracy ID",
-    trained_at=TRAINED,
-) -> dict:
-    """A claim with both of its readings, which are two rows of claims.json (see `rows`).
-
-    `seeds` has the seed of every network that was measured, in order; `as_stated` and `stricter`
-    (by default the same) are conditions by name; `details` what else a reader would ask, measured
-    as `with_interval` takes it, or one value per network (see `typical`). Nothing is concluded
-    where `unless` gives a reason. `trained_name` says what `trained_T` is, and nothing
-    is concluded where its mean is below `trained_at`; None of what needs no training.
-    """
-
-    def per_seed(measured):
-        return measured if isinstance(measured, dict) else median_over_checkpoints(measured, seeds)
-
-    def reading(conditions):
-        of_seeds = {name: one._replace(measured=per_seed(one.measured))
-                    for name, one in conditions.items()}  # fmt: skip
-        return _reading(of_seeds, unless)
-
-    numbers = {} if trained_T is None else {trained_name: trained_T}
-    for measured in numbers.values():
-        trained = with_interval(per_seed(measured))["value"]
-        if not unless and not trained >= trained_at:
-            unless = f"not trained: {trained_name} {text.number(trained)}, {trained_at:g} asked"
-    numbers |= details or {}
-    return {
-        "claim": claim,
-        "code": code,
-        "statement": statement,
-        "figure": figure,
-        "seeds": list(dict.fromkeys(seeds)),
-        "as_stated": reading(as_stated),
-        "stricter": reading(stricter or as_stated),
-        "details": {name: with_interval(per_seed(measured)) for name, measured in numbers.items()},
-    }
+# --- claims.json -------------------------------------------------------------------------------
 
 
-def rows(entries: list[dict], scale: str = "") -> list[dict]:
+def rows(judged: list[dict], scale: str = "") -> list[dict]:
     """The rows of claims.json: one for each reading of each claim; scale 'quick' or 'paper'."""
     return [
         {name: value for name, value in one.items() if name not in READINGS}
         | {"reading": reading.replace("_", " "), "scale": scale}
         | one[reading]
-        for one in entries
+        for one in judged
         for reading in READINGS
     ]
 
 
-def entries(rows: list[dict]) -> list[dict]:
-    """What `rows` were made of."""
+def from_rows(rows: list[dict]) -> list[dict]:
+    """The inverse of `rows`."""
     found, of_reading = [], ("verdict", "reason", "criterion", "measured", "ci95", "conditions")
     for row in rows:
         if row["reading"] == READINGS[0].replace("_", " "):
@@ -185,29 +327,3 @@ def entries(rows: list[dict]) -> list[dict]:
             found.append({name: value for name, value in row.items() if name not in apart})
         found[-1][row["reading"].replace(" ", "_")] = {name: row[name] for name in of_reading}
     return found
-
-
-def _asked(condition: Condition) -> str:
-    bounds = " and ".join(f"{bound:g}" for bound in _bounds(condition) if bound is not None)
-    return f"{condition.side} {bounds}"
-
-
-def _reading(conditions: dict[str, Condition], unless: str) -> dict:
-    """A reading of a claim. `measured` is the first condition's quantity; `conditions` has them
-    all with their bounds, and whether each holds on its whole interval (None: neither it nor its
-    contrary does)."""
-    numbers = {
-        name: _number(condition)
-        | {"must be": _asked(condition), "holds": HOLDS[_judge_one(condition).verdict]}
-        for name, condition in conditions.items()
-    }
-    found = Verdict(INCONCLUSIVE, unless) if unless else judge(conditions)
-    first = next(iter(numbers.values()))
-    return {
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
-        "measured": first["value"],
-        "ci95": first["ci95"],
-        "conditions": numbers,
-    }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.metrics import function, scaling, text
+from compgen_jax.old_claims import LEAST_CELLS
 from compgen_jax.papers.forced_rendering import calibration, known_maps, known_networks, known_turns
 from compgen_jax.papers.league import claims as league
 from compgen_jax.papers.league import runs as networks

@@ -126,7 +126,7 @@ def _load_finished_sweeps(workdir: Path, configs: dict) -> dict:
     """The rows and the config of every finished sweep, by its name."""
     paths = {name: _run_directory(workdir, config) for name, config in configs.items()}
     return {
-        name: (sweep.load(path), configs[name])
+        name: (sweep.load(path).rows, configs[name])
         for name, path in paths.items()
         if directory.is_finished(path)
     }

@@ -1,8 +1,8 @@
 """RESULTS.md: the numbers and verdicts in words."""
 
-from compgen_jax.claims import READINGS
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
+from compgen_jax.old_claims import READINGS
 from compgen_jax.papers import presets as launch_config
 from compgen_jax.training import loop
 

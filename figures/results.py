@@ -16,9 +16,9 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax.claims import READINGS, entries, rows
 from compgen_jax.config import ConfigError, fingerprint
 from compgen_jax.metrics import text
+from compgen_jax.old_claims import READINGS, entries, rows
 from compgen_jax.runs import directory
 from figures import report
 from figures.forced_rendering import scaling

@@ -20,7 +20,7 @@ EXAMPLES = 6
 LINES = {"probe.id_r2": ("probe $R^2$ ID", "--"), "probe.ood_r2": ("probe $R^2$ OOD", "-")}
 
 
-def draw(run: results.Run, cells: evaluation.CellResults, found):
+def draw(run: results.FinishedRun, cells: evaluation.CellResults, found):
     """`found`: its `inspection.Inspection` or, of points that form no grid, `decoding.Decoding`.
 
     (a) The error on seen and held-out combinations over that of the best trivial predictor:
@@ -137,7 +137,7 @@ def _draw_examples(figure, cells, images):
 def main():
     workdir = Path(cli.require(WORKDIR))
     run = results.load(workdir)
-    drawn = draw(run, results.evaluate_cells(run), decoding.measure_directory(workdir))
+    drawn = draw(run, run.cells, decoding.measure_directory(workdir))
     for suffix, content in plotting.saved(drawn).items():
         directory.write_bytes(workdir / "figures" / f"run.{suffix}", content)
     print(f"wrote {workdir / 'figures' / 'run.png'} and run.pdf")

@@ -38,7 +38,7 @@ class Study:
     @cached_property
     def results(self):
         """What it says at every cell: `analysis.evaluation.CellResults`."""
-        return results.evaluate_cells(self.run)
+        return self.run.cells
 
     @cached_property
     def last_run(self):
@@ -49,7 +49,7 @@ class Study:
     @cached_property
     def last_results(self):
         """What these say at every cell."""
-        return results.evaluate_cells(self.last_run)
+        return self.last_run.cells
 
     @cached_property
     def decoding(self):

@@ -71,7 +71,7 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     assert experiment.train(remembered, tmp_path / "killed", progress=False) == whole
 
     run = results.load(tmp_path / "whole")
-    cells = results.evaluate_cells(run)
+    cells = run.cells
     sizes, shape = CELLS[source]
     assert cells.sizes == sizes and cells.predictions.shape == (2, np.prod(sizes), *shape)
     found = inspection.inspect_directory(tmp_path / "whole", progress=False)
@@ -91,7 +91,7 @@ def test_a_task_in_a_file_is_swept(own, tmp_path):
     summary = sweep.run(config, tmp_path / "sweep", progress=False)
     assert summary["trials"] == 2 * np.prod([len(values) for values in axes.values()])
     assert summary["failed"] == []
-    rows = sweep.load(tmp_path / "sweep")
+    rows = sweep.load(tmp_path / "sweep").rows
     assert {name: tuple(sorted({row[name] for row in rows})) for name in axes} == axes
     assert all(np.isfinite(row[f"ood.{plan.score_names(config)[0]}"]) for row in rows)
 
@@ -110,4 +110,4 @@ def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, 
     assert row["stricter"]["verdict"] == "inconclusive"
     run = results.load(tmp_path / "run")
     found = inspection.inspect_directory(tmp_path / "run", progress=False)
-    plotting.close(figure_of_run.draw(run, results.evaluate_cells(run), found))
+    plotting.close(figure_of_run.draw(run, run.cells, found))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.old_claims import Condition, entry
 
 RIGHT = 0.9  # of the held-out combinations
 HALF = 0.5  # of the best trivial predictor's error

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from compgen_jax.metrics import decodability, probes
 from compgen_jax.runs import directory, inspection, out_of_memory, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.results import Run
+from compgen_jax.runs.results import FinishedRun
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family, loop
@@ -65,7 +65,7 @@ def decode_directory(workdir, progress: bool = True) -> Decoding:
     return found
 
 
-def decode(run: Run, progress: bool = True) -> Decoding:
+def decode(run: FinishedRun, progress: bool = True) -> Decoding:
     """All measurements of a finished run, seed by seed."""
     task = run.task
     points = tasks.points(task)
@@ -90,7 +90,7 @@ def decode(run: Run, progress: bool = True) -> Decoding:
     return Decoding(tuple(of_trained), tuple(run.seeds), stack(numbers), stack(outputs))
 
 
-def _features(run: Run):
+def _features(run: FinishedRun):
     """key, params, points -> activations by layer, (B, S, D) of S rows for each point."""
     module = run.config.model.make(family.shapes_of(run.task))
     several = getattr(module, "of_each_input", False)

@@ -23,7 +23,7 @@ from compgen_jax.runs import directory, out_of_memory, output_metrics, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.layer_functions import LayerFunctions
 from compgen_jax.runs.output_metrics import Cells
-from compgen_jax.runs.results import Run
+from compgen_jax.runs.results import FinishedRun
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -72,7 +72,7 @@ def inspect_directory(workdir, progress: bool = True) -> Inspection:
     return found
 
 
-def inspect(run: Run, progress: bool = True) -> Inspection:
+def inspect(run: FinishedRun, progress: bool = True) -> Inspection:
     """All measurements of a finished run, seed by seed."""
     if not tasks.has_grid(run.task):
         raise RunError(f"{run.config.name}: its points form no grid; launch.analyze decodes them")
@@ -138,7 +138,7 @@ def inspect(run: Run, progress: bool = True) -> Inspection:
     )
 
 
-def _cells(run: Run) -> Cells:
+def _cells(run: FinishedRun) -> Cells:
     task = run.task
     most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
     chosen, sizes = grids.subgrid(tasks.sizes(task), most)

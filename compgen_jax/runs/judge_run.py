@@ -5,7 +5,7 @@ DIR/claims.json   does it compose?, and what its task's own `claims` ask
 
 from pathlib import Path
 
-from compgen_jax.claims import rows
+from compgen_jax.old_claims import rows
 from compgen_jax.runs import composition, decoding, directory, results
 
 
@@ -16,7 +16,7 @@ def judge_directory(workdir) -> list[dict]:
     Raises RunError for a run that is not finished.
     """
     run = results.load(workdir)
-    cells = results.evaluate_cells(results.over_last_evaluations(run, workdir))
+    cells = run.late.cells
     mean = run.summary["mean"]
     trivial = {
         region: {

@@ -8,7 +8,7 @@ import numpy as np
 
 from compgen_jax.metrics import geometry
 from compgen_jax.models.convolution import choose_lowering
-from compgen_jax.runs.results import Run
+from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family, loop
 
@@ -16,7 +16,7 @@ from compgen_jax.training import family, loop
 class LayerFunctions:
     """The model of a run as compiled functions of one seed's parameters."""
 
-    def __init__(self, run: Run):
+    def __init__(self, run: FinishedRun):
         task = self.task = run.task
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()

@@ -1,8 +1,8 @@
-"""What a finished run says: its signals at any points, and at every cell beside the true ones."""
+"""A finished run: what it says at any points, at every cell beside the truth, and its layers."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,18 +18,123 @@ from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
 
-class Run(NamedTuple):
-    """A finished run; the leaves of `params` have a leading axis T over its networks, each of one
-    of the config's seeds: at the end of training, one of each."""
+class FinishedRun:
+    """A finished run: what it says at any points, and what its layers do.
 
-    config: Config
-    task: Task
-    params: Any
-    summary: dict
-    seeds: tuple
+    config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
+    the networks.  path: its directory.  role: what its paper uses it for, if anything.
+
+    Everything else is computed when it is first asked for.
+    """
+
+    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None):
+        self.config, self.task, self.params = config, task, params
+        self.summary, self.seeds = summary, tuple(seeds)
+        self.path, self.role = None if path is None else Path(path), None
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    def predict(self, points):
+        """(T, B, ...): what every network says at points (B, F), any real values, NaN for a
+        missing factor; NumPy."""
+        of_seed = loop.make_trainer(self.config).predict
+        return self._over_seeds(lambda key, params, at: of_seed(key, params, at)[0], points)
+
+    def error_at(self, points):
+        """(T, B): the error of every network at points (B, F)."""
+        score = loop.make_trainer(self.config).score
+        return self._over_seeds(
+            lambda key, params, at: score(key, params, at)[self.task.error], points
+        )
+
+    @cached_property
+    def cells(self) -> evaluation.CellResults:
+        """What every network says at every cell, beside what it should."""
+        trainer = loop.make_trainer(self.config)
+
+        def predict_and_score(key, params, points):
+            return trainer.predict(key, params, points), trainer.score(key, params, points)
+
+        points = tasks.points(self.task)
+        (predictions, truths), scores = self._over_seeds(predict_and_score, points)
+        return _at_cells(self.task, self.seeds, predictions, truths[0], scores)
+
+    @cached_property
+    def late(self) -> "FinishedRun":
+        """The same run with all networks of its late checkpoints, those over the last tenth of
+        training: for each seed one after the other. Claims take the median over them.
+
+        Raises RunError, naming what is missing or damaged.
+        """
+        template = loop.template(self.config)
+        steps = loop.last_evaluations(self.config, self.task)
+        saved = {
+            step: directory.restore(self.path, template, step).state.params for step in set(steps)
+        }
+        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
+        params = jax.tree.map(join, *(saved[step] for step in steps))
+        seeds = np.repeat(self.seeds, len(steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path)
+
+    # --- what its layers do: measured once, kept in its directory
+
+    def layers(self, metric: str):
+        """(T, L): a metric of every layer, input first, prediction ('output') last."""
+        kind, _, name = metric.partition(".")
+        if kind == "decode":
+            return self._decoding.numbers[name]
+        if kind == "id_cells":
+            return self._id_cells.numbers[name]
+        return self._inspection.numbers[metric]
+
+    def outputs(self, metric: str):
+        """(T,): a metric of the prediction as a whole."""
+        kind, _, name = metric.partition(".")
+        return (self._decoding.outputs[name] if kind == "decode"
+                else self._inspection.outputs[metric])  # fmt: skip
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        measured = self._inspection if tasks.has_grid(self.task) else self._decoding
+        return measured.layers
+
+    @property
+    def maps(self) -> dict:
+        """Arrays for figures by name; see `inspection.Inspection`."""
+        return self._inspection.maps
+
+    @cached_property
+    def _inspection(self):
+        from compgen_jax.runs import inspection
+
+        return inspection.inspect_directory(self.path)
+
+    @cached_property
+    def _decoding(self):
+        from compgen_jax.runs import decoding
+
+        return decoding.decode_directory(self.path)
+
+    @cached_property
+    def _id_cells(self):
+        from compgen_jax.runs import seen
+
+        return seen.measure_directory(self.path)
+
+    def _over_seeds(self, function, points):
+        """function(key, params, points) of every network, leading axis T; NumPy."""
+
+        def of_seed(points, seed):
+            return function(*seed, points)
+
+        program = over_trials(of_seed, self.config.execution.trials_per_device)
+        seeds = seed_keys(self.seeds), self.params
+        return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
-def load(workdir) -> Run:
+def load(workdir) -> FinishedRun:
     """A finished run at its end. Raises RunError, naming what is missing or damaged."""
     workdir = Path(workdir)
     config = directory.read_config(workdir)
@@ -44,68 +149,14 @@ def load(workdir) -> Run:
             "python -m launch.train trains what is missing"
         )
     summary = directory.read_summary(workdir)
-    return Run(config, task, checkpoint.state.params, summary, config.training.seeds)
-
-
-def over_last_evaluations(run: Run, workdir) -> Run:
-    """The run with as many networks of each seed, one after the other, as it had evaluations over
-    the last tenth of training. Raises RunError, naming what is missing or damaged."""
-    template, steps = loop.template(run.config), loop.last_evaluations(run.config, run.task)
-    saved = {
-        step: directory.restore(Path(workdir), template, step).state.params for step in set(steps)
-    }
-    join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-    params = jax.tree.map(join, *(saved[step] for step in steps))
-    return run._replace(params=params, seeds=tuple(np.repeat(run.seeds, len(steps)).tolist()))
+    return FinishedRun(
+        config, task, checkpoint.state.params, summary, config.training.seeds, workdir
+    )
 
 
 def seed_keys(seeds):
     """The keys of seeds, (T,)."""
     return jax.vmap(jax.random.key)(jnp.array(seeds))
-
-
-def predict(run: Run, points):
-    """(signals (T, B, ...), truths (B, ...)) of all seeds at points (B, F), any real values, NaN
-    for a missing factor; NumPy."""
-    of_seed = loop.make_trainer(run.config).predict
-    signals, truths = _over_seeds(
-        run, lambda key, params, points: of_seed(key, params, points), points
-    )
-    return signals, truths[0]
-
-
-def error_map(run: Run, points):
-    """(T, B) the error of all seeds at points (B, F)."""
-    score = loop.make_trainer(run.config).score
-
-    def error(key, params, points):
-        return score(key, params, points)[run.task.error]
-
-    return _over_seeds(run, error, points)
-
-
-def _over_seeds(run: Run, function, points):
-    """function(key, params, points) of each seed, leading axis T; NumPy."""
-
-    def of_seed(points, seed):
-        return function(*seed, points)
-
-    program = over_trials(of_seed, run.config.execution.trials_per_device)
-    seeds = seed_keys(run.seeds), run.params
-    return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
-
-
-def evaluate_cells(run: Run) -> evaluation.CellResults:
-    """What every seed says at every cell, beside what it should."""
-    task = run.task
-    points = tasks.points(task)
-    trainer = loop.make_trainer(run.config)
-
-    def answer_and_score(key, params, points):
-        return trainer.predict(key, params, points), trainer.score(key, params, points)
-
-    (signals, truths), scores = _over_seeds(run, answer_and_score, points)
-    return _at_cells(task, run.seeds, signals, truths[0], scores)
 
 
 def truths_at(task: Task, points):

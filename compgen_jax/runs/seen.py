@@ -15,7 +15,7 @@ from compgen_jax.metrics import seen
 from compgen_jax.runs import directory, out_of_memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.layer_functions import LayerFunctions
-from compgen_jax.runs.results import Run
+from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
@@ -48,7 +48,7 @@ def measure_directory(workdir) -> Seen:
     return found
 
 
-def measure(run: Run) -> Seen:
+def measure(run: FinishedRun) -> Seen:
     """Of every network of a finished run, at cells of the grid that are not held out."""
     task = run.task
     if not tasks.has_grid(task):

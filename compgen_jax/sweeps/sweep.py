@@ -15,6 +15,7 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -60,13 +61,25 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
         return summary
 
 
-def load(workdir) -> list[dict]:
-    """The rows of a finished sweep (`table.rows`). Raises RunError."""
+class FinishedSweep(NamedTuple):
+    """A finished sweep: its config, and its table as `table.rows`."""
+
+    config: Config
+    rows: list[dict]
+
+    @property
+    def seeds(self) -> tuple:
+        return self.config.training.seeds
+
+
+def load(workdir) -> FinishedSweep:
+    """A finished sweep. Raises RunError."""
     workdir = Path(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
     config = directory.read_config(workdir)
-    return table.rows(_read(workdir, config, plan.first_cases(config)), plan.layout(config))
+    rows = table.rows(_read(workdir, config, plan.first_cases(config)), plan.layout(config))
+    return FinishedSweep(config, rows)
 
 
 def check(config: Config, cases: list[Case]):

@@ -7,7 +7,6 @@ from matplotlib.colors import to_rgb
 
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.runs import BOTH
-from compgen_jax.runs import results as results_of
 from figures import plotting
 
 EXAMPLES = 4
@@ -65,7 +64,7 @@ def _relative_error(study):
     cells."""
     points = signals.fine_points(study.results.grid)
     side = isqrt(len(points))
-    errors = results_of.error_map(study.run, points).mean(axis=0).reshape(side, side)
+    errors = study.run.error_at(points).mean(axis=0).reshape(side, side)
     return errors / np.square(study.results.truths).mean()
 
 

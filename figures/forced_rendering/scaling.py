@@ -6,10 +6,10 @@ Drawn from a finished sweep: its table as dicts (`compgen_jax.sweeps.table.rows`
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.config import field_value
 from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
+from compgen_jax.old_claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers.forced_rendering.scaling import (
     COPIES,
     GRID,

@@ -24,12 +24,12 @@ UNIT_COLUMNS = 4  # of the panel of Figure 4e
 ERROR_COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
 
-def stripes_of(run: results.Run) -> Stripes:
+def stripes_of(run: results.FinishedRun) -> Stripes:
     """What its networks draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
     points = bump.stripe_points(run.config.task.grid)
     nothing = np.full((1, 2), np.nan, np.float32)
-    drawn, true = results.predict(run, np.concatenate([points, nothing]))
-    return Stripes(drawn[:, :-1], drawn[:, -1], true[:-1])
+    drawn = run.predict(np.concatenate([points, nothing]))
+    return Stripes(drawn[:, :-1], drawn[:, -1], results.truths_at(run.task, points))
 
 
 @functools.cache

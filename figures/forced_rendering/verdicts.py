@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from compgen_jax.claims import exact_id
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.old_claims import exact_id
 from compgen_jax.papers.forced_rendering import controls, figure1, mechanism, remedies, rotation
 from compgen_jax.papers.forced_rendering import scaling as claims_of_scaling
 from compgen_jax.papers.forced_rendering.runs import (

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.metrics.prediction import Networks
+from compgen_jax.old_claims import LEAST_CELLS, TRAINED
 from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 from compgen_jax.runs import predictors

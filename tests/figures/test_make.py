@@ -9,8 +9,8 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims import entries
 from compgen_jax.config import changed, fingerprint
+from compgen_jax.old_claims import entries
 from compgen_jax.papers.forced_rendering import runs as networks
 from compgen_jax.runs import experiment
 from figures import make

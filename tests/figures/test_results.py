@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from compgen_jax.claims import Condition, entries, entry, rows
 from compgen_jax.config import fingerprint
+from compgen_jax.old_claims import Condition, entries, entry, rows
 from compgen_jax.runs import directory
 from figures import results
 

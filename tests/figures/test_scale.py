@@ -6,8 +6,8 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims import entries
 from compgen_jax.config import changed
+from compgen_jax.old_claims import entries
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale import runs as networks
 from compgen_jax.papers.scale.runs import Block, having

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.claims import CONTRADICTED, REPRODUCED
+from compgen_jax.old_claims import CONTRADICTED, REPRODUCED
 from compgen_jax.papers.forced_rendering import (
     calibration,
     known_maps,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from compgen_jax.claims import CONTRADICTED, REPRODUCED
 from compgen_jax.metrics import prediction
+from compgen_jax.old_claims import CONTRADICTED, REPRODUCED
 from compgen_jax.papers.league import claims as league
 
 SEEDS = (0, 1, 2, 3)

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import scaling
+from compgen_jax.old_claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers.forced_rendering import figure1
 from compgen_jax.papers.forced_rendering import scaling as claims
 from compgen_jax.papers.forced_rendering.scaling import COPIES, GRID, IMAGES, REGION, Reading

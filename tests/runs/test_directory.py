@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.metrics import evaluation
+from compgen_jax.old_claims import median_over_checkpoints
 from compgen_jax.papers.forced_rendering.signals import fine_points
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
@@ -266,7 +266,8 @@ def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, re
 def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
     config, workdir, _ = undisturbed
     run = results.load(workdir)
-    signals, true = results.predict(run, np.array([[3, np.nan], [np.nan, 3]], np.float32))
+    points = np.array([[3, np.nan], [np.nan, 3]], np.float32)
+    signals, true = run.predict(points), results.truths_at(run.task, points)
     assert signals.shape == (2, 2, 8, 8) and true.shape == (2, 8, 8)
     profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
     np.testing.assert_allclose(true[0], np.tile(profile, (8, 1)), atol=1e-6)
@@ -283,20 +284,18 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
     _, workdir, summary = undisturbed
     run = results.load(workdir)
     factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
-    signals, _ = results.predict(run, factors)
+    signals = run.predict(factors)
     assert signals.shape == (2, 3, 8, 8)
     np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
-    cells = results.evaluate_cells(run)
+    cells = run.cells
     error = np.square(cells.predictions - cells.truths).mean(axis=(2, 3))[:, cells.held_out]
     for index, seed in enumerate(cells.seeds):
         assert summary["seeds"][str(seed)]["ood.mse"] == pytest.approx(
             error[index].mean(), rel=1e-4
         )
-    np.testing.assert_allclose(
-        results.error_map(run, cells.factors), cells.scores["mse"], rtol=1e-4
-    )
+    np.testing.assert_allclose(run.error_at(cells.factors), cells.scores["mse"], rtol=1e-4)
     side = 2 * 8 - 1
-    fine = results.error_map(run, fine_points(8)).reshape(-1, side, side)
+    fine = run.error_at(fine_points(8)).reshape(-1, side, side)
     assert fine.shape == (2, 15, 15)
     np.testing.assert_allclose(
         fine[:, ::2, ::2].reshape(2, 64), cells.scores["mse"], rtol=1e-3, atol=1e-7
@@ -360,9 +359,9 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
         kept = sorted(int(path.name) for path in (tmp_path / name / "checkpoints").iterdir())
         assert kept == [92, 94, 96, 98, 100]
         run = results.load(tmp_path / name)
-        runs.append(results.over_last_evaluations(run, tmp_path / name))
+        runs.append(run.late)
     chex.assert_trees_all_equal(runs[0].params, runs[1].params)
-    cells, last = (results.evaluate_cells(one) for one in (runs[0], run))
+    cells, last = (one.cells for one in (runs[0], run))
     assert cells.seeds == (0,) * 5 + (7,) * 5 and last.seeds == (0, 7)
     np.testing.assert_allclose(cells.predictions[4::5], last.predictions, atol=1e-6)
     errors = median_over_checkpoints(
@@ -381,12 +380,12 @@ def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tm
     for path in (copy / "checkpoints").iterdir():
         shutil.rmtree(path)
     with pytest.raises(RunError, match="is missing; train again in another --workdir"):
-        results.over_last_evaluations(run, copy)
+        _ = run.late
 
 
 def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
     config, workdir, summary = undisturbed
-    cells = results.evaluate_cells(results.load(workdir))
+    cells = results.load(workdir).cells
     truths, held_out = cells.truths.astype(np.float64), cells.held_out
     error = {"best_constant": np.zeros(64), "nearest_seen": np.zeros(64)}
     for cell, (x, y) in enumerate(cells.factors):

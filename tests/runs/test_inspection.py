@@ -69,7 +69,7 @@ def test_metric_of_the_drawn_signal_agrees_with_small_differences(run, tiny):
     found = inspection.inspect_directory(run, progress=False)
     step, (x, y) = 0.02, (5.0, 2.0)
     points = jnp.array([[x + dx, y + dy] for dy in (-step, 0, step) for dx in (-step, 0, step)])
-    signals, _ = results.predict(results.load(run), points)
+    signals = results.load(run).predict(points)
     grids = signals.reshape(2, 3, 3, N * N)
     for grid, volume in zip(grids, found.maps["volume"][:, -1, 2, 5], strict=True):
         metric = geometry.grid_metric(jnp.asarray(grid), step)[1, 1]
@@ -201,7 +201,7 @@ def test_the_volume_of_three_factors_agrees_with_small_differences(three):
     workdir, found = three
     run, centre, step = results.load(workdir), np.float32([5, 2, 1.2]), 0.02
     moves = np.concatenate([step * np.eye(3), -step * np.eye(3)]).astype(np.float32)
-    signals, _ = results.predict(run, centre + moves)
+    signals = run.predict(centre + moves)
     flat = signals.reshape(2, 2, 3, N * N)
     jacobians = np.float64(flat[:, 0] - flat[:, 1]) / (2 * step)
     for jacobian, volume in zip(jacobians, found.maps["volume"][:, -1, 1, 2, 5], strict=True):

@@ -93,7 +93,7 @@ def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
         assert reading["along"] == "task.grid"
         assert {t["task.grid"] for t in reading["thresholds"]} == {8, 12}
         assert sum(reading["exponent"][s] for s in ("reached", "above", "below", "unknown")) == 2
-    rows = sweep.load(workdir)
+    rows = sweep.load(workdir).rows
     assert len(rows) == len(results) and {row["task.grid"] for row in rows} == {8, 12}
 
 
@@ -219,7 +219,7 @@ def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tm
         single = changed(plan.config_of(own, case), {"training.evaluate_every": 120})
         assert loop.total_steps(single, single.task.make()) == 120 * batches[case]
         experiment.train(single, tmp_path / str(case.value), progress=False)
-        alone = results_of.evaluate_cells(results_of.load(tmp_path / str(case.value)))
+        alone = results_of.load(tmp_path / str(case.value)).cells
         assert alone.scores["mse"].mean() == pytest.approx(
             error_of_cells(single, row_of(own, results[case])), rel=1e-5
         )
@@ -547,7 +547,7 @@ def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small, own):
     })  # fmt: skip
     summary = sweep.run(config, tmp_path / "run", progress=False)
     assert summary["trials"] == 4 and (tmp_path / "run" / "task.npz").exists()
-    rows = sweep.load(tmp_path / "run")
+    rows = sweep.load(tmp_path / "run").rows
     assert [row["task.objects"] for row in rows] == [4, 4, 5, 5]
     for name in ("seen.mse", "ood.mse", *(["unseen.mse"] if own else [])):
         assert all(np.isfinite(row[name]) for row in rows), name

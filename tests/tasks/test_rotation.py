@@ -468,7 +468,7 @@ def test_a_run_from_training_to_its_verdict(of, tmp_path):
     assert found.maps["volume"].shape == (1, 3, *found.sizes[::-1])
     (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["statement"].endswith("composes what was held out")
-    cells = results.evaluate_cells(results.load(tmp_path / "run"))
+    cells = results.load(tmp_path / "run").cells
     assert cells.held_out.sum() == 4 and set(cells.scores) >= {"mse", "angle_accuracy"}
 
 

@@ -231,7 +231,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypa
     statistics = runs[0].params["batch_stats"]["norm_1"]["mean"]
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    signals, _ = results.predict(runs[0], points)
+    signals = runs[0].predict(points)
     module = settings.model.make(family.shapes_of(runs[0].task))
     code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
     of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)

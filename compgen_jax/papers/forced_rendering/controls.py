@@ -11,9 +11,9 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from compgen_jax.claims import TRAINED, Condition, entry, exact_id
 from compgen_jax.metrics import evaluation, predictors
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.old_claims import TRAINED, Condition, entry, exact_id
 
 LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
 FIGURE = "controls"

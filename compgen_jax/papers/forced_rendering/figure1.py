@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry, exact_id
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.old_claims import Condition, entry, exact_id
 from compgen_jax.papers.forced_rendering import signals
 
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry, with_interval
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.old_claims import Condition, entry, with_interval
 from compgen_jax.papers.forced_rendering import known_maps
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)

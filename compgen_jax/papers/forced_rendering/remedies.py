@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry, exact_id, median_over_checkpoints
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.old_claims import Condition, entry, exact_id, median_over_checkpoints
 from compgen_jax.papers.forced_rendering import controls, signals
 from compgen_jax.papers.forced_rendering.mechanism import hidden
 from compgen_jax.statistics import median_with_interval

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import TINY, Condition, entry, exact_id
 from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.old_claims import TINY, Condition, entry, exact_id
 
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 FIGURE = "Fig 9"

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import TRAINED, Condition, entry, with_interval
 from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import UNKNOWN, Curve
+from compgen_jax.old_claims import TRAINED, Condition, entry, with_interval
 
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"

@@ -7,9 +7,9 @@ families: no held-out combination that its own networks were asked for has a par
 import numpy as np
 
 from compgen_jax.calibration import decided
-from compgen_jax.claims import READINGS, REPRODUCED, TRAINED, Condition, entry
 from compgen_jax.metrics import prediction
 from compgen_jax.metrics.prediction import Networks
+from compgen_jax.old_claims import READINGS, REPRODUCED, TRAINED, Condition, entry
 
 # of the last hidden layer, on seen combinations alone (`analysis.seen`), at the end of training; of
 # volume the spread, as its mean changes with the scale of a layer's units

@@ -8,7 +8,7 @@ readings judge gains.
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry
+from compgen_jax.old_claims import Condition, entry
 
 GATE, GATE_OF_CODES = 0.95, 0.9  # ID R^2 below which a student has not learnt what it was shown
 AFFINE = 0.9  # R^2 of an affine map from code to latent, from which a code is called affine

@@ -6,8 +6,8 @@ Of every run there are numbers per seed: `r2` (T,) on held-out sets, and of laye
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry
 from compgen_jax.metrics.decodability import midranks
+from compgen_jax.old_claims import Condition, entry
 from compgen_jax.papers.scale.composing import COMPOSED
 
 CORRELATED, SLACK = 0.5, 0.02

@@ -5,7 +5,7 @@ Judged on networks that are written down (`constructions`) and on the widths tha
 
 import numpy as np
 
-from compgen_jax.claims import Condition, entry
+from compgen_jax.old_claims import Condition, entry
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale.composing import (
     GATE,

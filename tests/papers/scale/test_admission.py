@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
+from compgen_jax.old_claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers.scale import (
     calibration,
     composing,

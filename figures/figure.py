@@ -1,0 +1,44 @@
+"""A figure is a function with its row:
+
+    @figure("fig2", runs=("bump_cnn*", "ramp_cnn*"))
+    def draw_layers(runs):
+        '''Figure 2: the caption.'''
+        ...
+        return a matplotlib figure
+
+Its docstring is the caption in docs/gallery.md. `runs` names the runs that it shows, of any paper;
+a '*' stands for any part of a name. The function gets the finished runs as a dict by name, in the
+order in which they are trained.
+"""
+
+import fnmatch
+from collections.abc import Callable
+from typing import NamedTuple
+
+FIGURES: dict[str, "Figure"] = {}  # in the order in which their modules are imported
+
+
+class Figure(NamedTuple):
+    """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
+    and patterns.  scale: at which alone it is drawn, '' for both.  by_default: whether it is drawn
+    without being named in `--only`."""
+
+    name: str
+    draw: Callable
+    runs: tuple[str, ...]
+    scale: str
+    by_default: bool
+
+    def shows(self, names) -> list[str]:
+        """Those of the names that the figure shows, in their order."""
+        return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in self.runs)]
+
+
+def figure(name: str, runs: tuple[str, ...], scale: str = "", by_default: bool = True):
+    """Registers the decorated function as a figure."""
+
+    def register(draw):
+        FIGURES[name] = Figure(name, draw, runs, scale, by_default)
+        return draw
+
+    return register
