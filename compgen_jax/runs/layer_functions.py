@@ -66,5 +66,5 @@ class LayerFunctions:
 
         return jax.lax.map(at, points, batch_size=geometry.POINTS_AT_ONCE)
 
-    def signals(self, params, inputs):
+    def predictions(self, params, inputs):
         return np.asarray(self.features(params, inputs)["output"], np.float64)
