@@ -143,8 +143,6 @@ class Grid:
                             **self._of_layers)
             for name, layer in features.items()
         }  # fmt: skip
-        if not self.needs & {"predictions", "truths", "similarities", "superpositions"}:
-            return of_layers, None
         dataset = loop.dataset_of(self.task, key)
         metric = all(isinf(factor.period) and factor.real for factor in self.task.factors)
         return of_layers, GridPrediction(
@@ -155,14 +153,18 @@ class Grid:
             distance=self.distance,
             sizes=self.sizes,
             true_similarities=self.true_similarities,
-            mean_code_parts=self._mean_code_parts(params, dataset),
+            mean_code_parts=(
+                self._mean_code_parts(params, dataset) if "superpositions" in self.needs else None
+            ),
             places=tasks.nearest_values(self.task, self.points) if metric else None,
-            training_law=_training_law(self.task, dataset),
+            training_law=(
+                _training_law(self.task, dataset) if "training_law" in self.needs else None
+            ),
         )
 
     def _mean_code_parts(self, params, dataset):
         """(Q, F, D) the predictions for the held-out cells' codes of one factor each, the others
-        at their mean over the training set; None for a stream, or a task without such codes."""
+        at their mean over the training points; None for a task without such codes or points."""
         if not (self.task.parts and isinstance(dataset, sampling.Table)):
             return None
         shown = dataset.points[: int(dataset.count)]
