@@ -109,3 +109,36 @@ def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, 
     (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["stricter"]["verdict"] == "inconclusive"
     plotting.close(figure_of_run.draw(results.load(tmp_path / "run")))
+
+
+OWN_CLAIMS = """
+    def claims(self):
+        from compgen_jax.claims import Claim, Condition
+
+        def probe(evidence):
+            return evidence.run.layers("probe.id_accuracy")[:, 0]
+
+        row = Claim(
+            "mine", "the object can be read off the input", trained=None,
+            as_stated=(Condition("ID accuracy of the probe", probe, above=0.2),),
+        )
+        return (row,)
+"""
+
+
+def test_a_task_in_a_file_may_ask_claims_of_its_own(own_task, tmp_path):
+    path, name = own_task
+    path.write_text(path.read_text() + OWN_CLAIMS)
+    config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
+    experiment.train(config, tmp_path / "run", progress=False)
+    composition, own = judge_run.judge_directory(tmp_path / "run")
+    assert (composition["claim"], composition["code"]) == ("composition", "turned")
+    assert composition["details"].keys() >= {"error ID", "error OOD"}
+    assert own["claim"] == "mine" and own["as_stated"]["verdict"] == "reproduced"
+    expected = results.load(tmp_path / "run").layers("probe.id_accuracy")[:, 0].mean()
+    assert own["as_stated"]["measured"] == pytest.approx(expected)
+    rows = json.loads((tmp_path / "run" / "claims.json").read_text())
+    assert [(row["claim"], row["reading"]) for row in rows] == [
+        ("composition", "as stated"), ("composition", "stricter"),
+        ("mine", "as stated"), ("mine", "stricter"),
+    ]  # fmt: skip
