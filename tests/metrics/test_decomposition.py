@@ -197,25 +197,12 @@ def test_either_of_two_factors_has_the_same_values():
     assert list(dec.distinct_factors((7,))) == [0]
 
 
-def test_one_factor_is_one_product():
-    kernel = gram(np.random.default_rng(1).normal(size=(7, 4)))
-    np.testing.assert_allclose(dec.operator_schmidt(kernel, (7,)), [np.linalg.norm(kernel)])
-    assert dec.hoeffding_share(kernel, (7,)) == pytest.approx(1)
-
-
 def test_target_rank_of_three_factors():
     a, b, c = grids.indices(THREE).T + 1.0
     signals = np.stack([a * b * c, a + b * c, (a == b) * c, a * (b == c)], axis=1)
     for factor, expected in enumerate(([1, 2, 2, 1], [1, 2, 2, 3], [1, 2, 1, 3])):
         assert dec.target_rank(signals, THREE, factor).rank.tolist() == expected
     assert dec.target_rank(signals[:, 0], THREE).rank == 1  # one number, no pixels
-
-
-def test_a_law_of_three_factors_is_unfolded():
-    p, q = np.array([0.3, 0.7]), np.random.default_rng(0).uniform(size=12)
-    law = np.kron(q / q.sum(), p)  # the first factor independent of the others
-    apart = [dec.distribution_rank(grids.unfold(law, THREE, f), max_rank=1).kl[0] for f in range(2)]
-    assert apart[0] == pytest.approx(0, abs=1e-12) and apart[1] > 0.01
 
 
 @pytest.mark.parametrize("metric", [kernel_anova, dec.operator_schmidt])

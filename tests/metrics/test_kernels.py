@@ -135,16 +135,6 @@ def test_gaussian_has_a_length_per_axis():
             kernels.gaussian(factors, lengths, other)
 
 
-def test_gaussian_of_three_factors_is_a_product_of_single_ones():
-    factors, lengths = random_features(6, 3), (0.5, 1.0, 3.0)
-    single = [kernels.gaussian(factors[:, [f]], lengths[f : f + 1]) for f in range(3)]
-    np.testing.assert_allclose(kernels.gaussian(factors, lengths), np.prod(single, axis=0))
-    distance = sum(((factors[1] - factors[4]) / lengths) ** 2)
-    assert single[0][1, 4] * single[1][1, 4] * single[2][1, 4] == pytest.approx(
-        np.exp(-distance / 2)
-    )
-
-
 def symmetric(seed):
     return kernels.gram(random_features(8, 5, seed))
 
@@ -193,23 +183,3 @@ def test_kernel_regression_finds_the_lengths_and_interpolates():
     assert error(factorized) < error(radial) / 2
     far = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], np.array([[200.0, 200.0]]))
     assert not far.prediction.any()
-
-
-def test_kernel_regression_of_three_factors_and_of_one():
-    """Of what depends on the middle factor alone, the longest lengths are kept along the others."""
-    points = np.random.default_rng(0).uniform(0, 4, (60, 3))
-    outputs = np.sin(2 * points[:, [1]])
-    fit = kernels.kernel_regression(points, outputs, points[:5], lengths=(0.5, 1.0, 4.0))
-    assert fit.lengths[0] == fit.lengths[2] == 4.0 > fit.lengths[1]
-    np.testing.assert_allclose(fit.prediction, outputs[:5], atol=1e-3)
-    alone = kernels.kernel_regression(points[:, [1]], outputs, np.array([[2.0]]))
-    assert alone.prediction[0, 0] == pytest.approx(np.sin(4.0), abs=0.01)
-    assert len(alone.lengths) == 1
-
-
-def test_kernel_regression_bears_copies_and_refuses_a_mismatch():
-    factors, outputs = np.repeat(CELLS[:20], 2, axis=0), np.repeat(np.arange(20.0), 2)[:, None]
-    fit = kernels.kernel_regression(factors, outputs, CELLS[:20])
-    np.testing.assert_allclose(fit.prediction[:, 0], np.arange(20), atol=0.01)
-    with pytest.raises(ValueError, match=r"outputs must be \(40, D\)"):
-        kernels.kernel_regression(factors, outputs[:-1], CELLS[:20])

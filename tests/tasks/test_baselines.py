@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import grids
 from compgen_jax.tasks import baselines
 
 
@@ -112,33 +111,6 @@ def test_nearest_seen_is_the_lookup():
         np.testing.assert_array_equal(image, targets[seen[np.argmin(apart)]])
 
 
-def nearest_on_line(targets_NxNxP, seen_NxN, y, x, line):
-    cells = [(y, j) if line == "row" else (j, x) for j in range(len(seen_NxN))]
-    cells = [cell for cell in cells if seen_NxN[cell]]
-    distance = [abs(cell[0] - y) + abs(cell[1] - x) for cell in cells]
-    chosen = [targets_NxNxP[c] for c, d in zip(cells, distance, strict=True) if d == min(distance)]
-    return [np.mean(chosen, axis=0)] if chosen else []
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_row_and_column_against_a_loop(seed):
-    targets = np.random.default_rng(seed).normal(size=(49, 2, 3))
-    held_out = random_cells(7, share=0.6, seed=seed)
-    held_out[14:21], held_out[:7] = True, False  # row 2 has no seen cell
-    grid, seen = targets.reshape(7, 7, 2, 3), ~held_out.reshape(7, 7)
-    found = ood_of(baselines.line_mean, targets, held_out, (7, 7))
-    for image, (y, x) in zip(found, np.argwhere(~seen), strict=True):
-        lines = [nearest_on_line(grid, seen, y, x, line) for line in ("row", "column")]
-        np.testing.assert_allclose(image, np.mean(sum(lines, []), axis=0), atol=1e-12)
-
-
-def test_row_and_column_of_bumps_is_a_lookup_of_four():
-    targets, held_out = bumps(9).reshape(9, 9, 81), block(9, 3, 5)
-    centre = ood_of(baselines.line_mean, targets.reshape(81, 9, 9), held_out, (9, 9))[4].ravel()
-    four = targets[2, 4] + targets[6, 4] + targets[4, 2] + targets[4, 6]
-    np.testing.assert_allclose(centre, four / 4)
-
-
 def test_cells_without_a_seen_line_are_named():
     held_out = np.zeros((4, 4), bool)
     held_out[1], held_out[:, 2] = True, True
@@ -185,19 +157,6 @@ def test_rank_one_against_a_loop():
         values = targets[:, *pixel].reshape(6, 6)
         expected = rank_one_of_pixel(values, seen, 0.01)[~seen]
         np.testing.assert_allclose(found[:, *pixel], expected, rtol=1e-9, atol=1e-12)
-
-
-def test_rank_one_fits_the_seen_cells_best():
-    """With every cell of some rows seen the fit there is the truncated SVD."""
-    targets = np.random.default_rng(1).normal(size=(25, 1, 1)) + 2
-    held_out = np.arange(25) >= 20
-    whole = np.einsum("yx,xz->yz", targets.reshape(5, 5)[:4], np.eye(5))
-    left, values, right = np.linalg.svd(whole)
-    np.testing.assert_allclose(
-        rank_one_of_pixel(targets.reshape(5, 5), ~held_out.reshape(5, 5), 1e-6)[:4],
-        values[0] * np.outer(left[:, 0], right[0]), atol=1e-6,
-    )  # fmt: skip
-    assert not ood_of(baselines.rank_one, targets, held_out, (5, 5)).any()  # row 4 was never seen
 
 
 def test_rank_one_needs_signal_in_training():
@@ -287,14 +246,6 @@ def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
         np.testing.assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
 
 
-def test_nearest_seen_of_discrete_factors():
-    targets, held_out = np.arange(60.0), hole_of_three()
-    for ordered in (None, (True, False, False)):
-        index = grids.nearest_seen(held_out, SIZES, ordered)
-        found = ood_of(baselines.nearest_seen, targets, held_out, SIZES, ordered=ordered)
-        np.testing.assert_array_equal(found, index[held_out])
-
-
 def test_products_of_three_functions_are_completed():
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=(size, 4)) for size in SIZES)
@@ -305,10 +256,3 @@ def test_products_of_three_functions_are_completed():
     additive = np.array([[x + 10 * y - z] for x, y, z in CELLS], float)
     missed = ood_of(baselines.rank_one, additive, held_out, SIZES) - additive[held_out]
     assert np.abs(missed).max() > 1
-
-
-def test_one_factor_has_a_nearest_value_and_no_product():
-    targets, held_out = np.arange(6.0) ** 2, np.array([False, True, False, False, True, True])
-    assert ood_of(baselines.line_mean, targets, held_out, (6,)).tolist() == [2, 9, 9]
-    assert ood_of(baselines.nearest_seen, targets, held_out, (6,)).tolist() == [0, 9, 9]
-    assert not ood_of(baselines.rank_one, targets, held_out, (6,)).any()
