@@ -96,7 +96,7 @@ def draw_prediction(studies):
         ):
             mark = FAMILY_MARKS[families.index(family) % len(FAMILY_MARKS)]
             axis.plot(x, y, mark, markersize=4, color=colors(groups.index(group) % 10), alpha=0.8)
-        number = prediction.rank_correlation(found, name, within=True)
+        number = prediction.rank_correlation(found, name)
         axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} matches")
         axis.set(xlabel=AXIS_TITLES[name], ylim=(-0.04, 1.04))
         plotting.panel_label(axis, letter)

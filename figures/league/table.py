@@ -12,7 +12,7 @@ from compgen_jax.metrics.prediction import Networks
 from compgen_jax.old_claims import LEAST_CELLS, TRAINED
 from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
-from compgen_jax.runs import predictors
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
 LAST_HIDDEN = -2  # of the layers that are recorded, the output last
@@ -62,8 +62,10 @@ def columns(studies) -> dict:
 @functools.cache
 def _column(config: Config) -> Column:
     task = config.task.make()
-    masks = predictors.masks(task)
-    scores = jax.jit(lambda key: predictors.trivial_scores(task, key))(jax.random.key(0))
+    masks = tasks.regions(task)
+    scores = jax.jit(lambda key: tasks.trivial_scores(task, loop.stream(key, "test")))(
+        jax.random.key(0)
+    )
     trivial = {
         name: float(np.mean(own[task.accuracy], where=masks["ood"]))
         for name, own in jax.device_get(scores).items()
@@ -114,7 +116,9 @@ def networks(studies) -> Networks:
     of_columns = columns(studies)
     found = [_cell(study, of_columns[study.role.task, study.role.holdout]) for study in studies]
     geometry = {
-        name: np.array([study.seen.numbers[name][:, LAST_HIDDEN].mean() for study in studies])
+        name: np.array(
+            [study.run.layers(f"id_cells.{name}")[:, LAST_HIDDEN].mean() for study in studies]
+        )
         for name in GEOMETRY
     }
     return Networks(

@@ -162,17 +162,18 @@ def decoded_groups(studies) -> list[list[dict]]:
     """By width, what `claims.scale.decoding` asks of every run that differs in its sets seen."""
     found = {}
     for study in select(studies, "seen"):
-        layers = study.decoding.numbers
+        layers, outputs = study.run.layers, study.run.outputs
         found.setdefault(study.role.width, []).append(
             {
                 "width": study.role.width,
                 "r2": numbers([study], "ood.r2")[0],
                 "gain": numbers([study], "ood.gain")[0],
                 "right": numbers([study], "ood.task_accuracy")[0],
-                **study.decoding.outputs,
-                "read": layers["ood_r2"],
-                "untrained": layers["untrained.ood_r2"],
-                "shuffled": layers["shuffled.ood_r2"],
+                "recovery": outputs("decode.recovery"),
+                "active_recovery": outputs("decode.active_recovery"),
+                "read": layers("decode.ood_r2"),
+                "untrained": layers("decode.untrained.ood_r2"),
+                "shuffled": layers("decode.shuffled.ood_r2"),
             }
         )
     return list(found.values())

@@ -31,7 +31,7 @@ def predicts_composition(networks: Networks, seeds) -> dict:
     learnt = networks.predictors[LEARNT] >= TRAINED
     every, of_learnt = _left_out(networks), _left_out(prediction.select(networks, learnt))
     alone = {
-        f"{name}, alone": _number(prediction.rank_correlation(networks, name, within=True))
+        f"{name}, alone": _number(prediction.rank_correlation(networks, name))
         for name in (*GEOMETRY, LEARNT)
     }
     counts = {
@@ -60,7 +60,7 @@ def _left_out(networks: Networks, names: tuple = GEOMETRY) -> dict:
     with intervals, not known where fewer than three families are; and counts."""
     sets = {"geometry": names, "learnt": (LEARNT,)}
     try:
-        found = prediction.compare(networks, sets, within=True)["geometry"]
+        found = prediction.compare(networks, sets)["geometry"]
     except ValueError:
         unknown = {"value": np.nan, "ci95": [np.nan, np.nan]}
         return {"rank": unknown, "beyond": unknown} | dict.fromkeys(
