@@ -94,7 +94,7 @@ def first_exact_id(evidence):
     return exact_id(evidence.first.late.cells)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Claim:
     """A claim as a row.
 
