@@ -5,14 +5,15 @@
 Writes the tables into docs/criteria.md; nothing is trained.
 """
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from compgen_jax.calibration import Calibration, decided, wrongly_decided
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.old_claims import LEAST_CELLS
-from compgen_jax.papers.forced_rendering import calibration, known_maps, known_networks, known_turns
+from compgen_jax.papers.forced_rendering import calibration, known_maps
+from compgen_jax.papers.forced_rendering.claims import CLAIMS
 from compgen_jax.papers.league import claims as league
 from compgen_jax.papers.league import runs as networks
 from compgen_jax.papers.scale import calibration as scale_calibration
@@ -20,27 +21,15 @@ from compgen_jax.papers.scale.known_students import MOST
 from compgen_jax.runs import directory, results
 from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks import module_supports
-from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
-from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.tasks.supports import SupportConfig
 
 PAGE = Path(__file__).parents[1] / "docs" / "criteria.md"
-# the holes and corners of the quick and of the paper's presets
-SUPPORTS = {
-    (16, "donut"): SupportConfig(region="donut", low=3, high=12),
-    (16, "corner"): SupportConfig(region="corner", low=7),
-    (28, "donut"): SupportConfig(region="donut", low=6, high=22),
-    (28, "corner"): SupportConfig(region="corner", low=12),
-}
 TABLES = "<!-- tables: python -m figures.criteria -->", "<!-- end of tables -->"
 LAYER_TABLES = "<!-- layers: python -m figures.criteria -->", "<!-- end of layers -->"
 METRIC_TABLES = "<!-- metrics: python -m figures.criteria -->", "<!-- end of metrics -->"
 SCALE_TABLES = "<!-- scale: python -m figures.criteria -->", "<!-- end of scale -->"
 TURN_TABLES = "<!-- turns: python -m figures.criteria -->", "<!-- end of turns -->"
 LEAGUE_TABLES = "<!-- league: python -m figures.criteria -->", "<!-- end of league -->"
-TURNED = (4, 7)  # of which the first has the gap, and is the one object of the other task
-ANGLES = 144  # a share of fewer cells has too wide an interval for K6
 METRICS = {
     "Schmidt rank of the Gram matrix": "schmidt.rank",
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
@@ -93,36 +82,6 @@ SEEDS = (3, 4, 5, 6, 10)
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
 
 
-@cache
-def task_of(grid: int, region: str):
-    return Bump(grid=grid, support=SUPPORTS[grid, region]).make()
-
-
-@cache
-def known(grid: int, region: str) -> calibration.Shown:
-    return calibration.shown(results.scorer(task_of(grid, region)), grid, region)
-
-
-def tables(grids=(16, 28)) -> dict:
-    """{(N, region): {claim: {map: (as stated, stricter)}}}"""
-    return {
-        (grid, region): calibration.verdicts(known(grid, region), region)
-        for grid, region in SUPPORTS
-        if grid in grids
-    }
-
-
-def layer_tables() -> dict:
-    """{N: {claim: {network: (as stated, stricter)}}}, around the hole."""
-    return {
-        grid: calibration.layer_verdicts(
-            calibration.inspected(results.scorer(task_of(grid, region)), grid)
-        )
-        for grid, region in SUPPORTS
-        if region == "donut"
-    }
-
-
 def split(support: str, modules: int, seen: int):
     """All sets of modules (T, M) and which of them a support shows (T,), both bool."""
     settings = ModuleSupportConfig(name=support, seen=seen)
@@ -135,24 +94,17 @@ def scale_tables() -> dict:
     return scale_calibration.decided(split)
 
 
-def turn_tables(sides=(16, 28)) -> dict:
-    """{side: {claim: {map: (as stated, stricter)}}} of a gap of angles."""
-
-    def turned(objects, side, **gap):
-        task = Rotation(side=side, objects=objects, angles=ANGLES, gap=GapConfig(**gap)).make()
-        return known_turns.shown(results.scorer(task), ANGLES * len(objects), side)
-
-    return {
-        side: known_turns.verdicts(turned(TURNED[:1], side), turned(TURNED, side, of=TURNED[:1]))
-        for side in sides
-    }
+def tables(calibrations: tuple[Calibration, ...]) -> list[dict]:
+    """{claim: {known answer: (as stated, stricter)}} of each, of the first paper's."""
+    return [decided(one, CLAIMS) for one in calibrations]
 
 
 def metric_tables(grids=(16, 28)) -> dict:
     """{N: {metric: {map: number}}} of what each known map draws around the hole."""
     found, region = {}, "donut"
     for grid in grids:
-        empty = results.scorer(task_of(grid, region))(np.zeros((1, grid**2, grid, grid)))
+        task = calibration.bumps(grid, region).make()
+        empty = results.scorer(task)(np.zeros((1, grid**2, grid, grid)))
         world = known_maps.world_of(empty.truths, empty.held_out)
         axis, at = np.arange(grid, dtype=np.float32), lambda _, held_out=empty.held_out: held_out
         of_maps = {
@@ -220,18 +172,14 @@ def with_coverage(page: str, found: dict) -> str:
     return text.between(page, COVERAGE, lines)
 
 
-def with_tables(page: str, found: dict) -> str:
-    """The page with these tables between its two marks."""
-    lines = [line for (grid, region), table in found.items()
-             for line in _table(f"N = {grid}, {region}:", table, known_maps.MAPS)]  # fmt: skip
-    return text.between(page, TABLES, lines[1:])
-
-
-def with_layer_tables(page: str, found: dict) -> str:
-    """The page with what each network does, and these tables, between their two marks."""
-    does = {name: one.does for name, one in known_networks.NETWORKS.items()}
-    of_grid = {f"N = {grid}, donut": table for grid, table in found.items()}
-    return _with_described(page, LAYER_TABLES, does, of_grid)
+def with_tables(page: str, marks, calibrations, found: list[dict], described: bool = True) -> str:
+    """The page with what each known answer is, unless its text says so, and these tables, between
+    two marks."""
+    does = calibrations[0].does if described else {}
+    lines = [f"- **{name}**: {what}." for name, what in does.items()]
+    for one, table in zip(calibrations, found, strict=True):
+        lines += _table(f"{one.title}:", table, one.does)
+    return text.between(page, marks, lines if described else lines[1:])
 
 
 def with_scale_tables(page: str, found: dict) -> str:
@@ -242,13 +190,6 @@ def with_scale_tables(page: str, found: dict) -> str:
         lines += ["", f"{kind}:", "", *(f"- **{name}**: {does[name]}." for name in names)]
         lines += _table("", table, names)[2:]
     return text.between(page, SCALE_TABLES, lines[1:])
-
-
-def with_turn_tables(page: str, found: dict) -> str:
-    """The page with what each map draws in the gap, and these tables, between their two marks."""
-    draws = {name: one.draws for name, one in known_turns.MAPS.items()}
-    of_side = {f"N = {side}": table for side, table in found.items()}
-    return _with_described(page, TURN_TABLES, draws, of_side)
 
 
 def with_league_tables(page: str, found: dict) -> str:
@@ -295,20 +236,20 @@ def _table(title: str, table: dict, names, what: str = "claim", show=_both) -> l
 
 
 def main():
-    found, of_layers, of_scale = tables(), layer_tables(), scale_tables()
-    every = [*found.values(), *of_layers.values()]
-    wrong = [line for table in every for line in calibration.wrongly_decided(table)]
+    page, wrong = PAGE.read_text(), []
+    for marks, calibrations in (
+        (TABLES, calibration.OF_MAPS),
+        (LAYER_TABLES, calibration.OF_NETWORKS),
+        (TURN_TABLES, calibration.OF_TURNS),
+    ):
+        found = tables(calibrations)
+        page = with_tables(page, marks, calibrations, found, described=marks != TABLES)
+        for one, table in zip(calibrations, found, strict=True):
+            wrong += [f"{one.title}: {line}" for line in wrongly_decided(table, one.cases)]
+    of_scale, of_leagues = scale_tables(), league_tables()
     wrong += scale_calibration.wrongly_decided(of_scale)
-    of_turns, of_leagues = turn_tables(), league_tables()
     wrong += [line for table in of_leagues.values() for line in league.wrongly_decided(table)]
-    wrong += [
-        line
-        for table in of_turns.values()
-        for line in calibration.wrongly_decided(table, known_turns.CASES)
-    ]
-    page = with_layer_tables(with_tables(PAGE.read_text(), found), of_layers)
-    page = with_scale_tables(with_turn_tables(page, of_turns), of_scale)
-    page = with_league_tables(page, of_leagues)
+    page = with_league_tables(with_scale_tables(page, of_scale), of_leagues)
     directory.write_text(PAGE, with_coverage(with_metrics(page, metric_tables()), coverage()))
     print("\n".join(wrong) or f"every criterion decides rightly; wrote {PAGE.name}")
 

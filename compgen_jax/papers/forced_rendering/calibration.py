@@ -125,11 +125,7 @@ ON_CORNERS = (
         "C10",
         mechanism=("bump",),
         excluded=excluding(MAPS, "bump"),
-        runs=lambda name, known: {
-            "net": known[name],
-            "none": known["plus"],
-            "by_bumps": [],
-        },
+        runs=lambda name, known: {"net": known[name], "none": known["plus"], "by_bumps": []},
         fields={"few": 9},
     ),
 )

@@ -56,54 +56,38 @@ def embedding_numbers(run) -> dict:
 
 
 @once
-def _log_errors(evidence) -> dict[str, dict]:
-    """log10 of the mean squared error, (T,) per seed, by region and ablation."""
-
-    def log_error(run, held_out: bool):
-        cells = run.late.cells
-        errors = evaluation.errors(cells)[:, cells.held_out == held_out].mean(axis=1)
-        return median_over_checkpoints(np.log10(errors), cells.seeds)
-
-    return {
-        region: {name: log_error(getattr(evidence, name), region == "OOD") for name in ABLATIONS}
-        for region in ("ID", "OOD")
-    }
+def _log_errors(evidence) -> dict[tuple[str, str], np.ndarray]:
+    """log10 of the mean squared error, (T,) per seed, by region and ablation; 'blank' is a blank
+    image's."""
+    errors = {}
+    for region in ("ID", "OOD"):
+        for name in ABLATIONS:
+            cells = getattr(evidence, name).late.cells
+            mean_T = evaluation.errors(cells)[:, cells.held_out == (region == "OOD")].mean(axis=1)
+            errors[region, name] = median_over_checkpoints(np.log10(mean_T), cells.seeds)
+    return errors | {("OOD", "blank"): np.log10(_blank_mse(evidence.both.late.cells))}
 
 
-def _over_blank(evidence):
-    return _log_errors(evidence)["OOD"]["both"] - np.log10(_blank_mse(evidence.both.late.cells))
-
-
-def _apart(region: str, name: str, other: str):
-    """One ablation's log10 error minus another's; (T,), seeds are paired."""
+def _compared(region: str, name: str, other, what: str = "", median: bool = False, **bound):
+    """A condition on one ablation's log10 error minus another's, over paired seeds: their mean or
+    their `median`. `other` is an ablation, or np.max or np.min of all others."""
 
     def difference(evidence):
-        errors = _log_errors(evidence)[region]
-        return errors[name] - errors[other]
+        errors = _log_errors(evidence)
+        if callable(other):
+            others = other([errors[region, n] for n in ABLATIONS if n != name], axis=0)
+        else:
+            others = errors[region, other]
+        apart = errors[region, name] - others
+        return median_with_interval(apart) if median else apart
 
-    return difference
-
-
-def _from_best(region: str, name: str, best):
-    """One ablation's log10 error minus the highest (np.max) or lowest (np.min) of the others."""
-
-    def difference(evidence):
-        errors = _log_errors(evidence)[region]
-        return errors[name] - best([errors[n] for n in ABLATIONS if n != name], axis=0)
-
-    return difference
+    title = f"{'median ' * median}log10 MSE {region}{what or f', {name} minus {other}'}"
+    return Condition(title, difference, **bound)
 
 
-def _medians(region: str, name: str, others=ABLATIONS, **bound) -> tuple[Condition, ...]:
-    """On the median over seeds of one ablation's log10 error minus each other's."""
-
-    def median(other):
-        return lambda evidence: median_with_interval(_apart(region, name, other)(evidence))
-
+def _medians(region: str, name: str, **bound) -> tuple[Condition, ...]:
     return tuple(
-        Condition(f"median log10 MSE {region}, {name} minus {other}", median(other), **bound)
-        for other in others
-        if other != name
+        _compared(region, name, other, median=True, **bound) for other in ABLATIONS if other != name
     )
 
 
@@ -121,21 +105,13 @@ BEST_ID_WORST_OOD = Claim(
     **OF_LOW_RANK,
     as_stated=(*_medians("OOD", "none", above=0), *_medians("ID", "none", below=0)),
     stricter=(
-        Condition(
-            "log10 MSE OOD, none minus the highest of the others",
-            _from_best("OOD", "none", np.max),
-            above=0,
-        ),
-        Condition(
-            "log10 MSE ID, none minus the lowest of the others",
-            _from_best("ID", "none", np.min),
-            below=0,
-        ),
+        _compared("OOD", "none", np.max, ", none minus the highest of the others", above=0),
+        _compared("ID", "none", np.min, ", none minus the lowest of the others", below=0),
     ),
     details=lambda e: {
         f"log10 MSE {region}, {name}": values
-        for region, errors in _log_errors(e).items()
-        for name, values in errors.items()
+        for (region, name), values in _log_errors(e).items()
+        if name in ABLATIONS
     },
 )
 VARIANCE_HELPS = Claim(
@@ -143,43 +119,28 @@ VARIANCE_HELPS = Claim(
     "entropy alone helps little OOD, variance alone much, at a cost ID",
     **OF_LOW_RANK,
     as_stated=(
-        *_medians("OOD", "none", ["variance"], above=FACTOR_OF_TWO),
-        *_medians("OOD", "none", ["entropy"], below=FACTOR_OF_TWO),
-        *_medians("ID", "variance", ["none"], above=0),
+        _compared("OOD", "none", "variance", median=True, above=FACTOR_OF_TWO),
+        _compared("OOD", "none", "entropy", median=True, below=FACTOR_OF_TWO),
+        _compared("ID", "variance", "none", median=True, above=0),
     ),
     stricter=(
-        Condition(
-            "log10 MSE OOD, none minus variance",
-            _apart("OOD", "none", "variance"),
-            above=FACTOR_OF_TWO,
-        ),
-        Condition(
-            "log10 MSE OOD, none minus entropy",
-            _apart("OOD", "none", "entropy"),
-            below=FACTOR_OF_TWO,
-        ),
-        Condition("log10 MSE ID, variance minus none", _apart("ID", "variance", "none"), above=0),
+        _compared("OOD", "none", "variance", above=FACTOR_OF_TWO),
+        _compared("OOD", "none", "entropy", below=FACTOR_OF_TWO),
+        _compared("ID", "variance", "none", above=0),
     ),
 )
+BLANK = " of both, over a blank image's"
 BOTH_ARE_BEST = Claim(
     "C8",
     "both penalties together are best OOD",
     **OF_LOW_RANK,
     as_stated=(
         *_medians("OOD", "both", below=0),
-        Condition(
-            "median log10 MSE OOD of both, over a blank image's",
-            lambda e: median_with_interval(_over_blank(e)),
-            below=0,
-        ),
+        _compared("OOD", "both", "blank", BLANK, median=True, below=0),
     ),
     stricter=(
-        Condition(
-            "log10 MSE OOD, both minus the lowest of the others",
-            _from_best("OOD", "both", np.min),
-            below=0,
-        ),
-        Condition("log10 MSE OOD of both, over a blank image's", _over_blank, below=0),
+        _compared("OOD", "both", np.min, ", both minus the lowest of the others", below=0),
+        _compared("OOD", "both", "blank", BLANK, below=0),
     ),
     # low rank is not the same as being constant along the other factor's axis
     details=lambda e: (
@@ -295,21 +256,19 @@ def _correlation(cells, images_QxHxW):
 
     def standard(images):
         v = images.reshape(*images.shape[:-2], -1)
-        return (v - v.mean(axis=-1, keepdims=True)) / np.maximum(
-            v.std(axis=-1, keepdims=True), 1e-12
-        )
+        spread = np.maximum(v.std(axis=-1, keepdims=True), 1e-12)
+        return (v - v.mean(axis=-1, keepdims=True)) / spread
 
     drawn = standard(cells.predictions[:, cells.held_out])
     return (drawn * standard(images_QxHxW)[None]).mean(axis=(1, 2))
 
 
 def _of_stripes_alone(evidence) -> dict:
-    cells, stripes = evidence.net.late.cells, _stripes(evidence)
-    additive, product, _ = _weights(evidence)
-    plus = signals.stripes_sum(stripes.true, cells.held_out)
+    cells = evidence.net.late.cells
+    plus = signals.stripes_sum(_stripes(evidence).true, cells.held_out)
     return {
-        "additive weight": additive,
-        "product weight": product,
+        "additive weight": _weights(evidence)[0],
+        "product weight": _weights(evidence)[1],
         "accuracy OOD within 1 pixel": within_a_pixel(cells),
         "exact accuracy OOD": exact(cells),
         "correlation OOD with the plus": _correlation(cells, plus),
@@ -368,11 +327,10 @@ def _product_weight(evidence, cells):
 
 
 def _bumps_are_proper(evidence) -> tuple[Condition, ...]:
-    cells, few = evidence.net.late.cells, evidence.few
-    trivial = controls.trivial_errors(cells)
+    cells = evidence.net.late.cells
     return (
-        exact_ood(above=0.9)._replace(name=f"exact accuracy OOD, {few} bumps"),
-        better_than(trivial, _relative_mse(cells)),
+        exact_ood(above=0.9)._replace(name="exact accuracy OOD, {few} bumps"),
+        better_than(controls.trivial_errors(cells), _relative_mse(cells)),
     )
 
 
@@ -381,20 +339,13 @@ FEW_BUMPS_MULTIPLY = Claim(
     "a few bumps beside the stripes give proper bumps on held-out points",
     figure="Fig 4b, 7b",
     each=FEW,
-    runs={
-        "net": "stripes_{few}_bumps",
-        "none": "stripes_0_bumps",
-        "by_bumps": "stripes_*_bumps",
-    },
+    runs={"net": "stripes_{few}_bumps", "none": "stripes_0_bumps", "by_bumps": "stripes_*_bumps"},
     code="bump",
     trained=lambda e: np.minimum(first_exact_id(e), stripe_accuracy(_stripes(e))),
     as_stated=(
         Condition("product weight, {few} bumps", lambda e: _weights(e)[1], above=0.5),
         Condition(
-            "MSE OOD / blank image's, {few} bumps",
-            late(_relative_mse),
-            below=QUARTER,
-            ratio=True,
+            "MSE OOD / blank image's, {few} bumps", late(_relative_mse), below=QUARTER, ratio=True
         ),
         Condition(
             "product weight, {few} bumps minus none",
