@@ -22,8 +22,8 @@ ON_NUMBERS = {
     mechanism.CLEARER_FOR_BUMP,
     mechanism.SHALLOW_RAMP_IS_SHARPER,
 }
-# `make docs-check` tries images of more pixels, which takes minutes; turned digits have 28 at either
-# scale (Figure 9)
+# `make docs-check` tries images of bumps of more pixels, which takes minutes; turned digits have 28
+# at either scale (Figure 9)
 TRIED = {f"{one.make.func.__name__}, {one.title}": one for one in CALIBRATIONS
          if "28" not in one.title or one in OF_TURNS}  # fmt: skip
 MADE: dict = {}
