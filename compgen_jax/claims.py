@@ -134,13 +134,14 @@ class Undecided(LookupError):
 
 
 class Evidence:
-    """What a claim is judged by: its runs and the fields of `each`, as attributes.
+    """What a claim is judged by: its runs and the fields of `each`, as attributes. `names` has the
+    names of runs by argument.
 
     Raises Undecided for the attribute of an optional run that is missing.
     """
 
-    def __init__(self, runs: dict[str, Any], fields: dict | None = None):
-        self.runs, self.fields, self.once = runs, fields or {}, {}
+    def __init__(self, runs: dict[str, Any], fields: dict | None = None, names=None):
+        self.runs, self.fields, self.names, self.once = runs, fields or {}, names or {}, {}
 
     def __getattr__(self, name):
         if name in self.fields:
@@ -148,7 +149,7 @@ class Evidence:
         if name not in self.runs:
             raise AttributeError(f"the claim names no run {name!r}; it has {', '.join(self.runs)}")
         if self.runs[name] is None:
-            raise Undecided(f"not run: {name}")
+            raise Undecided(f"not run: {self.names.get(name, name).rstrip('?')}")
         return self.runs[name]
 
     def has(self, name: str) -> bool:
@@ -187,7 +188,7 @@ def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
         named = {argument: name.format(**fields) for argument, name in claim.runs.items()}
         chosen = {argument: _choose(name, runs) for argument, name in named.items()}
         if all(run or named[argument].endswith("?") for argument, run in chosen.items()):
-            found.append(Evidence(chosen, fields))
+            found.append(Evidence(chosen, fields, named))
     return found
 
 

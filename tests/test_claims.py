@@ -150,7 +150,7 @@ def test_a_claim_is_judged_for_every_combination_whose_runs_are_there():
     (row,) = claims.judge_all([claim], runs)  # ramps have no other depth, one-hot codes no run
     assert (row["code"], row["statement"]) == ("bump", "of bump")
     assert list(row["as_stated"]["conditions"]) == ["bump"]
-    assert row["stricter"]["reason"] == "not run: other: less the other's"
+    assert row["stricter"]["reason"] == "not run: bump_random: less the other's"
     (evidence,) = claims.evidences(claim, runs)
     assert [run.name for run in evidence.deeper] == ["bump_cnn_depth2", "bump_cnn_depth6"]
     assert claims.run_names(claim) >= {"bump_cnn", "ramp_cnn_depth*", "onehot_random"}
