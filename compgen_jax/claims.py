@@ -104,8 +104,8 @@ class Claim:
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
         not judged. A quantity that asks for a missing optional run is undecided.
-    as_stated, stricter: conditions, or a function evidence -> conditions, or a `Reading`.
-        `stricter` is the same as `as_stated` unless given.
+    as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
+        `Reading`. `stricter` is the same as `as_stated` unless given.
     details: what else a reader would ask: name -> quantity (a function of the evidence or what it
         would give), or a function evidence -> such a dict.
     code: the column `code` of claims.json.
@@ -116,8 +116,8 @@ class Claim:
 
     name: str
     statement: str
-    as_stated: tuple | Callable | Reading
-    stricter: tuple | Callable | Reading = ()
+    as_stated: Condition | tuple | Callable | Reading
+    stricter: Condition | tuple | Callable | Reading = ()
     figure: str = ""
     runs: dict = field(default_factory=dict)
     each: dict | tuple = field(default_factory=dict)
@@ -264,7 +264,9 @@ def _not_trained(name: str, number: dict, least: float) -> str:
 
 
 def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions = conditions(evidence) if callable(conditions) else conditions
+    conditions = _of(evidence, conditions)
+    if isinstance(conditions, Condition):
+        conditions = (conditions,)
     numbers = {}
     for condition in conditions:
         number = _number(condition.quantity, evidence, seeds, condition)

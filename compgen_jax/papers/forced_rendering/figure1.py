@@ -73,7 +73,7 @@ SUCCEEDS_NEAR_EDGE = Claim(
     figure="Fig 1b, c",
     each={"code": ("bump", "ramp", "positional")},
     runs={"net": "{code}_cnn", "control": "onehot_cnn"},
-    as_stated=(RISES,),
+    as_stated=RISES,
     stricter=(
         RISES,
         Condition(
@@ -144,13 +144,8 @@ SUPERPOSES_SEEN = Claim(
     each=NETWORKS,
     runs={"net": "{run}"},
     code="{code}{where}",
-    as_stated=(
-        Condition(
-            "share of OOD images with 2 peaks",
-            lambda e: _peaks(e).several,
-            above=0.5,
-            cells=OOD_IMAGES,
-        ),
+    as_stated=Condition(
+        "share of OOD images with 2 peaks", lambda e: _peaks(e).several, above=0.5, cells=OOD_IMAGES
     ),
     stricter=(
         Condition(

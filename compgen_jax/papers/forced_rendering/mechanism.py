@@ -121,12 +121,8 @@ SUPERPOSES = Claim(
     figure="Fig 1d",
     each={"code": CODES},
     runs={"net": "{code}_cnn"},
-    as_stated=(
-        Condition(
-            "R2 on the superpositions, over that of other points'",
-            _beyond_other_points,
-            above=CLEARLY,
-        ),
+    as_stated=Condition(
+        "R2 on the superpositions, over that of other points'", _beyond_other_points, above=CLEARLY
     ),
     stricter=(
         Condition("R2 on sums, over an ideal superposer's", _over_superposer, above=MOST),
@@ -158,19 +154,15 @@ RESEMBLES_BINARY_KERNEL = Claim(
     figure="Fig 1e, 8",
     each={"code": CODES},
     runs={"net": "{code}_cnn"},
-    as_stated=(
-        Condition(
-            "agreement with the binary kernel, over that with the true images'",
-            _binary_over_true,
-            above=0,
-        ),
+    as_stated=Condition(
+        "agreement with the binary kernel, over that with the true images'",
+        _binary_over_true,
+        above=0,
     ),
-    stricter=(
-        Condition(
-            "agreement beyond the true images', over that of a lookup",
-            lambda e: agreement(e.net, "partial") - ideal(e.net.cells).lookup_partial,
-            above=0,
-        ),
+    stricter=Condition(
+        "agreement beyond the true images', over that of a lookup",
+        lambda e: agreement(e.net, "partial") - ideal(e.net.cells).lookup_partial,
+        above=0,
     ),
     details={
         "of an ideal superposer, binary over true": lambda e: ideal(e.net.cells).superposer_binary,
@@ -188,19 +180,15 @@ CLEARER_FOR_BUMP = Claim(
     runs={"bump": "bump_cnn", "ramp": "ramp_cnn"},
     code="bump, ramp",
     trained=lambda e: worst_exact_id(e.bump, e.ramp),
-    as_stated=(
-        Condition(
-            "agreement with the binary kernel, bump minus ramp",
-            lambda e: agreement(e.bump, "binary") - agreement(e.ramp, "binary"),
-            above=0,
-        ),
+    as_stated=Condition(
+        "agreement with the binary kernel, bump minus ramp",
+        lambda e: agreement(e.bump, "binary") - agreement(e.ramp, "binary"),
+        above=0,
     ),
-    stricter=(
-        Condition(
-            "agreement beyond the true images', bump minus ramp",
-            lambda e: agreement(e.bump, "partial") - agreement(e.ramp, "partial"),
-            above=0,
-        ),
+    stricter=Condition(
+        "agreement beyond the true images', bump minus ramp",
+        lambda e: agreement(e.bump, "partial") - agreement(e.ramp, "partial"),
+        above=0,
     ),
     details={
         "bump": lambda e: agreement(e.bump, "partial"),
@@ -372,7 +360,7 @@ MLP_IS_OPPOSITE = Claim(
     each={"code": CODES},
     runs={"conv": "{code}_cnn", "mlp": "{code}_mlp"},
     trained=lambda e: worst_exact_id(e.conv, e.mlp),
-    as_stated=(OPPOSITE,),
+    as_stated=OPPOSITE,
     stricter=(
         OPPOSITE,
         Condition(

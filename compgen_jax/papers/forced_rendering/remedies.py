@@ -305,12 +305,10 @@ STRIPES_ADD_UP = Claim(
         ),
         Condition("R2 on level, stripes and product", lambda e: _weights(e)[2], above=0.5),
     ),
-    stricter=(
-        Condition(
-            "R2 of the network's own f(x) + f(y) - f()",
-            lambda e: own_sum_r2(e.net.late.cells, _stripes(e)),
-            above=0.5,
-        ),
+    stricter=Condition(
+        "R2 of the network's own f(x) + f(y) - f()",
+        lambda e: own_sum_r2(e.net.late.cells, _stripes(e)),
+        above=0.5,
     ),
     details=_of_stripes_alone,
 )
@@ -389,7 +387,7 @@ VOLUME_STAYS_SMOOTH = Claim(
     runs={"stripes": "donut_stripes", "alone": "bump_cnn"},
     code="bump",
     trained=lambda e: worst_exact_id(e.stripes, e.alone),
-    as_stated=(NEARER,),
+    as_stated=NEARER,
     stricter=(
         NEARER,
         Condition(

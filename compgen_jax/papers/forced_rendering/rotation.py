@@ -200,7 +200,7 @@ GAP_IS_RENDERED = Claim(
     figure="Fig 9",
     runs={"net": "rotation_objects"},
     code="cos_sin",
-    as_stated=(exact_ood(above=0.5),),
+    as_stated=exact_ood(above=0.5),
     stricter=_exceeds_trivial_predictors,
     details=lambda e: (
         {"MSE OOD / blank image's": late(relative_error)}
