@@ -8,6 +8,7 @@ import numpy as np
 
 from compgen_jax.config import Config, changed
 from compgen_jax.papers.forced_rendering.presets import CODES, PRESETS
+from compgen_jax.papers.forced_rendering.remedies import ABLATIONS
 from compgen_jax.tasks import task as tasks
 
 # the quick ramp of depth 6 takes as long as three others
@@ -23,8 +24,6 @@ STRIPES_ALONE = {
     "off_grid": {"task.code.missing": "off_grid"},
     "upright_off_grid": {"task.image.polarity": "upright", "task.code.missing": "off_grid"},
 }
-# which of the low-rank decoder's penalties (entropy, variance) each ablation keeps
-ABLATIONS = {"none": (0, 0), "entropy": (1, 0), "variance": (0, 1), "both": (1, 1)}
 WIDE_SIGMA = {"quick": 2.5, "paper": 4.5}  # lights the hole's centre from its edge
 TRANSFORMER_DEPTHS = {"quick": (), "paper": (3, 4, 5)}
 # with the paper's epochs these do not learn what they are shown
