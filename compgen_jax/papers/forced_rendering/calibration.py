@@ -1,265 +1,289 @@
-"""Criteria on maps whose answer is known: only what decides rightly on them may judge a network.
+"""The known answers on which the criteria of the paper are tried.
 
-For each claim on what is drawn, `CASES` says which known maps are the paper's mechanism, to come
-out as reproduced in both readings, and which are no instance of it, not to be reproduced by the
-stricter one nor, but for the exceptions named, by the one as stated. For claims on layers
-`LAYER_CASES` says so of networks whose every layer is known. Claims on ablations and exponents are
-tried on numbers whose answer is known (`ON_NUMBERS`).
+Images of every cell (`known_maps`), networks whose every layer is known (`known_networks`) and
+images of turned objects (`known_turns`), each at the grids of the quick and of the paper's presets.
+Claims on ablations and exponents, and our controls, are tried on numbers instead (tests/papers).
 """
 
+import functools
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax import calibration, grids
-from compgen_jax.calibration import decided, excluding
+from compgen_jax import grids
+from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
 from compgen_jax.metrics import layers
-from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import (
-    figure1,
     known_maps,
     known_networks,
+    known_turns,
     mechanism,
     remedies,
 )
-from compgen_jax.papers.forced_rendering.remedies import Stripes
+from compgen_jax.papers.forced_rendering.known_maps import MAPS
+from compgen_jax.papers.forced_rendering.known_networks import NETWORKS
+from compgen_jax.papers.forced_rendering.known_turns import TURNS
+from compgen_jax.runs import results
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.rotation import GapConfig, Rotation
+from compgen_jax.tasks.supports import SupportConfig
 
-SEEDS = 3
-OTHER = "another composer"
-
-
-class Case(NamedTuple):
-    """region: around which the claim's networks are trained.  mechanism: maps that must be
-    reproduced.  excluded: maps that must not be.  passes: of these, those that the reading as
-    stated cannot tell from the mechanism.  judge: name of a map, `Shown` -> a claim (`entry`); of
-    a known network, its name and the inspections of all -> the row."""
-
-    claim: str
-    region: str
-    mechanism: tuple
-    excluded: tuple
-    passes: tuple
-    judge: object
-
-
-class Shown(NamedTuple):
-    """results: of every known map, by name.  ideal: see `mechanism.Ideal`.  outputs: what an
-    inspection measures of them; both around a donut's hole only, where they are asked for.
-    stripes: exact ones, drawn by decoders that add or multiply."""
-
-    results: dict[str, CellResults]
-    ideal: mechanism.Ideal | None
-    outputs: dict
-    stripes: dict[str, Stripes]
+SEEDS = 3  # slightly different copies of everything known
+# the holes and corners of the presets
+SUPPORTS = {
+    (16, "donut"): SupportConfig(region="donut", low=3, high=12),
+    (16, "corner"): SupportConfig(region="corner", low=7),
+    (28, "donut"): SupportConfig(region="donut", low=6, high=22),
+    (28, "corner"): SupportConfig(region="corner", low=12),
+}
+TURNED = 4, 7  # digits: the first has the gap, and is the one object of the other task
+ANGLES = 144  # with fewer, the interval of a share is too wide for K6
 
 
-def shown(score, grid: int, region: str) -> Shown:
-    """All known maps at the grid and hold-out of a task, each as a few slightly different seeds.
+def bumps(grid: int, region: str) -> Bump:
+    return Bump(grid=grid, support=SUPPORTS[grid, region])
 
-    `score`: signals (T, B, N, N) -> CellResults, scored as the task scores.
-    """
-    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+
+# --- claims on images --------------------------------------------------------------------------
+
+
+def maps(grid: int, region: str) -> dict[str, KnownRun]:
+    """All known maps around a hole or a corner, by name."""
+    config = bumps(grid, region)
+    score, cells = results.scorer(config.make()), grid**2
+    empty = score(np.zeros((1, cells, grid, grid), np.float32))
     world = known_maps.world_of(empty.truths, empty.held_out)
-    results = {
-        name: score(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
-        for name in known_maps.MAPS
-    }
-    ideal, outputs = None, {}
-    if region == "donut":
-        ideal = mechanism.ideal(results["bump"])
-        true = mechanism.similarity(empty.truths)
-        outputs = {name: _outputs(found, true) for name, found in results.items()}
-    lines = np.arange(world.grid, dtype=np.float32)
-    vertical = [world.draw(np.float32(c), np.float32(np.nan)) for c in lines]
-    horizontal = [world.draw(np.float32(np.nan), np.float32(c)) for c in lines]
-    true = np.stack([*vertical, *horizontal])
-    drawn = known_maps.jittered(true, SEEDS, world.amplitude)
-    null = np.zeros((SEEDS, world.grid, world.grid))
-    # f(x, y) = f(x) + f(y) - f() is what each plus is, by the level that it has without a factor
-    levels = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}
-    stripes = {
-        name: Stripes(drawn, null + world.amplitude * levels.get(name, 0.0), true)
-        for name in results
-    }
-    return Shown(results, ideal, outputs, stripes)
-
-
-def _outputs(results: CellResults, true_BxB):
-    """As far as an inspection needs no network; both constructions are that of sums."""
-    numbers = [mechanism.output_numbers(one, results, true_BxB) for one in results.predictions]
-    outputs = {name: np.array([one[name] for one in numbers]) for name in numbers[0]}
-    outputs |= {
-        name.replace(".sums.", ".mean_code."): values
-        for name, values in outputs.items()
-        if ".sums." in name
-    }
-    return SimpleNamespace(seeds=results.seeds, outputs=outputs)
-
-
-def inspected(score, grid: int) -> dict:
-    """All known networks around a task's hole, each as a few slightly different seeds, and the
-    composer once more with others, to compare with. `score` as in `shown`."""
-    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
-    world = known_maps.world_of(empty.truths, empty.held_out)
-    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
-    found = {
-        name: known_networks.inspected(name, world, *where, range(SEEDS))
-        for name in known_networks.NETWORKS
-    }
-    again = range(SEEDS, 2 * SEEDS)
-    return found | {OTHER: known_networks.inspected("composer", world, *where, again)}
-
-
-def verdicts(found: Shown, region: str) -> dict:
-    """{claim: {map: (as stated, stricter)}} of the claims around this region."""
+    true = mechanism.similarity(empty.truths)
     return {
-        case.claim: {name: decided(case.judge(name, found)) for name in found.results}
-        for case in CASES
-        if case.region == region
+        name: _known_map(score, config, name, world, true if region == "donut" else None)
+        for name in MAPS
     }
 
 
-def layer_verdicts(found: dict) -> dict:
-    """{claim: {network: (as stated, stricter)}}"""
-    return {
-        case.claim: {name: decided(case.judge(name, found)) for name in known_networks.NETWORKS}
-        for case in LAYER_CASES
-    }
+def _known_map(score, config: Bump, name: str, world, true_BxB) -> KnownRun:
+    """`true_BxB` is the similarity of the true images, where outputs are asked for. Both
+    constructions of superpositions are that of sums: the other one needs a network."""
+    cells = score(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
+    outputs = {}
+    if true_BxB is not None:
+        numbers = [mechanism.output_numbers(one, cells, true_BxB) for one in cells.predictions]
+        outputs = {key: np.array([one[key] for one in numbers]) for key in numbers[0]}
+        outputs |= {key.replace(".sums.", ".mean_code."): outputs[key] for key in outputs}
+
+    def predict(points):
+        """The stripes, and without factors the level for which each plus is f(x) + f(y) - f()."""
+        stripes = remedies.true_stripes(config)
+        stripes = known_maps.jittered(stripes, SEEDS, world.amplitude)
+        level = {"plus - 0.4": 0.4, "plus - 1": 1.0}.get(name, 0.0) * world.amplitude
+        return np.concatenate([stripes, np.full_like(stripes[:, :1], level)], axis=1)
+
+    config_of_run = SimpleNamespace(task=config)
+    return KnownRun(
+        cells.seeds, cells, output_numbers=outputs, predict=predict, config=config_of_run
+    )
 
 
-def wrongly_decided(table: dict, cases: tuple = ()) -> list[str]:
-    """`claims.calibration.wrongly_decided`, by default by `CASES` and `LAYER_CASES`."""
-    return calibration.wrongly_decided(table, cases or (*CASES, *LAYER_CASES))
-
-
-PLUS = ("plus", "plus - 0.4", "plus - 1")
-TRAINED = np.ones(SEEDS)
-
-
-CASES = (
+PLUS = "plus", "plus - 0.4", "plus - 1"
+ON_HOLES = (
     Case(
         "C1",
-        "donut",
-        ("superposer", "sum", "lookup", "edge", "blank", "noise"),  # whatever fails
-        ("bump",),
-        (),
-        lambda name, found: figure1.fails_ood("bump", found.results[name]),
+        mechanism=("superposer", "sum", "lookup", "edge", "blank", "noise"),  # whatever fails
+        excluded=("bump",),
+        fields={"code": "bump", "where": ""},
     ),
     Case(
         "C2",
-        "donut",
-        ("edge",),
-        excluding(known_maps.MAPS, "edge"),
-        (),
-        lambda name, found: figure1.succeeds_near_edge(
-            "bump", found.results[name], found.results["superposer"]
-        ),
+        mechanism=("edge",),
+        excluded=excluding(MAPS, "edge"),
+        runs=lambda name, known: {"net": known[name], "control": known["superposer"]},
+        fields={"code": "bump"},
     ),
     Case(
         "C3",
-        "donut",
-        ("superposer", "sum"),
-        excluding(known_maps.MAPS, "superposer", "sum", "edge"),
-        ("noise",),
-        lambda name, found: figure1.superposes_seen("bump", found.results[name]),
+        mechanism=("superposer", "sum"),
+        excluded=excluding(MAPS, "superposer", "sum", "edge"),
+        passes=("noise",),
+        fields={"code": "bump", "where": ""},
     ),
     Case(
         "C4",
-        "donut",
-        ("superposer", "sum"),
-        ("bump", "lookup", "blank", "noise"),
-        ("lookup",),
-        lambda name, found: mechanism.superposes("bump", TRAINED, found.outputs[name], found.ideal),
+        mechanism=("superposer", "sum"),
+        excluded=("bump", "lookup", "blank", "noise"),
+        passes=("lookup",),
+        fields={"code": "bump"},
     ),
     Case(
         "C5",
-        "donut",
-        ("sum",),
-        ("bump", "lookup", "blank", "noise"),
-        (),
-        lambda name, found: mechanism.resembles_binary_kernel(
-            "bump", TRAINED, found.outputs[name], found.ideal
-        ),
+        mechanism=("sum",),
+        excluded=("bump", "lookup", "blank", "noise"),
+        fields={"code": "bump"},
     ),
-    Case(
-        "C9",
-        "corner",
-        PLUS,
-        excluding(known_maps.MAPS, *PLUS),
-        (),
-        lambda name, found: remedies.stripes_add_up(
-            "bump", found.results[name], found.stripes[name]
-        ),
-    ),
+)
+ON_CORNERS = (
+    Case("C9", mechanism=PLUS, excluded=excluding(MAPS, *PLUS), fields={"shown": ""}),
     Case(
         "C10",
-        "corner",
-        ("bump",),
-        excluding(known_maps.MAPS, "bump"),
-        (),
-        lambda name, found: remedies.few_bumps_multiply(
-            "bump", {0: found.results["plus"], 9: found.results[name]}, 9, found.stripes[name]
-        ),
+        mechanism=("bump",),
+        excluded=excluding(MAPS, "bump"),
+        runs=lambda name, known: {
+            "net": known[name],
+            "none": known["plus"],
+            "by_bumps": [],
+        },
+        fields={"few": 9},
     ),
 )
 
+# --- claims on layers --------------------------------------------------------------------------
 
-def _with_untrained(found: dict, name: str):
-    """The inspection of a network that was random before training."""
-    untrained = {f"untrained.{key}": value for key, value in found["random"].numbers.items()}
-    return SimpleNamespace(seeds=found[name].seeds, numbers=found[name].numbers | untrained)
+OTHER = "another composer"
 
 
-DISTORTED = ("fading", "swelling", "to the seen")
-LAYER_CASES = (
+def networks(grid: int) -> dict[str, KnownRun]:
+    """All known networks around a hole, by name, and the composer once more with other seeds, to
+    compare with. What they draw is right."""
+    score = results.scorer(bumps(grid, "donut").make())
+    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    drawn = score(np.repeat(empty.truths[None], SEEDS, axis=0))
+    world = known_maps.world_of(empty.truths, empty.held_out)
+    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
+    seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
+    numbers = {
+        name: known_networks.layer_numbers(
+            name if name in NETWORKS else "composer", world, *where, of_name
+        )
+        for name, of_name in seeds.items()
+    }
+    # before training, all were random
+    untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
+    return {
+        name: KnownRun(seeds[name], drawn, layer_numbers=numbers[name] | untrained)
+        for name in seeds
+    }
+
+
+def _beside_composer(name, known):
+    return {"net": known[name], "composer": known[OTHER]}
+
+
+DISTORTED = "fading", "swelling", "to the seen"
+FADING = "fading", "to the seen", "fading inwards"
+ON_LAYERS = (
     Case(
         "C6",
-        "donut",
-        ("swirling", "fading", "to the seen"),
-        ("composer", "stripes", "products", "reversed", "random"),
-        ("composer", "products"),  # the features of any decoder turn from a code into an image
-        lambda name, found: mechanism.decays_with_depth("bump", TRAINED, found[name], found[OTHER]),
+        mechanism=("swirling", "fading", "to the seen"),
+        excluded=("composer", "stripes", "products", "reversed", "random"),
+        passes=("composer", "products"),  # the features of any decoder turn from code into image
+        runs=_beside_composer,
+        fields={"code": "bump"},
     ),
     Case(
         "C7",
-        "donut",
-        DISTORTED,
-        excluding(known_networks.NETWORKS, *DISTORTED, "fading inwards"),
-        (),
-        lambda name, found: mechanism.distorts_volume("bump", TRAINED, found[name], found[OTHER]),
+        mechanism=DISTORTED,
+        excluded=excluding(NETWORKS, *DISTORTED, "fading inwards"),
+        runs=_beside_composer,
+        fields={"code": "bump"},
     ),
     Case(
         "C7, opposite to swelling",
-        "donut",
-        ("fading", "to the seen", "fading inwards"),
-        excluding(known_networks.NETWORKS, "fading", "to the seen", "fading inwards"),
-        ("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
-        lambda name, found: mechanism.mlp_is_opposite(
-            "bump", TRAINED, found["swelling"], found[name]
-        ),
+        mechanism=FADING,
+        excluded=excluding(NETWORKS, *FADING),
+        passes=("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
+        runs=lambda name, known: {"conv": known["swelling"], "mlp": known[name]},
+        fields={"code": "bump"},
+        row=mechanism.MLP_IS_OPPOSITE,
     ),
     Case(
         "C12",
-        "donut",
-        ("composer",),
-        ("fading", "swelling", "fading inwards"),
-        (),
-        lambda name, found: remedies.volume_stays_smooth(
-            "bump", TRAINED, found[name], found["fading inwards"]
-        ),
+        mechanism=("composer",),
+        excluded=("fading", "swelling", "fading inwards"),
+        runs=lambda name, known: {"stripes": known[name], "alone": known["fading inwards"]},
     ),
     Case(
         "C13",
-        "donut",
-        ("composer",),
-        ("stripes", "products", "reversed", "random"),
-        (),
-        lambda name, found: remedies.units_turn_from_stripes_to_bumps(
-            "bump",
-            TRAINED,
-            *(_with_untrained(found, one) for one in (name, "composer")),
-        ),
+        mechanism=("composer",),
+        excluded=("stripes", "products", "reversed", "random"),
+        runs=lambda name, known: {"net": known[name], "alone": known["composer"]},
     ),
 )
-ON_NUMBERS = ("C8", "C11", "K1", "K2", "K3", "K4", "K5")
+
+# --- claims on turned objects ------------------------------------------------------------------
+
+
+def turns(side: int) -> dict[str, dict]:
+    """Known maps of one turned digit, `single`, and of two of which the first has a gap,
+    `several`."""
+
+    def known(objects, **gap):
+        task = Rotation(side=side, objects=objects, angles=ANGLES, gap=GapConfig(**gap)).make()
+        return turned(results.scorer(task), ANGLES * len(objects), side)
+
+    return {"single": known(TURNED[:1]), "several": known(TURNED, of=TURNED[:1])}
+
+
+def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
+    """All known maps at the cells of a task, by name; `another object` where there are several.
+
+    score: signals (T, B, N, N) -> CellResults, as the task scores.  cells: B.  side: N.
+    ValueError as `circle.gaps`.
+    """
+    true = score(np.zeros((1, cells, side, side), np.float32))
+    names = [name for name in TURNS if name != known_turns.ANOTHER or true.factors.shape[1] > 1]
+    drawn = {name: known_turns.images(name, true) for name in names}
+    return {
+        name: KnownRun(range(SEEDS), score(known_maps.jittered(images, SEEDS, true.amplitude)))
+        for name, images in drawn.items()
+    }
+
+
+ON_TURNS = (
+    Case(
+        "C14",
+        mechanism=("mixture", "halves"),
+        # whether these pass depends on the object and the size of its image
+        excluded=excluding(TURNS, "mixture", "halves", "brighter", "contrast"),
+        # one object has no other: `another object` is asked of several as stated, too
+        runs=lambda name, known: {
+            "single": known["single"].get(name, known["several"][name]),
+            "several": known["several"][name],
+        },
+    ),
+    Case(
+        "K6",
+        mechanism=("true",),
+        excluded=excluding(TURNS, "true", "half turned"),  # a faint ghost is within the tolerance
+        # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
+        # a round digit is within that of the image
+        passes=("lagging", "mixture", "halves", "brighter", "contrast"),
+        runs=lambda name, known: {"net": known["several"][name]},
+    ),
+)
+
+OF_MAPS = tuple(
+    Calibration(
+        f"N = {grid}, {region}",
+        {name: one.draws for name, one in MAPS.items()},
+        ON_HOLES if region == "donut" else ON_CORNERS,
+        functools.partial(maps, grid, region),
+    )
+    for grid, region in SUPPORTS
+)
+OF_NETWORKS = tuple(
+    Calibration(
+        f"N = {grid}, donut",
+        {name: one.does for name, one in NETWORKS.items()},
+        ON_LAYERS,
+        functools.partial(networks, grid),
+    )
+    for grid in (16, 28)
+)
+OF_TURNS = tuple(
+    Calibration(
+        f"N = {side}",
+        {name: one.draws for name, one in TURNS.items()},
+        ON_TURNS,
+        functools.partial(turns, side),
+    )
+    for side in (16, 28)
+)
+CALIBRATIONS = (*OF_MAPS, *OF_NETWORKS, *OF_TURNS)
