@@ -49,14 +49,15 @@ class Condition(NamedTuple):
     """One condition of a reading: `quantity` lies above a bound, below one, or between both.
 
     name: says what is measured; `{code}` and other fields of the claim are filled in.
-    quantity: evidence -> one value per network, (T,), or {'value', 'ci95'} for a statistic that is
-        no mean over seeds. Such a dict may say why nothing can be concluded, `undecided_because`.
+    quantity: one value per network, (T,), or {'value', 'ci95'} for a statistic that is no mean over
+        seeds, or evidence -> one of these. Such a dict may say why nothing can be concluded,
+        `undecided_because`.
     cells: evidence -> of how many cells the quantity is a share; see `LEAST_CELLS`.
     ratio: whether mean and interval are those of the logarithm (a geometric mean).
     """
 
     name: str
-    quantity: Callable
+    quantity: Any
     above: float | None = None
     below: float | None = None
     cells: Callable | None = None
@@ -83,11 +84,13 @@ class Claim:
     figure: of the paper.  each: values by field; the claim is judged for every combination.
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
-        not judged. A quantity that asks for a missing optional run is undecided.
+        not judged. A quantity that asks for a missing optional run is undecided. What is no name
+        stands for itself, such as numbers of networks that are written down.
+    when: evidence -> whether its runs are enough to judge the claim at all.
     as_stated, stricter: conditions, or a function evidence -> conditions. `stricter` is the same as
         `as_stated` unless given.
     details: what else a reader would ask: name -> quantity, or a function evidence -> such a dict.
-    code: the column `code` of claims.json.
+    code: the column `code` of claims.json, or evidence -> that.
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
@@ -99,9 +102,10 @@ class Claim:
     stricter: tuple | Callable = ()
     figure: str = ""
     runs: dict = field(default_factory=dict)
+    when: Callable = lambda evidence: True
     each: dict = field(default_factory=dict)
     details: dict | Callable = field(default_factory=dict)
-    code: str = "{code}"
+    code: str | Callable = "{code}"
     trained: Callable | None = first_exact_id
     trained_name: str = "exact accuracy ID"
     trained_at: float = TRAINED
@@ -164,10 +168,11 @@ def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
     found = []
     for values in itertools.product(*claim.each.values()):
         fields = dict(zip(claim.each, values, strict=True))
-        named = {argument: name.format(**fields) for argument, name in claim.runs.items()}
-        chosen = {argument: _choose(name, runs) for argument, name in named.items()}
-        if all(run or named[argument].endswith("?") for argument, run in chosen.items()):
-            found.append(Evidence(chosen, fields))
+        chosen = {argument: _choose(name, fields, runs) for argument, name in claim.runs.items()}
+        optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
+        evidence = Evidence(chosen, fields)
+        if all(chosen[each] for each in chosen.keys() - optional) and claim.when(evidence):
+            found.append(evidence)
     return found
 
 
@@ -175,11 +180,14 @@ def run_names(claim: Claim) -> set[str]:
     """Names and patterns of all runs that the claim may need."""
     combinations = itertools.product(*claim.each.values())
     fields = [dict(zip(claim.each, values, strict=True)) for values in combinations]
-    return {name.format(**each).rstrip("?") for name in claim.runs.values() for each in fields}
+    names = [name for name in claim.runs.values() if isinstance(name, str)]
+    return {name.format(**each).rstrip("?") for name in names for each in fields}
 
 
-def _choose(name: str, runs: dict[str, Any]):
-    name = name.rstrip("?")
+def _choose(name, fields: dict, runs: dict[str, Any]):
+    if not isinstance(name, str):
+        return name
+    name = name.format(**fields).rstrip("?")
     if "*" in name:
         return [run for each, run in runs.items() if fnmatch.fnmatchcase(each, name)]
     return runs.get(name)
@@ -214,7 +222,11 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
     readings = {"as_stated": claim.as_stated, "stricter": claim.stricter or claim.as_stated}
     return {
         "claim": claim.name,
-        "code": claim.code.format(**{"code": ""} | fields),
+        "code": (
+            claim.code(evidence)
+            if callable(claim.code)
+            else claim.code.format(**{"code": ""} | fields)
+        ),
         "statement": claim.statement.format(**fields),
         "figure": claim.figure,
         "seeds": seeds,
@@ -276,7 +288,7 @@ def decide(condition: Condition, number: dict) -> tuple[str, str]:
 def _number(quantity, evidence: Evidence, seeds, condition: Condition | None = None) -> dict:
     """{'value', 'ci95'} of a quantity over seeds."""
     try:
-        measured = quantity(evidence)
+        measured = quantity(evidence) if callable(quantity) else quantity
     except NotRun as missing:
         because = f"not run: {missing}"
         return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": because}
