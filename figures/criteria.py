@@ -10,18 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
+from compgen_jax.calibration import decided, wrongly_decided
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.old_claims import LEAST_CELLS
 from compgen_jax.papers.forced_rendering import calibration, known_maps, known_networks, known_turns
-from compgen_jax.papers.league import claims as league
-from compgen_jax.papers.league import runs as networks
+from compgen_jax.papers.league import calibration as league_calibration
+from compgen_jax.papers.league.claims import CLAIMS as LEAGUE_CLAIMS
 from compgen_jax.papers.scale import calibration as scale_calibration
-from compgen_jax.papers.scale.known_students import MOST
+from compgen_jax.papers.scale.claims import CLAIMS as SCALE_CLAIMS
 from compgen_jax.runs import directory, results
 from compgen_jax.statistics import half_width, spread_of_median
-from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.bump import Bump
-from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
 
@@ -123,16 +122,9 @@ def layer_tables() -> dict:
     }
 
 
-def split(support: str, modules: int, seen: int):
-    """All sets of modules (T, M) and which of them a support shows (T,), both bool."""
-    settings = ModuleSupportConfig(name=support, seen=seen)
-    sets = module_supports.all_sets(modules, MOST)
-    return sets, module_supports.split(settings, modules, MOST)
-
-
 def scale_tables() -> dict:
-    """{claim: {name: (as stated, stricter)}} of the second paper's."""
-    return scale_calibration.decided(split)
+    """{kind of known answers: {claim: {name: (as stated, stricter)}}} of the second paper's."""
+    return {each.title: decided(each, SCALE_CLAIMS) for each in scale_calibration.CALIBRATIONS}
 
 
 def turn_tables(sides=(16, 28)) -> dict:
@@ -234,13 +226,13 @@ def with_layer_tables(page: str, found: dict) -> str:
     return _with_described(page, LAYER_TABLES, does, of_grid)
 
 
-def with_scale_tables(page: str, found: dict) -> str:
-    """The page with what is known, what each of it does and these tables, between two marks."""
+def with_scale_tables(page: str, tables: dict) -> str:
+    """The page with the known answers of each kind, and their tables, between two marks."""
     lines = []
-    for kind, (names, cases, does) in scale_calibration.KNOWN.items():
-        table = {case.claim: found[case.claim] for case in cases}
-        lines += ["", f"{kind}:", "", *(f"- **{name}**: {does[name]}." for name in names)]
-        lines += _table("", table, names)[2:]
+    for each in scale_calibration.CALIBRATIONS:
+        described = [f"- **{name}**: {does}." for name, does in each.does.items()]
+        lines += ["", f"{each.title}:", "", *described]
+        lines += _table("", tables[each.title], each.does)[2:]
     return text.between(page, SCALE_TABLES, lines[1:])
 
 
@@ -253,7 +245,7 @@ def with_turn_tables(page: str, found: dict) -> str:
 
 def with_league_tables(page: str, found: dict) -> str:
     """The page with what holds in each league, and this table, between their two marks."""
-    return _with_described(page, LEAGUE_TABLES, league.KNOWN, found)
+    return _with_described(page, LEAGUE_TABLES, league_calibration.KNOWN, found)
 
 
 def _with_described(page: str, marks, does: dict, tables: dict) -> str:
@@ -265,13 +257,7 @@ def _with_described(page: str, marks, does: dict, tables: dict) -> str:
 
 def league_tables() -> dict:
     """{of which families and tasks: {claim: {known league: (as stated, stricter)}}}"""
-    played = [network.role for network in networks.networks("quick")
-              if network.config.task.make().differentiable]  # fmt: skip
-    families, groups = [match.family for match in played], [match.group for match in played]
-    return {
-        "Eight families on eight tasks": league.known_verdicts(),
-        "The league's own families and tasks": league.known_verdicts(families, groups),
-    }
+    return {each.title: decided(each, LEAGUE_CLAIMS) for each in league_calibration.CALIBRATIONS}
 
 
 def with_metrics(page: str, found: dict) -> str:
@@ -298,9 +284,13 @@ def main():
     found, of_layers, of_scale = tables(), layer_tables(), scale_tables()
     every = [*found.values(), *of_layers.values()]
     wrong = [line for table in every for line in calibration.wrongly_decided(table)]
-    wrong += scale_calibration.wrongly_decided(of_scale)
     of_turns, of_leagues = turn_tables(), league_tables()
-    wrong += [line for table in of_leagues.values() for line in league.wrongly_decided(table)]
+    for tables_of, calibrations in (
+        (of_scale, scale_calibration.CALIBRATIONS),
+        (of_leagues, league_calibration.CALIBRATIONS),
+    ):
+        wrong += [line for each in calibrations
+                  for line in wrongly_decided(tables_of[each.title], each.cases)]  # fmt: skip
     wrong += [
         line
         for table in of_turns.values()
