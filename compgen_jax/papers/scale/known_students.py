@@ -31,17 +31,17 @@ PER_MODULE, SHARE = 8.0, 0.8  # seen sets for each module, and of all, to come 1
 LEAST = 3  # seen sets of a module without which a learner does not know it
 
 
-def known_run(scores: dict, layers=None, outputs=None, *, sets=0, model="task_mlp", **fields):
+def known_run(scores: dict, layers=None, outputs=None, *, model="task_mlp", **fields):
     """A known student in place of a quick run. scores: (T,) by name, as in a run's summary.
-    layers, outputs: as of `KnownRun`. sets: all sets of its modules. fields: of the config."""
+    layers, outputs: as of `KnownRun`. fields: of the config."""
     names = {"modules": "task.modules", "seen": "task.support.seen", "width": "model.width",
              "support": "task.support.name"}  # fmt: skip
     values = {names[name]: value for name, value in fields.items()}
+    config = changed(QUICK, {"model.name": model} | values)
     summary = {
         "seeds": {str(s): {name: each[s] for name, each in scores.items()} for s in SEEDS},
-        "task": {"sets": sets, "code_r2": 1.0},
+        "task": {"sets": module_supports.n_sets(config.task.modules, MOST), "code_r2": 1.0},
     }
-    config = changed(QUICK, {"model.name": model} | values)
     return KnownRun(SEEDS, None, layers, outputs, config=config, summary=summary)
 
 
@@ -229,7 +229,7 @@ def student(
         by_seed.append(_scores(answers + noise * rng.normal(size=answers.shape), lesson))
     scores = {key: np.array([one[key] for one in by_seed]) for key in by_seed[0]}
     where = {"modules": modules, "seen": seen, "width": width, "support": support}
-    return known_run(scores, sets=len(lesson.sets), model=model, **where)
+    return known_run(scores, model=model, **where)
 
 
 def _scores(answers_BxO, school) -> dict:
