@@ -16,7 +16,6 @@ from compgen_jax.papers.forced_rendering import (
     known_turns,
     mechanism,
 )
-from compgen_jax.papers.league import claims as league
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
 from figures import criteria
@@ -187,13 +186,6 @@ def test_maps_of_the_gap_are_decided_rightly_and_the_page_has_them():
         assert set(table) == {"C14", "K6"}
         assert calibration.wrongly_decided(table, known_turns.CASES) == []
     assert criteria.with_turn_tables(page, found) == page
-
-
-def test_the_page_has_the_table_of_leagues_as_computed():
-    page = (ROOT / "docs" / "criteria.md").read_text()
-    found = criteria.league_tables()
-    assert [league.wrongly_decided(table) for table in found.values()] == [[], []]
-    assert criteria.with_league_tables(page, found) == page
 
 
 def test_the_page_has_the_metrics_of_known_maps():

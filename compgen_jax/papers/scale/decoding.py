@@ -4,6 +4,8 @@ What is read of a layer is the R² of a linear readout of the latent, fitted on 
 on held-out ones: (T, L), the code first.
 """
 
+from functools import partial
+
 import numpy as np
 
 from compgen_jax.claims import Claim, Condition, once
@@ -43,6 +45,11 @@ def lost(e, of_run=read):
     return of_all(e, lambda run: of_run(run)[:, -1] - of_run(run)[:, 1])
 
 
+def last_layer(e, metric: str):
+    """(T,): the mean over the students."""
+    return of_all(e, lambda run: run.layers(metric)[:, -1]).mean(axis=0)
+
+
 def right(run):
     """(T,): the share of held-out tasks with an R² of .95 or more."""
     return score(run, "ood.task_accuracy")
@@ -54,11 +61,14 @@ def counted(e):
     return of_all(e, right) >= HALF
 
 
+def recovered(e, name: str):
+    return of_all(e, lambda run: run.outputs(f"decode.{name}"))
+
+
 @once
 def beyond_theorem(e):
     """(R, T): the share of latents recovered, less the theorem's 1 - √δ."""
-    recovery = of_all(e, lambda run: run.outputs("decode.recovery"))
-    return recovery - (1 - np.sqrt(1 - of_all(e, right)))
+    return recovered(e, "recovery") - (1 - np.sqrt(1 - of_all(e, right)))
 
 
 def least_beyond_theorem(e):
@@ -66,18 +76,24 @@ def least_beyond_theorem(e):
     return np.where(np.isinf(least), np.nan, least)
 
 
+def none_that(counted_RxT, what: str) -> str:
+    """Why nothing is concluded if no network of some seed counts, or ''."""
+    return "" if counted_RxT.any(axis=0).all() else f"no network of some seed {what}"
+
+
 CORRELATION = correlated("Spearman's correlation", lambda run: read(run)[:, -1])
 LOST = Condition(
     "R² of the latent, last - first layer", lambda e: mean_where(lost(e), fails(e)), below=0.0
 )
-OF_LAYERS = {
-    "figure": "scale4",
-    "runs": STUDENTS,
-    "when": lambda e: min(map(len, grid(e).values()), default=0) >= 3,
-    "trained": None,
-}
+of_layers = partial(
+    Claim,
+    figure="scale4",
+    runs=STUDENTS,
+    when=lambda e: min(map(len, grid(e).values()), default=0) >= 3,
+    trained=None,
+)
 CLAIMS = (
-    Claim(
+    of_layers(
         "S4a",
         "the better a network composes, the better its last layer tells the latent",
         as_stated=(CORRELATION,),
@@ -96,14 +112,11 @@ CLAIMS = (
             "of untrained networks": lambda e: correlation(
                 grid(e).values(), lambda run: read_untrained(run)[:, -1]
             ),
-            "R² of the latent from the last layer": lambda e: of_all(e, read)[..., -1].mean(axis=0),
-            "that of shuffled latents": lambda e: of_all(
-                e, lambda run: run.layers("decode.shuffled.ood_r2")
-            )[..., -1].mean(axis=0),
+            "R² of the latent from the last layer": lambda e: last_layer(e, "decode.ood_r2"),
+            "that of shuffled latents": lambda e: last_layer(e, "decode.shuffled.ood_r2"),
         },
-        **OF_LAYERS,
     ),
-    Claim(
+    of_layers(
         "S4b",
         "networks that fail lose the latent with depth",
         as_stated=(LOST,),
@@ -121,12 +134,9 @@ CLAIMS = (
             ),
         ),
         details={"networks that fail": lambda e: fails(e).sum(axis=0)},
-        undecided_because=lambda e: (
-            "" if fails(e).any(axis=0).all() else "no network of some seed fails"
-        ),
-        **OF_LAYERS,
+        undecided_because=lambda e: none_that(fails(e), "fails"),
     ),
-    Claim(
+    of_layers(
         "S4c",
         "a network that is right on a share 1 - δ of tasks tells at least 1 - √δ of their latents",
         as_stated=(
@@ -141,21 +151,12 @@ CLAIMS = (
                 "recovery - (1 - √δ), least of any network", least_beyond_theorem, above=-SLACK
             ),
         ),
-        details={
-            "networks right on half of the tasks": lambda e: counted(e).sum(axis=0),
-            "right of these": lambda e: mean_where(of_all(e, right), counted(e)),
-            "recovery of these": lambda e: mean_where(
-                of_all(e, lambda run: run.outputs("decode.recovery")), counted(e)
-            ),
-            "active recovery of these": lambda e: mean_where(
-                of_all(e, lambda run: run.outputs("decode.active_recovery")), counted(e)
-            ),
+        details=lambda e: {
+            "networks right on half of the tasks": counted(e).sum(axis=0),
+            "right of these": mean_where(of_all(e, right), counted(e)),
+            "recovery of these": mean_where(recovered(e, "recovery"), counted(e)),
+            "active recovery of these": mean_where(recovered(e, "active_recovery"), counted(e)),
         },
-        undecided_because=lambda e: (
-            ""
-            if counted(e).any(axis=0).all()
-            else "no network of some seed is right on half of the tasks"
-        ),
-        **OF_LAYERS,
+        undecided_because=lambda e: none_that(counted(e), "is right on half of the tasks"),
     ),
 )

@@ -4,7 +4,7 @@ S3a and S3b judge networks that are written down (`constructions`), S3c the widt
 need.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -109,36 +109,31 @@ def id_r2_at_the_widest(e):
     return scores(widest, "id.r2").min(axis=0)
 
 
+of_neurons = partial(Claim, figure="scale3")
+of_constructions = partial(of_neurons, runs={"built": CONSTRUCTED} | STUDENTS, trained=None)
 CLAIMS = (
-    Claim(
+    of_constructions(
         "S3a",
         "two ReLUs for each hidden unit of each module, and one for each hidden unit, compute "
         "every k-hot task exactly",
-        figure="scale3",
         code="k-hot",
-        runs={"built": CONSTRUCTED} | STUDENTS,
-        trained=None,
         as_stated=k_hot_is_exact,
     ),
-    Claim(
+    of_constructions(
         "S3b",
         "graded tasks need as many ReLUs whatever the number of modules (stricter: far fewer than "
         "in proportion, where few modules have smaller mixed weights to approximate)",
-        figure="scale3",
         code="graded",
-        runs={"built": CONSTRUCTED} | STUDENTS,
-        trained=None,
         as_stated=lambda e: graded_needs_no_more(e.built.graded, NEURONS),
         stricter=lambda e: (
             *graded_needs_no_more(e.built.graded, NEURONS),
             *graded_needs_no_more(e.built.graded_own, HALFWAY, ", on the teacher's own interval"),
         ),
     ),
-    Claim(
+    of_neurons(
         "S3c",
         f"the width that a trained MLP needs for R² {REACHED:g} on held-out sets grows no faster "
         "than the modules, or little",
-        figure="scale3",
         code="trained",
         runs=STUDENTS,
         when=has_modules_and_widths,

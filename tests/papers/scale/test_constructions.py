@@ -10,8 +10,6 @@ import pytest
 from compgen_jax.papers.scale import constructions
 from compgen_jax.tasks import modules as of_modules
 
-KNOTS = (4, 8, 16)
-
 
 def loop(teacher, z_M, x_I):
     """The teacher by its definition, in float64."""
@@ -33,11 +31,6 @@ def case(modules, size, law, count=40, most=3):
     of_teacher, of_tasks = jax.random.split(jax.random.key(modules + 100 * size))
     teacher = constructions.draw_teacher(of_teacher, modules, size, size, size, most)
     return teacher, *constructions.draw_tasks(of_tasks, teacher, count, law)
-
-
-@cache
-def rows(common):
-    return constructions.table_graded((8, 32), KNOTS, (0, 1), size=8, count=300, common=common)
 
 
 def largest_error(function, teacher, z_BxM, x_BxI):
@@ -150,22 +143,6 @@ def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
         assert found["max_error"] < 0.01 and (found["r2"] > 0.999 or not z.any())
 
 
-@pytest.mark.parametrize("common", [False, True])
-def test_error_falls_as_the_square_of_the_knots(common):
-    """Of the knots + 1 intervals, that is: on knots the slope is a little flatter."""
-    for measure in ("rmse", "relative", "max_error"):
-        slopes = constructions.error_slopes(rows(common), measure)
-        assert set(slopes) == {(modules, seed) for modules in (8, 32) for seed in (0, 1)}
-        assert all(-2.1 < slope < -1.5 for slope in slopes.values()), slopes
-
-
-def test_neurons_for_an_error_depend_on_modules_by_the_range_alone():
-    own = constructions.neuron_ratios(rows(False), 0.03)
-    common = constructions.neuron_ratios(rows(True), 0.03)
-    assert all(1.2 < ratio < 1.5 for ratio in own.values()), own
-    assert all(0.93 < ratio < 1.07 for ratio in common.values()), common
-
-
 def test_slopes_and_neurons_of_a_known_table():
     known = [
         {"modules": m, "knots": k, "neurons": 10 * k, "seed": 5, "rmse": m / k**2, "r2": 1 - k**-4}
@@ -189,13 +166,6 @@ def test_errors_are_pooled():
     assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
     assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
     assert found["r2"] == pytest.approx(1 - square.mean() / true.var(axis=0).mean(), abs=1e-5)
-
-
-def test_table_of_k_hot():
-    (row,) = constructions.table_k_hot((8,), (0,), size=8, count=50)
-    assert row["neurons"] == 136 and row["knots"] is None and row["modules"] == 8
-    assert row["max_error"] < 1e-5 and row["r2"] == pytest.approx(1, abs=1e-9)
-    assert set(row) == {"modules", "knots", "neurons", "seed", "max_error", "r2", "rmse"}
 
 
 def test_the_teacher_is_the_tasks():
