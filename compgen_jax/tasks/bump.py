@@ -185,7 +185,8 @@ def _task(settings: Bump) -> Task:
         examples=0 if fresh else n_stripes(settings) + points,
         next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
         prediction=partial(flip, settings=settings.image),
-        scores=partial(_scores, settings=settings),
+        scores=partial(_scores, settings=settings, grid=grid),
+        nearest=partial(supports.nearest_seen, grid=grid),
         accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
         baselines=baselines.BASELINES | _baselines(settings),
         parts=encodings.part_lengths(counts, settings.code),
@@ -195,14 +196,25 @@ def _task(settings: Bump) -> Task:
     )
 
 
-def _scores(signal, truth, point, settings: Bump) -> dict:
-    """Those of `images.scores`; of a third factor, whether the size is right, that of the nearest
-    of the bumps of all sizes at the requested place, and whether all three are."""
+def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -> dict:
+    """The scores of one prediction; see `Task.scores`.
+
+    They are those of `images.scores` and `images.rendered`. With a third factor also: whether the
+    size is right, which is that of the nearest of the bumps of all sizes at the requested place,
+    and whether place and size both are.
+    """
     image = settings.image
     found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
+    nearest = supports.nearest_seen(point, grid) if nearest is None else nearest
+    nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
+    found["rendered"] = jnp.where(
+        jnp.isnan(nearest).any(),
+        images.rendered(signal, truth),
+        images.rendered(signal, truth, nearest_image),
+    )
     if not settings.size.values:
         return found
-    axis = support(settings).axes[2]
+    axis = grid.axes[2]
     sizes_S = axis.first + axis.step * jnp.arange(axis.count)
     at = lambda size: bump(point[0], point[1], settings.grid, image, size)
     errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(sizes_S))

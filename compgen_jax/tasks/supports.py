@@ -5,6 +5,7 @@ is inclusive, and a real point belongs to its nearest cell. A region is a proper
 of a seed, and is computed in NumPy before any compilation.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -263,10 +264,28 @@ def fresh_draw(grid: Grid):
     return sampling.stream(sample_seen)
 
 
-def _cell(point, grid: Grid) -> tuple:
-    """Where the nearest cell of one point lies in an array over the cells."""
-    index = [i.astype(int) for i in _nearest(point, grid)]
+def _cell(points, grid: Grid) -> tuple:
+    """Where the nearest cells of points (..., F) lie in an array over the cells."""
+    array = _array(points)
+    index = [array.nan_to_num(i).astype(int) for i in _nearest(points, grid)]
     return tuple(i.clip(0, axis.count - 1) for i, axis in zip(index, grid.axes, strict=True))[::-1]
+
+
+def nearest_seen(points, grid: Grid):
+    """(..., F): the seen cell that is nearest to the cell of each point (..., F), in cells; NaN for
+    a point that is seen itself, or lacks a factor. For NumPy or JAX arrays."""
+    array = _array(points)
+    nearest = array.asarray(_nearest_seen_cells(grid))[_cell(points, grid)]
+    return array.where(array.isnan(points).any(axis=-1, keepdims=True), array.nan, nearest)
+
+
+@functools.lru_cache(maxsize=64)
+def _nearest_seen_cells(grid: Grid):
+    """(V_F, ..., V_1, F) float32 NumPy: `nearest_seen` of every cell."""
+    every, counts = cells(grid), tuple(axis.count for axis in grid.axes)
+    held_out = is_held_out(every, grid)
+    nearest = np.where(held_out[:, None], every[grids.nearest_seen(held_out, counts)], np.nan)
+    return nearest.astype(np.float32).reshape(*counts[::-1], len(counts))
 
 
 def missing_marginals(points, grid: Grid) -> dict[str, list]:

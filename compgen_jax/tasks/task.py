@@ -67,6 +67,9 @@ class Task(NamedTuple):
     prediction: output -> array: what the model says, conventions (polarity, softmax) undone.
     truth:      target -> array: what it should say, same shape; `prediction` unless given.
     scores:     prediction, truth, point -> named scalars, bool for a hit.
+    nearest:    points (..., F), NumPy or JAX -> the nearest seen point of each (..., F), NaN where
+                the point is seen itself. A task that has it takes what it gives as an optional
+                fourth argument of `scores`: trials whose supports differ share one program.
     error:      the name of the score that is small where all is right; trivial predictors have it.
     accuracy:   the name of the score that says whether an answer is right, '' where there is none.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
@@ -91,6 +94,7 @@ class Task(NamedTuple):
     prediction: Callable = lambda output: output
     truth: Callable | None = None
     scores: Callable = error_alone
+    nearest: Callable | None = None
     error: str = "mse"
     accuracy: str = ""
     baselines: dict = baselines.BASELINES
