@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, digits, idx, images, sampling
+from compgen_jax.tasks import baselines, digits, images, sampling
 from compgen_jax.tasks.task import Example, Factor, Task
 
 BANK = 720  # images at most among which an answer's object and angle are looked up
@@ -114,7 +114,7 @@ def pictures(settings: Rotation):
     names = sorted(settings.objects)
     if not settings.mnist_path:
         return np.stack([digits.drawn(name, settings.side) for name in names])
-    found = idx.first_of_each(settings.mnist_path, names)
+    found = digits.first_of_each(settings.mnist_path, names)
     return np.stack([found[name][::-1] for name in names])  # a file's row 0 is at the top
 
 
@@ -370,10 +370,10 @@ def _check(settings: Rotation):
         raise ConfigError(
             f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}"
         )
-    if settings.mnist_path and settings.side != idx.SIDE:
+    if settings.mnist_path and settings.side != digits.SIDE:
         raise ConfigError(
             f"config.task.side={settings.side}: images of config.task.mnist_path have "
-            f"{idx.SIDE} x {idx.SIDE} pixels; must be {idx.SIDE}"
+            f"{digits.SIDE} x {digits.SIDE} pixels; must be {digits.SIDE}"
         )
     if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
         raise ConfigError(

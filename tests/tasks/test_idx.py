@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks import idx
+from compgen_jax.tasks import digits as idx
 
 LABELS = [5, 0, 4, 5, 4]
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28), np.uint8)
