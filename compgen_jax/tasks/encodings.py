@@ -95,7 +95,7 @@ def _no_derivative(primals, tangents):
 
 
 def onehot_code(coordinate, count, config):
-    """1 for the nearest cell, 0 elsewhere (all 0 off the grid). Its derivative raises ValueError."""
+    """1 for the nearest cell, else 0 (all 0 off the grid). Differentiating it raises ValueError."""
     return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
 
 
