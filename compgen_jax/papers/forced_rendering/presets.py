@@ -12,9 +12,8 @@ from dataclasses import replace
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
-from compgen_jax.models.embedding_penalty import PenaltyConfig
 from compgen_jax.models.encoder import Encoder
-from compgen_jax.models.lowrank import LowRank
+from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.transformer import Transformer
