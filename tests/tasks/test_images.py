@@ -109,11 +109,16 @@ def test_rendered_of_random_images_mapped_and_compiled():
 
 
 def test_a_shift_keeps_the_squared_correlation_of_its_closed_form():
-    """exp(-d^2 / (2 sigma^2)), but for the means: .88 at half a sigma, .60 at a whole one."""
+    """With m = 4 pi sigma^2 / N^2 for the means, ((exp(-d^2 / (4 sigma^2)) - m) / (1 - m))^2."""
+    image = ImageConfig(sigma=1.0)
+    truth, m = np.asarray(bump(14.0, 14.0, N, image)), 4 * np.pi / N**2
     for sigmas, r2 in ((0.5, 0.88), (1.0, 0.60)):
-        squared = np.corrcoef(shifted(sigmas).ravel(), TRUTH.ravel())[0, 1] ** 2
-        assert squared == pytest.approx(np.exp(-(sigmas**2) / 2), abs=0.015)
-        assert squared == pytest.approx(r2, abs=0.01)
+        prediction = np.asarray(bump(14.0 + sigmas, 14.0, N, image))
+        squared = np.corrcoef(prediction.ravel(), truth.ravel())[0, 1] ** 2
+        expected = ((np.exp(-(sigmas**2) / 4) - m) / (1 - m)) ** 2
+        assert squared == pytest.approx(expected, abs=1e-3)
+        assert squared == pytest.approx(r2, abs=5e-3)
+        assert bool(images.rendered(prediction, truth)) == (r2 > 0.75)
 
 
 def test_a_constant_image_is_no_rival():
