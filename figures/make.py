@@ -14,6 +14,7 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.sweeps import sweep
@@ -23,7 +24,6 @@ from figures.league import registry as league
 from figures.paper import Paper
 from figures.scale import registry as scale
 from figures.studies import Study
-from launch import cli
 
 PAPERS = (forced_rendering.PAPER, scale.PAPER, league.PAPER)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import ConfigError, fingerprint
 from compgen_jax.metrics import text
 from compgen_jax.old_claims import READINGS, entries, rows
@@ -28,7 +29,6 @@ from figures.league.registry import PAPER as LEAGUE
 from figures.league.registry import is_match
 from figures.scale.registry import PAPER as SCALE
 from figures.studies import Summary, committed
-from launch import cli
 
 PAPERS = FORCED_RENDERING, SCALE, LEAGUE
 FIGURES = {name: figure for paper in PAPERS for name, figure in paper.figures.items()}

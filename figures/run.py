@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from compgen_jax import cli
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import decoding, directory, results
 from compgen_jax.statistics import mean_band, mean_with_interval
 from figures import plotting
-from launch import cli
 
 WORKDIR = cli.define_workdir()
 EXAMPLES = 6

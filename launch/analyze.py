@@ -10,10 +10,10 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
 from compgen_jax.runs import decoding, judge_run
-from launch import cli
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")

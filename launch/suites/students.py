@@ -25,7 +25,8 @@ from compgen_jax.papers.presets import PRESETS
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports, modules, sampling
 from compgen_jax.training import loop, trials
-from launch.suites import contenders, timing
+
+from . import contenders, timing
 
 TRIALS = 4  # at least, on a CPU: as many to every core
 COUNTS = (1, 8, 64)  # on an accelerator

@@ -19,8 +19,9 @@ from compgen_jax.config import Config, changed
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.tasks import sampling
 from compgen_jax.training import loop, padding, trials
-from launch.suites import contenders, timing
-from launch.suites.programs import Program, Work, on_accelerator, on_cpu
+
+from . import contenders, timing
+from .programs import Program, Work, on_accelerator, on_cpu
 
 PEER, SINGLE = "PyTorch eager, one after another", "single runs, one after another"
 PROCESSES = "PyTorch eager, {} processes of a thread"

@@ -14,7 +14,8 @@ from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
-from launch.suites import contenders, timing
+
+from . import contenders, timing
 
 TRIALS = 4
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.training import checkpoints
-from launch import cli
 from tests.interrupts import interrupt
 
 ROOT = Path(__file__).parent.parent.parent

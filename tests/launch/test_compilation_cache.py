@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from launch import compilation_cache
+from compgen_jax import compilation_cache
 
 ROOT = Path(__file__).parents[2]
 
