@@ -72,11 +72,12 @@ def test_a_turn_goes_on_where_the_last_one_ended():
 
 
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
-def test_contenders_of_a_backend_and_their_rows(torch, monkeypatch, backend):
+def test_contenders_of_a_backend_and_their_rows(monkeypatch, backend):
     def program(name, singles, steps, flops, side_by_side=1, devices=None):
         return timing.Contender(name, len(singles), steps, flops, lambda: None)
 
     monkeypatch.setattr(students, "program", program)
+    monkeypatch.setattr(students, "torch_batched", lambda singles, steps: lambda: None)
     monkeypatch.setattr(students, "COUNTS", (1, 3))
     monkeypatch.setattr(contenders, "in_processes", lambda *_: lambda: None)
     monkeypatch.setattr(contenders, "cores", lambda: 2)
@@ -175,8 +176,6 @@ def test_pytorchs_students_learn(torch, monkeypatch, count):
         return losses[-1]
 
     monkeypatch.setattr(torch.nn.functional, "mse_loss", recorded)
-    students.torch_in_turn(singles[:1], 150)() if count == 1 else students.torch_batched(
-        singles, 150
-    )()
+    students.torch_batched(singles, 150)()
     values = [loss.item() for loss in losses]
     assert len(values) == 150 and np.mean(values[-50:]) < 0.7 * np.mean(values[:20])
