@@ -45,14 +45,26 @@ def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch)
     assert "-" in timing.table(rows).splitlines()[-1].split()
 
 
-def test_a_padded_program_runs_beside_single_runs(config, monkeypatch):
+def test_trials_of_several_grids_train_padded_in_one_program(config):
+    singles = sweep.singles_of(sweep.Work(config, (8, 12), (), 2, 4), 2)
+    timed = contenders.program("", singles, 2, 1.0, 2, lowering="gemm")
+    assert timed.trials == 2 and timed.compile_s > 0 and timed.run().shape == (2, 2)
+    assert timed.waste == pytest.approx(1 - (64 + 144) / 288)
+
+
+def test_a_work_compares_single_runs_and_its_programs(config, monkeypatch):
+    def program(name, singles, steps, flops, *how, **lowering):
+        return Contender(name, len(singles), steps, flops, lambda: None, compile_s=1.5)
+
+    monkeypatch.setattr(sweep, "program", program)
     monkeypatch.setattr(contenders, "cores", lambda: 1)
-    programs = ((2, "gemm", "float32", True, 1),)
+    programs = (2, "gemm", "float32", True, 1), (4, "lax", "float32", False, 1)
     rows = sweep.compare(sweep.Work(config, (8, 12), programs, 2, 4), 1, peer, 32)
-    names = ["PyTorch eager, one after another", sweep.SINGLE, "2 vmapped, gemm, float32"]
+    names = ["PyTorch eager, one after another", sweep.SINGLE, "2 vmapped, gemm, float32",
+             "4 in turn on 1 devices, lax, float32"]  # fmt: skip
     assert [row["contender"] for row in rows] == names
-    assert all(row["trials"] == 2 and row["ms per step and trial"] > 0 for row in rows)
-    assert rows[2]["waste"] == pytest.approx(1 - (64 + 144) / 288) and rows[1]["waste"] == 0
+    assert [row["trials"] for row in rows] == [2, 2, 2, 4]
+    assert [row["compile s"] for row in rows] == [None, 3.0, 1.5, 1.5]
 
 
 def test_a_program_that_does_not_fit_has_a_note(config, monkeypatch):
