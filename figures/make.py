@@ -15,7 +15,7 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import claims, settings
+from compgen_jax import claims, cli, settings
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
@@ -23,7 +23,6 @@ from compgen_jax.sweeps import sweep
 from figures import plotting, report
 from figures.figure import Figure
 from figures.papers import FIGURES, PAPERS
-from launch import cli
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.claims import READINGS, from_rows, rows
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
 from figures import report
 from figures.make import run_directory
 from figures.papers import FIGURES, PAPERS
-from launch import cli
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"

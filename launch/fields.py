@@ -1,8 +1,6 @@
-"""Every field of a config, from the dataclasses themselves: the tables of docs/config.md.
+"""Writes the tables of docs/config.md: every field of a config, from the dataclasses themselves.
 
-    python -m launch.fields
-
-Writes them into the page; a test compares.
+python -m launch.fields
 """
 
 import inspect
@@ -19,68 +17,53 @@ PAGE = Path(__file__).parents[1] / "docs" / "config.md"
 MARKS = "<!-- fields: python -m launch.fields -->", "<!-- end of fields -->"
 
 
-def groups() -> dict[str, tuple]:
-    """(settings class, path) of every group of fields, by its title."""
-    families = {
-        f"{group}.name={name}": (settings.family(group, name), group)
+def page() -> str:
+    """The page with a section for every group of fields between its two marks."""
+    sections = [
+        _section(f"{group}.name={name}", settings.family(group, name), group)
         for group, names in settings.FAMILIES.items()
         for name in names
-    }
-    own = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
-    return families | {name: (kind, name) for name, kind in own.items()}
-
-
-def tables() -> str:
-    """A table for every group: field, default, what is allowed, and whether runs that differ in it
-    share a compiled program."""
-    parts = []
-    for title, (kind, path) in groups().items():
-        traced = set(settings.traced_names(kind(), path))
-        lines = ["| field | default | allowed | one program |", "|---|---|---|---|"]
-        lines += [
-            f"| `{name}` | `{default}` | {allowed} | {'yes' if name in traced else ''} |"
-            for name, default, allowed in _rows(kind, path)
-        ]
-        parts += [f"### {title}", *_documented(kind, path), "\n".join(lines)]
-    return "\n\n".join(parts)
-
-
-def _documented(kind, path: str):
-    """The docstrings of a group and of the groups in it."""
-    found = [(path, kind)] + [
-        (f"{path}.{field.name}", of)
-        for field in fields(kind)
-        if is_dataclass(of := settings.types(kind)[field.name])
     ]
-    for name, of in found:
-        yield f"`{name}`: {' '.join(inspect.getdoc(of).split())}"
+    groups = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
+    sections += [_section(name, kind, name) for name, kind in groups.items()]
+    return text.between(PAGE.read_text(), MARKS, ["\n\n".join(sections)])
 
 
-def _rows(kind, path: str):
+def _section(title: str, kind: type, path: str) -> str:
+    """The docstrings of a group and of the groups in it, then a table: field, default, what is
+    allowed, and whether runs that differ in the field share a compiled program."""
+    inner = {field.name: settings.types(kind)[field.name] for field in fields(kind)}
+    documented = {path: kind} | {
+        f"{path}.{name}": of for name, of in inner.items() if is_dataclass(of)
+    }
+    docs = [f"`{name}`: {' '.join(inspect.getdoc(of).split())}" for name, of in documented.items()]
+    traced = settings.traced_names(kind(), path)
+    table = ["| field | default | allowed | one program |", "|---|---|---|---|"]
+    table += [
+        f"| `{name}` | `{default}` | {allowed} | {'yes' if name in traced else ''} |"
+        for name, default, allowed in _rows(kind, path)
+    ]
+    return "\n\n".join([f"### {title}", *docs, "\n".join(table)])
+
+
+def _rows(kind: type, path: str):
     for field in fields(kind):
-        name, of, default = f"{path}.{field.name}", settings.types(kind)[field.name], field.default
+        name, of = f"{path}.{field.name}", settings.types(kind)[field.name]
         if is_dataclass(of):
             yield from _rows(of, name)
+        elif options := field.metadata.get("options"):
+            yield name, field.default, ", ".join(map(str, options))
         else:
-            yield name, default, _allowed(field.metadata, of)
-
-
-def _allowed(metadata, kind) -> str:
-    if "options" in metadata:
-        return ", ".join(str(option) for option in metadata["options"])
-    bounds = metadata.get("bounds", {})
-    low, high, above = (bounds.get(name, math.nan) for name in ("low", "high", "above"))
-    parts = [f"from {low:g}"] if math.isfinite(low) else []
-    parts += [f"above {above:g}"] if math.isfinite(above) else []
-    parts += [f"to {high:g}"] if math.isfinite(high) else []
-    return " ".join([kind.__name__, *parts])
-
-
-def with_tables(page: str) -> str:
-    """The page with the tables between its two marks."""
-    return text.between(page, MARKS, [tables()])
+            words = {"low": "from", "above": "above", "high": "to"}
+            bounds = field.metadata.get("bounds", {})
+            limits = [
+                f"{word} {bounds[bound]:g}"
+                for bound, word in words.items()
+                if math.isfinite(bounds.get(bound, math.inf))
+            ]
+            yield name, field.default, " ".join([of.__name__, *limits])
 
 
 if __name__ == "__main__":
-    directory.write_text(PAGE, with_tables(PAGE.read_text()))
+    directory.write_text(PAGE, page())
     print(f"wrote {PAGE.name}")

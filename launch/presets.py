@@ -1,4 +1,4 @@
-"""The presets as a page: `docs/presets.md`, which a test compares.
+"""Prints docs/presets.md, the page of all presets.
 
 python -m launch.presets > docs/presets.md
 """
@@ -8,25 +8,21 @@ from compgen_jax.papers.presets import PAPERS
 
 HEAD = """# Presets
 
-`--config=launch/config.py:NAME`; `--config.KEY=VALUE` changes a field. Times are of all seeds on 2
-CPU cores, unless they say otherwise; results are means over seeds with 95% intervals. This page is
-printed by `python -m launch.presets`."""
+`--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
+of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
+intervals. `python -m launch.presets` prints this page."""
 COLUMNS = ("preset", "command", "time on 2 cores", "result")
 
 
-def table(papers: dict[str, dict[str, Preset]]) -> str:
-    """A markdown table of every paper's presets, under the paper's name."""
-    parts = []
+def page(papers: dict[str, dict[str, Preset]] = PAPERS) -> str:
+    """The page: under the name of each paper a table of its presets."""
+    parts = [HEAD]
     for paper, presets in papers.items():
-        lines = [COLUMNS, ["---"] * len(COLUMNS)]
-        lines += [
-            (f"`{name}`", f"`{preset.command}`", preset.takes, preset.result)
-            for name, preset in presets.items()
-        ]
-        rows = (f"| {' | '.join(line)} |" for line in lines)
-        parts.append("\n".join([f"## {paper}", "", *rows]))
-    return "\n\n".join(parts)
+        rows = [COLUMNS, ["---"] * len(COLUMNS)]
+        rows += [(f"`{n}`", f"`{p.command}`", p.takes, p.result) for n, p in presets.items()]
+        parts.append("\n".join([f"## {paper}", "", *(f"| {' | '.join(row)} |" for row in rows)]))
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    print(HEAD, table(PAPERS), sep="\n\n")
+    print(page(), end="")

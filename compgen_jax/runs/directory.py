@@ -7,6 +7,7 @@
                           and those over the last tenth are kept
     DIR/metrics.csv       one row per seed and evaluation       rewritten after each checkpoint
     DIR/environment.json  versions, device and seconds
+    DIR/train.log         command, evaluations, outcome         appended to (`train_log`)
     DIR/summary.json      final numbers per seed, their means   written last: the run is finished
 
 Every file appears atomically, and nothing is ever removed but older checkpoints.
@@ -29,6 +30,7 @@ import numpy as np
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
+from compgen_jax.runs import train_log
 from compgen_jax.training import checkpoints
 
 # what reading an .npz raises that is damaged
@@ -58,7 +60,8 @@ def claim(workdir: Path, config: Config):
             raise RunError(f"--workdir={workdir}: another process was at work in it; start again")
         _check_belongs(workdir, config)  # again: another process may have come first
         try:
-            yield
+            with train_log.outcome(workdir):
+                yield
         finally:
             if is_new and [path.name for path in workdir.iterdir()] == [".lock"]:
                 (workdir / ".lock").unlink()  # nothing came of it

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, user_code
+from compgen_jax.runs import directory, environment, out_of_memory, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -178,6 +178,7 @@ def _compile(jobs: list[_Job]) -> _Programs:
     for job in jobs:
         user_code.remember(job.workdir, job.config, job.task)
         directory.begin(job.workdir, job.config)
+        train_log.begin(job.workdir, job.config)
     return _Programs(init, advance, evaluate, trials, measured_at)
 
 
@@ -227,6 +228,7 @@ def _record(job: _Job, losses_TxS, measured: dict) -> _Job:
     ]
     keep = loop.last_evaluations(job.config, job.task)
     directory.save(job.workdir, job.step, job.state, rows, keep)
+    train_log.write(job.workdir, f"step {job.step}: {_postfix(losses_TxS, measured, job.task)}")
     return job._replace(rows=rows)
 
 

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.metrics import scaling
-from compgen_jax.runs import directory, environment, user_code
+from compgen_jax.runs import directory, environment, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.sweeps import plan, processes, table, waves
@@ -43,6 +43,8 @@ def run(config: Config, workdir, progress: bool = True) -> dict:
     with contextlib.ExitStack() as claims:
         results = _start(config, workdir, cases, claims)
         found = len(results)
+        if processes.is_first() and not directory.is_finished(workdir):
+            train_log.begin(workdir, config)
         buckets = _Buckets(config)
         with _Progress(config, progress) as bar:
             _train(config, workdir, buckets, cases, results, bar)
@@ -201,6 +203,8 @@ def _train(config, workdir, buckets, cases, results: Table, bar):
             if processes.is_first():
                 directory.write_text(workdir / "trials.csv", _to_text(config, results))
             bar.finish()
+            if processes.is_first():
+                train_log.write(workdir, f"{bar.done} of {bar.trials} trials")
 
 
 def summarize(config: Config, results: Table) -> dict:

@@ -24,7 +24,8 @@ from tests.models.shapes import of_image
 
 
 def contents(path):
-    return {p: p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file() and p.name != ".lock"}
+    files = [p for p in sorted(path.rglob("*")) if p.is_file()]
+    return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
 @pytest.fixture(scope="module")
