@@ -29,7 +29,10 @@ class TrainingConfig:
     shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,
-    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way."""
+    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way.
+
+    A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
+    This is not part of a run's identity: it decides no number."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -42,6 +45,7 @@ class TrainingConfig:
     seeds: tuple = settings.traced((0, 1, 2, 3, 4))
     evaluate_every: int = number(5, low=1)
     precision: str = choice("float32", "float32", "bfloat16")
+    keep: int = number(10, low=0, high=1000)
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,8 @@ def field_value(config: Config, path: str):
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, execution aside.
+    """Dotted name and value of every field that is not at its default, but for execution and
+    `training.keep`, which decide no number.
 
     A field added later, at its default, leaves the identity of every earlier run as it was; so
     a default, once released, does not change. A user's own family is known by its file's name,
@@ -193,7 +198,8 @@ def identity(config: Config) -> dict:
     return {
         name: value
         for name, value in values.items()
-        if value != defaults[name] and not name.startswith(f"{ROOT}.execution.")
+        if value != defaults[name]
+        and not name.startswith((f"{ROOT}.execution.", f"{ROOT}.training.keep"))
     }
 
 
@@ -223,7 +229,7 @@ def _check_seeds(seeds: tuple):
 
 
 def _check_differs(where: str, name):
-    apart = ("sweep.", "execution.", "name")
+    apart = ("sweep.", "execution.", "training.keep", "name")
     if type(name) is not str or name == "training.seeds" or name.startswith(apart):
         raise ConfigError(f"config.sweep.{where}: {name!r} is no field that trials differ in")
 

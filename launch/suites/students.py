@@ -98,7 +98,7 @@ def _compare(sweep: Config, width: int, steps: int, rounds: int, peers, alone, g
 def trials_of(sweep: Config, width: int, count: int) -> list[Config]:
     """The first `count` single runs of the sweep with students of this width, all supports of a
     seed before the next seed; from the first again where these are not enough."""
-    cases = sorted(plan.first_cases(sweep), key=lambda case: (case.seed, case.axes))
+    cases = sorted(plan.first_trials(sweep), key=lambda case: (case.seed, case.axes))
     singles = [plan.config_of(sweep, case) for case in cases]
     return list(islice(cycle(s for s in singles if s.model.width == width), count))
 

@@ -174,7 +174,7 @@ def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) 
     alone = {grid: _alone(work, grid) for grid in grids}
     tasks = {grid: single.task.make() for grid, single in alone.items()}
     trainer = loop.make_trainer(
-        changed(alone[max(grids)], values), program.lowering, of=tuple(tasks.values())
+        changed(alone[max(grids)], values), program.lowering, members=tuple(tasks.values())
     )
     capacity = max(task.examples for task in tasks.values())
 
@@ -185,7 +185,7 @@ def _compiled(work: Work, program: Program, grids: tuple, contender: Contender) 
 
     listed = [trial(seed, grid) for seed, grid in enumerate(contender.grids)]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *listed)
-    pairs = stacked, jax.jit(jax.vmap(trainer.init))(stacked.key, stacked.which)
+    pairs = stacked, jax.jit(jax.vmap(trainer.init))(stacked.key, stacked.task_index)
     advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
     width, n_steps = program.trials if program.side_by_side else 1, jnp.int32(steps)
 

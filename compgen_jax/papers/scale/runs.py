@@ -92,7 +92,7 @@ def _expanded(preset: str) -> list[Config]:
     """The single runs of a sweep, each with all seeds."""
     sweep = PRESETS[preset]
     seeds = {"training.seeds": sweep.training.seeds}
-    cases = {case.axes: case for case in plan.first_cases(sweep)}
+    cases = {case.axes: case for case in plan.first_trials(sweep)}
     return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
 
 
