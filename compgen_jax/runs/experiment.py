@@ -28,14 +28,23 @@ from compgen_jax.training.trials import join, split
 
 
 class _Job(NamedTuple):
-    """A config while it is trained."""
+    """A config on its way, as its directory has it: state and rows up to a step."""
 
     config: Config
     task: Task
     workdir: Path
-    step: int
-    state: Any  # leading axis over its seeds; None before the first step
-    rows: list  # of metrics so far
+    step: int = 0
+    state: Any = None  # leading axis over its seeds; None before the first step
+    rows: list | None = None  # of metrics so far
+    part: slice = slice(None)  # its seeds' place in the batch of trials
+
+    @property
+    def seeds(self) -> tuple:
+        return self.config.training.seeds
+
+    def of(self, tree):
+        """What belongs to this job of a tree with leading axis T over the batch."""
+        return jax.tree.map(lambda leaf: leaf[self.part], tree)
 
 
 def train(config: Config, workdir, progress: bool = True) -> dict:
@@ -69,7 +78,13 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
     with contextlib.ExitStack() as claims:
         for config, _, workdir in wanted:
             claims.enter_context(directory.claim(workdir, config))
-        jobs = [_restore(*run) for run in wanted if not directory.is_finished(run[2])]
+        jobs = []
+        for config, task, workdir in wanted:
+            if not directory.is_finished(workdir):
+                user_code.check(workdir, config, task)
+                jobs.append(_restore(config, task, workdir))
+                if jobs[-1].rows:  # a kill may have come before they were written
+                    directory.write_metrics(workdir, jobs[-1].rows)
         for step in sorted({job.step for job in jobs}, reverse=True):
             _train([job for job in jobs if job.step == step], progress)
         return [directory.read_summary(workdir) for *_, workdir in wanted]
@@ -81,23 +96,24 @@ def schedule(config: Config, task: Task) -> tuple:
     return (*loop.program(config, task), steps, tasks.sizes(task))
 
 
-def _restore(config: Config, task: Task, workdir: Path) -> _Job:
-    user_code.check(workdir, config, task)
-    if directory.last_checkpoint(workdir) is None:
-        return _Job(config, task, workdir, 0, None, [])
-    checkpoint = directory.restore(workdir, loop.template(config))
-    directory.write_metrics(workdir, checkpoint.rows)
-    return _Job(config, task, workdir, *checkpoint)
+def _restore(config: Config, task: Task, workdir: Path, step: int | None = None) -> _Job:
+    """The job at a step; by default at its newest checkpoint, or before the first step."""
+    if step is None and directory.last_checkpoint(workdir) is None:
+        return _Job(config, task, workdir, rows=[])
+    return _Job(config, task, workdir, *directory.restore(workdir, loop.template(config), step))
 
 
 def _train(jobs: list[_Job], progress: bool):
     """Trains jobs that have come equally far to their end, and writes their summaries."""
     start = time.perf_counter()
     config, task, step = jobs[0].config, jobs[0].task, jobs[0].step
-    count = sum(_count(job) for job in jobs)
+    ends = np.cumsum([len(job.seeds) for job in jobs]).tolist()
+    jobs = [job._replace(part=slice(end - len(job.seeds), end))
+            for job, end in zip(jobs, ends, strict=True)]  # fmt: skip
     evaluations = loop.evaluations(config, task)
     kept = [loop.kept_steps(job.config, job.task) for job in jobs]
-    scores = {}  # by the step of an evaluation: every score by name, (T, B)
+    late = sorted(set(loop.last_evaluations(config, task)))
+    losses, scores = [], {}  # since the last evaluation; (T, B) by name, by evaluation
     with (
         _progress_bar(jobs, evaluations[-1], progress) as bar,
         out_of_memory.explained(
@@ -114,40 +130,30 @@ def _train(jobs: list[_Job], progress: bool):
             step += losses_TxN.shape[1]
             bar.update(losses_TxN.shape[1])
 
-        losses = []  # since the last evaluation
-        for stop in sorted({*evaluations}.union(*kept)):
-            if stop <= jobs[0].step:
-                continue
-            state, taken = program.advance(slots, state, stop - step, count, after_chunk)
+        for stop in sorted(stop for stop in {*evaluations}.union(*kept) if stop > step):
+            state, taken = program.advance(slots, state, stop - step, ends[-1], after_chunk)
             losses.append(taken)
-            states = _split(join(state, count), jobs)
-            for job, own_state, own_kept in zip(jobs, states, kept, strict=True):
-                if stop in own_kept:
-                    directory.keep_parameters(job.workdir, stop, own_state.params)
-            if stop not in evaluations:
-                continue
-            means, scores[stop] = program.score(slots, state, count)
-            _check_finite(means[f"id.{task.error}"][:, None], jobs, step)
-            taken = np.concatenate(losses, axis=1)
-            jobs = [
-                _record(job._replace(step=step, state=own_state), *of_job)
-                for job, own_state, of_job in zip(
-                    jobs, states, _split((taken, means), jobs), strict=True
-                )
-            ]
-            bar.set_postfix_str(_postfix(taken, means, task), refresh=False)
-            losses = []
-        late = sorted(set(loop.last_evaluations(config, task)))
+            joined = join(state, ends[-1])
+            for job, steps in zip(jobs, kept, strict=True):
+                if stop in steps:
+                    directory.keep_parameters(job.workdir, stop, job.of(joined.params))
+            if stop in evaluations:
+                means, scores[stop] = program.score(slots, state, ends[-1])
+                _check_finite(means[f"id.{task.error}"][:, None], jobs, step)
+                losses_TxS, losses = np.concatenate(losses, axis=1), []
+                for job in jobs:
+                    _record(job, step, *job.of((joined, losses_TxS, means)))
+                bar.set_postfix_str(_postfix(losses_TxS, means, task), refresh=False)
         for stop in late:
             if stop not in scores:  # evaluated before this process resumed the runs
-                states = [_state_at(job, stop) for job in jobs]
-                _, scores[stop] = program.score(slots, split(_join(states)), count)
+                states = [_restore(*job[:3], stop).state for job in jobs]
+                _, scores[stop] = program.score(slots, split(_join(states)), ends[-1])
     seconds = {
         "seconds_since_last_start": round(time.perf_counter() - start, 1),
         "trained_together": [job.config.name for job in jobs],
     }
-    for job, own_scores in zip(jobs, _split([scores[stop] for stop in late], jobs), strict=True):
-        directory.write_cells(job.workdir, own_scores)
+    for job in jobs:
+        directory.write_cells(job.workdir, [job.of(scores[stop]) for stop in late])
         directory.write_json(job.workdir / "environment.json", environment.describe() | seconds)
         directory.write_json(job.workdir / "summary.json", _summary(job))
 
@@ -158,24 +164,23 @@ def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
     Raises ConfigError for a seed whose data set its task refuses; directories are begun after that.
     """
     config, task = jobs[0].config, jobs[0].task
-    keys = jnp.concatenate([seed_keys(job.config.training.seeds) for job in jobs])
+    keys = seed_keys([seed for job in jobs for seed in job.seeds])
 
     def measure(scores, masks):
         return evaluation.region_means(scores, masks, task.derived), scores
 
     program = BatchProgram(config, (task,), len(keys), measure)
-    # where every trial is scored, (T, B, F), and by region at which of these points, (T, B) bool
-    points = _of_seeds([np.asarray(tasks.points(job.task), np.float32) for job in jobs], jobs)
-    held_out = _of_seeds(
-        [np.asarray(job.task.held_out(tasks.points(job.task))) for job in jobs], jobs
-    )
+    each_seed = lambda of_jobs: np.repeat(np.stack(of_jobs), [len(job.seeds) for job in jobs], 0)
+    points = each_seed([np.asarray(tasks.points(job.task), np.float32) for job in jobs])
+    held_out = each_seed([job.task.held_out(tasks.points(job.task)) for job in jobs])
     masks = {"id": ~held_out, "ood": held_out}
     of_keys = jax.jit(partial(_trials, jobs))
     shapes = Slot(jax.eval_shape(of_keys, keys), points, masks)
     program.compile(shapes, with_init=not jobs[0].step)
     trials = of_keys(keys)
-    for job, datasets in zip(jobs, _split(jax.device_get(trials.dataset), jobs), strict=True):
-        for index, seed in enumerate(job.config.training.seeds):
+    datasets = jax.device_get(trials.dataset)
+    for job in jobs:
+        for index, seed in enumerate(job.seeds, start=job.part.start):
             of_seed = jax.tree.map(lambda leaf, k=index: leaf[k], datasets)
             loop.check_dataset(job.task, of_seed, seed)
     for job in jobs:
@@ -186,65 +191,39 @@ def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
 
 def _trials(jobs: list[_Job], keys) -> Trial:
     """Every seed of every job, leading axis T."""
-    datasets = [
-        jax.vmap(partial(loop.dataset_of, job.task))(seed_keys(job.config.training.seeds))
-        for job in jobs
-    ]
+    datasets = [jax.vmap(partial(loop.dataset_of, job.task))(seed_keys(job.seeds)) for job in jobs]
     capacity = max(sampling.capacity(jax.tree.map(lambda leaf: leaf[0], each)) for each in datasets)
     datasets = [jax.vmap(lambda one: sampling.padded(one, capacity))(each) for each in datasets]
     hypers = [
-        jax.tree.map(lambda value, job=job: jnp.tile(value, _count(job)), loop.hyper_of(job.config))
+        {name: jnp.tile(value, len(job.seeds)) for name, value in loop.hyper_of(job.config).items()}
         for job in jobs
     ]
     return Trial(keys, _join(hypers), _join(datasets), jnp.zeros(len(keys), jnp.int32))
-
-
-def _record(job: _Job, losses_TxS, means: dict) -> _Job:
-    """The job with its rows of metrics at this step, saved."""
-    per_epoch = loop.steps_per_epoch(job.config, job.task)
-    last = per_epoch or loop.evaluation_interval(job.config, job.task)
-    means = {"train_loss": losses_TxS[:, -last:].mean(axis=1)} | means
-    rows = job.rows + [
-        {"step": job.step, "epoch": job.step // per_epoch if per_epoch else 0, "seed": seed}
-        | {name: float(values[index]) for name, values in means.items()}
-        for index, seed in enumerate(job.config.training.seeds)
-    ]
-    keep = loop.last_evaluations(job.config, job.task)
-    directory.save(job.workdir, job.step, job.state, rows, keep)
-    return job._replace(rows=rows)
-
-
-def _state_at(job: _Job, step: int):
-    return directory.restore(job.workdir, loop.template(job.config), step).state
 
 
 def _join(trees):
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
 
 
-def _split(tree, jobs) -> list:
-    """The parts (of a tree with leading axis T) that belong to each job."""
-    ends = np.cumsum([_count(job) for job in jobs])
-    return [
-        jax.tree.map(lambda leaf, end=end, job=job: leaf[end - _count(job) : end], tree)
-        for end, job in zip(ends, jobs, strict=True)
-    ]
-
-
-def _of_seeds(of_jobs: list, jobs):
-    """An array of every job, (J, ...), as one of every trial, (T, ...)."""
-    return np.repeat(np.stack(of_jobs), [_count(job) for job in jobs], axis=0)
-
-
-def _count(job: _Job) -> int:
-    return len(job.config.training.seeds)
+def _record(job: _Job, step: int, state, losses_TxS, means: dict):
+    """Adds the rows of metrics at this step, and saves all."""
+    per_epoch = loop.steps_per_epoch(job.config, job.task)
+    last = per_epoch or loop.evaluation_interval(job.config, job.task)
+    means = {"train_loss": losses_TxS[:, -last:].mean(axis=1)} | means
+    job.rows.extend(
+        {"step": step, "epoch": step // per_epoch if per_epoch else 0, "seed": seed}
+        | {name: float(values[index]) for name, values in means.items()}
+        for index, seed in enumerate(job.seeds)
+    )
+    keep = loop.last_evaluations(job.config, job.task)
+    directory.save(job.workdir, step, state, job.rows, keep)
 
 
 def _check_finite(values_TxS, jobs, step: int):
     bad = np.argwhere(~np.isfinite(values_TxS))
     if bad.size:
         trial, offset = bad[np.argmin(bad[:, 1])]
-        job, seed = [(job, seed) for job in jobs for seed in job.config.training.seeds][trial]
+        job, seed = [(job, seed) for job in jobs for seed in job.seeds][trial]
         saved = directory.last_checkpoint(job.workdir)
         last = f"the last good checkpoint is {saved}" if saved else "there is no checkpoint yet"
         raise RunError(
@@ -259,7 +238,7 @@ def _summary(job: _Job) -> dict:
     last, trivial = loop.last_evaluations(job.config, job.task), _baselines(job)
     names = [name for name in job.rows[0] if name not in ("step", "epoch", "seed")]
     seeds = {}
-    for index, seed in enumerate(job.config.training.seeds):
+    for index, seed in enumerate(job.seeds):
         rows = [row for row in job.rows if row["seed"] == seed and row["step"] in last]
         seeds[str(seed)] = {name: _median([row[name] for row in rows]) for name in names}
         seeds[str(seed)] |= {name: float(values[index]) for name, values in trivial.items()}
@@ -297,14 +276,12 @@ def _baselines(job: _Job) -> dict:
         errors = {f"{name}_{task.error}": each[task.error] for name, each in scores.items()}
         return evaluation.region_means(errors, masks)
 
-    return jax.device_get(
-        jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.config.training.seeds))
-    )
+    return jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.seeds)))
 
 
 def _progress_bar(jobs, total: int, shown: bool):
     names = jobs[0].config.name + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
-    trials = sum(_count(job) for job in jobs)
+    trials = sum(len(job.seeds) for job in jobs)
     return tqdm(
         total=total,
         initial=jobs[0].step,
@@ -316,9 +293,9 @@ def _progress_bar(jobs, total: int, shown: bool):
     )
 
 
-def _postfix(losses_TxS, measured, task: Task) -> str:
+def _postfix(losses_TxS, means, task: Task) -> str:
     """The loss, and the accuracy or, without one, the error."""
     shown = task.accuracy or task.error
-    seen, held_out = (measured[f"{region}.{shown}"].mean() for region in ("id", "ood"))
+    in_id, in_ood = (means[f"{region}.{shown}"].mean() for region in ("id", "ood"))
     name = shown.removesuffix("_accuracy")
-    return f"loss {losses_TxS[:, -1].mean():.1e}, {name} ID {seen:.2g} OOD {held_out:.2g}"
+    return f"loss {losses_TxS[:, -1].mean():.1e}, {name} ID {in_id:.2g} OOD {in_ood:.2g}"

@@ -96,66 +96,53 @@ def compile_groups(config: Config, sweep_trials, rows: dict | None = None) -> li
 class CompileGroup:
     """Trials that share a compiled program.
 
-    runs: the single runs of its tasks, whatever their seeds, the largest last.  programs: theirs.
-    rows: of the largest training set.  points: where every trial is scored.  size: how many trials
-    make a batch.
-
-    Compiled when first asked for: on an accelerator that is how its need of memory is known.
+    runs: the single runs of its tasks, whatever their seeds, the largest last.  sweep_trials: the
+    first trials that it trains.  rows: of the largest training sets, as `capacities`.
     """
 
     def __init__(self, config: Config, runs: list[SingleRun], sweep_trials, rows: dict):
-        self.config, self.runs = config, runs
+        self.config, self.runs, self.sweep_trials = config, runs, sweep_trials
         self.programs = tuple(single.program for single in runs)
         self.measures = plan.layout(config).measures
         self.rows = max(rows[trial.axes] for trial in sweep_trials)
         cells = [len(tasks.points(single_run(config, trial).task)) for trial in sweep_trials]
         self.points = max(cells) + config.sweep.real_points
-        self.first = sweep_trials[0]
-        # the trials of a batch take as many steps, see `batches`
-        steps = collections.Counter(single_run(config, trial).steps for trial in sweep_trials)
-        processes_devices = len(jax.local_devices()) * processes.count()
-        self.per_device = -(-max(steps.values()) // processes_devices)
 
     def trains(self, trial: SweepTrial) -> bool:
         return single_run(self.config, trial).program in self.programs
 
     @cached_property
-    def width(self) -> int:
-        """How many trials train side by side on a device."""
-        width = self._most_side_by_side
-        if width > 1 and not self.config.execution.trials_per_device:
-            fit = self._program.trials_that_fit(self._slot(self.first), jax.local_devices()[0])
-            width = min(width, fit or width)
-            # every process cuts the same batches, whatever memory it has
-            width = int(processes.gather(np.array([width], np.int32)).min())
-            width = balanced(width, self.per_device)
-        return width
+    def _program_and_width(self) -> tuple[BatchProgram, int]:
+        """The program, and how many trials it trains side by side on a device.
 
-    @property
-    def size(self) -> int:
-        return self.width * len(jax.local_devices())
-
-    @cached_property
-    def _most_side_by_side(self) -> int:
-        most = min(_side_by_side(self.config, MOST_SIDE_BY_SIDE), self.per_device)
-        return balanced(most, self.per_device)
-
-    @cached_property
-    def _program(self) -> BatchProgram:
-        derived = self.runs[0].task.derived
+        Made when first asked for: on an accelerator it is compiled to learn its need of memory.
+        """
+        devices, derived = jax.local_devices(), self.runs[0].task.derived
+        # the trials of a batch take as many steps, see `batches`
+        steps = [single_run(self.config, trial).steps for trial in self.sweep_trials]
+        alike = max(collections.Counter(steps).values())
+        per_device = -(-alike // (len(devices) * processes.count()))
+        width = min(_side_by_side(self.config, MOST_SIDE_BY_SIDE), per_device)
+        width = balanced(width, per_device)
 
         def measure(scores, masks):
             means = evaluation.region_means(scores, masks, derived)
             return jnp.stack([means[name] for name in self.measures[1:]])
 
         members = tuple(single.task for single in self.runs)
-        return BatchProgram(self.runs[0].config, members, self._most_side_by_side, measure)
+        program = BatchProgram(self.runs[0].config, members, width, measure)
+        if width > 1 and not self.config.execution.trials_per_device:
+            fit = program.trials_that_fit(self._slot(self.sweep_trials[0]), devices[0])
+            # every process cuts the same batches, whatever memory it has
+            widths = processes.gather(np.array([min(width, fit or width)], np.int32))
+            width = balanced(int(widths.min()), per_device)
+        program.spread_over_devices(width)
+        return program, width
 
-    @cached_property
-    def program(self) -> BatchProgram:
-        """The compiled functions, for batches of this size."""
-        self._program.spread_over_devices(self.width)
-        return self._program
+    @property
+    def size(self) -> int:
+        """How many trials make a batch."""
+        return self._program_and_width[1] * len(jax.local_devices())
 
     def batches(self, sweep_trials) -> list[list[SweepTrial]]:
         """Those of the trials that this program trains, in batches of as many steps."""
@@ -177,20 +164,21 @@ class CompileGroup:
         """
         if batch_of_trials is None:
             return np.full((self.size, len(self.measures)), np.nan, np.float32)
-        advice = f"say --config.execution.trials_per_device={self.width // 2}, not {self.width}"
-        if self.width == 1:
+        program, width = self._program_and_width
+        advice = f"say --config.execution.trials_per_device={width // 2}, not {width}"
+        if width == 1:
             advice = "lower config.training.batch_size or config.model.width"
         with out_of_memory.explained(advice):
             idle = [batch_of_trials[-1]] * (self.size - len(batch_of_trials))
             slots = [self._slot(trial) for trial in batch_of_trials + idle]
             slots = trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots))
             single = single_run(self.config, batch_of_trials[0])
-            state, losses = self.program.advance(
-                slots, self.program.init(slots), single.steps, self.size,
+            state, losses = program.advance(
+                slots, program.init(slots), single.steps, self.size,
                 lambda losses: on_share(losses.shape[1] / single.steps),
             )  # fmt: skip
             loss = losses[:, -LOSS_STEPS:].mean(axis=1, keepdims=True)
-            measured = self.program.score(slots, state, self.size)
+            measured = program.score(slots, state, self.size)
         values = np.concatenate([loss, measured], axis=1).astype(np.float32)
         # a model that diverged at its last step has a finite loss, and no finite error anywhere
         errors = [self.measures.index(f"{where}.{single.task.error}") for where in plan.PLACES]
