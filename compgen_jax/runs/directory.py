@@ -199,7 +199,7 @@ def read_cells(workdir: Path) -> dict[str, np.ndarray]:
     `tasks.points`. Raises RunError where the file is missing or damaged."""
     path = Path(workdir) / "cells.npz"
     try:
-        with np.load(path, allow_pickle=False) as cells:
+        with open(path, "rb") as content, np.load(content, allow_pickle=False) as cells:
             return {name: cells[name].astype(np.float32) for name in cells.files}
     except FileNotFoundError as error:
         raise RunError(
