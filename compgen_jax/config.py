@@ -29,7 +29,10 @@ class TrainingConfig:
     shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,
-    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way."""
+    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way.
+
+    A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
+    This is not part of a run's identity: it decides no number."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -42,6 +45,7 @@ class TrainingConfig:
     seeds: tuple = settings.traced((0, 1, 2, 3, 4))
     evaluate_every: int = number(5, low=1)
     precision: str = choice("float32", "float32", "bfloat16")
+    keep: int = number(10, low=0, high=1000)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ def field_value(config: Config, path: str):
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, without `execution`.
+    """Dotted name and value of every field that is not at its default, but for execution and
+    `training.keep`, which decide no number.
 
     A field added later, at its default, does not change the identity of an earlier run; so a
     released default never changes. A user's own family is known by its file's name, wherever that
@@ -200,7 +205,8 @@ def identity(config: Config) -> dict:
     return {
         name: value
         for name, value in values.items()
-        if value != defaults[name] and not name.startswith(f"{ROOT}.execution.")
+        if value != defaults[name]
+        and not name.startswith((f"{ROOT}.execution.", f"{ROOT}.training.keep"))
     }
 
 
@@ -255,6 +261,6 @@ def _are_pairs(values: tuple) -> bool:
 
 
 def _check_varies(where: str, name):
-    apart = ("sweep.", "execution.", "name")
+    apart = ("sweep.", "execution.", "training.keep", "name")
     varies = type(name) is str and name != "training.seeds" and not name.startswith(apart)
     require(varies, f"sweep.{where}", name, "trials cannot differ in it")

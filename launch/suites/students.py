@@ -53,7 +53,7 @@ def run(
 def trials_of(sweep: Config, width: int, count: int) -> list[Config]:
     """The first `count` single runs of the sweep with students of this width, all supports of a
     seed before the next seed; from the first again where these are not enough."""
-    trials = sorted(plan.first_cases(sweep), key=lambda trial: (trial.seed, trial.axes))
+    trials = sorted(plan.first_trials(sweep), key=lambda trial: (trial.seed, trial.axes))
     singles = [plan.config_of(sweep, trial) for trial in trials]
     return list(islice(cycle(s for s in singles if s.model.width == width), count))
 

@@ -9,7 +9,7 @@ from jax.extend.core import jaxprs_in_params
 
 from compgen_jax.config import changed
 from compgen_jax.papers.presets import PRESETS
-from compgen_jax.sweeps import plan, waves
+from compgen_jax.sweeps import groups, plan
 from compgen_jax.tasks import modules
 from compgen_jax.training import loop
 from launch.suites import contenders, students, timing
@@ -116,14 +116,14 @@ def test_supports_of_every_kind_and_size_and_seeds_share_a_program_per_width(mon
         ("model.width", (4, 8)),
     )
     sweep = changed(SMALL, {"sweep.axes": axes})
-    cases = plan.first_cases(sweep)
-    found = waves.buckets(sweep, cases)
-    assert len(cases) == 5 * 2 * 2 * 2 and len(found) == 2
-    for bucket in found:
-        own = waves.cases_of(sweep, bucket, cases)
-        assert len(own) == 20
-        for wave in (own[:: 20 // bucket.slots][: bucket.slots], own[-bucket.slots :]):
-            assert np.isfinite(waves.train(bucket, wave, sweep, lambda share: None)[:, 0]).all()
+    trials = plan.first_trials(sweep)
+    compile_groups = groups.compile_groups(sweep, trials)
+    assert len(trials) == 5 * 2 * 2 * 2 and len(compile_groups) == 2
+    for group in compile_groups:
+        members = [trial for trial in trials if group.trains(trial)]
+        assert len(members) == 20
+        for batch in (members[:: 20 // group.size][: group.size], members[-group.size :]):
+            assert np.isfinite(group.train(batch, lambda share: None)[:, 0]).all()
     assert sorted(traces) == [4, 8]
 
 
