@@ -1,7 +1,7 @@
 """The figures of "Compositional Generalization via Forced Rendering of Disentangled Latents", in
 the order of the gallery: importing a module registers its figures."""
 
-from figures.forced_rendering import (  # noqa: F401, I001
+from . import (  # noqa: F401, I001
     fig1,
     codes,
     mechanism,

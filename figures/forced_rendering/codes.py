@@ -2,9 +2,10 @@
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.figure1 import aligned_peaks
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import by_code
+
+from .. import plotting
+from ..figure import figure
+from .lookup import by_code
 
 
 @figure("codes", runs=("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn"))

@@ -3,8 +3,9 @@
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.controls import on_lit_pixels, trivial_errors
-from figures import plotting
-from figures.figure import figure
+
+from .. import plotting
+from ..figure import figure
 
 ROWS = {
     "bump_cnn": "bumps alone",

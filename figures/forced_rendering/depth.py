@@ -1,9 +1,10 @@
 """Figure 10: what decoders of every depth draw for combinations they never saw."""
 
 from compgen_jax.metrics import evaluation
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import BOTH, by_depth, depth_of
+
+from .. import plotting
+from ..figure import figure
+from .lookup import BOTH, by_depth, depth_of
 
 # of the held-out region's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))

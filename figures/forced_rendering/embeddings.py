@@ -3,10 +3,11 @@
 import numpy as np
 
 from compgen_jax.papers.forced_rendering.remedies import embedding_numbers
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import in_order
-from figures.forced_rendering.lowrank import COLORS, SHOWN, TITLES, WIDTH, mse, of_first_seed
+
+from .. import plotting
+from ..figure import figure
+from .lookup import in_order
+from .lowrank import COLORS, SHOWN, TITLES, WIDTH, mse, of_first_seed
 
 COLUMNS = 8  # of tokens
 TICKS = (1, 2, 4, 8, 16, 32)

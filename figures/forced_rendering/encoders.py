@@ -3,9 +3,10 @@ not?"""
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.statistics import geometric_mean_with_interval
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import in_order
+
+from .. import plotting
+from ..figure import figure
+from .lookup import in_order
 
 TITLES = {"encoder_code": "image to bump code", "encoder_coordinates": "image to x and y"}
 SHORT = {"encoder_code": "bump code", "encoder_coordinates": "x and y"}

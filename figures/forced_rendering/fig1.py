@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.colors import to_rgb
 
 from compgen_jax.papers.forced_rendering import signals
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import by_code
+
+from .. import plotting
+from ..figure import figure
+from .lookup import by_code
 
 # sizes in inches
 MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0

@@ -7,9 +7,10 @@ import numpy as np
 from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import first_seed_layers, flat, in_order
+
+from .. import plotting
+from ..figure import figure
+from .lookup import first_seed_layers, flat, in_order
 
 TITLES = {"rotation": "one object", "rotation_objects": "several objects"}
 COLORS = {"rotation": "#0072b2", "rotation_objects": "#009e73"}

@@ -15,8 +15,9 @@ from compgen_jax.papers.forced_rendering.scaling import (
     settings_of,
     told_apart,
 )
-from figures import plotting
-from figures.figure import figure
+
+from .. import plotting
+from ..figure import figure
 
 SIDE = "task.support.side"
 # by whether data sets are in proportion to what is not held out

@@ -4,9 +4,10 @@ import numpy as np
 
 from compgen_jax.metrics import geometry, spectra
 from compgen_jax.statistics import mean_band
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import BOTH, by_depth, depth_of, flat
+
+from .. import plotting
+from ..figure import figure
+from .lookup import BOTH, by_depth, depth_of, flat
 
 EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
 RANKS = {

@@ -7,9 +7,10 @@ from compgen_jax.metrics import evaluation, geometry
 from compgen_jax.papers.forced_rendering.remedies import embedding_matrices
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import first_seed_layers, in_order, layers_of
+
+from .. import plotting
+from ..figure import figure
+from .lookup import first_seed_layers, in_order, layers_of
 
 TITLES = {
     "lowrank_none": "no penalty",

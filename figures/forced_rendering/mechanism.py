@@ -4,9 +4,10 @@ import numpy as np
 
 from compgen_jax.metrics import kernels
 from compgen_jax.papers.forced_rendering.mechanism import CONSTRUCTION
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import by_code, flat
+
+from .. import plotting
+from ..figure import figure
+from .lookup import by_code, flat
 
 CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of seen"}
 EXAMPLES = (1, 2)  # of the saved held-out points

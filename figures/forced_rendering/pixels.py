@@ -5,10 +5,11 @@ import numpy as np
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory
 from compgen_jax.statistics import geometric_mean_with_interval
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering import authors
-from figures.forced_rendering.lookup import depth_of
+
+from .. import plotting
+from ..figure import figure
+from . import authors
+from .lookup import depth_of
 
 MODELS = {"pixelwise": "per-pixel MLP", "transformer": "transformer"}
 HOLES = {"corner": "corner held out", "donut": "square held out"}

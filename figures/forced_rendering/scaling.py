@@ -22,8 +22,9 @@ from compgen_jax.papers.forced_rendering.scaling import (
     thresholds,
     told_apart,
 )
-from figures import plotting
-from figures.figure import figure
+
+from .. import plotting
+from ..figure import figure
 
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))

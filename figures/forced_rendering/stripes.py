@@ -12,11 +12,12 @@ from compgen_jax.runs import recording, results
 from compgen_jax.statistics import geometric_mean_with_interval
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.layers import draw_strip
-from figures.forced_rendering.lookup import bumps_of, by_bumps
-from figures.forced_rendering.units import draw_curves, name_of, show_unit
+
+from .. import plotting
+from ..figure import figure
+from .layers import draw_strip
+from .lookup import bumps_of, by_bumps
+from .units import draw_curves, name_of, show_unit
 
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # how stripes alone are shown: the polarity of the images, the code of a missing factor

@@ -3,8 +3,9 @@
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
 from compgen_jax.papers.forced_rendering import controls
-from figures import report
-from figures.forced_rendering import authors
+
+from .. import report
+from . import authors
 
 NOTE = (
     "C are the paper's claims, K controls of our own. Each has two readings: as stated, and "

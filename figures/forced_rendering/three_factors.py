@@ -7,10 +7,11 @@ from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.coverage import pairs_seen
 from compgen_jax.metrics.readout import drawn_size
 from compgen_jax.papers.forced_rendering.controls import trivial_errors
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.controls import PREDICTORS as OF_TWO_FACTORS
-from figures.forced_rendering.lookup import in_order
+
+from .. import plotting
+from ..figure import figure
+from .controls import PREDICTORS as OF_TWO_FACTORS
+from .lookup import in_order
 
 PREDICTORS = OF_TWO_FACTORS | {"line_mean": "along each factor"}
 RUNS = {"three_factors": "box"} | {f"three_factors_{name}": name for name in ("xy", "xs", "random")}

@@ -3,9 +3,10 @@
 import numpy as np
 
 from compgen_jax.metrics import tuning
-from figures import plotting
-from figures.figure import figure
-from figures.forced_rendering.lookup import bumps_of, by_bumps
+
+from .. import plotting
+from ..figure import figure
+from .lookup import bumps_of, by_bumps
 
 LAYERS = 4
 QUANTILES = {"middle": 0.5, "high": 1.0}  # of a layer's panel, which is by rising interaction

@@ -3,14 +3,11 @@
 All of it comes from the committed summaries and from the claim's row.
 """
 
-from pathlib import Path
-
 from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
-from figures.league import table
 
-PAGE = Path(__file__).parents[2] / "docs" / "league.md"
-MARKS = "<!-- league: python -m figures.results -->", "<!-- end of league -->"
+from . import table
+
 TITLES = {"bumps": "two factors (x, y)", "sizes": "three factors (x, y, size)",
           "rotation": "turned digits"}  # fmt: skip
 # By model, in one sentence each: what helps, and what is built in.
@@ -31,11 +28,6 @@ def lines(runs: dict, claims: list[dict]) -> list[str]:
     sentences = [sentence for sentence in _sentences(runs, cells, columns, claims) if sentence]
     numbered = [f"{index}. {sentence}" for index, sentence in enumerate(sentences, start=1)]
     return [*_rows(runs, cells, columns), "", *numbered]
-
-
-def with_league(page: str, runs: dict, claims: list[dict]) -> str:
-    """The page with the table and the sentences between its marks."""
-    return text.between(page, MARKS, lines(runs, claims))
 
 
 def _rows(runs, cells, columns):

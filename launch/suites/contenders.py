@@ -42,7 +42,9 @@ def program(
         largest = singles[grids.index(max(grids))]
         tasks = {grid: single.task.make() for grid, single in zip(grids, singles, strict=True)}
         members = tuple(tasks[grid] for grid in sorted(tasks)) if len(tasks) > 1 else ()
-        trainer = loop.make_trainer(changed(largest, values), lowering, side_by_side, members=members)
+        trainer = loop.make_trainer(
+            changed(largest, values), lowering, side_by_side, members=members
+        )
         slots = stacked(singles)
         state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
         advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)

@@ -14,7 +14,7 @@ from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import known_maps
 from compgen_jax.papers.forced_rendering.images import exact, worst_exact_id
-from compgen_jax.runs.composition import RIGHT
+from compgen_jax.runs.judge_run import RIGHT
 from compgen_jax.statistics import mean_with_interval
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)

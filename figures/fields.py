@@ -1,24 +1,15 @@
-"""Writes the tables of docs/config.md: every field of a config, from the dataclasses themselves.
-
-python -m launch.fields
-"""
+"""The tables of docs/config.md: every field of a config, from the dataclasses themselves."""
 
 import inspect
 import math
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 from compgen_jax import settings
 from compgen_jax.config import ExecutionConfig, SweepConfig, TrainingConfig
-from compgen_jax.metrics import text
-from compgen_jax.runs import directory
-
-PAGE = Path(__file__).parents[1] / "docs" / "config.md"
-MARKS = "<!-- fields: python -m launch.fields -->", "<!-- end of fields -->"
 
 
-def page() -> str:
-    """The page with a section for every group of fields between its two marks."""
+def lines() -> list[str]:
+    """A section for every group of fields."""
     sections = [
         _section(f"{group}.name={name}", settings.family(group, name), group)
         for group, names in settings.FAMILIES.items()
@@ -26,7 +17,7 @@ def page() -> str:
     ]
     groups = {"training": TrainingConfig, "sweep": SweepConfig, "execution": ExecutionConfig}
     sections += [_section(name, kind, name) for name, kind in groups.items()]
-    return text.between(PAGE.read_text(), MARKS, ["\n\n".join(sections)])
+    return ["\n\n".join(sections)]
 
 
 def _section(title: str, kind: type, path: str) -> str:
@@ -62,8 +53,3 @@ def _rows(kind: type, path: str):
                 if math.isfinite(bounds.get(bound, math.inf))
             ]
             yield name, field.default, " ".join([of.__name__, *limits])
-
-
-if __name__ == "__main__":
-    directory.write_text(PAGE, page())
-    print(f"wrote {PAGE.name}")

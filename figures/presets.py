@@ -1,7 +1,4 @@
-"""Prints docs/presets.md, the page of all presets.
-
-python -m launch.presets > docs/presets.md
-"""
+"""docs/presets.md: the page of all presets."""
 
 from compgen_jax.papers.preset import Preset
 from compgen_jax.papers.presets import PAPERS
@@ -10,7 +7,7 @@ HEAD = """# Presets
 
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
-intervals. `python -m launch.presets` prints this page."""
+intervals. `python -m figures.pages` writes this page."""
 COLUMNS = ("preset", "command", "time on 2 cores", "result")
 
 
@@ -22,7 +19,3 @@ def page(papers: dict[str, dict[str, Preset]] = PAPERS) -> str:
         rows += [(f"`{n}`", f"`{p.command}`", p.takes, p.result) for n, p in presets.items()]
         parts.append("\n".join([f"## {paper}", "", *(f"| {' | '.join(row)} |" for row in rows)]))
     return "\n\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    print(page(), end="")
