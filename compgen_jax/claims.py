@@ -103,12 +103,14 @@ class Claim:
         Or the combinations themselves, as a tuple of dicts.
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
-        not judged. A quantity that asks for a missing optional run is undecided.
+        not judged. A quantity that asks for a missing optional run is undecided. What is no name
+        stands for itself, such as numbers of networks that are written down.
+    when: evidence -> whether its runs are enough to judge the claim at all.
     as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
         `Reading`. `stricter` is the same as `as_stated` unless given.
     details: what else a reader would ask: name -> quantity (a function of the evidence or what it
         would give), or a function evidence -> such a dict.
-    code: the column `code` of claims.json.
+    code: the column `code` of claims.json, or evidence -> that.
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
@@ -120,9 +122,10 @@ class Claim:
     stricter: Condition | tuple | Callable | Reading = ()
     figure: str = ""
     runs: dict = field(default_factory=dict)
+    when: Callable = lambda evidence: True
     each: dict | tuple = field(default_factory=dict)
     details: dict | Callable = field(default_factory=dict)
-    code: str = "{code}"
+    code: str | Callable = "{code}"
     trained: Callable | None = first_exact_id
     trained_name: str = "exact accuracy ID"
     trained_at: float = TRAINED
@@ -184,20 +187,23 @@ def judge_all(claims, runs: dict[str, Any]) -> list[dict]:
 def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
     """One for every combination of the fields of `each` whose required runs are there."""
     found = []
+    optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
     for fields in _combinations(claim):
-        named = {argument: name.format(**fields) for argument, name in claim.runs.items()}
+        named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
         chosen = {argument: _choose(name, runs) for argument, name in named.items()}
-        if all(run or named[argument].endswith("?") for argument, run in chosen.items()):
-            found.append(Evidence(chosen, fields, named))
+        evidence = Evidence(chosen, fields, named)
+        if all(chosen[each] for each in chosen.keys() - optional) and claim.when(evidence):
+            found.append(evidence)
     return found
 
 
 def run_names(claim: Claim) -> set[str]:
     """Names and patterns of all runs that the claim may need."""
     return {
-        name.format(**fields).rstrip("?")
+        _filled(name, fields)
         for name in claim.runs.values()
         for fields in _combinations(claim)
+        if isinstance(name, str)
     }
 
 
@@ -209,8 +215,14 @@ def _combinations(claim: Claim) -> tuple[dict, ...]:
     return tuple(dict(zip(claim.each, one, strict=True)) for one in values)
 
 
-def _choose(name: str, runs: dict[str, Any]):
-    name = name.rstrip("?")
+def _filled(name, fields: dict):
+    """The name of a run with the fields filled in; what is no name as it is."""
+    return name.format(**fields).rstrip("?") if isinstance(name, str) else name
+
+
+def _choose(name, runs: dict[str, Any]):
+    if not isinstance(name, str):
+        return name
     if "*" in name:
         return [run for each, run in runs.items() if fnmatch.fnmatchcase(each, name)]
     return runs.get(name)
@@ -246,7 +258,11 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
     }
     return {
         "claim": claim.name,
-        "code": claim.code.format(**{"code": ""} | fields),
+        "code": (
+            claim.code(evidence)
+            if callable(claim.code)
+            else claim.code.format(**{"code": ""} | fields)
+        ),
         "statement": claim.statement.format(**fields),
         "figure": claim.figure,
         "seeds": seeds,

@@ -7,8 +7,9 @@
         return a matplotlib figure
 
 Its docstring is the caption in docs/gallery.md. `runs` names the runs that it shows, of any paper;
-a '*' stands for any part of a name. The function gets the finished runs as a dict by name, in the
-order in which they are trained.
+a '*' stands for any part of a name. Where they differ between the scales, `runs` is a function
+scale -> names. The drawing function gets the finished runs as a dict by name, in the order in which
+they are trained.
 """
 
 import fnmatch
@@ -20,21 +21,22 @@ FIGURES: dict[str, "Figure"] = {}  # in the order in which their modules are imp
 
 class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
-    and patterns.  scale: at which alone it is drawn, '' for both.  by_default: whether it is drawn
-    without being named in `--only`."""
+    and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
+    whether it is drawn without being named in `--only`."""
 
     name: str
     draw: Callable
-    runs: tuple[str, ...]
+    runs: tuple[str, ...] | Callable
     scale: str
     by_default: bool
 
-    def shows(self, names) -> list[str]:
-        """Those of the names that the figure shows, in their order."""
-        return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in self.runs)]
+    def shows(self, names, scale: str) -> list[str]:
+        """Those of the names that the figure shows at a scale, in their order."""
+        patterns = self.runs(scale) if callable(self.runs) else self.runs
+        return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
 
 
-def figure(name: str, runs: tuple[str, ...], scale: str = "", by_default: bool = True):
+def figure(name: str, runs: tuple[str, ...] | Callable, scale: str = "", by_default: bool = True):
     """Registers the decorated function as a figure."""
 
     def register(draw):

@@ -1,14 +1,15 @@
-"""Who composes what, and whether seen combinations tell."""
+"""The league's table as a picture, and whether layers on ID cells tell who composes."""
 
 import numpy as np
 
 from compgen_jax.metrics import prediction, text
-from compgen_jax.papers.league.claims import GEOMETRY
+from compgen_jax.papers.league.claims import GEOMETRY, networks_of
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 from figures import plotting
+from figures.figure import figure
 from figures.league import table
 
-FAMILY_MARKS = "os^Dv<>Pphd*X8"
+MARKS = "os^Dv<>Pphd*X8"  # of architectures
 AXIS_TITLES = {
     "interaction": "interaction share",
     "probe": "probe R²",
@@ -16,25 +17,26 @@ AXIS_TITLES = {
 }
 
 
-def draw(studies):
-    """Accuracy on held-out combinations of every model (rows) on every task and hold-out (columns),
-    mean over seeds and its 95% interval; bold where .95 of seen ones are right and it lies
-    above .5 and above every trivial predictor, whose best is the last row. Bumps: the brightest
-    pixel, and of three factors the size, are those that are asked for; digits: the digit, the
-    angle within 5 degrees, and an error below a twentieth of a blank image's. Dotted: seen
-    combinations were not learnt (accuracy on them, below, under .95). Right: parameters on the
-    first task. The hold-outs of a task leave out as many combinations each.
-    """
-    cells, columns = table.cells(studies), table.columns(studies)
-    figure = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
-    axis = figure.subplots()
+@figure("league", runs=("league_*",), by_default=False)
+def draw(runs):
+    """Accuracy on held-out combinations of every model (rows) on every task and hold-out (columns):
+    mean over seeds with its 95% interval. Bold: at least .95 of the seen combinations are right,
+    and the OOD accuracy lies above .5 and above every trivial predictor, the best of which is the
+    last row. Dotted: less than .95 of the seen combinations are right; that accuracy is given
+    below. What counts as right: for bumps the brightest pixel, and with three factors the size; for
+    digits the digit, the angle within 5 degrees, and an error below a twentieth of a blank image's.
+    Right of the table: parameters on the first task. All hold-outs of a task leave out as many
+    combinations."""
+    cells, columns = table.cells(runs.values()), table.columns(runs.values())
+    drawn = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
+    axis = drawn.subplots()
     trivial = [max(column.trivial.values()) for column in columns.values()]
     values = np.full((len(cells) + 1, len(columns)), np.nan)
-    for row, of_player in enumerate(cells.values()):
-        for column, match in enumerate(columns):
-            if match in of_player:
-                values[row, column] = of_player[match].ood["value"]
-                _write(axis, column, row, of_player[match])
+    for row, of_model in enumerate(cells.values()):
+        for column, place in enumerate(columns):
+            if place in of_model:
+                values[row, column] = of_model[place].ood["value"]
+                _write(axis, column, row, of_model[place])
     values[-1] = trivial
     for column, value in enumerate(trivial):
         axis.text(column, len(cells), _two(value), ha="center", va="center", fontsize=6.5)
@@ -52,10 +54,10 @@ def draw(studies):
             axis.axvline(own[-1] + 0.5, color="white", linewidth=4)
     last = len(columns) - 0.4
     axis.text(last, -0.62, "parameters", va="bottom", fontsize=6.5)
-    for row, count in enumerate(table.parameters(studies).values()):
+    for row, count in enumerate(table.parameters(runs.values()).values()):
         axis.text(last, row, f"{count:,}", va="center", fontsize=6.5)
     axis.set_xlabel("held out")
-    return figure
+    return drawn
 
 
 def _two(value: float) -> str:
@@ -77,36 +79,40 @@ def _write(axis, column, row, cell):
         ))  # fmt: skip
 
 
-def draw_prediction(studies):
-    """Does the last hidden layer, on seen combinations alone, tell who composes the others? A dot
-    is a match of the league, its mark the model's family, its colour the task and hold-out; OOD
-    accuracy against the share of variance that is in no factor alone, the R² of a linear probe of
-    the factors, and the spread of the volume element (none of one-hot codes). Above: Spearman's
-    rank correlation inside a task and hold-out, with its 95% interval over families, and of how
-    many matches.
-    """
-    found = table.networks(studies)
-    families, groups = list(dict.fromkeys(found.family)), list(dict.fromkeys(found.group))
+@figure("league_geometry", runs=("league_*",), by_default=False)
+def draw_prediction(runs):
+    """L1 (does the last hidden layer, on seen combinations alone, tell which networks compose?). A
+    dot is a run of the league; its mark is the architecture, its colour the task and hold-out. OOD
+    accuracy against (a) the share of variance that is in no factor alone, (b) the R² of a linear
+    probe of the factors, and (c) the spread of the volume element, which one-hot codes lack. Above:
+    Spearman's rank correlation inside a task and hold-out, with its 95% interval over
+    architectures, and the number of runs."""
+    networks = networks_of(runs.values())
+    families, groups = (list(dict.fromkeys(labels)) for labels in networks[:2])
     colors = plotting.plt.get_cmap("tab10")
-    figure = plotting.new_figure(8.6, 3.3)
-    axes = figure.subplots(1, len(GEOMETRY), sharey=True)
+    drawn = plotting.new_figure(8.6, 3.3)
+    axes = drawn.subplots(1, len(GEOMETRY), sharey=True)
     for axis, name, letter in zip(axes, GEOMETRY, "abc", strict=True):
         for family, group, x, y in zip(
-            found.family, found.group, found.predictors[name], found.outcome, strict=True
+            networks.family,
+            networks.group,
+            networks.predictors[name],
+            networks.outcome,
+            strict=True,
         ):
-            mark = FAMILY_MARKS[families.index(family) % len(FAMILY_MARKS)]
+            mark = MARKS[families.index(family) % len(MARKS)]
             axis.plot(x, y, mark, markersize=4, color=colors(groups.index(group) % 10), alpha=0.8)
-        number = prediction.rank_correlation(found, name, within=True)
-        axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} matches")
+        number = prediction.rank_correlation(networks, name)
+        axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} runs")
         axis.set(xlabel=AXIS_TITLES[name], ylim=(-0.04, 1.04))
         plotting.panel_label(axis, letter)
     axes[0].set_ylabel("accuracy OOD")
     handles = [plotting.plt.Line2D([], [], marker=mark, linestyle="", color="0.3", markersize=4)
-               for mark in FAMILY_MARKS[: len(families)]]  # fmt: skip
+               for mark in MARKS[: len(families)]]  # fmt: skip
     handles += [plotting.plt.Line2D([], [], marker="o", linestyle="", color=colors(k % 10),
                                     markersize=4) for k in range(len(groups))]  # fmt: skip
-    figure.legend(
+    drawn.legend(
         handles, [*families, *groups], loc="outside lower center", ncols=7, fontsize=6.5,
         handletextpad=0.2, columnspacing=0.9,
     )  # fmt: skip
-    return figure
+    return drawn

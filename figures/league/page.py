@@ -1,19 +1,19 @@
-"""docs/league.md: the table, and what it shows in sentences that are made of its numbers.
+"""docs/league.md: the table, and sentences that are made of its numbers.
 
-All of it comes from summaries and from the claim's row, as they are committed.
+All of it comes from the committed summaries and from the claim's row.
 """
 
 from pathlib import Path
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
+from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
 from figures.league import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "league.md"
 MARKS = "<!-- league: python -m figures.results -->", "<!-- end of league -->"
 TITLES = {"bumps": "two factors (x, y)", "sizes": "three factors (x, y, size)",
           "rotation": "turned digits"}  # fmt: skip
-# what helps whom, and what is built in: of players, in a sentence each
+# By model, in one sentence each: what helps, and what is built in.
 REMEDIES = {"conv": ("conv, stripes shown", "stripes"),
             "low rank": ("low rank, penalties", "penalties")}  # fmt: skip
 BY_PIXEL = {"MLP": "an MLP", "multiplicative": "a sum of products of one image per factor",
@@ -22,28 +22,30 @@ SHARED = {"pixelwise": "one MLP for all pixels", "transformer": "one transformer
 BLOCK = "bumps", "block"
 
 
-def lines(studies, claims: list[dict]) -> list[str]:
-    """The table and the sentences; [] where nothing was played."""
-    if not studies:
+def lines(runs: dict, claims: list[dict]) -> list[str]:
+    """The table and the sentences; [] if there are no runs of the league."""
+    runs = [run for run in runs.values() if run.config.name.startswith("league_")]
+    if not runs:
         return []
-    cells, columns = table.cells(studies), table.columns(studies)
-    sentences = [sentence for sentence in _sentences(studies, cells, columns, claims) if sentence]
+    cells, columns = table.cells(runs), table.columns(runs)
+    sentences = [sentence for sentence in _sentences(runs, cells, columns, claims) if sentence]
     numbered = [f"{index}. {sentence}" for index, sentence in enumerate(sentences, start=1)]
-    return [*_rows(studies, cells, columns), "", *numbered]
+    return [*_rows(runs, cells, columns), "", *numbered]
 
 
-def with_league(page: str, studies, claims: list[dict]) -> str:
-    return text.between(page, MARKS, lines(studies, claims))
+def with_league(page: str, runs: dict, claims: list[dict]) -> str:
+    """The page with the table and the sentences between its marks."""
+    return text.between(page, MARKS, lines(runs, claims))
 
 
-def _rows(studies, cells, columns):
+def _rows(runs, cells, columns):
     titles = [f"{TASKS[task]}; {HOLDOUTS[holdout]}" for task, holdout in columns]
-    counts, steps = table.parameters(studies), _steps(studies)
+    counts, steps = table.parameters(runs), _steps(runs)
     yield f"| model | parameters | steps | {' | '.join(titles)} |"
     yield "|---" * (3 + len(titles)) + "|"
-    for player, of_player in cells.items():
-        shown = [_shown(of_player[column]) if column in of_player else "" for column in columns]
-        yield f"| {player} | {counts[player]:,} | {steps[player]} | {' | '.join(shown)} |"
+    for model, of_model in cells.items():
+        shown = [_shown(of_model[column]) if column in of_model else "" for column in columns]
+        yield f"| {model} | {counts[model]:,} | {steps[model]} | {' | '.join(shown)} |"
     best = [
         f"{number:.2f} ({name.replace('_', ' ')})"
         for name, number in (
@@ -53,13 +55,14 @@ def _rows(studies, cells, columns):
     yield f"| *best trivial predictor* | | | {' | '.join(best)} |"
 
 
-def _steps(studies) -> dict[str, str]:
-    """Of every player, its optimiser steps, of each task where they differ."""
-    found = {}
-    for study in studies:
-        found.setdefault(study.role.player, {})[study.role.task] = study.config.training.steps
-    return {player: " / ".join(map(str, dict.fromkeys(own.values()))) for player, own in
-            found.items()}  # fmt: skip
+def _steps(runs) -> dict[str, str]:
+    """{model: its optimiser steps}, by task if they differ."""
+    steps = {}
+    for run in runs:
+        model, _, task, _ = entry_of(run.config)
+        steps.setdefault(model, {})[task] = run.config.training.steps
+    return {model: " / ".join(map(str, dict.fromkeys(own.values()))) for model, own in
+            steps.items()}  # fmt: skip
 
 
 def _shown(cell) -> str:
@@ -68,37 +71,37 @@ def _shown(cell) -> str:
     return f"{bold}{text.with_interval(cell.ood, 2)}{bold} / {seen}"
 
 
-def _sentences(studies, cells, columns, claims):
-    seeds = len(studies[0].config.training.seeds)
+def _sentences(runs, cells, columns, claims):
+    seeds = len(runs[0].config.training.seeds)
     shares = {task: column.seen / (column.seen + column.held_out)
               for (task, _), column in columns.items()}  # fmt: skip
     yield (
-        f"{len(cells)} players have {len(studies)} matches of {seeds} networks each: shown are "
+        f"{len(cells)} models have {len(runs)} runs of {seeds} seeds each: shown are "
         + ", ".join(f"{share:.0%} of the combinations of {TITLES[task]}"
                     for task, share in shares.items()) + ", and the others asked for."
     )  # fmt: skip
     for task, holdout in columns:
-        played = {p: own[task, holdout] for p, own in cells.items() if (task, holdout) in own}
-        yield _of_column(TITLES[task], HOLDOUTS[holdout], played)
+        of_models = {m: own[task, holdout] for m, own in cells.items() if (task, holdout) in own}
+        yield _of_column(TITLES[task], HOLDOUTS[holdout], of_models)
     yield _remedies(cells)
     yield _built_in(cells)
     yield _prediction(claims)
 
 
-def _of_column(task: str, holdout: str, played: dict) -> str:
-    """Who is surely right on more than half, and the best of the others; who did not learn."""
-    ranked = sorted(played, key=lambda player: -played[player].ood["value"])
-    composing = [player for player in ranked if played[player].composes]
-    others = [player for player in ranked if played[player].learnt and player not in composing]
-    failing = [player for player in ranked if not played[player].learnt]
+def _of_column(task: str, holdout: str, cells: dict) -> str:
+    """Who is surely right on more than half, the best of the others, and who did not learn."""
+    ranked = sorted(cells, key=lambda model: -cells[model].ood["value"])
+    composing = [model for model in ranked if cells[model].composes]
+    others = [model for model in ranked if cells[model].learnt and model not in composing]
+    failing = [model for model in ranked if not cells[model].learnt]
     where = "combinations at random" if holdout == "at random" else f"a {holdout}"
-    accuracy = lambda player: f"`{player}` {text.number(played[player].ood['value'], 2)}"
-    found = ", ".join(map(accuracy, composing)) if composing else "nobody"
-    parts = [f"{task.capitalize()}, {where} held out: surely right on more than half: {found}"]
+    accuracy = lambda model: f"`{model}` {text.number(cells[model].ood['value'], 2)}"
+    right = ", ".join(map(accuracy, composing)) if composing else "no model"
+    parts = [f"{task.capitalize()}, {where} held out: surely right on more than half: {right}"]
     if others:
         parts.append(f"the best of the others that learnt is {accuracy(others[0])}")
     if failing:
-        seen = [f"`{player}` ({table.floor(played[player].seen['value'])})" for player in failing]
+        seen = [f"`{model}` ({table.floor(cells[model].seen['value'])})" for model in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
     return "; ".join(parts) + "."
 
@@ -108,7 +111,7 @@ def _remedies(cells) -> str:
     parts = [
         f"`{plain}` has {_accuracy(cells, plain)}, with {remedy} {_accuracy(cells, helped)}"
         for plain, (helped, remedy) in REMEDIES.items()
-        if _plays(cells, plain) and _plays(cells, helped)
+        if _has_run(cells, plain) and _has_run(cells, helped)
     ]
     block = "The paper's remedies, with a block of two factors held out"
     return f"{block}: {'; '.join(parts)}." if parts else ""
@@ -117,8 +120,8 @@ def _remedies(cells) -> str:
 def _built_in(cells) -> str:
     """What adding, multiplying, and one function for all pixels buy, with a block held out."""
     parts = [
-        ", ".join(f"{what} has {_accuracy(cells, player)}" for player, what in group.items()
-                  if _plays(cells, player))
+        ", ".join(f"{what} has {_accuracy(cells, model)}" for model, what in group.items()
+                  if _has_run(cells, model))
         for group in (BY_PIXEL, SHARED)
     ]  # fmt: skip
     if not all(parts):
@@ -129,12 +132,12 @@ def _built_in(cells) -> str:
     )
 
 
-def _plays(cells, player: str) -> bool:
-    return BLOCK in cells.get(player, {})
+def _has_run(cells, model: str) -> bool:
+    return BLOCK in cells.get(model, {})
 
 
-def _accuracy(cells, player: str) -> str:
-    cell = cells[player][BLOCK]
+def _accuracy(cells, model: str) -> str:
+    cell = cells[model][BLOCK]
     seen = "" if cell.learnt else f" (seen {table.floor(cell.seen['value'])}: not learnt)"
     return text.with_interval(cell.ood, 2) + seen
 
@@ -148,7 +151,7 @@ def _prediction(claims) -> str:
             without = text.with_interval(row["details"]["without volume"], 2)
             return (
                 "Does the last hidden layer, measured on what was shown alone, tell who composes? "
-                f"Of {counts['networks']} matches of {counts['families']} families "
+                f"Of {counts['networks']} runs of {counts['families']} families "
                 f"({counts['dropped']} more have no volume), the family that is predicted left out "
                 f"of the fit: {'; '.join(readings)}. Without the volume, of all: {without}."
             )

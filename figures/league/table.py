@@ -1,4 +1,7 @@
-"""The league as a table: a row for each player, a column for each task and hold-out."""
+"""The league as a table: a row for each model, a column for each task and hold-out.
+
+Of a run only the config and the summary are needed.
+"""
 
 import functools
 from typing import NamedTuple
@@ -6,23 +9,21 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
-from compgen_jax.metrics.prediction import Networks
-from compgen_jax.old_claims import LEAST_CELLS, TRAINED
-from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
-from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
-from compgen_jax.runs import predictors
+from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
+from figures import report
 
-LAST_HIDDEN = -2  # of the layers that are recorded, the output last
 COMPOSES = 0.5  # of held-out combinations right, on the whole interval
 
 
 class Cell(NamedTuple):
-    """One match: accuracy on held-out and on seen combinations, {'value', 'ci95'}, of shares no
-    narrower than `LEAST_CELLS` held-out combinations and between 0 and 1; and the accuracy OOD of
-    the best trivial predictor."""
+    """One run: accuracy on held-out and on seen combinations, {'value', 'ci95'}, and the accuracy
+    OOD of the best trivial predictor. Intervals lie between 0 and 1 and are no narrower than
+    `LEAST_CELLS` combinations."""
 
     ood: dict
     seen: dict
@@ -38,32 +39,32 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """What all matches of a task and a hold-out share: how many combinations are held out and how
-    many are seen, and the accuracy OOD of every trivial predictor."""
+    """What all runs of a task and a hold-out share: how many combinations are held out and how many
+    are seen, and the accuracy OOD of every trivial predictor."""
 
     held_out: int
     seen: int
     trivial: dict
 
 
-def columns(studies) -> dict:
-    """{(task, hold-out): Column} of what was played, in order.
-
-    Of `studies` no more is asked, here and in `cells`, than role, config and summary."""
-    found = {}
-    for study in studies:
-        match = study.role.task, study.role.holdout
-        if match not in found:
-            found[match] = _column(study.config)
+def columns(runs) -> dict:
+    """{(task, hold-out): Column} of the runs, in order."""
+    by_place = {}
+    for run in runs:
+        _, _, *place = entry_of(run.config)
+        if tuple(place) not in by_place:
+            by_place[tuple(place)] = _column(run.config)
     order = [(task, holdout) for task in TASKS for holdout in HOLDOUTS]
-    return {match: found[match] for match in order if match in found}
+    return {place: by_place[place] for place in order if place in by_place}
 
 
 @functools.cache
 def _column(config: Config) -> Column:
     task = config.task.make()
-    masks = predictors.masks(task)
-    scores = jax.jit(lambda key: predictors.trivial_scores(task, key))(jax.random.key(0))
+    masks = tasks.regions(task)
+    scores = jax.jit(lambda key: tasks.trivial_scores(task, loop.stream(key, "test")))(
+        jax.random.key(0)
+    )
     trivial = {
         name: float(np.mean(own[task.accuracy], where=masks["ood"]))
         for name, own in jax.device_get(scores).items()
@@ -71,18 +72,18 @@ def _column(config: Config) -> Column:
     return Column(int(masks["ood"].sum()), int(masks["id"].sum()), trivial)
 
 
-def cells(studies) -> dict:
-    """{player: {(task, hold-out): Cell}}, players in the order in which they first play."""
-    of_columns, found = columns(studies), {}
-    for study in studies:
-        match = study.role.task, study.role.holdout
-        cell = _cell(study, of_columns[match])
-        found.setdefault(study.role.player, {})[match] = cell
-    return found
+def cells(runs) -> dict:
+    """{model: {(task, hold-out): Cell}}, models in the order of their first runs."""
+    of_columns, by_model = columns(runs), {}
+    for run in runs:
+        model, _, *place = entry_of(run.config)
+        cell = _cell(run, of_columns[tuple(place)])
+        by_model.setdefault(model, {})[tuple(place)] = cell
+    return by_model
 
 
-def _cell(study, column: Column) -> Cell:
-    mean, accuracy = study.summary["mean"], study.config.task.make().accuracy
+def _cell(run, column: Column) -> Cell:
+    mean, accuracy = run.summary["mean"], run.config.task.make().accuracy
     ood, seen = (
         _share(mean[f"{region}.{accuracy}"], count)
         for region, count in (("ood", column.held_out), ("id", column.seen))
@@ -97,34 +98,23 @@ def _share(number: dict, count: int) -> dict:
     return {"value": value, "ci95": ends}
 
 
-def parameters(studies) -> dict[str, int]:
-    """How many parameters a player trains on the first task that it plays."""
-    found = {}
-    for study in studies:
-        if study.role.player not in found:
-            trained = jax.tree.leaves(loop.template(study.config).params["params"])
-            seeds = len(study.config.training.seeds)
-            found[study.role.player] = sum(leaf.size for leaf in trained) // seeds
-    return found
+def parameters(runs) -> dict[str, int]:
+    """{model: how many parameters it trains on its first task}"""
+    counts = {}
+    for run in runs:
+        model = entry_of(run.config).model
+        if model not in counts:
+            trained = jax.tree.leaves(loop.template(run.config).params["params"])
+            seeds = len(run.config.training.seeds)
+            counts[model] = sum(leaf.size for leaf in trained) // seeds
+    return counts
 
 
-def networks(studies) -> Networks:
-    """What the geometry of the last hidden layer, on seen combinations, has to predict: every
-    match's OOD accuracy; means over seeds."""
-    of_columns = columns(studies)
-    found = [_cell(study, of_columns[study.role.task, study.role.holdout]) for study in studies]
-    geometry = {
-        name: np.array([study.seen.numbers[name][:, LAST_HIDDEN].mean() for study in studies])
-        for name in GEOMETRY
-    }
-    return Networks(
-        np.array([study.role.family for study in studies]),
-        np.array([study.role.group for study in studies]),
-        np.array([cell.ood["value"] for cell in found]),
-        geometry | {LEARNT: np.array([cell.seen["value"] for cell in found])},
-    )
+def table(runs: dict) -> list[str]:
+    """Lines of RESULTS.md on what every run scores."""
+    return report.errors_of_images({run.config.name: run.summary for run in runs.values()})
 
 
 def floor(share: float) -> str:
-    """Two digits, rounded down: .9499 has not reached .95."""
+    """Two digits, rounded down, as .9499 has not reached .95."""
     return text.number(int(share * 100 + 1e-9) / 100, 2)

@@ -1,111 +1,107 @@
-"""The second paper's figures on tiny students: which networks there are, what is drawn."""
-
-import json
+"""The second paper's runs, and its claims and figures on committed summaries."""
 
 import pytest
-from absl import flags
-from absl.testing import flagsaver
 
-from compgen_jax.config import changed
-from compgen_jax.old_claims import entries
-from compgen_jax.papers.scale import constructions
-from compgen_jax.papers.scale import runs as networks
-from compgen_jax.papers.scale.runs import Block, having
+from compgen_jax.claims import judge_all, rows
+from compgen_jax.papers.scale import neurons, runs
+from compgen_jax.papers.scale.claims import CLAIMS
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
-from figures import make
-from figures.scale import registry, verdicts
+from figures import plotting
+from figures.figure import FIGURES
+from figures.scale import figures, tables
+from tests.figures import committed
 
-FIGURES = ("scale1", "scale2", "scale3", "scale4", "bridge")
-WIDTHS = {64: 4, 256: 6}
-
-
-def test_quick_networks_are_those_of_the_presets():
-    found = networks.networks("quick")
-    assert len({n.name for n in found}) == len(found)
-    sizes = {group: sum(having(group)(n.role) for n in found)
-             for group in ("seen", "code", "support", "modules", "bridge")}  # fmt: skip
-    assert sizes == {"seen": 12, "code": 4, "support": 6, "modules": 12, "bridge": 12}
-    of_supports = [n.config.task for n in found if having("support")(n.role)]
-    for task in of_supports:  # equal sizes: no support is easier for having more
-        facts = task.make().facts()
-        assert (facts["seen_sets"], facts["sets"]) == (44, 92)
-    steps = {n.role.code: n.config.training.steps for n in found if having("code")(n.role)}
-    assert steps["orthogonal"] == 6000 and set(steps.values()) == {6000, 24_000}
-    assert all(len(n.config.training.seeds) == 4 for n in found)
+LAYERS = ("decode.ood_r2", "decode.untrained.ood_r2", "decode.shuffled.ood_r2")
+OUTPUTS = ("decode.recovery", "decode.active_recovery")
+SCALES = "quick", "paper"
 
 
-def test_students_of_a_shape_share_a_program():
-    found = [n for n in networks.networks("quick") if having("seen")(n.role)]
-    groups = make._by_program([n.config for n in found])
-    assert sorted(map(len, groups)) == [4, 4, 4]
-
-
-def test_decoders_of_bumps_hold_out_as_many_cells_in_either_way():
-    blocks = [n for n in networks.networks("quick") if isinstance(n.role, Block)]
-    by_share = {}
-    for network in blocks:
-        task = network.config.task.make()
-        count = int(task.held_out(tasks.points(task)).sum())
-        by_share.setdefault(network.role.seen, set()).add(count)
-        assert count == round((1 - network.role.seen) * 256)
-    assert all(len(counts) == 1 for counts in by_share.values()) and len(by_share) == 2
-
-
-def shrunk(network):
-    """The network with a few steps, 2 seeds and a narrow student; its name stays."""
-    small = {"training.seeds": (0, 1)}
-    if isinstance(network.role, Block):
-        width = 2 if network.role.width == 8 else 3
-        small |= {"training.epochs": 1, "training.evaluate_every": 1, "model.width": width,
-                  "model.depth": 2}  # fmt: skip
-    else:
-        width = WIDTHS[network.role.width]
-        small |= {"training.steps": 6, "training.evaluate_every": 3, "model.width": width,
-                  "task.tests": 24, "training.batch_size": 4}  # fmt: skip
-    role = network.role._replace(width=width)
-    return network._replace(config=changed(network.config, small), role=role)
-
-
-def tiny_networks(scale):
-    """Of two widths, one code and two numbers of modules, and of bumps the wide decoders: every
-    program takes seconds to compile."""
-    return [shrunk(n) for n in networks.networks(scale) if _is_kept(n.role)]
-
-
-def _is_kept(role) -> bool:
-    if isinstance(role, Block):
-        return role.width == 32
-    return role.width in WIDTHS and role.code in ("identity", "orthogonal") and role.modules < 16
+@pytest.fixture(scope="module")
+def finished():
+    return committed.finished(runs.runs("quick"), LAYERS, OUTPUTS)
 
 
 @pytest.fixture
-def few_constructions(monkeypatch):
-    """Small tables of what is written down; the whole are in the tests of claims."""
-    exact = constructions.table_k_hot((4, 32), (0, 1), size=4, count=50)
-    graded = constructions.table_graded((8, 32), (4, 8, 16), (0, 1), size=4, count=100)
-    monkeypatch.setattr(verdicts, "tables_of_neurons", lambda: (exact, graded, graded))
-    monkeypatch.setattr("figures.scale.figures.tables_of_neurons", lambda: (exact, graded, graded))
+def constructed(monkeypatch):
+    """Tables of networks that are written down, by a law; the real ones are in the tests of
+    claims."""
+    table = [
+        {"modules": modules, "knots": knots, "neurons": 10 * knots + modules, "seed": seed,
+         "max_error": 1e-6, "rmse": knots**-2, "r2": 1 - knots**-4}
+        for modules in (4, 8, 32) for knots in (4, 8, 16) for seed in neurons.Constructed.seeds
+    ]  # fmt: skip
+    for name in ("exact", "graded", "graded_own"):
+        monkeypatch.setitem(vars(neurons.CONSTRUCTED), name, table)
 
 
-def test_figures_and_claims(tmp_path, monkeypatch, few_constructions):
-    monkeypatch.setattr(make, "PAPERS", (registry.PAPER._replace(networks=tiny_networks),))
-    if not flags.FLAGS.is_parsed():
-        flags.FLAGS(["test"])
-    with flagsaver.flagsaver(workdir=str(tmp_path), only=list(FIGURES)):
-        make.main()
-        drawn = {path.name for path in (tmp_path / "figures").iterdir()}
-        assert drawn == {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
-        rows = entries(json.loads((tmp_path / "claims.json").read_text()))
-        names = [row["claim"] for row in rows]
-        parts = {"1": "abc", "2": "ab", "3": "abc", "4": "abc"}
-        assert set(names) == {f"S{number}{part}" for number in parts for part in parts[number]}
-        assert names.count("S2a") == 1 and names.count("S2b") == 5
-        for row in rows:  # six steps teach nothing
-            if row["claim"] in ("S1a", "S1b", "S1c", "S2a", "S2b", "S3c"):
-                assert row["as_stated"]["verdict"] == "inconclusive"
-                assert row["as_stated"]["reason"].startswith(("not trained: R² ID", "not reached"))
-        page = (tmp_path / "RESULTS.md").read_text()
-        assert "## Scale: errors and baselines" in page and "bilinear" in page
-        monkeypatch.setattr(experiment, "train_together", None)  # nothing is trained twice
-        make.main()
+def test_quick_runs_are_those_of_the_presets():
+    groups = runs.sets_and_widths, runs.codes, runs.supports, runs.more_modules, runs.sets_needed
+    assert [len(group("quick")) for group in groups] == [12, 4, 6, 12, 10]
+    assert [len(runs.runs(scale)) for scale in SCALES] == [47, 89]
+    # No support is easier for having more sets.
+    assert {runs.sets_seen(config) for config in runs.supports("quick").values()} == {44}
+    steps = {c.task.code.name: c.training.steps for c in runs.codes("quick").values()}
+    assert steps["orthogonal"] == 6000 and set(steps.values()) == {6000, 24_000}
+    wide = [config for name, config in runs.sets_and_widths("quick").items() if "256" in name]
+    assert len({experiment.schedule(config, config.task.make()) for config in wide}) == 1
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_decoders_of_bumps_hold_out_as_many_cells_in_either_way(scale):
+    counts = {}
+    for name, config in runs.bridge(scale).items():
+        if name.startswith("bump_"):
+            task = config.task.make()
+            count = int(task.held_out(tasks.points(task)).sum())
+            counts.setdefault(name.split("_")[2], set()).add(count / config.task.grid**2)
+    assert len(counts) == 2
+    for share, found in counts.items():
+        assert len(found) == 1 and found.pop() == pytest.approx(float(share), abs=0.02)
+
+
+def test_committed_summaries_give_the_committed_verdicts(finished):
+    """Of S1, S2 and S3c, which need nothing but summaries."""
+    summaries = [claim for claim in CLAIMS if claim.name[:2] in ("S1", "S2") or claim.name == "S3c"]
+    judged = rows(judge_all(summaries, finished), "quick")
+    names = {claim.name for claim in summaries}
+    expected = [row for row in committed.claims() if row["claim"] in names]
+    assert [(row["claim"], row["code"]) for row in judged] == [
+        (row["claim"], row["code"]) for row in expected
+    ]
+    for row, other in zip(judged, expected, strict=True):
+        for field in ("verdict", "reason", "criterion", "statement"):
+            assert row[field] == other[field]
+        assert row["measured"] == pytest.approx(other["measured"], rel=1e-6)
+
+
+def test_every_claim_and_figure_of_finished_runs(finished, constructed):
+    judged = judge_all(CLAIMS, finished)
+    assert {row["claim"] for row in judged} == {claim.name for claim in CLAIMS} - {"S1d"}
+    for name, draw in (
+        ("scale1", figures.draw_scale),
+        ("scale2", figures.draw_codes_and_supports),
+        ("scale3", figures.draw_neurons),
+        ("scale4", figures.draw_decodability),
+        ("bridge", figures.draw_bridge),
+    ):
+        assert FIGURES[name].draw is draw and not FIGURES[name].by_default
+        shown = FIGURES[name].shows(finished, "quick")
+        drawn = draw({each: finished[each] for each in shown})
+        drawn.draw_without_rendering()
+        plotting.close(drawn)
+
+
+def test_figures_show_the_runs_that_they_draw():
+    names = {scale: [*runs.runs(scale), "bump_cnn", "random_cells"] for scale in SCALES}
+    shown = {name: [len(FIGURES[name].shows(names[scale], scale)) for scale in SCALES]
+             for name in ("scale1", "scale2", "scale3", "scale4", "bridge")}  # fmt: skip
+    assert shown == {
+        "scale1": [18, 68], "scale2": [11, 17], "scale3": [22, 40], "scale4": [12, 40],
+        "bridge": [20, 8],
+    }  # fmt: skip
+
+
+def test_the_table_is_that_of_the_committed_page(finished):
+    page = (committed.RESULTS / "RESULTS.md").read_text()
+    assert "\n".join(tables.table(finished)) in page

@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from compgen_jax.claims import TRAINED, Claim, Condition, once
-from compgen_jax.metrics import predictors
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering.images import (
     better_than,
@@ -21,6 +20,7 @@ from compgen_jax.papers.forced_rendering.images import (
     relative_error,
     within_a_pixel,
 )
+from compgen_jax.tasks import baselines
 
 LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
 OF_IMAGES = {
@@ -31,7 +31,7 @@ OF_IMAGES = {
 
 def lit_pixels(cells: CellResults, level: float = LIT):
     """(N, N) bool: pixels that some seen image lights to a share of the largest signal."""
-    return predictors.lit_pixels(cells.truths[~cells.held_out], level)
+    return baselines.lit_pixels(cells.truths[~cells.held_out], level)
 
 
 def on_lit_pixels(cells: CellResults, scores: Callable):
@@ -59,12 +59,11 @@ def _exact_on_lit_pixels(evidence):
 def trivial_errors(cells: CellResults) -> dict[str, float]:
     """MSE OOD of every trivial predictor over a blank image's, by name."""
     ood = cells.held_out
-    blank = np.square(cells.truths[ood]).mean()
+    known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
+    truths = cells.truths[ood]
     return {
-        name: float(
-            np.square(predict(cells.truths, ood, cells.sizes) - cells.truths[ood]).mean() / blank
-        )
-        for name, predict in predictors.PREDICTORS.items()
+        name: float(np.square(predict(known)[ood] - truths).mean() / np.square(truths).mean())
+        for name, predict in baselines.GRID_PREDICTORS.items()
     }
 
 

@@ -1,5 +1,5 @@
-"""Which networks play in the league: every model, on every task that it serves, with a block, a
-corner or single combinations at random held out."""
+"""The league's runs: every model, on every task that it serves, with a block, a corner or single
+combinations at random held out."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -15,40 +15,35 @@ TASKS = {"bumps": "bumps: x, y", "sizes": "bumps: x, y, size", "rotation": "digi
 HOLDOUTS = {"block": "block", "corner": "corner", "random": "at random"}
 
 
-class Player(NamedTuple):
+class LeagueModel(NamedTuple):
     """A row of the league.
 
-    family: networks of one are no independent evidence.  model: its name.  fields: of the
-    config, whatever the task.  of_task: by task, its own.  tasks: those that it serves.  code: of
-    x, y and size.
+    name: of the model.  fields: of the config on every task.  of_task: further ones, by task.
+    tasks: those that it serves.  code: of x, y and size.
     """
 
-    family: str
-    model: str
+    name: str
     fields: dict = {}
     of_task: dict = {}
     tasks: tuple = tuple(TASKS)
     code: str = "bump"
 
 
-class Match(NamedTuple):
-    """What a network is for: a player's name and family, what it is asked for, what is held out."""
+class Entry(NamedTuple):
+    """What a run of the league is: the row's title, the task, and what is held out.
 
-    player: str
-    family: str
+    architecture: the model's name. Runs of one architecture are no independent evidence.
+    """
+
+    model: str
+    architecture: str
     task: str
     holdout: str
 
     @property
     def group(self) -> str:
-        """The column of the league: matches of one are ranked against each other."""
+        """The column of the league: runs of one task and hold-out are ranked together."""
         return f"{self.task}, {self.holdout}"
-
-
-class Network(NamedTuple):
-    name: str
-    config: Config
-    role: Match
 
 
 ON_BUMPS = {"tasks": ("bumps",)}
@@ -66,76 +61,81 @@ ATTENTION = SHARED | {
 }
 PRODUCTS = {"model.terms": 8, "training.learning_rate": 2e-3}
 LONGER = {"model.width": 64, "training.steps": 4800}
-# steps and rates by ID accuracy on a seed apart
-PLAYERS = {
-    "conv": Player("conv", "conv", CONV),
-    "conv, one-hot code": Player("conv", "conv", CONV, **ONE_HOT),
-    "conv, stripes shown": Player("conv", "conv", CONV | {"task.stripes.copies": 1}, **ON_BUMPS),
-    "MLP": Player("mlp", "mlp", MLP),
-    "MLP, one-hot code": Player("mlp", "mlp", MLP, **ONE_HOT),
-    "low rank": Player("lowrank", "lowrank", LOW_RANK, **ONE_HOT),
-    "low rank, penalties": Player("lowrank", "lowrank", LOW_RANK | PENALTIES, **ONE_HOT),
-    "pixelwise": Player("pixelwise", "pixelwise", SHARED, {"rotation": LONGER}),
-    "pixelwise, one-hot code": Player("pixelwise", "pixelwise", SHARED, **ONE_HOT),
-    # of digits it knows a quarter after 1500 steps, which take as long as all other rows
-    "transformer": Player("transformer", "transformer", ATTENTION, tasks=("bumps", "sizes")),
-    "additive": Player("additive", "additive"),
-    "multiplicative": Player("multiplicative", "multiplicative", PRODUCTS),
+# Steps and rates were chosen by ID accuracy on another seed.
+MODELS = {
+    "conv": LeagueModel("conv", CONV),
+    "conv, one-hot code": LeagueModel("conv", CONV, **ONE_HOT),
+    "conv, stripes shown": LeagueModel("conv", CONV | {"task.stripes.copies": 1}, **ON_BUMPS),
+    "MLP": LeagueModel("mlp", MLP),
+    "MLP, one-hot code": LeagueModel("mlp", MLP, **ONE_HOT),
+    "low rank": LeagueModel("lowrank", LOW_RANK, **ONE_HOT),
+    "low rank, penalties": LeagueModel("lowrank", LOW_RANK | PENALTIES, **ONE_HOT),
+    "pixelwise": LeagueModel("pixelwise", SHARED, {"rotation": LONGER}),
+    "pixelwise, one-hot code": LeagueModel("pixelwise", SHARED, **ONE_HOT),
+    # It learns a quarter of the digits in 1500 steps, which take as long as all other rows.
+    "transformer": LeagueModel("transformer", ATTENTION, tasks=("bumps", "sizes")),
+    "additive": LeagueModel("additive"),
+    "multiplicative": LeagueModel("multiplicative", PRODUCTS),
 }
-DIGITS, TURNED = (2, 3, 4, 5, 7), (4, 7)  # the latter are not seen at a third of the angles
-# the side of images; of the block and the corner, of pixels and of sizes; width; times the steps
+DIGITS, TURNED = (2, 3, 4, 5, 7), (4, 7)  # the latter are held out at a third of the angles
+# Side of the images, held-out pixels of a block and of a corner, width, factor of the steps.
 SIZES = {
     "quick": {"grid": 16, "block": (3, 12), "corner": 6, "width": 32, "longer": 1, "seeds": 4},
     "paper": {"grid": 28, "block": (6, 22), "corner": 11, "width": 64, "longer": 2, "seeds": 6},
 }
-LARGE = (3, 5)  # of six sizes, those of a held-out block or corner
+LARGE = (3, 5)  # held-out sizes of a block or a corner, of six
 STEPS = 1200
 BY_FACTOR = "additive", "multiplicative"  # small networks for each factor
 
 
-def networks(scale: str, own: tuple = ()) -> list[Network]:
-    """All of them; `own` models, FILE.py:CLASS, are rows of their own, at their defaults."""
-    title = lambda name: f"{Path(name.rpartition(':')[0]).stem}:{name.rpartition(':')[2]}"
-    titles = [*PLAYERS, *map(title, own)]
-    if twice := [one for one in titles if titles.count(one) > 1]:
-        raise ConfigError(f"--models: two are named {twice[0]}; name one file, or class, otherwise")
-    players = PLAYERS | {title(name): Player(title(name), name) for name in own}
-    return [
-        _network(title, player, task, holdout, scale)
+def runs(scale: str, own: tuple = ()) -> dict[str, Config]:
+    """All runs by name. `own` models, FILE.py:CLASS, are rows of their own, at their defaults."""
+    models = [*MODELS.items(), *((_title(name), LeagueModel(name)) for name in own)]
+    slugs = [_slug(title) for title, _ in models]
+    for title, _ in models:
+        if slugs.count(_slug(title)) > 1:
+            raise ConfigError(
+                f"--models: two are named {title}; name one file, or class, otherwise"
+            )
+    return {
+        f"league_{task}_{holdout}_{_slug(title)}": _config(title, model, task, holdout, scale)
         for task in TASKS
-        for title, player in players.items()
+        for title, model in models
         for holdout in HOLDOUTS
-        if task in player.tasks and (task, holdout) != ("rotation", "corner")
-    ]
+        if task in model.tasks and (task, holdout) != ("rotation", "corner")
+    }
 
 
-def having(**fields):
-    """role -> whether it is a match in which these fields have these values."""
-    return lambda role: (
-        isinstance(role, Match)
-        and all(getattr(role, name) == value for name, value in fields.items())
-    )
+def entry_of(config: Config) -> Entry:
+    """What the run of a config is, as its name says."""
+    _, task, holdout, slug = config.name.removesuffix("_quick").split("_", 3)
+    titles = {_slug(title): title for title in MODELS}
+    if slug in titles:
+        return Entry(titles[slug], config.model.name, task, holdout)
+    return Entry(_title(config.model.name), _title(config.model.name), task, holdout)
 
 
-def _network(title, player, task, holdout, scale) -> Network:
-    size = SIZES[scale]
-    own = family("model", player.model)
-    fields = player.fields | player.of_task.get(task, {})
-    if hasattr(own(), "width") and "model.width" not in fields and title in PLAYERS:
-        fields["model.width"] = size["width"] * (4 if player.family in BY_FACTOR else 1)
+def _title(name: str) -> str:
+    """'my_model:Mine' of a user's own '.../my_model.py:Mine'."""
+    path, _, attribute = name.rpartition(":")
+    return f"{Path(path).stem}:{attribute}"
+
+
+def _slug(title: str) -> str:
+    return "_".join(title.replace(",", "").replace(":", " ").split()).lower()
+
+
+def _config(title, model: LeagueModel, task, holdout, scale) -> Config:
+    size, kind = SIZES[scale], family("model", model.name)
+    fields = model.fields | model.of_task.get(task, {})
+    if title in MODELS and hasattr(kind(), "width") and "model.width" not in fields:
+        fields["model.width"] = size["width"] * (4 if model.name in BY_FACTOR else 1)
     steps = fields.get("training.steps", STEPS) * size["longer"]
-    name = "_".join(["league", task, holdout, *title.replace(",", "").replace(":", " ").split()])
-    training = TrainingConfig(
-        steps=steps, evaluate_every=steps // 4, seeds=tuple(range(size["seeds"]))
-    )
-    config = Config(
-        name=name.lower() + "_quick" * (scale == "quick"),
-        task=_task(task, player.code, size),
-        model=own(),
-        training=training,
-    )
-    fields |= {"training.steps": steps} | _held_out(task, holdout, size)
-    return Network(config.name, changed(config, fields), Match(title, player.family, task, holdout))
+    name = f"league_{task}_{holdout}_{_slug(title)}" + "_quick" * (scale == "quick")
+    seeds = tuple(range(size["seeds"]))
+    training = TrainingConfig(steps=steps, evaluate_every=steps // 4, seeds=seeds)
+    config = Config(name=name, task=_task(task, model.code, size), model=kind(), training=training)
+    return changed(config, fields | {"training.steps": steps} | _held_out(task, holdout, size))
 
 
 def _task(task: str, code: str, size: dict):
@@ -161,7 +161,7 @@ def _task(task: str, code: str, size: dict):
 
 
 def _held_out(task: str, holdout: str, size: dict) -> dict:
-    """Fields that hold as many combinations out in another way than as a block."""
+    """Fields that hold out as many combinations as a block does, in another way."""
     if holdout == "block":
         return {}
     low, high = size["block"]

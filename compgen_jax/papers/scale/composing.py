@@ -1,196 +1,253 @@
 """S1 and S2: do more sets of modules, wider students, any code and any support lead to composition?
 
-Of every run there are numbers per seed by name, (T,): `id.r2`, pooled R^2 on seen sets, `ood.r2` on
-held-out ones, and `id.gain` and `ood.gain`, 1 - error / that of the best map that is bilinear in
-latent and input. R^2 alone misleads: that map composes nothing and has .85. So the stricter
-readings judge gains.
+Which runs answer is picked by their configs (`runs`).
 """
+
+from functools import partial
 
 import numpy as np
 
-from compgen_jax.old_claims import Condition, entry
+from compgen_jax.claims import Claim, Condition, once
+from compgen_jax.papers.scale import runs
+from compgen_jax.papers.scale.quantities import (
+    COMPOSED,
+    bracketed,
+    needed_for,
+    not_bracketed,
+    score,
+    scores,
+    slope,
+)
 
-GATE, GATE_OF_CODES = 0.95, 0.9  # ID R^2 below which a student has not learnt what it was shown
-AFFINE = 0.9  # R^2 of an affine map from code to latent, from which a code is called affine
-RISE, COMPOSED, APART = 0.1, 0.5, 0.05
-# supports that do not cover the space of tasks, and those that do
+TRAINED_CODES = 0.9  # R² ID from which a student of another code counts as trained
+AFFINE = 0.9  # R² of an affine map from code to latent, from which a code is called affine
+RISE, APART = 0.1, 0.05
+# Supports that leave out, or barely show, part of the space of tasks, and those that cover it.
 UNCOVERED, COVERED = ("disconnected", "non_compositional", "unpopular"), ("popular", "equal")
+CODES = ("fewshot", "interval_shuffle", "invertible", "orthogonal", "tokens")
+STUDENTS = {"students": "modules_*"}
+TITLES = {"ood.r2": "R² OOD", "ood.gain": "gain OOD"}
+of_sets = partial(Claim, figure="scale1", runs=STUDENTS, trained_name="R² ID")
+of_one_size = partial(Claim, figure="scale2", trained_name="R² ID")
 
 
-def more_sets_help(seeds, few: dict, many: dict, seen: tuple) -> dict:
-    """S1a. few, many: the numbers of the runs with so many sets `seen`, at the same width."""
-    rise = lambda name: many[f"ood.{name}"] - few[f"ood.{name}"]
-    shown = f"{seen[1]} - at {seen[0]} sets seen"
-    return _entry(
+# --- S1: sets, widths, modules -----------------------------------------------------------------
+
+
+@once
+def grid(e) -> dict[int, list]:
+    return runs.seen_by_width(e.students)
+
+
+def has_grid(e) -> bool:
+    """Whether there are several widths and numbers of sets seen."""
+    return len(grid(e)) > 1 and min(map(len, grid(e).values())) > 1
+
+
+def widest(e) -> list:
+    """The widest students, by sets seen."""
+    return grid(e)[max(grid(e))]
+
+
+def rise_with_sets(e, name: str) -> Condition:
+    few, many = widest(e)[0], widest(e)[-1]
+    fewest, most = runs.sets_seen(few.config), runs.sets_seen(many.config)
+    title = f"{TITLES[name]} at {most} - at {fewest} sets seen"
+    return Condition(title, score(many, name) - score(few, name), above=RISE)
+
+
+def gain_with_most_sets(e) -> Condition:
+    many = widest(e)[-1]
+    title = f"gain OOD at {runs.sets_seen(many.config)} sets"
+    return Condition(title, score(many, "ood.gain"), above=COMPOSED)
+
+
+def by_width(e, name: str) -> dict:
+    """{width: (T,) a score with the most sets seen}"""
+    return {width: score(of_width[-1], name) for width, of_width in grid(e).items()}
+
+
+def slope_with_width(e, name: str) -> Condition:
+    scored = by_width(e, name)
+    per_doubling = slope(np.log2(list(scored)), np.stack(list(scored.values())))
+    return Condition(f"slope of {TITLES[name]} per doubling of width", per_doubling, above=0.0)
+
+
+def gain_at_the_widest(e) -> Condition:
+    width, gain = list(by_width(e, "ood.gain").items())[-1]
+    return Condition(f"gain OOD at width {width}", gain, above=COMPOSED)
+
+
+def last_rise_with_width(e) -> Condition:
+    (second, less), (width, gain) = list(by_width(e, "ood.gain").items())[-2:]
+    return Condition(f"gain OOD at width {width} - at {second}", gain - less, above=0.0)
+
+
+@once
+def by_modules(e) -> dict[int, list]:
+    return runs.seen_by_modules(e.students)
+
+
+@once
+def by_architecture(e) -> list[list]:
+    """Of an MLP and of a transformer, the runs with the most modules that both have, by sets seen;
+    [] if there are none."""
+    mlps, transformers = by_modules(e), runs.seen_by_modules(e.students, "task_transformer")
+    both = sorted(mlps.keys() & transformers.keys())
+    return [of_model[both[-1]] for of_model in (mlps, transformers)] if both else []
+
+
+def sets_needed(groups):
+    """(G, T): sets seen that give the gain .5, for groups of runs; see `needed_for`."""
+    seen = lambda group: [runs.sets_seen(run.config) for run in group]
+    return np.stack([needed_for(seen(group), scores(group, "ood.gain")) for group in groups])
+
+
+def id_r2_with_most_sets(groups):
+    """(T,): the least of the groups."""
+    return scores([group[-1] for group in groups], "id.r2").min(axis=0)
+
+
+def growth_of_sets_needed(e):
+    groups = by_modules(e).values()
+    all_sets = [group[-1].summary["task"]["sets"] for group in groups]
+    exponent = slope(np.log(all_sets), np.log(bracketed(sets_needed(groups))))
+    over = ", ".join(map(str, by_modules(e)))
+    return (Condition(f"exponent over {over} modules", exponent, below=1.0),)
+
+
+def ratio_of_sets_needed(e):
+    mlp, transformer = bracketed(sets_needed(by_architecture(e)))
+    name = "sets needed, transformer / MLP"
+    return (Condition(name, transformer / mlp, below=1.0, ratio=True),)
+
+
+S1 = (
+    of_sets(
         "S1a",
-        "data",
-        seeds,
-        many["id.r2"],
-        statement="more sets of modules seen raise R² on held-out ones",
-        as_stated={f"R² OOD at {shown}": Condition(rise("r2"), "above", RISE)},
-        stricter={
-            f"gain OOD at {shown}": Condition(rise("gain"), "above", RISE),
-            f"gain OOD at {seen[1]} sets": Condition(many["ood.gain"], "above", COMPOSED),
+        "more sets of modules seen raise R² on held-out ones",
+        code="data",
+        when=has_grid,
+        trained=lambda e: score(widest(e)[-1], "id.r2"),
+        as_stated=lambda e: (rise_with_sets(e, "ood.r2"),),
+        stricter=lambda e: (rise_with_sets(e, "ood.gain"), gain_with_most_sets(e)),
+        details=lambda e: {
+            f"R² OOD at {runs.sets_seen(widest(e)[0].config)} sets": score(widest(e)[0], "ood.r2"),
+            "R² OOD at the most": score(widest(e)[-1], "ood.r2"),
         },
-        details={f"R² OOD at {seen[0]} sets": few["ood.r2"], "R² OOD at the most": many["ood.r2"]},
-    )
-
-
-def wider_students_help(seeds, widths, runs: list[dict]) -> dict:
-    """S1b. runs: the numbers of the run of each width, with as many sets seen."""
-    doublings = np.log2(widths)
-    slope = lambda name: least_squares_slope(
-        doublings, np.stack([run[f"ood.{name}"] for run in runs])
-    )
-    composed = Condition(runs[-1]["ood.gain"], "above", COMPOSED)
-    at_widest = f"gain OOD at width {widths[-1]}"
-    return _entry(
+    ),
+    of_sets(
         "S1b",
-        "width",
-        seeds,
-        runs[-1]["id.r2"],
-        statement="wider students compose better",
-        as_stated={
-            "slope of R² OOD per doubling of width": Condition(slope("r2"), "above", 0.0),
-            at_widest: composed,
+        "wider students compose better",
+        code="width",
+        when=has_grid,
+        trained=lambda e: score(widest(e)[-1], "id.r2"),
+        as_stated=lambda e: (slope_with_width(e, "ood.r2"), gain_at_the_widest(e)),
+        stricter=lambda e: (
+            slope_with_width(e, "ood.gain"),
+            last_rise_with_width(e),
+            gain_at_the_widest(e),
+        ),
+        details=lambda e: {
+            f"R² OOD at width {width}": r2 for width, r2 in by_width(e, "ood.r2").items()
         },
-        stricter={
-            "slope of gain OOD per doubling of width": Condition(slope("gain"), "above", 0.0),
-            f"gain OOD at width {widths[-1]} - at {widths[-2]}": Condition(
-                runs[-1]["ood.gain"] - runs[-2]["ood.gain"], "above", 0.0
-            ),
-            at_widest: composed,
-        },
-        details={
-            f"R² OOD at width {width}": run["ood.r2"]
-            for width, run in zip(widths, runs, strict=True)
-        },
-    )
-
-
-def code_is_composed(seeds, code: str, run: dict, code_r2: float) -> dict:
-    """S2a, of one code."""
-    kind = "affine" if code_r2 >= AFFINE else "not affine"
-    gain = {"gain OOD": Condition(run["ood.gain"], "above", COMPOSED)}
-    error = Condition(run["ood.mse"] / run["id.mse"], "below", 2.0, ratio=True)
-    return _entry(
-        "S2a",
-        f"{code.replace('_', ' ')} ({kind})",
-        seeds,
-        run["id.r2"],
-        gate=GATE_OF_CODES,
-        statement="held-out sets are composed from another code than the latent itself",
-        as_stated=gain,
-        stricter=gain | {"error OOD / ID": error},
-        details={
-            "R² OOD": run["ood.r2"],
-            "gain ID": run["id.gain"],
-            "R² of the latent from the code": np.full(len(run["id.r2"]), code_r2),
-        },
-    )
-
-
-def support_matters(seeds, support: str, random: dict, run: dict) -> dict:
-    """S2b, of one support beside sets at random, as many seen of both."""
-    covered = support in COVERED
-    side, says = ("below", "as well as") if covered else ("above", "less than")
-    kind = "covers" if covered else "leaves out, or barely shows, part of"
-    apart = lambda name: Condition(random[f"ood.{name}"] - run[f"ood.{name}"], side, APART)
-    composed = {
-        f"gain OOD {support if covered else 'random'}": Condition(
-            (run if covered else random)["ood.gain"], "above", COMPOSED
-        )
-    }
-    return _entry(
-        "S2b",
-        support.replace("_", " "),
-        seeds,
-        np.minimum(random["id.r2"], run["id.r2"]),
-        statement=f"a support that {kind} the space of tasks is composed {says} sets at random",
-        as_stated={f"R² OOD random - {support}": apart("r2")} | composed,
-        stricter={f"gain OOD random - {support}": apart("gain")} | composed,
-        details={"R² OOD": run["ood.r2"], "gain OOD": run["ood.gain"]},
-    )
-
-
-def sets_needed(seeds, modules, sets, needed_TxM, seen_most: dict) -> dict:
-    """S1c. needed: of every seed and number of modules, how many seen sets give the gain .5, as of
-    `needed_for`; sets: how many there are of each."""
-    exponent = least_squares_slope(np.log(sets), np.log(bracketed(needed_TxM).T))
-    return _entry(
+    ),
+    of_sets(
         "S1c",
-        "tasks needed",
-        seeds,
-        seen_most["id.r2"],
-        statement="the seen sets that are needed grow more slowly than all sets",
-        as_stated={
-            f"exponent over {', '.join(map(str, modules))} modules": Condition(
-                exponent, "below", 1.0
-            )
-        },
-        unless=unless_bracketed(needed_TxM, "the fewest sets"),
-    )
-
-
-def transformer_needs_fewer(seeds, needed_mlp_T, needed_transformer_T, runs: list[dict]) -> dict:
-    """S1d. Sets that each needs for the gain .5, of as many parameters."""
-    return _entry(
+        "the seen sets that are needed grow more slowly than all sets",
+        code="tasks needed",
+        when=lambda e: len(by_modules(e)) > 1,
+        trained=lambda e: id_r2_with_most_sets(by_modules(e).values()),
+        as_stated=growth_of_sets_needed,
+        undecided_because=lambda e: not_bracketed(
+            sets_needed(by_modules(e).values()), "the fewest sets"
+        ),
+    ),
+    of_sets(
         "S1d",
-        "architecture",
-        seeds,
-        np.minimum(*(run["id.r2"] for run in runs)),
-        statement="a transformer needs fewer sets than an MLP of as many parameters",
-        as_stated={
-            "sets needed, transformer / MLP": Condition(
-                np.divide(*bracketed([needed_transformer_T, needed_mlp_T])),
-                "below",
-                1.0,
-                ratio=True,
-            )
-        },
-        unless=unless_bracketed([needed_mlp_T, needed_transformer_T], "the fewest sets"),
+        "a transformer needs fewer sets than an MLP of as many parameters",
+        code="architecture",
+        when=by_architecture,
+        trained=lambda e: id_r2_with_most_sets(by_architecture(e)),
+        as_stated=ratio_of_sets_needed,
+        undecided_because=lambda e: not_bracketed(
+            sets_needed(by_architecture(e)), "the fewest sets"
+        ),
+    ),
+)
+
+
+# --- S2: codes and supports --------------------------------------------------------------------
+
+
+def of_student(name: str):
+    return lambda e: score(e.student, name)
+
+
+def title_of_code(e) -> str:
+    kind = "affine" if e.student.summary["task"]["code_r2"] >= AFFINE else "not affine"
+    return f"{e.encoding.replace('_', ' ')} ({kind})"
+
+
+def error_ratio(e):
+    return score(e.student, "ood.mse") / score(e.student, "id.mse")
+
+
+def apart(name: str, **bound) -> Condition:
+    """Random sets against a support."""
+    difference = lambda e: score(e.random, name) - score(e.student, name)
+    return Condition(f"{TITLES[name]} random - {{support}}", difference, **bound)
+
+
+def of_support(supports: tuple, statement: str, composed: Condition, **bound) -> Claim:
+    """S2b of these supports. `bound`: of what random sets are better by."""
+    sizes = "modules_8_seen_44_width_256", "modules_16_seen_522_width_1024"
+    return of_one_size(
+        "S2b",
+        statement,
+        code=lambda e: e.support.replace("_", " "),
+        each={"support": supports, "size": sizes},
+        runs={"random": "{size}", "student": "{size}_{support}"},
+        trained=lambda e: scores([e.random, e.student], "id.r2").min(axis=0),
+        as_stated=(apart("ood.r2", **bound), composed),
+        stricter=(apart("ood.gain", **bound), composed),
+        details={title: of_student(name) for name, title in TITLES.items()},
     )
 
 
-def needed_for(sets_K, gains_KxT, target: float = COMPOSED):
-    """(T,): how many seen sets give the gain, between the last below it and the next, linear in
-    their logarithm; 0 where all do, so that fewer might, and NaN where the most do not."""
-    order = np.argsort(sets_K)
-    logs, gains = np.log(np.asarray(sets_K, float)[order]), np.asarray(gains_KxT)[order]
-    found = []
-    for values in gains.T:
-        below = np.flatnonzero(values < target)
-        if not len(below):
-            found.append(0.0)
-        elif below[-1] == len(values) - 1:
-            found.append(np.nan)
-        else:
-            k = below[-1]
-            share = (target - values[k]) / (values[k + 1] - values[k])
-            found.append(np.exp(logs[k] + share * (logs[k + 1] - logs[k])))
-    return np.array(found)
-
-
-def bracketed(needed):
-    """What `needed_for` gives, NaN where it is no number but a bound."""
-    return np.where(np.asarray(needed) > 0, needed, np.nan)
-
-
-def unless_bracketed(needed, least: str) -> str:
-    """Why nothing is concluded from what `needed_for` gives; '' where all of it are numbers."""
-    needed = np.asarray(needed)
-    missing, all_do = int(np.isnan(needed).sum()), int((needed == 0).sum())
-    reasons = [f"not reached in {missing} of {needed.size}"] * (missing > 0)
-    reasons += [f"reached with {least} in {all_do} of {needed.size}"] * (all_do > 0)
-    return ", ".join(reasons)
-
-
-def least_squares_slope(x_K, values_KxT):
-    """(T,) least squares."""
-    centred = x_K - np.mean(x_K)
-    return centred @ values_KxT / np.sum(centred**2)
-
-
-def _entry(claim, code, seeds, id_r2, *, gate=GATE, **fields):
-    named = {"figure": f"scale{claim[1]}", "trained_name": "R² ID", "trained_at": gate}
-    return entry(claim, code, seeds, id_r2, **named, **fields)
+GAIN = Condition("gain OOD", of_student("ood.gain"), above=COMPOSED)
+SIZES_OF_CODES = (
+    "modules_8_seen_69_width_256", "modules_16_seen_522_width_256", "modules_16_seen_522_width_1024"
+)  # fmt: skip
+CODE_IS_COMPOSED = of_one_size(
+    "S2a",
+    "held-out sets are composed from another code than the latent itself",
+    code=title_of_code,
+    each={"encoding": CODES, "size": SIZES_OF_CODES},
+    runs={"student": "{size}_{encoding}"},
+    trained=of_student("id.r2"),
+    trained_at=TRAINED_CODES,
+    as_stated=(GAIN,),
+    stricter=(GAIN, Condition("error OOD / ID", error_ratio, below=2.0, ratio=True)),
+    details={
+        "R² OOD": of_student("ood.r2"),
+        "gain ID": of_student("id.gain"),
+        "R² of the latent from the code": lambda e: np.full(
+            len(e.student.seeds), e.student.summary["task"]["code_r2"]
+        ),
+    },
+)
+SUPPORT_MATTERS = of_support(
+    UNCOVERED,
+    "a support that leaves out, or barely shows, part of the space of tasks is composed less than "
+    "sets at random",
+    Condition("gain OOD random", lambda e: score(e.random, "ood.gain"), above=COMPOSED),
+    above=APART,
+)
+COVERING_IS_ENOUGH = of_support(
+    COVERED,
+    "a support that covers the space of tasks is composed as well as sets at random",
+    Condition("gain OOD {support}", of_student("ood.gain"), above=COMPOSED),
+    below=APART,
+)
+CLAIMS = (*S1, CODE_IS_COMPOSED, SUPPORT_MATTERS, COVERING_IS_ENOUGH)

@@ -17,24 +17,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax.tasks.modules import BIAS, LEVELS, Teacher
+
 SCALE = 3**0.5  # of the variance scaling: an entry's variance is SCALE / fan_in
-HIGHEST_BIAS = 0.5
-LAWS = {"discrete": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0), "khot": (1.0,)}  # weights of active modules
+LAWS = {"discrete": LEVELS, "khot": (1.0,)}  # weights of active modules
 CUT, CUT_DEVIATION = 2.0, 0.87962566103423978  # where JAX's normal is truncated, and its std then
 REACH = 2.0  # of u + x and u - x for u and x in [-1, 1]
 
 
-class Teacher(NamedTuple):
-    """weights: (M, H, I).  biases: (M, H).  readout: (O, H).  most: K, modules that may be active
-    at once."""
-
-    weights: jax.Array
-    biases: jax.Array
-    readout: jax.Array
-    most: int
-
-
-class Network(NamedTuple):
+class ReluMLP(NamedTuple):
     """A ReLU MLP of [z; x] with a linear last layer.  kernels: (in, out) by layer.  biases: (out,)
     by layer."""
 
@@ -51,7 +42,7 @@ def respond(teacher: Teacher, z_M, x_I):
     return jnp.matmul(teacher.readout, hidden_H, precision="highest")
 
 
-def apply(network: Network, z_M, x_I):
+def apply(network: ReluMLP, z_M, x_I):
     """(O,) what a network gives."""
     layer = jnp.concatenate([z_M, x_I])
     *hidden, last = zip(network.kernels, network.biases, strict=True)
@@ -60,7 +51,7 @@ def apply(network: Network, z_M, x_I):
     return jnp.matmul(layer, last[0], precision="highest") + last[1]
 
 
-def neurons(network: Network) -> int:
+def neurons(network: ReluMLP) -> int:
     """ReLUs of all layers."""
     return sum(len(bias) for bias in network.biases[:-1])
 
@@ -74,7 +65,7 @@ def draw_teacher(key, modules: int, inputs: int, hidden: int, outputs: int, most
     of_module = scaled(SCALE, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2, batch_axis=0)
     return Teacher(
         of_module(of_weights, (modules, hidden, inputs), jnp.float32),
-        jax.random.uniform(of_biases, (modules, hidden), maxval=HIGHEST_BIAS),
+        jax.random.uniform(of_biases, (modules, hidden), maxval=BIAS),
         law(of_readout, (outputs, hidden), jnp.float32),
         most,
     )
@@ -97,7 +88,7 @@ def draw_tasks(key, teacher: Teacher, count: int, law: str):
     return jnp.where(active_BxM, levels_BxM, 0.0), x_BxI
 
 
-def k_hot(teacher: Teacher, bound: float | None = None) -> Network:
+def k_hot(teacher: Teacher, bound: float | None = None) -> ReluMLP:
     """The network of 2MH + H neurons that is the teacher at weights of 0 and 1.
 
     With u = w_mj x + b_mj, z u = relu(u + B (z - 1)) - relu(-u + B' (z - 1)) for z in {0, 1},
@@ -115,14 +106,14 @@ def k_hot(teacher: Teacher, bound: float | None = None) -> Network:
     of_x = np.moveaxis(weights_MxHxI, -1, 0)[..., None] * sign_2
     gates = np.concatenate([of_z, of_x]).reshape(modules + inputs, -1)
     mixed = np.eye(hidden)[:, None, :] * sign_2[:, None] / teacher.most**0.5  # H, 2, H
-    return _network(
+    return network_of(
         (gates, (own_MxHx2 - bound_MxHx2).ravel()),
         (np.tile(mixed.reshape(2 * hidden, hidden), (modules, 1)), np.zeros(hidden)),
         (readout_OxH.T, np.zeros(len(readout_OxH))),
     )
 
 
-def graded(teacher: Teacher, knots: int, largest: float | None = None) -> Network:
+def graded(teacher: Teacher, knots: int, largest: float | None = None) -> ReluMLP:
     """The network of 2HI knots + 2H neurons that is near the teacher at weights in [0, 1] of which
     at most K are not 0.
 
@@ -157,7 +148,7 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> Networ
     gain = half_HxI[..., None, None] * sign_2[:, None] * 2 * spacing / 4
     gain = np.broadcast_to(gain, units).reshape(hidden, -1)
     mixed = (np.eye(hidden)[:, None, :] * gain[..., None]).reshape(-1, hidden)
-    return _network(
+    return network_of(
         (np.concatenate([squares, passed], axis=1), np.concatenate([square_biases, shift_H])),
         (np.concatenate([mixed, np.eye(hidden)]), -shift_H),
         (readout_OxH.T, np.zeros(len(readout_OxH))),
@@ -193,9 +184,10 @@ def _ends(entries_Mx, most):
     return low / most**0.5, high / most**0.5
 
 
-def _network(*layers):
+def network_of(*layers) -> ReluMLP:
+    """Of pairs of kernel and bias."""
     kernels, biases = zip(*layers, strict=True)
-    return Network(
+    return ReluMLP(
         *(tuple(jnp.asarray(part, jnp.float32) for part in p) for p in (kernels, biases))
     )
 
@@ -207,7 +199,7 @@ def _both(network, teacher, z_BxM, x_BxI):
     return found_BxO, jax.vmap(respond, over)(teacher, z_BxM, x_BxI)
 
 
-def errors(network: Network, teacher: Teacher, z_BxM, x_BxI) -> dict:
+def errors(network: ReluMLP, teacher: Teacher, z_BxM, x_BxI) -> dict:
     """max_error, r2 (pooled: 1 - SSE / SST, with SST around each output's mean; NaN
     for targets that do not vary) and mse."""
     both = _both(network, teacher, z_BxM, x_BxI)
@@ -226,8 +218,8 @@ def table_k_hot(modules=(4, 8, 16, 32), seeds=(0, 1, 2), size: int = 16, most=3,
     (None), neurons, seed, max_error, r2 and rmse."""
     rows = []
     for one, seed in product(modules, seeds):
-        teacher, tasks = _case(seed, one, size, most, count, "khot")
-        rows.append(_row(seed, None, k_hot(teacher), teacher, tasks))
+        teacher, tasks = draw_case(seed, one, size, most, count, "khot")
+        rows.append(row(seed, None, k_hot(teacher), teacher, tasks))
     return rows
 
 
@@ -245,19 +237,21 @@ def table_graded(
     own."""
     rows, largest = [], largest_entry(size) if common else None
     for one, seed in product(modules, seeds):
-        teacher, tasks = _case(seed, one, size, most, count, "discrete")
+        teacher, tasks = draw_case(seed, one, size, most, count, "discrete")
         for number in knots:
-            rows.append(_row(seed, number, graded(teacher, number, largest), teacher, tasks))
+            rows.append(row(seed, number, graded(teacher, number, largest), teacher, tasks))
     return rows
 
 
-def _case(seed, modules, size, most, count, law):
+def draw_case(seed, modules, size, most, count, law):
+    """A teacher, and weights and inputs of tasks; see `draw_teacher` and `draw_tasks`."""
     of_teacher, of_tasks = jax.random.split(jax.random.key(seed))
     teacher = draw_teacher(of_teacher, modules, size, size, size, most)
     return teacher, draw_tasks(of_tasks, teacher, count, law)
 
 
-def _row(seed, knots, network, teacher, tasks):
+def row(seed, knots, network: ReluMLP, teacher: Teacher, tasks) -> dict:
+    """What a table has of one network."""
     found = errors(network, teacher, *tasks)
     found["rmse"] = found.pop("mse") ** 0.5
     modules = len(teacher.weights)

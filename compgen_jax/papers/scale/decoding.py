@@ -1,124 +1,162 @@
 """S4: where networks compose, the weights of modules can be read linearly off their last layer.
 
-Of every run there are numbers per seed: `r2` (T,) on held-out sets, and of layers, input first,
-(T, L): what a linear readout, fitted on seen sets, has of the latent on held-out ones.
+What is read of a layer is the R² of a linear readout of the latent, fitted on seen sets and scored
+on held-out ones: (T, L), the code first.
 """
+
+from functools import partial
 
 import numpy as np
 
-from compgen_jax.metrics.decodability import midranks
-from compgen_jax.old_claims import Condition, entry
-from compgen_jax.papers.scale.composing import COMPOSED
+from compgen_jax.claims import Claim, Condition, once
+from compgen_jax.papers.scale.composing import STUDENTS, grid
+from compgen_jax.papers.scale.quantities import COMPOSED, correlation, mean_where, score
 
 CORRELATED, SLACK = 0.5, 0.02
-HALF = 0.5  # share of tasks that a network has to be right on for the theorem to ask anything much
+HALF = 0.5  # share of tasks on which a network must be right for the theorem to ask much of it
 
 
-def decodability_goes_with_success(seeds, runs: list[list[dict]]) -> dict:
-    """S4a. runs: groups of one width and code, whose sets seen differ; each with `r2` (T,), `read`
-    and `untrained` (T, L). The correlation is the mean over the groups, of every seed."""
-    trained = _correlations(runs, lambda run: run["read"][:, -1])
-    gain = _correlations(runs, lambda run: run["read"][:, -1] - run["read"][:, 0])
-    untrained = _correlations(runs, lambda run: run["untrained"][:, -1])
-    beyond = _correlations(runs, lambda run: run["read"][:, -1] - run["untrained"][:, -1])
-    last = np.mean([run["read"][:, -1] for group in runs for run in group], axis=0)
-    shuffled = np.mean([run["shuffled"][:, -1] for group in runs for run in group], axis=0)
-    correlated = Condition(trained, "above", CORRELATED)
-    return _entry(
+def read(run):
+    """(T, L): R² of the latent on held-out sets, by a linear readout fitted on seen sets."""
+    return run.layers("decode.ood_r2")
+
+
+def read_untrained(run):
+    return run.layers("decode.untrained.ood_r2")
+
+
+def correlated(name: str, of_run) -> Condition:
+    """Of success with what `of_run` gives; the mean over widths."""
+    return Condition(name, lambda e: correlation(grid(e).values(), of_run), above=CORRELATED)
+
+
+def of_all(e, of_run):
+    """(R, T) or (R, T, L) of all students."""
+    return np.stack([of_run(run) for of_width in grid(e).values() for run in of_width])
+
+
+def fails(e):
+    """(R, T) bool"""
+    return of_all(e, lambda run: score(run, "ood.gain")) < COMPOSED
+
+
+def lost(e, of_run=read):
+    """(R, T): what the last layer tells of the latent, less what the first does."""
+    return of_all(e, lambda run: of_run(run)[:, -1] - of_run(run)[:, 1])
+
+
+def last_layer(e, metric: str):
+    """(T,): the mean over the students."""
+    return of_all(e, lambda run: run.layers(metric)[:, -1]).mean(axis=0)
+
+
+def right(run):
+    """(T,): the share of held-out tasks with an R² of .95 or more."""
+    return score(run, "ood.task_accuracy")
+
+
+@once
+def counted(e):
+    """(R, T) bool: networks that are right on half of the tasks."""
+    return of_all(e, right) >= HALF
+
+
+def recovered(e, name: str):
+    return of_all(e, lambda run: run.outputs(f"decode.{name}"))
+
+
+@once
+def beyond_theorem(e):
+    """(R, T): the share of latents recovered, less the theorem's 1 - √δ."""
+    return recovered(e, "recovery") - (1 - np.sqrt(1 - of_all(e, right)))
+
+
+def least_beyond_theorem(e):
+    least = np.where(counted(e), beyond_theorem(e), np.inf).min(axis=0)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def none_that(counted_RxT, what: str) -> str:
+    """Why nothing is concluded if no network of some seed counts, or ''."""
+    return "" if counted_RxT.any(axis=0).all() else f"no network of some seed {what}"
+
+
+CORRELATION = correlated("Spearman's correlation", lambda run: read(run)[:, -1])
+LOST = Condition(
+    "R² of the latent, last - first layer", lambda e: mean_where(lost(e), fails(e)), below=0.0
+)
+of_layers = partial(
+    Claim,
+    figure="scale4",
+    runs=STUDENTS,
+    when=lambda e: min(map(len, grid(e).values()), default=0) >= 3,
+    trained=None,
+)
+CLAIMS = (
+    of_layers(
         "S4a",
-        seeds,
-        statement="the better a network composes, the better its last layer tells the latent",
-        as_stated={"Spearman's correlation": correlated},
-        stricter={
-            "Spearman's correlation": correlated,
-            "that of the gain over the code itself": Condition(gain, "above", CORRELATED),
-            "that of the gain over the untrained network": Condition(beyond, "above", CORRELATED),
-        },
+        "the better a network composes, the better its last layer tells the latent",
+        as_stated=(CORRELATION,),
+        stricter=(
+            CORRELATION,
+            correlated(
+                "that of the gain over the code itself",
+                lambda run: read(run)[:, -1] - read(run)[:, 0],
+            ),
+            correlated(
+                "that of the gain over the untrained network",
+                lambda run: read(run)[:, -1] - read_untrained(run)[:, -1],
+            ),
+        ),
         details={
-            "of untrained networks": untrained,
-            "R² of the latent from the last layer": last,
-            "that of shuffled latents": shuffled,
+            "of untrained networks": lambda e: correlation(
+                grid(e).values(), lambda run: read_untrained(run)[:, -1]
+            ),
+            "R² of the latent from the last layer": lambda e: last_layer(e, "decode.ood_r2"),
+            "that of shuffled latents": lambda e: last_layer(e, "decode.shuffled.ood_r2"),
         },
-    )
-
-
-def failing_networks_lose_the_latent(seeds, runs: list[dict]) -> dict:
-    """S4b. Of every run `gain` (T,), below .5 where it fails, `read` and `untrained` (T, L)."""
-    fails = np.stack([run["gain"] for run in runs]) < COMPOSED
-    change = lambda name: np.stack([run[name][:, -1] - run[name][:, 1] for run in runs])
-    lost, untrained = change("read"), change("untrained")
-    of_failing, of_composing = _mean_where(lost, fails), _mean_where(lost, ~fails)
-    below = lambda values: Condition(values, "below", 0.0)
-    as_stated = {"R² of the latent, last - first layer": below(of_failing)}
-    return _entry(
+    ),
+    of_layers(
         "S4b",
-        seeds,
-        statement="networks that fail lose the latent with depth",
-        as_stated=as_stated,
-        stricter=as_stated
-        | {
-            "that - the untrained networks'": below(_mean_where(lost - untrained, fails)),
-            "that - of networks that compose": below(of_failing - of_composing),
-        },
-        details={"networks that fail": fails.sum(axis=0)},
-        unless="" if fails.any(axis=0).all() else "no network of some seed fails",
-    )
-
-
-def theorem_holds(seeds, runs: list[dict]) -> dict:
-    """S4c. Of every run `right` (T,), the share of held-out tasks with R^2 of .95 or more, and
-    `recovery` (T,), the share whose latent is, of all held-out ones, nearest to what is read. Only
-    networks that are right on half of the tasks count: of others next to nothing is asked. Given
-    too, `active_recovery`, the share whose nearest latent has the right modules, is shown."""
-    right, recovery = (np.stack([run[name] for run in runs]) for name in ("right", "recovery"))
-    counted, margin = right >= HALF, recovery - (1 - np.sqrt(1 - right))
-    none = ~counted.any(axis=0)
-    least = np.where(none, np.nan, np.where(counted, margin, np.inf).min(axis=0))
-    return _entry(
+        "networks that fail lose the latent with depth",
+        as_stated=(LOST,),
+        stricter=(
+            LOST,
+            Condition(
+                "that - the untrained networks'",
+                lambda e: mean_where(lost(e) - lost(e, read_untrained), fails(e)),
+                below=0.0,
+            ),
+            Condition(
+                "that - of networks that compose",
+                lambda e: mean_where(lost(e), fails(e)) - mean_where(lost(e), ~fails(e)),
+                below=0.0,
+            ),
+        ),
+        details={"networks that fail": lambda e: fails(e).sum(axis=0)},
+        undecided_because=lambda e: none_that(fails(e), "fails"),
+    ),
+    of_layers(
         "S4c",
-        seeds,
-        statement="a network that is right on a share 1 - δ of tasks tells at least 1 - √δ of "
-        "their latents",
-        as_stated={
-            "recovery - (1 - √δ), mean over networks": Condition(
-                _mean_where(margin, counted), "above", -SLACK
-            )
+        "a network that is right on a share 1 - δ of tasks tells at least 1 - √δ of their latents",
+        as_stated=(
+            Condition(
+                "recovery - (1 - √δ), mean over networks",
+                lambda e: mean_where(beyond_theorem(e), counted(e)),
+                above=-SLACK,
+            ),
+        ),
+        stricter=(
+            Condition(
+                "recovery - (1 - √δ), least of any network", least_beyond_theorem, above=-SLACK
+            ),
+        ),
+        details=lambda e: {
+            "networks right on half of the tasks": counted(e).sum(axis=0),
+            "right of these": mean_where(of_all(e, right), counted(e)),
+            "recovery of these": mean_where(recovered(e, "recovery"), counted(e)),
+            "active recovery of these": mean_where(recovered(e, "active_recovery"), counted(e)),
         },
-        stricter={"recovery - (1 - √δ), least of any network": Condition(least, "above", -SLACK)},
-        details={"networks right on half of the tasks": counted.sum(axis=0)}
-        | {
-            f"{name.replace('_', ' ')} of these": _mean_where(
-                np.stack([run[name] for run in runs]), counted
-            )
-            for name in ("right", "recovery", "active_recovery")
-            if name in runs[0]
-        },
-        unless="no network of some seed is right on half of the tasks" if none.any() else "",
-    )
-
-
-def _mean_where(values_RxT, counted_RxT):
-    """(T,) mean over the runs that count, NaN where none does."""
-    pairs = zip(values_RxT.T, counted_RxT.T, strict=True)
-    return np.array([values[counted].mean() if counted.any() else np.nan
-                     for values, counted in pairs])  # fmt: skip
-
-
-def _correlations(runs, of):
-    """(T,) mean over groups of Spearman's correlation of success and what `of` gives, per seed."""
-    found = []
-    for group in runs:
-        success, read = np.stack([run["r2"] for run in group]), np.stack([of(run) for run in group])
-        found.append([_spearman(*pair) for pair in zip(success.T, read.T, strict=True)])
-    return np.mean(found, axis=0)
-
-
-def _spearman(a, b) -> float:
-    """0 where one side is constant: nothing goes with it."""
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return float(np.corrcoef(midranks(a), midranks(b))[0, 1])
-
-
-def _entry(claim, seeds, **fields):
-    return entry(claim, "", seeds, None, figure="scale4", **fields)
+        undecided_because=lambda e: none_that(counted(e), "is right on half of the tasks"),
+    ),
+)

@@ -1,46 +1,45 @@
-"""Constructions of which it is known whether they compute the teacher, and with how many neurons,
-and widths that are known to be needed. Dimensions as in `constructions`."""
+"""Constructions that are known to compute the teacher, or not to, with so many neurons; and widths
+that are known to be needed. Dimensions as in `constructions`."""
 
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from math import comb
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.scale import constructions
-from compgen_jax.papers.scale.constructions import Network, Teacher
+from compgen_jax.papers.scale.constructions import ReluMLP
+from compgen_jax.papers.scale.known_students import SEEDS, known_run
+from compgen_jax.tasks.module_supports import all_sets
+from compgen_jax.tasks.modules import Teacher
 
 SIZE, MOST, TASKS = 8, 3, 200
-SEEDS = (0, 1, 2, 3)
 MODULES = (4, 8, 32)
 LOW, HIGH, KNOTS = 8, 32, (4, 8, 16, 32)
 
 
-def small_bound(teacher: Teacher) -> Network:
+def small_bound(teacher: Teacher) -> ReluMLP:
     """The k-hot network with gates that close at half of what they may have to hold back."""
     largest = jnp.abs(teacher.weights).sum(axis=-1) + teacher.biases
     return constructions.k_hot(teacher, float(largest.max()) / 2)
 
 
-def bank_per_task(teacher: Teacher) -> Network:
+def bank_per_task(teacher: Teacher) -> ReluMLP:
     """One bank of H neurons for each set of K modules, open where just these are active."""
     modules, hidden, inputs = teacher.weights.shape
-    sets = np.array([np.isin(range(modules), one)
-                     for one in combinations(range(modules), teacher.most)], float)  # fmt: skip
+    sets = all_sets(modules, teacher.most).astype(float)
+    sets = sets[sets.sum(axis=1) == teacher.most]
     weights, biases, readout = (np.asarray(part, np.float64) for part in teacher[:3])
     mixed = np.einsum("tm,mhi->ith", sets, weights).reshape(inputs, -1) / teacher.most**0.5
     own = (sets @ biases).ravel() / teacher.most**0.5
     closed = np.abs(mixed).sum(axis=0) + np.abs(own)
     of_z = np.repeat(2 * sets.T - 1, hidden, axis=1) * closed
-    layers = (
+    return constructions.network_of(
         (np.concatenate([of_z, mixed]), own - teacher.most * closed),
         (np.tile(readout.T, (len(sets), 1)), np.zeros(len(readout))),
     )
-    kernels, biases = zip(*layers, strict=True)
-    single = lambda parts: tuple(jnp.asarray(part, jnp.float32) for part in parts)
-    return Network(single(kernels), single(biases))
 
 
 EXACT = {
@@ -59,21 +58,15 @@ EXACT_DO = {
 
 @cache
 def _case(modules: int, seed: int):
-    of_teacher, of_tasks = jax.random.split(jax.random.key(seed))
-    teacher = constructions.draw_teacher(of_teacher, modules, SIZE, SIZE, SIZE, MOST)
-    return teacher, constructions.draw_tasks(of_tasks, teacher, TASKS, "khot")
+    return constructions.draw_case(seed, modules, SIZE, MOST, TASKS, "khot")
 
 
-def rows_of(name: str) -> list[dict]:
-    """As of `constructions.table_k_hot`."""
-    rows = []
-    for modules, seed in product(MODULES, SEEDS):
-        teacher, tasks = _case(modules, seed)
-        network = EXACT[name](teacher)
-        found = constructions.errors(network, teacher, *tasks)
-        counted = {"modules": modules, "neurons": constructions.neurons(network), "seed": seed}
-        rows.append(found | counted)
-    return rows
+def exact(name: str) -> KnownRun:
+    rows = [
+        constructions.row(seed, None, EXACT[name](_case(modules, seed)[0]), *_case(modules, seed))
+        for modules, seed in product(MODULES, SEEDS)
+    ]
+    return KnownRun(SEEDS, exact=rows)
 
 
 @cache
@@ -103,9 +96,9 @@ GRADED_DO = {
 }
 
 
-def graded_rows(name: str) -> list[list[dict]]:
-    """On the common interval and on each teacher's own, as of `constructions.table_graded`."""
-    return [[GRADED[name](row) for row in _graded(common)] for common in (True, False)]
+def graded(name: str) -> KnownRun:
+    of_each = ([GRADED[name](row) for row in _graded(common)] for common in (True, False))
+    return KnownRun(SEEDS, **dict(zip(("graded", "graded_own"), of_each, strict=True)))
 
 
 SWEPT, WIDTHS = (4, 8, 16), (16, 32, 64, 128, 256, 512)
@@ -123,11 +116,17 @@ GROWTH = {
 }
 
 
-def widths_needed(name: str):
-    """Modules, widths, R^2 (modules, widths, seeds) of held-out sets, R^2 ID of every seed."""
-    exponent, at_8, shown, _ = GROWTH[name]
-    shape = len(SWEPT), 1, len(SEEDS)
-    jitter = np.exp(JITTER * np.random.default_rng(0).normal(size=shape))
-    needed = at_8 * (np.array(SWEPT)[:, None, None] / 8) ** exponent * jitter
-    r2 = 1 - 0.05 * (needed / np.array(WIDTHS)[:, None]) ** 1.5
-    return SWEPT, WIDTHS, r2, np.full(len(SEEDS), shown)
+def trained(name: str) -> list[KnownRun]:
+    """Students of every number of modules and width, which see three quarters of the sets."""
+    exponent, at_8, id_r2, _ = GROWTH[name]
+    jitter = np.exp(JITTER * np.random.default_rng(0).normal(size=(len(SWEPT), len(SEEDS))))
+    found = []
+    for modules, of_seed in zip(SWEPT, jitter, strict=True):
+        needed = at_8 * (modules / 8) ** exponent * of_seed
+        for width in WIDTHS:
+            scores = {
+                "ood.r2": 1 - 0.05 * (needed / width) ** 1.5,
+                "id.r2": np.full(len(SEEDS), id_r2),
+            }
+            found.append(known_run(scores, modules=modules, width=width, seen=0))
+    return found

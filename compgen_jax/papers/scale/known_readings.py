@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-SEEDS = 4
+from compgen_jax.calibration import KnownRun
+from compgen_jax.papers.scale.known_students import SEEDS, known_run
+
+WIDTHS, SEEN = (16, 64, 256), (9, 22, 44, 69)
 SUCCESS = np.outer((0.6, 0.9, 1.0), (0.1, 0.4, 0.7, 0.97))  # gains by width and sets seen
 SETS = (0.0, 0.33, 0.67, 1.0)
 NOISE = 0.01
@@ -99,27 +102,29 @@ READINGS = {
 }  # fmt: skip
 
 
-def runs_of(name: str) -> list[list[dict]]:
-    """What `decoding` asks of every run, by width."""
+def runs_of(name: str) -> list[KnownRun]:
+    """A run of every width and number of sets seen, with what is read off code, first layer and
+    last."""
     reading, rng = READINGS[name], np.random.default_rng(0)
-    groups = []
-    for row in reading.success:
-        group = []
-        for success, sets in zip(row, SETS, strict=True):
+    noisy = lambda *values: np.stack(
+        [value + NOISE * rng.normal(size=len(SEEDS)) for value in values], axis=1
+    )
+    found = []
+    for width, gains in zip(WIDTHS, reading.success, strict=True):
+        for seen, success, sets in zip(SEEN, gains, SETS, strict=True):
             one = reading.layers(success, sets)
-            noisy = lambda *layers: np.stack(
-                [value + NOISE * rng.normal(size=SEEDS) for value in layers], axis=1
-            )
-            group.append(
-                {
-                    "r2": 0.85 + 0.15 * success + 0.1 * NOISE * rng.normal(size=SEEDS),
-                    "gain": noisy(success)[:, 0],
-                    "right": np.full(SEEDS, right_of(success)),
-                    "recovery": np.full(SEEDS, one.recovery),
-                    "read": noisy(1.0, one.first, one.last),
-                    "untrained": noisy(1.0, one.untrained_first, one.untrained_last),
-                    "shuffled": noisy(0.0, 0.0, 0.0),
-                }
-            )
-        groups.append(group)
-    return groups
+            of_every_seed = lambda value: np.full(len(SEEDS), value)
+            scores = {
+                "ood.r2": 0.85 + 0.15 * success + 0.1 * NOISE * rng.normal(size=len(SEEDS)),
+                "ood.gain": noisy(success)[:, 0],
+                "ood.task_accuracy": of_every_seed(right_of(success)),
+            }
+            layers = {
+                "decode.ood_r2": noisy(1.0, one.first, one.last),
+                "decode.untrained.ood_r2": noisy(1.0, one.untrained_first, one.untrained_last),
+                "decode.shuffled.ood_r2": noisy(0.0, 0.0, 0.0),
+            }
+            recovery = of_every_seed(one.recovery)
+            outputs = {"decode.recovery": recovery, "decode.active_recovery": recovery}
+            found.append(known_run(scores, layers, outputs, width=width, seen=seen))
+    return found

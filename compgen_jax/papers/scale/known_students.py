@@ -1,20 +1,27 @@
 """Students whose answers are known: what a criterion must decide rightly.
 
-Each answers real tasks of a teacher, of sets of modules that it has seen and of held-out ones, at
-any width and with any sets seen. Dimensions: M modules, T sets of them, I inputs, O outputs,
-B tasks, of seen sets first, of held-out ones then.
+Each answers real tasks of a teacher, on sets of modules that it has seen and on held-out ones, at
+any width and with any sets seen. Dimensions: M modules, T sets of them, I inputs, O outputs, B
+tasks, those of seen sets first, then those of held-out ones.
 """
 
 import zlib
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from compgen_jax.papers.scale import constructions
+from compgen_jax.calibration import KnownRun
+from compgen_jax.config import SweepConfig, changed
+from compgen_jax.papers.scale import constructions, presets
+from compgen_jax.tasks import module_supports
+from compgen_jax.tasks.module_supports import ModuleSupportConfig
 
+QUICK = replace(presets.HYPERTEACHER_QUICK, sweep=SweepConfig())
+SEEDS = (0, 1, 2, 3)
 MOST, SIZE = 3, 8  # modules active at once; inputs, hidden units and outputs, as in quick runs
 TASKS = 512  # asked of each region
 FITTED = 2048  # seen tasks, to which a bilinear map is fitted
@@ -24,9 +31,26 @@ PER_MODULE, SHARE = 8.0, 0.8  # seen sets for each module, and of all, to come 1
 LEAST = 3  # seen sets of a module without which a learner does not know it
 
 
+def known_run(scores: dict, layers=None, outputs=None, *, model="task_mlp", **fields):
+    """A known student in place of a quick run. scores: (T,) by name, as in a run's summary.
+    layers, outputs: as of `KnownRun`. fields: of the config."""
+    names = {"modules": "task.modules", "seen": "task.support.seen", "width": "model.width",
+             "support": "task.support.name"}  # fmt: skip
+    values = {names[name]: value for name, value in fields.items()}
+    config = changed(QUICK, {"model.name": model} | values)
+    summary = {
+        "seeds": {str(s): {name: each[s] for name, each in scores.items()} for s in SEEDS},
+        "task": {"sets": module_supports.n_sets(config.task.modules, MOST), "code_r2": 1.0},
+    }
+    return KnownRun(SEEDS, None, layers, outputs, config=config, summary=summary)
+
+
 class School(NamedTuple):
-    """sets (T, M) and seen (T,), both bool; latents (B, M), truths (B, O) and known (B,) bool: of
-    seen sets; bilinear, singles and nearest (B, O): what these predict."""
+    """The tasks that students are asked about, and what simple maps answer.
+
+    sets (T, M) and seen (T,), both bool.  latents (B, M), truths (B, O) and known (B,) bool: tasks
+    of seen sets.  bilinear, singles, nearest (B, O): the best bilinear map, the sum of what single
+    modules answer, the answer of the nearest seen set."""
 
     sets: np.ndarray
     seen: np.ndarray
@@ -46,10 +70,13 @@ def _answers(teacher, latents_BxM, inputs_BxI):
     return np.asarray(_respond(teacher, *given), np.float64)
 
 
-def school(sets_TxM, seen_T) -> School:
-    """One teacher for each number of modules, asked about fresh tasks."""
-    modules, rng = sets_TxM.shape[1], np.random.default_rng(0)
-    sizes = modules, SIZE, SIZE, SIZE, MOST
+@cache
+def school(support: str, modules: int, seen: int) -> School:
+    """Fresh tasks for one teacher, the same for all supports of so many modules."""
+    sets_TxM = module_supports.all_sets(modules, MOST)
+    settings = ModuleSupportConfig(name=support, seen=seen)
+    seen_T = module_supports.split(settings, modules, MOST)
+    sizes, rng = (modules, SIZE, SIZE, SIZE, MOST), np.random.default_rng(0)
     teacher = constructions.draw_teacher(jax.random.key(modules), *sizes)
     answers = partial(_answers, teacher)
 
@@ -59,8 +86,8 @@ def school(sets_TxM, seen_T) -> School:
         return active * weights, rng.uniform(-1, 1, (count, SIZE))
 
     shown = draw(seen_T, FITTED)
-    latents, inputs = map(np.concatenate, zip(draw(seen_T, TASKS), draw(~seen_T, TASKS),
-                                              strict=True))  # fmt: skip
+    pairs = zip(draw(seen_T, TASKS), draw(~seen_T, TASKS), strict=True)
+    latents, inputs = map(np.concatenate, pairs)
     products = _products(*shown)
     fitted = np.linalg.pinv(products.T @ products, 1e-10) @ (products.T @ answers(*shown))
     alone = [answers(latents * (np.arange(modules) == m), inputs) for m in range(modules)]
@@ -78,13 +105,13 @@ def school(sets_TxM, seen_T) -> School:
 
 def _products(latents_BxM, inputs_BxI):
     """(B, (1 + M) (1 + I)) of (1, z) x (1, x)."""
-    z, x = (np.concatenate([np.ones((len(one), 1)), one], axis=1)
-            for one in (latents_BxM, inputs_BxI))  # fmt: skip
-    return (z[:, :, None] * x[:, None, :]).reshape(len(z), -1)
+    with_one = lambda values: np.concatenate([np.ones((len(values), 1)), values], axis=1)
+    products = with_one(latents_BxM)[:, :, None] * with_one(inputs_BxI)[:, None, :]
+    return products.reshape(len(products), -1)
 
 
 def _moved(latents_BxM, seen_SxM):
-    """Latents of the nearest seen sets, by the modules in one of both alone; a module that is new
+    """Latents of the nearest seen sets, which differ in the fewest modules; a module that is new
     has the mean weight."""
     apart = ((latents_BxM > 0)[:, None, :] != seen_SxM[None]).sum(axis=-1)
     nearest = seen_SxM[apart.argmin(axis=1)]
@@ -104,6 +131,9 @@ def covered(school: School):
     return ~(active & rare).any(axis=1) & (strange == 0)
 
 
+# --- what students answer ----------------------------------------------------------------------
+
+
 def _by_module(school, rate=PER_MODULE):
     return (1 - np.exp(-school.seen.sum() / school.sets.shape[1] / rate)) * covered(school)
 
@@ -113,8 +143,8 @@ def _by_share(school):
 
 
 def _learner(school, width, rng, of_sets=_by_module, reverse=False):
-    """The bilinear map's answers, and the more of the way to the truth the wider it is and the more
-    sets it has seen; a fifth of what is left less on seen sets."""
+    """The bilinear map's answers, moved towards the truth: the further the wider the student is and
+    the more sets it has seen; a fifth of what is left less on seen sets."""
     trust = np.minimum(of_sets(school) * width / (width + NARROW) * (1 + TRUST * rng.normal()), 1)
     left = (trust if reverse else 1 - trust) * np.where(school.known, 0.8, 1.0)
     return school.truths + left[:, None] * (school.bilinear - school.truths)
@@ -183,18 +213,23 @@ STUDENTS = {
 }
 
 
-def numbers(name: str, school: School, width: int, seeds: int, case="") -> dict:
-    """What `composing` asks of a run, (T,) each: 'id.r2', 'ood.gain' and so on. `case` is in the
-    draw of the seeds' jitter, with the name, the width and the sets seen."""
-    found = []
-    for seed in range(seeds):
-        drawn = f"{name} {school.sets.shape} {school.seen.sum()} {width} {case} {seed}"
+@cache
+def student(
+    name, width=256, seen=69, support="random", modules=8, model="task_mlp", draw=""
+) -> KnownRun:
+    """A known student after training. `draw` tells apart students whose jitter is drawn apart."""
+    lesson = school(support, modules, seen)
+    by_seed = []
+    for seed in SEEDS:
+        drawn = f"{name} {lesson.sets.shape} {seen} {width} {support} {draw} {seed}"
         rng = np.random.default_rng(zlib.crc32(drawn.encode()))
-        answers = STUDENTS[name].answer(school, width, rng)
+        answers = STUDENTS[name].answer(lesson, width, rng)
         answers = answers * (1 + GAIN * rng.normal())
-        noise = NOISE * np.exp(0.2 * rng.normal()) * school.truths.std()
-        found.append(_scores(answers + noise * rng.normal(size=answers.shape), school))
-    return {key: np.array([one[key] for one in found]) for key in found[0]}
+        noise = NOISE * np.exp(0.2 * rng.normal()) * lesson.truths.std()
+        by_seed.append(_scores(answers + noise * rng.normal(size=answers.shape), lesson))
+    scores = {key: np.array([one[key] for one in by_seed]) for key in by_seed[0]}
+    where = {"modules": modules, "seen": seen, "width": width, "support": support}
+    return known_run(scores, model=model, **where)
 
 
 def _scores(answers_BxO, school) -> dict:

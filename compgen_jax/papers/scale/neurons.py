@@ -1,116 +1,146 @@
 """S3: MLPs express every task of a family with neurons linear in the number of modules, or fewer.
 
-Judged on networks that are written down (`constructions`) and on the widths that trained ones need.
+S3a and S3b judge networks that are written down (`constructions`), S3c the width that trained ones
+need.
 """
+
+from functools import cached_property, partial
 
 import numpy as np
 
-from compgen_jax.old_claims import Condition, entry
-from compgen_jax.papers.scale import constructions
-from compgen_jax.papers.scale.composing import (
-    GATE,
-    bracketed,
-    least_squares_slope,
-    needed_for,
-    unless_bracketed,
-)
+from compgen_jax.claims import Claim, Condition, once
+from compgen_jax.papers.scale import constructions, runs
+from compgen_jax.papers.scale.composing import STUDENTS
+from compgen_jax.papers.scale.quantities import bracketed, needed_for, not_bracketed, scores, slope
 
-EXACT = 1e-5
+EXACT = 1e-5  # error of a network in float32 that is exact
 SLOPE, NEURONS, EXPONENT = -1.5, 1.1, 1.25
 HALFWAY = 2.0  # neurons for 4 times the modules, halfway from as many to 4 times as many
-SEEDS = (0, 1, 2, 3)
-MODULES = (4, 8, 16, 32)
 LOW, HIGH = 8, 32  # modules whose neurons at equal error are compared
-ERROR = 0.02  # relative: where every curve of the quick table has it
-REACHED = 0.95  # R^2 of the smallest width
+ERROR = 0.02  # relative: every curve of the quick table reaches it
+REACHED = 0.95  # R² OOD that the needed width gives
 
 
-def k_hot_is_exact(rows: list[dict]) -> dict:
-    """S3a. rows: of `constructions.table_k_hot`."""
-    worst = _by_seed(rows, "max_error", max)
-    least, most = (of(row["modules"] for row in rows) for of in (min, max))
-    ends = [{row["seed"]: row["neurons"] / one for row in rows if row["modules"] == one}
-            for one in (most, least)]  # fmt: skip
-    growth = np.array([ends[0][seed] / ends[1][seed] for seed in sorted(ends[0])])
-    exact = {
-        "largest error, float32": Condition(worst, "below", EXACT),
-        f"neurons per module, M = {most} / {least}": Condition(
-            growth, "below", NEURONS, ratio=True
-        ),
-    }
-    return _entry(
+class Constructed:
+    """Rows of networks that are written down, of several teachers; they take a run's place."""
+
+    seeds = (0, 1, 2, 3)  # of the teachers
+
+    @cached_property
+    def exact(self) -> list[dict]:
+        """As of `constructions.table_k_hot`."""
+        return constructions.table_k_hot(seeds=self.seeds)
+
+    @cached_property
+    def graded(self) -> list[dict]:
+        """As of `constructions.table_graded`, on the interval that no teacher's entries leave."""
+        return constructions.table_graded(seeds=self.seeds, common=True)
+
+    @cached_property
+    def graded_own(self) -> list[dict]:
+        """The same on the interval that each teacher's entries keep."""
+        return constructions.table_graded(seeds=self.seeds)
+
+
+CONSTRUCTED = Constructed()
+
+
+def k_hot_is_exact(e):
+    rows = e.built.exact
+    modules = [row["modules"] for row in rows]
+    of_seed = lambda seed: [row for row in rows if row["seed"] == seed]
+    seeds = sorted({row["seed"] for row in rows})
+    worst = [max(row["max_error"] for row in of_seed(seed)) for seed in seeds]
+    per_module = lambda seed, m: next(
+        row["neurons"] / m for row in of_seed(seed) if row["modules"] == m
+    )
+    least, most = min(modules), max(modules)
+    growth = [per_module(seed, most) / per_module(seed, least) for seed in seeds]
+    name = f"neurons per module, M = {most} / {least}"
+    return (
+        Condition("largest error, float32", np.array(worst), below=EXACT),
+        Condition(name, np.array(growth), below=NEURONS, ratio=True),
+    )
+
+
+def graded_needs_no_more(rows, most_neurons: float, where: str = ""):
+    ratio = constructions.neuron_ratios(rows, ERROR, LOW, HIGH)
+    slopes = constructions.error_slopes(rows)
+    steepest = [max(each for (_, s), each in slopes.items() if s == seed) for seed in ratio]
+    neurons = f"neurons at equal error, M = {HIGH} / {LOW}{where}"
+    return (
+        Condition(f"slope of log error on log knots{where}", np.array(steepest), below=SLOPE),
+        Condition(neurons, np.array(list(ratio.values())), below=most_neurons, ratio=True),
+    )
+
+
+@once
+def by_modules_and_width(e) -> dict[int, dict]:
+    return runs.width_by_modules(e.students)
+
+
+def has_modules_and_widths(e) -> bool:
+    widths = by_modules_and_width(e)
+    return len(widths) > 1 and min(map(len, widths.values())) > 1
+
+
+@once
+def width_needed(e):
+    """(M, T)"""
+    return np.stack(
+        [needed_for(list(of_width), scores(of_width.values(), "ood.r2"), REACHED)
+         for of_width in by_modules_and_width(e).values()]
+    )  # fmt: skip
+
+
+def growth_of_width_needed(e):
+    modules = list(by_modules_and_width(e))
+    exponent = slope(np.log(modules), np.log(bracketed(width_needed(e))))
+    return (Condition("exponent of the width on the modules", exponent, below=EXPONENT),)
+
+
+def details_of_width(e):
+    pairs = zip(by_modules_and_width(e), bracketed(width_needed(e)), strict=True)
+    return {f"width needed at {modules} modules": width for modules, width in pairs}
+
+
+def id_r2_at_the_widest(e):
+    widest = [of_width[max(of_width)] for of_width in by_modules_and_width(e).values()]
+    return scores(widest, "id.r2").min(axis=0)
+
+
+of_neurons = partial(Claim, figure="scale3")
+of_constructions = partial(of_neurons, runs={"built": CONSTRUCTED} | STUDENTS, trained=None)
+CLAIMS = (
+    of_constructions(
         "S3a",
-        "k-hot",
-        rows,
-        statement="two ReLUs for each hidden unit of each module, and one for each hidden unit, "
-        "compute every k-hot task exactly",
-        as_stated=exact,
-    )
-
-
-def graded_needs_no_more(rows: list[dict], own: list[dict]) -> dict:
-    """S3b. rows: of `constructions.table_graded` on the interval that no teacher's entries leave,
-    and `own` on those that each teacher's entries keep."""
-
-    def conditions(table, bound):
-        ratio = constructions.neuron_ratios(table, ERROR, LOW, HIGH)
-        slopes = constructions.error_slopes(table)
-        by_seed = {}
-        for (_, seed), slope in slopes.items():
-            by_seed.setdefault(seed, []).append(slope)
-        return {
-            "slope of log error on log knots": Condition(
-                np.array([np.max(each) for each in by_seed.values()]), "below", SLOPE
-            ),
-            f"neurons at equal error, M = {HIGH} / {LOW}": Condition(
-                np.array(list(ratio.values())), "below", bound, ratio=True
-            ),
-        }
-
-    stated = conditions(rows, NEURONS)
-    of_own = {f"{name}, on the teacher's own interval": one
-              for name, one in conditions(own, HALFWAY).items()}  # fmt: skip
-    return _entry(
+        "two ReLUs for each hidden unit of each module, and one for each hidden unit, compute "
+        "every k-hot task exactly",
+        code="k-hot",
+        as_stated=k_hot_is_exact,
+    ),
+    of_constructions(
         "S3b",
-        "graded",
-        rows,
-        statement="graded tasks need as many ReLUs whatever the number of modules (stricter: far "
-        "fewer than in proportion, where few modules have smaller mixed weights to approximate)",
-        as_stated=stated,
-        stricter=stated | of_own,
-    )
-
-
-def width_grows_slowly(seeds, modules, widths, r2_MxWxT, id_r2_T) -> dict:
-    """S3c. r2: of held-out sets, of every number of modules and width."""
-    needed_MxT = np.stack([needed_for(widths, r2, REACHED) for r2 in r2_MxWxT])
-    numbers_MxT = bracketed(needed_MxT)
-    exponent = least_squares_slope(np.log(modules), np.log(numbers_MxT))
-    condition = Condition(exponent, "below", EXPONENT)
-    details = {f"width needed at {m} modules": width
-               for m, width in zip(modules, numbers_MxT, strict=True)}  # fmt: skip
-    return entry(
+        "graded tasks need as many ReLUs whatever the number of modules (stricter: far fewer than "
+        "in proportion, where few modules have smaller mixed weights to approximate)",
+        code="graded",
+        as_stated=lambda e: graded_needs_no_more(e.built.graded, NEURONS),
+        stricter=lambda e: (
+            *graded_needs_no_more(e.built.graded, NEURONS),
+            *graded_needs_no_more(e.built.graded_own, HALFWAY, ", on the teacher's own interval"),
+        ),
+    ),
+    of_neurons(
         "S3c",
-        "trained",
-        seeds,
-        id_r2_T,
-        figure="scale3",
-        statement=f"the width that a trained MLP needs for R² {REACHED:g} on held-out sets grows "
-        "no faster than the modules, or little",
-        as_stated={"exponent of the width on the modules": condition},
-        details=details,
+        f"the width that a trained MLP needs for R² {REACHED:g} on held-out sets grows no faster "
+        "than the modules, or little",
+        code="trained",
+        runs=STUDENTS,
+        when=has_modules_and_widths,
+        trained=id_r2_at_the_widest,
         trained_name="R² ID at the widest",
-        trained_at=GATE,
-        unless=unless_bracketed(needed_MxT, "the narrowest"),
-    )
-
-
-def _by_seed(rows, name, of):
-    seeds = sorted({row["seed"] for row in rows})
-    return np.array([of(row[name] for row in rows if row["seed"] == seed) for seed in seeds])
-
-
-def _entry(claim, code, rows, **fields):
-    """Of what is not trained: the seeds are the teachers'."""
-    seeds = sorted({row["seed"] for row in rows})
-    return entry(claim, code, seeds, None, figure="scale3", **fields)
+        as_stated=growth_of_width_needed,
+        details=details_of_width,
+        undecided_because=lambda e: not_bracketed(width_needed(e), "the narrowest"),
+    ),
+)

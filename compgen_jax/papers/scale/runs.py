@@ -1,180 +1,180 @@
-"""Which networks the figures show, and what each is for."""
-
-from typing import NamedTuple
-
-import numpy as np
+"""The runs of the second paper, and how claims and figures pick among them by their configs."""
 
 from compgen_jax.config import Config, changed
-from compgen_jax.papers.forced_rendering import runs as first_paper
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.scale import presets
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports
 
-BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of bumps that are held out
-# by modules, sets seen: how many of them are needed?
+# Sets seen, by number of modules: how many of them does a gain of .5 take?
 NEEDED_QUICK = {4: (4, 7, 11), 8: (9, 22, 44, 69), 16: (60, 174, 522)}
-NEEDED_PAPER = "tasks_needed", "tasks_needed_transformer"
 BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
+BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
 
 
-class Role(NamedTuple):
-    """What a network is for.
-
-    groups: 'seen' (sets x width), 'code', 'support', 'modules' (x width), 'needed' (sets, by
-    modules) or 'bridge'; one may serve several.
-    modules, seen (sets), width, code and support are the config's; model: its name."""
-
-    groups: tuple
-    modules: int
-    seen: int
-    width: int
-    code: str
-    support: str
-    model: str
-
-
-class Block(NamedTuple):
-    """The role of a decoder of bumps in `bridge`: region 'donut' or 'random', share seen, width."""
-
-    region: str
-    seen: float
-    width: int
-
-
-class Network(NamedTuple):
-    name: str
-    config: Config
-    role: Role | Block
-
-
-def networks(scale: str) -> list[Network]:
-    """All of them; a run that serves several figures is in the list once."""
+def runs(scale: str) -> dict[str, Config]:
+    """All runs by name, in training order. A run that serves several figures is there once."""
     found = {}
-    for group, config in _of_groups(scale):
-        role = _role(config, (group,))
-        name = _name(role, scale)
-        if name in found:
-            role = role._replace(groups=(*found[name].role.groups, group))
-            found[name] = found[name]._replace(role=role)
-        else:
-            found[name] = Network(name, changed(config, {"name": name}), role)
-    return [*found.values(), *_blocks(scale)]
+    for group in (sets_and_widths, codes, supports, more_modules, sets_needed, bridge):
+        for name, config in group(scale).items():
+            found.setdefault(name, config)
+    return found
 
 
-def _of_groups(scale: str):
+# --- runs by what is varied --------------------------------------------------------------------
+
+
+def sets_and_widths(scale: str) -> dict[str, Config]:
+    """By sets seen and width."""
+    return _named(_expanded("hyperteacher", scale), scale)
+
+
+def codes(scale: str) -> dict[str, Config]:
+    """By code of the latent, each trained as long as it takes."""
+    expanded = _expanded("encodings", scale)
+    return _named([presets.with_code(one, one.task.code.name) for one in expanded], scale)
+
+
+def supports(scale: str) -> dict[str, Config]:
+    """By support, with as many sets seen."""
+    return _named(_expanded("supports", scale), scale)
+
+
+def more_modules(scale: str) -> dict[str, Config]:
+    """By number of modules and width, the same share of the sets seen. Only quick ones exist."""
+    return _named(_expanded("modules", scale), scale) if scale == "quick" else {}
+
+
+def sets_needed(scale: str) -> dict[str, Config]:
+    """By number of modules and sets seen; at the paper's size of a transformer, too."""
+    if scale == "paper":
+        names = "tasks_needed", "tasks_needed_transformer"
+        return _named([config for name in names for config in _expanded(name, scale)], scale)
+    base = changed(_expanded("hyperteacher", scale)[0], {"model.width": 256})
+    where = [(modules, seen) for modules, each in NEEDED_QUICK.items() for seen in each]
+    fields = [{"task.modules": modules, "task.support.seen": seen} for modules, seen in where]
+    return _named([changed(base, each) for each in fields], scale)
+
+
+def bridge(scale: str) -> dict[str, Config]:
+    """Between the papers: students by support, sets seen and width (only quick ones), and decoders
+    of bumps with a block, or as many cells at random, held out."""
+    students = []
+    if scale == "quick":
+        base = _expanded("hyperteacher", scale)[0]
+        students = [
+            changed(base, {"task.support.name": support, "task.support.seen": seen,
+                           "model.width": width})
+            for support in BRIDGE_SUPPORTS for seen in (22, 44) for width in (64, 256)
+        ]  # fmt: skip
+    return _named(students, scale) | _decoders(scale)
+
+
+def _decoders(scale: str) -> dict[str, Config]:
     quick = "_quick" * (scale == "quick")
-    for config in _expanded("hyperteacher" + quick):
-        yield "seen", config
-    for config in _expanded("encodings" + quick):
-        yield "code", presets.with_code(config, config.task.code.name)
-    for config in _expanded("supports" + quick):
-        yield "support", config
-    for preset in () if quick else NEEDED_PAPER:
-        for config in _expanded(preset):
-            yield "needed", config
-    if quick:
-        for config in _expanded("modules_quick"):
-            yield "modules", config
-        base = changed(_expanded("hyperteacher_quick")[0], {"model.width": 256})
-        for modules, each in NEEDED_QUICK.items():
-            for seen in each:
-                where = {"task.modules": modules, "task.support.seen": seen}
-                yield "needed", changed(base, where)
-        for support in BRIDGE_SUPPORTS:
-            for seen in (22, 44):
-                for width in (64, 256):
-                    where = {"task.support.name": support, "task.support.seen": seen}
-                    yield "bridge", changed(base, where | {"model.width": width})
-
-
-def _expanded(preset: str) -> list[Config]:
-    """The single runs of a sweep, each with all seeds."""
-    sweep = PRESETS[preset]
-    seeds = {"training.seeds": sweep.training.seeds}
-    cases = {case.axes: case for case in plan.first_cases(sweep)}
-    return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
-
-
-def _role(config: Config, groups: tuple) -> Role:
-    task = config.task
-    return Role(
-        groups,
-        task.modules,
-        module_supports.n_seen(task.support, task.modules, task.most),
-        config.model.width,
-        task.code.name,
-        task.support.name,
-        config.model.name,
-    )
-
-
-def _name(role: Role, scale: str) -> str:
-    parts = [f"modules_{role.modules}", f"seen_{role.seen}", f"width_{role.width}"]
-    parts += [role.model] * (role.model != "task_mlp")
-    parts += [role.code] * (role.code != "identity") + [role.support] * (role.support != "random")
-    return "_".join([*parts, *(["quick"] if scale == "quick" else [])])
-
-
-def _blocks(scale: str) -> list[Network]:
-    """Decoders of bumps with a block or as many cells at random held out."""
-    base = PRESETS["bump_cnn" + "_quick" * (scale == "quick")]
-    found = []
+    base = PRESETS["bump_cnn" + quick]
+    grid, wide = base.task.grid, base.model.width
+    found = {}
     for region in ("donut", "random"):
         for share in BRIDGE_SHARES[scale]:
-            side = round(share**0.5 * base.task.grid)
-            low = (base.task.grid - side) // 2
-            narrow, wide = base.model.width // 4, base.model.width
-            # the wide ones with the larger share are networks of the first paper: see `block_of`
-            for width in (narrow, wide) if share < BRIDGE_SHARES[scale][-1] else (narrow,):
-                name = f"bump_{region}_{share:g}_width_{width}" + "_quick" * (scale == "quick")
+            side = round(share**0.5 * grid)
+            low = (grid - side) // 2
+            # The wide ones with the larger share are runs of the first paper.
+            for width in (wide // 4, wide) if share < BRIDGE_SHARES[scale][-1] else (wide // 4,):
+                name = f"bump_{region}_{share:g}_width_{width}"
                 where = {
                     "task.support.region": region,
                     "task.support.low": low,
                     "task.support.high": low + side - 1,
-                    "task.support.share": side**2 / base.task.grid**2,
+                    "task.support.share": side**2 / grid**2,
                 }
-                config = changed(base, {"name": name, "model.width": width, **where})
-                seen = 1 - side**2 / base.task.grid**2
-                found.append(Network(name, config, Block(region, seen, width)))
+                found[name] = changed(base, {"name": name + quick, "model.width": width, **where})
     return found
 
 
-def having(group: str):
-    """role -> whether it serves that group; a role of another paper does not."""
-    return lambda role: isinstance(role, Role) and group in role.groups
+def _expanded(preset: str, scale: str) -> list[Config]:
+    """The single runs of a sweep, each with all seeds."""
+    sweep = PRESETS[preset + "_quick" * (scale == "quick")]
+    cases = {case.axes: case for case in plan.first_cases(sweep)}
+    seeds = {"training.seeds": sweep.training.seeds}
+    return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
 
 
-def in_bridge(role) -> bool:
-    return isinstance(role, Block) or having("bridge")(role) or _of_first_paper(role)
+def _named(configs, scale: str) -> dict[str, Config]:
+    """Students by name; the config of a quick one is named '..._quick'."""
+    found = {}
+    for config in configs:
+        task, model = config.task, config.model
+        parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
+        parts += [model.name] * (model.name != "task_mlp")
+        parts += [task.code.name] * (task.code.name != "identity")
+        parts += [task.support.name] * (task.support.name != "random")
+        name = "_".join(parts)
+        found[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
+    return found
 
 
-def _of_first_paper(role) -> bool:
-    base = {"code": "bump", "model": "conv", "base": True}
-    shows = first_paper.having
-    return shows(group="bumps", **base)(role) or shows(group="control", control="random")(role)
+# --- picks among finished runs -----------------------------------------------------------------
 
 
-def block_of(study) -> Block | None:
-    """Of a decoder of bumps of either paper; None of a student."""
-    if isinstance(study.role, Role):
-        return None
-    support = study.config.task.support
-    side = support.high + 1 - support.low
-    held_out = support.share if support.region == "random" else side**2 / study.config.task.grid**2
-    return Block(support.region, 1 - held_out, study.config.model.width)
+def sets_seen(config: Config) -> int:
+    """How many sets of modules training shows."""
+    return module_supports.n_seen(config.task.support, config.task.modules, config.task.most)
 
 
-def select(studies, group: str, **fields) -> list:
-    """The studies of a group whose roles have these values, in order."""
-    return [
-        study
-        for study in studies
-        if having(group)(study.role)
-        and all(getattr(study.role, name) == value for name, value in fields.items())
-    ]
+def seen_by_width(runs) -> dict[int, list]:
+    """{width: runs by rising number of sets seen}, of widths at which every such number was
+    trained. Of several numbers of modules, the one with the most such runs."""
+    largest = {}
+    for of_modules in _by(_plain(runs), lambda config: config.task.modules).values():
+        seen = {sets_seen(run.config) for run in of_modules}
+        widths = _by(of_modules, lambda config: config.model.width)
+        full = {w: _by_seen(own) for w, own in sorted(widths.items()) if len(own) == len(seen)}
+        if sum(map(len, full.values())) > sum(map(len, largest.values())):
+            largest = full
+    return largest
 
 
-def numbers(studies, name: str):
-    """(R, T) of the runs' summaries: a number of every seed."""
-    return np.array([[seed[name] for seed in study.summary["seeds"].values()] for study in studies])
+def seen_by_modules(runs, model: str = "task_mlp") -> dict[int, list]:
+    """{number of modules: runs by rising number of sets seen}, at least two, at the width of most
+    runs. Shares are those that are held out of every number of modules."""
+    widths = _by(_plain(runs, model), lambda config: config.model.width)
+    modules = _by(max(widths.values(), key=len, default=[]), lambda config: config.task.modules)
+    held_out = lambda config: config.task.support.held_out_share
+    shares = [{held_out(run.config) for run in own} for own in modules.values()]
+    found = {
+        m: _by_seen(run for run in own if held_out(run.config) in set.intersection(*shares))
+        for m, own in sorted(modules.items())
+    }
+    return {m: own for m, own in found.items() if len(own) > 1}
+
+
+def width_by_modules(runs) -> dict[int, dict]:
+    """{number of modules: {width: run}} with the most sets seen, of widths that every number of
+    modules was trained at."""
+    found = {}
+    for modules, own in sorted(_by(_plain(runs), lambda config: config.task.modules).items()):
+        most = max(sets_seen(run.config) for run in own)
+        found[modules] = {
+            run.config.model.width: run for run in own if sets_seen(run.config) == most
+        }
+    common = sorted(set.intersection(*map(set, found.values()))) if found else []
+    return {modules: {w: of_width[w] for w in common} for modules, of_width in found.items()}
+
+
+def _plain(runs, model: str = "task_mlp") -> list:
+    """Students that are given the latent itself and saw sets at random."""
+    asked = "identity", "random", model
+    fields = lambda config: (config.task.code.name, config.task.support.name, config.model.name)
+    return [run for run in runs if fields(run.config) == asked]
+
+
+def _by(runs, of_config) -> dict:
+    groups = {}
+    for run in runs:
+        groups.setdefault(of_config(run.config), []).append(run)
+    return groups
+
+
+def _by_seen(runs) -> list:
+    return sorted(runs, key=lambda run: sets_seen(run.config))

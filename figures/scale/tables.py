@@ -1,0 +1,47 @@
+"""What RESULTS.md says of the second paper's runs."""
+
+from compgen_jax.metrics import text
+from figures import report
+
+HEAD = (
+    "| run | region | R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen |"
+)
+PREDICTORS = ("bilinear", "sum_of_singles", "nearest_seen")
+
+
+def baseline(run, predictor: str, region: str = "ood") -> float:
+    """R² of a trivial predictor."""
+    means = run.summary["mean"]
+    error = means[f"{region}.{predictor}_mse"]["value"]
+    return 1 - error / means[f"{region}.variance"]["value"]
+
+
+def table(runs: dict) -> list[str]:
+    """Lines on what every student of modules, and every decoder of bumps, scores beside trivial
+    predictors. Only the config and the summary of a run are needed."""
+    students = {name: run for name, run in runs.items() if name.startswith("modules_")}
+    decoders = {run.config.name: run.summary for name, run in runs.items() if name not in students}
+    lines = _students(students.values()) if students else []
+    return lines + [""] * bool(students and decoders) + report.errors_of_images(decoders)
+
+
+def _students(runs) -> list[str]:
+    lines = [
+        "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
+        ".95 or more; R² of trivial predictors.",
+        "",
+        HEAD,
+        "|---" * 8 + "|",
+    ]
+    for run in runs:
+        mean = run.summary["mean"]
+        for region in ("id", "ood"):
+            shown = [text.with_interval(mean[f"{region}.{name}"])
+                     for name in ("r2", "gain", "task_accuracy")]  # fmt: skip
+            trivial = [
+                "–" if (region, name) == ("id", "nearest_seen")
+                else text.number(baseline(run, name, region)) for name in PREDICTORS
+            ]  # fmt: skip
+            cells = [run.config.name, region.upper(), *shown, *trivial]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
