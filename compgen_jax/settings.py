@@ -34,13 +34,13 @@ FAMILIES = {
         "lowrank": "compgen_jax.models.lowrank:LowRank",
         "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
         "transformer": "compgen_jax.models.transformer:Transformer",
-        "additive": "compgen_jax.models.additive:Additive",
-        "multiplicative": "compgen_jax.models.multiplicative:Multiplicative",
+        "additive": "compgen_jax.models.per_factor:Additive",
+        "multiplicative": "compgen_jax.models.per_factor:Multiplicative",
         "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
         "encoder": "compgen_jax.models.encoder:Encoder",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
-        "task_transformer": "compgen_jax.models.task_transformer:TaskTransformer",
-        "hypernetwork": "compgen_jax.models.hypernetwork:Hypernetwork",
+        "task_transformer": "compgen_jax.models.task_conditioned:TaskTransformer",
+        "hypernetwork": "compgen_jax.models.task_conditioned:Hypernetwork",
     },
 }
 

@@ -93,7 +93,7 @@ def test_the_protocol_knows_no_family():
 
 def test_what_all_papers_share_names_nothing_of_the_second():
     own = ("scale", "modules", "module_codes", "module_supports", "preference", "task_conditioned",
-           "task_transformer", "hypernetwork", "students")  # fmt: skip
+           "students")  # fmt: skip
     for folder in ("compgen_jax", "launch", "figures"):
         for path in (ROOT / folder).rglob("*.py"):
             parts = {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}

@@ -27,6 +27,7 @@ class Slot(NamedTuple):
 
     trial: loop.Trial
     points: jax.Array  # (P, F) all cells, then real points of the seen region, then padding
+    nearest: jax.Array | None  # (P, F) what `Task.nearest` gives for them, if the task has it
     masks: dict  # (P,) bool: which of them lie in each of `plan.PLACES`
 
 
@@ -129,7 +130,8 @@ def _bucket(config: Config, members: list[Single], cases: list[Case], devices, r
 
     def measure(_, trained):
         slot, state = trained
-        scores = trainer.score(slot.trial.key, state.params, slot.points, slot.trial.which)
+        trial = slot.trial
+        scores = trainer.score(trial.key, state.params, slot.points, trial.which, slot.nearest)
         found = evaluation.region_means(scores, slot.masks, members[0].task.derived)
         return jnp.stack([found[name] for name in plan.layout(config).measures[1:]])
 
@@ -240,7 +242,9 @@ def _slot(config: Config, bucket: Bucket, case: Case) -> Slot:
         sampling.padded(dataset, bucket.capacity),
         jnp.int32(bucket.programs.index(single.program)),
     )
-    return Slot(trial, jnp.asarray(points), {name: jnp.asarray(m) for name, m in masks.items()})
+    nearest = jnp.asarray(single.task.nearest(points)) if single.task.nearest else None
+    masks = {name: jnp.asarray(mask) for name, mask in masks.items()}
+    return Slot(trial, jnp.asarray(points), nearest, masks)
 
 
 @functools.lru_cache(maxsize=4096)

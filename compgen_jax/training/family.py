@@ -94,19 +94,21 @@ class Family:
         own = partial(self._own, k)
         return jax.vmap(lambda o, t: self.of[k].loss(own(o), own(t)))(outputs, targets)
 
-    def scores(self, outputs, targets, points, which) -> dict:
-        """The task's scores by name, (B,) each."""
+    def scores(self, outputs, targets, points, which, nearest=None) -> dict:
+        """The task's scores by name, (B,) each; `nearest` (B, F) as `Task.nearest` of the trial's
+        own support, by default of the task's."""
         functions = [partial(self._scores_one, k) for k in range(len(self.of))]
-        return padding.by_task(which, functions, outputs, targets, points)
+        nearest = () if nearest is None else (nearest,)
+        return padding.by_task(which, functions, outputs, targets, points, *nearest)
 
-    def _scores_one(self, k: int, outputs, targets, points) -> dict:
+    def _scores_one(self, k: int, outputs, targets, *points) -> dict:
         task = self.of[k]
 
-        def of_one(output, target, point):
+        def of_one(output, target, *points):
             output, target = self._own(k, output), self._own(k, target)
-            return task.scores(task.prediction(output), tasks.truth(task, target), point)
+            return task.scores(task.prediction(output), tasks.truth(task, target), *points)
 
-        found = jax.vmap(of_one)(outputs, targets, points)
+        found = jax.vmap(of_one)(outputs, targets, *points)
         return {name: values.astype(jnp.float32) for name, values in found.items()}
 
     def _own(self, k: int, array):

@@ -57,7 +57,8 @@ class Trainer(NamedTuple):
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
         at most chunk_steps) steps; the losses beyond n_steps are 0.
     predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...)), of a single task
-    score(key, params, points_BxF, which) -> the task's scores by name, (B,) each
+    score(key, params, points_BxF, which, nearest_BxF) -> the task's scores by name, (B,) each;
+        `nearest_BxF` as `Task.nearest` of the trial's own support, if not the task's
     """
 
     init: Callable
@@ -262,9 +263,9 @@ def make_trainer(
         outputs, targets = decode(key, params, points, 0)
         return jax.vmap(task.prediction)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
 
-    def score(key, params, points, which=0):
+    def score(key, params, points, which=0, nearest=None):
         outputs, targets = decode(key, params, points, which)
-        return family.scores(outputs, targets, points, which)
+        return family.scores(outputs, targets, points, which, nearest)
 
     return Trainer(init, advance, predict, score)
 

@@ -10,9 +10,8 @@ Seeds are even in number because two cores train them in pairs.
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
-from compgen_jax.models.embedding_penalty import PenaltyConfig
 from compgen_jax.models.encoder import Encoder
-from compgen_jax.models.lowrank import LowRank
+from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.papers.preset import Preset, quick
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
