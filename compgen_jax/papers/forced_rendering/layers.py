@@ -10,7 +10,7 @@ from compgen_jax.claims import Claim, Condition, Undecided
 from compgen_jax.papers.forced_rendering.images import exact, worst_exact_id
 from compgen_jax.papers.forced_rendering.mechanism import CODES
 from compgen_jax.papers.forced_rendering.remedies import FEW
-from compgen_jax.runs.composition import RIGHT
+from compgen_jax.runs.judge_run import RIGHT
 
 LARGE_EFFECT = 0.8  # Cohen's convention
 
