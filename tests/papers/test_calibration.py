@@ -9,7 +9,13 @@ import pytest
 from compgen_jax.calibration import decided, wrongly_decided
 from compgen_jax.claims import CONTRADICTED, REPRODUCED
 from compgen_jax.papers.forced_rendering import calibration as forced_rendering
-from compgen_jax.papers.forced_rendering import known_maps, known_networks, mechanism, remedies
+from compgen_jax.papers.forced_rendering import (
+    known_maps,
+    known_networks,
+    layers,
+    mechanism,
+    remedies,
+)
 from compgen_jax.papers.forced_rendering.calibration import CALIBRATIONS, OF_TURNS
 from compgen_jax.papers.forced_rendering.claims import CLAIMS
 from compgen_jax.runs import results
@@ -20,7 +26,7 @@ from tests.papers.decoders import judged, verdicts
 ON_NUMBERS = {
     *(claim for claim in CLAIMS if claim.name in ("C8", "C11", "K1", "K2", "K3", "K4", "K5")),
     mechanism.CLEARER_FOR_BUMP,
-    mechanism.SHALLOW_RAMP_IS_SHARPER,
+    layers.SHALLOW_RAMP_IS_SHARPER,
 }
 # `make docs-check` tries images of bumps of more pixels, which takes minutes; turned digits have 28
 # at either scale (Figure 9)
@@ -79,7 +85,7 @@ def test_a_sharper_fall_is_that_of_networks_that_fall():
         networks["products"].config = SimpleNamespace(model=SimpleNamespace(depth=depth))
         networks["stripes"].config = SimpleNamespace(model=SimpleNamespace(depth=4))
         runs = {"preset": networks["products"], "others": [networks["stripes"]]}
-        row = judged(mechanism.SHALLOW_RAMP_IS_SHARPER, **runs)
+        row = judged(layers.SHALLOW_RAMP_IS_SHARPER, **runs)
         assert row["stricter"]["conditions"][name]["holds"] is holds
 
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
-from compgen_jax.metrics import layers
+from compgen_jax.metrics.layers import BORDER
 from compgen_jax.papers.forced_rendering import (
     known_maps,
     known_networks,
     known_turns,
+    layers,
     mechanism,
     remedies,
 )
@@ -142,7 +143,7 @@ def networks(grid: int) -> dict[str, KnownRun]:
     empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
     drawn = score(np.repeat(empty.truths[None], SEEDS, axis=0))
     world = known_maps.world_of(empty.truths, empty.held_out)
-    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
+    where = empty.factors, empty.held_out, grids.border(BORDER, (grid, grid))
     seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
     numbers = {
         name: known_networks.layer_numbers(
@@ -187,7 +188,7 @@ ON_LAYERS = (
         passes=("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
         runs=lambda name, known: {"conv": known["swelling"], "mlp": known[name]},
         fields={"code": "bump"},
-        row=mechanism.MLP_IS_OPPOSITE,
+        row=layers.MLP_IS_OPPOSITE,
     ),
     Case(
         "C12",

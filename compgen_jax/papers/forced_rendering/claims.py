@@ -3,6 +3,7 @@
 from compgen_jax.papers.forced_rendering import (
     controls,
     figure1,
+    layers,
     mechanism,
     remedies,
     rotation,
@@ -15,6 +16,7 @@ CLAIMS = tuple(
             *figure1.CLAIMS,
             *mechanism.CLAIMS,
             *remedies.CLAIMS,
+            *layers.CLAIMS,
             *scaling.CLAIMS,
             *rotation.CLAIMS,
             *controls.CLAIMS,

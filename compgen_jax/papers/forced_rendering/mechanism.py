@@ -1,7 +1,6 @@
-"""C4 to C7: what the layers say (Figures 1d, 1e, 2, 8, 11 to 14).
+"""C4 and C5: how what is drawn at all cells is alike (Figures 1d, 1e and 8).
 
-Quantities of finished runs, whose `layers(metric)` is (T, L), layers in order with the code first
-and the drawn signal last, and whose `outputs(metric)` is (T,); and the claims.
+Quantities of finished runs, whose `outputs(metric)` is (T,), and the claims.
 """
 
 import zlib
@@ -9,17 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, Undecided
+from compgen_jax.claims import Claim, Condition
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import known_maps
-from compgen_jax.papers.forced_rendering.images import exact, worst_exact_id
-from compgen_jax.runs.judge_run import RIGHT
+from compgen_jax.papers.forced_rendering.images import worst_exact_id
 from compgen_jax.statistics import mean_with_interval
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
 CODES = tuple(CONSTRUCTION)  # of the networks that the paper looks into
-LARGE_EFFECT = 0.8  # Cohen's convention
 CLEARLY, MOST = 0.05, 0.75  # of R^2: see `SUPERPOSES`; the former of a correlation too
 
 
@@ -78,9 +75,6 @@ def output_numbers(signals_BxNxN, cells: CellResults, true_BxB) -> dict:
     return {f"output.cosine.{name}": value for name, value in agreements.items()} | {
         f"output.superposition.sums.{name}": value for name, value in scores.items()
     }
-
-
-# --- C4 and C5: what the outputs say -----------------------------------------------------------
 
 
 def superposition_r2(run, construction: str, of_other_points: bool = False):
@@ -195,193 +189,4 @@ CLEARER_FOR_BUMP = Claim(
         "ramp": lambda e: agreement(e.ramp, "partial"),
     },
 )
-
-# --- C6 and C7: what the layers say ------------------------------------------------------------
-
-
-def slope(values_TxL, relative: bool = False):
-    """(T,) least-squares slope from the code, layer 0, to the last hidden layer, without the drawn
-    signal; per layer, or over the whole way."""
-    values = values_TxL[:, :-1]
-    depths = np.arange(values.shape[1], dtype=np.float64)
-    if relative:
-        depths /= depths[-1]
-    depths -= depths.mean()
-    return values @ depths / np.square(depths).sum()
-
-
-def last(values_TxL):
-    """(T,) of the last hidden layer."""
-    return values_TxL[:, -2]
-
-
-def hidden(values_TxL):
-    """(T,) mean over the hidden layers: neither the code nor the drawn signal."""
-    return values_TxL[:, 1:-1].mean(axis=1)
-
-
-def _composer(evidence):
-    """The run `composer`: the same network with as many combinations held out at random. Raises
-    Undecided unless it composes them."""
-    if exact(evidence.composer.cells).mean() > RIGHT:
-        return evidence.composer
-    raise Undecided("the network with random cells held out does not compose them")
-
-
-COMPARED = (
-    {"code": "bump", "composing": "random_cells"},
-    {"code": "ramp", "composing": "random_cells_ramp"},
-)
-DECAYING = {  # what falls with depth: the paper's score as the authors' code has it, and ours
-    "decodability R2 OOD": lambda run: run.layers("probe.ood_r2"),
-    "the paper's score": lambda run: run.layers("factorization.ratio_of_means"),
-    "additive share of variance": lambda run: 1 - run.layers("anova.interaction"),
-}
-AS_STATED, OURS = ("decodability R2 OOD", "the paper's score"), (
-    "decodability R2 OOD", "additive share of variance")  # fmt: skip
-
-
-def _fall(name: str):
-    return lambda evidence: slope(DECAYING[name](evidence.net))
-
-
-def _fall_beyond_composer(name: str):
-    return lambda evidence: (
-        slope(DECAYING[name](evidence.net)) - slope(DECAYING[name](_composer(evidence)))
-    )
-
-
-# The features of any decoder turn from the code into an image, so those of a perfect composer fall
-# as well. The stricter reading asks for a steeper fall than that of a network that composes. It
-# measures factorization by the share of the features' variance in x alone and y alone: the paper's
-# own score does not tell composition from lookup or noise.
-DECAYS_WITH_DEPTH = Claim(
-    "C6",
-    "with the {code} code, factorization and linear decodability fall with depth",
-    figure="Fig 2a-d",
-    each=COMPARED,
-    runs={"net": "{code}_cnn", "composer": "{composing}?"},
-    as_stated=tuple(
-        Condition(f"slope of {name}, per layer", _fall(name), below=0) for name in AS_STATED
-    ),
-    stricter=tuple(
-        Condition(
-            f"slope of {name}, less that of a decoder that composes",
-            _fall_beyond_composer(name),
-            below=0,
-        )
-        for name in OURS
-    ),
-    details={f"slope of {name}": _fall(name) for name in DECAYING},
-)
-
-
-def _shallow_and_deep(evidence) -> list:
-    runs = sorted([evidence.preset, *evidence.others], key=lambda run: run.config.model.depth)
-    return [runs[0], runs[-1]]
-
-
-def _sharper(name: str) -> Condition:
-    def difference(evidence):
-        shallow, deep = (
-            slope(DECAYING[name](run), relative=True) for run in _shallow_and_deep(evidence)
-        )
-        return shallow - deep
-
-    return Condition(f"slope of {name} on relative depth, shallow minus deep", difference, below=0)
-
-
-SHALLOW_RAMP_IS_SHARPER = Claim(
-    "C6",
-    "factorization falls more sharply in shallow ramp networks than in deep ones",
-    figure="Fig 2b, d",
-    runs={"preset": "ramp_cnn", "others": "ramp_cnn_depth*"},
-    code="ramp",
-    trained=lambda e: worst_exact_id(*_shallow_and_deep(e)),
-    as_stated=tuple(_sharper(name) for name in AS_STATED),
-    stricter=tuple(_sharper(name) for name in OURS),
-)
-
-
-def _log_volume(run):
-    """(T,) log10 of the volume over OOD cells relative to ID cells, in the last hidden layer."""
-    return last(run.layers("volume.log10_ratio"))
-
-
-def _effect(run, inner: bool = True):
-    """(T,) its size in standard deviations; `inner` leaves out cells near the border, where bumps
-    are cut."""
-    return np.abs(last(run.layers("volume.inner_effect" if inner else "volume.effect")))
-
-
-# Stricter, without border cells, and more than in a network that composes.
-DISTORTS_VOLUME = Claim(
-    "C7",
-    "with the {code} code, the volume element of OOD cells differs from ID cells'",
-    figure="Fig 2e, f, 11, 12",
-    each=COMPARED,
-    runs={"net": "{code}_cnn", "composer": "{composing}?"},
-    as_stated=(
-        Condition(
-            "size of the difference of log volumes, in standard deviations",
-            lambda e: _effect(e.net, inner=False),
-            above=LARGE_EFFECT,
-        ),
-        Condition(
-            "slope of the distortion, per layer",
-            lambda e: slope(np.abs(e.net.layers("volume.log10_ratio"))),
-            above=0,
-        ),
-    ),
-    stricter=(
-        Condition(
-            "size of the difference, border cells left out",
-            lambda e: _effect(e.net),
-            above=LARGE_EFFECT,
-        ),
-        Condition(
-            "the same, less that of a decoder that composes",
-            lambda e: _effect(e.net) - _effect(_composer(e)),
-            above=0,
-        ),
-    ),
-    details={"log10 volume, OOD minus ID": lambda e: _log_volume(e.net)},
-)
-OPPOSITE = Condition(
-    "product of the CNN's and the MLP's log10 volume, OOD minus ID",
-    lambda e: _log_volume(e.conv) * _log_volume(e.mlp),
-    below=0,
-)
-# Stricter, both by a large effect, border cells left out.
-MLP_IS_OPPOSITE = Claim(
-    "C7",
-    "with the {code} code, MLPs distort the OOD volume the opposite way to CNNs",
-    figure="Fig 11-14",
-    each={"code": CODES},
-    runs={"conv": "{code}_cnn", "mlp": "{code}_mlp"},
-    trained=lambda e: worst_exact_id(e.conv, e.mlp),
-    as_stated=OPPOSITE,
-    stricter=(
-        OPPOSITE,
-        Condition(
-            "size of the CNN's difference, in standard deviations",
-            lambda e: _effect(e.conv),
-            above=LARGE_EFFECT,
-        ),
-        Condition(
-            "size of the MLP's difference, in standard deviations",
-            lambda e: _effect(e.mlp),
-            above=LARGE_EFFECT,
-        ),
-    ),
-    details={"CNN": lambda e: _log_volume(e.conv), "MLP": lambda e: _log_volume(e.mlp)},
-)
-CLAIMS = (
-    SUPERPOSES,
-    RESEMBLES_BINARY_KERNEL,
-    CLEARER_FOR_BUMP,
-    DECAYS_WITH_DEPTH,
-    SHALLOW_RAMP_IS_SHARPER,
-    DISTORTS_VOLUME,
-    MLP_IS_OPPOSITE,
-)
+CLAIMS = SUPERPOSES, RESEMBLES_BINARY_KERNEL, CLEARER_FOR_BUMP

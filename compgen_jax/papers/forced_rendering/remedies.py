@@ -1,4 +1,4 @@
-"""C8 to C10, C12 and C13: the two remedies, low rank and stripes (Figures 3, 4, 7 and 15).
+"""C8 to C10: the two remedies, low rank and stripes (Figures 3, 4 and 7).
 
 Quantities of `CellResults` and of finished runs, and the claims.
 """
@@ -19,9 +19,7 @@ from compgen_jax.papers.forced_rendering.images import (
     exact_ood,
     late,
     within_a_pixel,
-    worst_exact_id,
 )
-from compgen_jax.papers.forced_rendering.mechanism import hidden
 from compgen_jax.runs import results
 from compgen_jax.statistics import median_with_interval
 from compgen_jax.tasks import bump
@@ -362,96 +360,10 @@ FEW_BUMPS_MULTIPLY = Claim(
         for count, cells in _by_bumps(e).items()
     },
 )
-
-# --- C12 and C13: what the layers do with stripes ----------------------------------------------
-
-
-def _log_volume(run):
-    return run.layers("volume.log10_ratio")
-
-
-def _spread(run):
-    return hidden(run.layers("volume.ood_spread"))
-
-
-NEARER = Condition(
-    "size of log10 volume, OOD minus ID, stripes minus bumps alone",
-    lambda e: hidden(np.abs(_log_volume(e.stripes))) - hidden(np.abs(_log_volume(e.alone))),
-    below=0,
-)
-# Two networks with the same hole and paired seeds; means over the hidden layers.
-VOLUME_STAYS_SMOOTH = Claim(
-    "C12",
-    "with stripes, the volume element stays smoother over the hole than with bumps alone",
-    figure="Fig 4d",
-    runs={"stripes": "donut_stripes", "alone": "bump_cnn"},
-    code="bump",
-    trained=lambda e: worst_exact_id(e.stripes, e.alone),
-    as_stated=NEARER,
-    stricter=(
-        NEARER,
-        Condition(
-            "sd of log10 volume over the hole, stripes minus bumps alone",
-            lambda e: _spread(e.stripes) - _spread(e.alone),
-            below=0,
-        ),
-    ),
-    details={
-        "log10 volume, OOD minus ID, stripes": lambda e: hidden(_log_volume(e.stripes)),
-        "log10 volume, OOD minus ID, bumps alone": lambda e: hidden(_log_volume(e.alone)),
-        "sd of log10 volume over the hole, stripes": lambda e: _spread(e.stripes),
-        "sd of log10 volume over the hole, bumps alone": lambda e: _spread(e.alone),
-    },
-)
-
-# of a unit's variance, and on which side of 0 it must change
-SHARES = {"one_factor": {"below": 0}, "product": {"above": 0}}
-TITLES = {share: f"{share.replace('_', '-')} share, last minus first hidden layer"
-          for share in SHARES}  # fmt: skip
-
-
-def _change(run, share: str, untrained: str = ""):
-    """(T,) of a share from the first to the last hidden layer."""
-    values_TxL = run.layers(f"{untrained}tuning.weighted_{share}")
-    return values_TxL[:, -2] - values_TxL[:, 1]
-
-
-# Two shares of a unit's variance over all points. One-factor: the larger of what x and what y
-# explain alone (1 for a stripe, a half for a plus). Product: what one product of x and y explains
-# beyond them (.6 to .8 for a bump, 0 for stripe and plus, .2 or less for noise). Both are means
-# over active units in proportion to their variance. Stricter, they change by more than in the same
-# network before training, whose convolutions localise as well.
-UNITS_TURN_FROM_STRIPES_TO_BUMPS = Claim(
-    "C13",
-    "trained on stripes and a few bumps, early units are tuned to stripes, late ones to bumps",
-    figure="Fig 4e, f, 15",
-    each=FEW,
-    runs={"net": "stripes_{few}_bumps", "alone": "bump_cnn"},
-    code="bump",
-    as_stated=tuple(
-        Condition(TITLES[share], lambda e, share=share: _change(e.net, share), **bound)
-        for share, bound in SHARES.items()
-    ),
-    stricter=tuple(
-        Condition(
-            f"{TITLES[share]}, less that before training",
-            lambda e, share=share: _change(e.net, share) - _change(e.net, share, "untrained."),
-            **bound,
-        )
-        for share, bound in SHARES.items()
-    ),
-    details=lambda e: {
-        f"{TITLES[share]}, {network}": _change(run, share)
-        for network, run in (("stripes", e.net), ("bumps alone", e.alone))
-        for share in SHARES
-    },
-)
 CLAIMS = (
     BEST_ID_WORST_OOD,
     VARIANCE_HELPS,
     BOTH_ARE_BEST,
     STRIPES_ADD_UP,
     FEW_BUMPS_MULTIPLY,
-    VOLUME_STAYS_SMOOTH,
-    UNITS_TURN_FROM_STRIPES_TO_BUMPS,
 )
