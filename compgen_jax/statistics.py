@@ -60,19 +60,21 @@ def spread_of_median(count: int, samples: int = 100_000) -> float:
     return float(np.median(normal, axis=1).std() * np.sqrt(count))
 
 
-def jackknife_interval(count: int, statistic, level: float = LEVEL) -> tuple[float, float]:
-    """Interval of a smooth statistic of `count` seeds that is no mean over them: the t interval of
-    its pseudo-values S theta - (S - 1) theta_without_s (Tukey 1958). Of a mean they are the values
-    themselves, and of a slope over the same points in every seed the seeds' own slopes.
+def jackknife_interval(full_x, without_xS, most: float = np.inf):
+    """(..., 2) interval of a smooth statistic of S seeds, or groups, that is no mean over them: the
+    t interval of its pseudo-values S full - (S - 1) without (Tukey 1958), no end above `most`.
 
-    `statistic` maps weights (R, S), how often each seed counts, to (R,) numbers, NaN where one is
-    undefined: then the interval is NaN, as it is for a single seed.
+    `full` is the statistic of all seeds, `without` that without each of them in turn. The
+    pseudo-values of a mean are the values themselves, and those of a slope over the same points in
+    every seed the seeds' own slopes. NaN where one is undefined, and for a single seed.
     """
-    if count == 1:
-        return (float("nan"), float("nan"))
-    everyone = np.ones((1, count))
-    found = statistic(np.concatenate([everyone, everyone - np.eye(count)]))
-    return t_interval(count * found[0] - (count - 1) * found[1:], level)
+    without_xS = np.asarray(without_xS)
+    count = without_xS.shape[-1]
+    if count < 2:
+        return np.full((*np.shape(full_x), 2), np.nan)
+    values = count * np.asarray(full_x)[..., None] - (count - 1) * without_xS
+    middle, half = values.mean(axis=-1), half_width(values)
+    return np.minimum(np.stack([middle - half, middle + half], axis=-1), most)
 
 
 def mean_band(values_TxL):

@@ -2,192 +2,188 @@
 
     python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
-Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md; trained decoders are kept
-in DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config, and are never trained
-twice. A figure is drawn as soon as its networks are. Figures of sweeps, and those that a registry
-marks `asked` (the second paper's, the league's), are drawn where --only names them.
+Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md. Trained networks stay in
+DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
+figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
+names them.
 """
 
+import contextlib
 import sys
 import time
 from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import claims, settings
 from compgen_jax.config import Config, ConfigError, fingerprint
-from compgen_jax.runs import directory, experiment
+from compgen_jax.papers.paper import SCALES, Paper
+from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
 from figures import plotting, report
-from figures.forced_rendering import registry as forced_rendering
-from figures.league import registry as league
-from figures.paper import Paper
-from figures.scale import registry as scale
-from figures.studies import Study
+from figures.figure import Figure
+from figures.papers import FIGURES, PAPERS
 from launch import cli
 
-PAPERS = (forced_rendering.PAPER, scale.PAPER, league.PAPER)
-
-SCALE = flags.DEFINE_enum("scale", "quick", ["quick", "paper"], "The presets' size.")
+SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
+EXTEND = flags.DEFINE_list("extend", [], "Files with figures, claims or runs of your own.")
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 
 
 def main():
-    papers = [_with_models(paper) for paper in PAPERS]
-    networks = [network for paper in papers for network in paper.networks(SCALE.value)]
-    figures = _chosen({k: v for paper in papers for k, v in paper.figures.items()})
-    workdir = Path(WORKDIR.value or f"runs/{SCALE.value}")
-    wanted = [n for n in networks if any(figure.shows(n.role) for figure in figures.values())]
-    groups = _by_program([network.config for network in wanted])
-    sweeps = {k: v for paper in papers for k, v in paper.sweeps(SCALE.value).items()}
-    asked = dict.fromkeys(figure.sweep for figure in figures.values() if figure.sweep)
-    say = _narrator(len(groups) + len(asked) + len(figures) + 1)
-    _keep_scales_apart(workdir)
-    studies, waiting = {}, dict(figures)
-    for configs in groups:
-        _train(workdir, configs, say)
-        studies |= _load_finished(workdir, networks, studies)
-        for name, shown in _drawable(waiting, wanted, studies).items():
-            _draw(workdir, name, waiting.pop(name).draw(shown), say)
-    for name in asked:
-        _sweep(workdir, sweeps[name], say)
-    tables = _load_finished_sweeps(workdir, sweeps)
-    for name, figure in waiting.items():
-        _draw(workdir, name, figure.draw(*tables[figure.sweep]), say)
-    studies |= _load_finished(workdir, networks, studies)  # of sweeps alone none was loaded
-    _write_results(workdir, papers, studies, tables)
-    say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}")
-
-
-def _with_models(paper: Paper) -> Paper:
-    """With networks of the user's own models, if there are any and it has a use for them."""
-    return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
-
-
-def _chosen(figures: dict):
-    """The figures asked for; by default all of this scale but those that wait to be asked for."""
-    has = {name: figure for name, figure in figures.items() if figure.scale in ("", SCALE.value)}
-    for name in ONLY.value:
-        if name not in has:
-            raise ConfigError(
-                f"--only={name}: no such figure at {SCALE.value} scale; allowed: {', '.join(has)}"
+    scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
+    papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, EXTEND.value)]
+    configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
+    waiting = _chosen(scale)
+    shown = {name for each in waiting for name in each.shows(configs, scale)}
+    groups = _by_program({name: one for name, one in configs.items() if name in shown})
+    _keep_scales_apart(workdir, scale)
+    clock, finished = _Clock(len(groups) + len(waiting) + 1), {}
+    for group in groups:
+        _train(workdir, group, clock)
+        finished |= _load(workdir, group)
+        for each in [one for one in waiting if finished.keys() >= set(one.shows(configs, scale))]:
+            waiting.remove(each)
+            _draw(
+                workdir, each, {name: finished[name] for name in each.shows(configs, scale)}, clock
             )
-    by_default = [name for name, each in has.items() if not (each.sweep or each.asked)]
-    return {name: has[name] for name in ONLY.value or by_default}
+    others = {name: one for name, one in configs.items() if name not in finished}
+    _write_results(workdir, scale, papers, finished | _load(workdir, others), clock)
 
 
-def _keep_scales_apart(workdir: Path):
-    """Raises ConfigError if `workdir` holds the results of another scale."""
-    mark = workdir / "scale"
-    found = mark.read_text().strip() if mark.exists() else SCALE.value
-    if found != SCALE.value:
-        raise ConfigError(
-            f"--workdir={workdir}: holds results at {found} scale, not {SCALE.value}; "
-            "choose another directory"
-        )
-    directory.write_text(mark, SCALE.value + "\n")
-
-
-def _by_program(configs: list[Config]) -> list[list[Config]]:
-    """Configs that train as one program together, in the order of their first."""
-    groups = {}
-    for config in configs:
-        groups.setdefault(experiment.schedule(config, config.task.make()), []).append(config)
-    return list(groups.values())
-
-
-def _run_directory(workdir: Path, config: Config) -> Path:
+def run_directory(workdir: Path, config: Config) -> Path:
+    """Where the run or the sweep of a config lies in a directory of `figures.make`."""
     kind = "sweeps" if config.is_sweep else "trained"
     return workdir / kind / f"{config.name}-{fingerprint(config)}"
 
 
-def _train(workdir: Path, configs: list[Config], say):
-    paths = [_run_directory(workdir, config) for config in configs]
-    names = ", ".join(config.name for config in configs)
+def _with_models(paper: Paper) -> Paper:
+    """With runs of the user's own models, if there are any and the paper has a use for them."""
+    return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
+
+
+def _own(path: str) -> Paper:
+    """The claims (`CLAIMS`) and runs (`runs(scale)`) of a user's file, whose figures register
+    themselves. Raises ConfigError, with file and line, for what the file raises."""
+    module = settings.load_file(path)
+    rows = tuple(getattr(module, "CLAIMS", ()))
+    letters = "".join({claim.name[0] for claim in rows})
+    return Paper(Path(path).stem, letters, getattr(module, "runs", lambda scale: {}), rows)
+
+
+def _chosen(scale: str) -> list[Figure]:
+    """The figures that `--only` names; without it, those that are drawn by default."""
+    drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
+    for name in ONLY.value:
+        if name not in drawn:
+            raise ConfigError(
+                f"--only={name}: no such figure at {scale} scale; allowed: {', '.join(drawn)}"
+            )
+    names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
+    return [drawn[name] for name in dict.fromkeys(names)]
+
+
+def _keep_scales_apart(workdir: Path, scale: str):
+    """Raises ConfigError if `workdir` holds the results of another scale."""
+    mark = workdir / "scale"
+    there = mark.read_text().strip() if mark.exists() else scale
+    if there != scale:
+        raise ConfigError(
+            f"--workdir={workdir}: holds results at {there} scale, not {scale}; "
+            "choose another directory"
+        )
+    directory.write_text(mark, scale + "\n")
+
+
+def _by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
+    """Configs that train as one program together, in the order of their first; then each sweep."""
+    groups, sweeps = {}, []
+    for name, config in configs.items():
+        if config.is_sweep:
+            sweeps.append({name: config})
+        else:
+            program = experiment.schedule(config, config.task.make())
+            groups.setdefault(program, {})[name] = config
+    return [*groups.values(), *sweeps]
+
+
+def _train(workdir: Path, configs: dict[str, Config], clock):
+    """Trains one group of runs, or one sweep."""
+    paths = [run_directory(workdir, config) for config in configs.values()]
+    first, *_ = configs.values()
+    names = ", ".join(config.name for config in configs.values())
     if all(directory.is_finished(path) for path in paths):
-        say(f"{names}: already trained")
-        return
-    say(f"{names}: training {len(configs[0].training.seeds)} seeds each, in {paths[0].parent}")
-    experiment.train_together(list(zip(configs, paths, strict=True)))
+        clock.say(f"{names}: already trained")
+    elif first.is_sweep:
+        clock.say(f"{names}: training the trials of a sweep, in {paths[0]}")
+        with clock.spending("training"):
+            sweep.run(first, paths[0])
+    else:
+        seeds = len(first.training.seeds)
+        clock.say(f"{names}: training {seeds} seeds each, in {paths[0].parent}")
+        with clock.spending("training"):
+            experiment.train_together(list(zip(configs.values(), paths, strict=True)))
 
 
-def _sweep(workdir: Path, config: Config, say):
-    path = _run_directory(workdir, config)
-    if directory.is_finished(path):
-        say(f"{config.name}: already trained")
-        return
-    say(f"{config.name}: training the trials of a sweep, in {path}")
-    sweep.run(config, path)
-
-
-def _load_finished_sweeps(workdir: Path, configs: dict) -> dict:
-    """The rows and the config of every finished sweep, by its name."""
-    paths = {name: _run_directory(workdir, config) for name, config in configs.items()}
+def _load(workdir: Path, configs: dict[str, Config]) -> dict:
+    """Those of the runs and sweeps that are finished."""
+    paths = {name: run_directory(workdir, config) for name, config in configs.items()}
     return {
-        name: (sweep.load(path).rows, configs[name])
+        name: (sweep if configs[name].is_sweep else results).load(path)
         for name, path in paths.items()
         if directory.is_finished(path)
     }
 
 
-def _load_finished(workdir: Path, networks: list, known: dict) -> dict[str, Study]:
-    """The study of every network, by its name, that is not known yet and whose run is finished."""
-    pairs = [(n, _run_directory(workdir, n.config)) for n in networks if n.name not in known]
-    return {n.name: Study(n, path) for n, path in pairs if directory.is_finished(path)}
+def _draw(workdir: Path, figure: Figure, runs: dict, clock):
+    with clock.spending("measuring and drawing"):
+        drawn = figure.draw(runs)
+        paths = []
+        for suffix, content in plotting.saved(drawn).items():
+            paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
+            directory.write_bytes(paths[-1], content)
+        plotting.close(drawn)
+    clock.say(f"drew {' and '.join(str(path) for path in paths)}")
 
 
-def _drawable(waiting: dict, wanted: list, studies: dict) -> dict[str, list[Study]]:
-    """Of the figures that wait, those of which every network is trained, and their studies."""
-    shown = {
-        name: [network.name for network in wanted if figure.shows(network.role)]
-        for name, figure in waiting.items()
-        if not figure.sweep
-    }
-    return {
-        name: [studies[network] for network in of_figure]
-        for name, of_figure in shown.items()
-        if studies.keys() >= set(of_figure)
-    }
-
-
-def _draw(workdir: Path, name: str, drawn, say):
-    paths = _write_figure(workdir, name, drawn)
-    say(f"drew {' and '.join(str(path) for path in paths)}")
-
-
-def _write_figure(workdir: Path, name: str, drawn):
-    paths = []
-    for suffix, content in plotting.saved(drawn).items():
-        paths.append(workdir / "figures" / f"{name}.{suffix}")
-        directory.write_bytes(paths[-1], content)
-    plotting.close(drawn)
-    return paths
-
-
-def _write_results(workdir: Path, papers: list, studies: dict, tables: dict):
+def _write_results(workdir: Path, scale: str, papers: list[Paper], finished: dict, clock):
     """claims.json and RESULTS.md, of all that is finished."""
-    networks = [network for paper in papers for network in paper.networks(SCALE.value)]
-    ran = [studies[network.name] for network in networks if network.name in studies]
-    claims = [one for paper in papers for one in paper.claims(ran, tables)]
-    directory.write_json(workdir / "claims.json", claims.rows(claims, SCALE.value))
-    drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
-    page = report.page(SCALE.value, papers, studies, tables, claims, drawn)
-    directory.write_text(workdir / "RESULTS.md", page)
+    with clock.spending("judging claims"):
+        judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
+        directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
+        drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
+        page = report.page(scale, papers, finished, judged, drawn)
+        directory.write_text(workdir / "RESULTS.md", page)
+    clock.say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}; {clock.spent()}")
 
 
-def _narrator(total: int):
-    """say(text): numbers the steps and tells the time since the start."""
-    start, count = time.monotonic(), 0
+class _Clock:
+    """Numbers the steps and tells the time since the start and what it was spent on."""
 
-    def say(text):
-        nonlocal count
-        count += 1
-        minutes, seconds = divmod(round(time.monotonic() - start), 60)
-        print(f"[{count}/{total}, {minutes}:{seconds:02d}] {text}", file=sys.stderr, flush=True)
+    def __init__(self, steps: int):
+        self.steps, self.step, self.start, self.seconds = steps, 0, time.monotonic(), {}
 
-    return say
+    def say(self, text: str):
+        self.step += 1
+        since = _minutes(time.monotonic() - self.start)
+        print(f"[{self.step}/{self.steps}, {since}] {text}", file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def spending(self, on: str):
+        start = time.monotonic()
+        yield
+        self.seconds[on] = self.seconds.get(on, 0.0) + time.monotonic() - start
+
+    def spent(self) -> str:
+        return ", ".join(f"{_minutes(seconds)} {on}" for on, seconds in self.seconds.items())
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 if __name__ == "__main__":

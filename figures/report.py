@@ -1,88 +1,72 @@
-"""RESULTS.md: the numbers and verdicts in words."""
+"""RESULTS.md: the numbers and verdicts of one scale in words."""
 
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from compgen_jax.claims import READINGS
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
-from compgen_jax.old_claims import READINGS
-from compgen_jax.papers import presets as launch_config
+from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.training import loop
 
-PRESETS = {
-    name: preset for presets in launch_config.PAPERS.values() for name, preset in presets.items()
-}
-NOT_RUN = "What of this scale nothing is said of above, and its cost, all seeds together:"
+PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
 
 
-def page(scale: str, papers: list, runs: dict, swept, claims: list, drawn: list) -> str:
-    """RESULTS.md of some `papers`. `runs` has what ran by name, each with `role`, `config` and
-    `summary`; `swept` the names of the sweeps that did; `claims` of them all; `drawn` the names of
-    the figures."""
+class CommittedRun(NamedTuple):
+    """What tables need of a run: its config and its summary."""
+
+    config: Config
+    summary: dict
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+
+def committed(folder: Path, configs: dict[str, Config]) -> dict[str, CommittedRun]:
+    """The runs whose summaries (`folder`/CONFIG_NAME.json) are there, by their names."""
+    paths = {name: folder / f"{config.name}.json" for name, config in configs.items()}
+    return {
+        name: CommittedRun(configs[name], json.loads(path.read_text()))
+        for name, path in paths.items()
+        if path.exists()
+    }
+
+
+def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn: list[str]) -> str:
+    """RESULTS.md.
+
+    Args: runs: by name, what ran (a sweep's value is not looked at); judged: claims; drawn: names
+    of figures.
+    """
     lines = [
         f"# Results at {scale} scale",
         "",
-        "Means over seeds with 95% intervals (Student's t), computed by `figures.make` from the "
-        "runs in `trained/`. All of it again, with the pictures below, is made by",
+        "Numbers are means over seeds with 95% intervals (Student's t), computed by `figures.make` "
+        "from the runs in `trained/`. This command makes all of it again, pictures included:",
         "",
         f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
     ]
     for paper in papers:
-        own = [runs[n.name] for n in paper.networks(scale) if n.name in runs]
-        lines += _part(paper, own, [one for one in claims if one["claim"][0] in paper.letters])
-    if not_run := _not_run(scale, papers, runs, swept):
-        lines += ["", "## Not run", "", NOT_RUN, ""]
+        ran = {name: runs[name] for name, config in paper.runs(scale).items()
+               if name in runs and not config.is_sweep}  # fmt: skip
+        lines += _part(paper, ran, [row for row in judged if row["claim"][0] in paper.letters])
+    if not_run := _not_run(scale, papers, runs):
+        lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
         lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
     for name in drawn:
         lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
 
 
-def _not_run(scale: str, papers: list, runs: dict, swept) -> dict[str, str]:
-    """What was not trained costs, all seeds together: every network, or all of a paper of which
-    none was, in optimiser steps; of a preset, and of sweeps, the time as far as it is known."""
-    costs = {}
-    for paper in papers:
-        networks = paper.networks(scale)
-        own = {n.name: _steps(n.config) for n in networks if n.name not in runs}
-        none = len(own) == len(networks) > 1 and len(papers) > 1
-        own = {f"all {len(own)} networks of {paper.title}": sum(own.values())} if none else own
-        costs |= {name: f"{steps:,} steps{_time(name, ', ')}" for name, steps in own.items()}
-        sweeps = [one.name for key, one in paper.sweeps(scale).items() if key not in swept]
-        costs |= {name: _time(name) or "a sweep" for name in sweeps}
-    return costs
-
-
-def _time(name: str, before: str = "") -> str:
-    """'about 4 h on 2 cores' of a preset, '' of what is none."""
-    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
-
-
-def _steps(config: Config) -> int:
-    """Of all seeds together."""
-    steps = config.training.steps or loop.total_steps(config, config.task.make())
-    return len(config.training.seeds) * steps
-
-
-def errors_of_images(summaries: dict) -> list[str]:
-    """Lines on runs that draw images: errors by region beside trivial predictors, accuracies."""
-    lines = [
-        "MSE over the image, divided by the MSE of a blank image; *best constant* and *nearest "
-        "seen* (the true image of the nearest seen cell) are trivial baselines. Exact accuracy: "
-        "the extreme pixel is the requested one; ±1: within one pixel on both axes. Of a turned "
-        "digit, exact: the digit, within 5 degrees, and an error below a twentieth of a blank's.",
-        "",
-        "| network | region | MSE / blank | best constant | nearest seen | exact | ±1 pixel |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, summary in summaries.items():
-        lines += [_error_row(name, region, summary["mean"]) for region in ("id", "ood")]
-    return lines if summaries else []
-
-
-def _part(paper, runs: list, claims: list) -> list[str]:
-    """What a paper says on the page; [] where it has nothing to say."""
-    if not runs and not claims:
+def _part(paper: Paper, runs: dict, judged: list[dict]) -> list[str]:
+    """What a paper says on the page; [] if it has nothing to say."""
+    if not runs and not judged:
         return []
-    errors = ["", f"## {paper.title}: errors and baselines", ""]
-    lines = [*errors, *shown] if (shown := paper.runs(runs)) else []
+    table = paper.table(runs)
+    lines = ["", f"## {paper.title}: errors and baselines", "", *table] if table else []
     lines += [
         "",
         f"## {paper.title}: claims",
@@ -92,23 +76,23 @@ def _part(paper, runs: list, claims: list) -> list[str]:
         "| claim | code | reading | condition | measured | verdict |",
         "|---|---|---|---|---|---|",
     ]
-    for entry in claims:
-        head = entry["claim"], entry["code"]
-        same = entry["as_stated"]["conditions"] == entry["stricter"]["conditions"]
+    for row in judged:
+        head = row["claim"], row["code"]
+        same = row["as_stated"]["conditions"] == row["stricter"]["conditions"]
         for name in READINGS[-1:] if same else READINGS:
             title = "both" if same else name.replace("_", " ")
-            lines += _reading_rows(*head, title, entry[name])
+            lines += _reading_lines(*head, title, row[name])
             head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
-    for entry in claims:
+    for row in judged:
         details = "; ".join(
-            f"{name} {text.with_interval(number)}" for name, number in entry["details"].items()
+            f"{name} {text.with_interval(number)}" for name, number in row["details"].items()
         )
-        lines.append(f"- {entry['claim']}: {entry['statement']}. {details}.")
-    return lines + paper.conclude(claims)
+        lines.append(f"- {row['claim']}: {row['statement']}. {details}.")
+    return lines + paper.conclude(judged)
 
 
-def _reading_rows(claim: str, code: str, title: str, reading: dict):
+def _reading_lines(claim: str, code: str, title: str, reading: dict):
     verdict = f"**{reading['verdict']}**"
     verdict += f" ({reading['reason']})" if reading["reason"] else ""
     for name, number in reading["conditions"].items():
@@ -117,13 +101,60 @@ def _reading_rows(claim: str, code: str, title: str, reading: dict):
         claim = code = title = verdict = ""
 
 
-def _error_row(name: str, region: str, mean: dict) -> str:
+def _not_run(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
+    """The cost of what was not trained: optimiser steps of all seeds, and the time of a preset. A
+    paper of which nothing ran is one line."""
+    costs = {}
+    for paper in papers:
+        missing = {n: one for n, one in paper.runs(scale).items() if n not in runs}
+        steps = {one.name: _steps(one) for one in missing.values() if not one.is_sweep}
+        if len(missing) == len(paper.runs(scale)) > 1 and len(papers) > 1:
+            steps = {f"all {len(steps)} networks of {paper.title}": sum(steps.values())}
+        costs |= {name: f"{count:,} steps{_time(name, ', ')}" for name, count in steps.items()}
+        sweeps = [one.name for one in missing.values() if one.is_sweep]
+        costs |= {name: _time(name) or "a sweep" for name in sweeps}
+    return costs
+
+
+def _time(name: str, before: str = "") -> str:
+    """'about 4 h on 2 cores' for a preset, else ''."""
+    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
+
+
+def _steps(config: Config) -> int:
+    """Of all seeds together."""
+    steps = config.training.steps or loop.total_steps(config, config.task.make())
+    return len(config.training.seeds) * steps
+
+
+def errors_of_images(summaries: dict[str, dict]) -> list[str]:
+    """Lines on runs that draw images: errors by region beside trivial predictors, accuracies."""
+    if not summaries:
+        return []
+    return [
+        "MSE over the image, divided by the MSE of a blank image; *best constant* and *nearest "
+        "seen* (the true image of the nearest ID cell) are trivial predictors. Exact accuracy: "
+        "the extreme pixel is the requested one; ±1: within one pixel on both axes. For a turned "
+        "digit, exact means the digit, within 5 degrees, and an error below a twentieth of a "
+        "blank image's.",
+        "",
+        "| network | region | MSE / blank | best constant | nearest seen | exact | ±1 pixel |",
+        "|---|---|---|---|---|---|---|",
+        *(
+            _error_line(name, region, summary["mean"])
+            for name, summary in summaries.items()
+            for region in ("id", "ood")
+        ),
+    ]
+
+
+def _error_line(name: str, region: str, mean: dict) -> str:
     blank = mean[f"{region}.blank_mse"]["value"]
 
     def relative(score):
         number = mean.get(f"{region}.{score}", {"value": None})["value"]
         if score == "nearest_seen_mse" and region == "id":
-            number = None  # a seen cell's nearest seen cell is itself
+            number = None  # the nearest ID cell of an ID cell is the cell itself
         return text.number(None if number is None else number / blank)
 
     names = [f"{region}.{score}" for score in ("exact_accuracy", "position_accuracy")]

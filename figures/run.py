@@ -10,58 +10,51 @@ from pathlib import Path
 import numpy as np
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import decoding, directory, results
+from compgen_jax.runs import directory, results
+from compgen_jax.runs.judge_run import best_trivial_error
 from compgen_jax.statistics import mean_band, mean_with_interval
+from compgen_jax.tasks import task as tasks
 from figures import plotting
 from launch import cli
 
 WORKDIR = cli.define_workdir()
 EXAMPLES = 6
-LINES = {"probe.id_r2": ("probe $R^2$ ID", "--"), "probe.ood_r2": ("probe $R^2$ OOD", "-")}
+GRID_LINES = {
+    "probe.id_r2": ("probe $R^2$ ID", "--", "0.2"),
+    "probe.ood_r2": ("probe $R^2$ OOD", "-", "0.2"),
+    "anova.interaction": ("interaction share", "-", "#6a51a3"),
+}
+POINT_LINES = {
+    "decode.id_r2": ("factors $R^2$ ID", "--", "0.2"),
+    "decode.ood_r2": ("OOD", "-", "0.2"),
+    "decode.untrained.ood_r2": ("OOD before training", ":", "0.2"),
+}
 
 
-def draw(run: results.FinishedRun, cells: evaluation.CellResults, found):
-    """`found`: its `inspection.Inspection` or, of points that form no grid, `decoding.Decoding`.
-
-    (a) The error on seen and held-out combinations over that of the best trivial predictor:
-    mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors, and the
-    share of the features' variance that needs two factors or more jointly. (c) The error along each
-    factor, seen (blue) and held-out (red) combinations apart, of a grid. (d) Held-out combinations,
-    where the signal is an image: asked above what the first seed answers."""
-    if isinstance(found, decoding.Decoding):
-        return _draw_without_grid(run, cells, found)
-    images = _as_images(cells.truths)
-    factors = run.task.factors
-    figure = plotting.new_figure(7.4, 2.1 + 1.7 * (images is not None) + 1.7)
-    rows = figure.subfigures(3 if images is not None else 2, 1)
+def draw(run: results.FinishedRun):
+    """(a) The error on ID and held-out combinations over that of the best trivial predictor: mean,
+    95% interval and seeds. (b) By layer, what a linear probe reads of the factors, and on a grid
+    the share of the features' variance that needs two factors or more jointly. (c) On a grid, the
+    error along each factor, ID (blue) and held-out (red) combinations apart. (d) Held-out
+    combinations of a grid whose outputs are images: above what is asked, below what the first seed
+    draws."""
+    cells, on_grid = run.cells, tasks.has_grid(run.task)
+    images = _as_images(cells.truths) if on_grid else None
+    figure = plotting.new_figure(7.4, 2.4 if not on_grid else 3.8 + 1.7 * (images is not None))
+    rows = np.atleast_1d(figure.subfigures(1 + on_grid + (images is not None), 1))
     error, layers = rows[0].subplots(1, 2, width_ratios=[1, 2])
     _draw_error(error, run, cells)
-    _draw_layers(layers, found)
-    along = np.atleast_1d(rows[1].subplots(1, len(factors), sharey=True))
-    for axis, factor, column in zip(along, factors, cells.factors.T, strict=True):
-        _draw_along(axis, factor, column, cells)
-    along[0].set_ylabel(cells.error)
-    for axis, letter in zip((error, layers, along[0]), "abc", strict=True):
-        plotting.panel_label(axis, letter)
+    _draw_layers(layers, run, GRID_LINES if on_grid else POINT_LINES)
+    panels = [error, layers]
+    if on_grid:
+        along = np.atleast_1d(rows[1].subplots(1, len(run.task.factors), sharey=True))
+        for axis, factor, column in zip(along, run.task.factors, cells.factors.T, strict=True):
+            _draw_along(axis, factor, column, cells)
+        along[0].set_ylabel(cells.error)
+        panels.append(along[0])
     if images is not None:
-        _draw_examples(rows[2], cells, images)
-    return figure
-
-
-def _draw_without_grid(run, cells, found):
-    figure = plotting.new_figure(7.4, 2.4)
-    error, layers = figure.subplots(1, 2, width_ratios=[1, 2])
-    _draw_error(error, run, cells)
-    for name, title, dash in (
-        ("id_r2", "factors $R^2$ ID", "--"),
-        ("ood_r2", "OOD", "-"),
-        ("untrained.ood_r2", "OOD before training", ":"),
-    ):
-        layers.plot(_mean(found.numbers[name]), dash, marker=".", color="0.2", label=title)
-    layers.set_xticks(range(len(found.layers)), ["input", *map(str, range(1, len(found.layers)))])
-    layers.set(xlabel="layer", ylim=(-0.05, 1.05))
-    layers.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
-    for axis, letter in ((error, "a"), (layers, "b")):
+        panels.append(_draw_examples(rows[2], cells, images))
+    for axis, letter in zip(panels, "abcd", strict=False):
         plotting.panel_label(axis, letter)
     return figure
 
@@ -69,12 +62,8 @@ def _draw_without_grid(run, cells, found):
 def _draw_error(axis, run, cells):
     regions = {"ID": ~cells.held_out, "OOD": cells.held_out}
     for position, (region, mask) in enumerate(regions.items()):
-        trivial = [
-            run.summary["mean"][f"{region.lower()}.{name}_{cells.error}"]["value"]
-            for name in run.task.baselines
-            if (region, name) != ("ID", "nearest_seen")  # of a seen cell it is itself
-        ]
-        relative = evaluation.mean_score(cells, cells.error, mask) / min(trivial, default=np.nan)
+        trivial = best_trivial_error(run, ood=region == "OOD")
+        relative = evaluation.mean_score(cells, cells.error, mask) / trivial
         plotting.point_with_interval(
             axis, position, mean_with_interval(relative), relative, fmt="o", markersize=4,
             color=(plotting.ID_COLOR, plotting.OOD_COLOR)[position],
@@ -84,20 +73,14 @@ def _draw_error(axis, run, cells):
     axis.set(xlim=(-0.5, 1.6), yscale="log", ylabel=f"{cells.error} /\nbest trivial predictor's")
 
 
-def _draw_layers(axis, found):
-    places = np.arange(len(found.layers))
-    for name, (title, dash) in LINES.items():
-        axis.plot(places, _mean(found.numbers[name]), dash, marker=".", color="0.2", label=title)
-    interaction = _mean(found.numbers["anova.interaction"])
-    axis.plot(places, interaction, marker=".", color="#6a51a3", label="interaction share")
-    names = [name.removeprefix("layer_").lstrip("0") or "input" for name in found.layers]
-    axis.set_xticks(places, names)
-    axis.set(xlabel="layer", ylim=(-0.05, 1.05))  # a probe below 0 reads nothing
+def _draw_layers(axis, run, lines: dict):
+    for metric, (title, dash, color) in lines.items():
+        means = np.clip(mean_band(run.layers(metric))[0], -0.05, 1)  # a probe below 0 reads nothing
+        axis.plot(means, dash, marker=".", color=color, label=title)
+    names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
+    axis.set_xticks(range(len(names)), names)
+    axis.set(xlabel="layer", ylim=(-0.05, 1.05))
     axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
-
-
-def _mean(values_TxL):
-    return np.clip(mean_band(values_TxL)[0], -0.05, 1)
 
 
 def _draw_along(axis, factor, column_B, cells):
@@ -119,6 +102,7 @@ def _as_images(signals):
 
 
 def _draw_examples(figure, cells, images):
+    """The first axis."""
     held_out = np.flatnonzero(cells.held_out)
     chosen = held_out[np.linspace(0, len(held_out) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
     axes = figure.subplots(2, EXAMPLES)
@@ -131,14 +115,13 @@ def _draw_examples(figure, cells, images):
         axes[0, column].set_title(", ".join(f"{v:.3g}" for v in cells.factors[cell]), fontsize=6.5)
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
-    plotting.panel_label(axes[0, 0], "d")
+    return axes[0, 0]
 
 
 def main():
     workdir = Path(cli.require(WORKDIR))
     run = results.load(workdir)
-    drawn = draw(run, run.cells, decoding.measure_directory(workdir))
-    for suffix, content in plotting.saved(drawn).items():
+    for suffix, content in plotting.saved(draw(run)).items():
         directory.write_bytes(workdir / "figures" / f"run.{suffix}", content)
     print(f"wrote {workdir / 'figures' / 'run.png'} and run.pdf")
 

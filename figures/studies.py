@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compgen_jax.config import Config
-from compgen_jax.runs import decoding, inspection, results, seen
+from compgen_jax.runs import measure, results
 
 
 class Summary(NamedTuple):
@@ -52,16 +52,6 @@ class Study:
         return self.last_run.cells
 
     @cached_property
-    def decoding(self):
-        """What can be read off every layer, kept in its directory: `decoding.Decoding`."""
-        return decoding.decode_directory(self.path)
-
-    @cached_property
-    def seen(self):
-        """What every layer does on seen combinations, kept in its directory: `seen.Seen`."""
-        return seen.measure_directory(self.path)
-
-    @cached_property
     def inspection(self):
-        """What every layer does, kept in its directory: `inspection.Inspection`."""
-        return inspection.inspect_directory(self.path)
+        """What every layer does, kept in its directory: `measure.Measured`."""
+        return measure.measure_directory(self.path)

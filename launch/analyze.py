@@ -2,21 +2,25 @@
 
     python -m launch.analyze --workdir=runs/bump_cnn_quick
 
-Writes analysis.json (numbers per seed and layer, means with intervals), analysis.npz (maps; not of
-a task whose points form no grid) and claims.json (verdicts: does it compose what was held out?).
+Writes layers.csv (a number for every seed, layer and metric), analysis.json (its summary, with
+means and intervals), analysis.npz (maps; for a task on a grid) and claims.json (verdicts: does the
+network compose what was held out?). --metrics=FILE.py adds metrics of your own (docs/analysis.md).
 """
 
 from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import settings
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
-from compgen_jax.runs import decoding, judge_run
+from compgen_jax.metrics.registry import LAYER_METRICS
+from compgen_jax.runs import judge_run, measure
 from launch import cli
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
+METRICS = flags.DEFINE_string("metrics", None, "A file of yours that registers further metrics.")
 
 SHOWN = {
     "volume, OOD / ID": "volume.log10_ratio",
@@ -29,42 +33,45 @@ SHOWN = {
     "units: one factor": "tuning.one_factor",
     "units: product": "tuning.product",
 }
-
-
 GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the features' variance; of a
 unit's variance, mean over units: in one factor alone, and in one product of two)"""
-# of a task whose points form no grid
+# for a task whose points form no grid
 DECODED = {
-    "factors R2 ID": "id_r2",
-    "factors R2 OOD": "ood_r2",
-    "  before training": "untrained.ood_r2",
-    "  shuffled": "shuffled.ood_r2",
+    "factors R2 ID": "decode.id_r2",
+    "factors R2 OOD": "decode.ood_r2",
+    "  before training": "decode.untrained.ood_r2",
+    "  shuffled": "decode.shuffled.ood_r2",
 }
 
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    found = decoding.measure_directory(workdir)
-    grid = not isinstance(found, decoding.Decoding)
+    own = settings.load_file(METRICS.value).__name__ if METRICS.value else ""
+    measured = measure.measure_directory(workdir)
     for name in LAYERS.value:
-        if name not in found.layers:
+        if name not in measured.layers:
             raise ConfigError(
-                f"--layers={name}: no such layer; this decoder has {', '.join(found.layers)}"
+                f"--layers={name}: no such layer; this decoder has {', '.join(measured.layers)}"
             )
-    columns = [found.layers.index(name) for name in LAYERS.value or found.layers]
-    print(f"{'mean over seeds':22}", *(f"{found.layers[k]:>9}" for k in columns))
-    for title, name in (SHOWN if grid else DECODED).items():
-        print(f"{title:22}", *(_show(value) for value in found.numbers[name].mean(axis=0)[columns]))
-    if grid:
+    columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
+    shown = dict(SHOWN if measured.sizes else DECODED)
+    for metric in LAYER_METRICS:
+        if metric.function.__module__ == own:
+            shown |= {name: name for name in metric.fixed_names if name in measured.numbers}
+    print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
+    for title, name in shown.items():
+        means = measured.numbers[name].mean(axis=0)
+        print(f"{title:22}", *(_show(value) for value in means[columns]))
+    if measured.sizes:
         print(GRID_NOTE)
-    for name, values in found.outputs.items():
+    for name, values in measured.outputs.items():
         print(f"{name:40} {_show(values.mean())}")
     for row in judge_run.judge_directory(workdir):
-        found = row["stricter"]
-        why = f", {found['reason']}" if found["reason"] else ""
-        print(f"{row['statement']}: {found['verdict']}{why} (asked: {found['criterion']})")
-    maps = ", analysis.npz" * grid
-    print(f"wrote {workdir / 'analysis.json'}{maps} and claims.json")
+        reading = row["stricter"]
+        why = f", {reading['reason']}" if reading["reason"] else ""
+        print(f"{row['statement']}: {reading['verdict']}{why} (asked: {reading['criterion']})")
+    maps = ", analysis.npz" * bool(measured.maps)
+    print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
 
 
 def _show(value) -> str:

@@ -13,7 +13,7 @@ import pytest
 from compgen_jax import claims
 from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, inspection, judge_run, results
+from compgen_jax.runs import directory, experiment, judge_run, results
 from compgen_jax.sweeps import plan, sweep
 from figures import plotting
 from figures import run as figure_of_run
@@ -74,14 +74,14 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     cells = run.cells
     sizes, shape = CELLS[source]
     assert cells.sizes == sizes and cells.predictions.shape == (2, np.prod(sizes), *shape)
-    found = inspection.inspect_directory(tmp_path / "whole", progress=False)
-    assert found.sizes == sizes and found.numbers["probe.id_accuracy"].shape[0] == 2
-    assert ("volume" in found.maps) == (source == SPRITES)  # labels have no derivative
+    assert run.layers("probe.id_accuracy").shape[0] == 2
+    assert run.maps["held_out"].shape == sizes[::-1]
+    assert ("volume" in run.maps) == (source == SPRITES)  # labels have no derivative
     (row,) = judge_run.judge_directory(tmp_path / "whole")
     assert row["stricter"]["verdict"] in ("reproduced", "contradicted", "inconclusive")
     written = json.loads((tmp_path / "whole" / "claims.json").read_text())
-    assert claims.entries(written) == [row] and row["claim"] == "composition"
-    plotting.close(figure_of_run.draw(run, cells, found))
+    assert claims.from_rows(written) == [row] and row["claim"] == "composition"
+    plotting.close(figure_of_run.draw(run))
 
 
 def test_a_task_in_a_file_is_swept(own, tmp_path):
@@ -108,6 +108,37 @@ def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, 
     experiment.train(config, tmp_path / "run", progress=False)
     (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["stricter"]["verdict"] == "inconclusive"
-    run = results.load(tmp_path / "run")
-    found = inspection.inspect_directory(tmp_path / "run", progress=False)
-    plotting.close(figure_of_run.draw(run, run.cells, found))
+    plotting.close(figure_of_run.draw(results.load(tmp_path / "run")))
+
+
+OWN_CLAIMS = """
+    def claims(self):
+        from compgen_jax.claims import Claim, Condition
+
+        def probe(evidence):
+            return evidence.run.layers("probe.id_accuracy")[:, 0]
+
+        row = Claim(
+            "mine", "the object can be read off the input", trained=None,
+            as_stated=(Condition("ID accuracy of the probe", probe, above=0.2),),
+        )
+        return (row,)
+"""
+
+
+def test_a_task_in_a_file_may_ask_claims_of_its_own(own_task, tmp_path):
+    path, name = own_task
+    path.write_text(path.read_text() + OWN_CLAIMS)
+    config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
+    experiment.train(config, tmp_path / "run", progress=False)
+    composition, own = judge_run.judge_directory(tmp_path / "run")
+    assert (composition["claim"], composition["code"]) == ("composition", "turned")
+    assert composition["details"].keys() >= {"error ID", "error OOD"}
+    assert own["claim"] == "mine" and own["as_stated"]["verdict"] == "reproduced"
+    expected = results.load(tmp_path / "run").layers("probe.id_accuracy")[:, 0].mean()
+    assert own["as_stated"]["measured"] == pytest.approx(expected)
+    rows = json.loads((tmp_path / "run" / "claims.json").read_text())
+    assert [(row["claim"], row["reading"]) for row in rows] == [
+        ("composition", "as stated"), ("composition", "stricter"),
+        ("mine", "as stated"), ("mine", "stricter"),
+    ]  # fmt: skip

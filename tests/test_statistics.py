@@ -60,20 +60,18 @@ def test_a_median_has_an_interval_wider_than_a_means():
 
 
 def test_the_interval_of_another_statistic():
-    values = np.array([3.0, 1.0, 7.0, 2.0])
-    mean = lambda weights_RxS: weights_RxS @ values / weights_RxS.sum(axis=1)
-    assert jackknife_interval(4, mean) == pytest.approx(t_interval(values))
-    # of a ratio of means, by loops
-    below = np.array([2.0, 1.0, 4.0, 3.0])
-    ratio = lambda weights_RxS: (weights_RxS @ values) / (weights_RxS @ below)
-    pseudo = [
-        4 * values.sum() / below.sum() - 3 * np.delete(values, s).sum() / np.delete(below, s).sum()
-        for s in range(4)
-    ]
-    assert jackknife_interval(4, ratio) == pytest.approx(t_interval(pseudo))
-    nowhere = lambda weights_RxS: np.where(weights_RxS[:, 0] == 0, np.nan, 1.0)
-    assert all(math.isnan(end) for end in jackknife_interval(4, nowhere))
-    assert all(math.isnan(end) for end in jackknife_interval(1, mean))
+    values, below = np.array([3.0, 1.0, 7.0, 2.0]), np.array([2.0, 1.0, 4.0, 3.0])
+    without = (values.sum() - values) / 3
+    interval = jackknife_interval(values.mean(), without)
+    assert interval == pytest.approx(t_interval(values))
+    # of a ratio of means, by loops; two statistics at once
+    ratios = np.array([np.delete(values, s).sum() / np.delete(below, s).sum() for s in range(4)])
+    ratio = values.sum() / below.sum()
+    both = jackknife_interval([ratio, values.mean()], [ratios, without])
+    np.testing.assert_allclose(both, [t_interval(4 * ratio - 3 * ratios), interval])
+    assert jackknife_interval(values.mean(), without, most=4)[1] == 4
+    assert np.isnan(jackknife_interval(1.0, [np.nan, 1.0, 2.0])).all()
+    assert np.isnan(jackknife_interval(0.9, [0.5])).all()
 
 
 def test_a_band_is_over_the_seeds_that_have_a_value():

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.special import erfcx
 
 SMALLEST_SPREAD = 1e-4  # of y: where the fit is perfect, its spread tends to zero
 
@@ -80,12 +81,4 @@ def _newton_step(parameters_Rx3, features_Px3, side_P, weights_RxP):
 
 def hazard(z):
     """pdf(z) / Q(z) of the standard normal, Q being its upper tail: 1 / Mills' ratio."""
-    z = np.asarray(z, np.float64)
-    near, far = np.minimum(z, 25.0), np.maximum(z, 25.0)
-    tail = np.vectorize(math.erfc, otypes=[np.float64])(near / math.sqrt(2)) / 2
-    hazard_near = np.exp(-(near**2) / 2) / math.sqrt(2 * math.pi) / tail
-    # Laplace's continued fraction, where the tail itself would underflow
-    hazard_far = far
-    for term in (5, 4, 3, 2, 1):
-        hazard_far = far + term / hazard_far
-    return np.where(z < 25.0, hazard_near, hazard_far)
+    return math.sqrt(2 / math.pi) / erfcx(np.asarray(z, np.float64) / math.sqrt(2))

@@ -16,7 +16,7 @@ import numpy as np
 
 from compgen_jax.metrics.kernels import check_finite
 from compgen_jax.metrics.probes import PENALTIES, compact
-from compgen_jax.statistics import half_width
+from compgen_jax.statistics import jackknife_interval
 
 REGIONS = ("id", "ood")
 SHUFFLES = 3  # permutations that the control is the mean of
@@ -107,7 +107,7 @@ def decode(
         values = [[[one[region][0] for one in each] for each in control] for _, control in found]
         scores[f"shuffled.{region}"] = np.mean(values, axis=1)
     without = {r: np.array([[one[r][1] for one in own] for own, _ in found]) for r in REGIONS}
-    intervals = {r: _jackknife(scores[r], without[r]) for r in REGIONS}
+    intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in REGIONS}
     best = int(np.argmax(np.round(_mean(scores["id"]), TIED)))
     return Decoded(
         tuple(layers), measures, scores, intervals, without, tuple(layers)[best], qualities[best]
@@ -122,32 +122,7 @@ def means(found: Decoded, region: str, measure: str | None = None) -> list[dict]
     if region not in found.without:
         return _measured(value_L, np.full((len(value_L), 2), np.nan))
     without_LxS = _mean(np.moveaxis(found.without[region][:, counted], 1, -1))
-    return _measured(value_L, _jackknife(value_L, without_LxS))
-
-
-def gain(found: Decoded, reference: Decoded, measure: str | None = None) -> dict:
-    """How much better than from other features of the same rows (the raw code, say) the factors are
-    decoded: {'id', 'ood'}, each a list of {'value', 'ci95'}, one for each layer, of its mean score
-    over the factors minus that of the reference's chosen layer. The intervals are of the
-    difference, groups left out on both sides at once.
-
-    ValueError unless both were decoded from the same rows: as many groups, the same measures.
-    """
-    same = found.measures == reference.measures and all(
-        found.without[r].shape[1:] == reference.without[r].shape[1:] for r in REGIONS
-    )
-    if not same:
-        raise ValueError("the reference was decoded from other rows, groups or factors")
-    counted = [measure in (None, name) for name in found.measures]
-    base = reference.layers.index(reference.chosen)
-    gains = {}
-    for region in REGIONS:
-        full = found.scores[region] - reference.scores[region][base]
-        without = found.without[region] - reference.without[region][base]
-        value_L = _mean(full[:, counted])
-        without_LxS = _mean(np.moveaxis(without[:, counted], 1, -1))
-        gains[region] = _measured(value_L, _jackknife(value_L, without_LxS, most=np.inf))
-    return gains
+    return _measured(value_L, jackknife_interval(value_L, without_LxS, most=1))
 
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
@@ -178,26 +153,21 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
     without = np.array([
         _correlation(_ranks_without(pair, ranks, group == g)) for g in range(group.max() + 1)
     ])  # fmt: skip
-    ends = np.tanh(_jackknife(_fisher(full), _fisher(without), most=np.inf))
+    ends = np.tanh(jackknife_interval(_fisher(full), _fisher(without)))
     return {"value": float(full), "ci95": ends.tolist()}
 
 
 def midranks(values_B, strata_B=None):
     """(B,) ranks from 1 within each stratum, ties at their mean rank."""
-    values = np.asarray(values_B)
-    strata = np.zeros(len(values), int) if strata_B is None else np.asarray(strata_B)
-    order = np.lexsort((values, strata))
-    value, stratum = values[order], strata[order]
-    first = np.ones(len(values), bool)
-    first[1:] = stratum[1:] != stratum[:-1]
-    start = np.flatnonzero(first)[np.cumsum(first) - 1]
-    new = first.copy()
-    new[1:] |= value[1:] != value[:-1]
-    begin = np.flatnonzero(new)
-    end = np.append(begin[1:], len(values))
-    ranks = np.empty(len(values))
-    ranks[order] = ((begin + end - 1) / 2)[np.cumsum(new) - 1] - start + 1
-    return ranks
+    _, value = np.unique(values_B, return_inverse=True)
+    _, stratum = np.unique(np.zeros(len(value)) if strata_B is None else strata_B,
+                           return_inverse=True)  # fmt: skip
+    _, kind, counts = np.unique(
+        stratum * len(value) + value, return_inverse=True, return_counts=True
+    )
+    sizes = np.bincount(stratum)
+    rank = np.cumsum(counts) - (counts - 1) / 2
+    return rank[kind] - (np.cumsum(sizes) - sizes)[stratum]
 
 
 def cross_fitted(features_BxD, targets_BxT, owner_T, fold_B, folds: int):
@@ -494,17 +464,6 @@ def _mean(values_xF):
     known = ~np.isnan(values)
     count = known.sum(axis=-1)
     return np.where(known, values, 0).sum(axis=-1) / np.where(count, count, np.nan)
-
-
-def _jackknife(full_x, without_xS, most: float = 1.0):
-    """(..., 2) the t interval of the pseudo-values S full - (S - 1) without, as
-    `statistics.jackknife_interval` has it, no end above `most`; NaN for a single group."""
-    count = without_xS.shape[-1]
-    if count < 2:
-        return np.full((*np.shape(full_x), 2), np.nan)
-    values = count * np.asarray(full_x)[..., None] - (count - 1) * without_xS
-    middle, half = values.mean(axis=-1), half_width(values)
-    return np.minimum(np.stack([middle - half, middle + half], axis=-1), most)
 
 
 def _measured(value_L, ends_Lx2) -> list[dict]:

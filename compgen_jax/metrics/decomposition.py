@@ -44,12 +44,6 @@ def operator_schmidt(gram_BxB, sizes, factor: int = 0):
     return np.linalg.svd(pairs.reshape(len(pairs), -1), compute_uv=False)
 
 
-def first_share(values_K) -> float:
-    """Of the squares of singular values, largest first, the first's share."""
-    energy_K = values_K**2
-    return float(energy_K[0] / energy_K.sum())
-
-
 def distinct_factors(sizes) -> range:
     """The factors whose `operator_schmidt` differ: of two, the first stands for both."""
     return range(1 if len(sizes) == 2 else len(sizes))
@@ -75,34 +69,18 @@ def entropy(values_K) -> float:
     return float(-np.sum(share_K * np.log(share_K)))
 
 
-def explained_fraction(gram_BxB, basis: str, sizes) -> float:
-    """Share of the squared Frobenius norm of a kernel in its lower-order terms, 0 to 1 (Eq 33, 35).
+def hoeffding_share(gram_BxB, sizes) -> float:
+    """Share, 0 to 1, of the squared Frobenius norm of a kernel in its lower-order terms (Eq 35).
 
-    The terms are, in `basis` 'hoeffding', its mean and its parts that depend on the pair of one
-    factor alone, (x, x') or (y, y') ..., against all interactions; in 'schmidt', the first
-    product k_x k_y, against the others, where more than two factors the worst product of one of
-    them and the rest; in 'products', its projection on {1, d_xx', d_yy', ...}, against all else,
-    d_xx' d_yy' (pure memorization) included. Centre the features to leave the mean out.
-    ValueError for another basis or a matrix that is not square over the grid, or 0.
+    The terms are its mean and its parts that depend on the pair of one factor alone, (x, x') or
+    (y, y') ...; the rest are interactions. ValueError for a matrix that is not square over the
+    grid, or 0.
     """
-    if basis == "schmidt":
-        return min(first_share(operator_schmidt(gram_BxB, sizes, f))
-                   for f in distinct_factors(sizes))  # fmt: skip
     kernel, factors = _pairs_tensor(gram_BxB, sizes), range(len(sizes))
-    if basis == "hoeffding":
-        of_one = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]
-        squares = sum(np.mean(each**2) for each in of_one)
-        mean_square = squares - (len(sizes) - 1) * kernel.mean() ** 2
-        return float(mean_square / np.mean(kernel**2))
-    if basis == "products":
-        terms = [np.ones(kernel.size)]
-        for f, size in enumerate(sizes):
-            shape = [size**2 if g == f else 1 for g in factors]
-            same = np.eye(size).reshape(shape)
-            terms.append(np.broadcast_to(same, kernel.shape).ravel())
-        along = np.linalg.qr(np.stack(terms, axis=1))[0].T @ kernel.ravel()
-        return float(np.sum(along**2) / np.sum(kernel**2))
-    raise ValueError(f"basis must be 'hoeffding', 'schmidt' or 'products', not {basis!r}")
+    of_one = [kernel.mean(axis=tuple(g for g in factors if g != f)) for f in factors]
+    squares = sum(np.mean(each**2) for each in of_one)
+    mean_square = squares - (len(sizes) - 1) * kernel.mean() ** 2
+    return float(mean_square / np.mean(kernel**2))
 
 
 class TargetRank(NamedTuple):
@@ -180,34 +158,6 @@ def _distances(law, mixture):
     seen = law > 0
     kl = np.sum(law[seen] * np.log(law[seen] / mixture[seen]))
     return kl, np.abs(law - mixture).sum() / 2
-
-
-def cp_errors(gram_BxB, sizes, max_rank: int, starts: int = 4):
-    """Relative Frobenius error of the best k products of single-factor kernels, k = 1..K; (K,).
-
-    For any number of factors (Eq 30, 31); the CP rank is the first k whose error vanishes. For
-    two factors `operator_schmidt` is exact; this is alternating least squares from fixed starts,
-    so an upper bound. Two products come as close as one likes to a sum of single-factor kernels:
-    read the errors, not only the rank. ImportError without the optional extra `decomposition`;
-    ValueError if the matrix is not square over the grid, or 0.
-    """
-    try:
-        import tensorly
-        from tensorly.decomposition import parafac
-    except ImportError as error:
-        raise ImportError(
-            "cp_errors needs tensorly: install the extra, compgen_jax[decomposition]"
-        ) from error
-    tensor = _pairs_tensor(gram_BxB, sizes).transpose()
-    tensor = tensor / np.linalg.norm(tensor)
-    # the penalty keeps the updates solvable where k exceeds the rank
-    settings = {"init": "random", "n_iter_max": 500, "tol": 1e-12, "l2_reg": 1e-12}
-
-    def error(k, start):
-        fit = parafac(tensor, k, random_state=start, **settings)
-        return np.linalg.norm(tensor - tensorly.cp_to_tensor(fit))
-
-    return np.array([min(error(k, s) for s in range(starts)) for k in range(1, max_rank + 1)])
 
 
 def _pairs_tensor(gram_BxB, sizes):

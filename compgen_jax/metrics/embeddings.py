@@ -47,11 +47,6 @@ def top_share(values_TxK):
     return _energy_shares(values_TxK).max(axis=1)
 
 
-def participation(values_TxK):
-    """(sum s^2)^2 / sum s^4 per token: from 1, rank one, to K; (T,). NaN for a zero matrix."""
-    return 1 / np.sum(_energy_shares(values_TxK) ** 2, axis=1)
-
-
 class ConstantShare(NamedTuple):
     """tokens (T,) and, weighted by the tokens' energy, overall: 0 to 1; NaN without energy."""
 

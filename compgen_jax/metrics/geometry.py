@@ -16,20 +16,30 @@ POINTS_AT_ONCE = 28  # bounds memory: the Jacobians of so many points are held a
 VOLUME_FLOOR = 1e-6  # of a map's largest volume: a dead point has no logarithm
 
 
-def metric_tensors(activations_of: Callable, points_BxF, points_at_once: int = POINTS_AT_ONCE):
+def metric_tensors(
+    activations_of: Callable, points_BxF, real_F=None, points_at_once: int = POINTS_AT_ONCE
+):
     """The metric tensor of every layer at every point, in one pass (Eq 38).
 
     Args:
       activations_of: (F,) factors -> pytree of activations, each of any shape; differentiable in
         forward mode.
       points_BxF: factors, in pixels; any real values.
+      real_F: (F,) bool NumPy, the R factors along which there is a derivative; None: all.
 
     Returns:
-      The same pytree with (B, F, F) metric tensors, in squared activation per squared pixel. A
+      The same pytree with (B, R, R) metric tensors, in squared activation per squared pixel. A
       Jacobian is contracted as soon as it is computed; none outlives its chunk of points.
     """
+    if real_F is None or np.all(real_F):
+        at_point = lambda point: metric_tensor(activations_of, point)
+    else:
+        along = np.flatnonzero(real_F)
 
-    at_point = lambda point: metric_tensor(activations_of, point)
+        def at_point(point):
+            of_real = lambda values: activations_of(point.at[along].set(values))
+            return metric_tensor(of_real, point[along])
+
     return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
 
 

@@ -87,23 +87,14 @@ def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: floa
     return (dark_BxP @ dark_BxP.T).astype(np.float64) / dark_BxP.shape[1]
 
 
-def binary(factors_BxF, combine: str):
-    """Ideal kernel of the coincidences d_xx', d_yy', ... of the factors (Eq 3, 4); (B, B), range
-    0 to 1.
+def binary(factors_BxF):
+    """Ideal kernel (Eq 3, 4): the share of the factors that two points have in common; (B, B).
 
-    `combine` 'and' their product, the identity on distinct cells; 'or' 1 if any factor coincides;
-    'sum' their mean. Of two factors, off the diagonal of distinct cells 'and' is 0 and 'or' twice
-    'sum', so correlations there do not tell those two apart. Values coincide if they are equal.
+    Values coincide if they are equal.
     """
     factors = _checked_factors("factors", factors_BxF)
     same = [values[:, None] == values[None, :] for values in factors.T]
-    if combine == "and":
-        return np.logical_and.reduce(same).astype(np.float64)
-    if combine == "or":
-        return np.logical_or.reduce(same).astype(np.float64)
-    if combine == "sum":
-        return sum(each.astype(np.float64) for each in same) / len(same)
-    raise ValueError(f"combine must be 'and', 'or' or 'sum', not {combine!r}")
+    return sum(each.astype(np.float64) for each in same) / len(same)
 
 
 def gaussian(factors_BxF, lengths_F, others_QxF=None):
@@ -124,50 +115,30 @@ def gaussian(factors_BxF, lengths_F, others_QxF=None):
     return np.exp(-np.sum(scaled_QxBxF**2, axis=-1) / 2)
 
 
-def agreement(a_BxB, b_BxB, off_diagonal: bool = True) -> float:
-    """Pearson correlation, -1 to 1, of two symmetric kernels' entries over the pairs of points.
+def correlation(a_P, b_P) -> float:
+    """Pearson correlation, -1 to 1, of two kernels' entries over the same pairs of points; NaN if
+    one of them is constant."""
+    centred_a, centred_b = a_P - a_P.mean(), b_P - b_P.mean()
+    norms = np.linalg.norm(centred_a), np.linalg.norm(centred_b)
+    if norms[0] <= VANISHING * np.linalg.norm(a_P) or norms[1] <= VANISHING * np.linalg.norm(b_P):
+        return float("nan")
+    return float(centred_a @ centred_b / norms[0] / norms[1])
 
-    Each pair once; the diagonal too if `off_diagonal` is False. NaN if a kernel is constant.
+
+def partial_correlation(a_P, b_P, control_P) -> float:
+    """Correlation of the entries of a and b that is left once both are regressed on a third
+    kernel's, -1 to 1.
+
+    Says whether a layer agrees with the binary kernel beyond what the neighbourhood structure of
+    the true images explains. NaN if the control explains a or b entirely.
     """
-    pairs = _pairs(len(np.asarray(a_BxB)), off_diagonal)
-    a, b = _checked_kernels(a=a_BxB, b=b_BxB)
-    return _correlation(a[pairs], b[pairs])
-
-
-def partial_agreement(a_BxB, b_BxB, control_BxB) -> float:
-    """Correlation of the off-diagonal entries of a and b that is left once both are regressed
-    on a third kernel's, -1 to 1.
-
-    Says whether a layer agrees with the binary kernel beyond what the neighbourhood structure
-    of the true images explains. NaN if the control explains a or b entirely.
-    """
-    a, b, control = _checked_kernels(a=a_BxB, b=b_BxB, control=control_BxB)
-    pairs = _pairs(len(a), off_diagonal=True)
-    return _partial_correlation(a[pairs], b[pairs], control[pairs])
-
-
-def cross_agreement(a_QxS, b_QxS, control_QxS=None) -> float:
-    """The same between two sets of points, all Q x S pairs: the correlation of the entries or, with
-    a `control`, what is left once both are regressed on its. NaN as there. ValueError for matrices
-    of other shapes, or entries that are not finite."""
-    given = {"a": a_QxS, "b": b_QxS} | ({} if control_QxS is None else {"control": control_QxS})
-    given = {name: np.asarray(kernel, np.float64) for name, kernel in given.items()}
-    if len({kernel.shape for kernel in given.values()}) > 1 or given["a"].ndim != 2:
-        raise ValueError(f"kernels differ or are no matrices: {[k.shape for k in given.values()]}")
-    for name, kernel in given.items():
-        check_finite(name, kernel)
-    entries = [kernel.ravel() for kernel in given.values()]
-    return _correlation(*entries) if control_QxS is None else _partial_correlation(*entries)
-
-
-def _partial_correlation(a_P, b_P, control_P) -> float:
     regressors = np.stack([np.ones(len(control_P)), control_P], axis=1)
     entries = np.stack([a_P, b_P], axis=1)
     residuals = entries - regressors @ np.linalg.lstsq(regressors, entries)[0]
     left = np.linalg.norm(residuals, axis=0)
     if (left <= EXPLAINED * np.linalg.norm(entries, axis=0)).any():
         return float("nan")
-    return _correlation(*residuals.T)
+    return correlation(*residuals.T)
 
 
 class KernelRegression(NamedTuple):
@@ -232,22 +203,3 @@ def _checked_kernel(name, kernel):
         raise ValueError(f"{name} must be square, of at least 2 points, not {kernel.shape}")
     check_finite(name, kernel)
     return kernel
-
-
-def _checked_kernels(**kernels):
-    checked = [_checked_kernel(name, kernel) for name, kernel in kernels.items()]
-    if len({kernel.shape for kernel in checked}) > 1:
-        raise ValueError(f"{', '.join(kernels)} differ: shapes {[k.shape for k in checked]}")
-    return checked
-
-
-def _pairs(count, off_diagonal):
-    return np.triu_indices(count, k=1 if off_diagonal else 0)
-
-
-def _correlation(a, b) -> float:
-    centred_a, centred_b = a - a.mean(), b - b.mean()
-    norms = np.linalg.norm(centred_a), np.linalg.norm(centred_b)
-    if norms[0] <= VANISHING * np.linalg.norm(a) or norms[1] <= VANISHING * np.linalg.norm(b):
-        return float("nan")
-    return float(centred_a @ centred_b / norms[0] / norms[1])

@@ -1,74 +1,13 @@
-"""The numbers of one layer of one seed: from its activations and its metric tensors."""
+"""What is measured of a layer at every cell of a grid: from its activations and metric tensors."""
 
-from collections.abc import Callable
+from functools import cached_property
 from itertools import combinations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import anova, decomposition, geometry, kernels, probes, spectra
-
-
-def named(activations_of: Callable) -> Callable:
-    """point -> {layer: (D,)}: of a function that gives activations as a pytree of arrays of any
-    shape; layers are named by their places in it ('Dense_0.__call__.0')."""
-
-    def by_name(point):
-        leaves = jax.tree_util.tree_leaves_with_path(activations_of(point))
-        name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
-        return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
-
-    return by_name
-
-
-def layer_numbers(
-    features_BxD, factors_BxF, held_out_B, sizes, true_kernel_BxB, real=None, names=()
-) -> dict:
-    """Numbers of one layer of one seed from its activations at every cell of a grid; NaN where a
-    layer is constant, or where the held-out cells are no grid of their own.
-
-    Args:
-      features: (B, D).  factors: (B, F).  held_out: (B,) bool, cells in the order of `grids`.
-      sizes: of the grid. Gram matrices of all its cells are made: see `grids.subgrid`.
-      true_kernel: (B, B), the similarity of the true outputs, as `agreements` compares with it.
-      real: of each factor, whether it is probed as a number, see `probes.probe`.
-      names: of the factors, to add the scores of each, `probe.NAME.ood_r2` and so on.
-
-    Returns `LAYER_NUMBERS`. Scores of probes are means over the factors; Schmidt numbers are the
-    largest of a factor against the others.
-    """
-    features = np.asarray(features_BxD)
-    if np.ptp(features, axis=0).max() == 0:
-        per_factor = (f"probe.{factor}.{score}" for factor in names for score in PROBE_SCORES)
-        return dict.fromkeys((*LAYER_NUMBERS, *per_factor), np.nan)
-    gram = kernels.gram(features)
-    factors = decomposition.distinct_factors(sizes)
-    schmidt = [decomposition.operator_schmidt(gram, sizes, factor) for factor in factors]
-    spectrum = spectra.spectrum(features)
-    probe = probes.probe(features, factors_BxF, held_out_B, real=real)
-    mean_probe = probes.mean_over_factors(probe, real)
-    found = agreements(kernels.cosine(gram), factors_BxF, held_out_B, true_kernel_BxB)
-    return {
-        "schmidt.rank": max(decomposition.rank(values) for values in schmidt),
-        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in schmidt),
-        "explained.hoeffding": decomposition.explained_fraction(gram, "hoeffding", sizes),
-        "explained.schmidt": min(map(decomposition.first_share, schmidt)),
-        "anova.interaction": interaction(gram, sizes),
-        "anova.interaction_ood": interaction_over_hole(gram, held_out_B, sizes),
-        "spectrum.numerical_rank": spectrum.numerical_rank,
-        "spectrum.energy_rank": spectrum.energy_rank,
-        "spectrum.participation_ratio": spectrum.participation_ratio,
-        **{f"probe.{name}": value for name, value in mean_probe.items()},
-        **{f"cosine.{name}": value for name, value in found.items()},
-        **{
-            f"probe.{factor}.{name}": values[f]
-            for f, factor in enumerate(names)
-            for name, values in probe.items()
-        },
-    }
-
+from compgen_jax.metrics import anova, decomposition, geometry, kernels, probes, spectra, tuning
+from compgen_jax.metrics.registry import Arrays, layer_metric
 
 REGIONS = ("id", "ood")
 AGREEMENTS = tuple(f"{across}{name}" for across in ("", "cross_")
@@ -81,70 +20,87 @@ PROBE_SCORES = (
     ),
     "in_sample_r2",
 )
-LAYER_NUMBERS = (
-    "schmidt.rank",
-    "schmidt.exp_entropy",
-    "explained.hoeffding",
-    "explained.schmidt",
-    "anova.interaction",
-    "anova.interaction_ood",
-    "spectrum.numerical_rank",
-    "spectrum.energy_rank",
-    "spectrum.participation_ratio",
-    *(f"probe.{name}" for name in PROBE_SCORES),
-    *(f"cosine.{name}" for name in AGREEMENTS),
-)
-
-
 BORDER = 2  # cells: where the grid's end cuts what a task draws
 VOLUME_NUMBERS = tuple(f"volume.{name}" for name in (
     "log10_ratio", "effect", "inner_log10_ratio", "inner_effect", "ood_spread"))  # fmt: skip
+FACTORIZATIONS = tuple(
+    f"factorization.{name}" for name in ("ratio_of_means", "mean_of_ratios", "cosine")
+)
 
 
-def geometry_numbers(metrics_BxFxF, held_out, border, names=()) -> dict:
-    """Factorization in its three readings, and how the volume of the held-out cells compares
-    with the seen ones': `volume.log10_ratio` of geometric means, that difference of log volumes
-    over their pooled standard deviation (Cohen's d), `volume.effect`; both again (`inner_`) without
-    the cells at the `border`, (B,) bool; and the standard deviation of log10 volume over the
-    held-out cells, `volume.ood_spread`. NaN where a region has no cell.
+class GridLayer(Arrays):
+    """One layer at the B cells of a grid, in the order of `grids`.
 
-    With the `names` of the F factors, the mean |cosine| of the angle between the tangents of each
-    two of them over seen and over held-out cells as well, `angle.NAME-NAME.id` and `.ood`."""
-    pairs = list(combinations(range(len(names)), 2))
-    angles = [f"angle.{names[i]}-{names[j]}.{region}" for i, j in pairs for region in REGIONS]
-    if metrics_BxFxF is None:
-        readings = ("ratio_of_means", "mean_of_ratios", "cosine")
-        measures = (*(f"factorization.{name}" for name in readings), *VOLUME_NUMBERS)
-        return dict.fromkeys((*measures, *angles), np.nan)
-    scores = geometry.factorization(metrics_BxFxF)
-    volume = np.asarray(geometry.volume_element(metrics_BxFxF), np.float64)
-    log_volume = geometry.log_volume(volume)
-    every = _difference(log_volume[held_out], log_volume[~held_out])
-    inner = _difference(log_volume[held_out & ~border], log_volume[~held_out & ~border])
-    spread = log_volume[held_out].std() if held_out.any() else np.nan
-    cosines = np.abs(np.asarray(geometry.cosines(metrics_BxFxF), np.float64))
-    means = [_mean(cosines[mask, i, j]) for i, j in pairs for mask in (~held_out, held_out)]
-    return (
-        {f"factorization.{name}": float(score) for name, score in scores.items()}
-        | dict(zip(VOLUME_NUMBERS, (*every, *inner, spread), strict=True))
-        | dict(zip(angles, means, strict=True))
-    )
+    features: (B, D).  factors: (B, F).  sizes: of the grid. Gram matrices of all its cells are
+    made: see `grids.subgrid`.  held_out, border: (B,) bool.
+    tensors: (B, R, R) metric tensors of the R real factors, or None.
+    true_kernel: (B, B) the cosine similarity of the true outputs, or None.
+    untrained: (B, D) the features before training, or None.
+    probed: of each factor, whether it is probed as a number (`probes.probe`), or None: all are.
+    factor_names: of factors that have probe scores of their own; () for none.
+    tangent_names: of the real factors whose pairs' angles are measured; () for none.
+
+    Gram matrix, kernel, Schmidt values and probe scores are None for constant features.
+    """
+
+    untrained = true_kernel = tensors = None
+    factor_names = tangent_names = ()
+
+    def __init__(self, probed=None, **arrays):
+        super().__init__(**arrays)
+        self.probed = probes.checked_real(probed, np.shape(self.factors)[1])
+        self.varies = np.ptp(self.features, axis=0).max() > 0
+
+    @cached_property
+    def gram(self):
+        return kernels.gram(self.features) if self.varies else None
+
+    @cached_property
+    def kernel(self):
+        return kernels.cosine(self.gram) if self.varies else None
+
+    @cached_property
+    def schmidt(self):
+        """Singular values, for each factor against the others."""
+        if not self.varies:
+            return None
+        factors = decomposition.distinct_factors(self.sizes)
+        return [decomposition.operator_schmidt(self.gram, self.sizes, f) for f in factors]
+
+    @cached_property
+    def probe_scores(self):
+        if not self.varies:
+            return None
+        return probes.probe(self.features, self.factors, self.held_out, real=self.probed)
 
 
-def _difference(ood, seen) -> tuple:
-    """Of the means, and that over the pooled standard deviation."""
-    if not ood.size or not seen.size:
-        return np.nan, np.nan
-    difference, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
-    return difference, difference / pooled if pooled > 0 else np.nan
+@layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt")
+def schmidt_numbers(schmidt) -> dict:
+    """Those of the worst factor."""
+    return {
+        "schmidt.rank": max(decomposition.rank(values) for values in schmidt),
+        "schmidt.exp_entropy": max(np.exp(decomposition.entropy(values)) for values in schmidt),
+        "explained.schmidt": min(values[0] ** 2 / np.sum(values**2) for values in schmidt),
+    }
 
 
-def _mean(values) -> float:
-    return float(values.mean()) if values.size else np.nan
+@layer_metric("explained.hoeffding")
+def hoeffding(gram_BxB, sizes) -> float:
+    return decomposition.hoeffding_share(gram_BxB, sizes)
 
 
+@layer_metric("spectrum.numerical_rank", "spectrum.energy_rank", "spectrum.participation_ratio")
+def spectrum(features_BxD, varies) -> dict | None:
+    """Effective dimensions of the features; see `spectra.Spectrum`."""
+    if not varies:
+        return None
+    ranks = spectra.spectrum(features_BxD)._asdict()
+    return {f"spectrum.{name}": value for name, value in ranks.items() if name != "eigenvalues"}
+
+
+@layer_metric("anova.interaction")
 def interaction(gram_BxB, sizes) -> float:
-    """Share of the features' variance over a grid of cells that is in no factor alone; NaN of
+    """Share of the features' variance over a grid of cells that is in no factor alone; NaN for
     features that are dead there."""
     if not np.any(gram_BxB):
         return np.nan
@@ -153,46 +109,114 @@ def interaction(gram_BxB, sizes) -> float:
     return shares.interaction / varying if varying > 1e-12 else np.nan
 
 
+@layer_metric("anova.interaction_ood")
 def interaction_over_hole(gram_BxB, held_out_B, sizes) -> float:
-    """The same over the held-out cells, where it separates composition from lookup; NaN where
-    they are no grid of at least two values of two factors."""
+    """The same over the held-out cells, where it separates composition from lookup; NaN if they
+    are no grid of at least two values of two factors."""
     box = grids.box_sizes(held_out_B, sizes)
     if box is None or sum(size > 1 for size in box) < 2:
         return np.nan
     return interaction(gram_BxB[np.ix_(held_out_B, held_out_B)], box)
 
 
+@layer_metric(*(f"probe.{score}" for score in PROBE_SCORES))
+def mean_probe(probe_scores, probed) -> dict:
+    """Means over the factors."""
+    means = probes.mean_over_factors(probe_scores, probed)
+    return {f"probe.{score}": mean for score, mean in means.items()}
+
+
+@layer_metric(lambda layer: [f"probe.{f}.{s}" for f in layer.factor_names for s in PROBE_SCORES])
+def probe_of_each_factor(probe_scores, factor_names) -> dict:
+    return {
+        f"probe.{factor}.{score}": values[f]
+        for f, factor in enumerate(factor_names)
+        for score, values in probe_scores.items()
+    }
+
+
+@layer_metric(*(f"cosine.{name}" for name in AGREEMENTS))
+def cosine_agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
+    found = agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB)
+    return {f"cosine.{name}": value for name, value in found.items()}
+
+
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    """Correlations with the binary kernel, with the kernel of the true outputs, and with the binary
-    one beyond that of the true outputs: over pairs of held-out cells, and (`cross_`) over pairs of
-    a held-out and a seen cell, the "top left section" of Figure 8 in the authors' order of cells.
+    """Correlations of a kernel with the binary kernel, with the kernel of the true outputs, and
+    with the binary one beyond that of the true outputs: over pairs of held-out cells, and
+    (`cross_`) over pairs of a held-out and an ID cell, the "top left section" of Figure 8 in the
+    authors' order of cells.
 
     All kernels are of the cells, (B, B). That of the true outputs is the same similarity of them
     as `kernel` is of a layer; of two bumps of width sigma the cosine is a Gaussian of lengths
-    sqrt(2) sigma. NaN for fewer than three held-out cells; the latter also without a seen one.
+    sqrt(2) sigma. NaN for fewer than three held-out cells; the latter also without an ID cell.
     """
-    names = ("binary", "true", "partial")
     found = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
         return found
-    factors, true_kernel_BxB = np.asarray(factors_BxF), np.asarray(true_kernel_BxB)
-    within = np.ix_(held_out_B, held_out_B)
-    kernel, true = kernel_BxB[within], true_kernel_BxB[within]
-    binary = kernels.binary(factors[held_out_B], "sum")
-    values = (
-        kernels.agreement(kernel, binary),
-        kernels.agreement(kernel, true),
-        kernels.partial_agreement(kernel, binary, true),
+    matrices = kernel_BxB, np.asarray(true_kernel_BxB), kernels.binary(factors_BxF)
+    upper = np.triu_indices(held_out_B.sum(), k=1)
+    pairs = {"": [each[np.ix_(held_out_B, held_out_B)][upper] for each in matrices]}
+    if not held_out_B.all():
+        pairs["cross_"] = [each[np.ix_(held_out_B, ~held_out_B)].ravel() for each in matrices]
+    for across, (kernel, true, binary) in pairs.items():
+        found[f"{across}binary"] = kernels.correlation(kernel, binary)
+        found[f"{across}true"] = kernels.correlation(kernel, true)
+        found[f"{across}partial"] = kernels.partial_correlation(kernel, binary, true)
+    return found
+
+
+@layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
+def geometry_numbers(tensors_BxRxR, held_out_B, border_B) -> dict:
+    """Factorization in its three readings, and how the volume of the held-out cells compares
+    with that of the ID cells.
+
+    `volume.log10_ratio` is the difference of mean log10 volumes, `volume.effect` that difference
+    over the pooled standard deviation (Cohen's d); `inner_` leaves out the cells at the `border`.
+    `volume.ood_spread` is the standard deviation of log10 volume over the held-out cells. NaN for
+    a region without cells.
+    """
+    volume = np.asarray(geometry.volume_element(tensors_BxRxR), np.float64)
+    log_volume = geometry.log_volume(volume)
+    every = _difference(log_volume[held_out_B], log_volume[~held_out_B])
+    inner = _difference(log_volume[held_out_B & ~border_B], log_volume[~held_out_B & ~border_B])
+    spread = log_volume[held_out_B].std() if held_out_B.any() else np.nan
+    scores = geometry.factorization(tensors_BxRxR)
+    return {f"factorization.{name}": float(score) for name, score in scores.items()} | dict(
+        zip(VOLUME_NUMBERS, (*every, *inner, spread), strict=True)
     )
-    found |= dict(zip(names, values, strict=True))
-    if held_out_B.all():
-        return found
-    across = np.ix_(held_out_B, ~held_out_B)
-    kernel, true = kernel_BxB[across], true_kernel_BxB[across]
-    binary = kernels.binary(factors, "sum")[across]
-    values = (
-        kernels.cross_agreement(kernel, binary),
-        kernels.cross_agreement(kernel, true),
-        kernels.cross_agreement(kernel, binary, true),
-    )
-    return found | {f"cross_{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def _difference(ood, seen) -> tuple:
+    """The difference of the means, and that over the pooled standard deviation."""
+    if not ood.size or not seen.size:
+        return np.nan, np.nan
+    difference, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
+    return difference, difference / pooled if pooled > 0 else np.nan
+
+
+def _angle_names(layer) -> list[str]:
+    pairs = combinations(layer.tangent_names, 2)
+    return [f"angle.{a}-{b}.{region}" for a, b in pairs for region in REGIONS]
+
+
+@layer_metric(_angle_names)
+def angles(tensors_BxRxR, held_out_B, tangent_names) -> dict:
+    """Mean |cosine| of the angle between the tangents of each two real factors, over ID and over
+    held-out cells; NaN for a region without cells."""
+    cosines = np.abs(np.asarray(geometry.cosines(tensors_BxRxR), np.float64))
+    found = {}
+    for (i, a), (j, b) in combinations(enumerate(tangent_names), 2):
+        for region, mask in zip(REGIONS, (~held_out_B, held_out_B), strict=True):
+            values = cosines[mask, i, j]
+            found[f"angle.{a}-{b}.{region}"] = values.mean() if values.size else np.nan
+    return found
+
+
+layer_metric(*tuning.TUNING_NUMBERS)(tuning.layer_tuning)
+
+
+@layer_metric(*(f"untrained.{name}" for name in tuning.TUNING_NUMBERS))
+def untrained_tuning(untrained_BxD, sizes) -> dict:
+    found = tuning.layer_tuning(untrained_BxD, sizes)
+    return {f"untrained.{name}": value for name, value in found.items()}

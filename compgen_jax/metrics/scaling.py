@@ -225,13 +225,14 @@ def exponent(curve: Curve) -> dict:
     it is Student's t interval of the seeds' own exponents.
     """
     count = curve.seeds_S.size
-    value = float(_slopes(curve, np.ones((1, count)))[0])
-    interval = jackknife_interval(count, lambda weights_RxS: _slopes(curve, weights_RxS))
+    everyone = np.ones((1, count))
+    value, *without = _slopes(curve, np.concatenate([everyone, everyone - np.eye(count)])).tolist()
+    interval = jackknife_interval(value, without)
     statuses = {
         name: int((curve.status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)
     }
     coarse = int((curve.factor_SxK > COARSE).sum())
-    return {"value": value, "ci95": list(interval)} | statuses | {"coarse": coarse}
+    return {"value": value, "ci95": interval.tolist()} | statuses | {"coarse": coarse}
 
 
 def is_resolved(number: dict) -> bool:

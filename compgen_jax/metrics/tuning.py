@@ -199,8 +199,6 @@ def choose_units(tuning: Tuning, count: int):
 def unit_index(side: int, channels: int, channel: int, row: int, column: int) -> int:
     """Index of a convolutional unit among features flattened from (side, side, channels).
 
-    Figure 4f shows channel 1 at (row 2, column 4) of the first layer and channel 0 at (13, 11)
-    of layer 3, sides 7 and 28 at N = 28; a first layer of N = 16, side 4, has no such unit.
     ValueError if the layer has none at this place.
     """
     places = {"channel": (channel, channels), "row": (row, side), "column": (column, side)}

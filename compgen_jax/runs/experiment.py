@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, predictors, user_code
+from compgen_jax.runs import directory, environment, out_of_memory, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -297,10 +297,10 @@ def _median(values) -> float:
 def _baselines(job: _Job) -> dict:
     """'REGION.PREDICTOR_mse' (T,), say: the error of every trivial predictor by region, on the
     examples that each seed is scored on."""
-    task, masks = job.task, predictors.masks(job.task)
+    task, masks = job.task, tasks.regions(job.task)
 
     def errors(key):
-        scores = predictors.trivial_scores(task, key)
+        scores = tasks.trivial_scores(task, loop.stream(key, "test"))
         found = {f"{name}_{task.error}": own[task.error] for name, own in scores.items()}
         return evaluation.region_means(found, masks)
 

@@ -31,6 +31,7 @@ class FinishedRun:
         self.config, self.task, self.params = config, task, params
         self.summary, self.seeds = summary, tuple(seeds)
         self.path, self.role = None if path is None else Path(path), None
+        self._metrics = {}
 
     @property
     def name(self) -> str:
@@ -78,50 +79,42 @@ class FinishedRun:
         seeds = np.repeat(self.seeds, len(steps)).tolist()
         return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path)
 
-    # --- what its layers do: measured once, kept in its directory
+    # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
     def layers(self, metric: str):
-        """(T, L): a metric of every layer, input first, prediction ('output') last."""
-        kind, _, name = metric.partition(".")
-        if kind == "decode":
-            return self._decoding.numbers[name]
-        if kind == "id_cells":
-            return self._id_cells.numbers[name]
-        return self._inspection.numbers[metric]
+        """(T, L): a metric of every layer, input first, prediction ('output') last; `decode.*` has
+        none of the prediction."""
+        return self._measured(metric).numbers[metric]
 
     def outputs(self, metric: str):
         """(T,): a metric of the prediction as a whole."""
-        kind, _, name = metric.partition(".")
-        return (self._decoding.outputs[name] if kind == "decode"
-                else self._inspection.outputs[metric])  # fmt: skip
+        return self._measured(metric).outputs[metric]
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        measured = self._inspection if tasks.has_grid(self.task) else self._decoding
-        return measured.layers
+        return self._measured().layers
 
     @property
     def maps(self) -> dict:
-        """Arrays for figures by name; see `inspection.Inspection`."""
-        return self._inspection.maps
+        """Arrays for figures by name; see `measure.Measured`."""
+        return self._measured().maps
 
-    @cached_property
-    def _inspection(self):
-        from compgen_jax.runs import inspection
+    def unit_maps(self, layer: str):
+        """(D, V_F, ..., V_1): what every unit of a layer does over the grid, in the first seed."""
+        from compgen_jax.runs import recording
 
-        return inspection.inspect_directory(self.path)
+        grid = recording.Grid(self, set())
+        network = jax.tree.map(lambda leaf: leaf[0], self.params)
+        return grid.unit_maps(np.asarray(grid.functions.features(network, grid.inputs)[layer]))
 
-    @cached_property
-    def _decoding(self):
-        from compgen_jax.runs import decoding
+    def _measured(self, metric: str | None = None):
+        from compgen_jax.runs import measure
 
-        return decoding.decode_directory(self.path)
-
-    @cached_property
-    def _id_cells(self):
-        from compgen_jax.runs import seen
-
-        return seen.measure_directory(self.path)
+        asked = metric or "all"
+        if asked not in self._metrics:
+            found = measure.measure_directory(self.path, metric)
+            self._metrics |= dict.fromkeys((*found.numbers, *found.outputs, asked), found)
+        return self._metrics[asked]
 
     def _over_seeds(self, function, points):
         """function(key, params, points) of every network, leading axis T; NumPy."""

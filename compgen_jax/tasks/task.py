@@ -216,6 +216,29 @@ def number_names(task: Task) -> tuple[str, ...]:
     return tuple(sorted({*scores, *task.derived(dict.fromkeys(scores, 1.0))}))
 
 
+def regions(task: Task) -> dict:
+    """{'id', 'ood'}: which of the task's points (B,) bool."""
+    held_out = np.asarray(task.held_out(points(task)))
+    return {"id": ~held_out, "ood": held_out}
+
+
+def trivial_scores(task: Task, key) -> dict[str, dict]:
+    """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
+    at the task's points; traceable in the key."""
+    at, held_out = points(task), regions(task)["ood"]
+    nearest, _ = nearest_seen(task, held_out)
+    inputs, targets = examples_at(task, key, at)
+    nearest_targets = examples_at(task, key, at[nearest]).target
+    truths, of_nearest = (
+        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, nearest_targets)
+    )
+    asked = baselines.Asked(at, inputs, truths, of_nearest, held_out)
+    return {
+        name: jax.vmap(task.scores)(predict(asked), truths, at)
+        for name, predict in task.baselines.items()
+    }
+
+
 def real_points(task: Task, key, count: int):
     """(count, F) points between the cells, uniform over the seen part of what the cells span; a
     discrete factor takes any of its values. (0, F) where no factor is real, or there is no grid."""

@@ -16,7 +16,7 @@ TITLES = {
 HELD_OUT = "0.35"
 PREDICTORS = {
     "blank": "blank image",
-    "best_constant": "best constant",
+    "id_constant": "best constant",
     "nearest_seen": "nearest seen",
     "line_mean": "row and column",
     "rank_one": "rank-1 completion",

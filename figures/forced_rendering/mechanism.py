@@ -105,7 +105,7 @@ def draw_kernels(studies):
     results = chosen["bump"].results
     held_out = results.held_out
     shown = {
-        "ideal (binary)": kernels.binary(results.factors[held_out], "sum"),
+        "ideal (binary)": kernels.binary(results.factors[held_out]),
         "true images": kernels.cosine(kernels.gram(_flat(results.truths[held_out]))),
     }
     for code, study in chosen.items():

@@ -7,9 +7,10 @@ import numpy as np
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering import remedies, signals
+from compgen_jax.papers.forced_rendering.paper_units import PAPER_UNITS, paper_unit_maps
 from compgen_jax.papers.forced_rendering.remedies import Stripes
 from compgen_jax.papers.forced_rendering.runs import ALONE_TITLES
-from compgen_jax.runs import inspection, results
+from compgen_jax.runs import recording, results
 from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
@@ -126,7 +127,7 @@ def _show_range(axis, signal_NxN, factors, amplitude: float):
 def _draw_panel(figure, study):
     maps, first = study.inspection.maps, study.inspection.layers[1]
     units = maps[f"units.{first}"]
-    axes = figure.subplots(-(-inspection.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
+    axes = figure.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
     for axis in axes[len(units) :]:
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
@@ -139,11 +140,11 @@ def _draw_panel(figure, study):
 
 
 def _draw_paper_units(figure, study):
-    maps, held_out = study.inspection.maps["units.paper"], study.inspection.maps["held_out"]
+    maps, held_out = paper_unit_maps(study.run), study.inspection.maps["held_out"]
     if not len(maps):
         return
     axes = figure.subplots(len(maps), 2, width_ratios=[1, 1.6], squeeze=False)
-    for row, unit, place in zip(axes, maps, inspection.PAPER_UNITS, strict=False):
+    for row, unit, place in zip(axes, maps, PAPER_UNITS, strict=False):
         show_unit(row[0], unit, held_out)
         row[0].set_ylabel(f"layer {place[0]},\nchannel {place[1]}")
         draw_curves(row[1], unit, held_out)

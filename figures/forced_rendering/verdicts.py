@@ -16,7 +16,7 @@ from compgen_jax.papers.forced_rendering.runs import (
     by_depth,
     select,
 )
-from compgen_jax.runs.composition import RIGHT
+from compgen_jax.runs.judge_run import RIGHT
 from figures import report
 from figures.forced_rendering import authors
 from figures.forced_rendering.embeddings import embedding_numbers

@@ -36,22 +36,6 @@ def test_anova_shares_sum_to_1_over_blocks_of_units():
         anova.anova_shares(np.where(np.arange(9) == 4, np.nan, 1)[:, None], (3, 3))
 
 
-def test_kernel_anova_against_projections_and_units():
-    features = np.random.default_rng(0).normal(size=(25, 40)) + np.linspace(0, 2, 25)[:, None]
-    kernel, found = gram(features), anova.kernel_anova(gram(features), (5, 5))
-    mean, rest = np.full((5, 5), 1 / 5), np.eye(5) - 1 / 5
-    pairs = ((mean, mean), (mean, rest), (rest, mean), (rest, rest))  # (over y, over x)
-    traces = [np.trace(np.kron(*pair) @ kernel @ np.kron(*pair)) for pair in pairs]
-    parts = [found.constant, *found.main, found.interaction]
-    np.testing.assert_allclose(parts, np.array(traces) / np.trace(kernel))
-    units = anova.anova_shares(features, (5, 5))
-    weighted = [np.sum(share * units.variance) for share in (*units.main, units.interaction)]
-    np.testing.assert_allclose(
-        np.array(parts[1:]) / sum(parts[1:]), np.array(weighted) / units.variance.sum()
-    )
-    assert found.main[1] > 2 * found.main[0]  # the trend runs along y, the outer axis
-
-
 SIZES = (4, 3, 5)
 A, B, C = grids.indices(SIZES).T.astype(float)
 
@@ -85,27 +69,6 @@ def test_three_factors_against_loops():
         expected = np.array([pairs, parts[0, 1, 2]]) / values.var()
         np.testing.assert_allclose(shares.interactions[:, unit], expected)
         assert shares.interaction[unit] == pytest.approx(expected.sum())
-
-
-def test_known_units_of_three_factors():
-    centred = [values - values.mean() for values in (A, B, C)]
-    units = [A, A + B, centred[0] * centred[1], np.prod(centred, axis=0), A * 0 + 3]
-    shares = anova.anova_shares(np.stack(units, axis=1), SIZES)
-    a, b = A.var(), B.var()
-    np.testing.assert_allclose(shares.main[0], [1, a / (a + b), 0, 0, np.nan], atol=1e-12)
-    np.testing.assert_allclose(shares.main[1], [0, b / (a + b), 0, 0, np.nan], atol=1e-12)
-    np.testing.assert_allclose(shares.main[2], [0, 0, 0, 0, np.nan], atol=1e-12)
-    np.testing.assert_allclose(shares.interactions[0], [0, 0, 1, 0, np.nan], atol=1e-12)
-    np.testing.assert_allclose(shares.interactions[1], [0, 0, 0, 1, np.nan], atol=1e-12)
-    assert shares.varies.tolist() == [True] * 4 + [False]
-    # a b c, of means m and variances v: every part in closed form
-    means, variances = np.array([[v.mean(), v.var()] for v in (A, B, C)]).T
-    product = anova.anova_shares((A * B * C)[:, None], SIZES)
-    total = np.prod(means**2 + variances) - np.prod(means**2)
-    assert product.variance[0] == pytest.approx(total)
-    expected = variances / means**2 * np.prod(means**2) / total
-    np.testing.assert_allclose(product.main[:, 0], expected)
-    np.testing.assert_allclose(product.interactions[1, 0], np.prod(variances) / total)
 
 
 def test_kernel_anova_of_three_factors_against_projections():

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 
@@ -59,12 +57,7 @@ def test_schmidt_ranks_of_known_maps(name, rank, rank_in_hole):
 
 def test_schmidt_ranks_of_ideal_kernels_and_noise():
     code = np.concatenate([PROFILES[CELLS[:, 0]], PROFILES[CELLS[:, 1]]], axis=1)
-    for kernel, expected in (
-        (gram(code), 2),
-        (binary(CELLS, "sum"), 2),
-        (binary(CELLS, "or"), 2),
-        (binary(CELLS, "and"), 1),
-    ):
+    for kernel, expected in ((gram(code), 2), (binary(CELLS), 2), (np.eye(N * N), 1)):
         assert dec.rank(dec.operator_schmidt(kernel, SQUARE)) == expected
     assert dec.rank(dec.operator_schmidt(gram_of("noise"), SQUARE)) == N * N
 
@@ -89,22 +82,19 @@ def test_epsilon_rank_and_entropy_in_closed_form():
     assert dec.entropy(values) == pytest.approx(-np.sum(shares * np.log(shares)))
 
 
-def test_explained_fraction_in_closed_form():
-    """Memorization d_xx' d_yy': both bases leave 2/N - 1/N^2 to lower orders; sums leave all."""
-    memorized, summed = binary(CELLS, "and"), binary(CELLS, "sum")
-    for basis in ("hoeffding", "products"):
-        assert dec.explained_fraction(memorized, basis, SQUARE) == pytest.approx(2 / N - 1 / N**2)
-        assert dec.explained_fraction(summed, basis, SQUARE) == pytest.approx(1)
-    assert dec.explained_fraction(memorized, "schmidt", SQUARE) == pytest.approx(1)
-    values = dec.operator_schmidt(gram_of("lookup"), SQUARE) ** 2
-    expected = values[0] / values.sum()
-    assert dec.explained_fraction(gram_of("lookup"), "schmidt", SQUARE) == pytest.approx(expected)
+def test_hoeffding_share_in_closed_form():
+    """Memorization d_xx' d_yy' leaves 2/N - 1/N^2 to lower orders; sums leave all."""
+    assert dec.hoeffding_share(np.eye(N * N), SQUARE) == pytest.approx(2 / N - 1 / N**2)
+    assert dec.hoeffding_share(binary(CELLS), SQUARE) == pytest.approx(1)
     one = np.ones((N, N))
     additive = np.kron(UNIT_KERNEL, one) + np.kron(one, UNIT_KERNEL)
-    assert dec.explained_fraction(additive, "hoeffding", SQUARE) == pytest.approx(1)
-    assert dec.explained_fraction(additive, "products", SQUARE) < 0.9  # no sum of coincidences
-    with pytest.raises(ValueError, match="'taylor'"):
-        dec.explained_fraction(memorized, "taylor", SQUARE)
+    assert dec.hoeffding_share(additive, SQUARE) == pytest.approx(1)
+    # K = k_a k_b k_c: the squared mean and three variances of the means of single kernels
+    kernels = kernels_of_three()
+    product = np.kron(np.kron(kernels[2], kernels[1]), kernels[0])
+    means, variances = np.array([[k.mean(), k.var()] for k in kernels]).T
+    lower = np.prod(means**2) * (1 + np.sum(variances / means**2))
+    assert dec.hoeffding_share(product, THREE) == pytest.approx(lower / np.mean(product**2))
 
 
 def test_target_rank_of_bumps_and_pluses():
@@ -152,27 +142,6 @@ def test_distribution_rank_of_a_diagonal_law():
             dec.distribution_rank(bad)
 
 
-def test_cp_errors_of_three_factors():
-    pytest.importorskip("tensorly")
-    k, one = UNIT_KERNEL[:3, :3], np.ones((2, 2))
-    product = np.kron(np.kron(k, one), k[:2, :2])  # the last factor outermost
-    np.testing.assert_allclose(dec.cp_errors(product, (2, 2, 3), max_rank=1), 0, atol=1e-6)
-    errors = dec.cp_errors(np.eye(8) + np.ones((8, 8)), (2, 2, 2), max_rank=2)
-    assert errors[0] > 0.01 and errors[1] < 1e-6
-    two = gram_of("plus")
-    values = dec.operator_schmidt(two, SQUARE) ** 2
-    expected = np.sqrt(1 - np.cumsum(values)[:2] / values.sum())
-    np.testing.assert_allclose(dec.cp_errors(two, (N, N), max_rank=2), expected, atol=1e-4)
-    with pytest.raises(ValueError, match="12 points are no grid"):
-        dec.cp_errors(product, (3, 3, 3), max_rank=1)
-
-
-def test_cp_errors_without_tensorly_name_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorly", None)
-    with pytest.raises(ImportError, match=r"compgen_jax\[decomposition\]"):
-        dec.cp_errors(np.eye(8), (2, 2, 2), max_rank=1)
-
-
 THREE = (2, 3, 4)
 
 
@@ -217,12 +186,6 @@ def test_products_and_sums_of_three_factors():
     assert ranks(product + only_a) == [1, 2, 2]  # a (b c + 1)
     assert ranks(pair) == [2, 2, 2]  # a b + c
     assert ranks(np.kron(np.kron(ones[2], b), a) + only_a) == [1, 1, 1]  # a (b + 1)
-    assert dec.explained_fraction(product, "schmidt", THREE) == pytest.approx(1)
-    worst = min(
-        (values[0] ** 2 / np.sum(values**2)) for values in
-        (np.linalg.svd(paired(pair, THREE, f), compute_uv=False) for f in range(3))
-    )  # fmt: skip
-    assert dec.explained_fraction(pair, "schmidt", THREE) == pytest.approx(worst)
 
 
 def test_either_of_two_factors_has_the_same_values():
@@ -234,49 +197,12 @@ def test_either_of_two_factors_has_the_same_values():
     assert list(dec.distinct_factors((7,))) == [0]
 
 
-def test_one_factor_is_one_product():
-    kernel = gram(np.random.default_rng(1).normal(size=(7, 4)))
-    np.testing.assert_allclose(dec.operator_schmidt(kernel, (7,)), [np.linalg.norm(kernel)])
-    for basis in ("hoeffding", "schmidt"):
-        assert dec.explained_fraction(kernel, basis, (7,)) == pytest.approx(1)
-
-
-def test_explained_fraction_of_three_factors_in_closed_form():
-    a, b, c = (np.ones_like(k) for k in kernels_of_three())
-    additive = sum(np.kron(np.kron(k, m), n) for k, m, n in
-                   ((kernels_of_three()[2], b, a), (c, kernels_of_three()[1], a)))  # fmt: skip
-    assert dec.explained_fraction(additive, "hoeffding", THREE) == pytest.approx(1)
-    cells = grids.indices(THREE)
-    for combine, expected in (("sum", 1), ("and", None)):
-        found = dec.explained_fraction(binary(cells, combine), "products", THREE)
-        if expected is None:  # least squares of the identity on 1 and the three coincidences
-            same = [(cells[:, None, f] == cells[None, :, f]).ravel() for f in range(3)]
-            design = np.stack([np.ones(24**2), *same], axis=1).astype(float)
-            fitted = design @ np.linalg.lstsq(design, np.eye(24).ravel())[0]
-            expected = np.sum(fitted**2) / 24
-        assert found == pytest.approx(expected)
-    # K = k_a k_b k_c: the squared mean and three variances of the means of single kernels
-    product = np.kron(np.kron(*kernels_of_three()[:0:-1]), kernels_of_three()[0])
-    means = np.array([k.mean() for k in kernels_of_three()])
-    variances = np.array([k.var() for k in kernels_of_three()])
-    lower = np.prod(means**2) * (1 + np.sum(variances / means**2))
-    expected = lower / np.mean(product**2)
-    assert dec.explained_fraction(product, "hoeffding", THREE) == pytest.approx(expected)
-
-
 def test_target_rank_of_three_factors():
     a, b, c = grids.indices(THREE).T + 1.0
     signals = np.stack([a * b * c, a + b * c, (a == b) * c, a * (b == c)], axis=1)
     for factor, expected in enumerate(([1, 2, 2, 1], [1, 2, 2, 3], [1, 2, 1, 3])):
         assert dec.target_rank(signals, THREE, factor).rank.tolist() == expected
     assert dec.target_rank(signals[:, 0], THREE).rank == 1  # one number, no pixels
-
-
-def test_a_law_of_three_factors_is_unfolded():
-    p, q = np.array([0.3, 0.7]), np.random.default_rng(0).uniform(size=12)
-    law = np.kron(q / q.sum(), p)  # the first factor independent of the others
-    apart = [dec.distribution_rank(grids.unfold(law, THREE, f), max_rank=1).kl[0] for f in range(2)]
-    assert apart[0] == pytest.approx(0, abs=1e-12) and apart[1] > 0.01
 
 
 @pytest.mark.parametrize("metric", [kernel_anova, dec.operator_schmidt])

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
+from compgen_jax import grids
 from compgen_jax.metrics import function, layers, text
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +49,18 @@ def test_numbers_are_those_of_closed_forms():
             logs[bool(2 <= x <= 4 and 2 <= y <= 4)].append(np.log10(np.prod(lengths)))
     expected = np.mean(logs[True]) - np.mean(logs[False])
     assert found["a stripe"]["volume.log10_ratio"] == pytest.approx(expected, abs=1e-5)
-    assert not any(name.startswith("cosine.") for name in found["bump"])
+    assert np.isnan(found["bump"]["cosine.true"])  # no true outputs are given
+
+
+def test_layers_are_named_by_their_places_in_the_tree():
+    class Pair(NamedTuple):
+        left: jax.Array
+        right: jax.Array
+
+    network = lambda point: {"b": [point, {"__call__": (2 * point,)}], "a": Pair(point, point)}
+    found = function.measure_id_cells(network, grids.points(AXES), differentiable=False)
+    assert list(found) == ["a.left", "a.right", "b.0", "b.1.__call__.0"]
+    assert list(function.measure(network, AXES, held_out, differentiable=False)) == list(found)
 
 
 def test_a_flax_module_and_its_parameters_by_hand_agree():

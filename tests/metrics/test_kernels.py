@@ -114,26 +114,12 @@ def test_overlap_counts_shared_dark_pixels():
         kernels.overlap(flat(bumps))
 
 
-def test_binary_kernels_of_coincidences():
-    factors = np.array([[1, 2], [1, 5], [4, 2], [1, 2]])
-    np.testing.assert_array_equal(kernels.binary(factors, "sum")[0], [1, 0.5, 0.5, 1])
-    np.testing.assert_array_equal(kernels.binary(factors, "or")[0], [1, 1, 1, 1])
-    np.testing.assert_array_equal(kernels.binary(factors, "and")[0], [1, 0, 0, 1])
-    np.testing.assert_array_equal(kernels.binary(factors, "sum")[1], [0.5, 1, 0, 0.5])
-    np.testing.assert_array_equal(kernels.binary(CELLS, "and"), np.eye(N * N))
-    with pytest.raises(ValueError, match="'product'"):
-        kernels.binary(factors, "product")
-    with pytest.raises(ValueError, match="factors must be"):
-        kernels.binary(factors[:, 0], "or")
-
-
-def test_binary_kernels_of_three_factors_and_of_one():
+def test_the_binary_kernel_is_the_share_of_common_factors():
     factors = np.array([[1, 2, 7], [1, 5, 7], [4, 2, 0], [1, 2, 7], [3, 3, 3]])
-    np.testing.assert_allclose(kernels.binary(factors, "sum")[0], [1, 2 / 3, 1 / 3, 1, 0])
-    np.testing.assert_array_equal(kernels.binary(factors, "or")[0], [1, 1, 1, 1, 0])
-    np.testing.assert_array_equal(kernels.binary(factors, "and")[0], [1, 0, 0, 1, 0])
-    for combine in ("and", "or", "sum"):
-        np.testing.assert_array_equal(kernels.binary(factors[:, :1], combine)[0], [1, 1, 0, 1, 0])
+    np.testing.assert_allclose(kernels.binary(factors)[0], [1, 2 / 3, 1 / 3, 1, 0])
+    np.testing.assert_array_equal(kernels.binary(factors[:, :2])[1], [0.5, 1, 0, 0.5, 0])
+    with pytest.raises(ValueError, match="factors must be"):
+        kernels.binary(factors[:, 0])
 
 
 def test_gaussian_has_a_length_per_axis():
@@ -149,64 +135,25 @@ def test_gaussian_has_a_length_per_axis():
             kernels.gaussian(factors, lengths, other)
 
 
-def test_gaussian_of_three_factors_is_a_product_of_single_ones():
-    factors, lengths = random_features(6, 3), (0.5, 1.0, 3.0)
-    single = [kernels.gaussian(factors[:, [f]], lengths[f : f + 1]) for f in range(3)]
-    np.testing.assert_allclose(kernels.gaussian(factors, lengths), np.prod(single, axis=0))
-    distance = sum(((factors[1] - factors[4]) / lengths) ** 2)
-    assert single[0][1, 4] * single[1][1, 4] * single[2][1, 4] == pytest.approx(
-        np.exp(-distance / 2)
-    )
-
-
 def symmetric(seed):
     return kernels.gram(random_features(8, 5, seed))
 
 
-def test_agreement_is_the_correlation_over_pairs():
-    a, b = symmetric(1), symmetric(2)
-    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
-    expected = np.corrcoef([a[p] for p in pairs], [b[p] for p in pairs])[0, 1]
-    assert kernels.agreement(a, b) == pytest.approx(expected)
-    assert kernels.agreement(a, b + 1e3 * np.eye(8)) == pytest.approx(expected)
-    assert kernels.agreement(a, b + 1e3 * np.eye(8), off_diagonal=False) > expected + 0.05
-    assert kernels.agreement(a, 3 - 2 * a) == pytest.approx(-1)
+def entries(seed):
+    return symmetric(seed)[np.triu_indices(8, k=1)]
 
 
-def test_constant_kernels_have_no_agreement():
-    a, constant = symmetric(1), np.full((8, 8), 0.1)
-    assert np.isnan(kernels.agreement(a, constant)) and np.isnan(kernels.agreement(np.eye(8), a))
-    assert kernels.partial_agreement(a, symmetric(2), constant) == pytest.approx(
-        kernels.agreement(a, symmetric(2))
-    )
-    for bad in (symmetric(1)[:5, :5], symmetric(1)[:5]):
-        with pytest.raises(ValueError, match="differ|must be square"):
-            kernels.agreement(a, bad)
-
-
-def test_partial_agreement_against_its_closed_form():
-    a, b, c = symmetric(1), symmetric(2) + symmetric(1), symmetric(3) + symmetric(2)
-    ab, ac, bc = (kernels.agreement(*pair) for pair in ((a, b), (a, c), (b, c)))
+def test_correlations_against_numpy_and_the_closed_form():
+    a, b, c = entries(1), entries(2) + entries(1), entries(3) + entries(2)
+    ab, ac, bc = (kernels.correlation(*pair) for pair in ((a, b), (a, c), (b, c)))
+    assert ab == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert kernels.correlation(a, 3 - 2 * a) == pytest.approx(-1)
     expected = (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2))
-    assert kernels.partial_agreement(a, b, c) == pytest.approx(expected)
-    assert np.isnan(kernels.partial_agreement(2 * c + 1, b, c))
-
-
-def test_agreement_on_known_maps_is_as_the_module_says():
-    """Superposition agrees with the binary kernel beyond the true images; noise does not."""
-    hole = np.ix_(HOLE, HOLE)
-    binary = kernels.binary(CELLS, "sum")[hole]
-    similarity = {name: kernels.cosine(kernels.gram(flat(known_map(name))))[hole]
-                  for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
-    true = similarity["bump"]
-    given_true = {name: kernels.partial_agreement(similarity[name], binary, true)
-                  for name in similarity}  # fmt: skip
-    assert np.isnan(given_true["bump"])
-    assert given_true["plus"] > 0.4 and given_true["lookup"] > 0.4
-    assert abs(given_true["noise"]) < 0.1
-    assert kernels.agreement(true, binary) > 0.3  # so agreement alone does not separate
-    either = kernels.binary(CELLS, "or")[hole]
-    assert kernels.agreement(true, either) == pytest.approx(kernels.agreement(true, binary))
+    assert kernels.partial_correlation(a, b, c) == pytest.approx(expected)
+    constant = np.full(28, 0.1)
+    assert np.isnan([kernels.correlation(a, constant), kernels.correlation(constant, a)]).all()
+    assert np.isnan(kernels.partial_correlation(2 * c + 1, b, c))
+    assert kernels.partial_correlation(a, b, constant) == pytest.approx(ab)
 
 
 def test_leave_one_out_error_against_refits():
@@ -236,23 +183,3 @@ def test_kernel_regression_finds_the_lengths_and_interpolates():
     assert error(factorized) < error(radial) / 2
     far = kernels.kernel_regression(CELLS[~HOLE], outputs[~HOLE], np.array([[200.0, 200.0]]))
     assert not far.prediction.any()
-
-
-def test_kernel_regression_of_three_factors_and_of_one():
-    """Of what depends on the middle factor alone, the longest lengths are kept along the others."""
-    points = np.random.default_rng(0).uniform(0, 4, (60, 3))
-    outputs = np.sin(2 * points[:, [1]])
-    fit = kernels.kernel_regression(points, outputs, points[:5], lengths=(0.5, 1.0, 4.0))
-    assert fit.lengths[0] == fit.lengths[2] == 4.0 > fit.lengths[1]
-    np.testing.assert_allclose(fit.prediction, outputs[:5], atol=1e-3)
-    alone = kernels.kernel_regression(points[:, [1]], outputs, np.array([[2.0]]))
-    assert alone.prediction[0, 0] == pytest.approx(np.sin(4.0), abs=0.01)
-    assert len(alone.lengths) == 1
-
-
-def test_kernel_regression_bears_copies_and_refuses_a_mismatch():
-    factors, outputs = np.repeat(CELLS[:20], 2, axis=0), np.repeat(np.arange(20.0), 2)[:, None]
-    fit = kernels.kernel_regression(factors, outputs, CELLS[:20])
-    np.testing.assert_allclose(fit.prediction[:, 0], np.arange(20), atol=0.01)
-    with pytest.raises(ValueError, match=r"outputs must be \(40, D\)"):
-        kernels.kernel_regression(factors, outputs[:-1], CELLS[:20])

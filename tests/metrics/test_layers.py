@@ -6,6 +6,8 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.metrics import kernels, layers, probes
+from compgen_jax.metrics.layers import GridLayer
+from compgen_jax.metrics.registry import layer_numbers
 from tests.metrics import test_kernels as known
 
 SQUARE = (known.N, known.N)
@@ -21,6 +23,13 @@ def similarity(features):
     return kernels.cosine(kernels.gram(features))
 
 
+def numbers_of(features, factors, held_out, sizes, true_kernel=None, **arrays) -> dict:
+    border = np.zeros(len(factors), bool)
+    layer = GridLayer(features=features, factors=factors, held_out=held_out, sizes=sizes,
+                      border=border, true_kernel=true_kernel, **arrays)  # fmt: skip
+    return layer_numbers(layer, "grid")
+
+
 def outputs_of_three():
     """A bump at the first two factors, in one of three channels."""
     a, b = (
@@ -31,10 +40,9 @@ def outputs_of_three():
 
 def test_known_maps_of_two_factors():
     """As the heads of `decomposition`, `kernels` and `probes` say, over one layer."""
-    found = {name: layers.layer_numbers(known.flat(known.known_map(name)), known.CELLS, known.HOLE,
+    found = {name: numbers_of(known.flat(known.known_map(name)), known.CELLS, known.HOLE,
                                         SQUARE, TRUE)
              for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
-    assert set(found["bump"]) == set(layers.LAYER_NUMBERS)
     assert [found[name]["schmidt.rank"] for name in found] == [1, 4, 9, 256]
     assert found["bump"]["schmidt.exp_entropy"] == pytest.approx(1)
     assert found["bump"]["explained.schmidt"] == pytest.approx(1)
@@ -48,7 +56,7 @@ def test_known_maps_of_two_factors():
 def test_a_composition_of_three_factors():
     outputs = outputs_of_three()
     true = similarity(outputs)
-    found = layers.layer_numbers(outputs, CELLS, HELD_OUT, SIZES, true, real=REAL)
+    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, true, probed=REAL)
     assert found["schmidt.rank"] == 1 and found["explained.schmidt"] == pytest.approx(1)
     assert found["schmidt.exp_entropy"] == pytest.approx(1)
     assert found["anova.interaction"] > 0.5 and found["anova.interaction_ood"] > 0.3
@@ -60,7 +68,7 @@ def test_a_superposition_of_three_factors():
     a, b, c = (np.eye(size)[CELLS[:, f]] for f, size in enumerate(SIZES))
     features = np.concatenate([a, 2 * b, c], axis=1)
     true = similarity(outputs_of_three())
-    found = layers.layer_numbers(features, CELLS, HELD_OUT, SIZES, true, real=REAL)
+    found = numbers_of(features, CELLS, HELD_OUT, SIZES, true, probed=REAL)
     assert found["schmidt.rank"] == 2 and found["schmidt.exp_entropy"] > 1.05
     assert found["anova.interaction"] == pytest.approx(0, abs=1e-9)
     assert found["anova.interaction_ood"] == pytest.approx(0, abs=1e-9)
@@ -74,17 +82,16 @@ def test_schmidt_numbers_are_of_the_worst_factor():
     a, b, c = CELLS.T + 1.0
     features = np.stack([a * b * c, a], axis=1)
     true = similarity(outputs_of_three())
-    found = layers.layer_numbers(features, CELLS, HELD_OUT, SIZES, true)
+    found = numbers_of(features, CELLS, HELD_OUT, SIZES, true)
     assert found["schmidt.rank"] == 2 and 1 < found["schmidt.exp_entropy"] < 2
 
 
 def test_scores_of_each_factor_on_request():
     outputs = outputs_of_three()
-    found = layers.layer_numbers(
-        outputs, CELLS, HELD_OUT, SIZES, similarity(outputs), REAL, names=("x", "y", "object")
-    )
+    names = ("x", "y", "object")
+    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, probed=REAL, factor_names=names)
     scores = probes.probe(outputs, CELLS, HELD_OUT, real=REAL)
-    for f, name in enumerate(("x", "y", "object")):
+    for f, name in enumerate(names):
         for score in layers.PROBE_SCORES:
             np.testing.assert_equal(found[f"probe.{name}.{score}"], scores[score][f])
     assert np.isnan(found["probe.object.ood_r2"])
@@ -92,10 +99,17 @@ def test_scores_of_each_factor_on_request():
     assert found["probe.id_accuracy"] == np.mean(scores["id_accuracy"])
 
 
-def test_constant_layers_have_no_numbers():
-    found = layers.layer_numbers(np.ones((90, 3)), CELLS, HELD_OUT, SIZES, np.eye(90), names=("x",))
-    assert set(found) == {*layers.LAYER_NUMBERS, *(f"probe.x.{s}" for s in layers.PROBE_SCORES)}
-    assert np.isnan(list(found.values())).all()
+def test_constant_layers_and_missing_arrays_have_no_numbers():
+    found = numbers_of(np.ones((90, 3)), CELLS, HELD_OUT, SIZES, np.eye(90), factor_names=("x",))
+    assert {f"probe.x.{score}" for score in layers.PROBE_SCORES} < set(found)
+    assert found.pop("tuning.active") == 0 and np.isnan(list(found.values())).all()
+    features = outputs_of_three()
+    known = numbers_of(features, CELLS, HELD_OUT, SIZES)
+    for name in (*layers.VOLUME_NUMBERS, "cosine.binary", "untrained.tuning.bump"):
+        assert np.isnan(known[name])
+    for name, value in numbers_of(features, CELLS, HELD_OUT, SIZES, untrained=features).items():
+        if name.startswith("untrained."):
+            assert value == known[name.removeprefix("untrained.")]
 
 
 @pytest.mark.parametrize(
@@ -157,8 +171,6 @@ def test_volumes_of_held_out_cells_against_seen_ones():
     inner = (ood.mean() - seen.mean()) / pooled
     assert found["volume.inner_effect"] == pytest.approx(inner, rel=1e-5)
     assert found["factorization.cosine"] == pytest.approx(1)
-    without = layers.geometry_numbers(None, HELD_OUT, BORDER)
-    assert set(without) == set(found) and np.isnan(list(without.values())).all()
 
 
 def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
@@ -168,17 +180,13 @@ def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
     metrics[~HELD_OUT, 1, 2] = metrics[~HELD_OUT, 2, 1] = 0.25
     scale = np.array([2.0, 3.0, 0.5])  # lengths do not matter
     metrics = jnp.asarray(metrics * scale[:, None] * scale[None])
-    found = layers.geometry_numbers(metrics, HELD_OUT, BORDER, ("x", "y", "z"))
+    names = ("x", "y", "z")
+    found = layers.angles(metrics, HELD_OUT, names)
     expected = {"x-y": (0.5, 0.5), "x-z": (0, 0), "y-z": (0.25, 0)}
     for pair, means in expected.items():
         for region, mean in zip(("id", "ood"), means, strict=True):
             assert found[f"angle.{pair}.{region}"] == pytest.approx(mean, abs=1e-6)
-    without = layers.geometry_numbers(None, HELD_OUT, BORDER, ("x", "y", "z"))
-    assert set(without) == set(found) and np.isnan(list(without.values())).all()
-    none_held_out = layers.geometry_numbers(
-        metrics, np.zeros_like(HELD_OUT), BORDER, ("x", "y", "z")
-    )
-    assert np.isnan(none_held_out["angle.x-y.ood"])
+    assert np.isnan(layers.angles(metrics, np.zeros_like(HELD_OUT), names)["angle.x-y.ood"])
 
 
 def test_a_subgrid_stands_for_a_grid_too_large():
@@ -187,6 +195,6 @@ def test_a_subgrid_stands_for_a_grid_too_large():
     places = grids.indices(sizes)[cells]
     held_out = ((places >= 8) & (places <= 20)).all(axis=1)
     features = np.concatenate([places, places[:, :1] * places[:, 1:2]], axis=1).astype(float)
-    found = layers.layer_numbers(features, places, held_out, kept, similarity(features))
+    found = numbers_of(features, places, held_out, kept, similarity(features))
     assert len(cells) <= 200 and np.isfinite(found["anova.interaction_ood"])
     assert found["probe.ood_r2"] == pytest.approx(1, abs=1e-3)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import probes
-from tests.metrics.test_kernels import CELLS, HOLE, PROFILES, flat, known_map, rotated
+from tests.metrics.test_kernels import CELLS, HOLE, PROFILES, rotated
 
 
 def random_problem(points=14, features=5, targets=2, seed=0):
@@ -104,16 +104,6 @@ def test_x_and_y_are_scored_apart_x_first():
     assert (scores["shuffled.id_accuracy"] < 0.2).all()
 
 
-def test_known_maps_are_ranked_as_the_module_says():
-    scores = {name: probes.probe(flat(known_map(name)), CELLS, HOLE)
-              for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
-    for name in ("bump", "plus", "lookup"):
-        assert (scores[name]["id_r2"] > 0.99).all() and (scores[name]["ood_r2"] > 0.5).all()
-    assert (scores["noise"]["id_r2"] < 0.1).all() and (scores["noise"]["ood_r2"] < 0.2).all()
-    accuracy = {name: scores[name]["ood_accuracy"].mean() for name in scores}
-    assert accuracy["plus"] == accuracy["lookup"] == 1 > 2 * accuracy["bump"]
-
-
 @pytest.mark.parametrize("features", [3, 300])
 def test_constant_features_decode_nothing(features):
     scores = probes.probe(np.full((256, features), 0.3, np.float32), CELLS, HOLE)
@@ -165,18 +155,6 @@ def test_means_leave_discrete_factors_out_and_keep_the_rest():
     assert np.isnan(probes.mean_over_factors(scores)["id_r2"])
     none = probes.mean_over_factors(scores, (False,) * 3)
     assert np.isnan(none["id_r2"]) and none["id_accuracy"] == 0.5
-
-
-def test_one_factor_and_a_wrong_number_of_them():
-    features, cells, held_out = three_factors()
-    alone = probes.probe(features, cells[:, :1], held_out)
-    together = probes.probe(features, cells, held_out)
-    for name, value in alone.items():
-        np.testing.assert_allclose(value, together[name][:1])
-    with pytest.raises(ValueError, match=r"real \(True,\) for 3 factors"):
-        probes.probe(features, cells, held_out, real=(True,))
-    with pytest.raises(ValueError, match="the features have 96 points"):
-        probes.probe(features, cells[:, 0], held_out)
 
 
 def test_bad_input_is_named():

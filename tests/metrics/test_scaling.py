@@ -118,24 +118,6 @@ def test_thresholds_out_of_range_are_bounds():
         assert scaling.refinement([10, 30], accuracies, 0.5, 3) == []
 
 
-def test_the_order_of_the_points_is_immaterial():
-    rng = np.random.default_rng(2)
-    n_data = rng.choice([3, 10, 30, 100, 300, 1000], 40)
-    accuracies = np.clip(np.log(n_data) / 7 + rng.normal(0, 0.2, 40), 0, 1)
-    accuracies[::9] = math.nan
-    call = lambda order: (
-        scaling.threshold(n_data[order], accuracies[order], 0.6),
-        scaling.bracket(n_data[order], accuracies[order], 0.6),
-        scaling.refinement(n_data[order], accuracies[order], 0.6, 4),
-    )
-    expected = call(np.arange(40))
-    assert expected[0].status == "reached" and len(expected[2]) == 4
-    low, high = expected[1]
-    assert low < expected[0].value <= high
-    for _ in range(20):
-        assert call(rng.permutation(40)) == expected
-
-
 def test_refinement_is_geometric_and_free():
     n_data, accuracies = [1, 16, 256], [0.0, 0.4, 0.6]
     assert scaling.bracket(n_data, accuracies, 0.5) == (16, 256)
@@ -304,20 +286,6 @@ def test_newton_steps_to_a_negative_spread_are_shortened():
     assert slope == pytest.approx(expected, abs=1e-5)
 
 
-def test_censoring_is_neither_dropped_nor_clamped():
-    rng, errors = np.random.default_rng(7), []
-    for _ in range(40):
-        curve = make_censored(rng, 3, low=20, high=1500)
-        x_P, y_P, side_P = flat(curve)
-        dropped = np.polyfit(x_P[side_P == 0], y_P[side_P == 0], 1)[0]
-        clamped = np.polyfit(x_P, y_P, 1)[0]
-        errors.append(np.array([scaling.exponent(curve)["value"], dropped, clamped]) - 3)
-    bias, dropped_bias, clamped_bias = np.mean(errors, axis=0)
-    standard_error = np.std(errors, axis=0)[0] / math.sqrt(40)
-    assert abs(bias) < 0.05 and abs(bias) < 3 * standard_error
-    assert dropped_bias < -0.15 and clamped_bias < -0.5
-
-
 def test_bounds_that_a_perfect_line_meets_leave_it():
     values = 0.5 * GRIDS.astype(float) ** 3
     status = ["below", "reached", "reached"] + ["above"] * 6
@@ -328,18 +296,6 @@ def test_bounds_that_a_perfect_line_meets_leave_it():
     assert [result[name] for name in ("reached", "above", "below")] == [4, 12, 2]
     level = scaling.exponent(make_curve([[50.0] * 9] * 2, [["reached"] * 8 + ["above"]] * 2))
     assert level["value"] == pytest.approx(0, abs=censored.SMALLEST_SPREAD)  # a bound on the line
-
-
-def test_both_sides_are_treated_alike():
-    x_P, y_P, side_P = flat(make_censored(np.random.default_rng(8), 2, low=20, high=400))
-    weights_RxP = np.random.default_rng(9).integers(1, 4, (5, x_P.size))
-    slopes_R = censored.censored_slopes(x_P, y_P, side_P, weights_RxP)
-    mirrored_R = censored.censored_slopes(x_P, -y_P, -side_P, weights_RxP)
-    np.testing.assert_allclose(mirrored_R, -slopes_R, rtol=1e-8)
-    for slope, weights in zip(slopes_R, weights_RxP, strict=True):  # a weight is a repetition
-        repeated = [np.repeat(array, weights) for array in (x_P, y_P, side_P)]
-        alone = censored.censored_slopes(*repeated, np.ones((1, weights.sum())))
-        assert alone[0] == pytest.approx(slope, rel=1e-8)
 
 
 def test_an_exponent_needs_two_reached_sizes():

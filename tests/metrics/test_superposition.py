@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import superposition
-from tests.metrics.test_kernels import CELLS, HOLE, N, flat, known_map
+from tests.metrics.test_kernels import CELLS, HOLE, flat, known_map
 
 
 def test_mean_codes_keep_one_part():
@@ -25,17 +25,6 @@ def test_mean_codes_keep_one_part():
             superposition.mean_code_superpositions(code, bad, (3, 3))
     with pytest.raises(ValueError, match=r"must be \(5,\), of parts of \(3, 2\)"):
         superposition.mean_code_superpositions(code, mean, (3, 2))
-
-
-def test_matching_sums_against_a_loop():
-    outputs, seen = flat(known_map("noise"))[~HOLE], CELLS[~HOLE]
-    points = CELLS[HOLE][[0, 7, -1]]
-    found = superposition.matching_sums(outputs, seen, points)
-    for q, point in enumerate(points):
-        for factor in (0, 1):
-            matching = [outputs[i] for i in range(len(seen)) if seen[i, factor] == point[factor]]
-            assert len(matching) == N - 6
-            np.testing.assert_allclose(found[q, factor], np.sum(matching, axis=0), atol=1e-5)
 
 
 def test_matching_sums_of_three_factors():
@@ -107,12 +96,6 @@ def test_other_coordinates_share_nothing():
     assert (indices != again).any()
     with pytest.raises(ValueError, match="shares a coordinate"):
         superposition.other_coordinates([[1, 1], [1, 2]], repeats=1)
-
-
-def test_other_coordinates_of_three_factors():
-    points = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
-    indices = superposition.other_coordinates(points, repeats=3)
-    np.testing.assert_array_equal(indices, [7 - np.arange(8)] * 3)  # only the opposite corner
 
 
 def fit_and_control(name):

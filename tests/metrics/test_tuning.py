@@ -4,7 +4,7 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.metrics import tuning
-from tests.metrics.test_kernels import CELLS, N, bump_signal, plus_signal
+from tests.metrics.test_kernels import N
 
 
 def units(*functions, grid=N):
@@ -87,11 +87,6 @@ def test_product_share_is_that_of_the_first_singular_value():
     assert found.interaction[0] == pytest.approx(energies.sum() / (unit.size * unit.var()))
 
 
-def test_a_bumps_interaction_is_one_product():
-    found = tuning.tuning(units(bump_unit(7, 5), lambda x, y: gaussian(x - 5)), (N, N))
-    np.testing.assert_allclose(found.product, [found.interaction[0], 0], atol=1e-12)
-
-
 def test_units_that_hardly_vary_are_not_active():
     ramp = lambda scale: lambda x, y: scale * x
     loud, quiet, constant, dead = ramp(1), ramp(np.sqrt(0.9e-3)), lambda x, y: 7.1, lambda x, y: 0
@@ -114,16 +109,6 @@ def test_layer_numbers_over_active_units():
     assert numbers["tuning.interaction"] == pytest.approx(interaction / 4, abs=1e-6)
     assert numbers["tuning.bump"] == 1 / 4 and numbers["tuning.active"] == 4 / 5
     assert numbers["tuning.stripe"] in (1 / 2, 3 / 4)  # the plus is on the edge
-
-
-@pytest.mark.parametrize(
-    ("signal", "bump", "interaction"), [(bump_signal, 1, 0.6), (plus_signal, 0, 0)]
-)
-def test_output_pixels_of_bumps_and_pluses(signal, bump, interaction):
-    features = np.stack([signal(x, y).ravel() for x, y in CELLS]).astype(np.float32)
-    numbers = tuning.layer_tuning(features, (N, N))
-    assert numbers["tuning.bump"] == bump and numbers["tuning.active"] == 1
-    assert numbers["tuning.interaction"] == pytest.approx(interaction, abs=0.1)
 
 
 def test_layer_without_active_unit_has_no_tuning():
@@ -218,29 +203,6 @@ def test_product_of_three_factors_against_a_search():
     assert without == pytest.approx(found.interaction[0] * values.var())
     assert without - best <= product + 1e-9 < found.interaction[0] * values.var()
     assert without - best > 0.9 * product
-
-
-def test_noise_of_three_factors_is_little_of_a_product():
-    noise = np.random.default_rng(0).normal(size=(504, 50))
-    numbers = tuning.layer_tuning(noise, SIZES)
-    cells, single = 504, sum(SIZES) - 3
-    assert numbers["tuning.interaction"] == pytest.approx(1 - single / (cells - 1), abs=0.01)
-    assert numbers["tuning.product"] < 0.15 and numbers["tuning.bump"] == 0
-
-
-def test_one_factor_has_neither_interaction_nor_product():
-    numbers = tuning.layer_tuning(np.random.default_rng(0).normal(size=(6, 4)), (6,))
-    assert numbers["tuning.one_factor"] == pytest.approx(1) and numbers["tuning.stripe"] == 1
-    assert numbers["tuning.interaction"] == numbers["tuning.product"] == 0
-
-
-def test_marginals_of_unequal_sizes():
-    values = units_of_three(lambda x, y, z: x + 10 * y + 100 * z)
-    curves = tuning.marginals(grids.over_grid(values, SIZES))
-    means = np.array([4, 35, 300])
-    for f, (curve, size) in enumerate(zip(curves, SIZES, strict=True)):
-        expected = 10**f * np.arange(size) + means.sum() - means[f]
-        np.testing.assert_allclose(curve[:, 0], expected)
 
 
 def test_bad_features_are_named():

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
-from compgen_jax.metrics import predictors
 from compgen_jax.papers.forced_rendering import controls
 from compgen_jax.papers.forced_rendering import runs as networks
-from compgen_jax.tasks import bump, supports
+from compgen_jax.tasks import baselines, bump, supports
 from tests.papers.decoders import CELLS, N, cell_results, decoder, draw, task
 
 R, C = claims.REPRODUCED, claims.CONTRADICTED
@@ -56,7 +55,7 @@ def test_lit_pixels_are_those_that_some_seen_bump_reaches():
 def test_trivial_errors_are_those_of_the_predictors():
     results = decoder(blank)
     errors = controls.trivial_errors(results)
-    assert set(errors) == set(predictors.PREDICTORS) and errors["blank"] == pytest.approx(1)
+    assert set(errors) == set(baselines.GRID_PREDICTORS) and errors["blank"] == pytest.approx(1)
     # the nearest seen cell of each, by hand: the first in row-major order of the nearest
     total, blank_total = 0.0, 0.0
     for x, y in np.array(CELLS)[results.held_out]:

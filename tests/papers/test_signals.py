@@ -5,7 +5,7 @@ from scipy import ndimage
 
 from compgen_jax.papers.forced_rendering import signals
 from tests.metrics.test_evaluation import CELLS, N, cell_results, draw
-from tests.metrics.test_predictors import bumps, profiles, random_cells
+from tests.tasks.test_baselines import bumps, profiles, random_cells
 
 
 @pytest.mark.parametrize(

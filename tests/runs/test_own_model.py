@@ -3,7 +3,7 @@
 import pytest
 
 from compgen_jax.config import changed
-from compgen_jax.runs import decoding, experiment, inspection, results
+from compgen_jax.runs import experiment, results
 from compgen_jax.runs.directory import RunError
 from tests.runs.test_user_code import rewrite
 
@@ -47,11 +47,11 @@ def trained(tiny, tmp_path):
 def test_layers_are_in_the_models_order(trained):
     """Which is not that of the alphabet."""
     _, workdir = trained
-    found = inspection.inspect_directory(workdir, progress=False)
-    assert found.layers == ("trunk", "head", "output")
-    assert inspection.inspect_directory(workdir, progress=False).layers == found.layers  # cached
-    assert decoding.decode_directory(workdir, progress=False).layers == ("trunk", "head")
-    of_units = found.numbers["spectrum.energy_rank"]
+    run = results.load(workdir)
+    assert run.layer_names == ("trunk", "head", "output")
+    assert results.load(workdir).layer_names == run.layer_names  # cached
+    assert run.layers("decode.id_r2").shape == (2, 2)
+    of_units = run.layers("spectrum.energy_rank")
     assert (of_units[:, 1] <= 6).all()
 
 

@@ -7,7 +7,7 @@ import pytest
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, inspection, results, user_code
+from compgen_jax.runs import directory, experiment, measure, results, user_code
 from compgen_jax.runs.directory import RunError
 
 
@@ -76,7 +76,7 @@ def test_a_file_that_makes_another_task_is_one_line(config, own_task, tmp_path, 
     other = changed(config, {"task.name": name})
     for use in (
         lambda: results.load(workdir),
-        lambda: inspection.inspect_directory(workdir, progress=False),
+        lambda: measure.measure_directory(workdir, progress=False),
     ):
         with pytest.raises(RunError, match=f"no longer makes the task that was .*{what}") as error:
             use()
@@ -154,10 +154,10 @@ def test_rounding_of_another_version_is_no_change(config, tmp_path):
                 target=example(key, point).target * 1.01)))  # fmt: skip
 
 
-def test_the_inspection_of_a_task_with_a_discrete_factor(config, tmp_path):
+def test_the_measurement_of_a_task_with_a_discrete_factor(config, tmp_path):
     """Metric tensors of the angle alone; the object is probed as a label."""
     experiment.train(config, tmp_path / "run", progress=False)
-    found = inspection.inspect_directory(tmp_path / "run", progress=False)
+    found = measure.measure_directory(tmp_path / "run", progress=False)
     assert found.factors == ("object", "angle") and found.sizes == (5, 8)
     assert found.layers == ("layer_00", "layer_01", "layer_02", "output")
     assert found.maps["held_out"].shape == (8, 5) and found.maps["held_out"].sum() == 2

@@ -1,5 +1,7 @@
 """Trivial predictors against loops."""
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -34,3 +36,223 @@ def test_no_other_constant_has_a_smaller_error():
         best = error(found[region][0, 0])
         for step in (-0.05, 0.05):
             assert error(found[region][0, 0] + step) > best
+
+
+# --- on a grid ---------------------------------------------------------------------------------
+
+
+def profiles(grid, sigma=1.0):
+    return np.exp(-((np.arange(grid)[:, None] - np.arange(grid)) ** 2) / (2 * sigma**2))
+
+
+def bumps(grid, sigma=1.0):
+    profile = profiles(grid, sigma)
+    return np.einsum("yi,xj->yxij", profile, profile).reshape(grid**2, grid, grid)
+
+
+def block(grid, low, high):
+    """(N*N,) bool: the cells with low <= x, y <= high."""
+    inside = (np.arange(grid) >= low) & (np.arange(grid) <= high)
+    return np.outer(inside, inside).ravel()
+
+
+def random_cells(grid, share=0.3, seed=0):
+    return np.random.default_rng(seed).uniform(size=grid**2) < share
+
+
+def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
+    """(Q, ...) what a predictor of a grid says of the held-out cells."""
+    asked = baselines.asked_on_grid(truths_Bx, held_out_B, sizes, **geometry)
+    predicted = predict(asked) if noise is None else predict(asked, noise)
+    assert predicted.shape == asked.truths.shape
+    return predicted[np.asarray(held_out_B)]
+
+
+def relative_mse(predicted, targets, held_out):
+    return np.mean((predicted - targets[held_out]) ** 2) / np.mean(targets[held_out] ** 2)
+
+
+@pytest.mark.parametrize(
+    ("grid", "sigma", "region", "unlit", "unlit_at_10"),
+    [(28, 1.0, (6, 22), 121, 169), (28, 1.0, (10, 18), 9, 25), (32, 1.5, (12, 31), 256, 289)],
+)
+def test_pixels_that_training_never_lights(grid, sigma, region, unlit, unlit_at_10):
+    targets = bumps(grid, sigma)[~block(grid, *region)]
+    assert np.sum(~baselines.lit_pixels(targets)) == unlit
+    assert np.sum(~baselines.lit_pixels(5 * targets, 0.1)) == unlit_at_10
+    assert not baselines.lit_pixels(0 * targets).any()
+
+
+@pytest.mark.parametrize("name", baselines.GRID_PREDICTORS)
+def test_predictors_see_no_held_out_image(name):
+    predict = partial(ood_of, baselines.GRID_PREDICTORS[name])
+    targets, held_out = bumps(9), block(9, 3, 5)
+    other = targets.copy()
+    other[held_out] = np.random.default_rng(0).normal(size=(9, 9, 9))
+    predicted = predict(targets.astype(np.float32), held_out, (9, 9))
+    assert predicted.shape == (9, 9, 9) and predicted.dtype == np.float64
+    np.testing.assert_array_equal(predicted, predict(other.astype(np.float32), held_out, (9, 9)))
+    assert predict(targets, held_out & False, (9, 9)).shape == (0, 9, 9)
+
+
+def test_constants():
+    targets, held_out = bumps(9) + 0.3, block(9, 2, 6)
+    assert not ood_of(baselines.blank, targets, held_out, (9, 9)).any()
+    constant = ood_of(baselines.id_constant, targets, held_out, (9, 9))
+    assert np.ptp(constant) == 0 and constant[0, 0, 0] == pytest.approx(targets[~held_out].mean())
+
+
+def test_nearest_seen_is_the_lookup():
+    targets, held_out = bumps(8), random_cells(8)
+    predicted = ood_of(baselines.nearest_seen, targets, held_out, (8, 8))
+    seen = np.flatnonzero(~held_out)
+    for image, cell in zip(predicted, np.flatnonzero(held_out), strict=True):
+        apart = [np.hypot(cell // 8 - s // 8, cell % 8 - s % 8) for s in seen]
+        np.testing.assert_array_equal(image, targets[seen[np.argmin(apart)]])
+
+
+def test_cells_without_a_seen_line_are_named():
+    held_out = np.zeros((4, 4), bool)
+    held_out[1], held_out[:, 2] = True, True
+    with pytest.raises(ValueError, match=r"cells \[\[2, 1\]\] differ from every ID cell"):
+        ood_of(baselines.line_mean, bumps(4), held_out.ravel(), (4, 4))
+
+
+@pytest.mark.parametrize("held_out", [block(8, 2, 5), block(8, 4, 7), random_cells(8)])
+def test_rank_one_maps_are_recovered(held_out):
+    rng = np.random.default_rng(0)
+    of_x, of_y = rng.normal(size=(2, 8, 6))
+    targets = np.einsum("xp,yp->yxp", of_x, of_y).reshape(64, 2, 3)
+    targets[:, 1, 2] = 0
+    found = ood_of(baselines.rank_one, targets.astype(np.float32), held_out, (8, 8), noise=1e-6)
+    np.testing.assert_allclose(found, targets[held_out], atol=1e-5)
+    assert not found[:, 1, 2].any()
+    found = ood_of(baselines.rank_one, targets, held_out, (8, 8))  # the ridge costs about noise^2
+    np.testing.assert_allclose(found, targets[held_out], atol=0.02)
+
+
+def rank_one_of_pixel(values_yx, seen_yx, noise):
+    grid = len(values_yx)
+    start = int(np.argmax([sum(values_yx[y, x] ** 2 for y in range(grid) if seen_yx[y, x])
+                           for x in range(grid)]))  # fmt: skip
+    b = np.array([values_yx[y, start] * seen_yx[y, start] for y in range(grid)])
+    for _ in range(baselines.SWEEPS):
+        b, a = b / np.linalg.norm(b), np.zeros(grid)
+        for x in range(grid):
+            rows = [y for y in range(grid) if seen_yx[y, x]]
+            a[x] = b[rows] @ values_yx[rows, x] / (b[rows] @ b[rows] + noise**2)
+        a = a / np.linalg.norm(a)
+        for y in range(grid):
+            columns = [x for x in range(grid) if seen_yx[y, x]]
+            b[y] = a[columns] @ values_yx[y, columns] / (a[columns] @ a[columns] + noise**2)
+    return np.outer(b, a)
+
+
+def test_rank_one_against_a_loop():
+    targets, held_out = np.random.default_rng(0).normal(size=(36, 2, 2)), block(6, 2, 4)
+    targets[:, 0, 1] *= 1e-3  # below the noise
+    found, seen = ood_of(baselines.rank_one, targets, held_out, (6, 6)), ~held_out.reshape(6, 6)
+    assert not found[:, 0, 1].any()
+    for pixel in ((0, 0), (1, 0), (1, 1)):
+        values = targets[:, *pixel].reshape(6, 6)
+        expected = rank_one_of_pixel(values, seen, 0.01)[~seen]
+        np.testing.assert_allclose(found[:, *pixel], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_rank_one_needs_signal_in_training():
+    targets, held_out = bumps(28), block(28, 6, 22)
+    predicted = ood_of(baselines.rank_one, targets, held_out, (28, 28))
+    unlit = ~baselines.lit_pixels(targets[~held_out])
+    assert not predicted[:, unlit].any() and np.isfinite(predicted).all()
+    assert not ood_of(baselines.rank_one, 0 * targets, held_out, (28, 28)).any()
+    assert relative_mse(predicted, targets, held_out) == pytest.approx(0.91, abs=0.01)
+    narrow = block(28, 10, 18)
+    tails = ood_of(baselines.rank_one, targets, narrow, (28, 28), noise=1e-9)
+    np.testing.assert_allclose(tails, targets[narrow], atol=1e-4)
+    for bad in (0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="noise must be above 0"):
+            ood_of(baselines.rank_one, targets, narrow, (28, 28), noise=bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("id_constant", 0.98), ("nearest_seen", 1.47), ("line_mean", 1.2)],
+)
+def test_trivial_predictors_are_no_better_than_blank(name, expected):
+    targets, held_out = bumps(28), block(28, 6, 22)
+    predicted = ood_of(baselines.GRID_PREDICTORS[name], targets, held_out, (28, 28))
+    assert relative_mse(predicted, targets, held_out) == pytest.approx(expected, abs=0.005)
+
+
+def test_bad_questions_are_named():
+    targets, held_out = bumps(4), block(4, 1, 2)
+    for truths, hole, message in (
+        (targets[:-1], held_out, r"truths must be \(16, ...\)"),
+        (targets, held_out.reshape(4, 4), r"held_out must be \(16,\) bool"),
+        (targets, held_out * 1, r"held_out must be \(16,\) bool"),
+        (targets, held_out | True, "some cell seen"),
+        (np.nan * targets, held_out, "truths: NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            baselines.asked_on_grid(truths, hole, (4, 4))
+
+
+SIZES = (5, 4, 3)
+CELLS = [(a, b, c) for c in range(3) for b in range(4) for a in range(5)]
+
+
+def hole_of_three():
+    """A box of 2 x 2 x 1 in a corner of the grid, and a cell by itself."""
+    cells = np.array(CELLS)
+    return ((cells[:, 0] >= 3) & (cells[:, 1] <= 1) & (cells[:, 2] == 2)) | (np.arange(60) == 21)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("name", baselines.GRID_PREDICTORS)
+def test_targets_of_any_shape_and_three_factors(name, shape):
+    targets = np.random.default_rng(0).normal(size=(60, *shape))
+    held_out = hole_of_three()
+    predict = partial(ood_of, baselines.GRID_PREDICTORS[name])
+    predicted = predict(targets, held_out, SIZES)
+    assert predicted.shape == (5, *shape) and np.isfinite(predicted).all()
+    other = np.where(held_out.reshape(-1, *(1,) * len(shape)), 7.0, targets)
+    np.testing.assert_array_equal(
+        predicted, ood_of(baselines.GRID_PREDICTORS[name], other, held_out, SIZES)
+    )
+    assert ood_of(baselines.GRID_PREDICTORS[name], targets, held_out & False, SIZES).shape == (
+        0,
+        *shape,
+    )
+
+
+@pytest.mark.parametrize("ordered", [None, (True, True, False)])
+@pytest.mark.parametrize("at_once", [2**23, 70])
+def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
+    monkeypatch.setattr(baselines, "PAIRS_AT_ONCE", at_once)
+    targets, held_out = np.random.default_rng(0).normal(size=(60, 2)), hole_of_three()
+    found = ood_of(baselines.line_mean, targets, held_out, SIZES, ordered=ordered)
+    for value, here in zip(found, np.flatnonzero(held_out), strict=True):
+        lines = []
+        for f in range(3):
+            apart = {}
+            for there, cell in enumerate(CELLS):
+                if not held_out[there] and all(
+                    cell[g] == CELLS[here][g] for g in range(3) if g != f
+                ):
+                    distance = abs(cell[f] - CELLS[here][f]) if not ordered or ordered[f] else 1
+                    apart.setdefault(distance, []).append(targets[there])
+            if apart:
+                lines.append(np.mean(apart[min(apart)], axis=0))
+        np.testing.assert_allclose(value, np.mean(lines, axis=0), atol=1e-12)
+
+
+def test_products_of_three_functions_are_completed():
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.normal(size=(size, 4)) for size in SIZES)
+    targets = np.einsum("ap,bp,cp->cbap", a, b, c).reshape(60, 2, 2)
+    held_out = hole_of_three()
+    found = ood_of(baselines.rank_one, targets, held_out, SIZES, noise=1e-6)
+    np.testing.assert_allclose(found, targets[held_out], atol=1e-5)
+    additive = np.array([[x + 10 * y - z] for x, y, z in CELLS], float)
+    missed = ood_of(baselines.rank_one, additive, held_out, SIZES) - additive[held_out]
+    assert np.abs(missed).max() > 1

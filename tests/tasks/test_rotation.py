@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import experiment, inspection, judge_run, results
+from compgen_jax.runs import experiment, judge_run, measure, results
 from compgen_jax.tasks import digits, rotation, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
@@ -460,7 +460,7 @@ def test_a_run_from_training_to_its_verdict(of, tmp_path):
     assert mean["id.edge_mixture_mse"]["value"] == 0
     assert 0 < mean["ood.edge_mixture_mse"]["value"] < mean["ood.blank_mse"]["value"]
     assert mean["ood.nearest_seen_mse"]["value"] > 0
-    found = inspection.inspect_directory(tmp_path / "run", progress=False)
+    found = measure.measure_directory(tmp_path / "run", progress=False)
     assert found.factors == ("angle", "object")[: len(found.sizes)]
     for name in ("volume.log10_ratio", "probe.id_accuracy", "spectrum.energy_rank"):
         assert np.isfinite(found.numbers[name]).all(), name

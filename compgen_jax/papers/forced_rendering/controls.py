@@ -11,9 +11,10 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from compgen_jax.metrics import evaluation, predictors
+from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.old_claims import TRAINED, Condition, entry, exact_id
+from compgen_jax.tasks import baselines
 
 LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
 FIGURE = "controls"
@@ -141,13 +142,11 @@ def stripes_beat_trivial_predictors(results: CellResults) -> dict:
 def trivial_errors(results: CellResults) -> dict[str, float]:
     """MSE OOD of every trivial predictor over a blank image's, by name."""
     ood = results.held_out
-    blank = np.square(results.truths[ood]).mean()
+    asked = baselines.asked_on_grid(results.truths, ood, results.sizes)
+    truths = results.truths[ood]
     return {
-        name: float(
-            np.square(predict(results.truths, ood, results.sizes) - results.truths[ood]).mean()
-            / blank
-        )
-        for name, predict in predictors.PREDICTORS.items()
+        name: float(np.square(predict(asked)[ood] - truths).mean() / np.square(truths).mean())
+        for name, predict in baselines.GRID_PREDICTORS.items()
     }
 
 
@@ -243,4 +242,4 @@ def _composes(claim, code, results, statement, conditions=None) -> dict:
 
 
 def _lit(results, level: float = LIT):
-    return predictors.lit_pixels(results.truths[~results.held_out], level)
+    return baselines.lit_pixels(results.truths[~results.held_out], level)

@@ -11,7 +11,7 @@ from compgen_jax.metrics import prediction
 from compgen_jax.metrics.prediction import Networks
 from compgen_jax.papers.league.runs import entry_of
 
-# Of the last hidden layer, measured on ID cells alone (`metrics.seen`). Of the volume it is the
+# Of the last hidden layer, measured on ID cells alone (`metrics.id_cells`). Of the volume it is the
 # spread, as the mean changes with the scale of a layer's units.
 GEOMETRY = ("interaction", "probe", "log10_volume_spread")
 OF_ANY_CODE = GEOMETRY[:2]  # one-hot codes have no derivative, so no volume
@@ -51,7 +51,7 @@ def left_out(networks: Networks, names: tuple = GEOMETRY) -> dict:
     """
     sets = {"geometry": names, "learnt": (LEARNT,)}
     try:
-        answer = prediction.compare(networks, sets, within=True)["geometry"]
+        answer = prediction.compare(networks, sets)["geometry"]
     except ValueError:
         counts = dict.fromkeys(("networks", "families", "dropped"), np.nan)
         return {"rank": UNKNOWN, "beyond": UNKNOWN} | counts
@@ -81,7 +81,7 @@ def number(measured: dict) -> dict:
 def details(e) -> dict:
     networks = every_network(e)
     alone = {
-        f"{name}, alone": number(prediction.rank_correlation(networks, name, within=True))
+        f"{name}, alone": number(prediction.rank_correlation(networks, name))
         for name in (*GEOMETRY, LEARNT)
     }
     counts = {

@@ -17,8 +17,8 @@ from compgen_jax.tasks.preference import Preference
 QUICK_SEEDS, PAPER_SEEDS = (0, 1, 2, 3), (0, 1, 2, 3, 4, 5)
 SUPPORTS = ("random", "equal", "disconnected", "non_compositional", "popular", "unpopular")
 CODES = ("orthogonal", "invertible", "interval_shuffle", "fewshot")
-# Codes that are not affine in the latent are learnt far more slowly: ID R^2 on another seed is .950,
-# .971 and .893 after so many steps (.901, .923 and .874 after 12,000).
+# Codes that are not affine in the latent are learnt far more slowly: ID R^2 on another seed is
+# .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000).
 SLOW_CODES = ("invertible", "interval_shuffle", "fewshot")
 SLOW_STEPS = 24_000
 QUICK_STEPS = 6000

@@ -13,7 +13,7 @@ from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
-from compgen_jax.runs import predictors
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 from figures import report
 
@@ -61,8 +61,10 @@ def columns(runs) -> dict:
 @functools.cache
 def _column(config: Config) -> Column:
     task = config.task.make()
-    masks = predictors.masks(task)
-    scores = jax.jit(lambda key: predictors.trivial_scores(task, key))(jax.random.key(0))
+    masks = tasks.regions(task)
+    scores = jax.jit(lambda key: tasks.trivial_scores(task, loop.stream(key, "test")))(
+        jax.random.key(0)
+    )
     trivial = {
         name: float(np.mean(own[task.accuracy], where=masks["ood"]))
         for name, own in jax.device_get(scores).items()
