@@ -38,16 +38,18 @@ def main():
     papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, EXTEND.value)]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     waiting = _chosen(scale)
-    shown = {name for each in waiting for name in each.shows(configs)}
+    shown = {name for each in waiting for name in each.shows(configs, scale)}
     groups = _by_program({name: one for name, one in configs.items() if name in shown})
     _keep_scales_apart(workdir, scale)
     clock, finished = _Clock(len(groups) + len(waiting) + 1), {}
     for group in groups:
         _train(workdir, group, clock)
         finished |= _load(workdir, group)
-        for each in [one for one in waiting if finished.keys() >= set(one.shows(configs))]:
+        for each in [one for one in waiting if finished.keys() >= set(one.shows(configs, scale))]:
             waiting.remove(each)
-            _draw(workdir, each, {name: finished[name] for name in each.shows(configs)}, clock)
+            _draw(
+                workdir, each, {name: finished[name] for name in each.shows(configs, scale)}, clock
+            )
     others = {name: one for name, one in configs.items() if name not in finished}
     _write_results(workdir, scale, papers, finished | _load(workdir, others), clock)
 

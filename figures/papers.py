@@ -2,21 +2,21 @@
 
 from functools import partial
 
-from compgen_jax.papers.forced_rendering import calibration as forced_rendering_known
+from compgen_jax.papers.forced_rendering import calibrations as forced_rendering_known
 from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
-from compgen_jax.papers.league import calibration as league_known
+from compgen_jax.papers.league import calibrations as league_known
 from compgen_jax.papers.league import claims as league_claims
 from compgen_jax.papers.league import runs as league_runs
 from compgen_jax.papers.paper import Paper
-from compgen_jax.papers.scale import calibration as scale_known
+from compgen_jax.papers.scale import calibrations as scale_known
 from compgen_jax.papers.scale import claims as scale_claims
 from compgen_jax.papers.scale import runs as scale_runs
 
 from . import league, scale  # noqa: F401  (they register their figures)
 from .figure import FIGURES
 from .forced_rendering import tables as forced_rendering_tables
-from .league import table as league_table
+from .league import tables as league_tables
 from .scale import tables as scale_tables
 
 __all__ = ["FIGURES", "PAPERS"]
@@ -47,7 +47,7 @@ LEAGUE = Paper(
     claims=league_claims.CLAIMS,
     calibrations=league_known.CALIBRATIONS,
     note=league_claims.NOTE,
-    table=league_table.table,
+    table=league_tables.table,
     with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=models)),
 )
 PAPERS = FORCED_RENDERING, SCALE, LEAGUE

@@ -53,7 +53,7 @@ def drawn(scale: str) -> list[str]:
 def page(scale: str) -> str:
     """RESULTS.md, made of what else is in docs/results. A sweep ran if a figure of it is there."""
     every = configs(scale)
-    shown = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every)}
+    shown = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
     ran = runs(scale) | {name: None for name in shown if every[name].is_sweep}
     return report.page(scale, PAPERS, ran, claims(scale), drawn(scale))
 

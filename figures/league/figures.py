@@ -8,7 +8,7 @@ from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 
 from .. import plotting
 from ..figure import figure
-from . import table
+from . import tables
 
 MARKS = "os^Dv<>Pphd*X8"  # of architectures
 AXIS_TITLES = {
@@ -28,7 +28,7 @@ def draw(runs):
     digits the digit, the angle within 5 degrees, and an error below a twentieth of a blank image's.
     Right of the table: parameters on the first task. All hold-outs of a task leave out as many
     combinations."""
-    cells, columns = table.cells(runs.values()), table.columns(runs.values())
+    cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
     drawn = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
     axis = drawn.subplots()
     trivial = [max(column.trivial.values()) for column in columns.values()]
@@ -55,7 +55,7 @@ def draw(runs):
             axis.axvline(own[-1] + 0.5, color="white", linewidth=4)
     last = len(columns) - 0.4
     axis.text(last, -0.62, "parameters", va="bottom", fontsize=6.5)
-    for row, count in enumerate(table.parameters(runs.values()).values()):
+    for row, count in enumerate(tables.parameters(runs.values()).values()):
         axis.text(last, row, f"{count:,}", va="center", fontsize=6.5)
     axis.set_xlabel("held out")
     return drawn
@@ -73,7 +73,7 @@ def _write(axis, column, row, cell):
     axis.text(column, row - 0.2, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
     axis.text(column, row + 0.12, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
     if not cell.learnt:
-        seen = f"seen {table.floor(cell.seen['value'])}"
+        seen = f"seen {tables.floor(cell.seen['value'])}"
         axis.text(column, row + 0.37, seen, fontsize=4.6, style="italic", **place)
         axis.add_patch(plotting.plt.Rectangle(
             (column - 0.45, row - 0.46), 0.9, 0.92, fill=False, linestyle=":", color="0.3"

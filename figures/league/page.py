@@ -6,7 +6,7 @@ All of it comes from the committed summaries and from the claim's row.
 from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
 
-from . import table
+from . import tables
 
 TITLES = {"bumps": "two factors (x, y)", "sizes": "three factors (x, y, size)",
           "rotation": "turned digits"}  # fmt: skip
@@ -24,7 +24,7 @@ def lines(runs: dict, claims: list[dict]) -> list[str]:
     runs = [run for run in runs.values() if run.config.name.startswith("league_")]
     if not runs:
         return []
-    cells, columns = table.cells(runs), table.columns(runs)
+    cells, columns = tables.cells(runs), tables.columns(runs)
     sentences = [sentence for sentence in _sentences(runs, cells, columns, claims) if sentence]
     numbered = [f"{index}. {sentence}" for index, sentence in enumerate(sentences, start=1)]
     return [*_rows(runs, cells, columns), "", *numbered]
@@ -32,7 +32,7 @@ def lines(runs: dict, claims: list[dict]) -> list[str]:
 
 def _rows(runs, cells, columns):
     titles = [f"{TASKS[task]}; {HOLDOUTS[holdout]}" for task, holdout in columns]
-    counts, steps = table.parameters(runs), _steps(runs)
+    counts, steps = tables.parameters(runs), _steps(runs)
     yield f"| model | parameters | steps | {' | '.join(titles)} |"
     yield "|---" * (3 + len(titles)) + "|"
     for model, of_model in cells.items():
@@ -59,7 +59,7 @@ def _steps(runs) -> dict[str, str]:
 
 def _shown(cell) -> str:
     bold = "**" if cell.composes else ""
-    seen = table.floor(cell.seen["value"])
+    seen = tables.floor(cell.seen["value"])
     return f"{bold}{text.with_interval(cell.ood, 2)}{bold} / {seen}"
 
 
@@ -93,7 +93,7 @@ def _of_column(task: str, holdout: str, cells: dict) -> str:
     if others:
         parts.append(f"the best of the others that learnt is {accuracy(others[0])}")
     if failing:
-        seen = [f"`{model}` ({table.floor(cells[model].seen['value'])})" for model in failing]
+        seen = [f"`{model}` ({tables.floor(cells[model].seen['value'])})" for model in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
     return "; ".join(parts) + "."
 
@@ -130,7 +130,7 @@ def _has_run(cells, model: str) -> bool:
 
 def _accuracy(cells, model: str) -> str:
     cell = cells[model][BLOCK]
-    seen = "" if cell.learnt else f" (seen {table.floor(cell.seen['value'])}: not learnt)"
+    seen = "" if cell.learnt else f" (seen {tables.floor(cell.seen['value'])}: not learnt)"
     return text.with_interval(cell.ood, 2) + seen
 
 

@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from compgen_jax.claims import from_rows
 from compgen_jax.papers.league import runs
 from figures import plotting
 from figures.figure import FIGURES
-from figures.league import figures, page, table
+from figures.league import figures, page, tables
 from tests.figures import committed
 
 
@@ -16,11 +15,6 @@ from tests.figures import committed
 def finished():
     names = [f"id_cells.{name}" for name in figures.GEOMETRY]
     return committed.finished(runs.runs("quick"), names, with_tasks=True)
-
-
-def test_the_page_says_what_the_committed_runs_say(finished):
-    text = page.PAGE.read_text()
-    assert page.with_league(text, finished, from_rows(committed.claims())) == text
 
 
 def test_figures_of_finished_runs(finished):
@@ -51,7 +45,7 @@ def test_the_table_has_who_learnt_and_who_composes():
         run("MLP", "rotation", "random", 0.9),
         run("MLP", "sizes", "block", 1.0, half=0),
     ]
-    cells, columns = table.cells(some), table.columns(some)
+    cells, columns = tables.cells(some), tables.columns(some)
     assert list(columns) == [("bumps", "block"), ("sizes", "block"), ("rotation", "random")]
     assert not cells["conv"]["bumps", "block"].learnt
     assert not cells["conv"]["bumps", "block"].composes
@@ -64,7 +58,7 @@ def test_the_table_has_who_learnt_and_who_composes():
     assert columns["sizes", "block"].trivial["mean_size"] < 0.4
     width, pixels, code = 256, 256, 36 + 5
     expected = (code + 1) * width + 2 * (width + 1) * width + (width + 1) * pixels
-    assert table.parameters(some[1:2]) == {"MLP": expected}
+    assert tables.parameters(some[1:2]) == {"MLP": expected}
 
 
 def said(*some):

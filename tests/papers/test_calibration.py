@@ -8,7 +8,7 @@ import pytest
 
 from compgen_jax.calibration import decided, wrongly_decided
 from compgen_jax.claims import CONTRADICTED, REPRODUCED
-from compgen_jax.papers.forced_rendering import calibration as forced_rendering
+from compgen_jax.papers.forced_rendering import calibrations as forced_rendering
 from compgen_jax.papers.forced_rendering import (
     known_maps,
     known_networks,
@@ -16,7 +16,7 @@ from compgen_jax.papers.forced_rendering import (
     mechanism,
     remedies,
 )
-from compgen_jax.papers.forced_rendering.calibration import CALIBRATIONS, OF_TURNS
+from compgen_jax.papers.forced_rendering.calibrations import CALIBRATIONS, OF_TURNS
 from compgen_jax.papers.forced_rendering.claims import CLAIMS
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
