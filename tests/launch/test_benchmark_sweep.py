@@ -10,7 +10,7 @@ import pytest
 from compgen_jax.config import changed
 from compgen_jax.training import loop
 from launch import benchmark
-from launch.suites import contenders, decoders, sweep, timing
+from launch.suites import contenders, decoders, sweep, timing, train
 from launch.suites.timing import Contender
 
 
@@ -107,3 +107,17 @@ def test_a_process_for_every_share_takes_its_turns():
 def test_every_suite_has_its_module():
     for name in benchmark.SUITES:
         __import__(f"launch.suites.{name}")
+
+
+def test_the_decoders_contenders(config, monkeypatch):
+    fake = lambda name, singles, steps, flops, *how: Contender(
+        name, len(singles), steps, flops, lambda: None
+    )
+    monkeypatch.setattr(train, "program", fake)
+    monkeypatch.setattr(train, "torch_arrangements", lambda _, *rest: [fake("PyTorch", *rest[:3])])
+    rows = train._compare(config, 2, 1)
+    assert [row["contender"] for row in rows] == [
+        "PyTorch", train.SINGLE, "one seed, gemm", "4 seeds in turn", "4 seeds vmapped",
+        "4 seeds on 2 devices",
+    ]  # fmt: skip
+    assert {row["preset"] for row in rows} == {"tiny"}
