@@ -33,7 +33,7 @@ def true(objects=(4, 7)):
 @cache
 def turns(objects):
     with jax.numpy_rank_promotion("allow"):
-        return calibration.turned(score(objects), ANGLES * len(objects), SIDE)
+        return calibrations.turned(score(objects), ANGLES * len(objects), SIDE)
 
 
 def known(name, objects=(4, 7)):

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compgen_jax.old_claims import median_over_checkpoints
+from compgen_jax.claims import median_over_checkpoints
 
 from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
