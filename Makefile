@@ -10,9 +10,9 @@ BIN := $(VENV)/bin
 EXTRAS := test$(if $(CUDA),$(comma)cuda)$(if $(TPU),$(comma)tpu)
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 BENCH_STAMP := $(VENV)/.installed-bench
-SOURCES := setup.cfg pyproject.toml constraints.txt
+SOURCES := setup.py setup.cfg pyproject.toml constraints.txt
 
-.PHONY: setup figures test bench lint clean
+.PHONY: setup figures test docs-check bench lint clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,10 @@ figures: setup
 
 test: setup
 	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+
+# the generated pages are what their sources print
+docs-check: setup
+	$(BIN)/python -m figures.pages --check
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m launch.benchmark --suite=all

@@ -1,7 +1,7 @@
 """compgen_jax: a laboratory for compositional generalization.
 
-Data flows one way: tasks -> models -> training -> analysis -> claims -> figures, and every room
-knows only the rooms to its left. Every function is written for one point, one seed, one trial;
+Data flows one way: tasks -> models -> training -> metrics -> claims -> figures, and every room
+imports only the rooms to its left. Every function is written for one point, one seed, one trial;
 batches, seeds, trials and devices are `vmap`/`pmap` on top.
 
 Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
@@ -16,3 +16,5 @@ A point is a vector of factor values (F,); cells are all combinations of the fac
 first factor varying fastest (`grids`). In image tasks the factors x (the column) and y (the row)
 are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 """
+
+__version__ = "0.2.0"

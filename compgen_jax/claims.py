@@ -18,8 +18,17 @@ interval, and `inconclusive` otherwise. It is also inconclusive if the network d
 it was shown (`Claim.trained` below `Claim.trained_at`). Criteria are tried on known answers before
 they judge a network (`calibration`, docs/criteria.md).
 
-Training ends at a constant rate, so its end is a draw too: a quantity with several values per seed,
-one for each late checkpoint, counts as the median over them.
+A quantity is
+
+    (T,)            one value per network of the first run: per seed, or per seed and late
+                    checkpoint, those of a seed one after the other
+    (S, C)          the same by seed and checkpoint, for a run whose seeds are not the first's
+    a number        a constant
+    {value, ci95}   a statistic that is no mean over seeds. It may also say why nothing can be
+                    concluded from it, `undecided_because`.
+
+Training ends at a constant rate, so its end is a draw too: of a seed's late checkpoints the median
+counts.
 """
 
 import fnmatch
@@ -49,10 +58,8 @@ class Condition(NamedTuple):
     """One condition of a reading: `quantity` lies above a bound, below one, or between both.
 
     name: says what is measured; `{code}` and other fields of the claim are filled in.
-    quantity: one value per network, (T,), or {'value', 'ci95'} for a statistic that is no mean over
-        seeds, or evidence -> one of these. Such a dict may say why nothing can be concluded,
-        `undecided_because`.
-    cells: evidence -> of how many cells the quantity is a share; see `LEAST_CELLS`.
+    quantity: what is measured (see above), or evidence -> that.
+    cells: of how many cells the quantity is a share, or evidence -> that; see `LEAST_CELLS`.
     ratio: whether mean and interval are those of the logarithm (a geometric mean).
     """
 
@@ -60,7 +67,7 @@ class Condition(NamedTuple):
     quantity: Any
     above: float | None = None
     below: float | None = None
-    cells: Callable | None = None
+    cells: Any = None
     ratio: bool = False
 
     @property
@@ -71,25 +78,38 @@ class Condition(NamedTuple):
         return f"below {self.below:g}" if self.above is None else f"above {self.above:g}"
 
 
+class Reading(NamedTuple):
+    """A reading with a training gate of its own, as where it is judged by another run.
+
+    conditions: as in `Claim.as_stated`.  trained, trained_name: as there.
+    """
+
+    conditions: tuple | Callable
+    trained: Callable | None
+    trained_name: str
+
+
 def first_exact_id(evidence):
     """(T,) exact accuracy on ID cells of the first run that the claim names."""
     return exact_id(evidence.first.late.cells)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Claim:
     """A claim as a row.
 
     name: such as 'C6'.  statement: the sentence; fields of `each` are filled in ('{code}').
-    figure: of the paper.  each: values by field; the claim is judged for every combination.
+    figure: of the paper.  each: values by field; the claim is judged for every combination of them.
+        Or the combinations themselves, as a tuple of dicts.
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
         not judged. A quantity that asks for a missing optional run is undecided. What is no name
         stands for itself, such as numbers of networks that are written down.
     when: evidence -> whether its runs are enough to judge the claim at all.
-    as_stated, stricter: conditions, or a function evidence -> conditions. `stricter` is the same as
-        `as_stated` unless given.
-    details: what else a reader would ask: name -> quantity, or a function evidence -> such a dict.
+    as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
+        `Reading`. `stricter` is the same as `as_stated` unless given.
+    details: what else a reader would ask: name -> quantity (a function of the evidence or what it
+        would give), or a function evidence -> such a dict.
     code: the column `code` of claims.json, or evidence -> that.
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
@@ -98,12 +118,12 @@ class Claim:
 
     name: str
     statement: str
-    as_stated: tuple | Callable
-    stricter: tuple | Callable = ()
+    as_stated: Condition | tuple | Callable | Reading
+    stricter: Condition | tuple | Callable | Reading = ()
     figure: str = ""
     runs: dict = field(default_factory=dict)
     when: Callable = lambda evidence: True
-    each: dict = field(default_factory=dict)
+    each: dict | tuple = field(default_factory=dict)
     details: dict | Callable = field(default_factory=dict)
     code: str | Callable = "{code}"
     trained: Callable | None = first_exact_id
@@ -112,18 +132,19 @@ class Claim:
     undecided_because: Callable = lambda evidence: ""
 
 
-class NotRun(LookupError):
-    """A quantity needs a run that was not trained."""
+class Undecided(LookupError):
+    """Raised by a quantity from which nothing can be concluded; the message says why."""
 
 
 class Evidence:
-    """What a claim is judged by: its runs and the fields of `each`, as attributes.
+    """What a claim is judged by: its runs and the fields of `each`, as attributes. `names` has the
+    names of runs by argument.
 
-    Raises NotRun for the attribute of an optional run that is missing.
+    Raises Undecided for the attribute of an optional run that is missing.
     """
 
-    def __init__(self, runs: dict[str, Any], fields: dict | None = None):
-        self.runs, self.fields, self.once = runs, fields or {}, {}
+    def __init__(self, runs: dict[str, Any], fields: dict | None = None, names=None):
+        self.runs, self.fields, self.names, self.once = runs, fields or {}, names or {}, {}
 
     def __getattr__(self, name):
         if name in self.fields:
@@ -131,11 +152,11 @@ class Evidence:
         if name not in self.runs:
             raise AttributeError(f"the claim names no run {name!r}; it has {', '.join(self.runs)}")
         if self.runs[name] is None:
-            raise NotRun(name)
+            raise Undecided(f"not run: {self.names.get(name, name).rstrip('?')}")
         return self.runs[name]
 
     def has(self, name: str) -> bool:
-        return self.runs[name] is not None
+        return self.runs.get(name) is not None
 
     @property
     def first(self):
@@ -166,11 +187,11 @@ def judge_all(claims, runs: dict[str, Any]) -> list[dict]:
 def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
     """One for every combination of the fields of `each` whose required runs are there."""
     found = []
-    for values in itertools.product(*claim.each.values()):
-        fields = dict(zip(claim.each, values, strict=True))
-        chosen = {argument: _choose(name, fields, runs) for argument, name in claim.runs.items()}
-        optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
-        evidence = Evidence(chosen, fields)
+    optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
+    for fields in _combinations(claim):
+        named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
+        chosen = {argument: _choose(name, runs) for argument, name in named.items()}
+        evidence = Evidence(chosen, fields, named)
         if all(chosen[each] for each in chosen.keys() - optional) and claim.when(evidence):
             found.append(evidence)
     return found
@@ -178,16 +199,30 @@ def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
 
 def run_names(claim: Claim) -> set[str]:
     """Names and patterns of all runs that the claim may need."""
-    combinations = itertools.product(*claim.each.values())
-    fields = [dict(zip(claim.each, values, strict=True)) for values in combinations]
-    names = [name for name in claim.runs.values() if isinstance(name, str)]
-    return {name.format(**each).rstrip("?") for name in names for each in fields}
+    return {
+        _filled(name, fields)
+        for name in claim.runs.values()
+        for fields in _combinations(claim)
+        if isinstance(name, str)
+    }
 
 
-def _choose(name, fields: dict, runs: dict[str, Any]):
+def _combinations(claim: Claim) -> tuple[dict, ...]:
+    """The values of the fields, for every time that the claim is judged."""
+    if isinstance(claim.each, tuple):
+        return claim.each
+    values = itertools.product(*claim.each.values())
+    return tuple(dict(zip(claim.each, one, strict=True)) for one in values)
+
+
+def _filled(name, fields: dict):
+    """The name of a run with the fields filled in; what is no name as it is."""
+    return name.format(**fields).rstrip("?") if isinstance(name, str) else name
+
+
+def _choose(name, runs: dict[str, Any]):
     if not isinstance(name, str):
         return name
-    name = name.format(**fields).rstrip("?")
     if "*" in name:
         return [run for each, run in runs.items() if fnmatch.fnmatchcase(each, name)]
     return runs.get(name)
@@ -204,22 +239,23 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
     """
     fields = evidence.fields
     seeds = list(dict.fromkeys(evidence.first.seeds))
-    numbers = {}
-    because = claim.undecided_because(evidence)
-    if claim.trained is not None:
-        numbers[claim.trained_name] = _number(claim.trained, evidence, seeds)
-        trained = numbers[claim.trained_name]["value"]
-        if not because and not trained >= claim.trained_at:
-            because = (
-                f"not trained: {claim.trained_name} {text.number(trained)}, "
-                f"{claim.trained_at:g} asked"
-            )
+    undecided_because = claim.undecided_because(evidence)
+    numbers, readings = {}, {}
+    for name, reading in zip(READINGS, (claim.as_stated, claim.stricter), strict=True):
+        reading = reading or claim.as_stated
+        if not isinstance(reading, Reading):
+            reading = Reading(reading, claim.trained, claim.trained_name)
+        because = undecided_because
+        if reading.trained is not None:
+            number = _number(reading.trained, evidence, seeds)
+            numbers[reading.trained_name] = number
+            because = because or _not_trained(reading.trained_name, number, claim.trained_at)
+        readings[name] = _judged(reading.conditions, evidence, seeds, because)
     details = claim.details(evidence) if callable(claim.details) else claim.details
     numbers |= {
         name.format(**fields): _number(quantity, evidence, seeds)
         for name, quantity in details.items()
     }
-    readings = {"as_stated": claim.as_stated, "stricter": claim.stricter or claim.as_stated}
     return {
         "claim": claim.name,
         "code": (
@@ -230,16 +266,23 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
         "statement": claim.statement.format(**fields),
         "figure": claim.figure,
         "seeds": seeds,
-        **{
-            name: _reading(conditions, evidence, seeds, because)
-            for name, conditions in readings.items()
-        },
+        **readings,
         "details": numbers,
     }
 
 
-def _reading(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions = conditions(evidence) if callable(conditions) else conditions
+def _not_trained(name: str, number: dict, least: float) -> str:
+    """Why nothing is concluded from a network that did not learn what it was shown, or ''."""
+    if number["value"] >= least:
+        return ""
+    shown = f"not trained: {name} {text.number(number['value'])}, {least:g} asked"
+    return number.get("undecided_because", shown)
+
+
+def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
+    conditions = _of(evidence, conditions)
+    if isinstance(conditions, Condition):
+        conditions = (conditions,)
     numbers = {}
     for condition in conditions:
         number = _number(condition.quantity, evidence, seeds, condition)
@@ -288,27 +331,37 @@ def decide(condition: Condition, number: dict) -> tuple[str, str]:
 def _number(quantity, evidence: Evidence, seeds, condition: Condition | None = None) -> dict:
     """{'value', 'ci95'} of a quantity over seeds."""
     try:
-        measured = quantity(evidence) if callable(quantity) else quantity
-    except NotRun as missing:
-        because = f"not run: {missing}"
-        return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": because}
+        measured = _of(evidence, quantity)
+    except Undecided as why:
+        return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": str(why)}
     if isinstance(measured, dict):
         return measured | {"ci95": list(measured["ci95"])}
+    if np.ndim(measured) == 0:
+        measured = np.full(len(seeds), measured)
     per_seed = median_over_checkpoints(measured, seeds)
     if condition is not None and condition.ratio:
         return geometric_mean_with_interval(np.maximum(per_seed, TINY))
     number = mean_with_interval(per_seed)
     if condition is not None and condition.cells is not None:
-        value, least = number["value"], LEAST_CELLS / condition.cells(evidence)
+        value, least = number["value"], LEAST_CELLS / _of(evidence, condition.cells)
         low, high = number["ci95"]
         number["ci95"] = [float(min(low, value - least)), float(max(high, value + least))]
     return number
 
 
+def _of(evidence: Evidence, quantity):
+    return quantity(evidence) if callable(quantity) else quantity
+
+
 def median_over_checkpoints(values, seeds):
-    """(T,): for every seed the median over its late checkpoints, which follow one another in
-    `values`. Values that are one per seed already stay as they are."""
-    return np.median(np.reshape(values, (len(dict.fromkeys(seeds)), -1)), axis=1)
+    """(T,): for every seed the median over its late checkpoints. `values` are (T,) or (S, C), as at
+    the head of this module; those that are one per seed already stay as they are."""
+    return np.median(values if np.ndim(values) == 2 else by_seed(values, seeds), axis=1)
+
+
+def by_seed(values, seeds):
+    """(S, C): values of networks of which those of a seed follow one another."""
+    return np.reshape(values, (len(dict.fromkeys(seeds)), -1))
 
 
 def exact_id(cells: evaluation.CellResults):

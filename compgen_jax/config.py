@@ -1,7 +1,7 @@
-"""What a run is: a task, a model (`decoder`), their training, and, of a sweep, what varies.
+"""What a run is: a task, a model, their training and, for a sweep, the fields that vary.
 
-Frozen dataclasses, checked once, when the whole `Config` is built; `settings` has the machinery. A
-family of tasks or models brings its own settings, so no field here knows what is learnt.
+Frozen dataclasses, checked once, when the whole `Config` is built; `settings` has the machinery.
+Tasks and models bring settings of their own, so no field here knows what is learnt.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from compgen_jax import settings
-from compgen_jax.settings import ConfigError, Family, choice, family, flat, number
+from compgen_jax.settings import ConfigError, Family, choice, family, flat, number, require
 
 ROOT = "config"
 
@@ -29,7 +29,10 @@ class TrainingConfig:
     shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,
-    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way."""
+    biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way.
+
+    A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
+    This is not part of a run's identity: it decides no number."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -42,6 +45,7 @@ class TrainingConfig:
     seeds: tuple = settings.traced((0, 1, 2, 3, 4))
     evaluate_every: int = number(5, low=1)
     precision: str = choice("float32", "float32", "bfloat16")
+    keep: int = number(10, low=0, high=1000)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,10 @@ class Config:
 
     def __post_init__(self):
         settings.check_fields(self, ROOT)
-        _check_seeds(self.training.seeds)
+        seeds, limit = self.training.seeds, 2**31
+        valid = bool(seeds) and all(type(seed) is int and 0 <= seed < limit for seed in seeds)
+        require(valid, "training.seeds", seeds, "must be one or more integers from 0 to 2**31-1")
+        require(len(set(seeds)) == len(seeds), "training.seeds", seeds, "must not repeat a seed")
         self.task.check(self)
         self.model.check(self)
         if self.is_sweep:
@@ -131,8 +138,13 @@ def to_dict(config: Config) -> dict:
 def from_dict(values: dict) -> Config:
     """The `Config` that `to_dict` (or its JSON) describes; a missing field has its default.
 
-    Raises ConfigError for an unknown field and for every bad value.
+    Raises ConfigError for an unknown field, a bad value, or a config of compgen_jax 0.1.0.
     """
+    if isinstance(values, dict) and "decoder" in values:
+        raise ConfigError(
+            "config.decoder: written by compgen_jax 0.1.0, which 0.2.0 cannot read; train it again "
+            "(config.model replaces config.decoder), or install 0.1.0"
+        )
     return settings.build(Config, values, ROOT)
 
 
@@ -159,12 +171,11 @@ def changed(config: Config, values: dict) -> Config:
 
 
 def as_family(config: Config, group: str, name: str) -> dict:
-    """The values of another family's fields (of its own, as they are); those that it shares with
-    the config's are the config's."""
-    kind, now = family(group, name), getattr(config, group)
-    shared = {item.name for item in fields(kind)} & {item.name for item in fields(now)}
-    values = settings.to_dict(kind()), settings.to_dict(now)
-    return values[0] | {item: values[1][item] for item in shared}
+    """The settings of another family, as plain values: its defaults, but the config's own values
+    for fields that both families have."""
+    kind, current = family(group, name), settings.to_dict(getattr(config, group))
+    shared = {item.name for item in fields(kind)} & set(current)
+    return settings.to_dict(kind()) | {item: current[item] for item in shared}
 
 
 def field_value(config: Config, path: str):
@@ -176,16 +187,17 @@ def field_value(config: Config, path: str):
 
 
 def identity(config: Config) -> dict:
-    """Dotted name and value of every field that is not at its default, execution aside.
+    """Dotted name and value of every field that is not at its default, but for execution and
+    `training.keep`, which decide no number.
 
-    A field added later, at its default, leaves the identity of every earlier run as it was; so
-    a default, once released, does not change. A user's own family is known by its file's name,
-    wherever that file lies.
+    A field added later, at its default, does not change the identity of an earlier run; so a
+    released default never changes. A user's own family is known by its file's name, wherever that
+    file lies.
     """
     defaults = to_dict(Config())
     for group in settings.FAMILIES:
-        own = settings.to_dict(type(getattr(config, group))())
-        defaults[group] = own | {"name": defaults[group]["name"]}
+        of_family = settings.to_dict(type(getattr(config, group))())
+        defaults[group] = of_family | {"name": defaults[group]["name"]}
     defaults = flat(defaults, ROOT)
     values = flat(to_dict(config), ROOT)
     for group in settings.FAMILIES:
@@ -193,7 +205,8 @@ def identity(config: Config) -> dict:
     return {
         name: value
         for name, value in values.items()
-        if value != defaults[name] and not name.startswith(f"{ROOT}.execution.")
+        if value != defaults[name]
+        and not name.startswith((f"{ROOT}.execution.", f"{ROOT}.training.keep"))
     }
 
 
@@ -203,70 +216,51 @@ def fingerprint(config: Config) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def field_names(config: Config) -> list[str]:
-    """The dotted names that flags can set, such as 'config.task.grid'."""
-    return list(flat(to_dict(config), ROOT))
-
-
 def traced_fields(config: Config) -> list[str]:
     """The fields, as 'training.learning_rate', in which trials of one program may differ."""
     return [name.partition(".")[2] for name in settings.traced_names(config, ROOT)]
 
 
-def _check_seeds(seeds: tuple):
-    if not seeds or any(type(seed) is not int or not 0 <= seed < 2**31 for seed in seeds):
-        raise ConfigError(
-            f"config.training.seeds={seeds!r}: must be one or more integers from 0 to 2**31-1"
-        )
-    if len(set(seeds)) < len(seeds):
-        raise ConfigError(f"config.training.seeds={seeds!r}: must not repeat a seed")
-
-
-def _check_differs(where: str, name):
-    apart = ("sweep.", "execution.", "name")
-    if type(name) is not str or name == "training.seeds" or name.startswith(apart):
-        raise ConfigError(f"config.sweep.{where}: {name!r} is no field that trials differ in")
-
-
 def _check_sweep(config: Config):
+    """Raises ConfigError unless axes and search name fields that trials can differ in, with values
+    that a single run can have."""
     axes, search = config.sweep.axes, config.sweep.search
     single = dataclasses.replace(config, sweep=SweepConfig())
-    for axis in axes:
-        if not (isinstance(axis, tuple) and len(axis) == 2 and isinstance(axis[1], tuple)):
-            raise ConfigError(
-                f"config.sweep.axes={axes!r}: must be pairs of a field's name and its values, as "
-                "in (('task.grid', (8, 16)),)"
-            )
-        name, values = axis
-        _check_differs("axes", name)
-        if not values or len(set(values)) < len(values):
-            raise ConfigError(f"config.sweep.axes: {name!r} needs values, each of them once")
+    hint = "must be pairs of a field's name and its values, as in (('task.grid', (8, 16)),)"
+    require(_are_pairs(axes), "sweep.axes", axes, hint)
+    for name, values in axes:
+        _check_varies("axes", name)
+        once = 0 < len(values) == len(set(values))
+        require(once, "sweep.axes", axes, f"{name!r} needs values, each of them once")
         for value in values:
             changed(single, {name: value})
     names = [name for name, _ in axes]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"config.sweep.axes={axes!r}: names a field twice")
+    require(len(set(names)) == len(names), "sweep.axes", axes, "names a field twice")
     if not search.field:
         return
-    _check_differs("search.field", search.field)
-    if search.field in names:
-        raise ConfigError(f"config.sweep.search.field={search.field!r}: is an axis too")
-    if f"{ROOT}.{search.field}" not in field_names(config):
-        raise settings.unknown_field(f"{ROOT}.{search.field}", field_names(config))
-    if type(field_value(config, search.field)) not in (int, float):
-        raise ConfigError(f"config.sweep.search.field={search.field!r}: is no number")
-    if not (search.start or search.per):
-        raise ConfigError("config.sweep.search: needs values to begin with, in start or per")
-    if not search.scores:
-        raise ConfigError("config.sweep.search.scores=(): name one or more of the task's scores")
-    if not all(
-        isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], tuple)
-        for each in search.per
-    ):
-        raise ConfigError(
-            f"config.sweep.search.per={search.per!r}: must be pairs of a unit's name and its "
-            "multiples, as in (('cell', (0.25, 0.5)),)"
-        )
+    _check_varies("search.field", search.field)
+    require(search.field not in names, "sweep.search.field", search.field, "is an axis too")
+    known = list(flat(to_dict(config), ROOT))
+    if f"{ROOT}.{search.field}" not in known:
+        raise settings.unknown_field(f"{ROOT}.{search.field}", known)
+    is_number = type(field_value(config, search.field)) in (int, float)
+    require(is_number, "sweep.search.field", search.field, "is not a number")
+    require(search.scores, "sweep.search.scores", (), "name one or more of the task's scores")
+    hint = "must be pairs of a unit's name and its multiples, as in (('cell', (0.25, 0.5)),)"
+    require(_are_pairs(search.per), "sweep.search.per", search.per, hint)
     numbers = [*search.start, *(each for _, multiples in search.per for each in multiples)]
-    if not all(type(each) in (int, float) and math.isfinite(each) and each > 0 for each in numbers):
-        raise ConfigError("config.sweep.search: start and per must be positive numbers")
+    positive = numbers and all(
+        type(each) in (int, float) and math.isfinite(each) and each > 0 for each in numbers
+    )
+    hint = "start and per need positive numbers to begin with"
+    require(positive, "sweep.search.start", search.start, hint)
+
+
+def _are_pairs(values: tuple) -> bool:
+    return all(isinstance(v, tuple) and len(v) == 2 and isinstance(v[1], tuple) for v in values)
+
+
+def _check_varies(where: str, name):
+    apart = ("sweep.", "execution.", "training.keep", "name")
+    varies = type(name) is str and name != "training.seeds" and not name.startswith(apart)
+    require(varies, f"sweep.{where}", name, "trials cannot differ in it")

@@ -1,9 +1,9 @@
 """Typed settings: frozen dataclasses that are checked before anything compiles.
 
-A *family* of tasks or of models is a dataclass of settings with a method `make`. The project's own
-have short names (`FAMILIES`); a user's own lies in a file of theirs and is named FILE:CLASS, so
-that a run's directory can find it again. Every error is one line that names the flag, the value it
-got and what is allowed.
+A *family* of tasks or of models is a dataclass of settings with a method `make`. The library's
+families have short names (`FAMILIES`). A user's family lies in a file of theirs and is named
+FILE:CLASS, so that a run's directory can find it again. Every error is one line that names the
+field, the value it got and what is allowed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import typing
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
-# where the families live: by name, so that nothing is imported before it is asked for
+# places of the families as text: a module is imported only when a config names its family
 FAMILIES = {
     "task": {
         "bump": "compgen_jax.tasks.bump:Bump",
@@ -34,13 +34,13 @@ FAMILIES = {
         "lowrank": "compgen_jax.models.lowrank:LowRank",
         "pixelwise": "compgen_jax.models.pixelwise:Pixelwise",
         "transformer": "compgen_jax.models.transformer:Transformer",
-        "additive": "compgen_jax.models.additive:Additive",
-        "multiplicative": "compgen_jax.models.multiplicative:Multiplicative",
+        "additive": "compgen_jax.models.per_factor:Additive",
+        "multiplicative": "compgen_jax.models.per_factor:Multiplicative",
         "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
         "encoder": "compgen_jax.models.encoder:Encoder",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
-        "task_transformer": "compgen_jax.models.task_transformer:TaskTransformer",
-        "hypernetwork": "compgen_jax.models.hypernetwork:Hypernetwork",
+        "task_transformer": "compgen_jax.models.task_conditioned:TaskTransformer",
+        "hypernetwork": "compgen_jax.models.task_conditioned:Hypernetwork",
     },
 }
 
@@ -49,9 +49,15 @@ class ConfigError(ValueError):
     """A setting that no run can have: the message is one line, for the user."""
 
 
+def require(ok, field: str, value, hint: str):
+    """Raises the ConfigError 'config.FIELD=VALUE: HINT' unless `ok`."""
+    if not ok:
+        raise ConfigError(f"config.{field}={value!r}: {hint}")
+
+
 def choice(default, *options, **metadata):
-    """One of the options. Trials that differ in `traced` (True) fields alone share a compiled
-    program; a field that does not say so is as its group."""
+    """One of the options. With `traced=True`, trials that differ in the field share a compiled
+    program; without `traced`, its group decides."""
     return field(default=default, metadata={"options": options} | metadata)
 
 
@@ -62,7 +68,7 @@ def number(default, low=-math.inf, high=math.inf, above=-math.inf, **metadata):
 
 
 def traced(default):
-    """A field, or a group of them, that is traced: see `choice`."""
+    """A field, or a group of fields, that is traced: see `choice`."""
     return field(default=default, metadata={"traced": True})
 
 
@@ -71,7 +77,8 @@ class Family:
     """Settings of a family of tasks or models: subclass it as a frozen dataclass whose fields are
     bool, int, float, str, tuple or further dataclasses, all with defaults.
 
-    `make` gives what the family is of; see `tasks.task.Task` and `models.build`.
+    A subclass has a method `make`, which returns the task or the Flax module; see `tasks.task.Task`
+    and `models.model.Model`.
     """
 
     @property
@@ -79,7 +86,7 @@ class Family:
         return family_name(type(self))
 
     def check(self, config):
-        """Raises ConfigError for settings that do not go together with those of the config."""
+        """Raises ConfigError for settings that contradict others of the config."""
 
 
 # --- families by name ------------------------------------------------------------------------
@@ -87,25 +94,26 @@ class Family:
 
 def family(group: str, name: str) -> type:
     """The settings class that `config.GROUP.name` names. Raises ConfigError."""
-    flag, own = f"config.{group}.name={name!r}", FAMILIES[group]
-    if isinstance(name, str) and name in own:
-        module, _, attribute = own[name].partition(":")
-        return getattr(importlib.import_module(module), attribute)
-    path, _, attribute = name.rpartition(":") if isinstance(name, str) else ("", "", "")
-    if not path.endswith(".py"):
-        raise ConfigError(f"{flag}: must be one of {', '.join(own)}, or FILE.py:CLASS of your own")
-    found = getattr(load_file(_find(path)), attribute, None)
-    made = isinstance(found, type) and is_dataclass(found)
-    if not (made and callable(getattr(found, "make", None))):
-        raise ConfigError(f"{flag}: {path} has no dataclass {attribute} with a method make")
-    return found
+    places, path, attribute = FAMILIES[group], "", ""
+    if isinstance(name, str):
+        if name in places:
+            module, _, attribute = places[name].partition(":")
+            return getattr(importlib.import_module(module), attribute)
+        path, _, attribute = name.rpartition(":")
+    hint = f"must be one of {', '.join(places)}, or FILE.py:CLASS of your own"
+    require(path.endswith(".py"), f"{group}.name", name, hint)
+    kind = getattr(load_file(_find(path)), attribute, None)
+    is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
+    hint = f"{path} has no dataclass {attribute} with a method make"
+    require(is_family, f"{group}.name", name, hint)
+    return kind
 
 
 @functools.cache
 def family_name(kind: type) -> str:
     """The inverse of `family`."""
-    for own in FAMILIES.values():
-        for name, place in own.items():
+    for places in FAMILIES.values():
+        for name, place in places.items():
             if place == f"{kind.__module__}:{kind.__qualname__}":
                 return name
     return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
@@ -120,20 +128,20 @@ def _find(path: str) -> Path:
 
 
 def load_file(path):
-    """The module in a file of the user's own, imported once. Raises ConfigError, with the line."""
+    """The module of a user's file, imported once. Raises ConfigError, with file and line."""
     path = Path(path).resolve()
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
     if path.suffix != ".py":
-        raise ConfigError(f"{path}: is no Python file, whose name ends in .py")
+        raise ConfigError(f"{path}: is not a Python file: its name does not end in .py")
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.append(str(path.parent))  # for what it imports from beside it
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's code raises is the user's to mend
+    except Exception as error:  # the user's code may raise anything
         del sys.modules[name]
         raise in_user_code(error, path) from error
     return module
@@ -141,13 +149,13 @@ def load_file(path):
 
 @contextlib.contextmanager
 def in_own_files(*families: Family):
-    """Raises ConfigError, one line with file and line, for what a family of the user's own raises
-    inside; other errors are left alone."""
+    """Turns an error that the file of a user's family raises inside into a ConfigError with file
+    and line; other errors stay as they are."""
     try:
         yield
     except ConfigError:
         raise
-    except Exception as error:  # whatever the user's code raises is the user's to mend
+    except Exception as error:  # the user's code may raise anything
         files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
         for each in families:
             path, _, _ = each.name.rpartition(":")
@@ -157,7 +165,7 @@ def in_own_files(*families: Family):
 
 
 def in_user_code(error: Exception, path) -> ConfigError:
-    """What a file of the user's own raised, as one line with its file and line."""
+    """An error that a user's file raised, as one line with file and line."""
     if isinstance(error, ConfigError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
@@ -205,8 +213,8 @@ def build(kind: type, values, path: str):
             raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])
         wanted = types(kind)[name]
         if isinstance(wanted, type) and issubclass(wanted, Family):
-            own = family(name, value.get("name") if isinstance(value, dict) else value)
-            value = build(own, value, f"{path}.{name}")
+            kind_of_value = family(name, value.get("name") if isinstance(value, dict) else value)
+            value = build(kind_of_value, value, f"{path}.{name}")
         elif is_dataclass(wanted):
             value = build(wanted, value, f"{path}.{name}")
         elif wanted is tuple:
@@ -214,13 +222,13 @@ def build(kind: type, values, path: str):
         elif wanted is float and type(value) is int:
             value = float(value)
         arguments[name] = value
-    made = kind(**arguments)
-    check_fields(made, path)
-    return made
+    node = kind(**arguments)
+    check_fields(node, path)
+    return node
 
 
 def as_tuple(value):
-    """Lists in lists as tuples in tuples."""
+    """Nested lists as nested tuples."""
     return tuple(as_tuple(each) for each in value) if isinstance(value, list | tuple) else value
 
 
@@ -233,18 +241,19 @@ def flat(node, path: str) -> dict:
 
 def traced_names(node, path: str, inherited: bool = False) -> list[str]:
     """Dotted names of the fields that are `traced`."""
-    found = []
+    names = []
     for item in fields(node):
         value, name = getattr(node, item.name), f"{path}.{item.name}"
-        marked = item.metadata.get("traced", inherited)
+        is_traced = item.metadata.get("traced", inherited)
         if is_dataclass(value):
-            found += traced_names(value, name, marked)
-        elif marked:
-            found.append(name)
-    return found
+            names += traced_names(value, name, is_traced)
+        elif is_traced:
+            names.append(name)
+    return names
 
 
 def unknown_field(name: str, allowed: list[str]) -> ConfigError:
+    """The error for a name that is no field: it lists close names, or those of the same group."""
     close = difflib.get_close_matches(name, allowed, n=3, cutoff=0.5)
     group = [other for other in allowed if other.startswith(name.rpartition(".")[0] + ".")]
     return ConfigError(f"{name}: no such field; allowed: {', '.join(close or group or allowed)}")
@@ -253,24 +262,24 @@ def unknown_field(name: str, allowed: list[str]) -> ConfigError:
 def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
     for item in fields(node):
-        value, name = getattr(node, item.name), f"{path}.{item.name}"
-        wanted = types(type(node))[item.name]
+        value, wanted = getattr(node, item.name), types(type(node))[item.name]
+        shown = f"{path}.{item.name}={value!r}"
         if is_dataclass(wanted):
             if not isinstance(value, wanted):
-                raise ConfigError(f"{name}={value!r}: must be a {wanted.__name__}")
-            check_fields(value, name)
+                raise ConfigError(f"{shown}: must be a {wanted.__name__}")
+            check_fields(value, f"{path}.{item.name}")
             continue
         if type(value) is not wanted and not (wanted is float and type(value) is int):
-            raise ConfigError(f"{name}={value!r}: must be of type {wanted.__name__}")
-        options = item.metadata.get("options")
+            raise ConfigError(f"{shown}: must be of type {wanted.__name__}")
+        options, bounds = item.metadata.get("options"), item.metadata.get("bounds")
         if options and value not in options:
-            raise ConfigError(f"{name}={value!r}: must be one of {', '.join(options)}")
-        if "bounds" in item.metadata:
-            check_range(name, value, **item.metadata["bounds"])
-
-
-def check_range(name, value, low, high, above):
-    if not (math.isfinite(value) and low <= value <= high and value > above):
-        texts = {"at least": low, "at most": high, "greater than": above}
-        bounds = [f"{text} {bound:g}" for text, bound in texts.items() if math.isfinite(bound)]
-        raise ConfigError(f"{name}={value!r}: must be {' and '.join(bounds) or 'finite'}")
+            raise ConfigError(f"{shown}: must be one of {', '.join(options)}")
+        if bounds and not (
+            math.isfinite(value)
+            and bounds["low"] <= value <= bounds["high"]
+            and value > bounds["above"]
+        ):
+            words = {"low": "at least", "high": "at most", "above": "greater than"}
+            finite = {words[b]: limit for b, limit in bounds.items() if math.isfinite(limit)}
+            limits = " and ".join(f"{word} {limit:g}" for word, limit in finite.items())
+            raise ConfigError(f"{shown}: must be {limits or 'finite'}")

@@ -1,5 +1,5 @@
-"""Criteria on known answers, metrics on known maps and coverage of intervals: the generated parts of
-docs/criteria.md. Nothing is trained."""
+"""The generated parts of docs/criteria.md: criteria on known answers, metrics on known maps, and
+the coverage of intervals. Nothing is trained."""
 
 from functools import cache
 
@@ -14,7 +14,8 @@ from compgen_jax.runs import results
 from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
-from figures.papers import PAPERS
+
+from .papers import PAPERS
 
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
 # the holes of the quick and of the paper's presets
@@ -70,8 +71,9 @@ SEEDS = (3, 4, 5, 6, 10)
 
 
 def parts() -> dict[str, list[str]]:
-    """Lines by the name of their place on the page. Raises ValueError if a criterion decides wrongly
-    on a known answer."""
+    """Lines by the name of their place on the page.
+
+    Raises ValueError if a criterion decides wrongly on a known answer."""
     known = {f"known answers, {paper.title}": known_lines(paper) for paper in PAPERS}
     return known | {"metrics": metric_lines(), "coverage": coverage_lines()}
 

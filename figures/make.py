@@ -15,15 +15,15 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import claims, settings
+from compgen_jax import claims, cli, settings
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
-from figures import plotting, report
-from figures.figure import Figure
-from figures.papers import FIGURES, PAPERS
-from launch import cli
+
+from . import plotting, report
+from .figure import Figure
+from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")

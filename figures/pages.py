@@ -14,15 +14,16 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.claims import READINGS
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
-from figures import criteria, results
-from figures.forced_rendering import scaling
-from figures.league import page as league
-from figures.papers import FIGURES
-from launch import cli, fields, presets
+
+from . import criteria, fields, presets, results
+from .forced_rendering import tables
+from .league import page as league
+from .papers import FIGURES
 
 ROOT, DOCS = results.ROOT, results.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
@@ -43,7 +44,7 @@ def pages() -> dict[Path, str]:
     made |= {DOCS / "gallery.md": gallery(), DOCS / "presets.md": presets.page()}
     parts = {
         ROOT / "README.md": {"verdicts": verdicts(claims)},
-        DOCS / "config.md": {"fields": fields.tables()},
+        DOCS / "config.md": {"fields": fields.lines()},
         DOCS / "criteria.md": {"asked": asked(claims["quick"]), **criteria.parts()},
         DOCS / "league.md": {"league": league.lines(results.runs("quick"), claims["quick"])},
         DOCS / "sweeps.md": {"exponents": exponents(claims)},
@@ -108,7 +109,7 @@ def exponents(claims_by_scale: dict[str, list[dict]]) -> list[str]:
     """A table of exponents for each scale that has them."""
     lines = []
     for scale, claims in claims_by_scale.items():
-        if table := scaling.table(claims):
+        if table := tables.exponents(claims):
             lines += ["", f"At {scale} scale:", "", *table]
     return lines[1:]
 

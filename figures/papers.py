@@ -1,1 +1,53 @@
-"""The papers: their runs, claims, known answers and what RESULTS.md says of them; all figures."""
+"""The papers, with what RESULTS.md says of them, and all figures."""
+
+from functools import partial
+
+from compgen_jax.papers.forced_rendering import calibrations as forced_rendering_known
+from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
+from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
+from compgen_jax.papers.league import calibrations as league_known
+from compgen_jax.papers.league import claims as league_claims
+from compgen_jax.papers.league import runs as league_runs
+from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.scale import calibrations as scale_known
+from compgen_jax.papers.scale import claims as scale_claims
+from compgen_jax.papers.scale import runs as scale_runs
+
+from . import league, scale  # noqa: F401  (they register their figures)
+from .figure import FIGURES
+from .forced_rendering import tables as forced_rendering_tables
+from .league import tables as league_tables
+from .scale import tables as scale_tables
+
+__all__ = ["FIGURES", "PAPERS"]
+
+FORCED_RENDERING = Paper(
+    title="Forced rendering",
+    letters="CK",
+    runs=forced_rendering_runs.runs,
+    claims=forced_rendering_claims.CLAIMS,
+    calibrations=forced_rendering_known.CALIBRATIONS,
+    note=forced_rendering_tables.NOTE,
+    table=forced_rendering_tables.table,
+    conclude=forced_rendering_tables.conclude,
+)
+SCALE = Paper(
+    title="Scale",
+    letters="S",
+    runs=scale_runs.runs,
+    claims=scale_claims.CLAIMS,
+    calibrations=scale_known.CALIBRATIONS,
+    note=scale_claims.NOTE,
+    table=scale_tables.table,
+)
+LEAGUE = Paper(
+    title="League",
+    letters="L",
+    runs=league_runs.runs,
+    claims=league_claims.CLAIMS,
+    calibrations=league_known.CALIBRATIONS,
+    note=league_claims.NOTE,
+    table=league_tables.table,
+    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=models)),
+)
+PAPERS = FORCED_RENDERING, SCALE, LEAGUE

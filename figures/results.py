@@ -14,13 +14,14 @@ from pathlib import Path
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.claims import READINGS, from_rows, rows
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
-from figures import report
-from figures.make import run_directory
-from figures.papers import FIGURES, PAPERS
-from launch import cli
+
+from . import report
+from .make import run_directory
+from .papers import FIGURES, PAPERS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -121,7 +122,7 @@ def take(workdir: Path, add: bool) -> Path:
 
 
 def main():
-    from figures import pages
+    from . import pages
 
     workdir = Path(cli.require(WORKDIR))
     if not (workdir / "claims.json").exists():

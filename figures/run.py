@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from compgen_jax import cli
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.judge_run import best_trivial_error
 from compgen_jax.statistics import mean_band, mean_with_interval
 from compgen_jax.tasks import task as tasks
-from figures import plotting
-from launch import cli
+
+from . import plotting
 
 WORKDIR = cli.define_workdir()
 EXAMPLES = 6

@@ -11,12 +11,11 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import settings
+from compgen_jax import cli, settings
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
 from compgen_jax.metrics.registry import LAYER_METRICS
 from compgen_jax.runs import judge_run, measure
-from launch import cli
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")

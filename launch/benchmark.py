@@ -8,13 +8,14 @@
 Prints a table, and one JSON line per row.
 """
 
+import importlib
 import importlib.util
 import json
 
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import ConfigError
-from launch import cli
 
 SUITES = ("train", "geometry", "sweep", "students")
 NEED_TORCH = ("train", "sweep", "students")
@@ -23,13 +24,13 @@ ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bou
 
 
 def main():
-    wanted = SUITES if SUITE.value == "all" else (SUITE.value,)
-    if set(wanted) & set(NEED_TORCH) and importlib.util.find_spec("torch") is None:
-        raise ConfigError("PyTorch is not installed; say: make bench")
-    from launch.suites import timing
+    suites = SUITES if SUITE.value == "all" else (SUITE.value,)
+    if set(suites) & set(NEED_TORCH) and importlib.util.find_spec("torch") is None:
+        raise ConfigError("PyTorch is not installed; run make bench")
+    from .suites import timing
 
-    for name in wanted:
-        rows = importlib.import_module(f"launch.suites.{name}").run(ROUNDS.value)
+    for name in suites:
+        rows = importlib.import_module(f".suites.{name}", __package__).run(ROUNDS.value)
         print(timing.table(rows), end="\n\n")
         print("\n".join(json.dumps({"suite": name} | row) for row in rows), end="\n\n")
 

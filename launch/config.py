@@ -1,4 +1,4 @@
-"""The presets of all papers: `--config=launch/config.py:PRESET`."""
+"""The presets of all papers: `--config=NAME`, or `--config=launch/config.py:NAME`."""
 
 from compgen_jax.papers.presets import get_config
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 from absl import flags
 
+from compgen_jax import cli
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import decodability, text
 from compgen_jax.runs import directory
-from launch import cli, probe_figure
+
+from . import probe_figure
 
 ACTIVATIONS = flags.DEFINE_string("activations", None, "The file of activations, a .npz.")
 WORKDIR = cli.define_workdir()

@@ -1,4 +1,4 @@
-"""Rows of claims are judged as they say, on quantities whose intervals are known."""
+"""The engine of claims: numbers over seeds, conditions, readings, and which runs a claim needs."""
 
 import json
 from types import SimpleNamespace
@@ -6,162 +6,177 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import Calibration, Case, KnownRun, decided, wrongly_decided
-from compgen_jax.claims import (
-    Claim,
-    Condition,
-    Evidence,
-    decide,
-    from_rows,
-    judge,
-    judge_all,
-    once,
-    rows,
-    run_names,
-)
-from compgen_jax.runs import directory
+from compgen_jax import claims
+from compgen_jax.calibration import Case, wrongly_decided
+from compgen_jax.claims import Claim, Condition, Evidence, Reading, Undecided, judge
+from compgen_jax.statistics import mean_with_interval
 
-RUN = KnownRun((0, 1, 2), output_numbers={"low": np.array([0.1, 0.2, 0.3]), "same": np.ones(3)})
+R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+NAN = float("nan")
 
 
-def claim(*conditions, **fields):
-    return Claim("X1", "it holds", conditions, **{"runs": {"net": "net"}, "trained": None} | fields)
+def judged(*conditions, seeds=(0, 1, 2), **changes):
+    """The judged claim of these conditions on a run of these seeds, which needs no training."""
+    claim = Claim("C0", "what is said", conditions, **{"trained": None} | changes)
+    return judge(claim, Evidence({"net": SimpleNamespace(seeds=seeds)}))
 
 
-def verdict(condition, run=RUN, **fields):
-    reading = judge(claim(condition, **fields), Evidence({"net": run}))["as_stated"]
-    return reading["verdict"], reading["reason"]
+def verdict(*conditions, seeds=(0, 1, 2)):
+    return judged(*conditions, seeds=seeds)["as_stated"]["verdict"]
+
+
+def over_seeds(values, **bounds):
+    return Condition(f"{values} {sorted(bounds)}", np.array(values), **bounds)
+
+
+def test_a_condition_needs_the_whole_interval():
+    two = (0, 1)
+    assert verdict(over_seeds([0.65, 0.7, 0.75], above=0.5)) == R
+    assert verdict(over_seeds([0.65, 0.7, 0.75], below=0.5)) == C
+    assert verdict(over_seeds([0.1, 0.7, 0.8], above=0.5)) == U
+    pair = over_seeds([0.6, 0.61], above=0.5), over_seeds([0.1, 0.9], above=0.5)
+    assert verdict(*pair, seeds=two) == U
+    assert verdict(pair[1], over_seeds([0.1, 0.11], above=0.5), seeds=two) == C
+    assert verdict(over_seeds([0.9], above=0.5), seeds=(0,)) == U  # one seed shows no spread
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "bounds", "expected"),
+    ("interval", "bounds", "expected"),
     [
-        (0.6, 0.8, {"above": 0.5}, "reproduced"),
-        (0.2, 0.5, {"above": 0.5}, "contradicted"),
-        (0.4, 0.6, {"above": 0.5}, "inconclusive"),
-        (0.2, 0.4, {"below": 0.5}, "reproduced"),
-        (0.5, 0.6, {"below": 0.5}, "contradicted"),
-        (2.6, 3.4, {"above": 2.5, "below": 3.5}, "reproduced"),
-        (3.5, 3.6, {"above": 2.5, "below": 3.5}, "contradicted"),
-        (1.0, 2.5, {"above": 2.5, "below": 3.5}, "contradicted"),
-        (2.4, 3.0, {"above": 2.5, "below": 3.5}, "inconclusive"),
-        (np.nan, np.nan, {"above": 0.5}, "inconclusive"),
+        ((1.1, 1.9), (1, 2), R),
+        ((0.5, 1.0), (1, 2), C),
+        ((2.0, 2.1), (1, 2), C),
+        ((0.9, 1.5), (1, 2), U),
+        ((1.5, 2.1), (1, 2), U),
+        ((0.0, 3.0), (1, 2), U),
+        ((NAN, NAN), (1, 2), U),
+        ((1.1, 1.2), (1, None), R),
+        ((0.9, 1.0), (1, None), C),
+        ((0.9, 1.1), (1, None), U),
+        ((1.1, 1.2), (None, 1), C),
     ],
 )
-def test_a_verdict_needs_the_whole_interval(low, high, bounds, expected):
-    number = {"value": (low + high) / 2, "ci95": [low, high]}
-    assert decide(Condition("it", None, **bounds), number)[0] == expected
+def test_a_statistic_brings_its_interval(interval, bounds, expected):
+    number = {"value": 1.5, "ci95": list(interval)}
+    assert verdict(Condition("x", number, *bounds)) == expected
+    reasoned = judged(Condition("x", number | {"undecided_because": "why"}, *bounds))
+    assert reasoned["as_stated"]["verdict"] == U and reasoned["as_stated"]["reason"] == "why: x"
 
 
-def test_intervals_are_students_t_of_one_value_per_seed():
-    """t(.975, 2) = 4.302653; sd = .1."""
-    low = lambda e: e.net.outputs("low")
-    number = judge(claim(Condition("low", low, above=0)), Evidence({"net": RUN}))["as_stated"]
-    half = 4.302653 * 0.1 / np.sqrt(3)
-    np.testing.assert_allclose(number["ci95"], [0.2 - half, 0.2 + half], rtol=1e-6)
-    assert number["criterion"] == "low above 0" and number["verdict"] == "inconclusive"
-    # the logarithm's, for a ratio
-    ratio = judge(claim(Condition("low", low, below=1, ratio=True)), Evidence({"net": RUN}))
-    logs = np.log([0.1, 0.2, 0.3])
-    half = 4.302653 * logs.std(ddof=1) / np.sqrt(3)
-    expected = np.exp([logs.mean() - half, logs.mean() + half])
-    np.testing.assert_allclose(ratio["as_stated"]["ci95"], expected, rtol=1e-6)
+def test_a_reading_says_why_nothing_is_concluded():
+    def missing(evidence):
+        raise Undecided("does not compose")
+
+    for reason, quantity in {
+        "no interval": {"value": 0.9, "ci95": [NAN, NAN]},
+        "interval crosses the bound": np.array([0.1, 0.9, 0.5]),
+        "not known": np.full(3, NAN),
+        "does not compose": missing,
+    }.items():
+        found = judged(Condition("what", quantity, above=0.5))["as_stated"]
+        assert (found["verdict"], found["reason"]) == (U, f"{reason}: what")
 
 
-def test_a_share_reaches_one_and_a_half_cells_to_either_side():
-    same = Condition("share", lambda e: e.net.outputs("same"), above=0.9, cells=lambda e: 10)
-    number = judge(claim(same), Evidence({"net": RUN}))["as_stated"]["conditions"]["share"]
-    assert number["ci95"] == [0.85, 1.15] and number["holds"] is None
-    assert verdict(same._replace(cells=lambda e: 100)) == ("reproduced", "")
+def test_for_a_seed_with_several_checkpoints_the_median_counts():
+    """In every number of a row; intervals are over seeds."""
+    values = np.array([0.1, 0.9, 0.8, 0.6, 0.0, 0.7])
+    medians = mean_with_interval([0.8, 0.6])
+    for quantity in (values, values.reshape(2, 3), lambda evidence: values):
+        row = judged(
+            Condition("what", quantity, above=0.5),
+            seeds=(4,) * 3 + (9,) * 3,
+            trained=lambda evidence: [1, 0, 1, 1, 0.9, 1],
+            details={"else": -values, "constant": 7},
+        )
+        assert row["seeds"] == [4, 9]
+        assert row["as_stated"]["measured"] == medians["value"] == pytest.approx(0.7)
+        assert row["as_stated"]["ci95"] == row["stricter"]["ci95"] == medians["ci95"]
+        assert row["details"]["else"]["value"] == pytest.approx(-0.7)
+        assert row["details"]["exact accuracy ID"]["value"] == 1.0
+        assert row["details"]["constant"] == {"value": 7, "ci95": [7, 7]}
+    other = np.arange(12).reshape(3, 4)  # of a run with three seeds of four checkpoints
+    row = judged(Condition("what", other, above=0), seeds=(4, 9))
+    assert row["as_stated"]["measured"] == pytest.approx(5.5)
 
 
-def test_several_late_checkpoints_of_a_seed_count_as_their_median():
-    late = Condition("late", lambda e: np.array([0, 1, 50, 2, 3, 4, 5, 6, -70.0]), above=0)
-    number = judge(claim(late), Evidence({"net": RUN}))["as_stated"]
-    assert number["measured"] == np.mean([1, 3, 5])
+def test_a_share_is_known_to_no_less_than_its_cells():
+    """Seeds that agree to the cell have an interval; a wider one stays what it is."""
+    assert verdict(over_seeds([1.0] * 3, above=0.9, cells=30)) == R
+    assert verdict(over_seeds([0.93] * 3, above=0.9, cells=lambda evidence: 30)) == U
+    wide = [0.5, 0.9, 1.0]
+    row = judged(over_seeds(wide, above=0.9, cells=30))
+    assert row["as_stated"]["ci95"] == mean_with_interval(wide)["ci95"]
 
 
-def test_all_conditions_must_hold_and_the_first_failure_is_named():
-    holds = Condition("holds", lambda e: np.array([1, 1.1, 1.2]), above=0)
-    fails = holds._replace(name="fails", below=0.5, above=None)
-    open_ = Condition("open", lambda e: np.array([-1, 0, 1.0]), above=0)
-    both = lambda *conditions: judge(claim(*conditions), Evidence({"net": RUN}))["as_stated"]
-    assert both(holds)["verdict"] == "reproduced"
-    assert both(holds, open_)["reason"] == "interval crosses the bound: open"
-    assert both(open_, fails)["verdict"] == "contradicted"
+def test_a_ratio_is_judged_by_its_logarithm():
+    """A geometric mean: 1/10 and 10 are 1 on the mean, and a ratio and its inverse agree."""
+    values = np.array([0.2, 0.7, 0.4])
+    found = judged(
+        Condition("what", values, below=1, ratio=True),
+        Condition("inverse", 1 / values, above=1, ratio=True),
+    )["as_stated"]["conditions"]
+    assert found["what"]["value"] == pytest.approx(np.prod(values) ** (1 / 3))
+    assert found["inverse"]["value"] == pytest.approx(1 / found["what"]["value"])
+    assert found["inverse"]["ci95"][0] == pytest.approx(1 / found["what"]["ci95"][1])
+    assert verdict(over_seeds([0.1, 10.0], below=1, ratio=True), seeds=(0, 1)) == U
+    assert verdict(over_seeds([0.0] * 3, below=1, ratio=True)) == R
 
 
-def test_nothing_is_concluded_of_what_did_not_learn_or_gives_a_reason():
-    holds = Condition("holds", lambda e: np.ones(3), above=0)
-    learnt = {"trained": lambda e: e.net.outputs("low"), "trained_name": "accuracy"}
-    assert verdict(holds, **learnt) == ("inconclusive", "not trained: accuracy 0.2, 0.95 asked")
-    assert verdict(holds, **learnt, trained_at=0.2)[0] == "reproduced"
-    because = lambda e: "not reached"
-    assert verdict(holds, undecided_because=because) == ("inconclusive", "not reached")
-    own = lambda e: {"value": 1, "ci95": [0.9, 1.1], "undecided_because": "coarse"}
-    assert verdict(Condition("it", own, above=0)) == ("inconclusive", "coarse: it")
+def test_nothing_is_concluded_from_what_was_not_learnt():
+    """Each reading has its own gate."""
+    high, low = (lambda evidence, level=level: np.full(3, level) for level in (1.0, 0.5))
+    condition = over_seeds([1.0, 1.1, 1.2], above=0)
+    row = judged(condition, trained=low)
+    assert {row[reading]["verdict"] for reading in claims.READINGS} == {U}
+    assert row["as_stated"]["reason"] == "not trained: exact accuracy ID 0.5, 0.95 asked"
+    for first, second, expected in ((high, low, (R, U)), (low, high, (U, R))):
+        row = judged(condition, trained=first, stricter=Reading((condition,), second, "the other"))
+        assert tuple(row[reading]["verdict"] for reading in claims.READINGS) == expected
+        assert row["details"].keys() == {"exact accuracy ID", "the other"}
 
 
-def test_runs_are_found_by_name_pattern_and_field():
-    row = Claim(
-        "X2", "with {code}", (Condition("{code}", lambda e: len(e.all) * np.ones(2), above=0),),
-        each={"code": ("bump", "ramp", "none")}, trained=None,
-        runs={"net": "{code}_cnn", "all": "*_cnn", "other": "{code}_mlp?"},
-        details={"is there": lambda e: np.full(2, e.has("other"))},
-    )  # fmt: skip
-    names = ("bump_cnn", "ramp_cnn", "ramp_mlp")
-    runs = {name: SimpleNamespace(seeds=(0, 1), name=name) for name in names}
-    judged = judge_all([row], runs)
-    assert [one["code"] for one in judged] == ["bump", "ramp"]  # nothing is judged without its run
-    assert [one["statement"] for one in judged] == ["with bump", "with ramp"]
-    assert [one["as_stated"]["measured"] for one in judged] == [2, 2]
-    assert [one["details"]["is there"]["value"] for one in judged] == [0, 1]
-    assert run_names(row) >= {"bump_cnn", "*_cnn", "none_mlp"}
+def test_a_claim_is_judged_for_every_combination_whose_runs_are_there():
+    runs = {name: SimpleNamespace(name=name, seeds=(0, 1)) for name in
+            ("bump_cnn", "bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn", "random")}  # fmt: skip
+    claim = Claim(
+        "C0",
+        "of {code}",
+        lambda e: (Condition("{code}", np.array([1.0, 1.1]), above=0),),
+        stricter=(Condition("less the other's", lambda e: e.other.size, above=0),),
+        each={"code": ("bump", "ramp", "onehot")},
+        runs={"net": "{code}_cnn", "deeper": "{code}_cnn_depth*", "other": "{code}_random?"},
+        trained=None,
+    )
+    (row,) = claims.judge_all([claim], runs)  # ramps have no other depth, one-hot codes no run
+    assert (row["code"], row["statement"]) == ("bump", "of bump")
+    assert list(row["as_stated"]["conditions"]) == ["bump"]
+    assert row["stricter"]["reason"] == "not run: bump_random: less the other's"
+    (evidence,) = claims.evidences(claim, runs)
+    assert [run.name for run in evidence.deeper] == ["bump_cnn_depth2", "bump_cnn_depth6"]
+    assert claims.run_names(claim) >= {"bump_cnn", "ramp_cnn_depth*", "onehot_random"}
+    listed = Claim("C0", "", (), each=({"a": 1, "run": "random"},), runs={"net": "{run}"})
+    (evidence,) = claims.evidences(listed, runs)
+    assert evidence.a == 1 and evidence.first is evidence.net is runs["random"]
+    with pytest.raises(AttributeError, match="names no run 'nets'; it has net"):
+        evidence.nets  # noqa: B018
 
 
-def test_a_missing_optional_run_leaves_its_condition_undecided():
-    row = claim(Condition("less", lambda e: e.net.outputs("low") - e.other.outputs("low"), above=0),
-                runs={"net": "net", "other": "other?"})  # fmt: skip
-    (judged,) = judge_all([row], {"net": RUN})
-    assert judged["as_stated"]["reason"] == "not run: other: less"
-    with pytest.raises(AttributeError, match="names no run 'nett'; it has net"):
-        _ = Evidence({"net": RUN}).nett
+def test_a_claim_makes_two_rows_that_are_read_back():
+    found = [judged(over_seeds([0.6, 0.7, 0.8], above=bound)) for bound in (0.5, 0.9)]
+    rows = claims.rows(found, "quick")
+    assert [row["reading"] for row in rows] == ["as stated", "stricter"] * 2
+    fields = {"claim", "reading", "statement", "figure", "criterion", "measured", "ci95", "seeds",
+              "scale", "verdict", "reason", "code", "conditions", "details"}  # fmt: skip
+    assert all(row.keys() == fields and row["scale"] == "quick" for row in rows)
+    assert rows[3]["measured"] == found[1]["stricter"]["measured"]
+    assert claims.from_rows(json.loads(json.dumps(rows))) == found
 
 
-def test_what_is_shared_is_computed_once():
-    calls = []
-    shared = once(lambda e: calls.append(1) or np.ones(3))
-    row = claim(Condition("a", shared, above=0), Condition("b", shared, above=0))
-    for evidence in (Evidence({"net": RUN}), Evidence({"net": RUN})):
-        judge(row, evidence)
-    assert len(calls) == 2  # once for each evidence
-
-
-def test_claims_json_has_a_row_for_each_reading_and_reads_back():
-    judged = [judge(claim(Condition("low", lambda e: e.net.outputs("low"), above=0)),
-                    Evidence({"net": RUN}))]  # fmt: skip
-    written = json.loads(json.dumps(directory.clean(rows(judged, "quick")), allow_nan=False))
-    assert [row["reading"] for row in written] == ["as stated", "stricter"]
-    assert {"claim", "statement", "figure", "criterion", "measured", "ci95", "seeds", "scale",
-            "verdict", "reason"} <= set(written[0])  # fmt: skip
-    assert from_rows(written) == directory.clean(judged)
-
-
-def test_a_criterion_that_decides_wrongly_on_a_known_answer_is_named():
-    row = claim(Condition("low", lambda e: e.net.outputs("low"), above=0.5))
-    known = {
-        name: KnownRun((0, 1), output_numbers={"low": value + np.array([0, 0.01])})
-        for name, value in {"mechanism": 0.7, "other": 0.6, "low": 0.1}.items()
-    }
-    case = Case("X1", ("mechanism",), ("other", "low"))
-    tried = Calibration("numbers", dict.fromkeys(known, "is a number"), (case,), lambda: known)
-    table = decided(tried, [row])
-    assert table["X1"]["low"] == ("contradicted", "contradicted")
-    assert wrongly_decided(table, tried.cases) == [
-        "X1 as_stated: other is reproduced", "X1 stricter: other is reproduced"
-    ]  # fmt: skip
-    assert wrongly_decided(table, (case._replace(passes=("other",)),)) == [
-        "X1 stricter: other is reproduced"
+def test_what_is_decided_wrongly_is_named():
+    case = Case("C1", mechanism=("noise", "blank"), excluded=("bump", "edge"), passes=("edge",))
+    table = {"noise": (R, C), "blank": (R, R), "bump": (R, C), "edge": (R, R)}
+    assert wrongly_decided({"C1": table}, (case,)) == [
+        "C1 stricter: noise is contradicted",
+        "C1 as_stated: bump is reproduced",
+        "C1 stricter: edge is reproduced",
     ]
-    missed = case._replace(mechanism=("low",), excluded=())
-    assert len(wrongly_decided(table, (missed,))) == 2

@@ -6,67 +6,49 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOWEST = {"config", "settings", "grids"}  # what every room may know
-LIBRARY = LOWEST | {"tasks", "models", "training", "statistics", "metrics", "claims"}
+LOWEST = {"config", "settings", "grids"}  # every room may import them
+# rooms that serve any task and any model know no family of either
+TASKS, MODELS = {"tasks.task", "tasks.sampling", "tasks.baselines"}, {"models.model"}
+SERVE_ALL = LOWEST | TASKS | MODELS | {"models.convolution", "training", "statistics", "metrics"}
 ALLOWED = {
     "settings": set(),
     "grids": set(),
     "config": {"settings"},
     "tasks": LOWEST | {"tasks"},
     "models": LOWEST | {"models"},
-    "training": LOWEST | {"tasks", "models", "training"},
+    "training": LOWEST | TASKS | MODELS | {"models.convolution", "training"},
     "statistics": LOWEST,
     "metrics": LOWEST | {"statistics", "metrics"},
     "claims": LOWEST | {"statistics", "metrics"},
     "tables": set(),
     "calibration": LOWEST | {"claims"},
-    "runs": LIBRARY | {"runs"},
-    "sweeps": LIBRARY | {"runs", "sweeps"},
-    "papers": LIBRARY | {"runs", "sweeps", "calibration", "papers"},
+    "runs": SERVE_ALL | {"claims", "runs"},
+    "sweeps": SERVE_ALL | {"runs", "sweeps"},
+    "papers": SERVE_ALL | {"tasks", "models", "claims", "calibration", "runs", "sweeps", "papers"},
+    "compilation_cache": set(),
+    "cli": LOWEST | {"compilation_cache", "runs.directory", "papers.presets"},
 }
 
 
-def imported_rooms(path: Path) -> set:
-    rooms = set()
+def imported(path: Path) -> set[str]:
+    """What a file imports of the project: 'tasks.task', 'config', '.plotting', 'launch'."""
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            module = "." * node.level + (node.module or "")
+            names |= {f"{module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            package, _, rest = name.partition(".")
-            if package == "compgen_jax":
-                rooms.add(rest.partition(".")[0])
-            elif package in ("launch", "figures"):
-                rooms.add(package)
-    return rooms
+            names |= {alias.name for alias in node.names}
+    inner = {name.removeprefix("compgen_jax.") for name in names if name.startswith("compgen_jax.")}
+    return inner | {n for n in names if n.startswith((".", "launch", "figures"))}
 
 
 @pytest.mark.parametrize("room", ALLOWED)
-def test_room_imports_only_rooms_to_its_left(room):
-    paths = [ROOT / "compgen_jax" / f"{room}.py", *(ROOT / "compgen_jax" / room).rglob("*.py")]
-    found = {path.name: imported_rooms(path) - ALLOWED[room] for path in paths if path.exists()}
-    assert found and not any(found.values()), found
-
-
-def test_only_launch_and_figures_import_launch():
-    for path in (ROOT / "compgen_jax").rglob("*.py"):
-        assert not imported_rooms(path) & {"launch", "figures"}, path
-    for path in (ROOT / "launch").glob("*.py"):
-        assert "figures" not in imported_rooms(path), path
-
-
-def test_pmap_has_one_home():
-    users = [
-        path.relative_to(ROOT).as_posix()
-        for folder in ("compgen_jax", "launch", "figures")
-        for path in (ROOT / folder).rglob("*.py")
-        if "jax.pmap(" in path.read_text()
-    ]
-    assert users == ["compgen_jax/training/trials.py"]
+def test_a_room_imports_only_rooms_to_its_left(room):
+    for path in [ROOT / f"compgen_jax/{room}.py", *(ROOT / "compgen_jax" / room).rglob("*.py")]:
+        for name in imported(path) if path.exists() else ():
+            first, second = (name.split(".") + [""])[:2]
+            assert {first, f"{first}.{second}"} & ALLOWED[room], f"{path} imports {name}"
 
 
 def test_every_room_has_its_rule():
@@ -74,29 +56,22 @@ def test_every_room_has_its_rule():
     assert rooms == set(ALLOWED)
 
 
-def test_what_all_papers_share_imports_no_paper():
-    shared = [*(ROOT / "compgen_jax").rglob("*.py"), *(ROOT / "launch").glob("*.py")]
-    for path in shared:
-        if "forced_rendering" not in path.parts and path != ROOT / "launch" / "config.py":
-            assert "forced_rendering" not in path.read_text(), path
+@pytest.mark.parametrize("folder", ["launch", "figures"])
+def test_commands_and_figures_import_their_own_folder_relatively(folder):
+    """A wheel has them as compgen_jax.launch and compgen_jax.figures, a checkout beside it."""
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not {n for n in imported(path) if n.startswith(("launch", "figures"))}, path
 
 
-def test_the_protocol_knows_no_family():
-    """Rooms that serve any task never ask for a bump's settings."""
-    for room in ("training", "metrics", "runs", "sweeps"):
-        for path in (ROOT / "compgen_jax" / room).glob("*.py"):
-            text = path.read_text()
-            assert "tasks.bump" not in text and "tasks import bump" not in text, path
-            for field in ("task.code", "task.image.", "task.stripes", "task.support"):
-                assert f"config.{field}" not in text, (path, field)
+def test_only_papers_and_their_figures_import_a_paper():
+    papers = {path.name for path in (ROOT / "compgen_jax" / "papers").iterdir() if path.is_dir()}
+    for path in [*(ROOT / "compgen_jax").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
+        if "papers" not in path.parts:
+            rooms = {name.removeprefix("papers.").split(".")[0] for name in imported(path)}
+            assert not rooms & papers, path
 
 
-def test_what_all_papers_share_names_nothing_of_the_second():
-    own = ("scale", "modules", "module_codes", "module_supports", "preference", "task_conditioned",
-           "task_transformer", "hypernetwork", "students")  # fmt: skip
+def test_pmap_has_one_home():
     for folder in ("compgen_jax", "launch", "figures"):
         for path in (ROOT / folder).rglob("*.py"):
-            parts = {part.removesuffix(".py") for part in path.relative_to(ROOT).parts}
-            if not parts & {*own, "forced_rendering"} and path.name != "settings.py":
-                text = path.read_text().lower()
-                assert "teacher" not in text and "preference" not in text, path
+            assert path.name == "trials.py" or "jax.pmap(" not in path.read_text(), path

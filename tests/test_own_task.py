@@ -10,14 +10,13 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax import claims
+from compgen_jax import claims, cli
 from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, experiment, judge_run, results
 from compgen_jax.sweeps import plan, sweep
 from figures import plotting
 from figures import run as figure_of_run
-from launch import cli
 
 ROOT = Path(__file__).parent.parent
 SPRITES, ADDITION = ROOT / "docs" / "own_task.py", ROOT / "tests" / "own_addition.py"

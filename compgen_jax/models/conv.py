@@ -31,11 +31,11 @@ class ConvTranspose(nn.Module):
 
 
 class RenderCode(nn.Module):
-    """Transposed convolution of a code, seen as a 1 x 1 image, that renders a whole image.
+    """Transposed convolution of a code, as a 1 x 1 image, to a whole image.
 
-    (..., E) -> (..., side, side, features): the only tap of each output pixel is the code, so
-    it is one matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses
-    the kernel at (side-1-i, side-1-j).
+    (..., E) -> (..., side, side, features). Each output pixel reads the code alone, so it is one
+    matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses the kernel at
+    (side-1-i, side-1-j).
     """
 
     features: int
@@ -60,8 +60,8 @@ def _add_bias(x, bias):
 
 
 def twice_doubled_side(shapes: Shapes, name: str) -> int:
-    """N of one square image (N, N) that a vector is decoded to. Raises ConfigError for others, and
-    for an N that is not divisible by 4."""
+    """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
+    shapes, and for an N that is not divisible by 4."""
     model.code_length(shapes, name)
     grid = model.image_side(shapes, name)
     if grid % 4:
@@ -74,8 +74,8 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
 
 @dataclass(frozen=True)
 class Conv(Model):
-    """`ConvDecoder`: `width` channels, a layer that renders the code at a quarter of the image's
-    side and `depth` more behind it; the law of the initial weights is PyTorch's or Flax's default
+    """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
+    side, and `depth` more behind it; initial weights as PyTorch's or Flax's defaults
     (`models.initializers`)."""
 
     depth: int = number(4, low=2, high=10)
@@ -90,19 +90,34 @@ class Conv(Model):
         return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
-        return pad_params(params, like, parts, parts_like)
+        """Parameters of a `ConvDecoder` as those of one for a larger grid, with the shapes of
+        `like`.
+
+        Only the first layer's kernel (side, side, E, C) depends on the grid. Its flipped rows and
+        columns are kept at their end. Each factor's part of the code, of lengths `parts`, is kept
+        at the beginning of the larger grid's part, of lengths `parts_like`.
+        """
+        kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
+        beyond = wanted.shape[0] - kernel.shape[0]
+        blocks, start = [], 0
+        for length, length_like in zip(parts, parts_like, strict=True):
+            pads = [(beyond, 0), (beyond, 0), (0, length_like - length), (0, 0)]
+            blocks.append(jnp.pad(kernel[:, :, start : start + length], pads))
+            start += length
+        render = {**params["params"]["render"], "kernel": jnp.concatenate(blocks, axis=2)}
+        return {"params": {**params["params"], "render": render}}
 
 
 class ConvDecoder(nn.Module):
     """Code -> image by transposed convolutions: CNN(E, width, depth) of the paper.
 
-    The first layer renders the code at N/4 x N/4; `depth` hidden layers follow, of which the
-    first two double the side (kernel 4, stride 2) and the others keep it (kernel 3); each of
-    these depth + 1 layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives
-    the image. Written for one code; leading axes of the code are carried through.
+    The first layer renders the code at N/4 x N/4. `depth` hidden layers follow: the first two
+    double the side (kernel 4, stride 2), the others keep it (kernel 3). Each of these depth + 1
+    layers ends in a ReLU and is recorded. A last, linear layer (kernel 3) gives the image. Leading
+    axes of the code are carried through.
 
     Given a smaller `grid` (traced, divisible by 4), it is the decoder of that grid, whose code and
-    parameters were padded (`pad_params`): every layer and the image are zero beyond it.
+    parameters are padded (`Conv.pad_params`): every layer and the image are zero beyond the grid.
 
     Attributes:
       grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
@@ -150,21 +165,3 @@ def _mask(x, side):
     inside_H, inside_W = (jnp.arange(length) < side for length in x.shape[-3:-1])
     inside = inside_H[:, None, None] & inside_W[None, :, None]
     return jnp.where(inside.reshape((1,) * (x.ndim - 3) + inside.shape), x, 0.0)
-
-
-def pad_params(params, like, parts, parts_like):
-    """Parameters of a `ConvDecoder` as those of one of a larger grid, of the shapes of `like`.
-
-    Only the first layer's kernel (side, side, E, C) knows the grid: its flipped rows and columns
-    are kept at their end, and each factor's part of the code, of lengths `parts`, at the beginning
-    of that of the larger grid's, of lengths `parts_like`.
-    """
-    kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
-    beyond = wanted.shape[0] - kernel.shape[0]
-    blocks, start = [], 0
-    for length, length_like in zip(parts, parts_like, strict=True):
-        pads = [(beyond, 0), (beyond, 0), (0, length_like - length), (0, 0)]
-        blocks.append(jnp.pad(kernel[:, :, start : start + length], pads))
-        start += length
-    render = {**params["params"]["render"], "kernel": jnp.concatenate(blocks, axis=2)}
-    return {"params": {**params["params"], "render": render}}

@@ -1,5 +1,5 @@
-"""The authors' decoder of a rotated digit (Fig 9): transposed convolutions with normalisation over
-the batch."""
+"""The authors' decoder of a rotated digit (Fig 9): transposed convolutions, normalised over the
+batch."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,8 +14,8 @@ from compgen_jax.settings import ConfigError, number
 
 @dataclass(frozen=True)
 class ConvBatchNorm(Model):
-    """`ConvBatchNormDecoder`: `width` channels in its first layers, an even number, and half as
-    many in its last hidden one."""
+    """`ConvBatchNormDecoder`: `width` channels (an even number) in its first layers, and half as
+    many in its last hidden layer."""
 
     width: int = number(128, low=2)
 
@@ -37,16 +37,16 @@ class ConvBatchNorm(Model):
 class ConvBatchNormDecoder(nn.Module):
     """Code -> image with values between 0 and 1.
 
-    A linear layer gives an N/4 x N/4 image of C channels; two transposed convolutions (kernel 4,
-    stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side; a
-    convolution (kernel 3) to one channel and a sigmoid end it. With two numbers as code, N = 28
-    and C = 128 this is the authors' network of 413,185 parameters. Initial weights are theirs too:
-    normal, of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer, whose sigmoids are steep
-    at the start (`models.initializers`); biases are zero.
+    A linear layer gives an N/4 x N/4 image of C channels. Two transposed convolutions (kernel 4,
+    stride 2, to C and to C/2 channels), each with a BatchNorm and a ReLU, double its side. A
+    convolution (kernel 3) to one channel and a sigmoid follow. With two numbers as code, N = 28 and
+    C = 128, this is the authors' network of 413,185 parameters. Initial weights are theirs too:
+    normal, of variance 2/fan_in, but 2/fan_out = 2/9 in the last layer, whose sigmoids are steep at
+    the start (`models.initializers`); biases are zero.
 
-    In evaluation, leading axes of the code are carried through. Running means and variances move
-    by a tenth of the way at each batch, as in PyTorch; its running variance is the unbiased one,
-    n/(n-1) times this one, where n is the number of the batch's pixels.
+    In evaluation, leading axes of the code are carried through. Each batch moves the running means
+    and variances by a tenth of the way, as in PyTorch. PyTorch's running variance is the unbiased
+    one: n/(n-1) times this one, where n is the number of pixels in the batch.
 
     Attributes:
       grid: N, divisible by 4.  width: C, even.  lowering: see `models.convolution`.
@@ -61,11 +61,11 @@ class ConvBatchNormDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, counts=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first, then what
-        the linear layer and the two ReLUs give.
+        """(..., E) -> image (..., N, N) and the activations by layer name: the code, the linear
+        layer and the two ReLU layers.
 
-        In training the codes are (B, E), and `counts` (B,) bool says which of them are averaged
-        over; `mutable` must have "batch_stats".
+        In training the codes are (B, E), `counts` (B,) bool says which of them the statistics are
+        over, and `mutable` must have "batch_stats".
         """
         side = self.grid // 4
         x = dense(side * side * self.width, "dense", "kaiming_fan_in", code)

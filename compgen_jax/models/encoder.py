@@ -1,4 +1,4 @@
-"""The authors' convolutional encoder, from an image back to its factors (not in the paper)."""
+"""The authors' convolutional encoder, from an image to its factors (not in the paper)."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import ConfigError, choice, number
 
-TAPS, STRIDE = 3, 2  # of every convolution, whose padding is 1
+TAPS, STRIDE = 3, 2  # of every convolution; the padding is 1
 
 
 @dataclass(frozen=True)
 class Encoder(Model):
-    """`ConvEncoder`: `depth` convolutions, the first of `width` channels and each of twice as many
-    as the one before, and a layer of `hidden` units; initial weights as PyTorch's or Flax's
-    defaults (`models.initializers`)."""
+    """`ConvEncoder`: `depth` convolutions of `width`, 2 `width`, ... channels, and a layer of
+    `hidden` units; initial weights as PyTorch's or Flax's defaults (`models.initializers`)."""
 
     depth: int = number(3, low=1, high=5)
     width: int = number(32, low=1)
@@ -43,8 +42,8 @@ class Encoder(Model):
 class HalvingConv(nn.Module):
     """Convolution of kernel 3, stride 2 and padding 1, with the parameters of `nn.Conv`.
 
-    (..., H, W, I) -> (..., ceil(H / 2), ceil(W / 2), features), as one matrix product of windows:
-    XLA:CPU is slow at a convolution's gradients inside a loop (`models.convolution`).
+    (..., H, W, I) -> (..., ceil(H / 2), ceil(W / 2), features). It is one matrix product of
+    windows, as XLA:CPU is slow at a convolution's gradients inside a loop (`models.convolution`).
     """
 
     features: int
@@ -56,30 +55,26 @@ class HalvingConv(nn.Module):
         init = initializers.for_dense(self.initial_weights, math.prod(shape[:-1]))
         kernel = self.param("kernel", init.kernel, shape)
         bias = self.param("bias", init.bias, shape[-1:])
-        y = jnp.tensordot(_windows(x), kernel.reshape(-1, self.features), axes=1)
+        # what the taps of every output pixel read, tap by tap: (..., H', W', 9 I)
+        height, width = (STRIDE * ((side - 1) // STRIDE) + 1 for side in x.shape[-3:-1])
+        x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
+        windows = [
+            x[..., row : row + height : STRIDE, column : column + width : STRIDE, :]
+            for row in range(TAPS)
+            for column in range(TAPS)
+        ]
+        windows = jnp.concatenate(windows, axis=-1)
+        y = jnp.tensordot(windows, kernel.reshape(-1, self.features), axes=1)
         return y + bias.reshape((1,) * (y.ndim - 1) + (-1,))
 
 
-def _windows(x):
-    """What the taps of every output pixel read, tap by tap: (..., H', W', 9 I)."""
-    spans = [STRIDE * ((side - 1) // STRIDE) + 1 for side in x.shape[-3:-1]]
-    x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
-    return jnp.concatenate(
-        [
-            x[..., row : row + spans[0] : STRIDE, column : column + spans[1] : STRIDE, :]
-            for row in range(TAPS)
-            for column in range(TAPS)
-        ],
-        axis=-1,
-    )
-
-
 class ConvEncoder(nn.Module):
-    """Image -> vector: `depth` convolutions of kernel 3, stride 2 and padding 1, of `width`, 2
-    `width`, ... channels, and a layer of `hidden` units, each with a ReLU; then a linear layer.
+    """Image -> vector: `depth` convolutions (kernel 3, stride 2, padding 1) of `width`, 2 `width`,
+    ... channels and a layer of `hidden` units, each with a ReLU; then a linear layer.
 
-    With a side of 28 it is the network of the authors' encoder_exps/bump.py (56 outputs: 362,168
-    parameters) and scalar.py (2 outputs: 355,202). Leading axes of the image are carried through.
+    For images of side 28 it is the network of the authors' encoder_exps/bump.py (56 outputs:
+    362,168 parameters) and scalar.py (2 outputs: 355,202). Leading axes of the image are carried
+    through.
 
     Attributes:
       outputs: O.  width: channels of the first convolution.  depth: at least 1.  hidden: units.

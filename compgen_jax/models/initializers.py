@@ -1,13 +1,13 @@
-"""Initial weights. The paper's numbers come from PyTorch's defaults, which Flax's differ from.
+"""Initial weights. The paper's numbers come from PyTorch's defaults, which differ from Flax's.
 
-PyTorch draws a layer's kernel and bias from U(-b, b) with b = 1/sqrt(fan_in). For a linear
-layer fan_in is the number of inputs, but for a transposed convolution it is OUTPUT channels
-times kernel area, because PyTorch stores that kernel as (in, out, k, k). Flax draws kernels
-from a truncated normal of variance 1/fan_in, fan_in = input channels times kernel area, and
-sets biases to zero.
-
-The authors' rotation network has the law of He et al. (2015), a normal of variance 2/fan with
-biases of zero: 'kaiming_fan_in' or 'kaiming_fan_out', where fans are those of Flax's kernels.
+'torch'   kernel and bias from U(-b, b), b = 1/sqrt(fan_in). For a linear layer fan_in is the number
+          of inputs. For a transposed convolution it is OUTPUT channels times kernel area, because
+          PyTorch stores that kernel as (in, out, k, k).
+'flax'    kernels from a truncated normal of variance 1/fan_in, where fan_in is input channels times
+          kernel area; biases are zero.
+'kaiming_fan_in', 'kaiming_fan_out'
+          kernels from a normal of variance 2/fan (He et al. 2015), where fans are those of Flax's
+          kernels; biases are zero. The authors' rotation network has these.
 """
 
 import math
@@ -23,36 +23,23 @@ class Initializers(NamedTuple):
     bias: Callable
 
 
-def _uniform(bound: float):
-    def init(key, shape, dtype=jax.numpy.float32):
-        return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-    return init
-
-
-def _kaiming(name: str) -> Initializers:
-    fan = name.removeprefix("kaiming_")
-    kernel = nn.initializers.variance_scaling(2.0, fan, "normal")
-    return Initializers(kernel, nn.initializers.zeros_init())
-
-
 def for_conv_transpose(name: str, kernel_shape) -> Initializers:
-    """`kernel_shape` is Flax's (k, k, in, out); `name` is 'torch', 'flax', 'kaiming_fan_in' or
-    'kaiming_fan_out'. Of a transposed convolution PyTorch calls the first fan `fan_out`."""
-    if name.startswith("kaiming"):
-        return _kaiming(name)
-    if name == "flax":
-        return Initializers(nn.initializers.lecun_normal(), nn.initializers.zeros_init())
+    """For a transposed convolution with Flax's `kernel_shape` (k, k, in, out). PyTorch calls
+    `fan_out` what is here 'kaiming_fan_in'."""
     height, width, _, outputs = kernel_shape
-    bound = 1 / math.sqrt(outputs * height * width)
-    return Initializers(_uniform(bound), _uniform(bound))
+    return for_dense(name, outputs * height * width)
 
 
-def for_dense(name: str, inputs: int) -> Initializers:
-    """Of a layer that reads so many numbers; `name` as in `for_conv_transpose`."""
+def for_dense(name: str, fan_in: int) -> Initializers:
+    """For a layer that reads `fan_in` numbers."""
+    if name == "torch":
+        bound = 1 / math.sqrt(fan_in)
+
+        def uniform(key, shape, dtype=jax.numpy.float32):
+            return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+        return Initializers(uniform, uniform)
+    kernel = nn.initializers.lecun_normal()
     if name.startswith("kaiming"):
-        return _kaiming(name)
-    if name == "flax":
-        return Initializers(nn.initializers.lecun_normal(), nn.initializers.zeros_init())
-    bound = 1 / math.sqrt(inputs)
-    return Initializers(_uniform(bound), _uniform(bound))
+        kernel = nn.initializers.variance_scaling(2.0, name.removeprefix("kaiming_"), "normal")
+    return Initializers(kernel, nn.initializers.zeros_init())

@@ -3,16 +3,15 @@
 import math
 from dataclasses import dataclass
 
-import jax
 from flax import linen as nn
 
 from compgen_jax.models import initializers, model
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number
 
 
 def dense(features: int, name: str, initial_weights: str, x):
-    """A linear layer of the module that calls it, by that law of initial weights, of x."""
+    """A linear layer of the calling module, applied to x."""
     return dense_layer(features, name, initial_weights, x.shape[-1])(x)
 
 
@@ -31,11 +30,8 @@ class MLP(Model):
     initial_weights: str = choice("torch", "torch", "flax")
 
     def make(self, shapes: Shapes) -> nn.Module:
-        if not isinstance(shapes.output, jax.ShapeDtypeStruct):
-            raise ConfigError(
-                f"config.model.name={self.name!r}: gives one array, not {shapes.output}"
-            )
-        return MLPDecoder(shapes.output.shape, self.width, self.depth, self.initial_weights)
+        shape = model.output_shape(shapes, self.name)
+        return MLPDecoder(shape, self.width, self.depth, self.initial_weights)
 
 
 class MLPDecoder(nn.Module):
@@ -53,8 +49,8 @@ class MLPDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, inputs):
-        """One input, a pytree of arrays -> output (*shape) and the activations by layer name, the
-        input first, as a vector."""
+        """One input, a pytree of arrays -> output (*shape) and the activations by layer name; the
+        input comes first, as a vector."""
         layers = [model.vector(inputs)]
         for index in range(1, self.depth + 1):
             layers.append(

@@ -1,14 +1,14 @@
 """What a model is: a family of settings whose `make` gives a Flax module for ONE example.
 
-The module maps an input to (output, activations by layer name). Training maps it over a batch,
-unless it has an attribute `batched` that is True and says that leading axes are carried through: a
-convolution with a hand-written derivative would otherwise be differentiated example by example. An
-attribute `decode_batch` says how many examples are evaluated at once, where memory bounds them.
+The module maps an input to (output, activations by layer name). It may have these attributes:
 
-One that does something else in training (dropout, normalisation by the batch) is `batched` and has
-an attribute `training_mode` that is True: training calls it with which examples count, (B,) bool,
-as a second argument, with a stream 'dropout', and keeps what it writes to 'batch_stats'. Without
-them it is the function that is evaluated, of any leading axes.
+  batched        True if it carries leading axes through. Otherwise training maps it over a batch,
+                 which would differentiate a hand-written derivative example by example.
+  decode_batch   how many examples are evaluated at once, if memory bounds them.
+  training_mode  True if it does something else in training (dropout, normalisation by the batch).
+                 Such a module is `batched`. In training its second argument says which examples
+                 count, (B,) bool; it has a key 'dropout', and may write to 'batch_stats'. Called
+                 without them, it is the function that is evaluated.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,12 @@ from compgen_jax.settings import ConfigError, Family
 
 
 class Shapes(NamedTuple):
-    """What a model is built from: `jax.ShapeDtypeStruct`s of one example's input and output
-    (pytrees), the lowering of its convolutions, if it has any (`models.convolution`), and the
-    lengths of the parts of an input that is one code per factor (`tasks.task.Task.parts`)."""
+    """What a model is built from.
+
+    input, output: pytrees of `jax.ShapeDtypeStruct`, of one example.
+    lowering: of its convolutions, if it has any (`models.convolution`).
+    parts: lengths of the input's parts, if it is one code per factor (`tasks.task.Task.parts`).
+    """
 
     input: Any
     output: Any
@@ -33,20 +36,23 @@ class Shapes(NamedTuple):
 
 @dataclass(frozen=True)
 class Model(Family):
-    """Settings of a family of models. A user's own subclass needs `make` alone."""
+    """Settings of a family of models. A user's own subclass needs only `make`.
 
-    convolutional: ClassVar[bool] = False  # can train in bfloat16
-    # trials of different grids can share a program: see `training.padding`. Needs a method
-    # pad_params(params, like, parts, parts_like), and a module whose call takes the grid too
+    `convolutional` says that it can train in bfloat16. `pads` says that trials of different grids
+    can share a program (`training.padding`): the family then has a method pad_params(params, like,
+    parts, parts_like), and its module's call takes the grid too.
+    """
+
+    convolutional: ClassVar[bool] = False
     pads: ClassVar[bool] = False
 
     def make(self, shapes: Shapes):
-        """The Flax module. Raises ConfigError for shapes that it does not serve."""
+        """The Flax module. Raises ConfigError for shapes that do not fit."""
         raise NotImplementedError
 
     def extra_loss(self, params, hyper: dict):
         """A scalar to add to the loss, or None. `hyper` has the traced fields of these settings by
-        their dotted names."""
+        dotted name."""
         return None
 
     def check(self, config):
@@ -66,8 +72,8 @@ def apply(module, params, inputs):
 
 
 def train_apply(module, variables, inputs, counts_B, key):
-    """(outputs, variables) of a batch in training, of which the examples `counts_B` (bool) count:
-    what a module keeps beside its parameters is as the batch left it."""
+    """(outputs, variables) of a batch in training, of which the examples `counts_B` (bool) count.
+    The variables hold what the batch wrote beside the parameters."""
     if not getattr(module, "training_mode", False):
         return apply(module, variables, inputs)[0], variables
     (outputs, _), kept = module.apply(
@@ -77,7 +83,7 @@ def train_apply(module, variables, inputs, counts_B, key):
 
 
 def trained(variables) -> dict:
-    """Of a module's variables those that a gradient reaches."""
+    """Those of a module's variables that a gradient reaches."""
     return {name: variables[name] for name in ("params",) if name in variables}
 
 
@@ -88,12 +94,12 @@ def vector(tree):
 
 
 def size(shapes) -> int:
-    """Numbers in a pytree of shapes."""
+    """The number of entries in a pytree of shapes."""
     return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
 def code_length(shapes: Shapes, name: str) -> int:
-    """E of an input that is one vector. Raises ConfigError for another."""
+    """E of an input that is one vector. Raises ConfigError for another input."""
     if not isinstance(shapes.input, jax.ShapeDtypeStruct) or len(shapes.input.shape) != 1:
         raise ConfigError(
             f"config.model.name={name!r}: needs a vector as input, not {shapes.input}"
@@ -101,8 +107,15 @@ def code_length(shapes: Shapes, name: str) -> int:
     return shapes.input.shape[0]
 
 
+def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
+    """The shape of an output that is one array. Raises ConfigError for another output."""
+    if not isinstance(shapes.output, jax.ShapeDtypeStruct):
+        raise ConfigError(f"config.model.name={name!r}: gives one array, not {shapes.output}")
+    return shapes.output.shape
+
+
 def image_side(shapes: Shapes, name: str) -> int:
-    """N of an output that is one square image (N, N). Raises ConfigError for another."""
+    """N of an output that is one square image (N, N). Raises ConfigError for another output."""
     output = shapes.output
     if not isinstance(output, jax.ShapeDtypeStruct) or len(output.shape) != 2:
         raise ConfigError(f"config.model.name={name!r}: draws one image, not {output}")
@@ -115,6 +128,6 @@ def image_side(shapes: Shapes, name: str) -> int:
 
 
 def name_layers(layers) -> dict:
-    """{'layer_00': input, 'layer_01': first hidden layer, ...}: sorted by name is in order, as
-    JAX sorts the keys of a dict."""
+    """{'layer_00': input, 'layer_01': first hidden layer, ...}. JAX sorts the keys of a dict, which
+    keeps this order."""
     return {f"layer_{index:02d}": layer for index, layer in enumerate(layers)}

@@ -1,7 +1,7 @@
-"""A decoder that all pixels share: what composition owes to weight sharing alone.
+"""A decoder that all pixels share. It shows what weight sharing alone does for composition.
 
-The authors' repository has it, the paper does not. A decoder with parameters of each pixel's own
-cannot draw at pixels that training left blank, whatever its code; this one has none.
+The authors' repository has it, the paper does not. A decoder with parameters for each pixel cannot
+draw at pixels that training left blank, for any code; this one has none.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from compgen_jax.settings import ConfigError, choice, number
 
 LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
 
-# a megabyte, which stays in a core's cache: passes over more are bound by memory. A step of two
-# models on the authors' settings takes 450 ms with all pixels at once and 190 ms by rows
+# A megabyte stays in a core's cache; passes over more are bound by memory. A step of two models on
+# the authors' settings takes 450 ms with all pixels at once and 190 ms by rows.
 AT_ONCE = 2**18
 
 
@@ -29,7 +29,7 @@ def position_code(grid: int, width: int) -> np.ndarray:
 
     w_i = 10000^(-4 i / width), i = 0..width/4 - 1 (Vaswani et al. 2017, section 3.5, for each
     axis); `width` is divisible by 4. Coordinates are the integers 0..N-1. (The authors take N
-    numbers evenly spaced from 0 to N, which are not where the pixels of their targets are.)
+    numbers evenly spaced from 0 to N, where the pixels of their targets are not.)
     """
     frequencies = LONGEST ** (-np.arange(width // 4) / (width // 4))
     phases = np.arange(grid)[:, None] * frequencies
@@ -40,7 +40,7 @@ def position_code(grid: int, width: int) -> np.ndarray:
 
 
 def check_width(width: int, name: str):
-    """Raises ConfigError for channels that `position_code` cannot fill."""
+    """Raises ConfigError for a number of channels that `position_code` cannot fill."""
     if width % 4:
         raise ConfigError(
             f"config.model.width={width}: must be divisible by 4 for {name} (its position code "
@@ -71,15 +71,18 @@ class PixelwiseDecoder(nn.Module):
     """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
 
     A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
-    `position_code`; `depth` dense layers of `width` units, each with a PReLU, and a linear layer
-    to one number follow. The token image is recorded too. Leading axes of the code are carried
+    `position_code`. `depth` dense layers of `width` units follow, each with a PReLU, and a linear
+    layer to one number. The token image is recorded too. Leading axes of the code are carried
     through.
+
+    Where only the image is used, it is drawn in parts of a few rows. The backward pass then
+    computes all but the matrix products again.
 
     Attributes:
       grid: N.  width: hidden units, divisible by 4.  depth: at least 1.
-      initial_weights: 'torch' or 'flax'.  at_once: how many units of one layer are held at once
-      where the image alone is used, a row's of all examples at least; 0 for those of all pixels.
-      What is drawn in parts is drawn again for its gradient, but for its matrix products.
+      initial_weights: 'torch' or 'flax'.
+      at_once: how many units of one layer are held at once (at least a row's of all examples); 0
+        for those of all pixels.
     """
 
     grid: int
@@ -92,10 +95,8 @@ class PixelwiseDecoder(nn.Module):
 
     @nn.compact
     def __call__(self, code, rows=None):
-        """(..., E) -> image (..., N, N) and the activations by layer name, code first.
-
-        Of the position codes of some rows (R, N, width) alone: these rows (..., R, N).
-        """
+        """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
+        position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
         whole = jnp.asarray(position_code(self.grid, self.width))
         token = dense(self.width, "token", self.initial_weights, code)[..., None, None, :]
         position = whole if rows is None else rows
@@ -103,7 +104,7 @@ class PixelwiseDecoder(nn.Module):
         layers = [code, token + position]
         for index in range(1, self.depth + 1):
             layer = dense_layer(self.width, f"hidden_{index}", self.initial_weights, self.width)
-            if index == 1:  # of a sum it is a sum: not once for each pixel of each example
+            if index == 1:  # of each summand alone: cheaper than of each pixel of each example
                 x = layer(token) + position @ layer.variables["params"]["kernel"]
             else:
                 x = layer(x)
@@ -112,23 +113,18 @@ class PixelwiseDecoder(nn.Module):
         image = dense(1, "image", self.initial_weights, x)[..., 0]
         parts = self._parts(x.size)
         if rows is None and parts > 1 and not self.is_initializing():
-            image = self._draw_in_parts(code, whole.reshape(parts, -1, *whole.shape[1:]))
+            alone = self.clone(parent=None)
+            # products are kept: to multiply again takes a third more time
+            draw = jax.checkpoint(
+                lambda rows: alone.apply(self.variables, code, rows)[0],
+                policy=jax.checkpoint_policies.dots_saveable,
+            )
+            drawn = jax.lax.map(draw, whole.reshape(parts, -1, *whole.shape[1:]))
+            image = jnp.moveaxis(drawn, 0, -3).reshape(image.shape)
         return image, name_layers(layers)
 
     def _parts(self, units: int) -> int:
-        """Of equally many rows, so that no part has more of a layer's units than `at_once`."""
+        """The least number of equal parts of rows with at most `at_once` of a layer's units."""
         fits = lambda parts: not self.at_once or units <= parts * self.at_once
         divisors = (parts for parts in range(1, self.grid + 1) if self.grid % parts == 0)
         return next((parts for parts in divisors if fits(parts)), self.grid)
-
-    def _draw_in_parts(self, code, parts):
-        """The image (..., N, N) by its rows' position codes (P, R, N, width), without a layer that
-        is as large as the image."""
-        alone = self.clone(parent=None)
-        # products are kept: to multiply again takes a third more time
-        draw = jax.checkpoint(
-            lambda rows: alone.apply(self.variables, code, rows)[0],
-            policy=jax.checkpoint_policies.dots_saveable,
-        )
-        drawn = jax.lax.map(draw, parts)
-        return jnp.moveaxis(drawn, 0, -3).reshape(*code.shape[:-1], self.grid, self.grid)

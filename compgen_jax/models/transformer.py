@@ -1,4 +1,4 @@
-"""The authors' transformer of pixels: a token for each, told apart by fixed positions alone.
+"""The authors' transformer of pixels: one token for each, told apart only by fixed positions.
 
 Shape letters: N grid side, S = N^2 tokens, D channels, H heads, C = D/H channels of a head.
 """
@@ -21,9 +21,9 @@ from compgen_jax.settings import ConfigError, number
 
 @dataclass(frozen=True)
 class Transformer(Model):
-    """`PixelTransformer`: `depth` blocks of `width` channels, a multiple of 4 and of `heads`, with
-    `heads` heads of attention and `hidden` ReLU units; in training each value that `Block` names
-    is set to 0 with probability `dropout`."""
+    """`PixelTransformer`: `depth` blocks of `width` channels (a multiple of 4 and of `heads`) with
+    `heads` heads of attention and `hidden` ReLU units. In training the values that `Block` names
+    are set to 0 with probability `dropout`."""
 
     depth: int = number(2, low=1, high=24)
     width: int = number(128, low=4)
@@ -50,13 +50,13 @@ class PixelTransformer(nn.Module):
     """Code -> image by attention among pixels.
 
     A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
-    `position_code` (integer coordinates, as in the authors' code, which orders the channels
-    otherwise). `depth` blocks and a linear layer from each token to one number follow. With a code
-    of 56 numbers and the settings' defaults these are the authors' 1.19 million parameters at
-    depth 2, to 2.97 million at depth 5. Initial weights are PyTorch's defaults.
+    `position_code` (of integer coordinates, as in the authors' code, which orders the channels
+    differently). `depth` blocks follow, and a linear layer from each token to one number. With a
+    code of 56 numbers and the default settings there are the authors' 1.19 million parameters at
+    depth 2, and 2.97 million at depth 5. Initial weights are PyTorch's defaults.
 
-    Leading axes of the code are carried through. Recorded are the code, the tokens and what each
-    block gives, as images.
+    Leading axes of the code are carried through. Recorded are the code, the tokens and the output
+    of each block, as images.
 
     Attributes:
       grid: N.  width: D, divisible by 4 and by `heads`.  depth: blocks.  heads: H.
@@ -72,13 +72,13 @@ class PixelTransformer(nn.Module):
 
     batched: ClassVar[bool] = True
     training_mode: ClassVar[bool] = True
-    decode_batch: ClassVar[int] = 8  # weights of attention, (H, S, S) of an example, fill a memory
+    decode_batch: ClassVar[int] = 8  # weights of attention are large: (H, S, S) for each example
 
     @nn.compact
     def __call__(self, code, counts=None):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first.
 
-        `counts` other than None says that this is training; it then draws by the key "dropout".
+        In training `counts` is not None, and the key "dropout" draws what is dropped.
         """
         rate = 0.0 if counts is None else self.dropout
         pixels = (*code.shape[:-1], self.grid, self.grid)
@@ -95,11 +95,11 @@ class PixelTransformer(nn.Module):
 class Block(nn.Module):
     """`torch.nn.TransformerEncoderLayer`, normalised after each sum (Vaswani et al. 2017).
 
-    Attention, then two dense layers with a ReLU, each added to what came in. Values are dropped of
-    the attention's weights, of what it gives, after the ReLU and of what the dense layers give.
+    Attention, then two dense layers with a ReLU, each added to what came in. Values are dropped at
+    four places: attention's weights, its output, the ReLU's output, the dense layers' output.
 
     Attributes:
-      heads: H.  hidden: ReLU units.  rate: probability to drop a value, now.
+      heads: H.  hidden: ReLU units.  rate: the probability to drop a value; 0 in evaluation.
     """
 
     heads: int
@@ -117,7 +117,7 @@ class Block(nn.Module):
 
     def _attend(self, x):
         width = x.shape[-1]
-        # one layer as in PyTorch: Glorot's law then counts all 3 D outputs
+        # one layer, as in PyTorch: Glorot's law then counts all 3 D outputs
         parts = nn.Dense(3 * width, kernel_init=nn.initializers.xavier_uniform(), name="read")(x)
         split = parts.reshape(*x.shape[:-1], 3, self.heads, width // self.heads)
         key = self.make_rng("dropout") if self.rate else None
@@ -132,8 +132,8 @@ class Block(nn.Module):
 def attention(query, key, value, dropout_key, rate: float):
     """softmax(query key^T / sqrt C) value, each (..., S, H, C), with weights dropped at `rate`.
 
-    One example of a batch at a time, and the backward pass makes its weights (H, S, S) again: those
-    of a batch, of all blocks, would be most of the memory that training takes.
+    It takes one example of a batch at a time, and the backward pass computes its weights (H, S, S)
+    again. Those of a batch and all blocks would need most of the memory of training.
     """
     parts = [each.reshape(-1, *each.shape[-3:]) for each in (query, key, value)]
     keys = jax.random.split(dropout_key, len(parts[0])) if rate else None
@@ -151,10 +151,10 @@ def _attention_of_one(query, key, value, dropout_key, rate):
 
 
 def dropped(key, values, rate: float):
-    """Values each 0 with probability `rate` and otherwise over 1 - `rate`, which is rounded to a
-    multiple of 2^-16."""
+    """The values, each set to 0 with probability `rate` and else divided by 1 - `rate`. The rate is
+    rounded to a multiple of 2^-16."""
     size, below = prod(values.shape), round(rate * 2**16)
-    # two draws from each number: numbers are what dropping spends its time on
+    # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))
     draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]
     kept = draws.reshape(values.shape) >= below

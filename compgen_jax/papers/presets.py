@@ -1,5 +1,7 @@
 """The presets of all papers by name."""
 
+import difflib
+
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import presets as forced_rendering
 from compgen_jax.papers.scale import presets as scale
@@ -9,7 +11,9 @@ PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset i
 
 
 def get_config(preset: str = "") -> Config:
-    """The preset of that name. Raises ConfigError, naming those that there are."""
+    """The preset of that name. Raises ConfigError, which suggests close names."""
     if preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}; presets: {', '.join(PRESETS)}")
+        close = difflib.get_close_matches(preset, PRESETS, n=3, cutoff=0.5)
+        hint = f"close are {', '.join(close)}" if close else "without --config all are listed"
+        raise ConfigError(f"no preset {preset!r}; {hint}")
     return PRESETS[preset]

@@ -1,13 +1,16 @@
 """The run directory: the only module that writes to the disk (checkpoints through
 `training.checkpoints`).
 
-    DIR/config.json       what the run is                       written first
-    DIR/task.npz          what a user's own task made           (`origin`)
-    DIR/checkpoints/      the state of all seeds, and the rows  after every evaluation; the newest
-                          and those over the last tenth are kept
-    DIR/metrics.csv       one row per seed and evaluation       rewritten after each checkpoint
+    DIR/config.json       what the run is                          written first
+    DIR/task.npz          what a user's own task made              (`user_code`)
+    DIR/parameters/       all seeds' variables at `training.keep` steps along training
+    DIR/checkpoints/      the state of all seeds, and the rows     after every evaluation; the
+                          newest, and those over the last tenth, are kept
+    DIR/metrics.csv       one row per seed and evaluation          rewritten after each checkpoint
+    DIR/cells.npz         every score at every cell, per seed      see `write_cells`
     DIR/environment.json  versions, device and seconds
-    DIR/summary.json      final numbers per seed, their means   written last: the run is finished
+    DIR/train.log         command, evaluations, outcome            appended to (`train_log`)
+    DIR/summary.json      final numbers per seed, their means      written last: the run is finished
 
 Every file appears atomically, and nothing is ever removed but older checkpoints.
 """
@@ -25,13 +28,15 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
+from compgen_jax.runs import train_log
 from compgen_jax.training import checkpoints
 
-# what reading an .npz raises that is damaged
+# what reading a damaged .npz raises
 DAMAGED = (
     ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,
     tokenize.TokenError,
@@ -44,8 +49,8 @@ class RunError(RuntimeError):
 
 @contextlib.contextmanager
 def claim(workdir: Path, config: Config):
-    """Makes `workdir` the directory of `config`, for this process alone; takes it away again if it
-    was new and nothing came of it."""
+    """Makes `workdir` the directory of `config`, for this process alone. A new directory that is
+    still empty at the end is removed."""
     _check_belongs(workdir, config)
     is_new = not workdir.exists()
     workdir.mkdir(parents=True, exist_ok=True)
@@ -54,20 +59,21 @@ def claim(workdir: Path, config: Config):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunError(f"--workdir={workdir}: another process is at work in it") from error
-        if not os.fstat(lock.fileno()).st_nlink:  # the lock of one that took the directory away
+        if not os.fstat(lock.fileno()).st_nlink:  # a process has removed its empty directory
             raise RunError(f"--workdir={workdir}: another process was at work in it; start again")
         _check_belongs(workdir, config)  # again: another process may have come first
         try:
-            yield
+            with train_log.outcome(workdir):
+                yield
         finally:
             if is_new and [path.name for path in workdir.iterdir()] == [".lock"]:
-                (workdir / ".lock").unlink()  # nothing came of it
-                with contextlib.suppress(OSError):  # unless another process has begun meanwhile
+                (workdir / ".lock").unlink()
+                with contextlib.suppress(OSError):  # another process may have begun meanwhile
                     workdir.rmdir()
 
 
 def begin(workdir: Path, config: Config):
-    """Writes what the run is, once all that can be checked is: from now on the directory is its."""
+    """Writes what the run is, after all checks: from now on the directory belongs to it."""
     if not (workdir / "config.json").exists():
         write_json(workdir / "config.json", configs.to_dict(config))
 
@@ -77,20 +83,20 @@ def _check_belongs(workdir: Path, config: Config):
     if workdir.exists() and not workdir.is_dir():
         raise RunError(f"--workdir={workdir}: is a file, not a directory")
     if (workdir / "config.json").exists():
-        found, wanted = configs.identity(read_config(workdir)), configs.identity(config)
-        if found != wanted:
+        theirs, ours = configs.identity(read_config(workdir)), configs.identity(config)
+        if theirs != ours:
             raise RunError(
-                f"--workdir={workdir}: belongs to another config ({_differences(found, wanted)}); "
+                f"--workdir={workdir}: belongs to another config ({_differences(theirs, ours)}); "
                 "choose another directory"
             )
     elif workdir.exists() and any(path.name[0] != "." for path in workdir.iterdir()):
         raise RunError(f"--workdir={workdir}: is not empty and holds no config.json")
 
 
-def _differences(found: dict, wanted: dict) -> str:
-    changed = [n for n in {**found, **wanted} if found.get(n) != wanted.get(n)]
+def _differences(theirs: dict, ours: dict) -> str:
+    changed = [n for n in {**theirs, **ours} if theirs.get(n) != ours.get(n)]
     show = lambda values, name: repr(values[name]) if name in values else "the default"
-    shown = [f"{n} is {show(found, n)} there, {show(wanted, n)} here" for n in changed[:3]]
+    shown = [f"{n} is {show(theirs, n)} there, {show(ours, n)} here" for n in changed[:3]]
     return ", ".join(shown) + (f", and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
@@ -120,27 +126,90 @@ def read_summary(workdir: Path) -> dict:
 
 
 def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Checkpoint | None:
-    """The checkpoint of a step; by default the newest, or None. Raises RunError where it is
-    damaged or the one asked for is missing."""
+    """The checkpoint of a step; by default the newest, or None. Raises RunError for a damaged one,
+    or if that of the step is missing."""
     path = workdir / "checkpoints"
-    try:
+    with _as_run_error():
         if step is None:
             return checkpoints.restore_latest(path, template)
         return checkpoints.restore(path, step, template)
-    except checkpoints.CheckpointError as error:
-        raise RunError(str(error)) from error
 
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):
-    """Saves the state of all trials with all rows of metrics so far, then `metrics.csv`; older
-    checkpoints of the steps `keep` stay. Raises RunError where there is no room."""
+    """Saves the state of all seeds with all rows of metrics so far, then `metrics.csv`. Older
+    checkpoints of the steps `keep` stay. Raises RunError where the disk has no room."""
     rows = clean(rows)
-    checkpoint = checkpoints.Checkpoint(step, state, rows)
+    with _as_run_error():
+        checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows), keep)
+    write_metrics(workdir, rows)
+
+
+def keep_parameters(workdir: Path, step: int, params):
+    """Keeps all seeds' variables at a step, for questions about the course of training. Raises
+    RunError where the disk has no room."""
+    path = workdir / "parameters"
+    steps = kept_steps(workdir)
+    if step not in steps:  # a resumed run comes by again
+        with _as_run_error():
+            checkpoints.save(path, checkpoints.Checkpoint(step, params, []), (*steps, step))
+
+
+def kept_steps(workdir: Path) -> list[int]:
+    """The steps whose parameters are kept, ascending."""
+    return checkpoints.steps(workdir / "parameters")
+
+
+def kept_parameters(workdir: Path, step: int, template):
+    """All seeds' variables at a kept step, leading axis T; NumPy.
+
+    `template` has their shapes: `loop.template(config).params`. Raises RunError for missing or
+    damaged ones.
+    """
+    with _as_run_error():
+        return checkpoints.restore(workdir / "parameters", step, template).state
+
+
+@contextlib.contextmanager
+def _as_run_error():
     try:
-        checkpoints.save(workdir / "checkpoints", checkpoint, keep)
+        yield
     except checkpoints.CheckpointError as error:
         raise RunError(str(error)) from error
-    write_metrics(workdir, rows)
+
+
+def write_cells(workdir: Path, scores_at_late: list[dict]):
+    """Writes `cells.npz`: every score by name, (T, B), of every seed at every cell, from its values
+    at each of the late checkpoints.
+
+    A score that is 0 or 1 becomes the share of these checkpoints in which it is 1, others their
+    median. So a criterion can change without training again, and the file has at most 200 kB for
+    every preset: shares are float16, medians keep 8 significant bits, which compress well.
+    """
+    cells = {}
+    for name in sorted(scores_at_late[0]):
+        values = np.stack([scores[name] for scores in scores_at_late])
+        if np.isin(values, (0, 1)).all():
+            cells[name] = values.mean(axis=0).astype(np.float16)
+        else:  # not as float16, which rounds errors below 1e-4
+            cells[name] = np.median(values, axis=0).astype(jnp.bfloat16).astype(np.float32)
+    content = io.BytesIO()
+    np.savez_compressed(content, **cells)
+    write_bytes(workdir / "cells.npz", content.getvalue())
+
+
+def read_cells(workdir: Path) -> dict[str, np.ndarray]:
+    """What `write_cells` wrote, (T, B) float32 by name, with the cells in the order of
+    `tasks.points`. Raises RunError where the file is missing or damaged."""
+    path = Path(workdir) / "cells.npz"
+    try:
+        with open(path, "rb") as content, np.load(content, allow_pickle=False) as cells:
+            return {name: cells[name].astype(np.float32) for name in cells.files}
+    except FileNotFoundError as error:
+        raise RunError(
+            f"{path} is missing: its run is not finished, or of an earlier version"
+        ) from error
+    except DAMAGED as error:
+        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def write_metrics(workdir: Path, rows: list):
@@ -152,8 +221,8 @@ def write_metrics(workdir: Path, rows: list):
 
 
 def read_metrics(workdir: Path) -> dict[str, np.ndarray]:
-    """The columns of `metrics.csv`, each (seeds, evaluations); NaN where a number is unknown.
-    Raises RunError where it is damaged."""
+    """The columns of `metrics.csv`, each (seeds, evaluations); NaN for an unknown number. Raises
+    RunError for a damaged file."""
     path = workdir / "metrics.csv"
     try:
         rows = list(csv.DictReader(io.StringIO(path.read_text())))
@@ -171,7 +240,7 @@ def last_checkpoint(workdir: Path) -> Path | None:
 
 
 def clean(node):
-    """The same JSON-like value with None for NaN and infinity, which JSON lacks."""
+    """The same JSON-like value with None for NaN and infinity, which are no JSON."""
     if isinstance(node, dict):
         return {key: clean(child) for key, child in node.items()}
     if isinstance(node, list | tuple):
@@ -188,7 +257,7 @@ def write_text(path: Path, text: str):
 
 
 def write_bytes(path: Path, content: bytes):
-    """Replaces `path` atomically: a reader sees the old file or the new one, whole. Makes the
+    """Replaces `path` atomically: a reader sees the whole old file or the whole new one. Makes the
     directories above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -203,7 +272,7 @@ def write_bytes(path: Path, content: bytes):
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, None where there is none. Raises RunError where it is no text."""
+    """The text of a file, None where there is none. Raises RunError for a file that is no text."""
     try:
         return path.read_text() if path.exists() else None
     except (ValueError, OSError) as error:
@@ -218,8 +287,8 @@ def read_json(path: Path):
 
 
 def read_cache(path: Path, version, parse: Callable):
-    """What `parse` makes of a JSON object of that version; None where there is none, or one of
-    another version. RunError where it is damaged."""
+    """What `parse` makes of the JSON object in a file; None without a file, or for another version.
+    Raises RunError for a damaged one."""
     saved = read_json(path) if path.exists() else None
     if not isinstance(saved, dict) or saved.get("version") != version:
         return None

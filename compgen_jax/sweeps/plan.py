@@ -9,7 +9,7 @@ import numpy as np
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.metrics import scaling
 from compgen_jax.settings import in_own_files
-from compgen_jax.sweeps.table import Case, Layout, Table
+from compgen_jax.sweeps.table import Layout, SweepTrial, Table
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
@@ -17,7 +17,7 @@ PLACES = ("seen", "unseen", "ood", "real")
 
 
 class Reading(NamedTuple):
-    """Where which score is read."""
+    """A score in one of the `PLACES`."""
 
     where: str
     score: str
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
 
 
 def layout(config: Config) -> Layout:
-    """The columns of the sweep's table, from its axes and from what its task scores."""
+    """The columns of the sweep's table, from its axes and its task's scores."""
     search = config.sweep.search.field
     kind = type(field_value(config, search)) if search else None
     names = ("train_loss", *(f"{where}.{name}" for where in PLACES for name in score_names(config)))
@@ -37,89 +37,80 @@ def layout(config: Config) -> Layout:
 
 def score_names(config: Config) -> tuple[str, ...]:
     """What the task scores and derives, in alphabetical order."""
-    return tasks.number_names(_task_of(config, _any_case(config)))
+    axes = tuple(values[0] for _, values in config.sweep.axes)
+    return tasks.number_names(_task_of(config, axes))
 
 
-def first_cases(config: Config) -> list[Case]:
+def first_trials(config: Config) -> list[SweepTrial]:
     """Every combination of the axes with every seed, and a search's first values, in order."""
-    combinations = product(*(values for _, values in config.sweep.axes))
     return sorted(
-        Case(axes, seed, value)
-        for axes in combinations
+        SweepTrial(axes, seed, value)
+        for axes in product(*(values for _, values in config.sweep.axes))
         for value in _first_values(config, axes)
         for seed in config.training.seeds
     )
-
-
-def _any_case(config: Config) -> Case:
-    axes = tuple(values[0] for _, values in config.sweep.axes)
-    return Case(axes, config.training.seeds[0], _base_value(config))
-
-
-def _base_value(config: Config):
-    """The searched field's own value, which stands for no other."""
-    return field_value(config, config.sweep.search.field) if config.sweep.search.field else 0
 
 
 def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
         return [0]
-    units = _task_of(config, Case(axes, 0, _base_value(config))).units
-    found = list(search.start)
-    found += [each * units[name] for name, multiples in search.per if name in units
-              for each in multiples]  # fmt: skip
-    if type(_base_value(config)) is int:
-        found = [max(1, round(value)) for value in found]
-    return sorted(set(found))
+    units = _task_of(config, axes).units
+    values = list(search.start)
+    values += [each * units[name] for name, multiples in search.per if name in units
+               for each in multiples]  # fmt: skip
+    if type(field_value(config, search.field)) is int:
+        values = [max(1, round(value)) for value in values]
+    return sorted(set(values))
 
 
-def curves(cases) -> dict[Case, list[Case]]:
-    """Cases that differ in the searched value alone, in order, by what they share."""
-    found = {}
-    for case in sorted(cases):
-        found.setdefault(case._replace(value=0), []).append(case)
-    return found
+def curves(trials) -> dict[SweepTrial, list[SweepTrial]]:
+    """Trials that differ in the searched value alone, in order, by what they share."""
+    by_curve = {}
+    for trial in sorted(trials):
+        by_curve.setdefault(trial._replace(value=0), []).append(trial)
+    return by_curve
 
 
-def refined_cases(config: Config, results: Table) -> list[Case]:
-    """New cases around the crossings of every curve of a search, from results of the earlier ones,
-    in order."""
-    search, columns = config.sweep.search, layout(config).measures
-    found = set()
-    for curve, cases in curves(results).items() if search.field else ():
-        values = [case.value for case in cases]
+def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
+    """New trials around the crossings of every curve of a search, from the earlier results, in
+    order."""
+    search, columns, refined = config.sweep.search, layout(config).measures, set()
+    if not search.field:
+        return []
+    whole = type(field_value(config, search.field)) is int
+    for curve, trials in curves(results).items():
+        values = [trial.value for trial in trials]
         for reading in searched(config, curve):
             column = columns.index(reading.column)
-            scores = [float(results[case][column]) for case in cases]
-            whole = type(_base_value(config)) is int
+            scores = [float(results[trial][column]) for trial in trials]
             chosen = scaling.refinement(
                 values, scores, search.target, search.refine_with, whole,
-                lambda value, curve=curve: _can_be(config, curve._replace(value=value)),
+                lambda value, curve=curve: _is_possible(config, curve._replace(value=value)),
             )  # fmt: skip
-            found |= {curve._replace(value=value) for value in chosen}
-    return sorted(found)
+            refined |= {curve._replace(value=value) for value in chosen}
+    return sorted(refined)
 
 
-def _can_be(config: Config, case: Case) -> bool:
+def _is_possible(config: Config, trial: SweepTrial) -> bool:
     try:
-        loop.check(config_of(config, case))
+        loop.check(config_of(config, trial))
     except ConfigError:
         return False
     return True
 
 
-def searched(config: Config, case: Case) -> list[Reading]:
-    """Those around whose thresholds the search puts its values."""
-    task = _task_of(config, case._replace(value=_base_value(config)))
+def searched(config: Config, trial: SweepTrial) -> list[Reading]:
+    """The readings around whose thresholds the search puts its values."""
+    task = _task_of(config, trial.axes)
     places = scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]
 
 
-def readings(config: Config, case: Case) -> list[Reading]:
-    """The target in each of the places that a case leaves to score, by every score that is a share.
-    The table answers them all, most finely those that were searched."""
-    places = {reading.where for reading in searched(config, case)} | {"unseen", "real"}
+def readings(config: Config, trial: SweepTrial) -> list[Reading]:
+    """Every score that is a share, in each of the places where the trial has points. The table
+    answers them all, most finely the searched ones."""
+    places = {reading.where for reading in searched(config, trial)} | {"unseen", "real"}
     scores = [*config.sweep.search.scores]
     scores += [name for name in score_names(config) if name.endswith("accuracy")]
     return [
@@ -130,25 +121,28 @@ def readings(config: Config, case: Case) -> list[Reading]:
     ]
 
 
-def config_of(config: Config, case: Case) -> Config:
-    """The single run that a case is: `launch.train` of it trains the same model."""
+def config_of(config: Config, trial: SweepTrial) -> Config:
+    """The single run that a trial is: `launch.train` of it trains the same model."""
     names = [name for name, _ in config.sweep.axes]
-    values = dict(zip(names, case.axes, strict=True)) | {"training.seeds": (case.seed,)}
+    values = dict(zip(names, trial.axes, strict=True)) | {"training.seeds": (trial.seed,)}
     if config.sweep.search.field:
-        values[config.sweep.search.field] = case.value
-    shown = [*case.axes, *([case.value] if config.sweep.search.field else [])]
+        values[config.sweep.search.field] = trial.value
+    shown = [*trial.axes, *([trial.value] if config.sweep.search.field else [])]
     values["name"] = "_".join([config.name, *(str(each) for each in shown)])
     return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
 
 
-def _task_of(config: Config, case: Case) -> tasks.Task:
-    """Raises ConfigError, with the values of the axes, for a task that cannot be."""
+def _task_of(config: Config, axes: tuple) -> tasks.Task:
+    """The task at these values of the axes, with the searched field as the config has it. Raises
+    ConfigError, with the values of the axes, for an impossible task."""
+    search = config.sweep.search.field
+    value = field_value(config, search) if search else 0
     try:
-        single = config_of(config, case)
+        single = config_of(config, SweepTrial(axes, config.training.seeds[0], value))
         with in_own_files(single.task):
             return single.task.make()
     except ConfigError as error:
-        pairs = zip(config.sweep.axes, case.axes, strict=True)
+        pairs = zip(config.sweep.axes, axes, strict=True)
         shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)
         raise ConfigError(f"config.sweep: {shown}: {error}") from error
 

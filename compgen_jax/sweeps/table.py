@@ -11,8 +11,8 @@ class TableError(ValueError):
     """A table that cannot be read: the message is one line, for the user."""
 
 
-class Case(NamedTuple):
-    """What tells a trial from another of its sweep. All but `value` tell its curve."""
+class SweepTrial(NamedTuple):
+    """What distinguishes a trial from the others of its sweep; all but `value` name its curve."""
 
     axes: tuple  # the values of the sweep's axes, in their order
     seed: int
@@ -20,8 +20,11 @@ class Case(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a table's columns are: axes, values by field name; the searched field ('' for none) and
-    its type; and the measures."""
+    """What a table's columns are.
+
+    axes: their values by field name.  searched: the searched field, '' for none.  kind: its type.
+    measures: names of the measured numbers.
+    """
 
     axes: dict
     searched: str
@@ -30,29 +33,33 @@ class Layout(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of a case's columns."""
+        """The names of a trial's columns."""
         return (*self.axes, "seed", *([self.searched] if self.searched else []))
 
     @property
     def header(self) -> tuple[str, ...]:
         return ("config", *self.names, "status", *self.measures)
 
-    def values(self, case: Case) -> tuple:
-        """Those of a case's columns."""
-        return (*case.axes, case.seed, *([case.value] if self.searched else []))
+    def values(self, trial: SweepTrial) -> tuple:
+        """The values in a trial's columns."""
+        return (*trial.axes, trial.seed, *([trial.value] if self.searched else []))
+
+    def describe(self, trial: SweepTrial) -> str:
+        pairs = zip(self.names, self.values(trial), strict=True)
+        return ", ".join(f"{name}={value!r}" for name, value in pairs)
 
 
-Table = dict[Case, np.ndarray]  # the measures, float32; all NaN for a trial that failed
+Table = dict[SweepTrial, np.ndarray]  # the measures, float32; all NaN for a trial that failed
 
 
 def rows(table: Table, layout: Layout) -> list[dict]:
     """The table as dicts of axes by their names, `seed`, the searched field, `status` ('ok' or
     'failed') and measures, in order."""
     return [
-        dict(zip(layout.names, layout.values(case), strict=True))
+        dict(zip(layout.names, layout.values(trial), strict=True))
         | {"status": status(values)}
         | dict(zip(layout.measures, values.tolist(), strict=True))
-        for case, values in sorted(table.items())
+        for trial, values in sorted(table.items())
     ]
 
 
@@ -62,19 +69,19 @@ def status(values) -> str:
 
 
 def to_text(table: Table, layout: Layout, fingerprint: str) -> str:
-    """CSV in the order of the cases; a measure of nothing is empty, all else reads back exactly.
-    `fingerprint` of the sweep's config stands in each row."""
+    """CSV in the order of the trials; a measure of nothing is empty, all else reads back exactly.
+    Each row begins with the `fingerprint` of the sweep's config."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(layout.header)
-    for case, values in sorted(table.items()):
+    for trial, values in sorted(table.items()):
         shown = ["" if np.isnan(value) else str(value) for value in values.astype(np.float32)]
-        writer.writerow([fingerprint, *layout.values(case), status(values), *shown])
+        writer.writerow([fingerprint, *layout.values(trial), status(values), *shown])
     return text.getvalue()
 
 
 def from_text(text: str, layout: Layout, fingerprint: str) -> tuple[Table, str]:
-    """The table, and what was left out: the last line, if it is cut off (no line end).
+    """The table, and the last line if it is cut off (has no line end), which is left out.
 
     Raises TableError, with the number of the line, for any other damage and for a row of another
     config.
@@ -88,38 +95,32 @@ def from_text(text: str, layout: Layout, fingerprint: str) -> tuple[Table, str]:
         raise TableError("line 1 is not the header of this sweep's table")
     table = {}
     for number, record in enumerate(records[1:], start=2):
-        case, values = _parse(record, number, layout, fingerprint)
-        if case in table:
+        try:
+            trial, values = _parse(record, layout, fingerprint)
+        except TableError as error:
+            raise TableError(f"line {number} {error}") from error
+        except ValueError as error:
+            raise TableError(f"line {number}: {error}") from error
+        if trial in table:
             raise TableError(f"line {number} repeats a trial")
-        table[case] = values
+        table[trial] = values
     return table, cut
 
 
-def _parse(record: list[str], number: int, layout: Layout, fingerprint: str):
+def _parse(record: list[str], layout: Layout, fingerprint: str):
     if len(record) != len(layout.header):
-        raise TableError(f"line {number} has {len(record)} fields instead of {len(layout.header)}")
+        raise TableError(f"has {len(record)} fields instead of {len(layout.header)}")
     if record[0] != fingerprint:
-        raise TableError(f"line {number} is of another config ({record[0]}, not {fingerprint})")
-    end = 1 + len(layout.names)
-    try:
-        case = _case(record[1:end], layout)
-        values = np.array([float(field or "nan") for field in record[end + 1 :]], np.float32)
-    except ValueError as error:
-        raise TableError(f"line {number}: {error}") from error
-    if record[end] != status(values):
-        raise TableError(f"line {number}: status {record[end]!r} and training loss do not agree")
-    return case, values
-
-
-def _case(fields: list[str], layout: Layout) -> Case:
-    axes = []
-    for (name, values), text in zip(layout.axes.items(), fields, strict=False):
-        found = [value for value in values if str(value) == text]
-        if not found:
+        raise TableError(f"is of another config ({record[0]}, not {fingerprint})")
+    axes, count = [], len(layout.axes)
+    for (name, values), text in zip(layout.axes.items(), record[1:], strict=False):
+        equal = [value for value in values if str(value) == text]
+        if not equal:
             raise ValueError(f"{name}={text}: is no value of this axis")
-        axes.append(found[0])
-    return Case(
-        tuple(axes),
-        int(fields[len(axes)]),
-        layout.kind(fields[len(axes) + 1]) if layout.searched else 0,
-    )
+        axes.append(equal[0])
+    value = layout.kind(record[2 + count]) if layout.searched else 0
+    trial, end = SweepTrial(tuple(axes), int(record[1 + count]), value), 1 + len(layout.names)
+    values = np.array([float(field or "nan") for field in record[end + 1 :]], np.float32)
+    if record[end] != status(values):
+        raise ValueError(f"status {record[end]!r} and training loss do not agree")
+    return trial, values

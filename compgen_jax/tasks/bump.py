@@ -1,10 +1,11 @@
-"""Bumps: images of a point at (x, y), or at (x, y) with a size (paper section 3.1 and Figure 4a).
+"""Bumps: images of a bump at (x, y), perhaps with a size (paper section 3.1 and Figure 4a).
 
-The one owner of the axis order (`image[y, x]`, pixel centres at the integers 0..N-1) and of
-the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peaks; an *image*
-is what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
+This module alone decides the axis order (`image[y, x]`, pixel centres at the integers 0..N-1) and
+the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peaks. An *image* is
+what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,9 +22,8 @@ from compgen_jax.tasks.task import Example, Factor, Task
 
 @dataclass(frozen=True)
 class ImageConfig:
-    """How a point is drawn. `sigma` in pixels; 'inverted' is a dark bump on white (1 - bump). The
-    tolerances say what scores as right (`tasks.images.scores`): pixels, and a share of a blank
-    image's error."""
+    """How a point is drawn. `sigma` is in pixels; 'inverted' is a dark bump on white (1 - bump).
+    The tolerances are those of `tasks.images.scores`."""
 
     sigma: float = number(1.0, above=0)
     amplitude: float = number(1.0, above=0)
@@ -34,9 +34,9 @@ class ImageConfig:
 
 @dataclass(frozen=True)
 class SizeConfig:
-    """A third factor, the bump's sigma: `values` sizes, evenly spaced from `smallest` to `largest`
-    pixels, or none (0). Of a held-out box or corner it has the sizes number `low` to `high`.
-    Accuracy asks for the size as well."""
+    """A third factor, the bump's sigma in pixels: `values` sizes, evenly spaced from `smallest` to
+    `largest`; 0 for no third factor. Sizes number `low` to `high` bound a held-out box or corner.
+    The task's accuracy then asks for the size as well."""
 
     values: int = number(0, low=0, high=128)
     smallest: float = number(0.8, above=0)
@@ -47,10 +47,12 @@ class SizeConfig:
 
 @dataclass(frozen=True)
 class StripesConfig:
-    """Images of one factor alone in the training set (paper section 4.2, appendix E): all N
-    vertical and all N horizontal stripes, `copies` times each, in this order or `shuffled` by the
-    seed. Their `amplitude` is that of a bump times this; the missing factor has the code of
-    `task.code.missing`."""
+    """Images of one factor alone in the training set (paper section 4.2, appendix E).
+
+    There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
+    `shuffled` by the seed. Their `amplitude` multiplies a bump's. `task.code.missing` says how the
+    missing factor is coded.
+    """
 
     copies: int = number(0, low=0, high=1000, traced=True)
     amplitude: float = number(1.0, above=0)
@@ -59,8 +61,8 @@ class StripesConfig:
 
 @dataclass(frozen=True)
 class Bump(Family):
-    """The paper's task on an N x N grid. `images`, unless 0, is the number of training images in
-    all, whatever `support.samples`: stripes first, shuffled if some are left out, then points."""
+    """The paper's task on an N x N grid. `images`, unless 0, is the number of training images and
+    replaces `support.samples`: first the stripes (shuffled, if not all fit), then points."""
 
     grid: int = number(28, low=8, high=128)
     image: ImageConfig = ImageConfig()
@@ -78,21 +80,21 @@ class Bump(Family):
         return _task(self)
 
 
-def profile(coordinate, grid: int, sigma):
-    """exp(-(i - c)^2 / (2 sigma^2)) at the pixel centres i = 0..N-1; shape (N,).
+# --- images and codes ------------------------------------------------------------------------
 
-    `coordinate` is a scalar in pixels; a missing factor (`is_missing`) has the profile 1
-    everywhere.
-    """
+
+def profile(coordinate, grid: int, sigma):
+    """exp(-(i - c)^2 / (2 sigma^2)) at the pixel centres i = 0..N-1, shape (N,); 1 everywhere for
+    a missing factor (`encodings.is_missing`). `coordinate` is a scalar in pixels."""
     missing, coordinate = is_missing(coordinate)
     return jnp.where(missing, 1.0, encodings.gaussian_profile(coordinate, grid, sigma))
 
 
 def bump(x, y, grid: int, image: ImageConfig, sigma=None):
-    """Signal of the product of the present factors; shape (N, N), range [0, amplitude].
+    """The signal of a point, shape (N, N), range [0, amplitude].
 
-    A bump for two coordinates; for a missing y (None or NaN) the vertical stripe at x, for a
-    missing x the horizontal stripe at y. `sigma`, in pixels, is that of `image` unless given.
+    It is a bump for two coordinates, the vertical stripe at x for a missing y (None or NaN), and
+    the horizontal stripe at y for a missing x. `sigma` is in pixels, by default that of `image`.
     """
     sigma = image.sigma if sigma is None else sigma
     row_H, column_W = profile(y, grid, sigma), profile(x, grid, sigma)
@@ -100,12 +102,12 @@ def bump(x, y, grid: int, image: ImageConfig, sigma=None):
 
 
 def plus(x, y, grid: int, image: ImageConfig):
-    """Signal of the additive conjunction: both stripes summed; range [0, 2 amplitude]."""
+    """The signal of the additive conjunction, both stripes summed; range [0, 2 amplitude]."""
     return bump(x, None, grid, image) + bump(None, y, grid, image)
 
 
 def flip(image, settings: ImageConfig):
-    """A signal as an image in the configured polarity, and back."""
+    """A signal as an image of the configured polarity, and back."""
     return 1.0 - image if settings.polarity == "inverted" else image
 
 
@@ -133,156 +135,158 @@ def support(settings: Bump) -> Grid:
     return Grid(tuple(axes), settings.support)
 
 
+# --- the training set ------------------------------------------------------------------------
+
+
 def n_stripes(settings: Bump) -> int:
-    """Stripes in a training set."""
+    """The number of stripes in a training set."""
     every = 2 * settings.grid * settings.stripes.copies
     return min(every, settings.images) if settings.images else every
 
 
 def n_points(settings: Bump) -> int:
-    """Points of both factors in a training set."""
+    """The number of complete points in a training set."""
     if settings.images:
         return settings.images - n_stripes(settings)
     return supports.n_samples(support(settings))
 
 
 def stripe_points(grid: int):
-    """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1, once
-    each (paper Figures 4a and 7a)."""
+    """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1 (paper
+    Figures 4a and 7a)."""
     pixels, missing = jnp.arange(grid, dtype=jnp.float32), jnp.full(grid, jnp.nan)
     vertical, horizontal = jnp.stack([pixels, missing], 1), jnp.stack([missing, pixels], 1)
     return jnp.concatenate([vertical, horizontal])
 
 
 def training_points(key, settings: Bump):
-    """(examples, F): the stripes, `copies` times over, and behind them the points drawn from the
-    seen region. The first n are the same whatever the number of points is."""
-    grid = support(settings)
-    points = supports.sample(key, grid, n_points(settings))
+    """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
+    first n are the same for any number of points."""
+    points = supports.sample(key, support(settings), n_points(settings))
     if not settings.stripes.copies:
         return points
     stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
     if settings.stripes.order == "shuffled":
-        own_key = jax.random.fold_in(key, sampling.tag("stripes"))
-        stripes = jax.random.permutation(own_key, stripes)
+        key = jax.random.fold_in(key, sampling.tag("stripes"))
+        stripes = jax.random.permutation(key, stripes)
     return jnp.concatenate([stripes[: n_stripes(settings)], points])
+
+
+# --- the task --------------------------------------------------------------------------------
 
 
 def _task(settings: Bump) -> Task:
     grid, stripes = support(settings), settings.stripes.copies
-    counts = [axis.count for axis in grid.axes]
     fresh = settings.support.fresh != "no"
     points = 0 if fresh else n_points(settings)
     asked = f"config.task.images={settings.images}"
     if not settings.images:
         asked = f"config.task.support.samples={settings.support.samples}"
     supports.check(grid, points, asked, shows_every_value=bool(stripes))
+
+    def dataset(key):
+        if fresh:
+            return supports.fresh_source(grid)
+        return sampling.table(training_points(key, settings))
+
+    def check(dataset):
+        if isinstance(dataset, sampling.Table):
+            supports.check_marginals(np.asarray(dataset.points)[: int(dataset.count)], grid)
+
+    others = {"mean_size": partial(_mean_size, settings=settings)} if settings.size.values else {}
     return Task(
         factors=tuple(Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes),
         held_out=partial(supports.is_held_out, grid=grid),
         example=lambda key, point: example(point, settings),
-        dataset=lambda key: _dataset(key, settings, grid),
+        dataset=dataset,
         examples=0 if fresh else n_stripes(settings) + points,
         next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
         prediction=partial(flip, settings=settings.image),
-        scores=partial(_scores, settings=settings),
+        scores=partial(_scores, settings=settings, grid=grid),
+        nearest=partial(supports.nearest_seen, grid=grid),
         accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
-        baselines=baselines.BASELINES | _baselines(settings),
-        parts=encodings.part_lengths(counts, settings.code),
+        baselines=baselines.BASELINES | others,
+        parts=encodings.part_lengths(grid.counts, settings.code),
         differentiable=settings.code.name != "onehot",
-        units={"value": settings.grid} if stripes else {"cell": int(np.prod(counts))},
-        check=lambda dataset: _check_dataset(dataset, grid),
+        units={"value": settings.grid} if stripes else {"cell": math.prod(grid.counts)},
+        check=check,
     )
 
 
-def _scores(signal, truth, point, settings: Bump) -> dict:
-    """Those of `images.scores`; of a third factor, whether the size is right, that of the nearest
-    of the bumps of all sizes at the requested place, and whether all three are."""
+def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -> dict:
+    """The scores of one prediction; see `Task.scores`.
+
+    They are those of `images.scores`, and `images.rendered`. With a third factor there are two
+    more. The size is right if, of the true bumps of all sizes at the requested place, that of the
+    requested size is nearest to the prediction. The combination is right if place and size are.
+    """
     image = settings.image
     found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
-    if not settings.size.values:
-        return found
+    nearest = supports.nearest_seen(point, grid) if nearest is None else nearest
+    nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
+    found["rendered"] = jnp.where(
+        jnp.isnan(nearest).any(),  # the point is seen
+        images.rendered(signal, truth),
+        images.rendered(signal, truth, nearest_image),
+    )
+    if settings.size.values:
+        at = lambda size: bump(point[0], point[1], settings.grid, image, size)
+        errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(_sizes(settings)))
+        requested = jnp.round((point[2] - grid.axes[2].first) / grid.axes[2].step)
+        right = (jnp.argmin(errors_S) == requested) & jnp.isfinite(errors_S).all()
+        found["size_accuracy"] = right
+        found["combination_accuracy"] = right & found["exact_accuracy"]
+    return found
+
+
+def _mean_size(asked: baselines.Asked, settings: Bump):
+    """What x and y alone can say of a third factor: the mean image over all sizes."""
+    at = lambda x, y, size: bump(x, y, settings.grid, settings.image, size)
+    every = jax.vmap(jax.vmap(at, (None, None, 0)), (0, 0, None))
+    return every(asked.points[:, 0], asked.points[:, 1], _sizes(settings)).mean(axis=1)
+
+
+def _sizes(settings: Bump):
+    """(S,) all sizes, in pixels."""
     axis = support(settings).axes[2]
-    sizes_S = axis.first + axis.step * jnp.arange(axis.count)
-    at = lambda size: bump(point[0], point[1], settings.grid, image, size)
-    errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(sizes_S))
-    asked = jnp.round((point[2] - axis.first) / axis.step)
-    hit = (jnp.argmin(errors_S) == asked) & jnp.isfinite(errors_S).all()
-    return found | {
-        "size_accuracy": hit,
-        "combination_accuracy": hit & found["exact_accuracy"],
-    }
-
-
-def _baselines(settings: Bump) -> dict:
-    """Of a third factor, what the first two alone would have one draw: the mean over the sizes."""
-    if not settings.size.values:
-        return {}
-    axis = support(settings).axes[2]
-    sizes_S = axis.first + axis.step * jnp.arange(axis.count)
-
-    def mean_size(asked):
-        at = lambda x, y, size: bump(x, y, settings.grid, settings.image, size)
-        every = jax.vmap(jax.vmap(at, (None, None, 0)), (0, 0, None))
-        return every(asked.points[:, 0], asked.points[:, 1], sizes_S).mean(axis=1)
-
-    return {"mean_size": mean_size}
-
-
-def _dataset(key, settings: Bump, grid: Grid):
-    if settings.support.fresh != "no":
-        return supports.fresh_source(grid)
-    return sampling.table(training_points(key, settings))
-
-
-def _check_dataset(dataset, grid: Grid):
-    if isinstance(dataset, sampling.Table):
-        supports.check_marginals(np.asarray(dataset.points)[: int(dataset.count)], grid)
+    return axis.first + axis.step * jnp.arange(axis.count)
 
 
 def _check(settings: Bump):
     """Raises ConfigError for settings that contradict each other."""
-    stripes, support = settings.stripes, settings.support
-    if settings.images and support.sampling == "every_cell":
+    images, stripes, support = settings.images, settings.stripes, settings.support
+    size, every_cell = settings.size, support.sampling == "every_cell"
+    if images and every_cell:
         raise ConfigError(
-            f"config.task.images={settings.images}: config.task.support.sampling='every_cell' "
-            "takes each seen cell once; say with_replacement, without_replacement or real"
+            f"config.task.images={images}: config.task.support.sampling='every_cell' takes each "
+            "seen cell once; say with_replacement, without_replacement or real"
         )
-    if settings.images and settings.images < 2 * settings.grid * stripes.copies:
-        if stripes.order != "shuffled":
-            raise ConfigError(
-                f"config.task.images={settings.images}: leaves out some stripes, which needs "
-                "config.task.stripes.order='shuffled'"
-            )
-    if not (
-        support.samples or stripes.copies or settings.images or support.sampling == "every_cell"
-    ):
+    if images and images < 2 * settings.grid * stripes.copies and stripes.order != "shuffled":
+        raise ConfigError(
+            f"config.task.images={images}: leaves out some stripes, which needs "
+            "config.task.stripes.order='shuffled'"
+        )
+    if not (support.samples or stripes.copies or images or every_cell):
         raise ConfigError(
             "config.task.support.samples=0: leaves nothing to train on, as "
             "config.task.stripes.copies=0"
         )
-    if support.fresh != "no" and (stripes.copies or settings.images):
+    if support.fresh != "no" and (stripes.copies or images):
         raise ConfigError(
-            f"config.task.support.fresh={support.fresh!r}: draws points at each step, and "
-            "goes with "
-            "neither config.task.stripes.copies nor config.task.images"
+            f"config.task.support.fresh={support.fresh!r}: draws points at each step, so "
+            "config.task.stripes.copies and config.task.images must be 0"
         )
     if stripes.copies and settings.code.missing == "zero" and settings.code.name == "ramp":
         raise ConfigError(
             "config.task.code.missing='zero': is the ramp's code of coordinate 0, so a stripe's "
             "missing factor needs config.task.code.missing='off_grid'"
         )
-    _check_size(settings)
-
-
-def _check_size(settings: Bump):
-    size = settings.size
     if size.values == 1 or (size.values and not size.smallest < size.largest):
         raise ConfigError(
             f"config.task.size.values={size.values}: a third factor needs two sizes or more, from "
             f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
         )
-    if size.values and settings.stripes.copies:
+    if size.values and stripes.copies:
         raise ConfigError(
             f"config.task.size.values={size.values}: stripes are images of x or of y alone, and "
             "need config.task.size.values=0"

@@ -1,7 +1,7 @@
-"""Disentangled codes of a point (paper section 3.1): each factor is coded by units of its own.
+"""Disentangled codes of a point (paper section 3.1): each factor has units of its own.
 
-A code is defined for one continuous coordinate, in cells; a point's code is the concatenation of
-its coordinates' codes.
+A code is a function of one continuous coordinate, in cells. A point's code joins the codes of its
+coordinates.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from compgen_jax.settings import choice, number
 
 @dataclass(frozen=True)
 class CodeConfig:
-    """How a coordinate is told to the model (paper section 3.1).
+    """How a coordinate is given to the model (paper section 3.1).
 
-    `sigma` (cells: for x and y, pixels) and `width` shape the bump code, `width` multiplying the
-    variance; `scale` shapes the ramp; `frequencies` the positional code. A missing factor is coded
-    as the zero vector (which for the ramp is also the code of coordinate 0) or as the code of an
-    off-grid coordinate.
+    `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
+    variance. `scale` is for the ramp, `frequencies` for the positional code. A missing factor has
+    the zero vector as its code (for the ramp this is also the code of coordinate 0), or the code of
+    an off-grid coordinate.
     """
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
@@ -32,8 +32,8 @@ class CodeConfig:
 
 
 def is_missing(coordinate):
-    """Whether a scalar coordinate is that of a missing factor, None or NaN, and the coordinate
-    with 0 instead, of which any function has a derivative."""
+    """(whether a scalar coordinate is None or NaN, the coordinate or else 0). The 0 keeps
+    derivatives finite."""
     coordinate = (
         jnp.float32(jnp.nan) if coordinate is None else jnp.asarray(coordinate, jnp.float32)
     )
@@ -48,13 +48,13 @@ def gaussian_profile(coordinate, count: int, sigma):
 
 
 def encode(coordinates, config: CodeConfig):
-    """Code of a point, shape (E,), from pairs (coordinate, number of cells) by factor; a coordinate
-    that is None or NaN is a missing factor's."""
+    """The code (E,) of a point, from a pair (coordinate, number of cells) for each factor. A
+    missing factor's coordinate is None or NaN."""
     return jnp.concatenate([encode_coordinate(c, count, config) for c, count in coordinates])
 
 
 def encode_coordinate(coordinate, count: int, config: CodeConfig):
-    """Code of one scalar coordinate, or of a missing one (None or NaN)."""
+    """The code of one scalar coordinate, or of a missing one (None or NaN)."""
     code = CODES[config.name]
     missing, coordinate = is_missing(coordinate)
     if config.missing == "zero":
@@ -65,9 +65,9 @@ def encode_coordinate(coordinate, count: int, config: CodeConfig):
 
 
 def part_lengths(counts, config: CodeConfig) -> tuple[int, ...]:
-    """Lengths of the codes of factors with so many cells; their sum is E."""
-    of = {"ramp": lambda _: 1, "positional": lambda _: 2 * config.frequencies}
-    return tuple(of.get(config.name, int)(count) for count in counts)
+    """The lengths of the codes of factors with so many cells; E is their sum."""
+    fixed = {"ramp": 1, "positional": 2 * config.frequencies}
+    return tuple(fixed.get(config.name, count) for count in counts)
 
 
 def bump_code(coordinate, count, config):
@@ -95,16 +95,15 @@ def _no_derivative(primals, tangents):
 
 
 def onehot_code(coordinate, count, config):
-    """1 for the nearest cell, 0 elsewhere (all 0 off the grid). Differentiating it raises
-    ValueError."""
+    """1 for the nearest cell, else 0 (all 0 off the grid). Differentiating it raises ValueError."""
     return (jnp.arange(count) == _nearest_cell(coordinate)).astype(jnp.float32)
 
 
 def positional_code(coordinate, count, config):
     """[sin(w_k c); cos(w_k c)], k = 0..F-1, for geometric frequencies w_k.
 
-    The paper names this code and gives no formula; here the wavelengths run from 2N cells, so
-    that no two coordinates share a code, down to 4 cells, which turns the code of neighbouring
+    The paper names this code and gives no formula. Here the longest wavelength is 2N cells, so that
+    no two coordinates share a code. The shortest is 4 cells, which turns the code of neighbouring
     cells by a quarter.
     """
     exponent_F = jnp.arange(config.frequencies) / (config.frequencies - 1)

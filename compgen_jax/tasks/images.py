@@ -1,37 +1,39 @@
-"""Scores of images that show one thing at a place.
+"""Scores of images that show one object at a place.
 
-The one owner of where a peak is, of what counts as right and of the error. Images are *signals*,
-0 where the image is blank: a task's `prediction` undoes the polarity. Positions are (x, y)
-in pixels, x the column.
+An image here is a *signal*, which is 0 where nothing is drawn: a task's `prediction` undoes the
+polarity. Positions are (x, y) in pixels; x is the column.
 """
 
 import jax.numpy as jnp
 
+# what counts as rendered
+LEAST_R2 = 0.75
+LEAST_GAIN, MOST_GAIN = 0.5, 2.0
+
 
 def mean_squared_error(signal_HxW, truth_HxW):
-    """Over pixels; leading axes are carried through."""
+    """The mean over pixels; leading axes are carried through."""
     return jnp.mean(jnp.square(signal_HxW - truth_HxW), axis=(-2, -1))
 
 
 def brightest_pixel(signal_HxW):
-    """(x, y) of the largest pixel. Not-a-number images have no position: (-inf, -inf)."""
+    """(x, y) of the largest pixel; (-inf, -inf) for an image with a pixel that is not finite."""
     row, column = jnp.unravel_index(jnp.argmax(signal_HxW), signal_HxW.shape)
     position = jnp.array([column, row], jnp.float32)
     return jnp.where(jnp.isfinite(signal_HxW).all(), position, -jnp.inf)
 
 
-def position_error(signal_HxW, position):
-    """Chebyshev distance in pixels from the brightest pixel to the requested (x, y)."""
-    return jnp.max(jnp.abs(brightest_pixel(signal_HxW) - position))
-
-
 def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tolerance: float):
-    """`mse`; whether the brightest pixel is the requested one (`exact_accuracy`), or within
-    `position_tolerance` pixels on both axes (`position_accuracy`); whether the error is at most
-    `image_tolerance` of a blank image's (`image_accuracy`); and that error (`blank_mse`)."""
+    """The scores of one image, whose object should be at `position`, by name.
+
+    mse: the mean squared error.  blank_mse: that of a blank image.
+    exact_accuracy: whether the brightest pixel is the requested one.
+    position_accuracy: whether it is within `position_tolerance` pixels of it on both axes.
+    image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
+    """
     error = mean_squared_error(signal_HxW, truth_HxW)
     blank = mean_squared_error(jnp.zeros_like(truth_HxW), truth_HxW)
-    distance = position_error(signal_HxW, position)
+    distance = jnp.max(jnp.abs(brightest_pixel(signal_HxW) - position))
     return {
         "mse": error,
         "exact_accuracy": distance < 0.5,
@@ -39,3 +41,35 @@ def scores(signal_HxW, truth_HxW, position, position_tolerance: float, image_tol
         "image_accuracy": error <= image_tolerance * blank,
         "blank_mse": blank,
     }
+
+
+def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
+    """Whether the prediction shows the truth: a scalar bool, also under `jit` and `vmap`.
+
+    A prediction is rendered if all of these hold:
+      (i) Its correlation with the truth over all pixels is positive, and squared at least
+        `LEAST_R2`. A bump shifted by half a sigma keeps .88, by a whole sigma .60.
+      (ii) Its gain is between `LEAST_GAIN` and `MOST_GAIN`. The gain is the slope of the
+        least-squares fit of the prediction by the truth and a constant.
+      (iii) It correlates more with the truth than with `nearest_HxW`, if that is given: the true
+        image at the ID cell nearest to a held-out point. A constant image correlates with nothing.
+
+    So the level of the prediction does not matter. A constant prediction is not rendered, nor is
+    one with a pixel that is not finite.
+    """
+    covariance = _covariance(prediction_HxW, truth_HxW)
+    variance, truth_variance = (_covariance(x, x) for x in (prediction_HxW, truth_HxW))
+    gain = covariance / truth_variance
+    alike = (covariance > 0) & (covariance**2 >= LEAST_R2 * variance * truth_variance)
+    shown = alike & (LEAST_GAIN <= gain) & (gain <= MOST_GAIN)
+    if nearest_HxW is None:
+        return shown
+    nearest_variance = _covariance(nearest_HxW, nearest_HxW)
+    # both correlations, times the standard deviations of all three images
+    with_truth = covariance * jnp.sqrt(nearest_variance)
+    with_nearest = _covariance(prediction_HxW, nearest_HxW) * jnp.sqrt(truth_variance)
+    return shown & ((nearest_variance == 0) | (with_truth > with_nearest))
+
+
+def _covariance(a_HxW, b_HxW):
+    return jnp.mean((a_HxW - jnp.mean(a_HxW)) * (b_HxW - jnp.mean(b_HxW)))

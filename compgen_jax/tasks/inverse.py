@@ -1,7 +1,7 @@
-"""Image tasks turned round: an image is given, its factors are asked for.
+"""Image tasks reversed: the image is the input, and its factors are asked for.
 
-The authors' encoders are of this kind (encoder_exps/bump.py, which answers by the code of the
-point, and scalar.py, by its coordinates; neither is in the paper).
+The authors' encoders do this, outside the paper: encoder_exps/bump.py answers with the code of the
+point, scalar.py with its coordinates.
 """
 
 from dataclasses import dataclass, replace
@@ -23,10 +23,12 @@ UNIT_CODES = ("bump", "onehot")  # that have one unit for each value
 
 @dataclass(frozen=True)
 class Inverse(Bump):
-    """The bump task turned round: from the image, in its polarity, to the point. `answer` 'code' is
-    the vector that the bump task would give a model, 'coordinates' the factors' values in pixels.
-    All other fields are the bump task's; what scores as right does not depend on
-    `image.position_tolerance` and `image.image_tolerance`."""
+    """The bump task reversed: the image, in its polarity, is given and the point is asked for.
+
+    `answer` 'code' asks for the vector that the bump task would give a model, 'coordinates' for the
+    factors' values in pixels. All other fields are the bump task's; `image.position_tolerance` and
+    `image.image_tolerance` have no effect.
+    """
 
     answer: str = choice("code", "code", "coordinates")
 
@@ -48,32 +50,32 @@ class Inverse(Bump):
         """Raises ConfigError for a support that cannot serve."""
         task = super().make()
         if not task.differentiable:
-            task = task._replace(example=partial(_example, task, self), differentiable=True)
+            # the image can be differentiated, though the code cannot
+            def example(key, point):
+                image = bump.example(point, replace(self, code=CodeConfig())).target
+                return Example(forward(key, jax.lax.stop_gradient(point)).input, image)
+
+            forward = task.example
+            task = task._replace(example=example, differentiable=True)
         return inverse(task, self.answer)
 
 
-def _example(task: Task, settings: Bump, key, point) -> Example:
-    """The example of `task`, whose image can be differentiated though its code cannot."""
-    image = bump.example(point, replace(settings, code=CodeConfig())).target
-    return Example(task.example(key, jax.lax.stop_gradient(point)).input, image)
-
-
 def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
-    """`task`, from a code to one image, turned round: its image, as it is, is the input.
+    """`task`, which maps a code to one image, reversed: its image, as it is, is the input.
 
     Args:
-      task: whose input is a vector of one code per factor and whose target is one array (H, W),
-        differentiable in the real factors where the task says so of its example.
-      answer: 'code': its input is the target; it has one unit for each of a factor's values, the
-        largest of them the nearest value's. 'coordinates': the factors' values (F,) are.
-      tolerance: of 'coordinates', in cells (for x and y, pixels), what counts as right.
+      task: its input is a vector with one code per factor, its target one array (H, W).
+      answer: 'code' asks for the input of `task`, which needs a unit for each value of a factor.
+        'coordinates' asks for the factors' values (F,).
+      tolerance: how far off a coordinate may be, in cells (for x and y, pixels). The authors allow
+        half a pixel.
 
-    Scores are `mse` over the vector; whether every factor is right (`exact_accuracy`): the largest
-    unit of its part is the true one, or its value is off by `tolerance` cells at most, half a pixel
-    with the authors; and whether each is within one cell (`position_accuracy`).
+    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
+    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
+    is within `tolerance`. Its position is right if every factor is within one cell.
 
     Raises ConfigError for a task that does not map codes to images, and for factors or codes that
-    the answer cannot be given in.
+    cannot be answered so.
     """
     given, asked = tasks.shapes(task)
     if not all(isinstance(each, jax.ShapeDtypeStruct) for each in (given, asked)) or (
@@ -87,8 +89,7 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
                 "config.task.answer='code': needs a code with a unit for each value, in parts of "
                 f"{values}, not {tuple(task.parts)}; say 'coordinates'"
             )
-        off = partial(_units_apart, parts=values)
-        tolerance = 0.5
+        off, tolerance = partial(_units_apart, parts=values), 0.5
     elif answer == "coordinates":
         labels = [
             factor.name for factor in task.factors if not factor.real or np.isfinite(factor.period)
@@ -99,7 +100,7 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
                 "and no coordinate; say 'code'"
             )
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
-        off = partial(_cells_apart, steps=steps)
+        off = lambda prediction, truth: jnp.abs(prediction - truth) / jnp.array(steps)
     else:
         raise ConfigError(f"config.task.answer={answer!r}: must be one of code, coordinates")
 
@@ -134,21 +135,17 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
 
 
 def _units_apart(prediction, truth, parts):
-    """(F,): how far each part's largest unit is from the true one; infinite for no number."""
+    """(F,): how far each part's largest unit is from the true one; infinite for a prediction that
+    is not finite."""
     splits = np.cumsum(parts)[:-1].tolist()
     largest = lambda code: jnp.stack([jnp.argmax(part) for part in jnp.split(code, splits)])
     off_F = jnp.abs(largest(prediction) - largest(truth))
     return jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
 
 
-def _cells_apart(prediction, truth, steps):
-    """(F,): how far each value is from the true one, in cells."""
-    return jnp.abs(prediction - truth) / jnp.array(steps)
-
-
 def mean_answer(asked: baselines.Asked):
-    """The mean truth, each of its numbers for itself, of seen and of held-out points apart, as in
-    `baselines.best_constant`."""
+    """The mean truth, entry by entry, of seen and of held-out points apart (see
+    `baselines.best_constant`)."""
 
     def mean(mask_B):
         return jnp.mean(asked.truths, axis=0, where=mask_B[:, None], keepdims=True)

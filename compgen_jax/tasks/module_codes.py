@@ -1,8 +1,8 @@
-"""Codes of a task's latent, the weights of its modules: what a student is told of the task.
+"""Codes of a latent, the weights of a task's modules: how a student is told which task it has.
 
 After "Scale leads to compositional generalization" (arXiv 2507.07207). All but two of that paper's
-codes are affine in the latent, or nearly: `tasks.modules` measures how much of it an affine map
-reads of each (`code_r2`).
+codes are affine in the latent, or nearly so. `tasks.modules` measures how well an affine map reads
+the latent from each (`code_r2`).
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ import numpy as np
 
 from compgen_jax.settings import choice, number
 
-INTERVALS = 10  # of [0, 1), which `interval_shuffle` permutes
-COUPLINGS = 3
+INTERVALS = 10  # parts of [0, 1), which `interval_shuffle` permutes
+COUPLINGS = 3  # of `invertible`
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LatentCodeConfig:
     orthogonal        z turned by a random orthogonal matrix;
     tokens            for each module its number and its weight in tenths, as integers;
     invertible        three affine couplings whose nets' weights have the standard deviation `std`
-                      (the authors' .1 makes it affine);
+                      (nearly affine at the authors' .1);
     interval_shuffle  each weight moved to another tenth of [0, 1), the same for all modules;
     fewshot           `pairs` examples of the task, inputs beside outputs, instead of its latent.
 
@@ -35,12 +35,7 @@ class LatentCodeConfig:
 
     name: str = choice(
         "identity",
-        "identity",
-        "orthogonal",
-        "tokens",
-        "invertible",
-        "interval_shuffle",
-        "fewshot",
+        *("identity", "orthogonal", "tokens", "invertible", "interval_shuffle", "fewshot"),
     )
     std: float = number(1.5, above=0)
     pairs: int = number(50, low=1, high=10_000)
@@ -48,7 +43,7 @@ class LatentCodeConfig:
 
 
 def of_latent(settings: LatentCodeConfig, modules: int) -> Callable:
-    """latent (M,) -> code (E,) by a fixed map. ValueError for `fewshot`, which has none."""
+    """The map latent (M,) -> code (E,). Raises ValueError for `fewshot`, which has none."""
     if settings.name == "fewshot":
         raise ValueError("examples of a task are no function of its latent alone")
     return CODES[settings.name](modules, settings)
@@ -70,15 +65,15 @@ def _tokens(modules: int, settings):
     numbers = jnp.arange(1, modules + 1, dtype=jnp.float32)
 
     def code(z):
-        tenths = jnp.floor(10 * z + 1e-4) + modules + 1  # a weight may be rounded down
+        tenths = jnp.floor(10 * z + 1e-4) + modules + 1  # the weight may be rounded down
         return jnp.stack([numbers, tenths], axis=1).ravel()
 
     return code
 
 
 def _invertible(modules: int, settings):
-    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)), in turn for either half, s and t by nets of two
-    hidden layers of sigmoids."""
+    """(a, b) -> (a, b (1 + .5 tanh s(a)) + t(a)) for the halves of the latent, which take turns. s
+    and t are nets with two hidden layers of sigmoids."""
     rng = np.random.default_rng([settings.seed, 2])
     first = modules // 2
     layers = []
@@ -114,7 +109,7 @@ def _interval_shuffle(modules: int, settings):
 
     def code(z):
         scaled = INTERVALS * z
-        interval = jnp.floor(scaled + 1e-4)  # as of `tokens`
+        interval = jnp.floor(scaled + 1e-4)  # as in `_tokens`
         moved = (to[interval.astype(jnp.int32) % INTERVALS] + scaled - interval) / INTERVALS
         return jnp.where(z >= 1, z, moved)
 

@@ -1,9 +1,10 @@
-"""Which sets of modules are seen, of tasks that combine at most K of M modules.
+"""Which sets of modules are seen, for tasks that combine at most K of M modules.
 
-The sets are all the non-empty ones of up to K modules: T = sum_j C(M, j) of them, rows of a table
-(T, M) in one order, singles first. A support is compositional if every module occurs in a seen set,
-and connected if the graph on the modules is whose edges join those of a seen set. It is a property
-of the task, not of a training seed, and is computed in NumPy before any compilation.
+There are T = sum_j C(M, j) non-empty sets of up to K modules. They are the rows of a table (T, M)
+in a fixed order, single modules first. A support is *compositional* if every module occurs in a
+seen set. It is *connected* if the graph on the modules is, whose edges join modules that share a
+seen set. A support belongs to the task, not to a training seed: it is computed in NumPy before
+anything compiles.
 """
 
 from collections.abc import Callable
@@ -18,8 +19,8 @@ from scipy.sparse.csgraph import connected_components
 
 from compgen_jax.settings import ConfigError, choice, number
 
-DRAWS = 1000  # random supports tried for one that is connected, before one is built
-MAX_SETS = 10**7  # a table of which has a few hundred megabytes
+DRAWS = 1000  # random supports tried before a connected one is built
+MAX_SETS = 10**7  # their table takes a few hundred megabytes
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,14 @@ class ModuleSupportConfig:
     """Which sets of modules are seen in training; all others are held out.
 
     random            sets at random, compositional and connected;
-    equal             the same, with modules that occur equally often, to 1;
+    equal             the same, and modules occur equally often, to 1;
     disconnected      two groups of modules that never meet, each connected in itself;
-    non_compositional no set with the last module, all others or, with `seen`, some at random;
-    popular           all sets with the first few modules, the hubs, filled up with the next;
+    non_compositional no set with the last module; all others or, with `seen`, some at random;
+    popular           all sets with one of the first few modules, the hubs, and some with the next;
     unpopular         all sets of the first many modules, the core; the others in one set each.
 
-    `seen` is the number of seen sets. At 0 the share `held_out_share` of all is held out, rounded
-    down, but for non_compositional, which then sees every set without the last module.
+    `seen` is the number of seen sets. If it is 0, `held_out_share` of all sets are held out,
+    rounded down; but non_compositional then sees every set without the last module.
     """
 
     name: str = choice(
@@ -49,12 +50,12 @@ class ModuleSupportConfig:
 
 
 def n_sets(modules: int, most: int) -> int:
-    """T, the non-empty sets of at most `most` modules."""
+    """T, the number of non-empty sets of at most `most` modules."""
     return sum(comb(modules, size) for size in range(1, most + 1))
 
 
 def all_sets(modules: int, most: int):
-    """(T, M) bool, by size and then lexicographic: which modules each set has."""
+    """(T, M) bool: which modules each set has; by size and then lexicographic."""
     sizes = range(1, most + 1)
     members = chain.from_iterable(
         chain.from_iterable(combinations(range(modules), k) for k in sizes)
@@ -67,7 +68,7 @@ def all_sets(modules: int, most: int):
 
 
 def index_of(sets_SxM):
-    """(S,) the rows of `all_sets` that sets are, whatever its `most`."""
+    """(S,) the rows of `all_sets` that the sets are, for any `most`."""
     modules = sets_SxM.shape[1]
     left_SxM = sets_SxM[:, ::-1].cumsum(1, dtype=np.int16)[:, ::-1]  # members from a module on
     sizes = range(left_SxM.max(initial=0) + 1)
@@ -78,7 +79,7 @@ def index_of(sets_SxM):
 
 
 def usage(sets_SxM):
-    """(M,) in how many sets each module occurs."""
+    """(M,) the number of sets that each module occurs in."""
     return sets_SxM.sum(0)
 
 
@@ -87,7 +88,7 @@ def is_compositional(sets_SxM) -> bool:
 
 
 def is_connected(sets_SxM) -> bool:
-    """Of all M modules, so that one in no set is not connected to the others."""
+    """Whether the sets connect all M modules; a module in no set is not connected."""
     values_SxM = sets_SxM.astype(np.float32)
     n_parts, _ = connected_components(values_SxM.T @ values_SxM > 0, directed=False)
     return n_parts == 1
@@ -115,8 +116,18 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
 
 
 def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
-    """The number of seen sets. Raises ConfigError where no such support has that many."""
-    _check_modules(modules, most)
+    """The number of seen sets. Raises ConfigError if no such support has that many."""
+    if modules < 2:
+        raise ConfigError(f"config.task.modules={modules}: must be at least 2")
+    if not 1 <= most <= modules:
+        raise ConfigError(
+            f"config.task.most={most}: must be at most config.task.modules={modules}, at least 1"
+        )
+    if n_sets(modules, most) > MAX_SETS:
+        raise ConfigError(
+            f"config.task.most={most}: config.task.modules={modules} make {n_sets(modules, most)} "
+            f"sets of up to {most}; must be at most {MAX_SETS}"
+        )
     total, kind = n_sets(modules, most), KINDS[settings.name]
     least, greatest = kind.least(modules, most), kind.greatest(modules, most)
     if settings.name == "non_compositional" and not settings.seen:
@@ -136,20 +147,6 @@ def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
     return n
 
 
-def _check_modules(modules: int, most: int):
-    if modules < 2:
-        raise ConfigError(f"config.task.modules={modules}: must be at least 2")
-    if not 1 <= most <= modules:
-        raise ConfigError(
-            f"config.task.most={most}: must be at most config.task.modules={modules}, at least 1"
-        )
-    if n_sets(modules, most) > MAX_SETS:
-        raise ConfigError(
-            f"config.task.most={most}: config.task.modules={modules} make {n_sets(modules, most)} "
-            f"sets of up to {most}; must be at most {MAX_SETS}"
-        )
-
-
 def _random(rng, sets_TxM, n: int):
     options_T = np.ones(len(sets_TxM), bool)
     return _connected(rng, sets_TxM, options_T, n, [np.arange(sets_TxM.shape[1])])
@@ -167,12 +164,12 @@ def _disconnected(rng, sets_TxM, n: int):
 
 
 def _within(modules: int, most: int, first: int) -> int:
-    """Sets of either the first modules or the others alone."""
+    """The number of sets of the first modules alone or of the others alone."""
     return n_sets(first, most) + n_sets(modules - first, most)
 
 
 def _connected(rng, sets_TxM, options_T, n: int, groups):
-    """n of the options at random, in which every group of modules is connected in itself."""
+    """n of the options at random such that every group of modules is connected in itself."""
     for _ in range(DRAWS):
         seen_T = _some(rng, options_T, n)
         if all(_serves(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
@@ -183,7 +180,8 @@ def _connected(rng, sets_TxM, options_T, n: int, groups):
 
 def _popular(rng, sets_TxM, n: int):
     modules = sets_TxM.shape[1]
-    touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)  # the first 1, 2, ... modules
+    # the number of sets with one of the first 1, 2, ... modules
+    touching = np.logical_or.accumulate(sets_TxM, axis=1).sum(0)
     hubs = int((touching <= n).sum())
     seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
     for _ in range(DRAWS):
@@ -214,7 +212,7 @@ def _equal(rng, sets_TxM, n: int):
 
 
 def _equal_on_a_path(rng, sets_TxM, n: int):
-    """As close to equal as was found of supports with a path, in which no module occurs thrice."""
+    """The most equal of some supports that contain a path, in which no module occurs thrice."""
     closest = []
     for _ in range(DRAWS):
         order = rng.permutation(sets_TxM.shape[1])
@@ -230,11 +228,11 @@ def _equal_on_a_path(rng, sets_TxM, n: int):
 
 
 def _evened(rng, sets_TxM, seen_T, fixed_T):
-    """As many seen sets of the same sizes, the fixed ones among them, with usages that differ by
-    at most 1, or more if fixed ones are in the way.
+    """As many seen sets of the same sizes, whose modules occur equally often, to 1. Fixed sets
+    stay, and may prevent that.
 
-    The most used module takes turns with the least used one in sets whose counterpart is unseen:
-    of these there are at least as many as the usages differ by, if none is fixed.
+    The least used module replaces the most used one in sets whose counterpart is unseen. If none is
+    fixed, there are at least as many of these as the usages differ by.
     """
     seen_T, use_M = seen_T.copy(), usage(sets_TxM[seen_T])
     while True:
@@ -255,8 +253,8 @@ def _evened(rng, sets_TxM, seen_T, fixed_T):
 
 
 def _tree(sets_TxM, order, joint: Callable):
-    """(T,) bool: the fewest sets that connect the modules in `order`. Each adds up to K - 1 to one
-    of the `joined` before them, that at `joint(joined)`."""
+    """(T,) bool: the fewest sets that connect the modules in `order`. Each set joins up to K - 1
+    modules to one of the `joined` ones before them, that at `joint(joined)`."""
     each = max(_most(sets_TxM) - 1, 1)
     starts = range(1, max(len(order), 2), each)
     tree_SxM = np.zeros((len(starts), sets_TxM.shape[1]), bool)
@@ -285,7 +283,7 @@ def _serves(sets_SxM) -> bool:
 
 
 def _most(sets_TxM) -> int:
-    """K of a table of all sets, the last of which is a largest."""
+    """K of a table of all sets; the last set is among the largest."""
     return int(sets_TxM[-1].sum())
 
 
@@ -294,8 +292,8 @@ def _any_number(modules: int, most: int) -> int:
 
 
 class Kind(NamedTuple):
-    """split: rng, table (T, M), number of seen sets -> (T,) bool.  least, greatest: M, K -> the
-    fewest and the most seen sets that it can have."""
+    """split: rng, table (T, M), number of seen sets -> (T,) bool.
+    least, greatest: M, K -> the fewest and the most seen sets that it can have."""
 
     split: Callable
     least: Callable

@@ -1,12 +1,12 @@
 """Modules: each task is a network whose weights are a weighted sum of a few of M modules.
 
-The hyperteacher of "Scale leads to compositional generalization" (arXiv 2507.07207): of a latent z
-with at most K weights that are not 0,
+This is the hyperteacher of "Scale leads to compositional generalization" (arXiv 2507.07207). A
+latent z has at most K weights that are not 0, and
 
     y = R relu(W x + b),    W = sum_m z_m W_m / sqrt(K),    b = sum_m z_m b_m / sqrt(K).
 
-A point is a latent; held out are sets of modules that are never active together. A student is given
-a code of the latent and inputs x, and asked for y.
+A point is a latent. Some sets of modules are held out: they are never active together in training.
+A student is given a code of the latent and inputs x, and asked for y.
 """
 
 import functools
@@ -26,23 +26,24 @@ from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a discrete weight
-BIAS = 0.5  # biases are uniform below it
-RIGHT = 0.95  # R^2 from which a task counts as answered
-FITTED = 4096  # tasks to which a bilinear map, and a reader of codes, is fitted
-RIDGE = 1e-6  # of the features' mean square: for columns that repeat one another
+BIAS = 0.5  # biases are uniform from 0 to this
+RIGHT = 0.95  # the R^2 from which a task counts as answered
+FITTED = 4096  # the number of tasks that bilinear maps and readers of codes are fitted to
+RIDGE = 1e-6  # of the features' mean square, as some columns repeat others
 
 
 @dataclass(frozen=True)
 class Modules(Family):
-    """A hyperteacher of `modules` modules, of which a task has `most` at most, and what a student
-    sees of it: `samples` inputs of each task.
+    """A hyperteacher of `modules` modules, of which a task has at most `most`. A student sees
+    `samples` inputs of each task.
 
-    Weights of active modules are drawn from .5, .6, ..., 1 ('discrete'), are .5 plus half of an
-    exponential variable's share of all of them and one ('continuous'), or 1 ('khot'). `scale` is
-    that of the variance-scaling law of the teacher's weights, whose variance is scale / fan in.
-    Scored are `tests` tasks of seen sets and as many of held-out ones, every set as often as can
-    be. Teacher, codes and the tests' latents are drawn by `seed`, whatever the seed of training
-    is; inputs are the training seed's.
+    The weights of active modules are drawn from .5, .6, ..., 1 ('discrete'), are 1 ('khot'), or are
+    .5 + .5 e / (1 + sum e) for exponential variables e ('continuous'). The teacher's weights have
+    the variance `scale` / fan in. The measured points are `tests` latents of seen sets and as many
+    of held-out sets; all sets of a region occur equally often, to 1.
+
+    Teacher, codes and measured latents are drawn by `seed`, not by the seed of training, which
+    draws the inputs.
     """
 
     modules: int = number(16, low=2, high=64)
@@ -96,7 +97,7 @@ def draw_teacher(settings: Modules) -> Teacher:
 
 
 def respond(teacher: Teacher, latent, inputs_SxI):
-    """(S, O): what the task of a latent (M,) answers to its inputs."""
+    """(S, O): the teacher's answers for a latent (M,) and inputs."""
     latent = latent / math.sqrt(teacher.most)
     weights_HxI = jnp.tensordot(latent, teacher.weights, axes=1)
     hidden = jax.nn.relu(inputs_SxI @ weights_HxI.T + (latent @ teacher.biases)[None])
@@ -109,7 +110,8 @@ def draw_inputs(key, settings: Modules):
 
 
 def weigh(key, active_M, law: str):
-    """The latent (M,) of a set of modules (M,), 1 for the active ones: weights by their law."""
+    """The latent (M,) of a set of modules (M,), which is 1 for active ones. The weights follow
+    `law`; see `Modules`."""
     if law == "khot":
         return active_M
     if law == "discrete":
@@ -119,12 +121,12 @@ def weigh(key, active_M, law: str):
 
 
 def draw_latent(key, dataset: sampling.Table, law: str):
-    """A fresh latent: one of the table's sets, each as likely, and weights."""
+    """A fresh latent: weights for one of the table's sets, each with the same probability."""
     return weigh(jax.random.fold_in(key, 1), sampling.from_table(key, dataset), law)
 
 
 def example(key, point, settings: Modules, teacher: Teacher) -> Example:
-    """((code (E,), inputs (S, I)), outputs (S, O)) of one latent; inputs are the key's."""
+    """((code (E,), inputs (S, I)), outputs (S, O)) of one latent; the key draws the inputs."""
     inputs = draw_inputs(key, settings)
     if settings.code.name == "fewshot":
         shown = replace(settings, samples=settings.code.pairs)
@@ -136,10 +138,14 @@ def example(key, point, settings: Modules, teacher: Teacher) -> Example:
 
 
 def scores(output, truth, point, mean_O) -> dict:
-    """Of one task: its mean squared error; the mean square of what is asked about the outputs'
-    means over all tasks (`variance`); 1 - error / variance about the task's own means
-    (`task_r2`) and whether that is `RIGHT`; and the authors' mean over outputs of such ratios
-    (`ratios_r2`)."""
+    """The scores of one task by name.
+
+    mse: the mean squared error.
+    variance: the mean square of the truth about `mean_O`, the outputs' means over all tasks.
+    task_r2: 1 - error / variance, about the outputs' means in this task.
+    ratios_r2: the authors' variant, the mean over outputs of such an R^2 of each.
+    task_accuracy: whether `task_r2` is at least `RIGHT`.
+    """
     error_O = jnp.mean(jnp.square(output - truth), axis=0)
     own_O = jnp.mean(jnp.square(truth - truth.mean(axis=0, keepdims=True)), axis=0)
     task_r2 = 1 - jnp.sum(error_O) / jnp.sum(own_O)
@@ -153,18 +159,18 @@ def scores(output, truth, point, mean_O) -> dict:
 
 
 def derived(means: dict) -> dict:
-    """Pooled R^2, 1 - error / variance, and `gain`, 1 - error / the bilinear map's."""
-    found = {"r2": 1 - means["mse"] / means["variance"]}
+    """`r2`, pooled over a region: 1 - error / variance. `gain`: 1 - error / the bilinear map's."""
+    numbers = {"r2": 1 - means["mse"] / means["variance"]}
     if "bilinear_mse" in means:
-        found["gain"] = 1 - means["mse"] / means["bilinear_mse"]
-    return found
+        numbers["gain"] = 1 - means["mse"] / means["bilinear_mse"]
+    return numbers
 
 
 # --- trivial predictors ----------------------------------------------------------------------
 
 
 def sum_of_singles(asked: baselines.Asked, teacher: Teacher):
-    """The sum of what every active module answers alone, with its weight."""
+    """The sum of the teacher's answers for each active module alone, with its weight."""
 
     def predict(latent, inputs):
         alone = jax.vmap(lambda one: respond(teacher, one, inputs))(jnp.diag(latent))
@@ -174,21 +180,22 @@ def sum_of_singles(asked: baselines.Asked, teacher: Teacher):
 
 
 def bilinear(asked: baselines.Asked, settings: Modules):
-    """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of seen
-    sets."""
+    """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of the
+    seen sets."""
     with jax.ensure_compile_time_eval():
         weights = _bilinear_map(settings)
     return apply_bilinear(weights, jnp.asarray(asked.points), asked.inputs[1])
 
 
 def apply_bilinear(weights_MxIxO, latents_BxM, inputs_BxSxI):
-    """(B, S, O): of weights (1 + M, 1 + I, O)."""
+    """(B, S, O): the answers of a bilinear map with weights (1 + M, 1 + I, O)."""
     of_latent, of_inputs = _with_ones(latents_BxM, jnp), _with_ones(inputs_BxSxI, jnp)
     return jnp.einsum("bm,bsi,mio->bso", of_latent, of_inputs, weights_MxIxO)
 
 
 def fit_bilinear(latents_BxM, inputs_BxSxI, answers_BxSxO):
-    """(1 + M, 1 + I, O) float32, by the normal equations in float64; NumPy."""
+    """(1 + M, 1 + I, O) float32 NumPy: the weights of a bilinear map, from the normal equations in
+    float64."""
     of_latent, of_inputs = (
         _with_ones(np.asarray(values, np.float64), np) for values in (latents_BxM, inputs_BxSxI)
     )
@@ -207,9 +214,9 @@ def _with_ones(values, numpy):
 
 @functools.lru_cache(maxsize=256)
 def _bilinear_map(settings: Modules):
-    """Of the seen sets."""
     constants, dataset = _without_support(settings), _task(settings).dataset(None)
-    capacity = module_supports.n_sets(settings.modules, settings.most)  # one program for all
+    # padded, so that all supports share one program
+    capacity = module_supports.n_sets(settings.modules, settings.most)
     teacher = draw_teacher(constants)
     tasks = _fitted_tasks(constants, sampling.padded(dataset, capacity), teacher[:3])
     return fit_bilinear(*map(np.asarray, tasks))
@@ -217,7 +224,7 @@ def _bilinear_map(settings: Modules):
 
 @partial(jax.jit, static_argnums=0)
 def _fitted_tasks(settings: Modules, dataset, arrays):
-    """Latents (FITTED, M) of seen sets, inputs and answers, of a key of their own."""
+    """Latents (FITTED, M) of the seen sets, with inputs and answers."""
     teacher = Teacher(*arrays, settings.most)
 
     def one(key):
@@ -232,12 +239,13 @@ def _fitted_tasks(settings: Modules, dataset, arrays):
 
 
 def draw_tests(sets, seen, settings):
-    """(2 tests, M) float32: latents of seen sets, then of held-out ones, NumPy; every set as often
-    as can be, in an order drawn by the task's seed. `sets` (T, M), `seen` (T,) bool."""
-    rng, chosen = np.random.default_rng(settings.seed), []
-    for region in (seen, ~seen):
-        order = rng.permutation(np.flatnonzero(region))
-        chosen.append(np.resize(order, settings.tests))
+    """(2 tests, M) float32 NumPy: latents of seen sets, then of held-out sets, in an order drawn by
+    the task's seed. The sets of a region occur equally often, to 1. `sets` (T, M), `seen` (T,)."""
+    rng = np.random.default_rng(settings.seed)
+    chosen = [
+        np.resize(rng.permutation(np.flatnonzero(region)), settings.tests)
+        for region in (seen, ~seen)
+    ]
     active = np.asarray(sets, np.float32)[np.concatenate(chosen)]
     keys = jax.random.split(stream(settings.seed, "tests"), len(active))
     return np.asarray(_weigh_all(keys, active, settings.weights))
@@ -250,8 +258,8 @@ def _weigh_all(keys, active, law: str):
 
 @functools.lru_cache(maxsize=64)
 def _constants(settings: Modules):
-    """The mean outputs (O,) over all sets; how well an affine map reads the latent of its code. Of
-    all supports the same."""
+    """The mean outputs (O,) over all sets, and how well an affine map reads the latent from its
+    code; the same for all supports."""
     teacher = draw_teacher(settings)
     sets = module_supports.all_sets(settings.modules, settings.most)
     every = sampling.table(jnp.asarray(sets, jnp.float32))
@@ -259,9 +267,11 @@ def _constants(settings: Modules):
     def outputs_and_codes(keys):
         of_latent = jax.vmap(lambda key: jax.random.fold_in(key, 0))(keys)
         latents = jax.vmap(lambda key: draw_latent(key, every, settings.weights))(of_latent)
-        own = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-        found = jax.vmap(partial(example, settings=settings, teacher=teacher))(own, latents)
-        return latents, found.input[0], found.target.mean(axis=(0, 1))
+        of_example = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
+        (codes, _), outputs = jax.vmap(partial(example, settings=settings, teacher=teacher))(
+            of_example, latents
+        )
+        return latents, codes, outputs.mean(axis=(0, 1))
 
     latents, codes, mean_O = map(np.asarray, jax.jit(outputs_and_codes)(
         jax.random.split(stream(settings.seed, "means"), FITTED)
@@ -270,8 +280,7 @@ def _constants(settings: Modules):
 
 
 def affine_r2(codes_BxE, latents_BxM) -> float:
-    """The share of the latents' variance that an affine map fitted to half of the codes reads of
-    the other half."""
+    """R^2 of an affine map from codes to latents, fitted to one half and measured on the other."""
     half = len(codes_BxE) // 2
     codes = np.concatenate([np.ones((len(codes_BxE), 1)), codes_BxE], axis=1).astype(np.float64)
     fitted, *_ = np.linalg.lstsq(codes[:half], latents_BxM[:half], rcond=1e-9)
@@ -281,11 +290,11 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
 
 
 def _without_support(settings: Modules) -> Modules:
-    """What is the same of all supports is made once for them."""
+    """Settings that all supports share, so that constants are computed once for all of them."""
     return replace(settings, support=ModuleSupportConfig())
 
 
-@functools.lru_cache(maxsize=256)  # of so many supports
+@functools.lru_cache(maxsize=256)  # one for each of many supports
 def _task(settings: Modules) -> Task:
     constants = _without_support(settings)
     teacher, (mean_O, code_r2) = draw_teacher(constants), _constants(constants)
@@ -307,8 +316,12 @@ def _task(settings: Modules) -> Task:
 
 
 def over_latents(settings, name: str, example, code_r2: float, **others) -> Task:
-    """A task whose points are latents: fresh ones of seen sets at each step. `settings` has the
-    fields of `Modules` on latents; `name` is that of a factor; `others` are fields of `Task`."""
+    """A task whose points are latents; each step draws fresh ones of seen sets.
+
+    Args:
+      settings: has the fields of `Modules` that concern latents.  name: of a factor.
+      code_r2: how well an affine map reads the latent from its code.  others: fields of `Task`.
+    """
     sets = module_supports.all_sets(settings.modules, settings.most)
     seen = module_supports.split(settings.support, settings.modules, settings.most)
     dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
@@ -333,7 +346,8 @@ def over_latents(settings, name: str, example, code_r2: float, **others) -> Task
 
 
 def is_among(points, sets):
-    """Whether the active modules of points (..., M) are one of the sets (S, M); NumPy."""
+    """(...,) bool: whether the active modules of points (..., M) are one of the sets (S, M);
+    NumPy."""
     words = lambda active: (
         np.packbits(active, axis=-1).astype(np.uint64)
         @ (np.uint64(256) ** np.arange(-(-active.shape[-1] // 8), dtype=np.uint64))

@@ -1,15 +1,18 @@
-"""Preference: each task is a taste for objects in a small map, and asks for what an expert does.
+"""Preference: each task values objects in a gridworld in its own way, and asks for an expert's
+actions.
 
-The compositional preference gridworld of "Scale leads to compositional generalization" (arXiv
-2507.07207). A latent z of M modules, at most K of them not 0, makes an object of feature f worth
-(basis^T z)_f. Of 4 objects with features at random the agent takes those it steps on. The map has
-7 x 7 cells, a border of walls among them, and 19 free cells: four rooms of 2 x 2 and, in the middle
-row, a door between the two rooms at the left, one between those at the right, and a cell between
-these doors. A point is a latent; held out are sets of modules that are never active together. A
-student is given a code of the latent and all that the expert sees, and asked for its actions.
+This is the compositional preference gridworld of "Scale leads to compositional generalization"
+(arXiv 2507.07207). A latent z of M modules, of which at most K are not 0, makes an object with
+feature f worth (basis^T z)_f. There are 4 objects with random features; the agent takes those it
+steps on. The map has 7 x 7 cells with a border of walls. Its 19 free cells are four rooms of 2 x 2
+and, in the middle row, a door between the rooms at the left, one between those at the right, and a
+cell between the doors.
 
-C are the free cells, N the objects, L = 2^N the sets of objects that may be left, as bits, the
-first object's the lowest; A the actions, D the steps of an episode.
+A point is a latent. Some sets of modules are held out: they are never active together in training.
+A student is given a code of the latent and all that the expert sees, and asked for its actions.
+
+Shape letters: C free cells, N objects, L = 2^N sets of objects that may be left (as bits, the first
+object's the lowest), A actions, D steps of an episode.
 """
 
 import functools
@@ -38,15 +41,15 @@ MAP = (
     "#######",
 )
 MOVES = {"nothing": (0, 0), "up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
-NOTHING = 0  # which ends an episode
-EPSILON = 1e-6  # of an observation's mean square
-FITTED = 4096  # tasks to which the majority, and a reader of codes, is fitted
+NOTHING = 0  # the action that ends an episode
+EPSILON = 1e-6  # added to an observation's mean square
+FITTED = 4096  # the number of tasks that the majority and readers of codes are fitted to
 WALLS = np.array([list(row) for row in MAP]) == "#"
-PLACES = np.flatnonzero(~WALLS)  # (C,) of all of the map's cells, row by row
+PLACES = np.flatnonzero(~WALLS)  # (C,) indices of the free cells in the map, row by row
 
 
 def _neighbours():
-    """(C, A): the cell to which each action leads; against a wall, where one is."""
+    """(C, A): the cell that each action leads to; against a wall, the same cell."""
     beside_CxA = (np.argwhere(~WALLS)[:, None] + np.array([*MOVES.values()])) @ (len(MAP), 1)
     own_Cx1 = np.arange(len(PLACES))[:, None]
     return np.where(WALLS.ravel()[beside_CxA], own_Cx1, np.searchsorted(PLACES, beside_CxA))
@@ -57,12 +60,12 @@ NEXT = _neighbours()
 
 @dataclass(frozen=True)
 class Preference(Family):
-    """A gridworld of `objects` objects of `features` features, worth what `modules` preferences, of
-    which a task has `most` at most, make of them; an expert plans `horizon` steps ahead, a later
-    reward counting `discount` of it per step, and its episode has as many.
+    """A gridworld of `objects` objects, each with one of `features` features. Their worth depends
+    on `modules` preferences, of which a task has at most `most`.
 
-    `weights` and `tests` are as of the modules task. Basis, codes and tests are drawn by `seed`,
-    whatever the seed of training is.
+    An expert plans `horizon` steps ahead and discounts a reward by `discount` per step; an episode
+    has `horizon` steps. `weights` and `tests` are those of the modules task. Basis, codes and
+    measured latents are drawn by `seed`, not by the seed of training.
     """
 
     modules: int = number(16, low=2, high=64)
@@ -100,16 +103,16 @@ class Preference(Family):
 
 
 class Episode(NamedTuple):
-    """features (N,) of the objects; places (N + 1,), free cells of the objects and of the agent at
-    first, all different."""
+    """features (N,) of the objects.  places (N + 1,): different free cells, of the objects and of
+    the agent at the start."""
 
     features: jax.Array
     places: jax.Array
 
 
 class Walk(NamedTuple):
-    """Of every step (D,) of an episode: the agent's free cell and the objects left, before its
-    action; and whether the episode goes on until then."""
+    """For every step (D,) of an episode: the agent's free cell and the objects left before its
+    action, the action, and whether the episode has not ended before."""
 
     cells: jax.Array
     left: jax.Array
@@ -118,7 +121,7 @@ class Walk(NamedTuple):
 
 
 def draw_basis(settings: Preference):
-    """(M, F) standard normal: what each preference makes of each feature; NumPy."""
+    """(M, F) NumPy, standard normal: the worth of each feature to each preference."""
     shape = settings.modules, settings.features
     return np.asarray(jax.random.normal(modules.stream(settings.seed, "basis"), shape))
 
@@ -132,12 +135,13 @@ def draw_episode(key, settings: Preference) -> Episode:
 
 
 def worths(latent, basis):
-    """(F,): the reward for an object of each feature; in full precision on any device."""
+    """(F,): the reward for an object of each feature, in full precision on any device."""
     return jnp.sum(latent[:, None] * basis, axis=0)
 
 
 def enter(places_N, worths_N):
-    """What entering a cell earns (C, L) float and leaves (C, L) int, of what was left before."""
+    """(C, L) each: the reward for entering a cell, and the objects then left, given those left
+    before."""
     bits_N = 2 ** jnp.arange(len(places_N))
     left_L = jnp.arange(2 ** len(places_N))
     here_CxN = jnp.arange(len(PLACES))[:, None] == places_N[None]
@@ -148,7 +152,7 @@ def enter(places_N, worths_N):
 
 
 def plan(earned_CxL, after_CxL, settings: Preference):
-    """(C, L): the action of the greatest value after `horizon` backups, the first of equals."""
+    """(C, L): the action with the greatest value after `horizon` backups, the first of equals."""
 
     def backup(values_CxAxL, _):
         best_CxL = jnp.max(values_CxAxL, axis=1)
@@ -160,7 +164,7 @@ def plan(earned_CxL, after_CxL, settings: Preference):
 
 
 def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
-    """What the expert does, by the same plan at every step."""
+    """The expert's episode; it follows one plan at every step."""
     worths_N = worths(latent, basis)[episode.features]
     earned, after = enter(episode.places[:-1], worths_N)
     policy = plan(earned, after, settings)
@@ -173,14 +177,14 @@ def walk(latent, episode: Episode, settings: Preference, basis) -> Walk:
 
     start = episode.places[-1], jnp.asarray(earned.shape[1] - 1, after.dtype)
     _, (cells, left, actions) = jax.lax.scan(step, start, length=settings.horizon)
-    # who does nothing once stays, and does nothing for ever
+    # an agent that does nothing once does nothing for ever
     mask = jnp.concatenate([jnp.ones(1, bool), actions[:-1] != NOTHING])
     return Walk(cells, left, actions, mask)
 
 
 def observe(episode: Episode, cell, left, features: int):
-    """(49 (F + 2),): for every cell of the map, row by row, which feature an object has that is
-    left there, whether the agent is there, and whether a wall; over their root mean square."""
+    """(49 (F + 2),): for every cell of the map, row by row, the feature of an object that is left
+    there, whether the agent is there, and whether it is a wall. Divided by the root mean square."""
     channels, places = features + 2, jnp.asarray(PLACES)
     walls = np.zeros((WALLS.size, channels), np.float32)
     walls[:, -1] = WALLS.ravel()
@@ -192,12 +196,12 @@ def observe(episode: Episode, cell, left, features: int):
     return (walls.ravel() * value).at[at].set(there * value, unique_indices=True)
 
 
-# --- what is asked, and scored ---------------------------------------------------------------
+# --- examples and scores ---------------------------------------------------------------------
 
 
 def example(key, point, settings: Preference, basis) -> Example:
-    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))) of one latent; objects
-    and places are the key's."""
+    """((code (E,), observations (D, 49 (F + 2))), (actions (D,), mask (D,))) of one latent; the key
+    draws objects and places."""
     episode = draw_episode(key, settings)
     cells, left, actions, mask = walk(point, episode, settings, basis)
     shown = jax.vmap(lambda cell, left: observe(episode, cell, left, settings.features))
@@ -206,20 +210,24 @@ def example(key, point, settings: Preference, basis) -> Example:
 
 
 def cross_entropy(logits_DxA, target):
-    """The mean over the steps of one episode until its end."""
+    """The mean over the steps of one episode, until it ends."""
     actions, mask = target
     return _mean(optax.softmax_cross_entropy_with_integer_labels(logits_DxA, actions), mask)
 
 
 def as_shares(target):
-    """(D, A): 1 for the expert's action, all 0 after the episode's end."""
+    """(D, A): 1 for the expert's action; all 0 after the end of the episode."""
     actions, mask = target
     return jax.nn.one_hot(actions, len(MOVES)) * mask[:, None]
 
 
 def scores(shares, truth, point) -> dict:
-    """Of one episode, over its steps until the end: the share that is not given to the expert's
-    action (`miss`), how often that has the greatest (`step_accuracy`), and whether always."""
+    """The scores of one episode, over its steps until it ends, by name.
+
+    miss: the mean probability that is not given to the expert's action.
+    step_accuracy: how often the expert's action has the greatest probability.
+    episode_accuracy: whether it always has.
+    """
     mask = jnp.any(truth > 0, axis=-1)
     right = jnp.argmax(shares, axis=-1) == jnp.argmax(truth, axis=-1)
     return {
@@ -237,20 +245,21 @@ def _mean(values_D, mask_D):
 
 
 def nearest_seen(asked: baselines.Asked):
-    """What the expert of the nearest seen point does in the same episode; ended, nothing."""
+    """The actions of the expert of the nearest seen point in the same episode; nothing after its
+    end."""
     ended = ~jnp.any(asked.nearest > 0, axis=-1)
     return asked.nearest.at[..., NOTHING].add(ended.astype(asked.nearest.dtype))
 
 
 def majority(asked: baselines.Asked, settings: Preference, basis):
-    """The most frequent action of each step in episodes of `FITTED` other tasks of seen sets."""
+    """The most frequent action at each step, in episodes of `FITTED` other tasks of seen sets."""
     dataset = _task(settings).dataset(None)
 
     def shares(key):
         latent = modules.draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
         episode = draw_episode(jax.random.fold_in(key, 1), settings)
-        found = walk(latent, episode, settings, basis)
-        return as_shares((found.actions, found.mask))
+        _, _, actions, mask = walk(latent, episode, settings, basis)
+        return as_shares((actions, mask))
 
     keys = jax.random.split(modules.stream(settings.seed, "majority"), FITTED)
     counts_DxA = jnp.sum(jax.lax.map(shares, keys, batch_size=256), axis=0)
@@ -263,7 +272,8 @@ def majority(asked: baselines.Asked, settings: Preference, basis):
 
 @functools.lru_cache(maxsize=64)
 def _constants(settings: Preference):
-    """The basis; how well an affine map reads the latent of its code. Of all supports the same."""
+    """The basis, and how well an affine map reads the latent from its code; the same for all
+    supports."""
     sets = module_supports.all_sets(settings.modules, settings.most)
     every = sampling.table(jnp.asarray(sets, jnp.float32))
     code = module_codes.of_latent(settings.code, settings.modules)
@@ -277,9 +287,9 @@ def _constants(settings: Preference):
     return draw_basis(settings), modules.affine_r2(codes, latents)
 
 
-@functools.lru_cache(maxsize=256)  # of so many supports
+@functools.lru_cache(maxsize=256)  # one for each of many supports
 def _task(settings: Preference) -> Task:
-    # of all supports the same, so made once for them
+    # all supports share their constants, computed once
     constants = replace(settings, support=ModuleSupportConfig())
     basis, code_r2 = _constants(constants)
     return modules.over_latents(

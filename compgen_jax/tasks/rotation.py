@@ -1,7 +1,7 @@
 """Rotation: images of an object, a digit, turned by an angle (paper Figure 9).
 
-Angles are in degrees, counter-clockwise where images are shown with the origin at the lower left,
-as everywhere here: `image[y, x]`. A signal is the image itself, 0 where it is blank.
+Angles are in degrees, counter-clockwise when images are shown with the origin at the lower left, as
+everywhere here: `image[y, x]`. A signal is the image itself, 0 where it is blank.
 """
 
 import functools
@@ -15,19 +15,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, digits, idx, images, sampling
+from compgen_jax.tasks import baselines, digits, images, sampling
 from compgen_jax.tasks.task import Example, Factor, Task
 
-BANK = 720  # images at most among which an answer's object and angle are looked up
-CLOSE = 1e-3  # degrees, or a share of a step between cells: what rounding may make of 0
-TIE = 1e-5  # of an image's square: two images that are as near to an answer
+BANK = 720  # at most so many true images are compared with an answer
+CLOSE = 1e-3  # degrees, or a share of a step between cells: rounding errors
+TIE = 1e-5  # of an image's square: two images this near to an answer are equally near
 
 
 @dataclass(frozen=True)
 class AngleCodeConfig:
-    """How the angle is told to the model: its cosine and sine; as one number from -1 to 1 over the
-    circle, which jumps where it closes ('angle'); or by `units` evenly round the circle ('bump'), a
-    Gaussian each of the circular distance, of standard deviation `width` in degrees."""
+    """How the angle is given to the model.
+
+    cos_sin  its cosine and sine;
+    angle    one number from -1 to 1 over the circle, which jumps where the circle closes;
+    bump     `units` evenly round the circle, each a Gaussian of the circular distance to it, with
+             the standard deviation `width` in degrees.
+    """
 
     name: str = choice("cos_sin", "cos_sin", "angle", "bump")
     units: int = number(36, low=2, high=3600)
@@ -36,11 +40,11 @@ class AngleCodeConfig:
 
 @dataclass(frozen=True)
 class GapConfig:
-    """Which angles are held out: those from `low` up to `high` degrees, without `high`, which may
-    lie beyond 360 (gap); `share` of the cells, drawn with `seed` (random); or none.
+    """Which angles are held out: all in [low, high) degrees, where `high` may exceed 360 (gap); a
+    `share` of the cells, drawn with `seed` (random); or none.
 
-    They are held out of the objects named in `of` (none: of all). A real angle belongs to its
-    nearest cell where these are random.
+    They are held out for the objects named in `of` (none: for all). With 'random', an angle between
+    the cells belongs to its nearest cell.
     """
 
     region: str = choice("gap", "gap", "random", "none")
@@ -54,14 +58,16 @@ class GapConfig:
 @dataclass(frozen=True)
 class Rotation(Family):
     """Turned digits, the `objects`, on `side` x `side` pixels, measured at `angles` angles evenly
-    round the circle. With one object the angle is the only factor.
+    round the circle. With one object, the angle is the only factor.
 
-    The digits are drawn from a font or, of images of 28 pixels, are the first training examples of
-    MNIST, in the directory or the file of images `mnist_path`. Of `samples` angles of each object,
-    evenly round the circle from 0 on, those that are not held out are shown: 889 of 1000 (the
-    authors take 888, as many below the gap as above). To the mean squared error the loss adds
-    `l1` times the mean absolute one. An answer's angle is right within `angle_tolerance` degrees,
-    its image up to the share `image_tolerance` of a blank one's error.
+    The digits are drawn from a font. With `mnist_path` (a directory, or its file of images) they
+    are the first training examples of MNIST, of 28 x 28 pixels. Training shows `samples` angles of
+    each object, evenly round the circle from 0 on, without those that are held out: 889 of 1000.
+    (The authors take 888, as many below the gap as above.)
+
+    The loss is the mean squared error plus `l1` times the mean absolute one. An answer's angle is
+    right within `angle_tolerance` degrees; its image is right up to `image_tolerance` times a blank
+    image's error.
     """
 
     side: int = number(28, low=8, high=128)
@@ -79,21 +85,21 @@ class Rotation(Family):
         _check(self)
 
     def make(self) -> Task:
-        """Raises ConfigError for held-out angles that cannot be, and for files of MNIST."""
+        """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
         _check(self)
         return _task(self)
 
 
-# --- what is shown ---------------------------------------------------------------------------
+# --- images and codes ------------------------------------------------------------------------
 
 
 def turned(image_HxW, degrees):
     """A square image turned counter-clockwise about its centre, bilinear, 0 beyond its pixels;
     differentiable in the angle.
 
-    Equals scipy.ndimage.rotate(reshape=False, order=1, mode='constant') by minus the angle (to
-    SciPy row 0 is at the top), of an image whose outermost pixels are 0; others fade over one
-    pixel, as with mode='grid-constant'.
+    For an image whose outermost pixels are 0 it equals scipy.ndimage.rotate(reshape=False, order=1,
+    mode='constant') by minus the angle, since SciPy's row 0 is at the top. Other images fade over
+    one pixel, as with mode='grid-constant'.
     """
     places = _places(len(image_HxW), degrees, jnp)
     return jax.scipy.ndimage.map_coordinates(image_HxW, places, order=1, mode="constant")
@@ -110,16 +116,16 @@ def _places(side: int, degrees, numpy):
 
 def pictures(settings: Rotation):
     """(O, N, N) float32 NumPy: the objects in ascending order, at the angle 0. Raises ConfigError
-    for files of MNIST."""
+    for wrong files of MNIST."""
     names = sorted(settings.objects)
     if not settings.mnist_path:
         return np.stack([digits.drawn(name, settings.side) for name in names])
-    found = idx.first_of_each(settings.mnist_path, names)
-    return np.stack([found[name][::-1] for name in names])  # a file's row 0 is at the top
+    examples = digits.first_of_each(settings.mnist_path, names)
+    return np.stack([examples[name][::-1] for name in names])  # a file's row 0 is at the top
 
 
 def encode_angle(degrees, config: AngleCodeConfig):
-    """The code (E,) of one angle; any whole turn more is the same angle."""
+    """The code (E,) of one angle; it repeats after a whole turn."""
     if config.name == "cos_sin":
         turn = degrees * (jnp.pi / 180)
         return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
@@ -135,8 +141,8 @@ def _apart(difference):
 
 
 def example(point, settings: Rotation, pictures_OxNxN) -> Example:
-    """The code and the image of a point (angle, object), or (angle,) of the one object: the angle's
-    code, then a one-hot code of the object where there are several."""
+    """The code and the image of a point (angle, object), or (angle,) if there is one object. A
+    one-hot code of the object follows that of the angle if there are several."""
     angle, *names = point
     code, picture = encode_angle(angle, settings.code), jnp.asarray(pictures_OxNxN[0])
     if names:
@@ -147,7 +153,7 @@ def example(point, settings: Rotation, pictures_OxNxN) -> Example:
 
 
 def loss(output, target, l1: float):
-    """Mean squared error plus `l1` times the mean absolute one."""
+    """The mean squared error plus `l1` times the mean absolute one."""
     chex.assert_equal_shape([output, target])
     difference = output - target
     return jnp.mean(jnp.square(difference)) + l1 * jnp.mean(jnp.abs(difference))
@@ -158,7 +164,7 @@ def loss(output, target, l1: float):
 
 def is_held_out(points, settings: Rotation):
     """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
-    gap, numpy = settings.gap, _namespace(points)
+    gap, numpy = settings.gap, jnp if isinstance(points, jax.Array) else np
     angle = points[..., 0]
     if gap.region == "none":
         return numpy.zeros(angle.shape, bool)
@@ -173,12 +179,8 @@ def is_held_out(points, settings: Rotation):
     return inside & functools.reduce(lambda a, b: a | b, (points[..., 1] == o for o in gap.of))
 
 
-def _namespace(values):
-    return jnp if isinstance(values, jax.Array) else np
-
-
 def _object(points, settings: Rotation):
-    """(...,) int: which of the objects, in ascending order."""
+    """(...,) int: the index of the object, in ascending order."""
     if len(settings.objects) == 1:
         return 0
     return sum(k * (points[..., 1] == name) for k, name in enumerate(sorted(settings.objects)))
@@ -186,8 +188,7 @@ def _object(points, settings: Rotation):
 
 @functools.lru_cache(maxsize=64)
 def _random_cells(settings: Rotation):
-    """(O, A) bool: the share of the cells of the objects that have held-out angles, exactly
-    (rounded)."""
+    """(O, A) bool: exactly the share (rounded) of the cells of the objects in `of`."""
     gap, names = settings.gap, sorted(settings.objects)
     have = np.repeat([name in (gap.of or names) for name in names], settings.angles)
     chosen = np.random.default_rng(gap.seed).permutation(np.flatnonzero(have))
@@ -197,7 +198,7 @@ def _random_cells(settings: Rotation):
 
 
 def factors(settings: Rotation) -> tuple[Factor, ...]:
-    """The angle and, of several, the object; the angle varies fastest."""
+    """The angle, and the object if there are several; the angle varies fastest."""
     values = 360 / settings.angles * np.arange(settings.angles)
     angle = Factor("angle", values.astype(np.float32), period=360.0)
     if len(settings.objects) == 1:
@@ -206,7 +207,7 @@ def factors(settings: Rotation) -> tuple[Factor, ...]:
 
 
 def _every(settings: Rotation, count: int):
-    """(O * count, F) float32: so many angles evenly round the circle, of each object."""
+    """(O * count, F) float32: `count` angles evenly round the circle, for each object."""
     angle_A = 360 / count * np.arange(count)
     names = sorted(settings.objects)
     columns = [np.tile(angle_A, len(names)), np.repeat(names, count)][: len(factors(settings))]
@@ -214,16 +215,16 @@ def _every(settings: Rotation, count: int):
 
 
 def seen(settings: Rotation, count: int):
-    """(O, count) bool NumPy: of so many angles evenly round the circle, which are not held out."""
+    """(O, count) bool NumPy: which of `count` angles evenly round the circle are seen."""
     return ~is_held_out(_every(settings, count), settings).reshape(-1, count)
 
 
 def training_points(settings: Rotation):
-    """(n, F) float32 NumPy: what every seed is shown."""
+    """(n, F) float32 NumPy: what training shows to every seed."""
     return _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
 
 
-# --- what is right ---------------------------------------------------------------------------
+# --- scores and a trivial predictor ----------------------------------------------------------
 
 
 class Bank(NamedTuple):
@@ -236,7 +237,7 @@ class Bank(NamedTuple):
 
 
 def bank(settings: Rotation, pictures_OxNxN) -> Bank:
-    """Every cell's image or, of more than `BANK` cells, those of every so many angles; NumPy."""
+    """The images of all cells, or of every k-th angle if there are more than `BANK`; NumPy."""
     from scipy import ndimage  # a while to import
 
     names = sorted(settings.objects)
@@ -244,11 +245,11 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
         :: -(-settings.angles * len(names) // BANK)
     ]
     places = _places(settings.side, angle_A[:, None, None], np)
-    found = [
+    turned = [
         ndimage.map_coordinates(picture, places, order=1, mode="grid-constant")
         for picture in pictures_OxNxN
     ]
-    images_CxP = np.stack(found).reshape(len(names) * len(angle_A), -1).astype(np.float32)
+    images_CxP = np.stack(turned).reshape(len(names) * len(angle_A), -1).astype(np.float32)
     return Bank(
         images_CxP,
         np.sum(np.square(images_CxP), axis=1),
@@ -257,22 +258,25 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
     )
 
 
-def scores(signal, truth, point, settings: Rotation, found: Bank) -> dict:
-    """`mse`; a blank image's (`blank_mse`); whether the error is at most a share of that
-    (`image_accuracy`); whether of all true images, those of the bank and the one that is asked for,
-    the nearest has the asked object and about the asked angle (`angle_accuracy`); and whether both
-    (`exact_accuracy`). Images that are as near are as good; signals that are not finite are wrong.
+def scores(signal, truth, point, settings: Rotation, true: Bank) -> dict:
+    """The scores of one image by name.
+
+    mse: the mean squared error.  blank_mse: that of a blank image.
+    image_accuracy: whether the error is at most `image_tolerance` times a blank image's.
+    angle_accuracy: whether the nearest of all true images, those of the bank and the requested one,
+        shows the requested object at about the requested angle. Ties count as right.
+    exact_accuracy: whether both are right. Signals that are not finite are wrong.
     """
     error = images.mean_squared_error(signal, truth)
     blank = images.mean_squared_error(jnp.zeros_like(truth), truth)
-    alike = jnp.abs(_apart(found.angles - point[0])) <= settings.angle_tolerance + CLOSE
+    alike = jnp.abs(_apart(true.angles - point[0])) <= settings.angle_tolerance + CLOSE
     if len(settings.objects) > 1:
-        alike = alike & (found.objects == point[1])
-    # squared distances, but for the signal's own square
+        alike = alike & (true.objects == point[1])
+    # squared distances without the signal's own square, which they share
     product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
-    distance = found.squares - 2 * product(jnp.asarray(found.images), signal.ravel())
-    own = jnp.sum(jnp.square(truth)) - 2 * product(truth.ravel(), signal.ravel())
-    nearest_alike = jnp.minimum(own, jnp.min(jnp.where(alike, distance, jnp.inf)))
+    distance = true.squares - 2 * product(jnp.asarray(true.images), signal.ravel())
+    requested = jnp.sum(jnp.square(truth)) - 2 * product(truth.ravel(), signal.ravel())
+    nearest_alike = jnp.minimum(requested, jnp.min(jnp.where(alike, distance, jnp.inf)))
     nearest_other = jnp.min(jnp.where(alike, jnp.inf, distance))
     slack = TIE * jnp.sum(jnp.square(truth))
     right_angle = jnp.isfinite(signal).all() & (nearest_alike <= nearest_other + slack)
@@ -287,16 +291,18 @@ def scores(signal, truth, point, settings: Rotation, found: Bank) -> dict:
 
 
 def edge_mixture(asked: baselines.Asked, settings: Rotation, pictures_OxNxN):
-    """Between the nearest seen cells of the same object on both sides, their images mixed pixel by
-    pixel in proportion to the angle (Figure 9d); of a seen point the truth; blank for an object of
-    which no cell is seen."""
+    """For a held-out point, the images at the nearest seen cells of the same object on both sides,
+    mixed pixel by pixel in proportion to the angle (Figure 9d).
+
+    It is the truth for a seen point, and blank for an object without seen cells.
+    """
     below, above = _seen_on_both_sides(seen(settings, settings.angles))
     step = 360 / settings.angles
 
     def predict(point):
         name, place = _object(point, settings), point[0] * (settings.angles / 360)
-        at = jnp.round(place)  # of an angle that is a cell's but for rounding
-        on_cell = jnp.abs(place - at) < CLOSE
+        at = jnp.round(place)
+        on_cell = jnp.abs(place - at) < CLOSE  # a cell's angle, but for rounding
         index = lambda cell: jnp.where(on_cell, at, cell).astype(int) % settings.angles
         first = jnp.asarray(below)[name, index(jnp.floor(place))]
         last = jnp.asarray(above)[name, index(jnp.ceil(place))]
@@ -306,14 +312,13 @@ def edge_mixture(asked: baselines.Asked, settings: Rotation, pictures_OxNxN):
         mixed = (1 - share) * turned(picture, step * first) + share * turned(picture, step * last)
         return jnp.where(first < 0, 0.0, mixed)
 
-    found = jax.vmap(predict)(jnp.asarray(asked.points, jnp.float32))
-    held_out = jnp.asarray(asked.held_out)[:, None, None]
-    return jnp.where(held_out, found, asked.truths)
+    mixtures = jax.vmap(predict)(jnp.asarray(asked.points, jnp.float32))
+    return jnp.where(jnp.asarray(asked.held_out)[:, None, None], mixtures, asked.truths)
 
 
 def _seen_on_both_sides(seen_OxA):
-    """(O, A) int each: the nearest seen cell at or below each, and at or above; -1 where none of
-    the object's is seen."""
+    """(O, A) int each: the nearest seen cell at or below each cell, and at or above it; -1 for an
+    object without seen cells."""
     count = seen_OxA.shape[1]
     cells = np.arange(2 * count)
     twice = np.concatenate([seen_OxA, seen_OxA], axis=1)
@@ -329,31 +334,31 @@ def _seen_on_both_sides(seen_OxA):
 
 @functools.lru_cache(maxsize=64)
 def _constants(settings: Rotation):
-    """The pictures and the bank; the same for whatever is held out."""
-    found = pictures(settings)
-    return found, bank(settings, found)
+    """The pictures and the bank; the same for all held-out regions."""
+    upright = pictures(settings)
+    return upright, bank(settings, upright)
 
 
-@functools.lru_cache(maxsize=256)  # of so many gaps
+@functools.lru_cache(maxsize=256)  # one for each of many gaps
 def _task(settings: Rotation) -> Task:
     _check_support(settings)
-    # what is held out is no part of an example
+    # examples and scores do not depend on what is held out
     constants = replace(settings, gap=GapConfig(region="none"))
-    shown, found = _constants(constants)
+    upright, true = _constants(constants)
     points = training_points(settings)
     length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
     several = len(settings.objects) > 1
     return Task(
         factors=factors(settings),
         held_out=partial(is_held_out, settings=settings),
-        example=lambda key, point: example(point, constants, shown),
+        example=lambda key, point: example(point, constants, upright),
         dataset=lambda key: sampling.table(jnp.asarray(points)),
         examples=len(points),
         loss=partial(loss, l1=settings.l1),
-        scores=partial(scores, settings=constants, found=found),
+        scores=partial(scores, settings=constants, true=true),
         accuracy="exact_accuracy",
         baselines=baselines.BASELINES
-        | {"edge_mixture": partial(edge_mixture, settings=settings, pictures_OxNxN=shown)},
+        | {"edge_mixture": partial(edge_mixture, settings=settings, pictures_OxNxN=upright)},
         parts=(length, len(settings.objects)) if several else (length,),
         units={"cell": float(settings.angles * len(settings.objects))},
     )
@@ -362,18 +367,19 @@ def _task(settings: Rotation) -> Task:
 def _check(settings: Rotation):
     """Raises ConfigError for settings that contradict each other."""
     objects, gap = settings.objects, settings.gap
-    if not _are_digits(objects) or not objects or len(set(objects)) < len(objects):
+    are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
+    if not are_digits(objects) or not objects or len(set(objects)) < len(objects):
         raise ConfigError(
             f"config.task.objects={objects!r}: must be one or more different digits from 0 to 9"
         )
-    if not _are_digits(gap.of) or not set(gap.of) <= set(objects):
+    if not are_digits(gap.of) or not set(gap.of) <= set(objects):
         raise ConfigError(
             f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}"
         )
-    if settings.mnist_path and settings.side != idx.SIDE:
+    if settings.mnist_path and settings.side != digits.SIDE:
         raise ConfigError(
             f"config.task.side={settings.side}: images of config.task.mnist_path have "
-            f"{idx.SIDE} x {idx.SIDE} pixels; must be {idx.SIDE}"
+            f"{digits.SIDE} x {digits.SIDE} pixels; must be {digits.SIDE}"
         )
     if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
         raise ConfigError(
@@ -382,15 +388,14 @@ def _check(settings: Rotation):
         )
 
 
-def _are_digits(values: tuple) -> bool:
-    return all(type(value) is int and 0 <= value <= 9 for value in values)
-
-
 def _check_support(settings: Rotation):
     """Raises ConfigError where held-out angles leave nothing to learn, or to compose."""
-    seen_OxA = seen(settings, settings.angles)
-    where, names = _describe(settings.gap), sorted(settings.objects)
-    if settings.gap.region != "none" and seen_OxA.all():
+    seen_OxA, names, gap = seen(settings, settings.angles), sorted(settings.objects), settings.gap
+    shown = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}
+    where = "config.task.gap: " + ", ".join(
+        f"{name}={getattr(gap, name)!r}" for name in ("region", *shown[gap.region])
+    )
+    if gap.region != "none" and seen_OxA.all():
         raise ConfigError(
             f"{where}: holds out none of config.task.angles={settings.angles} angles (to show all, "
             "say config.task.gap.region='none')"
@@ -410,9 +415,3 @@ def _check_support(settings: Rotation):
             f"angles, the first of which is {never[0]:g}; hold out angles of some digits alone "
             "(config.task.gap.of)"
         )
-
-
-def _describe(gap: GapConfig) -> str:
-    own = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}[gap.region]
-    shown = ("region", *own)
-    return "config.task.gap: " + ", ".join(f"{name}={getattr(gap, name)!r}" for name in shown)

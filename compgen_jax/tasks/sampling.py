@@ -1,7 +1,7 @@
-"""Which points a training step sees: epochs through a table, or fresh ones (a stream).
+"""Which points a training step sees: epochs through a table, or fresh points (a stream).
 
-Both are pure functions of a key, the step and a trial's source, so that a resumed run sees what it
-would have seen, alone or as one of many trials.
+Both are pure functions of a key, the step and a trial's dataset. So a resumed run sees the same
+points as an undisturbed one, alone or as one of many trials.
 """
 
 import zlib
@@ -13,12 +13,12 @@ import jax.numpy as jnp
 
 
 def tag(name: str) -> int:
-    """What a named use of randomness folds into its key: no two share one."""
+    """The number that a named use of randomness folds into its key: no two names share one."""
     return zlib.crc32(name.encode())
 
 
 class Table(NamedTuple):
-    """The first `count` (traced) of `points` (capacity, F) are what training may show."""
+    """Training may show the first `count` (traced) of `points` (capacity, F)."""
 
     points: jax.Array
     count: jax.Array
@@ -29,7 +29,7 @@ def table(points) -> Table:
 
 
 def padded(dataset, capacity: int):
-    """A table of that capacity with the same points that count; any other source as it is."""
+    """A table with its points padded to `capacity` rows; any other dataset as it is."""
     if not isinstance(dataset, Table):
         return dataset
     beyond = capacity - len(dataset.points)
@@ -37,23 +37,23 @@ def padded(dataset, capacity: int):
 
 
 def capacity(dataset) -> int:
-    """Rows of a table, or 0."""
+    """The number of rows of a table, or 0."""
     return len(dataset.points) if isinstance(dataset, Table) else 0
 
 
 def epochs(key, step, dataset: Table, batch_size: int):
-    """The table's points in an order of each epoch's own: points (B, F), and whether each counts.
+    """The batch of one step: points (B, F), and whether each counts.
 
-    Every epoch goes through the first `source.count` points once; its last batch may be partly
-    masked.
+    Every epoch goes through the first `dataset.count` points once, in an order of its own. Its last
+    batch may be partly masked.
     """
     index_B, counts_B = batch_indices(key, step, dataset.count, batch_size, len(dataset.points))
     return dataset.points[index_B], counts_B
 
 
 def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
-    """Which of `capacity` examples step `step` sees, of which the first `n_samples` (traced) are
-    used: (indices_B, mask_B of those that count)."""
+    """(indices_B, counts_B): which of the first `n_samples` (traced) of `capacity` examples step
+    `step` sees, and whether each counts."""
     epoch, batch = jnp.divmod(step, -(-n_samples // batch_size))
     shuffle = jax.random.uniform(jax.random.fold_in(key, epoch), (capacity,))
     order = jnp.argsort(jnp.where(jnp.arange(capacity) < n_samples, shuffle, jnp.inf))
@@ -62,7 +62,7 @@ def batch_indices(key, step, n_samples, batch_size: int, capacity: int):
 
 
 def stream(sample: Callable) -> Callable:
-    """The draw whose every point is `sample(key, source)` (F,), fresh at each step."""
+    """A `Task.next_batch` that draws every point fresh: `sample(key, dataset)` (F,)."""
 
     def draw(key, step, dataset, batch_size: int):
         keys_B = jax.random.split(jax.random.fold_in(key, step), batch_size)
@@ -72,13 +72,13 @@ def stream(sample: Callable) -> Callable:
 
 
 def from_table(key, dataset: Table):
-    """One of the table's points that count, each as likely."""
+    """One of the table's points that count, each with the same probability."""
     return dataset.points[jax.random.randint(key, (), 0, dataset.count)]
 
 
 def by_rejection(key, first, extent, rejected: Callable):
-    """One point uniform over the box from `first` (F,) to `first + extent` that is not `rejected`:
-    exact for any region."""
+    """One point, uniform over the part of the box from `first` (F,) to `first + extent` that is not
+    `rejected`: exact for any region."""
 
     def draw(state):
         key, _ = state

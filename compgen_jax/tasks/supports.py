@@ -1,10 +1,12 @@
 """Which combinations of a grid's factors are seen: held-out regions and sampling (Figure 1a).
 
-The one owner of regions, of their bounds and of inclusivity: regions are sets of cells, every bound
-is inclusive, and a real point belongs to its nearest cell. A region is a property of the task, not
-of a seed, and is computed in NumPy before any compilation.
+A region is a set of cells. Every bound is inclusive, and a point between the cells belongs to its
+nearest cell. A region belongs to the task, not to a seed: it is computed in NumPy before anything
+compiles.
 """
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,14 +30,14 @@ class SupportConfig:
            mirror image in another corner ('top' is large y);
     random holds out `share` of the cells, drawn with `seed`.
 
-    A `side` above 0 is that of the donut's hole, which it puts in the centre, or of the corner,
-    over the grid's N, rounded, and takes the place of `low` and `high`. A third factor has bounds
-    of its own (`SizeConfig`): the donut is then a box. A donut, cross or corner of the factors
-    named in `of` (none: of all) takes any value of the others.
+    A `side` above 0 replaces `low` and `high`: it is the side of the held-out square as a share of
+    N, rounded to pixels; a donut's square is then centred. A third factor has bounds of its own
+    (`SizeConfig`), so that a donut is a box. `of` names the factors that bound the region (none:
+    all); it takes any value of the others.
 
-    `samples` points are drawn once for each seed; in proportion to the seen area, they are
-    `samples` times the share that is not held out. `fresh` ones are drawn a batch at each step
-    instead, from the seen cells or from the real points around them, and have no epochs.
+    `samples` points are drawn once for each seed. With `in_proportion`, their number is `samples`
+    times the share that is not held out. `fresh` points are drawn at each step instead, from the
+    seen cells or from the real points around them; they have no epochs.
     """
 
     region: str = choice("donut", "donut", "corner", "cross", "random", "none")
@@ -56,8 +58,8 @@ class SupportConfig:
 
 
 class Axis(NamedTuple):
-    """One factor of a grid: its values lie `step` apart from `first` on; the cells from `low` to
-    `high`, or from `low` on in a corner, are those of a held-out box."""
+    """One factor of a grid: `count` values, `step` apart, from `first` on. Those of a held-out box
+    are number `low` to `high`; those of a corner, number `low` and all after it."""
 
     name: str
     count: int
@@ -73,6 +75,10 @@ class Grid(NamedTuple):
     axes: tuple[Axis, ...]
     settings: SupportConfig
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(axis.count for axis in self.axes)
+
 
 def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
     """The first and the last pixel of the held-out square along x and along y."""
@@ -83,12 +89,15 @@ def bounds(settings: SupportConfig, grid: int) -> tuple[int, int]:
     return low, low + held_out - 1
 
 
+# --- regions ---------------------------------------------------------------------------------
+
+
 def _donut(index, grid: Grid):
-    return _all(_between(i, axis) for i, axis in _bounded(index, grid))
+    return _all((axis.low <= i) & (i <= axis.high) for i, axis in _bounded(index, grid))
 
 
 def _cross(index, grid: Grid):
-    return ~_all(~_between(i, axis) for i, axis in _bounded(index, grid))
+    return ~_all((i < axis.low) | (axis.high < i) for i, axis in _bounded(index, grid))
 
 
 def _corner(index, grid: Grid):
@@ -100,32 +109,32 @@ def _corner(index, grid: Grid):
     )
 
 
+def _random(index, grid: Grid):
+    """`share` of the cells, exactly (rounded); the same for all training seeds."""
+    held_out = np.zeros(np.prod(grid.counts), bool)
+    chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
+    held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
+    table = _namespace(index[0]).asarray(held_out.reshape(grid.counts[::-1]))
+    return table[_within(index, grid)]
+
+
+def _none(index, grid: Grid):
+    return _namespace(index[0]).zeros(index[0].shape, bool)
+
+
 def _bounded(index, grid: Grid) -> list:
-    """Indices with the axes of the factors that bound the region."""
+    """(index, axis) for the factors that bound the region."""
     names = grid.settings.of or [axis.name for axis in grid.axes]
     pairs = zip(index, grid.axes, strict=True)
     return [(i, axis) for i, axis in pairs if axis.name in names]
 
 
-def _random(index, grid: Grid):
-    """`share` of the cells, exactly (rounded), without regard to the training seeds."""
-    counts = [axis.count for axis in grid.axes]
-    held_out = np.zeros(np.prod(counts), bool)
-    chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
-    held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
-    table = _array(index[0]).asarray(held_out.reshape(counts[::-1]))
-    return table[
-        tuple(i.clip(0, n - 1).astype(int) for i, n in zip(index, counts, strict=True))[::-1]
-    ]
-
-
-def _none(index, grid: Grid):
-    return _all(i != i for i in index)
+def _all(masks):
+    return functools.reduce(operator.and_, masks)
 
 
 class Region(NamedTuple):
-    """held_out: rounded indices by factor, grid -> bool.  shown: the settings that say where it
-    lies."""
+    """held_out: indices by factor, grid -> bool.  shown: the settings that say where it lies."""
 
     held_out: Callable
     shown: tuple[str, ...]
@@ -145,30 +154,51 @@ def is_held_out(points, grid: Grid):
     return REGIONS[grid.settings.region].held_out(_nearest(points, grid), grid)
 
 
+def nearest_seen(points, grid: Grid):
+    """(..., F): for each held-out point (..., F), the seen cell nearest to its own cell.
+
+    NaN for a point that is seen, and for a stripe, which lacks a factor. Distances are in cells.
+    For NumPy or JAX arrays.
+    """
+    numpy = _namespace(points)
+    index = [numpy.nan_to_num(i) for i in _nearest(points, grid)]
+    nearest = numpy.asarray(_nearest_seen_cells(grid))[_within(index, grid)]
+    return numpy.where(numpy.isnan(points).any(axis=-1, keepdims=True), numpy.nan, nearest)
+
+
+@functools.lru_cache(maxsize=64)
+def _nearest_seen_cells(grid: Grid):
+    """(V_F, ..., V_1, F) float32 NumPy: `nearest_seen` of every cell."""
+    every = cells(grid)
+    held_out = is_held_out(every, grid)
+    nearest = every[grids.nearest_seen(held_out, grid.counts)]
+    return np.where(held_out[:, None], nearest, np.float32(np.nan)).reshape(*grid.counts[::-1], -1)
+
+
 def _nearest(points, grid: Grid) -> list:
     """Indices of the nearest cell, whole numbers, by factor."""
-    array = _array(points)
-    columns = [points[..., k] for k in range(len(grid.axes))]
     scaled = [
         c if (axis.first, axis.step) == (0.0, 1.0) else (c - axis.first) / axis.step
-        for c, axis in zip(columns, grid.axes, strict=True)
+        for c, axis in zip(_columns(points), grid.axes, strict=True)
     ]
-    return [array.round(c) for c in scaled]
+    return [_namespace(points).round(c) for c in scaled]
 
 
-def _array(values):
+def _columns(points) -> list:
+    return [points[..., k] for k in range(points.shape[-1])]
+
+
+def _within(index, grid: Grid) -> tuple:
+    """Indices by factor as those of an array over the cells, (V_F, ..., V_1)."""
+    pairs = zip(index, grid.counts, strict=True)
+    return tuple(i.astype(int).clip(0, count - 1) for i, count in pairs)[::-1]
+
+
+def _namespace(values):
     return jnp if isinstance(values, jax.Array) else np
 
 
-def _between(index, axis: Axis):
-    return (index >= axis.low) & (index <= axis.high)
-
-
-def _all(masks):
-    first, *others = masks
-    for mask in others:
-        first = first & mask
-    return first
+# --- cells and samples -----------------------------------------------------------------------
 
 
 def axis_values(axis: Axis):
@@ -178,9 +208,7 @@ def axis_values(axis: Axis):
 
 def cells(grid: Grid):
     """All cells as points (B, F), the first factor varying fastest; float32 NumPy."""
-    index_BxF = grids.indices(tuple(axis.count for axis in grid.axes))
-    columns = [axis_values(axis)[i] for axis, i in zip(grid.axes, index_BxF.T, strict=True)]
-    return np.stack(columns, axis=1)
+    return grids.points([axis_values(axis) for axis in grid.axes])
 
 
 def seen_cells(grid: Grid):
@@ -190,7 +218,7 @@ def seen_cells(grid: Grid):
 
 
 def n_samples(grid: Grid) -> int:
-    """Points that are drawn; 'every_cell' takes each seen cell once, whatever `samples`."""
+    """The number of points that are drawn. 'every_cell' takes each seen cell once."""
     if grid.settings.sampling == "every_cell":
         return len(seen_cells(grid))
     share = seen_share(grid) if grid.settings.in_proportion else 1
@@ -198,14 +226,14 @@ def n_samples(grid: Grid) -> int:
 
 
 def seen_share(grid: Grid) -> float:
-    """Share of the cells, or of the volume between the outermost of them, that is not held out."""
+    """The share of the cells that is not held out; of real points, the share of the volume."""
     every = cells(grid)
     if grid.settings.sampling != "real" or grid.settings.region == "none":
         return 1 - is_held_out(every, grid).mean()
     if grid.settings.region not in ("donut", "corner"):
         raise ConfigError(
-            f"config.task.support.in_proportion=True: of real points the region "
-            f"{grid.settings.region!r} has no known share; say donut, corner or none"
+            "config.task.support.in_proportion=True: the share of real points in the region "
+            f"{grid.settings.region!r} is not known; say donut, corner or none"
         )
     held_out = 1.0
     for _, axis in _bounded(grid.axes, grid):  # half of an outermost cell lies beyond real points
@@ -216,25 +244,18 @@ def seen_share(grid: Grid) -> float:
 
 
 def sample(key, grid: Grid, n: int):
-    """n training points from the seen region, (n, F) float32.
-
-    Cells with or without replacement, every seen cell once, or real points uniform over the seen
-    part of the box that the outermost cells span.
-    """
+    """n training points of the seen region, (n, F) float32: cells with or without replacement,
+    every seen cell once, or real points, uniform between the outermost cells."""
     sampling = grid.settings.sampling
     if sampling == "real":
-        return jax.vmap(lambda k: sample_real(k, grid))(jax.random.split(key, n))
+        draw = lambda key: _by_rejection(key, grid, lambda point: is_held_out(point, grid))
+        return jax.vmap(draw)(jax.random.split(key, n))
     seen = jnp.asarray(seen_cells(grid))
     if sampling == "with_replacement":
         return seen[jax.random.randint(key, (n,), 0, len(seen))]
     if sampling == "without_replacement":
         return jax.random.permutation(key, seen)[:n]
     return seen
-
-
-def sample_real(key, grid: Grid):
-    """One real point of the seen region."""
-    return _by_rejection(key, grid, lambda point: is_held_out(point, grid))
 
 
 def _by_rejection(key, grid: Grid, rejected: Callable):
@@ -244,12 +265,11 @@ def _by_rejection(key, grid: Grid, rejected: Callable):
 
 
 def fresh_source(grid: Grid):
-    """What a stream draws from: the seen cells as a table or, of real points, which cells are seen,
-    (V_F, ..., V_1) bool."""
+    """What a stream draws from: the seen cells as a table or, for real points, which cells are
+    seen, (V_F, ..., V_1) bool."""
     if grid.settings.fresh == "cells":
         return sampling.table(jnp.asarray(seen_cells(grid)))
-    counts = [axis.count for axis in grid.axes]
-    return jnp.asarray(~is_held_out(cells(grid), grid).reshape(counts[::-1]))
+    return jnp.asarray(~is_held_out(cells(grid), grid).reshape(grid.counts[::-1]))
 
 
 def fresh_draw(grid: Grid):
@@ -258,36 +278,29 @@ def fresh_draw(grid: Grid):
         return sampling.stream(sampling.from_table)
 
     def sample_seen(key, seen):
-        return _by_rejection(key, grid, lambda point: ~seen[_cell(point, grid)])
+        rejected = lambda point: ~seen[_within(_nearest(point, grid), grid)]
+        return _by_rejection(key, grid, rejected)
 
     return sampling.stream(sample_seen)
 
 
-def _cell(point, grid: Grid) -> tuple:
-    """Where the nearest cell of one point lies in an array over the cells."""
-    index = [i.astype(int) for i in _nearest(point, grid)]
-    return tuple(i.clip(0, axis.count - 1) for i, axis in zip(index, grid.axes, strict=True))[::-1]
-
-
-def missing_marginals(points, grid: Grid) -> dict[str, list]:
-    """Indices of each factor's values that no point rounds to."""
-    found = {}
-    for axis, column in zip(grid.axes, _nearest(np.asarray(points), grid), strict=True):
-        shown = set(column[~np.isnan(column)].astype(int).tolist())
-        found[axis.name] = sorted(set(range(axis.count)) - shown)
-    return found
+# --- checks ----------------------------------------------------------------------------------
 
 
 def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
-    """Raises ConfigError where the support cannot serve, before any compilation: so many points,
-    which a field `asked` for. Stripes show every value or, some left out, a seed's choice."""
+    """Raises ConfigError where the support cannot serve, before anything compiles.
+
+    Args:
+      points: how many are drawn.  asked: the field and value that say so, for the message.
+      shows_every_value: whether training has stripes, so that the points need not show all values.
+    """
     settings, names = grid.settings, [axis.name for axis in grid.axes]
     if not set(settings.of) <= set(names):
         raise ConfigError(
             f"config.task.support.of={settings.of!r}: must name some of {', '.join(names)}"
         )
     held_out = is_held_out(cells(grid), grid)
-    region, whole = describe(settings), "x".join(str(axis.count) for axis in grid.axes)
+    region, whole = describe(settings), "x".join(map(str, grid.counts))
     if held_out.all():
         raise ConfigError(f"{region}: holds out every cell of the {whole} grid")
     if settings.region != "none" and not held_out.any():
@@ -302,23 +315,25 @@ def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
             "replacement"
         )
     if not shows_every_value:
-        check_marginals(cells(grid)[~held_out], grid, region)
+        check_marginals(cells(grid)[~held_out], grid, f"{region}: ")
 
 
-def check_marginals(points, grid: Grid, of: str = ""):
-    """Raises ConfigError if the task demands marginals and a value of a factor never occurs among
-    the points (n, F), concrete: the seen cells, or one seed's training draw."""
+def check_marginals(points, grid: Grid, where: str = ""):
+    """Raises ConfigError if the task demands marginals and some value of a factor occurs in none
+    of the points (n, F), NumPy: the seen cells, or one seed's training set."""
     if not grid.settings.require_marginals:
         return
-    for name, missing in missing_marginals(points, grid).items():
-        if missing:
+    for axis, column in zip(grid.axes, _nearest(np.asarray(points), grid), strict=True):
+        shown = column[~np.isnan(column)].astype(int).tolist()
+        if missing := sorted({*range(axis.count)} - {*shown}):
             raise ConfigError(
-                f"{of}{': ' * bool(of)}no training point has {name} in {missing}, and "
+                f"{where}no training point has {axis.name} in {missing}, and "
                 "config.task.support.require_marginals=True demands every value"
             )
 
 
 def describe(settings: SupportConfig) -> str:
+    """The settings that say which region is held out."""
     optional = [name for name in ("side", "of") if not getattr(settings, name)]
     names = [name for name in REGIONS[settings.region].shown if name not in optional]
     shown = [f"{name}={getattr(settings, name)!r}" for name in ("region", *names)]

@@ -1,10 +1,12 @@
-"""What a task is: pure functions of ONE point, which every other room asks and none second-guesses.
+"""What a task is: pure functions of ONE point.
 
-A *point* is a vector of factor values (F,); NaN stands for a factor that is missing. The *cells*
-are all combinations of the factors' `values`, the first factor varying fastest (`grids`): a task is
-measured at these, or at `points` of its own where not every combination can be. A family of tasks
-is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`; `tasks.bump` is one,
-and a user's own needs no more than `factors`, `held_out` and `example`: `over_cells` does the rest.
+A *point* is a vector of factor values (F,); NaN stands for a missing factor. The *cells* are all
+combinations of the factors' `values`, the first factor varying fastest (`grids`). A task is
+measured at its cells, or at `points` of its own if some combinations cannot be.
+
+A family of tasks is a dataclass of settings (`settings.Family`) whose `make()` returns a `Task`;
+`tasks.bump` is one. A user's own task needs only `factors`, `held_out` and `example`: `over_cells`
+fills in the rest.
 """
 
 import math
@@ -23,9 +25,9 @@ from compgen_jax.tasks import baselines, sampling
 class Factor(NamedTuple):
     """One factor of the input.
 
-    name: for tables and figures.  values: (V,) those of the cells, ascending.  real: whether there
-    are points between them; a discrete factor's values are labels.  period: of an angle, in the
-    unit of the values.
+    name: for tables and figures.  values: (V,) those of the cells, ascending.
+    real: whether points lie between them; a discrete factor's values are labels.
+    period: once round, for an angle, in the unit of the values.
     """
 
     name: str
@@ -35,7 +37,7 @@ class Factor(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What a model is given and asked for: pytrees of arrays."""
+    """The input of a model and its target: pytrees of arrays."""
 
     input: Any
     target: Any
@@ -48,7 +50,7 @@ def mean_squared_error(output, target):
 
 
 def error_alone(prediction, truth, point):
-    """{'mse'}: the scores of a task that names no others."""
+    """The scores of a task that names no others."""
     return {"mse": mean_squared_error(prediction, truth)}
 
 
@@ -58,26 +60,29 @@ class Task(NamedTuple):
     factors:    the first varies fastest over the cells.
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
-    dataset:    key -> a pytree of arrays: what training may show to one seed. Traced, so that
-                supports, shares and sizes share a compilation.
-    examples:   number of them in the dataset; 0 for points drawn afresh, which have no epochs.
+    dataset:    key -> a pytree of arrays: what training may show to one seed. It is traced, so that
+                different supports and sizes share a compilation.
+    examples:   their number in the dataset; 0 for points drawn afresh, which have no epochs.
     next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
-    loss:       output, target -> scalar, of one example.
-    output:     shapes of the model's output, where they are not the target's.
-    prediction: output -> array: what the model says, conventions (polarity, softmax) undone.
-    truth:      target -> array: what it should say, same shape; `prediction` unless given.
+    loss:       output, target -> scalar, for one example.
+    output:     shapes of the model's output, if they differ from the target's.
+    prediction: output -> array: what the model says, without conventions (polarity, softmax).
+    truth:      target -> array of the same shape: what it should say; by default `prediction`.
     scores:     prediction, truth, point -> named scalars, bool for a hit.
-    error:      the name of the score that is small where all is right; trivial predictors have it.
-    accuracy:   the name of the score that says whether an answer is right, '' where there is none.
+    nearest:    points (..., F), NumPy or JAX -> the nearest seen point of each (..., F), NaN for a
+                point that is seen. Only for scores that need it: `scores` then takes it as an
+                optional fourth argument, as trials with different supports share a program.
+    error:      the name of the score that is 0 for a perfect model.
+    accuracy:   the name of the score that says whether an answer is right, or ''.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
-    points:     what the task is measured at, (B, F) NumPy, unless at all cells.
-    derived:    means over a region by score name, and by 'PREDICTOR_ERROR' where known -> further
-                numbers by name, which are no means over points: a ratio of two of them, say.
+    points:     where the task is measured, (B, F) NumPy, if not at all cells.
+    derived:    a region's means by score name, and the trivial predictors' errors by
+                'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
-    parts:      lengths of the input's parts, where it is a vector of one code per factor.
+    parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
-    units:      named sizes of which a data set's natural size is a multiple; see `SearchConfig`.
-    check:      a seed's dataset, concrete -> None; raises ConfigError where it cannot serve.
+    units:      named units of a data set's natural size; see `SearchConfig`.
+    check:      a seed's dataset, concrete -> None; raises ConfigError if it cannot serve.
     """
 
     factors: tuple[Factor, ...]
@@ -91,6 +96,7 @@ class Task(NamedTuple):
     prediction: Callable = lambda output: output
     truth: Callable | None = None
     scores: Callable = error_alone
+    nearest: Callable | None = None
     error: str = "mse"
     accuracy: str = ""
     baselines: dict = baselines.BASELINES
@@ -113,29 +119,29 @@ def over_cells(factors, held_out, example, **others) -> Task:
     seen = points[~np.asarray(held_out(points))]
     if not len(seen):
         raise ValueError("every cell is held out")
-    own = {
+    fields = {
         "dataset": lambda key: sampling.table(jnp.asarray(seen)),
         "examples": len(seen),
         "units": {"cell": float(len(points))},
     }
-    return Task(factors, held_out, example, **(own | others))
+    return Task(factors, held_out, example, **(fields | others))
 
 
 def has_grid(task: Task) -> bool:
-    """Whether every combination of the factors' values can be, so that cells form a grid."""
+    """Whether the task is measured at all combinations of the factors' values."""
     return task.points is None
 
 
 def sizes(task: Task) -> tuple[int, ...]:
-    """Numbers of values (V_1, ..., V_F), as `grids` takes them; of points that are no grid, how
-    many there are."""
+    """(V_1, ..., V_F), the numbers of values, as `grids` takes them; (B,) for points that form no
+    grid."""
     if not has_grid(task):
         return (len(task.points),)
     return tuple(len(factor.values) for factor in task.factors)
 
 
 def points(task: Task) -> np.ndarray:
-    """(B, F) float32: where the task is measured."""
+    """(B, F) float32: the points that the task is measured at."""
     return cells(task.factors) if has_grid(task) else np.asarray(task.points, np.float32)
 
 
@@ -145,44 +151,45 @@ def cells(factors) -> np.ndarray:
 
 
 def nearest_values(task: Task, points):
-    """(..., F) int: the values' indices of the cell that is nearest to each point; NumPy."""
-    found = []
+    """(..., F) int: the index of each factor's value in the cell nearest to each point; NumPy."""
+    indices = []
     for factor, column in zip(task.factors, np.moveaxis(np.asarray(points), -1, 0), strict=True):
         apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
         if math.isfinite(factor.period):
             apart = np.minimum(apart % factor.period, -apart % factor.period)
-        found.append(np.argmin(apart, axis=-1))
-    return np.stack(found, axis=-1)
+        indices.append(np.argmin(apart, axis=-1))
+    return np.stack(indices, axis=-1)
 
 
 def geometry(task: Task) -> dict:
-    """How far apart cells are, as `grids.nearest_seen` and `grids.distance_to_seen` ask."""
+    """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
+    cells are."""
+
+    def period_in_cells(factor: Factor) -> float | None:
+        if not math.isfinite(factor.period):
+            return None
+        return factor.period / float(np.mean(np.diff(factor.values)))
+
     return {
         "sizes": sizes(task),
         "ordered": tuple(factor.real for factor in task.factors),
-        "periods": tuple(_period_in_cells(factor) for factor in task.factors),
+        "periods": tuple(period_in_cells(factor) for factor in task.factors),
     }
 
 
 def nearest_seen(task: Task, held_out_B):
-    """(indices (B,), distances (B,)) of every point's nearest seen one: in cells of a grid, else
-    Euclidean in the factors' values. ValueError if none is seen."""
+    """(indices (B,), distances (B,)) of the nearest seen point of every point. Distances are in
+    cells of a grid, or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
         where = geometry(task)
         return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
-    from scipy.spatial import cKDTree  # a fifth of a second that tasks on a grid need not wait
+    from scipy.spatial import cKDTree  # takes a fifth of a second to import
 
     distances, index = cKDTree(task.points[seen]).query(task.points)
     return seen[index], distances
-
-
-def _period_in_cells(factor: Factor) -> float | None:
-    if not math.isfinite(factor.period):
-        return None
-    return factor.period / float(np.mean(np.diff(factor.values)))
 
 
 def examples_at(task: Task, key, points) -> Example:
@@ -192,9 +199,14 @@ def examples_at(task: Task, key, points) -> Example:
 
 def shapes(task: Task) -> tuple:
     """(input, output) of a model of the task as `jax.ShapeDtypeStruct`s; nothing is compiled."""
+    given, target = _example_shapes(task)[1]
+    return given, target if task.output is None else task.output
+
+
+def _example_shapes(task: Task) -> tuple:
+    """A point and its example as `jax.ShapeDtypeStruct`s."""
     point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
-    found = jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point)
-    return found.input, found.target if task.output is None else task.output
+    return point, jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point)
 
 
 def truth(task: Task, target):
@@ -203,15 +215,14 @@ def truth(task: Task, target):
 
 
 def score_names(task: Task) -> tuple[str, ...]:
-    """What the task scores, in alphabetical order; nothing is compiled."""
-    point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
-    target = jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point).target
+    """The names of the task's scores, in alphabetical order; nothing is compiled."""
+    point, (_, target) = _example_shapes(task)
     prediction = jax.eval_shape(lambda target: truth(task, target), target)
     return tuple(sorted(jax.eval_shape(task.scores, prediction, prediction, point)))
 
 
 def number_names(task: Task) -> tuple[str, ...]:
-    """What it scores and what it derives of scores, in alphabetical order."""
+    """The names of its scores and of what it derives from them, in alphabetical order."""
     scores = score_names(task)
     return tuple(sorted({*scores, *task.derived(dict.fromkeys(scores, 1.0))}))
 
@@ -240,8 +251,8 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
 
 
 def real_points(task: Task, key, count: int):
-    """(count, F) points between the cells, uniform over the seen part of what the cells span; a
-    discrete factor takes any of its values. (0, F) where no factor is real, or there is no grid."""
+    """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
+    factor takes any of its values. (0, F) if no factor is real, or there is no grid."""
     if not has_grid(task) or not any(factor.real for factor in task.factors):
         return jnp.zeros((0, len(task.factors)))
     discrete = [
@@ -262,12 +273,11 @@ def real_points(task: Task, key, count: int):
             point = point.at[index].set(values[chosen])
         return point
 
-    ends = [(factor.values[0], _last(factor)) for factor in task.factors]
-    first = jnp.array([float(low) for low, _ in ends])
-    extent = jnp.array([float(high) - float(low) for low, high in ends])
+    def last(factor: Factor):  # once round, for an angle
+        turns = math.isfinite(factor.period)
+        return factor.values[0] + factor.period if turns else factor.values[-1]
+
+    lows = [float(factor.values[0]) for factor in task.factors]
+    first = jnp.array(lows)
+    extent = jnp.array([float(last(f)) - low for f, low in zip(task.factors, lows, strict=True)])
     return jax.vmap(draw)(jax.random.split(key, count))
-
-
-def _last(factor: Factor) -> float:
-    """Where a factor's real values end: once round, for an angle."""
-    return factor.values[0] + factor.period if math.isfinite(factor.period) else factor.values[-1]

@@ -1,11 +1,11 @@
 """Checkpoints: the state of all trials and the rows of metrics so far.
 
     DIR/STEP/state/       the arrays, through orbax
-    DIR/STEP/record.json  the rows, and what the arrays are
+    DIR/STEP/record.json  the rows; types, shapes and digests of the arrays
     DIR/STEP/files.json   the SHA-256 of every other file: none is read before they all agree
 
-A checkpoint is the whole truth of an unfinished run. It appears atomically: its directory has
-another name until all of it is written. Damage is found whichever byte it hit.
+A checkpoint holds all of an unfinished run. It appears atomically: its directory has another name
+until all of it is written. Damage to any byte is noticed.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-KEPT = 2  # the newest, and one to fall back to by hand; beside those asked for
-PASSING = ".passing-"  # begins the name of a directory that is being written or removed
+KEPT = 2  # the newest one, and one to fall back to by hand
+PASSING = ".passing-"  # prefix of a directory that is being written or removed
 
 
 class CheckpointError(RuntimeError):
@@ -34,11 +34,12 @@ class Checkpoint(NamedTuple):
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
-    """Writes the checkpoint of one step; a half-written one is never taken for finished. Of older
-    ones `KEPT` stay and those of the steps `keep`. Raises CheckpointError, with the earlier ones as
-    they were, where the disk has no room for the arrays.
+    """Writes the checkpoint of one step; a half-written one is never taken for finished.
 
-    Not for two processes at a time: what a killed one left unfinished is removed.
+    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises CheckpointError, and
+    leaves the earlier checkpoints alone, where the disk has no room for the arrays.
+
+    For one process at a time: the unfinished directories of a killed process are removed.
     """
     for leftover in directory.glob(f"{PASSING}*"):
         shutil.rmtree(leftover)
@@ -54,13 +55,13 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     digests = {file.relative_to(path).as_posix(): _digest(file) for file in files}
     _write(path / "files.json", digests)
     path.rename(directory / str(checkpoint.step))
-    for step in set(_steps(directory)[:-KEPT]) - set(keep):
+    for step in set(steps(directory)[:-KEPT]) - set(keep):
         removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
         shutil.rmtree(removed)
 
 
 def _check_room(path: Path, state):
-    """As of a read, so of a write that fails orbax leaves others behind: it is given none."""
+    """A failed orbax save leaves background writes running, so free space is checked first."""
     needed = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
     free = shutil.disk_usage(path.parent).free
     if free < needed:
@@ -71,7 +72,7 @@ def _check_room(path: Path, state):
 
 
 def restore_latest(directory: Path, template) -> Checkpoint | None:
-    """The newest checkpoint, or None where there is none yet; see `restore`."""
+    """The newest checkpoint, or None without one; see `restore`."""
     step = latest_step(directory)
     return None if step is None else restore(directory, step, template)
 
@@ -86,10 +87,10 @@ def restore(directory: Path, step: int, template) -> Checkpoint:
     path = directory / str(step)
     if not path.exists():
         raise CheckpointError(f"checkpoint {path} is missing; train again in another --workdir")
-    # A read of orbax that fails leaves others behind, which end after its event loop has: their
-    # tracebacks follow the error. So it is given nothing that it could fail at.
+    # A failed orbax read leaves background reads running, whose tracebacks follow the error. So
+    # the files are checked before orbax reads them.
     if damage := _damage(path):
-        before = "resume from the one before" if _steps(directory)[:-1] else "begin again"
+        before = "resume from the one before" if steps(directory)[:-1] else "begin again"
         raise CheckpointError(
             f"checkpoint {path} is damaged ({damage}); remove it to {before}, or choose another "
             "--workdir"
@@ -111,12 +112,17 @@ def restore(directory: Path, step: int, template) -> Checkpoint:
 
 
 def latest_step(directory: Path) -> int | None:
-    """The newest finished checkpoint's step: a finished directory has a bare number."""
-    return max(_steps(directory), default=None)
+    """The step of the newest finished checkpoint, or None."""
+    return max(steps(directory), default=None)
+
+
+def steps(directory: Path) -> list[int]:
+    """The steps of all finished checkpoints, ascending: a finished directory has a bare number."""
+    return sorted(int(path.name) for path in directory.glob("*") if path.name.isdecimal())
 
 
 def describe(state) -> dict[str, list]:
-    """Data type, shape and, of arrays of numbers, their SHA-256, by the path of the leaf."""
+    """By the path of the leaf: data type, shape and, of an array that has values, their SHA-256."""
     return {
         jax.tree_util.keystr(path): [str(leaf.dtype), list(leaf.shape), *_bits(leaf)]
         for path, leaf in jax.tree_util.tree_leaves_with_path(state)
@@ -130,15 +136,11 @@ def _bits(leaf) -> list[str]:
 
 
 def _shapes(arrays: dict[str, list]) -> dict[str, list]:
-    return {path: of[:2] for path, of in arrays.items()}
+    return {path: described[:2] for path, described in arrays.items()}
 
 
 def _checkpointer():
     return ocp.Checkpointer(ocp.StandardCheckpointHandler())
-
-
-def _steps(directory: Path) -> list[int]:
-    return sorted(int(path.name) for path in directory.glob("*") if path.name.isdecimal())
 
 
 def _write(path: Path, value):
@@ -154,7 +156,7 @@ def _digest(path: Path) -> str:
 
 
 def _damage(path: Path) -> str | None:
-    """What is wrong with the files of a checkpoint, in words."""
+    """What is wrong with the files of a checkpoint, in words, or None."""
     try:
         files = json.loads((path / "files.json").read_text())
     except FileNotFoundError:

@@ -2,9 +2,10 @@
 
 Mostly that is one task with its model. Several are tasks of one kind on grids of different sizes:
 each has a model of its own, and all of them are padded to the last, the largest
-(`training.padding`), so that one program trains and judges them all.
+(`training.padding`), so that one program trains and scores them all.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -25,55 +26,57 @@ def shapes_of(task: Task, lowering: str = "lax") -> Shapes:
     return Shapes(*tasks.shapes(task), lowering, task.parts)
 
 
-class Family:
-    """`of` these tasks, the models that `config` makes for them, as pure functions of one trial,
-    `which` of the tasks it has (traced).
+class TaskGroup:
+    """The tasks of a program, and the models that `config` makes for them, as pure functions of one
+    trial. `task_index` (traced) says which of the tasks the trial has.
 
-    A batch has a leading axis B; `params` are a model's variables, padded to the largest one's.
+    A batch has a leading axis B. `params` are a model's variables, padded to the largest one's.
     """
 
-    def __init__(self, config: Config, of: tuple[Task, ...], lowering: str = "lax"):
-        self.config, self.of, self.largest = config, of, of[-1]
-        self.shapes = [shapes_of(task, lowering) for task in of]
-        self.modules = [config.model.make(each) for each in self.shapes]
-        self.module, self.several = self.modules[-1], len(of) > 1
+    def __init__(self, config: Config, members: tuple[Task, ...], lowering: str = "lax"):
+        self.config, self.members, self.largest = config, members, members[-1]
+        self.shapes = [shapes_of(task, lowering) for task in members]
+        self.modules = [config.model.make(shapes) for shapes in self.shapes]
+        self.module, self.is_padded = self.modules[-1], len(members) > 1
 
-    def init(self, key, which):
+    def init(self, key, task_index):
         """A model's initial variables."""
-        functions = [partial(self._init_one, k) for k in range(len(self.of))]
-        return padding.by_task(which, functions, key)
 
-    def _init_one(self, k: int, key):
-        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), self.shapes[k].input)
-        params = self.modules[k].init(key, zeros)
-        if self.of[k] is self.largest:
-            return params
-        like = jax.eval_shape(self.module.init, key, self.shapes[-1].input)
-        return self.config.model.pad_params(params, like, self.of[k].parts, self.largest.parts)
+        def of_task(k, key):
+            zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), self.shapes[k].input)
+            params = self.modules[k].init(key, zeros)
+            if self.members[k] is self.largest:
+                return params
+            like = jax.eval_shape(self.module.init, key, self.shapes[-1].input)
+            parts = self.members[k].parts
+            return self.config.model.pad_params(params, like, parts, self.largest.parts)
 
-    def render(self, key, points, which) -> Example:
+        return self._by_task(task_index, of_task, key)
+
+    def render(self, key, points, task_index) -> Example:
         """The examples of points (B, F), leaves (B, ...)."""
-        functions = [partial(self._render_one, task) for task in self.of]
-        return padding.by_task(which, functions, key, points)
 
-    def _render_one(self, task: Task, key, points) -> Example:
-        batch = tasks.examples_at(task, key, points)
-        if not self.several:
-            return batch
-        pad_code = partial(padding.pad_code, parts=task.parts, parts_like=self.largest.parts)
-        pad_target = partial(padding.pad, shape=self.shapes[-1].output.shape)
-        return Example(jax.vmap(pad_code)(batch.input), jax.vmap(pad_target)(batch.target))
+        def of_task(k, key, points):
+            task = self.members[k]
+            batch = tasks.examples_at(task, key, points)
+            if not self.is_padded:
+                return batch
+            pad_code = partial(padding.pad_code, parts=task.parts, parts_like=self.largest.parts)
+            pad_target = partial(padding.pad, shape=self.shapes[-1].output.shape)
+            return Example(jax.vmap(pad_code)(batch.input), jax.vmap(pad_target)(batch.target))
 
-    def train(self, params, inputs, counts_B, which, key):
+        return self._by_task(task_index, of_task, key, points)
+
+    def train(self, params, inputs, counts_B, task_index, key):
         """(outputs, variables) of a batch in training, of which the examples `counts_B` count."""
-        if self.several:
-            return self._run_padded(params, inputs, which), params
+        if self.is_padded:
+            return self._run_padded(params, inputs, task_index), params
         return models.train_apply(self.module, params, inputs, counts_B, key)
 
-    def decode(self, params, inputs, which):
+    def decode(self, params, inputs, task_index):
         """The outputs of inputs (B, ...), some at once."""
-        if self.several:
-            one = lambda inputs: self._run_padded(params, inputs, which)
+        if self.is_padded:
+            one = lambda inputs: self._run_padded(params, inputs, task_index)
         elif getattr(self.module, "batched", False):
             one = lambda inputs: models.apply(self.module, params, inputs)[0]
         else:
@@ -81,34 +84,44 @@ class Family:
         at_once = getattr(self.module, "decode_batch", DECODE_BATCH)
         return jax.lax.map(one, inputs, batch_size=at_once)
 
-    def _run_padded(self, params, inputs, which):
-        sides = jnp.array([each.output.shape[0] for each in self.shapes])
-        return self.module.apply(params, inputs, sides[which])[0]
+    def _run_padded(self, params, inputs, task_index):
+        sides = jnp.array([shapes.output.shape[0] for shapes in self.shapes])
+        return self.module.apply(params, inputs, sides[task_index])[0]
 
-    def losses(self, outputs, targets, which):
+    def losses(self, outputs, targets, task_index):
         """(B,): the task's loss of every example."""
-        functions = [partial(self._losses_one, k) for k in range(len(self.of))]
-        return padding.by_task(which, functions, outputs, targets)
 
-    def _losses_one(self, k: int, outputs, targets):
-        own = partial(self._own, k)
-        return jax.vmap(lambda o, t: self.of[k].loss(own(o), own(t)))(outputs, targets)
+        def of_task(k, outputs, targets):
+            crop = partial(self._crop, k)
+            loss = lambda output, target: self.members[k].loss(crop(output), crop(target))
+            return jax.vmap(loss)(outputs, targets)
 
-    def scores(self, outputs, targets, points, which) -> dict:
-        """The task's scores by name, (B,) each."""
-        functions = [partial(self._scores_one, k) for k in range(len(self.of))]
-        return padding.by_task(which, functions, outputs, targets, points)
+        return self._by_task(task_index, of_task, outputs, targets)
 
-    def _scores_one(self, k: int, outputs, targets, points) -> dict:
-        task = self.of[k]
+    def scores(self, outputs, targets, points, task_index, nearest=None) -> dict:
+        """The task's scores by name, (B,) each; `nearest` (B, F) is `Task.nearest` of the trial's
+        own support, by default of the task's."""
 
-        def of_one(output, target, point):
-            output, target = self._own(k, output), self._own(k, target)
-            return task.scores(task.prediction(output), tasks.truth(task, target), point)
+        def of_task(k, outputs, targets, *points):
+            task = self.members[k]
 
-        found = jax.vmap(of_one)(outputs, targets, points)
-        return {name: values.astype(jnp.float32) for name, values in found.items()}
+            def of_example(output, target, *points):
+                output, target = self._crop(k, output), self._crop(k, target)
+                return task.scores(task.prediction(output), tasks.truth(task, target), *points)
 
-    def _own(self, k: int, array):
-        """The part of an output that is the k-th task's own."""
-        return padding.crop(array, self.shapes[k].output.shape) if self.several else array
+            scores = jax.vmap(of_example)(outputs, targets, *points)
+            return {name: values.astype(jnp.float32) for name, values in scores.items()}
+
+        points = (points,) if nearest is None else (points, nearest)
+        return self._by_task(task_index, of_task, outputs, targets, *points)
+
+    def _crop(self, k: int, array):
+        """The part of an output that the k-th task has without padding."""
+        return padding.crop(array, self.shapes[k].output.shape) if self.is_padded else array
+
+    def _by_task(self, task_index, of_task: Callable, *arguments):
+        """of_task(k, *arguments) for the trial's own k; the results of all k have equal shapes."""
+        functions = [partial(of_task, k) for k in range(len(self.members))]
+        if len(functions) == 1:
+            return functions[0](*arguments)
+        return jax.lax.switch(task_index, functions, *arguments)

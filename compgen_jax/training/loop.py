@@ -16,15 +16,19 @@ from compgen_jax.settings import in_own_files
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training.family import Family, shapes_of
+from compgen_jax.training.family import TaskGroup, shapes_of
 from compgen_jax.training.trials import trials_side_by_side
 
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
+KEPT_SPAN = 512  # the last kept step over the first: see `kept_steps`
 
 
 class Plateau(NamedTuple):
-    """When the rate falls: times `factor` at the `patience`-th epoch in a row whose mean loss is
-    not less than the best one's by this relative `improvement`, and not below `least_rate`."""
+    """When the rate falls, and how far.
+
+    It is multiplied by `factor`, but not below `least_rate`, at the `patience`-th epoch in a row
+    whose mean loss is not below the best one by the relative `improvement`.
+    """
 
     patience: int = 6
     factor: float = 0.5
@@ -36,12 +40,12 @@ PLATEAU = Plateau()  # the authors' (Figure 9), whose PyTorch waits until more t
 
 
 class Trial(NamedTuple):
-    """All that tells a trial from another of its program; traced."""
+    """What distinguishes a trial from the others of its program; traced."""
 
     key: jax.Array
     hyper: dict  # the traced fields of training and model, by name
     dataset: Any  # what training may show: see `Task.dataset`
-    which: jax.Array  # of the trainer's tasks is the trial's
+    task_index: jax.Array  # which of the program's tasks the trial has
 
 
 class TrainState(NamedTuple):
@@ -53,11 +57,12 @@ class TrainState(NamedTuple):
 class Trainer(NamedTuple):
     """Pure functions for one trial; `jit`, `vmap` and `pmap` them.
 
-    init(key, which) -> TrainState
+    init(key, task_index) -> TrainState
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
         at most chunk_steps) steps; the losses beyond n_steps are 0.
     predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...)), of a single task
-    score(key, params, points_BxF, which) -> the task's scores by name, (B,) each
+    score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each;
+        `nearest_BxF` is `Task.nearest` of the trial's own support, by default of the task's
     """
 
     init: Callable
@@ -77,7 +82,7 @@ def hyper_of(config: Config) -> dict:
 
 
 def steps_per_epoch(config: Config, task: Task) -> int:
-    """Steps through the training set; 0 for points that are drawn afresh."""
+    """Steps through the training set; 0 for points drawn afresh at each step."""
     return -(-task.examples // config.training.batch_size)
 
 
@@ -94,8 +99,8 @@ def evaluation_interval(config: Config, task: Task) -> int:
 def last_evaluations(config: Config, task: Task) -> tuple[int, ...]:
     """The steps of `LAST` evaluations, evenly over the last tenth of training and at its end.
 
-    At a constant rate the end of training is a draw as much as its beginning: what is reported of a
-    seed is the median over these. In training of very few steps some come twice.
+    A seed's reported numbers are medians over these, as losses fluctuate at a constant rate. A
+    training of very few steps has some of them twice.
     """
     total = total_steps(config, task)
     return tuple(total - total * k // (10 * LAST) for k in reversed(range(LAST)))
@@ -108,9 +113,21 @@ def evaluations(config: Config, task: Task) -> tuple[int, ...]:
     return tuple(sorted({*regular, *last_evaluations(config, task)}))
 
 
+def kept_steps(config: Config, task: Task) -> tuple[int, ...]:
+    """The steps after which a run keeps its parameters: `training.keep` of them, from 1/512 of
+    training to its end, each the same factor after the one before (2, by default).
+
+    A network may memorise within the first hundredth and compose long after. Steps in equal ratios
+    bracket either change by a factor of 2, whenever it comes; even steps begin too late.
+    """
+    total, count = total_steps(config, task), config.training.keep
+    shares = (KEPT_SPAN ** (-k / max(count - 1, 1)) for k in range(count))
+    return tuple(sorted({round(total * share) for share in shares} - {0}))
+
+
 def check(config: Config) -> Task:
-    """The task of `config`. Raises ConfigError for a task or a model that cannot be, or an endless
-    run, before anything is compiled."""
+    """The task of `config`. Raises ConfigError, before anything is compiled, for a task or a model
+    that is impossible, and for an endless run."""
     with in_own_files(config.task, config.model):
         task = config.task.make()
         config.model.make(shapes_of(task))
@@ -128,14 +145,14 @@ def check(config: Config) -> Task:
 
 
 def program(config: Config, task: Task) -> tuple:
-    """What configs must share to train as one program: all but the traced fields, and the kind of
-    source."""
+    """What configs must share to train as one program: all but the traced fields, and the shapes of
+    their data sets."""
     traced = {f"{configs.ROOT}.{name}" for name in ("name", *configs.traced_fields(config))}
     fixed = {name: value for name, value in identity(config).items() if name not in traced}
     dataset = jax.eval_shape(task.dataset, jax.eval_shape(jax.random.key, 0))
-    if isinstance(dataset, sampling.Table):  # of any length
+    if isinstance(dataset, sampling.Table):  # its length is free: tables are padded
         dataset = dataset._replace(points=dataset.points.shape[1:])
-    if config.training.schedule == "plateau":  # whose epochs are counted
+    if config.training.schedule == "plateau":  # counts epochs
         fixed["epoch"] = steps_per_epoch(config, task)
     if config.training.schedule == "cosine":
         fixed["total"] = total_steps(config, task)
@@ -148,10 +165,12 @@ def stream(key, name: str):
 
 
 def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1.0):
-    """AdamW with PyTorch's constants at a `share` of the rate, decaying biases too (as the code of
-    the first paper does) or, of `decay` 'matrices', no vector. A gradient longer than `clip` is
-    scaled to it first; of the schedule 'plateau' the step is then scaled by what the losses of
-    epochs, of `per_epoch` steps, say."""
+    """AdamW with PyTorch's constants, at a `share` of the rate.
+
+    Weight decay shrinks biases too, as in the authors' code, unless `decay` is 'matrices'. A
+    gradient longer than `clip` is scaled to it first. The schedule 'plateau' scales the step by the
+    mean losses of epochs, of `per_epoch` steps each.
+    """
     rate, strength = share * hyper["training.learning_rate"], hyper["training.weight_decay"]
     mask = None
     if training.decay == "matrices":
@@ -163,7 +182,7 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
     clip = [optax.clip_by_global_norm(training.clip)] if training.clip else []
     plateau = []
     if training.schedule == "plateau":
-        # a rate that begins below the least stays
+        # a rate that begins below the least one stays
         least = jnp.minimum(1.0, PLATEAU.least_rate / hyper["training.learning_rate"])
         plateau = [
             optax.contrib.reduce_on_plateau(
@@ -180,7 +199,7 @@ def rate_share(schedule: str, step, total: int):
 
 
 def check_dataset(task: Task, dataset, seed: int):
-    """Raises ConfigError, naming the seed, where what training shows of it cannot serve."""
+    """Raises ConfigError, naming the seed, for a data set that its task refuses."""
     try:
         task.check(jax.device_get(dataset))
     except ConfigError as error:
@@ -188,27 +207,26 @@ def check_dataset(task: Task, dataset, seed: int):
 
 
 def dataset_of(task: Task, key):
-    """What training shows of one seed."""
+    """What training shows to one seed."""
     return task.dataset(stream(key, "data"))
 
 
 def make_trainer(
-    config: Config, lowering: str | None = None, trials: int = 0, of: tuple[Task, ...] = ()
+    config: Config, lowering: str | None = None, trials: int = 0, members: tuple[Task, ...] = ()
 ) -> Trainer:
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
-    With several tasks `of` its family instead of the config's own one, trials of all of them share
-    the program, padded to the last, which is the largest (`training.family`). `lowering` overrides
-    the choice by backend.
+    With `members` the program has several tasks instead of the config's one, padded to the last,
+    which is the largest (`training.family`). `lowering` overrides the choice by backend.
     """
     training = config.training
     lowering = lowering or _lowering(config, trials or len(training.seeds))
-    family = Family(config, of or (config.task.make(),), lowering)
-    task, steps = family.largest, total_steps(config, family.largest)
+    group = TaskGroup(config, members or (config.task.make(),), lowering)
+    task, steps = group.largest, total_steps(config, group.largest)
     updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
 
-    def init(key, which=0) -> TrainState:
-        params = family.init(stream(key, "init"), which)
+    def init(key, task_index=0) -> TrainState:
+        params = group.init(stream(key, "init"), task_index)
         # the optimiser's state does not depend on the hyper-parameters
         state = updater(hyper_of(config)).init(models.trained(params))
         return TrainState(params, state, jnp.int32(0))
@@ -218,13 +236,13 @@ def make_trainer(
         params = {**params, **trained}
         kernels = cast_kernels(params, training.precision)
         inputs = jax.tree.map(partial(_cast, dtype=training.precision), batch.input)
-        outputs, kept = family.train(kernels, inputs, counts_B, trial.which, key)
-        losses_B = family.losses(outputs, batch.target, trial.which)
+        outputs, kept = group.train(kernels, inputs, counts_B, trial.task_index, key)
+        losses_B = group.losses(outputs, batch.target, trial.task_index)
         weights_B = counts_B.astype(jnp.float32)
         mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)
-        own = {name.partition(".")[2]: value for name, value in trial.hyper.items()
-               if name.startswith("model.")}  # fmt: skip
-        extra = config.model.extra_loss(params, own)
+        of_model = {name.partition(".")[2]: value for name, value in trial.hyper.items()
+                    if name.startswith("model.")}  # fmt: skip
+        extra = config.model.extra_loss(params, of_model)
         return mean if extra is None else mean + extra, {**kept, **trained}
 
     def take_step(trial, state: TrainState):
@@ -233,7 +251,7 @@ def make_trainer(
             stream(trial.key, "order"), state.step, trial.dataset, training.batch_size
         )
         key_of = lambda name: jax.random.fold_in(stream(trial.key, name), state.step)
-        batch = family.render(key_of("example"), points, trial.which)
+        batch = group.render(key_of("example"), points, trial.task_index)
         trained = models.trained(state.params)
         (value, params), gradient = jax.value_and_grad(loss, has_aux=True)(
             trained, state.params, batch, counts_B, trial, key_of("dropout")
@@ -254,17 +272,17 @@ def make_trainer(
         losses = jnp.zeros(config.execution.chunk_steps)
         return jax.lax.fori_loop(0, n_steps, one_step, (state, losses))
 
-    def decode(key, params, points, which):
-        batch = family.render(stream(key, "test"), points, which)
-        return family.decode(params, batch.input, which), batch.target
+    def decode(key, params, points, task_index):
+        batch = group.render(stream(key, "test"), points, task_index)
+        return group.decode(params, batch.input, task_index), batch.target
 
     def predict(key, params, points):
         outputs, targets = decode(key, params, points, 0)
         return jax.vmap(task.prediction)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
 
-    def score(key, params, points, which=0):
-        outputs, targets = decode(key, params, points, which)
-        return family.scores(outputs, targets, points, which)
+    def score(key, params, points, task_index=0, nearest=None):
+        outputs, targets = decode(key, params, points, task_index)
+        return group.scores(outputs, targets, points, task_index, nearest)
 
     return Trainer(init, advance, predict, score)
 

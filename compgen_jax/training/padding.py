@@ -1,41 +1,30 @@
-"""Tasks of different grids side by side in one program: a smaller one lies in a corner of the
-largest.
+"""Arrays of tasks on small grids, padded to the largest grid.
 
-Inputs, targets and parameters are padded with zeros, and a model that is told its grid masks what
-lies beyond it after every nonlinearity, so that its convolutions meet the zeros of 'SAME' padding
-where they would meet them alone. Padded parameters start at zero, get no gradient and stay there:
-a padded run is the unpadded one, to float rounding.
+A smaller grid lies in a corner of the largest. Inputs, targets and parameters are padded with
+zeros. A model that is told its grid masks what lies beyond it after every nonlinearity, so that its
+convolutions meet the zeros of 'SAME' padding where they would meet them alone. Padded parameters
+start at zero, get no gradient and stay there: a padded run is the unpadded one, to float rounding.
 """
 
-from collections.abc import Callable
-
-import jax
 import jax.numpy as jnp
 
 
-def buckets(grids, max_waste: float) -> list[tuple]:
+def group_grids(grids, max_waste: float) -> list[tuple]:
     """The grids, largest first, cut into groups that waste less than `max_waste` of their work
     where every grid has as many trials; each in ascending order. 0 leaves each by itself."""
-    found = []
+    groups = []
     for grid in sorted(set(grids), reverse=True):
-        if found and waste((*found[-1], grid)) < max_waste:
-            found[-1] = (grid, *found[-1])
+        if groups and waste((*groups[-1], grid)) < max_waste:
+            groups[-1] = (grid, *groups[-1])
         else:
-            found.append((grid,))
-    return found
+            groups.append((grid,))
+    return groups
 
 
 def waste(grids) -> float:
     """Share of the work that padding `grids` to their largest adds, the work of a model being
     proportional to its pixels."""
     return 1 - sum((grid / max(grids)) ** 2 for grid in grids) / len(grids)
-
-
-def by_task(which, functions: list[Callable], *arguments):
-    """The result of the function of one task, `which` (traced) of them; all have its shapes."""
-    if len(functions) == 1:
-        return functions[0](*arguments)
-    return jax.lax.switch(which, functions, *arguments)
 
 
 def pad_code(code, parts, parts_like):

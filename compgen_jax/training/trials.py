@@ -11,34 +11,20 @@ import numpy as np
 LITTLE_EFFORT = {"xla_backend_optimization_level": 1}
 
 
-def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> "OverTrials":
+def over_trials(fn: Callable, trials_per_device: int = 0, devices=None) -> Callable:
     """fn(shared, trial) -> result, for all trials in one program: run(shared, trials).
 
     Every leaf of `trials`, and of the results, has a leading axis T. Each device (all local ones by
     default) runs its share of the trials, `trials_per_device` of them side by side and the rest in
     turn (see `trials_side_by_side`).
     """
-    return OverTrials(fn, trials_per_device, devices)
+    program = OverSplitTrials(fn, trials_per_device, devices)
 
-
-class OverTrials:
-    """What `over_trials` returns; `lower` prepares it for shapes, before there are values."""
-
-    def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
-        self.devices = list(devices or jax.local_devices())
-        self.on_devices = OverSplitTrials(fn, trials_per_device, self.devices)
-
-    def __call__(self, shared, trials):
+    def run(shared, trials):
         count = len(jax.tree.leaves(trials)[0])
-        results = self.on_devices(shared, split(trials, self.devices))
-        return join(results, count, self.devices)
+        return join(program(shared, split(trials, program.devices)), count, program.devices)
 
-    def lower(self, shared, trials, once: bool = False) -> Callable:
-        """Traces the program for both, given as arrays or `jax.ShapeDtypeStruct`s. The function
-        that is returned compiles it, in any thread (`side_by_side`); a call waits for that. What
-        runs `once` is compiled with less effort, in half of the time on a CPU."""
-        split_shapes = jax.eval_shape(lambda x: split(x, self.devices), trials)
-        return self.on_devices.lower(shared, split_shapes, once)
+    return run
 
 
 def split(trials, devices=None):
@@ -68,8 +54,8 @@ def join(results, count: int, devices=None):
 
 
 class OverSplitTrials:
-    """As `over_trials`, of trials and results that are `split`: what one call returns stays on
-    its devices and can be given to the next."""
+    """The program of `over_trials` for trials and results that are `split`: the results of a call
+    stay on their devices and can be given to the next call."""
 
     def __init__(self, fn: Callable, trials_per_device: int = 0, devices=None):
         self.devices = list(devices or jax.local_devices())
@@ -87,8 +73,35 @@ class OverSplitTrials:
 
         self.on_device = on_device
 
-    def _mapped(self, used: int):
-        """The program on the first devices, made once, as jax caches what it has compiled there."""
+    def __call__(self, shared, trials):
+        compiled = self.compiled.get(_shapes((shared, trials)))
+        run = compiled.result() if compiled else self._mapped(trials)
+        return run(shared, trials)
+
+    def lower(self, shared, trials, once: bool = False) -> Callable:
+        """Traces the program for arrays or `jax.ShapeDtypeStruct`s of these shapes.
+
+        The returned function compiles it, in any thread (`side_by_side`); a call with these shapes
+        waits for that. A program that runs `once` is compiled with less effort, in half of the time
+        on a CPU.
+        """
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
+        lowered = self._mapped(trials).lower(*shapes)
+        compiled = self.compiled[_shapes(shapes)] = Future()
+        options = LITTLE_EFFORT if once and self.devices[0].platform == "cpu" else None
+
+        def compile():
+            try:
+                compiled.set_result(lowered.compile(compiler_options=options))
+            except BaseException as error:  # for the caller, who waits
+                compiled.set_exception(error)
+
+        return compile
+
+    def _mapped(self, trials):
+        """The program on as many devices as there are shares: made once, as jax keeps what it has
+        compiled there."""
+        used = 1 if len(self.devices) == 1 else len(jax.tree.leaves(trials)[0])
         if used not in self.by_devices:
             self.by_devices[used] = (
                 jax.jit(self.on_device)
@@ -96,29 +109,6 @@ class OverSplitTrials:
                 else jax.pmap(self.on_device, in_axes=(None, 0), devices=self.devices[:used])
             )
         return self.by_devices[used]
-
-    def _used(self, trials) -> int:
-        return 1 if len(self.devices) == 1 else len(jax.tree.leaves(trials)[0])
-
-    def __call__(self, shared, trials):
-        compiled = self.compiled.get(_shapes((shared, trials)))
-        run = compiled.result() if compiled else self._mapped(self._used(trials))
-        return run(shared, trials)
-
-    def lower(self, shared, trials, once: bool = False) -> Callable:
-        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (shared, trials))
-        lowered = self._mapped(self._used(trials)).lower(*shapes)
-
-        compiled = self.compiled[_shapes(shapes)] = Future()
-        options = LITTLE_EFFORT if once and self.devices[0].platform == "cpu" else None
-
-        def compile():
-            try:
-                compiled.set_result(lowered.compile(compiler_options=options))
-            except BaseException as error:  # is the caller's who waits
-                compiled.set_exception(error)
-
-        return compile
 
 
 def _shapes(tree) -> tuple:
@@ -128,11 +118,11 @@ def _shapes(tree) -> tuple:
 
 
 def side_by_side(*lanes: list[Callable]):
-    """Compiles programs that do not depend on each other, in a thread for each lane; the programs
-    of a lane one after the other. Returns before they are done.
+    """Compiles programs in a thread for each lane, the programs of a lane one after the other;
+    returns before they are compiled.
 
-    A lane's functions trace a program, here and in turn, as tracing is Python's, and return the
-    function that compiles it: first the first of every lane, then the second, ...
+    A lane's functions each trace a program and return the function that compiles it. Tracing holds
+    Python's lock, so it is done here: first the first program of every lane, then the second, ...
     """
     threads = [ThreadPoolExecutor(1) for _ in lanes]
     for lowerings in zip_longest(*lanes):
@@ -145,7 +135,7 @@ def side_by_side(*lanes: list[Callable]):
 
 def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
     """How many trials of fn(shared, trial) fit side by side into the free memory of `device`, by
-    what the compiler says that one takes; None where the device does not tell its memory.
+    the compiler's estimate for one trial; None where the device does not tell its memory.
 
     `trial` has shapes only, or values. An eighth is left free, as programs share the memory.
     """
@@ -165,7 +155,9 @@ def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:
-    """How many of `count` trials are vmapped: what the user says; else all on an accelerator,
-    which one small decoder leaves idle, and one at a time on a CPU, whose caches hold one
-    trial's working set better than several (`launch.benchmark --suite=train` measures both)."""
+    """How many of `count` trials are vmapped: `trials_per_device`, unless that is 0.
+
+    Then all on an accelerator, which one small model leaves idle, and one at a time on a CPU, whose
+    caches hold one trial's working set better (`launch.benchmark --suite=train` measures both).
+    """
     return min(count, trials_per_device or (1 if platform == "cpu" else count))

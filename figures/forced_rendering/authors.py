@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from compgen_jax.config import Config, to_dict
 from compgen_jax.metrics import text
-from compgen_jax.papers.forced_rendering.runs import networks
+from compgen_jax.papers.forced_rendering.runs import runs as paper_runs
 from compgen_jax.settings import flat
 
 SCORES = {
@@ -20,7 +20,7 @@ UNLIKE = "training.seeds", "training.evaluate_every"
 
 class Authors(NamedTuple):
     """numbers: by score, named as in a summary.  source: where they are from, and what exactly was
-    measured.  blank: the error of a blank image in the authors' images by region, where known."""
+    measured.  blank: a blank image's error on the authors' images by region, where known."""
 
     numbers: dict
     source: str
@@ -34,7 +34,7 @@ _LOWRANK = (
 _LOWRANK_BLANK = {"id": 6.53e-3, "ood": 6.64e-3}
 _PIXELWISE_BLANK = {"id": 3.65e-3, "ood": 3.72e-3}
 
-# by our network of the same settings; theirs are one network each
+# by our run of the same settings; theirs are one network each
 AUTHORS = {
     "lowrank_none": Authors(
         {"id.mse": 1.07e-6, "ood.mse": 2.76e-2, "ood.exact_accuracy": 0.015,
@@ -78,28 +78,28 @@ AUTHORS = {
 }  # fmt: skip
 
 
-def counterpart(name: str) -> str:
-    """The name in `AUTHORS`, if there is one, of a network at either scale, or of one begun."""
-    return name.removesuffix("_quick").removesuffix("_begun")
+def _counterpart(name: str) -> str:
+    """The name in `AUTHORS`, if there is one, of a run or of the first epochs of one."""
+    return name.removesuffix("_begun")
 
 
 def relative_errors(name: str) -> dict:
     """{region: MSE over a blank image's} of the authors' network, {} where that is not known."""
-    found = AUTHORS.get(name, Authors({}, ""))
-    return {region: found.numbers[f"{region}.mse"] / blank for region, blank in found.blank.items()}
+    theirs = AUTHORS.get(_counterpart(name), Authors({}, ""))
+    return {region: theirs.numbers[f"{region}.mse"] / blank
+            for region, blank in theirs.blank.items()}  # fmt: skip
 
 
-def table(runs) -> list[str]:
-    """Lines of RESULTS.md on every network of `runs` (of which no more is asked than config and
-    summary) of which the authors give numbers, on their settings or on others, which are named;
-    none without any."""
-    full = {network.name: network.config for network in networks("paper")}
+def table(runs: dict) -> list[str]:
+    """Lines of RESULTS.md on the runs for which the authors give numbers, on their settings or on
+    others, which are named; none without any. It needs configs and summaries."""
+    theirs = paper_runs("paper")
     rows = [
         row
-        for name, authors in AUTHORS.items()
-        for run in runs
-        if counterpart(run.config.name) == name
-        for row in _rows(run, authors, _differences(run.config, full[name]))
+        for counterpart, authors in AUTHORS.items()
+        for name, run in runs.items()
+        if _counterpart(name) == counterpart
+        for row in _rows(run, authors, _differences(run.config, theirs[counterpart]))
     ]
     if not rows:
         return []

@@ -1,92 +1,63 @@
-"""Claims C1-C3 over all four codes: accuracy, success near the edge, superposed bumps."""
-
-import numpy as np
+"""Claims C1 to C3 over all four codes: accuracy, success near the edge, superposed bumps."""
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.figure1 import aligned_peaks
-from compgen_jax.statistics import mean_with_interval
-from figures import plotting
+
+from .. import plotting
+from ..figure import figure
+from .lookup import by_code
 
 
-def draw(studies):
-    """The claims that Figure 1 carries (C1 to C3), over four codes: means over seeds with 95%
-    intervals, seeds as grey dots, criteria as grey lines. (c) Peaks are relative to an image's own
-    maximum. (d) Where the drawn bump peaks at the right pixel."""
-    results = {study.role.code: study.results for study in studies}
-    figure = plotting.new_figure(7.4, 4.6)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.05, 1])
-    accuracy, distance, peaks = top.subplots(1, 3)
-    _draw_accuracy(accuracy, results)
-    _draw_distance(distance, results)
-    _draw_peaks(peaks, results)
-    for axis, letter in zip((accuracy, distance, peaks), "abc", strict=True):
-        plotting.panel_label(axis, letter)
-    _draw_maps(bottom, results)
-    return figure
-
-
-def _draw_accuracy(axis, results):
-    for position, (code, cells) in enumerate(results.items()):
-        for offset, mask, marker in ((-0.15, ~cells.held_out, "o"), (0.15, cells.held_out, "s")):
-            per_seed = evaluation.mean_score(cells, "exact_accuracy", mask)
-            plotting.point_with_interval(
-                axis, position + offset, mean_with_interval(per_seed), per_seed,
-                fmt=marker, markersize=4, color=plotting.CODE_COLORS[code],
-                markerfacecolor=plotting.CODE_COLORS[code] if marker == "o" else "white",
-            )  # fmt: skip
-    axis.plot([], [], "o", color="0.3", markersize=4, label="ID (seen)")
-    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="OOD")
-    axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(len(results)), list(results))
-    axis.set(ylabel="exact accuracy", ylim=(-0.04, 1.09), title="C1: accuracy")
-    axis.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))
-
-
-def _draw_distance(axis, results):
-    for code, cells in results.items():
-        hits = cells.scores["exact_accuracy"]
-        levels, means = evaluation.profile_by_distance(hits, cells)
-        intervals = [mean_with_interval(column)["ci95"] for column in means.T]
-        low, high = np.array(intervals).T
+@figure("codes", runs=("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn"))
+def draw(runs):
+    """What Figure 1 claims, for four codes; means over seeds with 95% intervals, grey dots are
+    seeds. (a) C1: exact accuracy over held-out (filled) and ID cells (open). (b) C2: exact accuracy
+    of held-out cells by their distance to the nearest ID cell. (c) C3: held-out images with two
+    peaks, and with two in line with x or y; of all misplaced peaks, those in line, beside what
+    chance would give. A peak counts relative to its image's maximum. Grey lines: criteria at one
+    half. (d) The share of seeds whose brightest pixel is the requested one, by cell."""
+    results = {code: run.cells for code, run in by_code(runs).items()}
+    picture = plotting.new_figure(7.4, 4.6)
+    top, bottom = picture.subfigures(2, 1, height_ratios=[1.05, 1])
+    axes = accuracy, distance, peaks = top.subplots(1, 3)
+    for place, (code, cells) in enumerate(results.items()):
         color = plotting.CODE_COLORS[code]
-        axis.plot(levels, means.mean(axis=0), "o-", markersize=3, color=color, label=code)
-        axis.fill_between(levels, low, high, color=color, alpha=0.15, linewidth=0)
-    axis.set(
+        hits = cells.scores["exact_accuracy"]
+        regions = [evaluation.mean_score(cells, "exact_accuracy", mask)
+                   for mask in (cells.held_out, ~cells.held_out)]  # fmt: skip
+        plotting.show_regions(accuracy, place, 0.15, *regions, color=color)
+        levels, means = evaluation.profile_by_distance(hits, cells)
+        plotting.draw_band(distance, levels, means, "o-", color, markersize=3, label=code)
+        _draw_peaks(peaks, 0.15 * (place - 1.5), aligned_peaks(cells), color)
+    plotting.label_regions(accuracy)
+    accuracy.set_xticks(range(len(results)), list(results))
+    accuracy.set(ylabel="exact accuracy", ylim=(-0.04, 1.09), title="C1: accuracy")
+    accuracy.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))
+    distance.set(
         xlabel="distance to the nearest seen cell (pixels)",
         ylabel="exact accuracy OOD",
         ylim=(-0.02, None),
         title="C2: success near the edge",
     )
-    axis.legend()
-
-
-def _draw_peaks(axis, results):
-    """Of OOD images, those with two peaks and with two in line with x or y; and, of misplaced
-    peaks, those in line, beside what chance would give."""
-    for index, (code, cells) in enumerate(results.items()):
-        found = aligned_peaks(cells)
-        shown = found.several, found.several_aligned, found.aligned
-        chance = 2 + 0.15 * (index - 1.5), found.chance.mean()
-        axis.plot(*chance, "_", color=plotting.CODE_COLORS[code], markersize=9)
-        for position, values in enumerate(shown):
-            plotting.show_number(
-                axis, position + 0.15 * (index - 1.5), values, fmt="o",
-                color=plotting.CODE_COLORS[code],
-            )  # fmt: skip
-    axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
-    axis.text(2, found.chance.mean() - 0.04, "by chance", ha="center", va="top", fontsize=7)
-    axis.set_xticks(range(3), ["images with\n2 peaks", "with 2\nin line", "peaks\nin line"])
-    axis.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
-
-
-def _draw_maps(figure, results):
-    axes = figure.subplots(1, len(results), sharey=True)
-    for axis, (code, cells) in zip(axes, results.items(), strict=True):
-        hits = cells.scores["exact_accuracy"]
-        accuracy = hits.mean(axis=0).reshape(cells.grid, cells.grid)
-        image = plotting.show_map(axis, accuracy, vmin=0, vmax=1, cmap="cividis")
-        plotting.outline(axis, cells.held_out.reshape(accuracy.shape))
+    distance.legend()
+    peaks.set_xticks(range(3), ["images with\n2 peaks", "with 2\nin line", "peaks\nin line"])
+    peaks.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
+    for axis in (accuracy, peaks):
+        axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
+    maps = bottom.subplots(1, len(results), sharey=True)
+    for axis, (code, cells) in zip(maps, results.items(), strict=True):
+        image = plotting.show_exact(axis, cells, cmap="cividis")
         axis.set_title(f"{code} code")
         axis.label_outer()
-    figure.colorbar(image, ax=axes, label="exact accuracy", shrink=0.9, pad=0.01)
-    plotting.panel_label(axes[0], "d")
+    bottom.colorbar(image, ax=maps, label="exact accuracy", shrink=0.9, pad=0.01)
+    plotting.panel_labels([*axes, maps[0]], "abcd")
+    return picture
+
+
+def _draw_peaks(axis, aside, peaks, color):
+    for place, values in enumerate((peaks.several, peaks.several_aligned, peaks.aligned)):
+        plotting.show_number(axis, place + aside, values, fmt="o", color=color)
+    chance = peaks.chance.mean()
+    axis.plot(2 + aside, chance, "_", color=color, markersize=9)
+    if aside > 0.2:  # the last code
+        axis.text(2, chance - 0.04, "by chance", ha="center", va="top", fontsize=7)

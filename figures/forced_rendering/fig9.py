@@ -2,20 +2,18 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.models import model
-from compgen_jax.tasks import task as tasks
-from compgen_jax.training import family
-from figures import plotting
 
-TITLES = {"": "one object", "objects": "several objects"}  # by the role's control
-COLORS = {"": "#0072b2", "objects": "#009e73"}
-TRIVIAL = {"edges' cross-fade": ("0.25", "--"), "nearer edge": ("0.55", ":")}
+from .. import plotting
+from ..figure import figure
+from .lookup import first_seed_layers, flat, in_order
+
+TITLES = {"rotation": "one object", "rotation_objects": "several objects"}
+COLORS = {"rotation": "#0072b2", "rotation_objects": "#009e73"}
 SHOWN = 10  # angles of the gap whose images are drawn
 AROUND = 25.0  # degrees beside the gap in the enlarged part of panel a
 UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
@@ -23,61 +21,80 @@ UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
 WIDTH, HEIGHT, IMAGE, LEFT = 9.05, 7.35, 0.58, 1.18
 
 
-class Shown(NamedTuple):
-    """One network: the gap, all cells of its object by rising angle, and these angles, from 0."""
+class Turned(NamedTuple):
+    """One network: the gap of one object, and all cells of that object by rising angle, from 0."""
 
-    results: CellResults
+    cells: CellResults
     gap: Gap
-    cells: np.ndarray
+    indices: np.ndarray
     angles: np.ndarray
 
+    @property
+    def blank(self) -> float:
+        """The error of a blank image."""
+        return np.square(self.cells.truths[self.indices]).mean()
 
-def draw(studies):
-    """Figure 9, of a decoder of one object and, where there is one, of a decoder of several, of
-    which one has the gap (shaded; the others were seen there). (a) Error against the angle, over a
-    blank image's, of that object, whole circle and around the gap: geometric mean and range of the
-    seeds; in the gap, what the edges' images, cross-faded by the angle, and the nearer edge's image
-    would give. (b) Every layer of the first seed of the first network, one point for each angle,
-    with the method, and for PCA the share of variance, above; rimmed in red, the gap. (c) At angles
-    of the gap (red) and at its edges, the nearest seen angles (blue): what is asked, and what the
-    first seeds draw; below, the share of the image's square outside the span of both edges' images.
-    (d) These, cross-faded linearly by the angle. From white, 0 or less, to black, the largest true
-    value."""
-    studies = sorted(studies, key=lambda study: list(TITLES).index(study.role.control))
-    shown = {study.role.control: shown_of(study.results) for study in studies}
-    figure = plotting.new_figure(WIDTH, HEIGHT)
-    _draw_errors(figure, shown)
-    _draw_layers(figure, studies[0], next(iter(shown.values())))
-    _draw_images(figure, shown)
-    return figure
+    @property
+    def edges(self) -> list[int]:
+        """The ID cells beside the gap."""
+        return list(self.gap.edges)
 
 
-def shown_of(results: CellResults) -> Shown:
-    """Of the first object that has a gap. ValueError as `circle.gaps`."""
-    gap = circle.gaps(results.factors, results.held_out)[0]
-    same = (results.factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
-    angles = results.factors[:, 0] % circle.PERIOD
-    cells = np.flatnonzero(same)
-    cells = cells[np.argsort(angles[cells])]
-    return Shown(results, gap, cells, angles[cells])
+@figure("fig9", runs=tuple(TITLES))
+def draw(runs):
+    """Figure 9: decoders of a turned object without a gap of angles (shaded): one of a single
+    object, and one of several, whose other objects are seen in the gap. (a) Error against the
+    angle over a blank image's, on the whole circle and around the gap; geometric mean and range of
+    the seeds. In the gap: the errors of the edges' images, cross-faded by the angle, and of the
+    nearer edge's image. (b) Every layer of the first network's first seed: one point for each
+    angle, rimmed in red in the gap. Above: the method, and for PCA the share of variance. (c) At
+    angles of the gap (red) and at its edges, the nearest ID angles (blue): what is asked, and what
+    the first seeds draw. Below: the share of the image's energy outside the span of both edges'
+    images. (d) The edges' images cross-faded linearly by the angle. White is 0 or less, black the
+    largest true value."""
+    runs = in_order(TITLES, runs)
+    shown = {name: turned(run.cells) for name, run in runs.items()}
+    picture = plotting.new_figure(WIDTH, HEIGHT)
+    _draw_errors(picture, shown)
+    name, run = next(iter(runs.items()))
+    _draw_layers(picture, run, TITLES[name], shown[name])
+    _draw_images(picture, shown)
+    return picture
+
+
+def turned(cells: CellResults) -> Turned:
+    """The first object that has a gap. ValueError as `circle.gaps`."""
+    gap = circle.gaps(cells.factors, cells.held_out)[0]
+    same = (cells.factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
+    angles = cells.factors[:, 0] % circle.PERIOD
+    indices = np.flatnonzero(same)
+    indices = indices[np.argsort(angles[indices])]
+    return Turned(cells, gap, indices, angles[indices])
 
 
 # --- a: errors -------------------------------------------------------------------------------
 
 
-def _draw_errors(figure, shown):
-    whole = plotting.axis_at(figure, 0.65, 5.55, 4.0, 1.45)
-    part = plotting.axis_at(figure, 5.05, 5.55, 2.2, 1.45)
+def _draw_errors(picture, shown):
+    whole = plotting.axis_at(picture, 0.65, 5.55, 4.0, 1.45)
+    part = plotting.axis_at(picture, 5.05, 5.55, 2.2, 1.45)
     first = next(iter(shown.values()))
-    low, high = _ends(first)
+    low, high = first.cells.factors[first.edges, 0] % circle.PERIOD
+    high += circle.PERIOD * (high <= low)
+    true = first.cells.truths.astype(np.float64)
     for axis in (whole, part):
         axis.axvspan(low, high, color=plotting.OOD_COLOR, alpha=0.12, linewidth=0)
-        for control, one in shown.items():
-            _draw_curve(axis, one, low, COLORS[control], TITLES[control])
-        for name, errors in trivial(first).items():
-            color, style = TRIVIAL[name]
-            place = low + (high - low) * first.gap.place
-            axis.plot(place, errors, style, color=color, linewidth=1.2, label=name)
+        for name, network in shown.items():
+            _draw_curve(axis, network, COLORS[name], TITLES[name])
+        place = first.gap.place
+        for label, at, style, color in (
+            ("edges' cross-fade", place, "--", "0.25"),
+            ("nearer edge", np.round(place), ":", "0.55"),
+        ):
+            images = circle.cross_fade(*true[first.edges], at)
+            errors = np.square(images - true[first.gap.cells]).mean(axis=(1, 2)) / first.blank
+            angles = low + (high - low) * place
+            axis.plot(angles, errors, style, color=color, linewidth=1.2, label=label)
         axis.set(yscale="log", xlabel="angle (degrees)")
     whole.set(xlim=(0, circle.PERIOD), ylabel="MSE / blank image's")
     whole.set_xticks(np.arange(0, circle.PERIOD + 1, 60))
@@ -87,57 +104,46 @@ def _draw_errors(figure, shown):
     plotting.panel_label(whole, "a")
 
 
-def _ends(one: Shown):
-    """The gap's edges in degrees, the second above the first."""
-    before, after = one.results.factors[list(one.gap.edges), 0] % circle.PERIOD
-    return before, after + circle.PERIOD * (after <= before)
-
-
-def _blank(one: Shown):
-    return np.square(one.results.truths[one.cells]).mean()
-
-
-def _draw_curve(axis, one: Shown, low, color, label):
-    errors_TxA = evaluation.errors(one.results)[:, one.cells] / _blank(one)
+def _draw_curve(axis, network: Turned, color, label):
+    errors_TxA = evaluation.errors(network.cells)[:, network.indices] / network.blank
     # a circle: once more to either side
-    angles = np.concatenate([one.angles + turn * circle.PERIOD for turn in (-1, 0, 1)])
-    around = lambda values_A: np.tile(values_A, 3)
-    axis.fill_between(
-        angles, around(errors_TxA.min(axis=0)), around(errors_TxA.max(axis=0)), color=color,
-        alpha=0.2, linewidth=0,
-    )  # fmt: skip
+    angles = np.concatenate([network.angles + turn * circle.PERIOD for turn in (-1, 0, 1)])
+    low, high = (np.tile(ends, 3) for ends in (errors_TxA.min(axis=0), errors_TxA.max(axis=0)))
+    axis.fill_between(angles, low, high, color=color, alpha=0.2, linewidth=0)
     mean = np.exp(np.log(np.maximum(errors_TxA, 1e-12)).mean(axis=0))
-    axis.plot(angles, around(mean), color=color, linewidth=1.2, label=label)
-
-
-def trivial(one: Shown) -> dict:
-    """(Q,) errors in the gap, over a blank image's, by name."""
-    true = one.results.truths.astype(np.float64)
-    edges, place = true[list(one.gap.edges)], one.gap.place
-    found = dict(zip(TRIVIAL, (place, np.round(place)), strict=True))
-    return {
-        name: np.square(circle.cross_fade(*edges, at) - true[one.gap.cells]).mean(axis=(1, 2))
-        / _blank(one)
-        for name, at in found.items()
-    }
+    axis.plot(angles, np.tile(mean, 3), color=color, linewidth=1.2, label=label)
 
 
 # --- b: layers -------------------------------------------------------------------------------
 
 
-def layers_of(study, cells) -> dict:
-    """The first seed's activations (B, D) of every layer at some cells, by name."""
-    task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
-    params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
-    codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.model.make(family.shapes_of(task))
-    found = model.apply(module, params, codes)[1]
-    return {name: np.asarray(found[name]).reshape(len(cells), -1) for name in sorted(found)}
+def _draw_layers(picture, run, title: str, network: Turned):
+    layers = first_seed_layers(run, network.indices)
+    pitch = min(1.75, (WIDTH - 1.1) / len(layers))
+    size = min(1.3, pitch - 0.25)
+    hidden = network.cells.held_out[network.indices]
+    axes = plotting.row_at(picture, 0.4, 3.4, size, len(layers), pitch - size)
+    for index, (axis, layer) in enumerate(zip(axes, layers.values(), strict=True)):
+        plane, method = flattened(flat(np.asarray(layer)))
+        style = {"c": network.angles, "cmap": "hsv", "vmin": 0, "vmax": 360}
+        points = axis.scatter(*plane.T, s=7, linewidths=0, **style)
+        # beneath the others, as a rim
+        axis.scatter(*plane[hidden].T, s=28, color=plotting.OOD_COLOR, linewidths=0, zorder=0)
+        name = f"layer {index}" if index else "code"
+        axis.set_title(f"{name}\n{method}", pad=3, fontsize=7)
+        axis.set(xticks=[], yticks=[])
+        axis.set_aspect("equal", adjustable="datalim")
+        axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
+    axes[0].set_ylabel(f"{title}, seed {network.cells.seeds[0]}")
+    plotting.panel_label(axes[0], "b")
+    right = 0.4 + len(layers) * pitch - pitch + size
+    bar = plotting.axis_at(picture, right + 0.12, 3.4, 0.08, size)
+    picture.colorbar(points, cax=bar, label="angle (degrees)", ticks=[0, 90, 180, 270, 360])
 
 
 def flattened(layer_BxD):
-    """(B, 2) coordinates of a layer and how they were found: by UMAP, with the authors' settings,
-    where `umap-learn` is there, else the first two principal components."""
+    """(B, 2) coordinates of a layer and their method: UMAP, with the authors' settings, where
+    `umap-learn` is installed, else the first two principal components."""
     try:
         import umap
     except ImportError:
@@ -148,91 +154,55 @@ def flattened(layer_BxD):
 def _principal(layer_BxD):
     centred = np.asarray(layer_BxD, np.float64) - np.mean(layer_BxD, axis=0, keepdims=True)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
-    found = np.zeros((len(centred), 2))
-    found[:, : values[:2].size] = (left * values[None])[:, :2]
+    plane = np.zeros((len(centred), 2))
+    plane[:, : values[:2].size] = (left * values[None])[:, :2]
     total = np.square(values).sum()
     share = np.square(values[:2]).sum() / total if total > 0 else 1.0
-    return found, f"PCA, {share:.0%} of variance"
-
-
-def _draw_layers(figure, study, one: Shown):
-    layers = layers_of(study, one.cells)
-    pitch = min(1.75, (WIDTH - 1.1) / len(layers))
-    size = min(1.3, pitch - 0.25)
-    hidden = one.results.held_out[one.cells]
-    for index, (name, layer) in enumerate(layers.items()):
-        axis = plotting.axis_at(figure, 0.4 + index * pitch, 3.4, size, size)
-        found, method = flattened(layer)
-        points = axis.scatter(*found.T, c=one.angles, cmap="hsv", vmin=0, vmax=360, s=7,
-                              linewidths=0)  # fmt: skip
-        # beneath the others, as a rim
-        axis.scatter(*found[hidden].T, s=28, color=plotting.OOD_COLOR, linewidths=0, zorder=0)
-        title = "code" if index == 0 else f"layer {int(name.rpartition('_')[2])}"
-        axis.set_title(f"{title}\n{method}", pad=3, fontsize=7)
-        axis.set(xticks=[], yticks=[])
-        axis.set_aspect("equal", adjustable="datalim")
-        axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
-        if index == 0:
-            axis.set_ylabel(f"{TITLES[study.role.control]}, seed {one.results.seeds[0]}")
-            plotting.panel_label(axis, "b")
-    bar = plotting.axis_at(figure, 0.4 + len(layers) * pitch - pitch + size + 0.12, 3.4, 0.08, size)
-    figure.colorbar(points, cax=bar, label="angle (degrees)", ticks=[0, 90, 180, 270, 360])
+    return plane, f"PCA, {share:.0%} of variance"
 
 
 # --- c, d: images ----------------------------------------------------------------------------
 
 
-def chosen(gap: Gap):
-    """(K,) int: up to `SHOWN` of the gap's cells, evenly."""
+def _columns(gap: Gap):
+    """Cells of both edges and, evenly, of the gap between them; and their places, from 0 to 1."""
     last = len(gap.cells) - 1
-    return np.unique(np.linspace(0, last, SHOWN).round().astype(int))
+    chosen = np.unique(np.linspace(0, last, SHOWN).round().astype(int))
+    before, after = gap.edges
+    return np.array([before, *gap.cells[chosen], after]), [0.0, *gap.place[chosen], 1.0]
 
 
-def faded(one: Shown, cells):
-    """(K, N, N): at the gap's edges and between, the linear cross-fade of the edges' images."""
-    place = dict(zip(one.gap.cells.tolist(), one.gap.place, strict=True))
-    before, after = one.gap.edges
-    place |= {before: 0.0, after: 1.0}
-    edges = one.results.truths[[before, after]]
-    return circle.cross_fade(*edges, [place[cell] for cell in cells.tolist()])
-
-
-def _draw_images(figure, shown):
+def _draw_images(picture, shown):
     first = next(iter(shown.values()))
-    drawn = lambda one, cells: one.results.predictions[0, cells]
-    rows = [("asked", "c", first, lambda one, cells: one.results.truths[cells])]
-    for control, one in shown.items():
-        rows.append((f"{TITLES[control]},\nseed {one.results.seeds[0]}", "", one, drawn))
-    rows.append(("cross-fade\nof the edges", "d", first, faded))
-    columns = chosen(first.gap)
-    pitch_x = min(IMAGE + 0.05, (WIDTH - LEFT - 0.1) / (len(columns) + 2))
+    columns, places = _columns(first.gap)
+    truths = first.cells.truths
+    rows = [("asked", first, columns, truths[columns])]
+    for name, network in shown.items():
+        indices, _ = _columns(network.gap)
+        label = f"{TITLES[name]},\nseed {network.cells.seeds[0]}"
+        rows.append((label, network, indices, network.cells.predictions[0, indices]))
+    fade = circle.cross_fade(*truths[first.edges], places)
+    rows.append(("cross-fade\nof the edges", first, columns, fade))
+    pitch_x = min(IMAGE + 0.05, (WIDTH - LEFT - 0.1) / len(columns))
     pitch_y = min(IMAGE + 0.16, 2.8 / len(rows))
     size = min(pitch_x - 0.05, pitch_y - 0.13)
-    for row, (name, letter, one, images_of) in enumerate(rows):
-        before, after = one.gap.edges
-        places = chosen(one.gap)
-        cells = np.array([before, *one.gap.cells[places], after])
-        images = np.asarray(images_of(one, cells), np.float64)
-        edges = one.results.truths[[before, after]].reshape(2, -1)
-        residuals = circle.residual_share(images.reshape(len(cells), -1), *edges)
-        for column, (cell, image, residual) in enumerate(
-            zip(cells, images, residuals, strict=True)
-        ):
-            bottom = 2.95 - (row + 1) * pitch_y - 0.15 * (letter == "d") + 0.12
-            axis = plotting.axis_at(figure, LEFT + column * pitch_x, bottom, size, size)
-            held_out = one.results.held_out[cell]
-            color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
-            plotting.show_signal(axis, image, one.results.amplitude, None, color)
+    for row, (label, network, indices, images) in enumerate(rows):
+        is_fade = images is fade
+        bottom = 3.07 - (row + 1) * pitch_y - 0.15 * is_fade
+        axes = plotting.row_at(picture, LEFT, bottom, size, len(indices), pitch_x - size)
+        cells = network.cells
+        edges = flat(cells.truths[network.edges])
+        residuals = circle.residual_share(flat(np.asarray(images, np.float64)), *edges)
+        for axis, index, image, residual in zip(axes, indices, images, residuals, strict=True):
+            color = plotting.OOD_COLOR if cells.held_out[index] else plotting.ID_COLOR
+            plotting.show_signal(axis, image, cells.amplitude, None, color)
             if row == 0:
-                axis.set_title(f"{one.results.factors[cell, 0]:.0f}°", pad=2, color=color)
-            if images_of is not faded:
+                axis.set_title(f"{cells.factors[index, 0]:.0f}°", pad=2, color=color)
+            if not is_fade:
                 axis.set_xlabel(f"{residual:.2f}", fontsize=6.5, labelpad=1.5)
-            if column == 0:
-                axis.set_ylabel(name, rotation=0, ha="right", va="center")
-                if letter:
-                    plotting.panel_label(axis, letter)
-    canvas = plotting.axis_at(figure, 0, 0, WIDTH, HEIGHT)
-    canvas.set(xlim=(0, WIDTH), ylim=(0, HEIGHT))
-    canvas.set_axis_off()
+        axes[0].set_ylabel(label, rotation=0, ha="right", va="center")
+        if row == 0 or is_fade:
+            plotting.panel_label(axes[0], "d" if is_fade else "c")
+    right = LEFT + len(columns) * pitch_x - 0.05
     note = "below: share outside the span of both edges' images"
-    canvas.text(LEFT + (len(columns) + 2) * pitch_x - 0.05, 3.13, note, ha="right", color="0.3")
+    plotting.canvas_of(picture).text(right, 3.13, note, ha="right", color="0.3")

@@ -11,44 +11,47 @@ from compgen_jax.papers.forced_rendering.scaling import (
     GRID,
     REGION,
     SCHEMES,
+    completed,
     settings_of,
     told_apart,
 )
-from figures import plotting
-from figures.forced_rendering.scaling import completed
+
+from .. import plotting
+from ..figure import figure
 
 SIDE = "task.support.side"
 # by whether data sets are in proportion to what is not held out
 DATA = {False: "{} bumps at every N", True: "{} bumps times the share of the area not held out"}
 
 
-def draw_holdout_map(rows, config):
-    """Error over that of a blank image, mean over seeds, by N and the side of the held-out square
-    over N: left, held-out cells; right, unseen cells outside the square or, where training saw all
-    of those, seen ones (with a star, if not so throughout). One colour scale for all. Small, how
-    many seeds a number is of if others failed; grey, no number.
-
-    A row of maps for every held-out region, scheme and value of the other axes of the table.
-    Raises ValueError for a table without held-out regions and for a sweep that searched its
-    numbers of images, as it has several data sets for each N and share.
-    """
-    if config.sweep.search.field:
+@figure("holdout_map", runs=("holdout_map",), by_default=False)
+def draw_holdout_map(runs):
+    """Error over that of a blank image, mean over seeds, by the grid's side N and the side of the
+    held-out square over N. Left: held-out cells. Right: unseen cells outside the square or, where
+    training saw all of those, seen ones (with a star, if not so throughout). All maps have one
+    colour scale. Small text says how many seeds a number is the mean of, if others failed; grey is
+    no number. There is a row of maps for every held-out region, scheme and value of the sweep's
+    other axes."""
+    (sweep,) = runs.values()
+    config = sweep.config
+    if config.sweep.search.field:  # then there are several data sets for each N and share
         raise ValueError(f"a map needs one data set for each cell, no search of "
                          f"{config.sweep.search.field!r}")  # fmt: skip
-    rows = [row for row in completed(rows, config) if row[REGION] != "none"]
+    rows = [row for row in completed(sweep.rows, config) if row[REGION] != "none"]
     if not rows:
         raise ValueError("the table has no held-out region to map")
     grids, sides = (sorted({row[name] for row in rows}) for name in (GRID, SIDE))
     pairs = {
         title: [
-            error_map(own, GRID, SIDE, measure, grids, sides) for measure in (_held_out, _outside)
+            error_map(of_panel, GRID, SIDE, measure, grids, sides)
+            for measure in (_held_out, _outside)
         ]
-        for title, own in _panels(rows).items()
+        for title, of_panel in _panels(rows).items()
     }
-    norm = _norm([found for pair in pairs.values() for found in pair])
+    norm = _norm([each for pair in pairs.values() for each in pair])
     height = max(0.36 * len(sides), 1.0) + 0.85
-    figure = plotting.new_figure(1.6 + 2 * max(0.48 * len(grids), 1.6), 0.3 + height * len(pairs))
-    axes = figure.subplots(len(pairs), 2, squeeze=False)
+    picture = plotting.new_figure(1.6 + 2 * max(0.48 * len(grids), 1.6), 0.3 + height * len(pairs))
+    axes = picture.subplots(len(pairs), 2, squeeze=False)
     for line, (title, (held_out, outside)) in zip(axes, pairs.items(), strict=True):
         _draw_map(line[0], held_out, grids, sides, norm)
         image = _draw_map(line[1], outside, grids, sides, norm)
@@ -59,15 +62,14 @@ def draw_holdout_map(rows, config):
         line[0].set_ylabel("side of the square / N")
     for axis in axes[-1]:
         axis.set_xlabel("N (pixels)")
-    for index, axis in enumerate(axes.ravel()):
-        plotting.panel_label(axis, chr(ord("a") + index))
-    bar = figure.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
-                          aspect=20 * len(pairs))  # fmt: skip
+    plotting.panel_labels(axes.ravel(), "abcdefghijklmnopqrstuvwxyz"[: axes.size])
+    bar = picture.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
+                           aspect=20 * len(pairs))  # fmt: skip
     bar.ax.yaxis.set_minor_formatter(LogFormatter())
     support = config.task.support
     data = DATA[support.in_proportion].format(support.samples)
-    figure.suptitle(f"training sets: {data}", fontsize=8)
-    return figure
+    picture.suptitle(f"training sets: {data}", fontsize=8)
+    return picture
 
 
 def _panels(rows) -> dict[str, list]:
@@ -79,10 +81,10 @@ def _panels(rows) -> dict[str, list]:
         for scheme in SCHEMES.values():
             for setting in settings:
                 wanted = setting | {REGION: region, COPIES: scheme.copies}
-                own = [row for row in rows if all(row[k] == v for k, v in wanted.items())]
+                of_panel = [row for row in rows if all(row[k] == v for k, v in wanted.items())]
                 title = [scheme.title, f"{region} held out", told_apart(setting, settings)]
-                if own:
-                    panels[", ".join(filter(None, title))] = own
+                if of_panel:
+                    panels[", ".join(filter(None, title))] = of_panel
     return panels
 
 
@@ -96,24 +98,23 @@ def _outside(row) -> tuple[float, bool]:
 
 
 def _norm(maps) -> LogNorm:
-    values = np.concatenate([found.values_YxX.ravel() for found in maps])
+    values = np.concatenate([each.values_YxX.ravel() for each in maps])
     values = values[np.isfinite(values) & (values > 0)]
     return LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
 
 
-def _draw_map(axis, found: ErrorMap, grids, sides, norm):
+def _draw_map(axis, errors: ErrorMap, grids, sides, norm):
     colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
-    image = axis.imshow(found.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto")
-    star = found.on_seen_YxX & (not found.on_seen_YxX.all())
-    for (y, x), value in np.ndenumerate(found.values_YxX):
+    image = axis.imshow(errors.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto")
+    star = errors.on_seen_YxX & (not errors.on_seen_YxX.all())
+    for (y, x), value in np.ndenumerate(errors.values_YxX):
         if np.isnan(value):
             continue
         text = f"{value:.2g}" + "*" * int(star[y, x])
-        if found.succeeded_YxX[y, x] < found.trials_YxX[y, x]:
-            text += f"\n{found.succeeded_YxX[y, x]} of {found.trials_YxX[y, x]}"
-        light = norm(value) > 0.6
-        axis.text(x, y, text, ha="center", va="center", fontsize=6,
-                  color="black" if light else "white")  # fmt: skip
+        if errors.succeeded_YxX[y, x] < errors.trials_YxX[y, x]:
+            text += f"\n{errors.succeeded_YxX[y, x]} of {errors.trials_YxX[y, x]}"
+        color = "black" if norm(value) > 0.6 else "white"
+        axis.text(x, y, text, ha="center", va="center", fontsize=6, color=color)
     axis.set_xticks(range(len(grids)), grids)
     axis.set_yticks(range(len(sides)), [f"{side:.2g}" for side in sides])
     return image

@@ -3,10 +3,13 @@
 import numpy as np
 
 from compgen_jax.metrics import geometry, spectra
-from compgen_jax.papers.forced_rendering.runs import BOTH, by_depth
 from compgen_jax.statistics import mean_band
-from figures import plotting
 
+from .. import plotting
+from ..figure import figure
+from .lookup import BOTH, by_depth, depth_of, flat
+
+EVERY_DEPTH = ("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*")
 RANKS = {
     "numerical_rank": "numerical rank",
     "energy_rank": "rank of 99% of variance",
@@ -18,185 +21,169 @@ RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
 MAP, GAP, ROW = 0.72, 0.06, 1.08
 
 
-def draw_layers(studies):
-    """Figure 2, in the paper's letters: by layer of networks of every depth, what a linear probe
-    reads (a, b) and how far the metric factorizes (c, d), by the mean over points of Eq 7's ratio
-    and, dashed, by the ratio of means of the authors' code, both of exact derivatives; how the
-    volume of the deepest networks' layers compares with that at seen cells (e, f). Beyond the
-    paper, the share of variance that needs x and y jointly (g, h)."""
-    figure = plotting.new_figure(7.4, 8.0)
-    curves, maps = figure.subfigures(2, 1, height_ratios=[2.7, 1])
+@figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
+def draw_layers(runs):
+    """Figure 2, with the paper's letters; one line for each depth, with 95% intervals over seeds.
+    (a, b) R² of a linear probe of x and y, by layer, on OOD and, dashed, on ID cells. (c, d) How
+    far the metric tensor factorizes: the mean over cells of Eq 7's ratio and, dashed, the ratio of
+    means of the authors' code, both from exact derivatives. (e, f) Of the deepest network of each
+    code: log10 of every layer's volume element over the mean of its ID cells. (g, h) Not in the
+    paper: the share of a layer's variance that needs x and y jointly, over held-out and, dashed,
+    over all cells."""
+    networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
+    picture = plotting.new_figure(7.4, 8.0)
+    curves, maps = picture.subfigures(2, 1, height_ratios=[2.7, 1])
     axes = curves.subplots(3, len(BOTH), sharex="col", sharey="row")
+    rows = (
+        ("probe.ood_r2", "probe.id_r2"),
+        ("factorization.mean_of_ratios", "factorization.ratio_of_means"),
+        ("anova.interaction_ood", "anova.interaction"),
+    )
     for column, code in enumerate(BOTH):
-        own = by_depth(studies, code)
-        probes, factorization, interaction = axes[:, column]
-        _draw_lines(probes, studies, own, "probe.ood_r2")
-        _draw_lines(probes, studies, own, "probe.id_r2", dashed=True)
-        _draw_lines(factorization, studies, own, "factorization.mean_of_ratios")
-        _draw_lines(factorization, studies, own, "factorization.ratio_of_means", dashed=True)
-        _draw_lines(interaction, studies, own, "anova.interaction_ood")
-        _draw_lines(interaction, studies, own, "anova.interaction", dashed=True)
-        probes.set_title(f"{code} code")
-        probes.set_ylim(max(-1, probes.get_ylim()[0]), None)
-        interaction.set_xlabel("layer")
-    _label_curves(axes)
-    deepest = [by_depth(studies, code)[-1] for code in BOTH]
-    columns = max(len(study.inspection.layers) for study in deepest)
-    for row, study, letter in zip(maps.subplots(len(BOTH), columns), deepest, "ef", strict=True):
-        draw_strip(maps, row, study, f"{study.role.code}\ndepth {study.role.depth}", letter)
-    return figure
-
-
-def _label_curves(axes):
+        for axis, (solid, dashed) in zip(axes[:, column], rows, strict=True):
+            _draw_lines(axis, networks, code, solid)
+            _draw_lines(axis, networks, code, dashed, dashed=True)
+        axes[0, column].set_title(f"{code} code")
+        axes[0, column].set_ylim(max(-1, axes[0, column].get_ylim()[0]), None)
+        axes[2, column].set_xlabel("layer")
     axes[0, 0].set_ylabel("probe $R^2$")
     axes[1, 0].set_ylabel("factorization\nEq 7 (for parity)")
     axes[2, 0].set_ylabel("interaction of x and y\n(share of variance)")
-    for axis, letter in zip(axes.flat, "abcdgh", strict=True):
-        plotting.panel_label(axis, letter)
     axes[0, 0].legend(loc="lower left")
-    style = {"color": "0.3", "linewidth": 1.2}
-    dashes = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("over the hole", "all cells")
-    for axis, names in zip(axes[:, 1], dashes, strict=True):
+    names = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("over the hole", "all cells")
+    places = "lower right", "lower right", "upper left"
+    for axis, labels, place in zip(axes[:, 1], names, places, strict=True):
+        style = {"color": "0.3", "linewidth": 1.2}
         lines = [axis.plot([], [], dash, **style)[0] for dash in ("-", "--")]
-        axis.legend(lines, names, loc="upper left" if axis is axes[2, 1] else "lower right")
+        axis.legend(lines, labels, loc=place)
+    plotting.panel_labels(axes.flat, "abcdgh")
+    deepest = {code: of_code[-1] for code, of_code in networks.items()}
+    strips = maps.subplots(len(BOTH), max(len(run.layer_names) for run in deepest.values()))
+    for row, (code, run), letter in zip(strips, deepest.items(), "ef", strict=True):
+        draw_strip(maps, row, run, f"{code}\ndepth {depth_of(run)}")
+        plotting.panel_label(row[0], letter)
+    return picture
 
 
-def _depth_colors(studies):
-    depths = sorted({study.role.depth for study in studies})
+def _draw_lines(axis, networks, code, metric, dashed=False):
+    """A metric by layer of a code's networks, a line for every depth. The drawn image stands apart
+    on the right, where images of all depths and codes stand one above the other."""
+    every = [run for of_code in networks.values() for run in of_code]
+    end = max(len(run.layer_names) for run in every) - 1
+    depths = sorted({depth_of(run) for run in every})
     colors = plotting.plt.get_cmap("viridis")(np.linspace(0, 0.85, len(depths)))
-    return dict(zip(depths, colors, strict=True))
+    for run in networks[code]:
+        label = None if dashed else f"depth {depth_of(run)}"
+        color = colors[depths.index(depth_of(run))]
+        values = run.layers(metric)
+        plotting.draw_line(axis, values, end, color, "--" if dashed else "-", label)
+    plotting.name_layers(axis, end + 1)
 
 
-def _draw_lines(axis, studies, own, name, dashed=False):
-    """A number by layer of a code's `own` studies, a line for every depth, with the interval over
-    seeds; the drawn image stands apart on the right, so that images of all depths are one above
-    the other."""
-    end = max(len(study.inspection.layers) for study in studies) - 1
-    colors = _depth_colors(studies)
-    for study in own:
-        label = None if dashed else f"depth {study.role.depth}"
-        plotting.draw_line(
-            axis, study.inspection.numbers[name], end,
-            color=colors[study.role.depth], linestyle="--" if dashed else "-", label=label,
-        )  # fmt: skip
-    axis.set_xticks(range(end + 1), plotting.layer_names(end + 1))
+def mean_log_volume(run):
+    """(L, N, N) log10 of the volume element, mean over seeds."""
+    return geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
 
 
-def mean_log_volume(study):
-    """(L, N, N) log10 of the volume element, mean over seeds; None for a code without a
-    derivative."""
-    volume = study.inspection.maps.get("volume")
-    return None if volume is None else geometry.log_volume(volume, axis=(2, 3)).mean(axis=0)
-
-
-def draw_strip(figure, row, study, label, letter):
-    """Volume of every layer over the geometric mean of its seen cells, all on one scale."""
-    count = len(study.inspection.layers)
-    axes = row[:count]
-    for axis in row[count:]:
-        axis.set_axis_off()
-    for axis, name in zip(axes, plotting.layer_names(count), strict=True):
-        axis.set(title=name, xticks=[], yticks=[])
-    axes[0].set_ylabel(label)
-    plotting.panel_label(axes[0], letter)
-    log_volume, held_out = mean_log_volume(study), study.inspection.maps["held_out"]
-    if log_volume is None:
-        return
-    relative = log_volume - log_volume[:, ~held_out].mean(axis=1)[:, None, None]
+def draw_strip(picture, axes, run, label: str):
+    """The volume of every layer over the geometric mean of its ID cells, all on one scale; axes
+    without a layer are hidden."""
+    volume, held_out = mean_log_volume(run), run.maps["held_out"]
+    relative = volume - volume[:, ~held_out].mean(axis=1)[:, None, None]
     limit = np.percentile(np.abs(relative), 99)
-    for axis, values in zip(axes, relative, strict=True):
+    for axis, values, name in zip(
+        axes, relative, plotting.layer_names(len(relative)), strict=False
+    ):
         image = plotting.show_cells(axis, values, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    figure.colorbar(
-        image, ax=row, label="$\\log_{10}$ volume\nover seen cells'", pad=0.01, aspect=10,
+        axis.set_title(name)
+    for axis in axes[len(relative) :]:
+        axis.set_axis_off()
+    axes[0].set_ylabel(label)
+    picture.colorbar(
+        image, ax=axes, label="$\\log_{10}$ volume\nover seen cells'", pad=0.01, aspect=10,
         shrink=0.8, extend="both",
     )  # fmt: skip
 
 
-def draw_volumes(studies, code, model):
-    """Figures 11 to 14: log volume element of every layer (mean over seeds, coloured from -3 to
-    +3 standard deviations about each map's mean), the hole outlined and its mean log10 volume
-    less the seen cells' below; at the right what a linear probe reads. A row for every depth."""
-    own = by_depth(studies, code, model)
-    columns = max(len(study.inspection.layers) for study in own)
+# the lowest is registered first
+@figure("fig14", runs=("ramp_mlp", "ramp_mlp_depth*"))
+@figure("fig13", runs=("bump_mlp", "bump_mlp_depth*"))
+@figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
+@figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
+def draw_volumes(runs):
+    """Figures 11 to 14: one code and one kind of decoder each, a row for every depth. Maps: log10
+    of the volume element of every layer, mean over seeds, coloured from -3 to +3 standard
+    deviations about the map's mean; held-out cells are outlined. Below a map is the mean log10
+    volume of its held-out cells less that of its ID cells. Right: R² of a linear probe of x and y
+    by layer, ID and OOD, with 95% intervals over seeds."""
+    networks = sorted(runs.values(), key=depth_of)
+    columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.5, 0.5 + columns * (MAP + GAP) + 0.55
-    height = len(own) * ROW + 0.65
-    figure = plotting.new_figure(panel + 2.1, height)
-    for row, study in enumerate(own):
+    height = len(networks) * ROW + 0.65
+    picture = plotting.new_figure(panel + 2.1, height)
+    for row, run in enumerate(networks):
         bottom = height - 0.25 - MAP - row * ROW
-        axes = [
-            plotting.axis_at(figure, left + k * (MAP + GAP), bottom, MAP, MAP)
-            for k in range(len(study.inspection.layers))
-        ]
-        _draw_row(axes, study, f"depth {study.role.depth}")
-        probe = plotting.axis_at(figure, panel, bottom, 2.0, MAP)
-        _draw_probe(probe, study.inspection.numbers, columns - 1, row == len(own) - 1)
+        axes = plotting.row_at(picture, left, bottom, MAP, len(run.layer_names), GAP)
+        _draw_volumes(axes, run)
+        axes[0].set_ylabel(f"depth {depth_of(run)}")
+        probe = plotting.axis_at(picture, panel, bottom, 2.0, MAP)
+        plotting.draw_line(
+            probe, run.layers("probe.id_r2"), columns - 1, plotting.ID_COLOR, "--", "ID"
+        )
+        plotting.draw_line(
+            probe, run.layers("probe.ood_r2"), columns - 1, plotting.OOD_COLOR, "-", "OOD"
+        )
+        plotting.name_layers(probe, columns)
+        if run is not networks[-1]:
+            probe.set_xticks(range(columns), [])
+        probe.set(ylabel="$R^2$", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
         if row == 0:
             probe.set_title("linear probe", pad=3)
             probe.legend(loc="lower left", fontsize=6, borderaxespad=0.1)
-    _draw_key(plotting.axis_at(figure, left + 0.1, 0.27, 1.2, 0.07), figure)
-    figure.text(
-        (left + 1.6) / figure.get_figwidth(), 0.27 / height,
-        f"{code} code, {DECODERS[model]}: $\\log_{{10}}$ volume.  "
+    key = plotting.axis_at(picture, left + 0.1, 0.27, 1.2, 0.07)
+    scale = plotting.plt.cm.ScalarMappable(plotting.plt.Normalize(-3, 3))
+    picture.colorbar(scale, cax=key, orientation="horizontal", ticks=[-3, 0, 3])
+    key.set_xticklabels([f"mean {plotting.MINUS} 3 sd", "mean", "+ 3 sd"])
+    key.tick_params(labelsize=6, pad=1, length=2)
+    config = networks[0].config
+    picture.text(
+        (left + 1.6) / picture.get_figwidth(), 0.27 / height,
+        f"{config.task.code.name} code, {DECODERS[config.model.name]}: $\\log_{{10}}$ volume.  "
         "Below a map: $\\log_{10}$ (OOD volume / ID volume).",
         fontsize=7,
     )  # fmt: skip
-    return figure
+    return picture
 
 
-def _draw_row(axes, study, label):
-    log_volume, held_out = mean_log_volume(study), study.inspection.maps["held_out"]
-    ratios = mean_band(study.inspection.numbers["volume.log10_ratio"])[0]
-    for k, (axis, name) in enumerate(zip(axes, plotting.layer_names(len(axes)), strict=True)):
+def _draw_volumes(axes, run):
+    held_out, names = run.maps["held_out"], plotting.layer_names(len(axes))
+    ratios = mean_band(run.layers("volume.log10_ratio"))[0]
+    for axis, name, volume, ratio in zip(axes, names, mean_log_volume(run), ratios, strict=True):
+        centre, spread = volume.mean(), max(volume.std(), 1e-3)
+        limits = {"vmin": centre - 3 * spread, "vmax": centre + 3 * spread}
+        plotting.show_cells(axis, volume, held_out, plotting.OOD_COLOR, **limits)
         axis.set_title(name, pad=3)
-        axis.set(xticks=[], yticks=[])
-        if log_volume is not None:
-            centre, spread = log_volume[k].mean(), max(log_volume[k].std(), 1e-3)
-            plotting.show_cells(
-                axis, log_volume[k], held_out, plotting.OOD_COLOR,
-                vmin=centre - 3 * spread, vmax=centre + 3 * spread,
-            )  # fmt: skip
-            axis.set_xlabel(
-                f"{ratios[k]:+.2f}".replace("-", "\N{MINUS SIGN}"), fontsize=6.5, labelpad=2
-            )
-    axes[0].set_ylabel(label)
+        axis.set_xlabel(f"{ratio:+.2f}".replace("-", plotting.MINUS), fontsize=6.5, labelpad=2)
 
 
-def _draw_probe(axis, numbers, end, lowest):
-    for region, color, dash in (("id", plotting.ID_COLOR, "--"), ("ood", plotting.OOD_COLOR, "-")):
-        plotting.draw_line(axis, numbers[f"probe.{region}_r2"], end, color, dash, region.upper())
-    axis.set_xticks(range(end + 1), plotting.layer_names(end + 1) if lowest else [])
-    axis.set(ylabel="$R^2$", ylim=(max(-1, min(0, axis.get_ylim()[0])), 1.05))
-
-
-def _draw_key(axis, figure):
-    scale = plotting.plt.cm.ScalarMappable(plotting.plt.Normalize(-3, 3))
-    figure.colorbar(scale, cax=axis, orientation="horizontal", ticks=[-3, 0, 3])
-    axis.set_xticklabels(["mean \N{MINUS SIGN} 3 sd", "mean", "+ 3 sd"])
-    axis.tick_params(labelsize=6, pad=1, length=2)
-
-
-def draw_ranks(studies):
-    """How many dimensions every layer uses, by three counts, for networks of every depth; dotted
-    for the true images themselves."""
-    figure = plotting.new_figure(8.2, 4.2)
-    axes = figure.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
+@figure("ranks", runs=EVERY_DEPTH)
+def draw_ranks(runs):
+    """How many dimensions every layer uses, by three counts, for two codes; one line for each
+    depth, with 95% intervals over seeds. Dotted: the true images themselves."""
+    networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
+    picture = plotting.new_figure(8.2, 4.2)
+    axes = picture.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
     for row, code in zip(axes, BOTH, strict=True):
-        own = by_depth(studies, code)
-        targets = own[0].results.truths
-        true = spectra.spectrum(targets.reshape(len(targets), -1))
+        true = spectra.spectrum(flat(networks[code][0].cells.truths))
         for axis, (name, title) in zip(row, RANKS.items(), strict=True):
-            _draw_lines(axis, studies, own, f"spectrum.{name}")
+            _draw_lines(axis, networks, code, f"spectrum.{name}")
             axis.axhline(getattr(true, name), color="0.4", linestyle=":", label="true images")
-            axis.set(
-                yscale="log",
-                ylim=(1.5, 1.5 * true.numerical_rank),
-                title=title if code == BOTH[0] else "",
-            )
+            axis.set(yscale="log", ylim=(1.5, 1.5 * true.numerical_rank))
+            axis.set_title(title if code == BOTH[0] else "")
             axis.set_yticks(RANK_TICKS, RANK_TICKS)
             axis.minorticks_off()
             axis.set_xlabel("layer" if code == BOTH[-1] else "")
         row[0].set_ylabel(f"{code} code\ndimensions")
     axes[0, -1].legend(loc="lower right", ncols=2, columnspacing=1)
-    for axis, letter in zip(axes.flat, "abcdef", strict=True):
-        plotting.panel_label(axis, letter)
-    return figure
+    plotting.panel_labels(axes.flat, "abcdef")
+    return picture

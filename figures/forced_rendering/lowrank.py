@@ -4,22 +4,23 @@ import jax
 import numpy as np
 
 from compgen_jax.metrics import evaluation, geometry
-from compgen_jax.models import lowrank, model
-from compgen_jax.papers.forced_rendering.remedies import ABLATIONS
+from compgen_jax.papers.forced_rendering.remedies import embedding_matrices
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import family
-from figures import plotting
+
+from .. import plotting
+from ..figure import figure
+from .lookup import first_seed_layers, in_order, layers_of
 
 TITLES = {
-    "none": "no penalty",
-    "entropy": "entropy only",
-    "variance": "variance only",
-    "both": "both penalties",
+    "lowrank_none": "no penalty",
+    "lowrank_entropy": "entropy only",
+    "lowrank_variance": "variance only",
+    "lowrank_both": "both penalties",
 }
-COLORS = {"none": "0.35", "entropy": "#0072b2", "variance": "#d55e00", "both": "#009e73"}
-SHOWN = ("none", "both")  # whose embeddings and images are drawn
-# of the hole's width and height
+COLORS = dict(zip(TITLES, ("0.35", "#0072b2", "#d55e00", "#009e73"), strict=True))
+SHOWN = ("lowrank_none", "lowrank_both")  # whose embeddings and images are drawn
+# of the held-out region's width and height
 DRAWN = (0.35, 0.6)  # in panel a
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9))
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
@@ -27,100 +28,79 @@ PERCENTILE = 95  # of an embedding's |entries|: where the colours end
 WIDTH, IMAGE = 9.05, 0.7
 
 
-def matrices(study):
-    """The embeddings of x and of y, (T, N, N, N), indexed [seed, token, row y, column x]."""
-    factors = lowrank.embeddings(study.run.params, study.config.model.vectors)
-    scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
-    return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
+@figure("fig3", runs=tuple(TITLES))
+def draw_low_rank(runs):
+    """Figure 3: decoders of low-rank embeddings; the upper right corner is held out. (a) The
+    decoder with both penalties, first seed, at a held-out point. Every value of x and of y has an
+    embedding of low rank, and convolutions decode the two. Each map runs from blue, minus its
+    largest magnitude, over white, 0, to red. (b) Embeddings of x of the first seeds, without and
+    with both penalties: two columns seen at every y, and two whose rows above the line are held
+    out. Colours end at the 95th percentile of a network's magnitudes. (c) What these draw at
+    held-out points (circles); each image has its own scale, and its largest value is printed
+    below. (d) How smooth the last hidden layer is: log10 of its volume element, by differences
+    between neighbouring cells, less its mean over ID cells; mean over seeds. Below: its standard
+    deviation over ID and over held-out cells. (e) Errors of the four ablations: seeds, geometric
+    means and 95% intervals; dotted, a blank image's."""
+    ablations = in_order(TITLES, runs)
+    shown = {name: ablations[name] for name in SHOWN}
+    picture = plotting.new_figure(WIDTH, 6.85)
+    _draw_architecture(picture, 5.0, ablations["lowrank_both"])
+    tokens = [plotting.row_at(picture, 0.6, bottom, 0.8, 4, 0.08) for bottom in (3.89, 2.95)]
+    _draw_tokens(tokens, shown)
+    images = [plotting.row_at(picture, 0.6, bottom, 0.62, len(POINTS), 0.06)
+              for bottom in (1.89, 1.07, 0.25)]  # fmt: skip
+    _draw_held_out(images, shown)
+    maps = plotting.row_at(picture, 5.1, 3.34, 1.35, 2, 0.12)
+    _draw_smoothness(maps, plotting.axis_at(picture, 8.04, 3.34, 0.08, 1.35), shown)
+    errors = plotting.axis_at(picture, 5.65, 0.5, 2.15, 2.0)
+    _draw_errors(errors, ablations)
+    plotting.panel_labels((tokens[0][0], images[0][0], maps[0], errors), "bcde")
+    return picture
 
 
-def log_volume(study):
-    """(T, N, N) log10 of the volume element of the last hidden layer, by differences between
-    neighbouring cells: a one-hot code has no derivative."""
-    grid = study.config.task.grid
-
-    def volume(params):
-        layers = _layers(study, params, slice(None))
-        return geometry.volume_element(geometry.grid_metric(layers[-1].reshape(grid, grid, -1)))
-
-    volumes = jax.jit(lambda params: jax.lax.map(volume, params))(study.run.params)
-    return geometry.log_volume(volumes, axis=(1, 2))
-
-
-def _layers(study, params, cells):
-    """One seed's codes, embeddings and hidden layers at some of the cells, (B, ...) each."""
-    task, key = study.run.task, jax.random.key(0)  # an example leaves nothing open
-    codes = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    module = study.config.model.make(family.shapes_of(task))
-    activations = model.apply(module, params, codes)[1]
-    return [activations[name] for name in sorted(activations)]
-
-
-def by_ablation(studies) -> dict:
-    """The studies in the order of `ABLATIONS`."""
-    found = {study.role.ablation: study for study in studies}
-    return {name: found[name] for name in ABLATIONS}
-
-
-def mse(study):
-    """(T,) errors over seen and over held-out cells, and those of a blank image."""
-    results = study.results
-    errors, blank = evaluation.errors(results), np.square(results.truths).mean(axis=(1, 2))
-    regions = ~results.held_out, results.held_out
-    return *(errors[:, m].mean(axis=1) for m in regions), *(blank[m].mean() for m in regions)
-
-
-def mask(study):
-    return study.results.held_out.reshape(study.results.grid, -1)
-
-
-def of_first_seed(study):
+def of_first_seed(run):
     """The first seed's embeddings of x and of y, and the end of their colours."""
-    first = [each[0] for each in matrices(study)]
+    first = [each[0] for each in embedding_matrices(run)]
     return first, np.percentile(np.abs(first), PERCENTILE)
 
 
-def draw_low_rank(studies):
-    """Figure 3: (a) the decoder, as trained with both penalties (first seed), at a held-out point:
-    every token of x and of y has an embedding of low rank, and convolutions decode the two; each
-    map from blue, minus its largest magnitude, over white, 0, to red. (b) Embeddings of x of the
-    first seeds, without and with both penalties, of two columns that are seen at every y and two
-    whose rows beyond the line are held out; a network's colours end at the 95th percentile of its
-    magnitudes. (c) What they draw at held-out points (circles), each image on its own scale, its
-    largest value below. (d) Smoothness of the last hidden layer over the plane of x and y: log10
-    volume element by differences between neighbouring cells (a one-hot code has no derivative),
-    mean over seeds, less its mean over seen cells; below, its standard deviation over seen and
-    over held-out cells, mean over seeds. (e) Errors of the four ablations: seeds, geometric means
-    and 95% intervals; dotted, a blank image's."""
-    ablations = by_ablation(studies)
-    shown = {name: ablations[name] for name in SHOWN}
-    figure = plotting.new_figure(WIDTH, 6.85)
-    _draw_architecture(figure, 5.0, ablations["both"])
-    _draw_tokens(_grid(figure, 0.6, 2.95, 0.8, (0.08, 0.14), (2, 4), "b"), shown)
-    _draw_held_out(_grid(figure, 0.6, 0.25, 0.62, (0.06, 0.2), (3, len(POINTS)), "c"), shown)
-    (maps,) = _grid(figure, 5.1, 3.34, 1.35, (0.12, 0), (1, 2), "d")
-    _draw_smoothness(maps, plotting.axis_at(figure, 8.04, 3.34, 0.08, 1.35), shown)
-    _draw_errors(plotting.axis_at(figure, 5.65, 0.5, 2.15, 2.0), ablations)
-    return figure
+def log_volume(run):
+    """(T, N, N) log10 of the volume element of the last hidden layer, by differences between
+    neighbouring cells: a one-hot code has no derivative."""
+    task, grid = run.task, run.config.task.grid
+    codes = tasks.examples_at(task, jax.random.key(0), tasks.cells(task.factors)).input
+
+    def volume(params):
+        *_, last = layers_of(run, params, codes).values()
+        return geometry.volume_element(geometry.grid_metric(last.reshape(grid, grid, -1)))
+
+    volumes = jax.jit(lambda params: jax.lax.map(volume, params))(run.params)
+    return geometry.log_volume(volumes, axis=(1, 2))
 
 
-def _draw_architecture(figure, bottom, study):
-    results = study.results
-    (cell,) = plotting.held_out_cells(results, [DRAWN])
-    params = jax.tree.map(lambda leaf: leaf[0], study.run.params)
-    code, *layers = (np.asarray(layer[0]) for layer in _layers(study, params, [cell]))
+def mse(run):
+    """{'id', 'ood'}: (T,) errors over ID and over held-out cells, and that of a blank image."""
+    cells = run.cells
+    errors, blank = evaluation.errors(cells), np.square(cells.truths).mean(axis=(1, 2))
+    regions = {"id": ~cells.held_out, "ood": cells.held_out}
+    return {name: (errors[:, mask].mean(axis=1), blank[mask].mean())
+            for name, mask in regions.items()}  # fmt: skip
+
+
+def _draw_architecture(picture, bottom, run):
+    cells = run.cells
+    indices = plotting.held_out_cells(cells, [DRAWN])
+    code, *layers = (np.asarray(layer[0]) for layer in first_seed_layers(run, indices).values())
     pitch = (WIDTH - 0.75 - 2 * IMAGE) / (len(layers) + 1)
     lefts = 0.35 + pitch * np.arange(len(layers) + 2)
     rows, middle = (bottom + 0.18 + IMAGE, bottom + 0.1), bottom + 0.14 + IMAGE / 2
-    canvas = plotting.axis_at(figure, 0, 0, WIDTH, figure.get_figheight())
-    canvas.set(xlim=(0, WIDTH), ylim=(0, figure.get_figheight()))
-    canvas.set_axis_off()
     title = rows[0] + IMAGE + 0.05
+    canvas = plotting.canvas_of(picture)
     canvas.text(0.1, title, "a", fontweight="bold", fontsize=10)
-    canvas.text(lefts[0], title, f"{TITLES['both']}, seed {results.seeds[0]}", color="0.3")
-    codes = zip(rows, "xy", np.split(code, 2), results.factors[cell], strict=True)
+    canvas.text(lefts[0], title, f"both penalties, seed {cells.seeds[0]}", color="0.3")
+    codes = zip(rows, "xy", np.split(code, 2), cells.factors[indices[0]], strict=True)
     for row, name, half, value in codes:
-        axis = plotting.axis_at(figure, lefts[0], row + IMAGE / 2 - 0.05, IMAGE, 0.1)
+        axis = plotting.axis_at(picture, lefts[0], row + IMAGE / 2 - 0.05, IMAGE, 0.1)
         plotting.show_signal(axis, half[None], 1.0)
         axis.set_aspect("auto")
         axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=6.5, labelpad=3)
@@ -133,12 +113,12 @@ def _draw_architecture(figure, bottom, study):
         name += f" (2 of {layer.shape[-1]})" if layer.shape[-1] > 2 else ""
         canvas.text(left + IMAGE / 2, title, name, ha="center")
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
-            plotting.show_signed(plotting.axis_at(figure, left, row, IMAGE, IMAGE), channel)
+            plotting.show_signed(plotting.axis_at(picture, left, row, IMAGE, IMAGE), channel)
         _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3$\\times$3")
-    drawn = ("image", results.predictions[0]), ("asked", results.truths)
-    for left, (name, signals) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
-        axis = plotting.axis_at(figure, left, middle, IMAGE, IMAGE)
-        plotting.show_scaled(axis, signals[cell], results.factors[cell], results.amplitude)
+    drawn = ("image", cells.predictions[0]), ("asked", cells.truths)
+    for left, (name, images) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
+        axis = plotting.axis_at(picture, left, middle, IMAGE, IMAGE)
+        plotting.show_held_out([axis], images, cells, indices)
         axis.set_title(name, pad=3)
 
 
@@ -149,22 +129,10 @@ def _draw_arrow(canvas, left, right, height, label=""):
     canvas.text((left + right) / 2, height + 0.06, label, fontsize=6.5, ha="center")
 
 
-def _grid(figure, left, bottom, size, gaps, shape, letter):
-    """Rows of square axes; gaps are (between columns, between rows)."""
-    across, up = size + gaps[0], size + gaps[1]
-    axes = [
-        [plotting.axis_at(figure, left + j * across, bottom + i * up, size, size)
-         for j in range(shape[1])]
-        for i in reversed(range(shape[0]))
-    ]  # fmt: skip
-    plotting.panel_label(axes[0][0], letter)
-    return axes
-
-
 def _draw_tokens(axes, shown):
-    for row, (name, study) in zip(axes, shown.items(), strict=True):
-        (embedded, _), limit = of_first_seed(study)
-        held_out = mask(study)
+    for row, (name, run) in zip(axes, shown.items(), strict=True):
+        (embedded, _), limit = of_first_seed(run)
+        held_out = plotting.over_grid(run.cells.held_out, run.cells)
         with_hole = held_out.any(axis=0)
         kinds = np.flatnonzero(~with_hole), np.flatnonzero(with_hole)
         tokens = [kind[int(share * len(kind))] for kind in kinds for share in (0.4, 0.8)]
@@ -173,40 +141,41 @@ def _draw_tokens(axes, shown):
             plotting.show_signed(axis, embedded[token], limit)
             rows = np.broadcast_to(held_out[:, token, None], held_out.shape)
             plotting.outline(axis, rows, color="black", linewidth=0.8)
-    for axis, token in zip(axes[0], tokens, strict=True):
-        color = plotting.OOD_COLOR if with_hole[token] else plotting.ID_COLOR
-        axis.set_title(f"x = {token}", pad=3, color=color)
+            if row is axes[0]:
+                color = plotting.OOD_COLOR if with_hole[token] else plotting.ID_COLOR
+                axis.set_title(f"x = {token}", pad=3, color=color)
 
 
 def _draw_held_out(axes, shown):
-    results = shown["both"].results
-    drawn = {TITLES[name]: study.results.predictions[0] for name, study in shown.items()}
-    rows = zip(axes, ({"asked": results.truths} | drawn).items(), strict=True)
-    for row, (name, images) in rows:
+    cells = shown["lowrank_both"].cells
+    indices = plotting.held_out_cells(cells, POINTS)
+    drawn = {"asked": cells.truths}
+    drawn |= {TITLES[name]: run.cells.predictions[0] for name, run in shown.items()}
+    for row, (name, images) in zip(axes, drawn.items(), strict=True):
+        plotting.show_held_out(row, images, cells, indices)
         row[0].set_ylabel(name.replace(" ", "\n"), fontsize=7)
-        for axis, cell in zip(row, plotting.held_out_cells(results, POINTS), strict=True):
-            plotting.show_scaled(axis, images[cell], results.factors[cell], results.amplitude)
-            if row is axes[0]:
-                axis.set_title("({:.0f}, {:.0f})".format(*results.factors[cell]), pad=3)
+    for axis, index in zip(axes[0], indices, strict=True):
+        axis.set_title("({:.0f}, {:.0f})".format(*cells.factors[index]), pad=3)
 
 
 def _draw_smoothness(axes, bar, shown):
-    held_out = mask(shown["both"])
-    maps = {name: log_volume(study) for name, study in shown.items()}
-    means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps.values()]
+    cells = shown["lowrank_both"].cells
+    held_out = plotting.over_grid(cells.held_out, cells)
+    maps = [log_volume(run) for run in shown.values()]
+    means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps]
     limit = np.percentile(np.abs(means), 99)
-    for axis, mean, (name, each) in zip(axes, means, maps.items(), strict=True):
+    for axis, mean, name, each in zip(axes, means, shown, maps, strict=True):
         image = plotting.show_cells(axis, mean, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
         axis.set_title(TITLES[name], pad=3)
-        seen, hole = (each[:, cells].std(axis=1).mean() for cells in (~held_out, held_out))
+        seen, hole = (each[:, mask].std(axis=1).mean() for mask in (~held_out, held_out))
         axis.set_xlabel(f"sd: seen {seen:.2f}, held out {hole:.2f}", fontsize=6.5, labelpad=3)
     label = "$\\log_{10}$ volume\nover seen cells'"
     bar.figure.colorbar(image, cax=bar, extend="both", label=label)
 
 
 def _draw_errors(axis, ablations):
-    for name, study in ablations.items():
-        *errors, seen, held_out = mse(study)
+    for name, run in ablations.items():
+        errors, (seen, held_out) = zip(*mse(run).values(), strict=True)
         numbers = [mean_with_interval(np.log10(values)) for values in errors]
         centre = [10 ** number["value"] for number in numbers]
         ends = [10 ** np.nan_to_num(n["ci95"], nan=n["value"]) for n in numbers]
@@ -218,4 +187,3 @@ def _draw_errors(axis, ablations):
     axis.axhline(held_out, **plotting.DOTTED, label="blank image")
     axis.set(xscale="log", yscale="log", xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    plotting.panel_label(axis, "e")

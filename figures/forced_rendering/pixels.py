@@ -4,176 +4,149 @@ import numpy as np
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory
-from compgen_jax.statistics import geometric_mean_with_interval, mean_band
-from figures import plotting
-from figures.forced_rendering import authors
+from compgen_jax.statistics import geometric_mean_with_interval
 
-TITLES = {"pixelwise": "per-pixel MLP", "transformer": "transformer"}  # by the role's decoder
+from .. import plotting
+from ..figure import figure
+from . import authors
+from .lookup import depth_of
+
+MODELS = {"pixelwise": "per-pixel MLP", "transformer": "transformer"}
 HOLES = {"corner": "corner held out", "donut": "square held out"}
 COLORS = {"pixelwise": "#009e73", "transformer": "#cc79a7"}
-# of the hole's width and height
+# of the held-out region's width and height
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.1, 0.9), (0.9, 0.9))
-APART = 0.16  # seen from held-out combinations, either side of a network's place
+APART = 0.16  # ID from held-out numbers, either side of a network's place
 # sizes in inches: panels a and b, images
 WIDTH, LEFT, PANEL, BETWEEN = 9.05, 0.7, 1.75, 0.65
 IMAGE, GAP, ROW = 0.55, 0.06, 0.78
 
 
-def draw(studies):
-    """Decoders whose weights all pixels share, in the authors' code and not in their paper, by
-    number of layers, each with its own hold-out, as the authors have it. (a) Error over held-out
-    (filled) and seen combinations (open), that of a blank image being 1; at the paper's size, open
-    diamonds are the authors' own networks, where their error is known, over that of a blank one of
-    their images, the upper one held out; geometric means. (b) Share of images with the brightest
-    pixel at exactly the requested one; means. Both over seeds with 95% intervals; grey dots are
-    seeds. (c) What the first seeds draw at the same places in the held-out region (circles), each
-    image on its own scale, its largest value below."""
-    studies = sorted(studies, key=_order)
-    height = max(len(studies) * ROW + 0.5, 3.0)
-    top = height - 0.42
-    figure = plotting.new_figure(WIDTH, height)
-    tall = min(height - 1.15, 2.6)
-    error, accuracy = (
-        plotting.axis_at(figure, LEFT + index * (PANEL + BETWEEN), top - tall, PANEL, tall)
-        for index in range(2)
-    )
-    _draw_errors(error, studies)
-    _draw_accuracy(accuracy, studies)
-    images = [
-        _draw_images(figure, study, top - IMAGE - row * ROW) for row, study in enumerate(studies)
-    ]
-    for axis, letter in ((error, "a"), (accuracy, "b"), (images[0], "c")):
-        plotting.panel_label(axis, letter)
-    _say_what_is_drawn(images[0])
-    return figure
+@figure(
+    "pixels",
+    runs=("pixelwise", "pixelwise_depth*", "transformer", "transformer_depth*"),
+    by_default=False,
+)
+def draw(runs):
+    """Decoders whose weights all pixels share, by number of layers; they are in the authors' code
+    and not in their paper, each with the authors' held-out region. (a) Error over held-out (filled)
+    and ID cells (open), that of a blank image being 1; geometric means. Open diamonds, at the
+    paper's size: the authors' own networks as far as their error is known, the upper one held out.
+    (b) Exact accuracy: the share of images whose brightest pixel is the requested one; means. Both
+    over seeds with 95% intervals; grey dots are seeds. (c) What the first seeds draw at the same
+    places of the held-out region (circles). Each image has its own scale, and its largest value is
+    printed below."""
+    order = list(MODELS)
+    runs = dict(sorted(runs.items(), key=lambda item: (order.index(model_of(item[1])),
+                                                       depth_of(item[1]))))  # fmt: skip
+    height = max(len(runs) * ROW + 0.5, 3.0)
+    top, tall = height - 0.42, min(height - 1.15, 2.6)
+    picture = plotting.new_figure(WIDTH, height)
+    error, accuracy = _panels(picture, top - tall, tall)
+    for x, (name, run) in zip(places(runs), runs.items(), strict=True):
+        cells, color = run.cells, COLORS[model_of(run)]
+        masks = cells.held_out, ~cells.held_out
+        relative = [evaluation.relative_error(cells, mask) for mask in masks]
+        exact = [evaluation.mean_score(cells, "exact_accuracy", mask) for mask in masks]
+        mean = {"mean": geometric_mean_with_interval}
+        plotting.show_regions(error, x, APART, *relative, color=color, **mean)
+        plotting.show_regions(accuracy, x, APART, *exact, color=color)
+        theirs = authors.relative_errors(name) if run.config.name == name else {}
+        for value in theirs.values():
+            error.plot(x - 2.2 * APART, value, "D", color="0.25", fillstyle="none", markersize=4)
+    plotting.label_regions(error)
+    if any(line.get_marker() == "D" for line in error.lines):
+        error.plot([], [], "D", color="0.25", fillstyle="none", markersize=4, label="authors'")
+    error.axhline(1, **plotting.DOTTED)
+    error.set(yscale="log", ylabel="MSE / blank image's")
+    plotting.legend_above(error)
+    accuracy.set(ylabel="exact accuracy", ylim=(-0.04, 1.06))
+    for axis in (error, accuracy):
+        _name_networks(axis, runs)
+    images = [_draw_images(picture, run, top - IMAGE - row * ROW)
+              for row, run in enumerate(runs.values())]  # fmt: skip
+    plotting.title_left(images[0], "first seed, at held-out points")
+    plotting.panel_labels((error, accuracy, images[0]), "abc")
+    return picture
 
 
-def draw_begun(studies):
+@figure("pixels_begun", runs=("pixelwise_begun",), scale="paper", by_default=False)
+def draw_begun(runs):
     """The per-pixel MLP on the authors' settings, in as many of its 2000 epochs as two cores hold
-    in an hour and a half. (a) Error by epoch over held-out (solid) and seen combinations (dashed),
-    that of a blank image being 1; geometric means over seeds with 95% intervals; thin lines are
-    seeds; dotted, the authors' own network after all epochs, the upper line held out. (b) Share of
-    images with the brightest pixel at exactly the requested one; means. (c) What the first seed
-    draws in the held-out region."""
-    (study,) = studies
-    figure = plotting.new_figure(WIDTH, 2.6)
-    error, accuracy = (
-        plotting.axis_at(figure, LEFT + index * (PANEL + BETWEEN), 0.5, PANEL, 1.7)
-        for index in range(2)
-    )
-    metrics = directory.read_metrics(study.path)
+    in an hour and a half. (a) Error by epoch over held-out (solid) and ID cells (dashed), that of a
+    blank image being 1; geometric means over seeds with 95% intervals, thin lines are seeds.
+    Dotted: the authors' own network after all epochs, the upper line held out. (b) Exact accuracy:
+    the share of images whose brightest pixel is the requested one; means. (c) What the first seed
+    draws at held-out points (circles); each image has its own scale."""
+    ((name, run),) = runs.items()
+    picture = plotting.new_figure(WIDTH, 2.6)
+    error, accuracy = _panels(picture, 0.5, 1.7)
+    metrics = directory.read_metrics(run.path)
     epochs = metrics["epoch"][0]
-    theirs = authors.relative_errors(authors.counterpart(study.config.name))
-    for region, dash, name in (("ood", "-", "held out"), ("id", "--", "seen")):
+    theirs = authors.relative_errors(name)
+    for region, dash, label in (("ood", "-", "held out"), ("id", "--", "seen")):
         relative = metrics[f"{region}.mse"] / metrics[f"{region}.blank_mse"]
-        _draw_by_epoch(error, epochs, np.log10(relative), dash, name, lambda log: 10**log)
+        logarithms = np.log10(relative)
+        _draw_by_epoch(error, epochs, logarithms, dash, label, lambda log: 10**log)
         error.axhline(theirs[region], **plotting.DOTTED)
-        _draw_by_epoch(accuracy, epochs, metrics[f"{region}.exact_accuracy"], dash, name)
+        _draw_by_epoch(accuracy, epochs, metrics[f"{region}.exact_accuracy"], dash, label)
     error.set(yscale="log", xlabel="epoch", ylabel="MSE / blank image's")
     error.annotate("authors', after 2000 epochs", (epochs[0], theirs["id"]), xytext=(0, 2),
                    textcoords="offset points", fontsize=6.5)  # fmt: skip
     accuracy.set(xlabel="epoch", ylabel="exact accuracy", ylim=(-0.04, 1.06))
     plotting.legend_above(error)
-    image = _draw_images(figure, study, 2.2 - IMAGE)
-    _say_what_is_drawn(image)
-    for axis, letter in ((error, "a"), (accuracy, "b"), (image, "c")):
-        plotting.panel_label(axis, letter)
-    return figure
+    image = _draw_images(picture, run, 2.2 - IMAGE)
+    plotting.title_left(image, "first seed, at held-out points")
+    plotting.panel_labels((error, accuracy, image), "abc")
+    return picture
 
 
-def _say_what_is_drawn(axis):
-    axis.annotate(
-        "first seed, at held-out points", (0, 1), xytext=(0, 6), xycoords="axes fraction",
-        textcoords="offset points",
-    )  # fmt: skip
+def model_of(run) -> str:
+    return run.config.model.name
 
 
-def _draw_by_epoch(axis, epochs, values_TxE, dash, label, shown=lambda value: value):
-    """Mean, interval and seeds of a number by epoch, each as `shown`."""
-    color = COLORS["pixelwise"]
-    middle, low, high = (shown(line) for line in mean_band(values_TxE))
-    axis.plot(epochs, middle, dash, color=color, linewidth=1.2, label=label)
-    axis.fill_between(epochs, low, high, color=color, alpha=0.15, linewidth=0)
-    axis.plot(epochs, shown(values_TxE.T), dash, color="0.6", linewidth=0.4, zorder=0)
+def _panels(picture, bottom: float, height: float) -> list:
+    """The axes of panels a and b."""
+    lefts = LEFT, LEFT + PANEL + BETWEEN
+    return [plotting.axis_at(picture, left, bottom, PANEL, height) for left in lefts]
 
 
-def _order(study):
-    return list(TITLES).index(study.role.model), study.role.depth
+def _draw_by_epoch(axis, epochs, values_TxE, dash, label, undo=lambda value: value):
+    """Mean, interval and seeds of a number by epoch; `undo` takes a logarithm back."""
+    style = {"undo": undo, "linewidth": 1.2, "label": label}
+    plotting.draw_band(axis, epochs, values_TxE, dash, COLORS["pixelwise"], **style)
+    axis.plot(epochs, undo(values_TxE.T), dash, color="0.6", linewidth=0.4, zorder=0)
 
 
-def _regions(results):
-    """Seen cells and held-out ones, how far aside each is drawn, and how it is marked."""
-    yield ~results.held_out, APART, {"fmt": "s", "markerfacecolor": "white"}
-    yield results.held_out, -APART, {"fmt": "o"}
-
-
-def places(studies) -> list[float]:
+def places(runs: dict) -> list[float]:
     """Where each stands on the axis: with a gap between one model and the next."""
-    models = list(dict.fromkeys(study.role.model for study in studies))
-    return [i + 0.6 * models.index(study.role.model) for i, study in enumerate(studies)]
+    models = list(dict.fromkeys(model_of(run) for run in runs.values()))
+    return [i + 0.6 * models.index(model_of(run)) for i, run in enumerate(runs.values())]
 
 
-def _show_depths(axis, studies):
-    """Ticks by depth, and below them whose they are and what it does not see."""
-    at = places(studies)
-    axis.set_xticks(at, [str(study.role.depth) for study in studies])
+def _name_networks(axis, runs: dict):
+    """Ticks by depth, and below them the model and what it does not see."""
+    at = places(runs)
+    axis.set_xticks(at, [str(depth_of(run)) for run in runs.values()])
     axis.set(xlim=(at[0] - 0.6, at[-1] + 0.6), xlabel="layers")
-    for name, title in TITLES.items():
-        own = [(x, study) for x, study in zip(at, studies, strict=True)
-               if study.role.model == name]  # fmt: skip
-        if own:
-            hole = own[0][1].config.task.support.region
-            axis.annotate(
-                f"{title}\n{HOLES.get(hole, hole)}", (sum(x for x, _ in own) / len(own), 0),
-                xytext=(0, -29), xycoords=("data", "axes fraction"), textcoords="offset points",
-                ha="center", va="top", fontsize=6.5, color=COLORS[name],
-            )  # fmt: skip
+    for model, title in MODELS.items():
+        same = [(x, run) for x, run in zip(at, runs.values(), strict=True)
+                if model_of(run) == model]  # fmt: skip
+        if same:
+            region = same[0][1].config.task.support.region
+            text = f"{title}\n{HOLES.get(region, region)}"
+            centre = sum(x for x, _ in same) / len(same)
+            plotting.below(axis, centre, text, 29, fontsize=6.5, color=COLORS[model])
 
 
-def _draw_errors(axis, studies):
-    known = False
-    for x, study in zip(places(studies), studies, strict=True):
-        results, color = study.results, COLORS[study.role.model]
-        for cells, aside, marker in _regions(results):
-            values = evaluation.relative_error(results, cells)
-            marked = {"color": color, **marker}
-            plotting.show_number(axis, x + aside, values, geometric_mean_with_interval, **marked)
-        for value in authors.relative_errors(study.config.name).values():
-            axis.plot(x - 2.2 * APART, value, "D", color="0.25", fillstyle="none", markersize=4)
-            known = True
-    axis.axhline(1, **plotting.DOTTED)
-    axis.set(yscale="log", ylabel="MSE / blank image's")
-    _show_depths(axis, studies)
-    axis.plot([], [], "o", color="0.3", markersize=4, label="held out")
-    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="seen")
-    if known:
-        axis.plot([], [], "D", color="0.25", fillstyle="none", markersize=4, label="authors'")
-    plotting.legend_above(axis)
-
-
-def _draw_accuracy(axis, studies):
-    for x, study in zip(places(studies), studies, strict=True):
-        results, color = study.results, COLORS[study.role.model]
-        for cells, aside, marker in _regions(results):
-            values = evaluation.mean_score(results, "exact_accuracy", cells)
-            plotting.show_number(axis, x + aside, values, color=color, **marker)
-    axis.set(ylabel="exact accuracy", ylim=(-0.04, 1.06))
-    _show_depths(axis, studies)
-
-
-def _draw_images(figure, study, bottom: float):
+def _draw_images(picture, run, bottom: float):
     """Returns the first image's axis."""
-    results, name = study.results, study.role.model
-    left = WIDTH - 0.1 - len(POINTS) * (IMAGE + GAP)
-    axes = [
-        plotting.axis_at(figure, left + column * (IMAGE + GAP), bottom, IMAGE, IMAGE)
-        for column in range(len(POINTS))
-    ]
-    for axis, cell in zip(axes, plotting.held_out_cells(results, POINTS), strict=True):
-        signal = results.predictions[0, cell]
-        plotting.show_scaled(axis, signal, results.factors[cell], results.amplitude)
+    left, model = WIDTH - 0.1 - len(POINTS) * (IMAGE + GAP), model_of(run)
+    axes = plotting.row_at(picture, left, bottom, IMAGE, len(POINTS), GAP)
+    indices = plotting.held_out_cells(run.cells, POINTS)
+    plotting.show_held_out(axes, run.cells.predictions[0], run.cells, indices)
     axes[0].set_ylabel(
-        f"{TITLES[name]}\n{study.role.depth} layers", color=COLORS[name], rotation=0, ha="right",
+        f"{MODELS[model]}\n{depth_of(run)} layers", color=COLORS[model], rotation=0, ha="right",
         va="center", labelpad=6,
     )  # fmt: skip
     return axes[0]

@@ -1,21 +1,20 @@
-"""Figure 4c and its companions: how many images are enough, by the grid's side N.
+"""Figure 4c and its companion: how many images are enough, by the grid's side N.
 
-Drawn from a finished sweep: its table as dicts (`compgen_jax.sweeps.table.rows`) and its config.
+Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.table.rows`). S is the
+number of seeds, K of grids.
 """
 
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
-from compgen_jax.config import field_value
-from compgen_jax.metrics import scaling, text
+from compgen_jax.metrics import scaling
 from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
-from compgen_jax.old_claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers.forced_rendering.scaling import (
-    COPIES,
     GRID,
     REGION,
     SCHEMES,
     Reading,
+    completed,
     readings,
     schemes,
     scored_place,
@@ -23,56 +22,34 @@ from compgen_jax.papers.forced_rendering.scaling import (
     thresholds,
     told_apart,
 )
-from figures import plotting
+
+from .. import plotting
+from ..figure import figure
 
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
 COLUMNS = ("unseen", "real", "ood")
-TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-SCORE_STYLES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
+TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
+SCORES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
 PANELS = 4  # in a row
 EDGE = -0.3  # of the exponents' scale
+UNRESOLVED = {"value": np.nan, "ci95": (np.nan, np.nan)}
+Line = plotting.plt.Line2D
 
 
-def completed(rows, config) -> list[dict]:
-    """The rows with their scheme and region, also where these are no axes of the sweep."""
-    return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
-
-
-def table(claims: list[dict]) -> list[str]:
-    """Lines of docs/sweeps.md from claims: by every reading of C11, the exponent of
-    each scheme with its interval, and whether that is the paper's; [] without that claim."""
-    claims = [claim for claim in claims if claim["claim"] == "C11"]
-    if not claims:
-        return []
-    conditions = [claim["stricter"]["conditions"] for claim in claims]
-    return [
-        f"| | {' | '.join(claim['statement'] for claim in claims)} |",
-        "|---" * (1 + len(claims)) + "|",
-        *(
-            f"| {name} | {' | '.join(_cell(of_scheme.get(name)) for of_scheme in conditions)} |"
-            for name in {name: None for of_scheme in conditions for name in of_scheme}
-        ),
-    ]
-
-
-def _cell(number: dict | None) -> str:
-    if number is None:
-        return ""
-    why = number.get("unless", "").partition(":")[0] or "the interval crosses a bound"
-    verdict = {True: REPRODUCED, False: CONTRADICTED, None: f"{INCONCLUSIVE}: {why}"}
-    return f"{text.with_interval(number, 2)} {verdict[number['holds']]}"
-
-
-def draw_thresholds(rows, config):
-    """Figure 4c: images needed for the accuracy that the sweep searched, by N; a panel for each
-    place where decoders are scored (and for each value of the sweep's other axes). Dots:
-    seeds; lines: their geometric mean, where none has a bound alone. Open arrows: a threshold
-    above the largest number of images, or at or below the smallest. Light lines: the paper's
-    exponents, through the mean at the smallest N; dotted, all 2 N stripes. In the legends, the
-    fitted exponent with its 95% interval over seeds."""
-    rows, search = completed(rows, config), config.sweep.search
+@figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
+@figure("fig4c", runs=("data_scaling",), by_default=False)
+def draw_thresholds(runs):
+    """Figure 4c: images that are needed for the accuracy that the sweep searched, by the grid's
+    side N; a panel for each place where decoders are scored (and for each value of the sweep's
+    other axes). Trials train for as many steps, in fig4c_epochs for as many epochs. Dots: seeds;
+    lines: their geometric mean, where none has a bound alone. Open arrows: a threshold above the
+    largest number of images, or at or below the smallest. Light dashes: the paper's exponents,
+    through the mean at the smallest N; dotted, all 2 N stripes. In the legends: the fitted exponent
+    with its 95% interval over seeds."""
+    (sweep,) = runs.values()
+    rows, search = completed(sweep.rows, sweep.config), sweep.config.sweep.search
     score = search.scores[0].removesuffix("_accuracy")
     panels = [
         (Reading(*place, score, search.target), setting)
@@ -80,29 +57,35 @@ def draw_thresholds(rows, config):
         for setting in settings_of(rows, place[0])
     ]
     lines, columns = -(-len(panels) // PANELS), min(len(panels), PANELS)
-    figure = plotting.new_figure(0.9 + 2.05 * columns, 0.45 + 2.9 * lines)
-    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    picture = plotting.new_figure(0.9 + 2.05 * columns, 0.45 + 2.9 * lines)
+    axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for axis in axes.ravel()[len(panels) :]:
         axis.set_axis_off()
-    for index, (reading, setting) in enumerate(panels):
-        _draw_thresholds(axes.ravel()[index], rows, reading, setting)
-        plotting.panel_label(axes.ravel()[index], chr(ord("a") + index))
+    for axis, letter, panel in zip(axes.ravel(), "abcdefghijklmnop", panels, strict=False):
+        _draw_thresholds(axis, rows, *panel)
+        plotting.panel_label(axis, letter)
     for axis in axes[:, 0]:
         axis.set_ylabel(f"images for {score} accuracy {search.target:g}")
-    figure.legend(handles=_threshold_handles(), loc="outside lower center",
-                  ncols=min(5, 2 * columns))  # fmt: skip
-    return figure
+    handles = [Line([], [], linestyle="none", color="0.3", label="a seed", marker=".",
+                    markersize=4)]  # fmt: skip
+    for marker, label in BOUNDS.values():
+        handles.append(Line([], [], linestyle="none", color="0.3", label=label, marker=marker,
+                            markerfacecolor="white", markersize=4))  # fmt: skip
+    handles.append(Line([], [], linestyle="--", color="0.75", label="the paper's exponents"))
+    handles.append(Line([], [], linestyle=":", color="0.5", label="2 N: all stripes"))
+    picture.legend(handles=handles, loc="outside lower center", ncols=min(5, 2 * columns))
+    return picture
 
 
 def _draw_thresholds(axis, rows, reading, setting):
-    found = schemes(rows, reading.region)
-    for scheme in found:
+    shown = schemes(rows, reading.region)
+    for scheme in shown:
         curve = thresholds(rows, reading, scheme, setting)
         means_K = _draw_curve(axis, curve, scheme)
         _draw_reference(axis, curve.along_K, means_K, SCHEMES[scheme].exponent)
     grids_K = np.unique([row[GRID] for row in rows])
-    if "stripes" in found:
-        axis.plot(grids_K, 2 * grids_K, ":", color="0.5", linewidth=0.8, zorder=0)
+    if "stripes" in shown:
+        axis.plot(grids_K, 2 * grids_K, **plotting.DOTTED)
     axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
     # room on the right for the references' names
     axis.set_xlim(grids_K[0] / 1.1, grids_K[-1] * 1.1 * (grids_K[-1] / grids_K[0]) ** 0.12)
@@ -116,7 +99,7 @@ def _draw_thresholds(axis, rows, reading, setting):
         handletextpad=0.4, labelspacing=0.2,
     )  # fmt: skip
     title = [scored_place(reading), told_apart(setting, settings_of(rows, reading.region))]
-    axis.set_title("\n".join(filter(None, title)), pad=6 + 11 * len(found))
+    axis.set_title("\n".join(filter(None, title)), pad=6 + 11 * len(shown))
 
 
 def _draw_curve(axis, curve, scheme: str):
@@ -135,12 +118,12 @@ def _draw_curve(axis, curve, scheme: str):
     means_K = np.where(whole_K, means_K, np.nan)
     label = f"{SCHEMES[scheme].title}: {_power(scaling.exponent(curve))}"
     axis.plot(curve.along_K, means_K, "-", color=color, linewidth=1.3, label=label)
-    axis.plot(x_SxK[reached_SxK], curve.values_SxK[reached_SxK], ".", color=color, markersize=4,
-              alpha=0.6)  # fmt: skip
+    dots = x_SxK[reached_SxK], curve.values_SxK[reached_SxK]
+    axis.plot(*dots, ".", color=color, markersize=4, alpha=0.6)
     for status, (marker, _) in BOUNDS.items():
-        found_SxK = curve.status_SxK == status
+        bound_SxK = curve.status_SxK == status
         axis.plot(
-            x_SxK[found_SxK], curve.values_SxK[found_SxK], marker, color=color,
+            x_SxK[bound_SxK], curve.values_SxK[bound_SxK], marker, color=color,
             markerfacecolor="white", markersize=4, markeredgewidth=0.7, linestyle="none",
         )  # fmt: skip
     return means_K
@@ -168,38 +151,33 @@ def _draw_reference(axis, grids_K, means_K, exponent: int):
     )  # fmt: skip
 
 
-def _threshold_handles():
-    def line(style, color, label, **kwargs):
-        return plotting.plt.Line2D([], [], linestyle=style, color=color, label=label, **kwargs)
-
-    arrows = [
-        line("none", "0.3", label, marker=marker, markerfacecolor="white", markersize=4)
-        for marker, label in BOUNDS.values()
-    ]
-    return [
-        line("none", "0.3", "a seed", marker=".", markersize=4),
-        *arrows,
-        line("--", "0.75", "the paper's exponents"),
-        line(":", "0.5", "2 N: all stripes"),
-    ]
+def _apart(grids_K) -> list[str]:
+    """Labels of ticks on a logarithmic axis, empty where they would touch the one before."""
+    labels, last = [], -np.inf
+    near = 0.12 * np.log(grids_K[-1] / grids_K[0])
+    for position, grid in zip(np.log(grids_K), grids_K, strict=True):
+        labels.append(str(grid) if position - last >= near else "")
+        last = position if labels[-1] else last
+    return labels
 
 
-def draw_exponents(rows, config):
+@figure("exponents", runs=("data_scaling",), by_default=False)
+def draw_exponents(runs):
     """The exponent of N, with its 95% band over seeds, by the accuracy that is asked for: a row for
-    every held-out region, a column for where decoders are scored, all on one scale, beyond which
-    bands may reach. Grey lines: exponents of 1, 2 and 3; dotted, the accuracy that was searched,
-    around whose thresholds the numbers of images are close together. A line stops where the
-    exponent is not identified, as fewer than two N have a threshold, or not resolved
-    (`scaling.is_resolved`); marks at the bottom say so. An exponent below the scale is an
-    arrow at its edge.
-    """
-    rows, target = completed(rows, config), config.sweep.search.target
+    every held-out region, a column for where decoders are scored, all on one scale, which bands may
+    leave. Grey lines: exponents of 1, 2 and 3. Dotted: the accuracy that was searched, around whose
+    thresholds the numbers of images are close together. A line stops where fewer than two N have a
+    threshold, or where most thresholds are known to a factor above 2 only; marks at the bottom say
+    so. An exponent below the scale is an arrow at its edge."""
+    (sweep,) = runs.values()
+    rows, config = completed(sweep.rows, sweep.config), sweep.config
+    target = config.sweep.search.target
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
     panels = [(r, s) for r in regions for s in settings_of(rows, r)]
     used = {reading.where for region in regions for reading in readings(region, target)}
     columns = [where for where in COLUMNS if where in used]
-    figure = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
-    axes = figure.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
+    picture = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
+    axes = picture.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
     highest = 3.4
     for line, (region, setting) in zip(axes, panels, strict=True):
         for axis, where in zip(line, columns, strict=True):
@@ -210,76 +188,45 @@ def draw_exponents(rows, config):
             title.append(told_apart(setting, settings_of(rows, region)))
             axis.set_title("\n".join(filter(None, title)), pad=4)
             highest = max(highest, _draw_exponents(axis, rows, region, where, setting))
-            _decorate(axis, target)
+            for exponent in (1, 2, 3):
+                axis.axhline(exponent, **plotting.FAINT)
+            axis.axhline(EDGE, color="0.6", linewidth=0.5)
+            axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+            note = {"fontsize": 5.5, "color": "0.4", "va": "bottom"}
+            axis.text(TARGETS[0], EDGE + 0.02, "below: not identified or resolved", **note)
+            axis.set(xlabel="accuracy asked for", yticks=[0, 1, 2, 3], ylabel="exponent of N")
+            axis.label_outer(remove_inner_ticks=False)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
-    handles = _exponent_handles(schemes(rows))
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
-    return figure
+    handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
+    for score, (style, marker) in SCORES.items():
+        of_score = {"linestyle": style, "marker": marker, "markersize": 3, "color": "0.3"}
+        handles.append(Line([], [], label=score, **of_score))
+    handles.append(Line([], [], linestyle=":", color="0.6", label="searched accuracy"))
+    picture.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
+    return picture
 
 
 def _draw_exponents(axis, rows, region, where, setting) -> float:
     """All schemes and scores; returns the highest exponent."""
     highest = 0.0
     for index, scheme in enumerate(schemes(rows, region)):
-        for place, (score, (style, marker)) in enumerate(SCORE_STYLES.items()):
-            numbers = [
-                scaling.exponent(
-                    thresholds(rows, Reading(region, where, score, t), scheme, setting)
-                )
-                for t in TARGETS
-            ]
-            unknown = [np.nan] * 3
-            values, low, high = np.array([
-                [number["value"], *number["ci95"]] if scaling.is_resolved(number) else unknown
-                for number in numbers
-            ]).T  # fmt: skip
-            color, level = COLORS[scheme], -0.5 - 0.3 * index
-            below = values < EDGE
-            axis.plot(TARGETS, np.where(below, np.nan, values), style, color=color, linewidth=1,
-                      marker=marker, markersize=3)  # fmt: skip
-            axis.plot(np.array(TARGETS)[below], np.full(below.sum(), EDGE), "v", color=color,
-                      markersize=3)  # fmt: skip
+        for place, (score, (style, marker)) in enumerate(SCORES.items()):
+            numbers = []
+            for target in TARGETS.tolist():
+                reading = Reading(region, where, score, target)
+                number = scaling.exponent(thresholds(rows, reading, scheme, setting))
+                number = number if scaling.is_resolved(number) else UNRESOLVED
+                numbers.append([number["value"], *number["ci95"]])
+            values, low, high = np.array(numbers).T
+            color, below, missing = COLORS[scheme], values < EDGE, np.isnan(values)
+            marked = {"color": color, "marker": marker, "markersize": 3}
+            axis.plot(TARGETS, np.where(below, np.nan, values), style, linewidth=1, **marked)
+            edge = np.full(below.sum(), EDGE)
+            axis.plot(TARGETS[below], edge, "v", color=color, markersize=3)
             band = np.maximum([low, high], EDGE)
             axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
-            missing = np.array(TARGETS)[np.isnan(values)] + 0.009 * (place - 1)
-            axis.plot(missing, np.full(len(missing), level), marker, color=color, markersize=2.2,
-                      fillstyle="none", markeredgewidth=0.6)  # fmt: skip
+            bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
+            axis.plot(TARGETS[missing] + 0.009 * (place - 1), bottom, marker, color=color,
+                      markersize=2.2, fillstyle="none", markeredgewidth=0.6)  # fmt: skip
             highest = max([highest, *values[np.isfinite(values)]])
     return highest
-
-
-def _decorate(axis, target: float):
-    for exponent in (1, 2, 3):
-        axis.axhline(exponent, color="0.85", linewidth=0.8, zorder=0)
-    axis.axhline(EDGE, color="0.6", linewidth=0.5)
-    axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    axis.text(
-        TARGETS[0],
-        EDGE + 0.02,
-        "below: not identified or resolved",
-        fontsize=5.5,
-        color="0.4",
-        va="bottom",
-    )
-    axis.set(xlabel="accuracy asked for", yticks=[0, 1, 2, 3], ylabel="exponent of N")
-    axis.label_outer(remove_inner_ticks=False)
-
-
-def _exponent_handles(shown):
-    line = plotting.plt.Line2D
-    found = [line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in shown]
-    for score, (style, marker) in SCORE_STYLES.items():
-        found.append(
-            line([], [], linestyle=style, marker=marker, markersize=3, color="0.3", label=score)
-        )
-    return [*found, line([], [], linestyle=":", color="0.6", label="searched accuracy")]
-
-
-def _apart(grids_K) -> list[str]:
-    """Labels of ticks on a logarithmic axis, empty where they would touch the one before."""
-    labels, last = [], -np.inf
-    near = 0.12 * np.log(grids_K[-1] / grids_K[0])
-    for position, grid in zip(np.log(grids_K), grids_K, strict=True):
-        labels.append(str(grid) if position - last >= near else "")
-        last = position if labels[-1] else last
-    return labels

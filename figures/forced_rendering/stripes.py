@@ -8,266 +8,245 @@ import numpy as np
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering import remedies, signals
 from compgen_jax.papers.forced_rendering.paper_units import PAPER_UNITS, paper_unit_maps
-from compgen_jax.papers.forced_rendering.remedies import Stripes
-from compgen_jax.papers.forced_rendering.runs import ALONE_TITLES
 from compgen_jax.runs import recording, results
-from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
+from compgen_jax.statistics import geometric_mean_with_interval
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
-from figures import plotting
-from figures.forced_rendering.layers import draw_strip
-from figures.forced_rendering.units import by_bumps, draw_curves, name_of, show_unit
 
+from .. import plotting
+from ..figure import figure
+from .layers import draw_strip
+from .lookup import bumps_of, by_bumps
+from .units import draw_curves, name_of, show_unit
+
+FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
+# how stripes alone are shown: the polarity of the images, the code of a missing factor
+SHOWN_ALONE = {
+    "stripes_0_bumps": "inverted,\ncode zero",
+    "stripes_0_bumps_upright": "upright,\ncode zero",
+    "stripes_0_bumps_off_grid": "inverted,\ncode off the grid",
+    "stripes_0_bumps_upright_off_grid": "upright,\ncode off the grid",
+}
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
 SEEDS = 3  # whose images Figure 7 shows
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
-ERROR_COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
-
-
-def stripes_of(run: results.FinishedRun) -> Stripes:
-    """What its networks draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
-    points = bump.stripe_points(run.config.task.grid)
-    nothing = np.full((1, 2), np.nan, np.float32)
-    drawn = run.predict(np.concatenate([points, nothing]))
-    return Stripes(drawn[:, :-1], drawn[:, -1], results.truths_at(run.task, points))
+COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
 
 @functools.cache
 def _true_stripes(task: bump.Bump):
-    """(2N, N, N), as in `stripes_of`."""
+    """(2N, N, N): N vertical stripes, x = 0 to N - 1, and then N horizontal ones."""
     return results.truths_at(task.make(), bump.stripe_points(task.grid))
 
 
-def draw_stripes(studies):
-    """Figure 4: (a) what training shows: every stripe, vertical and horizontal (one of each here),
-    and a few bumps outside the corner (dots: the first seed's draw). (b) At held-out points
-    (circles): the true bump, the sum of its two stripes, and what the first seed draws that saw so
-    many bumps; each image from its lowest value to its largest. (d) Of the decoder that saw a
-    few bumps: log10 volume element of every layer, mean over seeds, over the geometric mean of
-    the cells outside the corner. (e) Of its first seed: units of the first hidden layer, by rising
-    interaction, each on its own scale; below, the shares of its variance over the cells that x
-    alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) Likewise the paper's
-    two units, at the same place of the layer, with tuning curves: mean over y against x, mean over
-    x against y, the corner's columns and rows shaded. Letters are the paper's; its (c), the data
-    that are needed, is no matter of these networks."""
-    study = next(study for study in studies if study.role.base)
-    figure = plotting.new_figure(9.05, 7.4)
-    top, strip, bottom = figure.subfigures(3, 1, height_ratios=[2.9, 1.25, 2.6])
+def _plus(run):
+    """(Q, N, N) the sum of each held-out cell's two true stripes."""
+    return signals.stripes_sum(_true_stripes(run.config.task), run.cells.held_out)
+
+
+@figure("fig4", runs=("stripes_*_bumps",))
+def draw_stripes(runs):
+    """Figure 4, with the paper's letters; its (c), how much data is needed, is figure fig4c. (a)
+    What training shows: every vertical and horizontal stripe (one of each here), and a few bumps
+    outside the held-out corner (dots: those of the first seed). (b) At held-out points (circles):
+    the true bump, the sum of its two stripes, and what first seeds draw that saw so many bumps.
+    Each image runs from its lowest value, white, to its largest, black; both are printed below. (d)
+    For the decoder that saw a few bumps: log10 of every layer's volume element over the mean of its
+    ID cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
+    interaction of x and y, each on its own scale; below, the shares of a unit's variance over cells
+    that x alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The same for
+    the paper's two units, with tuning curves: mean over y against x, and mean over x against y;
+    the corner's columns and rows are shaded."""
+    run = next(runs[name] for name in FEW if name in runs)
+    networks = by_bumps(runs)
+    picture = plotting.new_figure(9.05, 7.4)
+    top, strip, bottom = picture.subfigures(3, 1, height_ratios=[2.9, 1.25, 2.6])
     shown, asked = top.subfigures(1, 2, width_ratios=[3.2, 5.2])
-    _draw_training(shown, study)
-    columns = by_bumps(studies)
-    grid = asked.subplots(len(POINTS), 2 + len(columns))
-    _draw_held_out(grid, columns)
-    row = strip.subplots(1, len(study.inspection.layers))
-    draw_strip(strip, row, study, f"{name_of(study)}\nall seeds", "d")
-    units, curves = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
-    _draw_panel(units, study)
-    _draw_paper_units(curves, study)
-    return figure
+    _draw_training(shown, run)
+    _draw_held_out(asked.subplots(len(POINTS), 2 + len(networks)), networks)
+    row = strip.subplots(1, len(run.layer_names))
+    draw_strip(strip, row, run, f"{name_of(run)}\nall seeds")
+    plotting.panel_label(row[0], "d")
+    panel, paper = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
+    _draw_panel(panel, run)
+    _draw_paper_units(paper, run)
+    return picture
 
 
-def _draw_training(figure, study):
-    axes = figure.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
-    task, true = study.config.task, _true_stripes(study.config.task)
+def _draw_training(picture, run):
+    axes = picture.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
+    task, true = run.config.task, _true_stripes(run.config.task)
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
         axes[name].set_title(f"stripe at {name} = {middle}", pad=3)
-    key = loop.stream(jax.random.key(study.config.training.seeds[0]), "data")
-    shown = np.asarray(bump.training_points(key, task))
-    points = shown[~np.isnan(shown).any(axis=1)]
-    axis, held_out = axes["all"], study.inspection.maps["held_out"]
+    key = loop.stream(jax.random.key(run.config.training.seeds[0]), "data")
+    points = np.asarray(bump.training_points(key, task))
+    points = points[~np.isnan(points).any(axis=1)]
+    axis, held_out = axes["all"], run.maps["held_out"]
     axis.plot(*points.T, ".", color=plotting.ID_COLOR, markersize=4)
-    axis.set(
-        aspect="equal", xlim=(-0.5, task.grid - 0.5), ylim=(-0.5, task.grid - 0.5),
-        xlabel="x (pixels)", ylabel="y (pixels)", title=f"+ {name_of(study)}",
-        xticks=[0, task.grid - 1], yticks=[0, task.grid - 1],
-    )  # fmt: skip
+    extent = (-0.5, task.grid - 0.5)
+    axis.set(aspect="equal", xlim=extent, ylim=extent, title=f"+ {name_of(run)}")
+    plotting.name_pixels(axis, task.grid - 1)
     plotting.outline(axis, held_out)
     centre = np.argwhere(held_out).mean(axis=0)[::-1]
     axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
     plotting.panel_label(axes["x"], "a")
 
 
-def _plus(study):
-    """(Q, H, W) the sum of each held-out cell's two true stripes."""
-    return signals.stripes_sum(_true_stripes(study.config.task), study.results.held_out)
-
-
-def _draw_held_out(axes, columns):
-    """Rows are points; what is asked, the plus, and the first seed of every study."""
-    first, plus = columns[0].results, _plus(columns[0])
-    order = np.cumsum(first.held_out) - 1  # of a cell among the held-out ones
-    for row, cell in zip(axes, plotting.held_out_cells(first, POINTS), strict=True):
-        drawn = [study.results.predictions[0, cell] for study in columns]
-        images = [first.truths[cell], plus[order[cell]], *drawn]
-        for axis, image in zip(row, images, strict=True):
-            _show_range(axis, image, first.factors[cell], first.amplitude)
-        row[0].set_ylabel("({:.0f}, {:.0f})".format(*first.factors[cell]), labelpad=2)
-    names = [name_of(study).replace(" ", "\n") for study in columns]
-    for axis, title in zip(
-        axes[0], ["asked:\nthe bump", "the plus:\ntwo stripes", *names], strict=True
-    ):
+def _draw_held_out(axes, networks):
+    """A row for each point: what is asked, the plus, and what every network's first seed draws."""
+    cells, plus = networks[0].cells, _plus(networks[0])
+    order = np.cumsum(cells.held_out) - 1  # of a cell among the held-out ones
+    for row, index in zip(axes, plotting.held_out_cells(cells, POINTS), strict=True):
+        drawn = [run.cells.predictions[0, index] for run in networks]
+        for axis, image in zip(row, [cells.truths[index], plus[order[index]], *drawn], strict=True):
+            _show_range(axis, image, cells, index)
+        row[0].set_ylabel("({:.0f}, {:.0f})".format(*cells.factors[index]), labelpad=2)
+    names = [name_of(run).replace(" ", "\n") for run in networks]
+    titles = ["asked:\nthe bump", "the plus:\ntwo stripes", *names]
+    for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title, pad=3)
     plotting.panel_label(axes[0, 0], "b")
 
 
-def _show_range(axis, signal_NxN, factors, amplitude: float):
-    """A held-out signal from its lowest, white, to its highest, black; both are printed below in
-    units of the amplitude. Stripes do not teach the level of the background, and above a low one
-    the arms of a plus would not show."""
-    low, high = float(np.min(signal_NxN)), float(np.max(signal_NxN))
-    plotting.show_signal(axis, signal_NxN, high, factors, plotting.OOD_COLOR, lowest=low)
-    ends = (f"{end / amplitude:.1f}".replace("-0.0", "0.0") for end in (low, high))
-    text = " to ".join(ends).replace("-", "\N{MINUS SIGN}")
+def _show_range(axis, image, cells, index):
+    """An image of a held-out cell from its lowest value, white, to its highest, black; both are
+    printed below in units of the amplitude. Stripes do not teach the level of the background, and
+    above a low one the arms of a plus would not show."""
+    low, high = float(np.min(image)), float(np.max(image))
+    plotting.show_signal(axis, image, high, cells.factors[index], plotting.OOD_COLOR, lowest=low)
+    ends = (f"{end / cells.amplitude:.1f}".replace("-0.0", "0.0") for end in (low, high))
+    text = " to ".join(ends).replace("-", plotting.MINUS)
     axis.set_xlabel(text, fontsize=6, labelpad=2)
 
 
-def _draw_panel(figure, study):
-    maps, first = study.inspection.maps, study.inspection.layers[1]
-    units = maps[f"units.{first}"]
-    axes = figure.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
+def _draw_panel(picture, run):
+    units, held_out = run.maps[f"units.{run.layer_names[1]}"], run.maps["held_out"]
+    axes = picture.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
     for axis in axes[len(units) :]:
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
-        show_unit(axis, unit, maps["held_out"])
-    seed = study.results.seeds[0]
-    figure.suptitle(
-        f"units of layer 1, {name_of(study)}, seed {seed}: shares of x and of y below", fontsize=8
-    )
+        show_unit(axis, unit, held_out)
+    title = f"units of layer 1, {name_of(run)}, seed {run.cells.seeds[0]}: shares of x and of y"
+    picture.suptitle(f"{title} below", fontsize=8)
     plotting.panel_label(axes[0], "e")
 
 
-def _draw_paper_units(figure, study):
-    maps, held_out = paper_unit_maps(study.run), study.inspection.maps["held_out"]
-    if not len(maps):
+def _draw_paper_units(picture, run):
+    units, held_out = paper_unit_maps(run), run.maps["held_out"]
+    if not len(units):
         return
-    axes = figure.subplots(len(maps), 2, width_ratios=[1, 1.6], squeeze=False)
-    for row, unit, place in zip(axes, maps, PAPER_UNITS, strict=False):
+    axes = picture.subplots(len(units), 2, width_ratios=[1, 1.6], squeeze=False)
+    for row, unit, (layer, channel, *_) in zip(axes, units, PAPER_UNITS, strict=False):
         show_unit(row[0], unit, held_out)
-        row[0].set_ylabel(f"layer {place[0]},\nchannel {place[1]}")
+        row[0].set_ylabel(f"layer {layer},\nchannel {channel}")
         draw_curves(row[1], unit, held_out)
         row[1].set_ylabel("mean activation")
     axes[-1, 1].set_xlabel("x or y (pixels)")
     plotting.legend_above(axes[0, 1])
-    figure.suptitle("the paper's two units, likewise, and their tuning curves", fontsize=8)
+    picture.suptitle("the paper's two units, likewise, and their tuning curves", fontsize=8)
     plotting.panel_label(axes[0, 0], "f")
 
 
-def draw_bumps(studies):
-    """Figure 7: (a) all stripes, as training shows them. (b) At held-out points (circles), what
-    the seeds draw that saw so many bumps, each image from its lowest value to its largest.
-    (c) Mean squared error over the corner to the true bump and to the plus, the sum of its two
-    stripes, each over a blank image's error to it (dotted: as large, and the quarter that C10 asks
-    for). (d) How often the brightest pixel, of a bump or of a plus, is the requested one, and
-    within one pixel of it. Means, geometric ones of errors, 95% intervals, and seeds as dots."""
-    columns = by_bumps(studies)
-    seeds = columns[0].results.seeds[:SEEDS]
-    rows = max(len(columns), 3)
-    figure = plotting.new_figure(9.05, 1.3 + 0.9 * rows)
-    top, below = figure.subfigures(2, 1, height_ratios=[1.25, 0.95 * rows])
-    _draw_all_stripes(top.subplots(1, 2), columns[0])
+@figure("fig7", runs=("stripes_*_bumps",))
+def draw_bumps(runs):
+    """Figure 7. (a) All stripes, as training shows them. (b) At held-out points (circles), what
+    three seeds draw that saw so many bumps beside the stripes. Each image runs from its lowest
+    value, white, to its largest, black; both are printed below. (c) Error over the held-out corner
+    to the true bump and to the plus, the sum of its two stripes, each over a blank image's error to
+    the same; dotted, 1 and the quarter that claim C10 asks for. (d) How often the brightest pixel
+    is the requested one, and within one pixel of it. Means (geometric for errors) with 95%
+    intervals; grey dots are seeds."""
+    networks = by_bumps(runs)
+    seeds = networks[0].cells.seeds[:SEEDS]
+    rows = max(len(networks), 3)
+    picture = plotting.new_figure(9.05, 1.3 + 0.9 * rows)
+    top, below = picture.subfigures(2, 1, height_ratios=[1.25, 0.95 * rows])
+    stripes = top.subplots(1, 2)
+    _draw_all_stripes(stripes, networks[0])
     drawn, numbers = below.subfigures(1, 2, width_ratios=[6.2, 2.6])
-    axes = drawn.subplots(len(columns), len(seeds) * len(POINTS))
-    for row, study in zip(axes, columns, strict=True):
-        _draw_seeds(row, study, len(seeds))
-        row[0].set_ylabel(name_of(study).replace(" ", "\n"))
+    axes = drawn.subplots(len(networks), len(seeds) * len(POINTS))
+    for row, run in zip(axes, networks, strict=True):
+        indices = plotting.held_out_cells(run.cells, POINTS) * len(seeds)
+        for place, (axis, index) in enumerate(zip(row, indices, strict=True)):
+            _show_range(axis, run.cells.predictions[place // len(POINTS), index], run.cells, index)
+        row[0].set_ylabel(name_of(run).replace(" ", "\n"))
     for index, seed in enumerate(seeds):
         axes[0, len(POINTS) * index + len(POINTS) // 2].set_title(f"seed {seed}", pad=3)
-    plotting.panel_label(axes[0, 0], "b")
-    errors, accuracy = numbers.subplots(2, 1, sharex=True)
-    _draw_errors(errors, columns)
-    _draw_accuracy(accuracy, columns)
-    return figure
+    error, accuracy = numbers.subplots(2, 1, sharex=True)
+    _draw_errors(error, networks)
+    _draw_accuracy(accuracy, networks)
+    plotting.panel_labels((stripes[0], axes[0, 0], error, accuracy), "abcd")
+    return picture
 
 
-def _draw_all_stripes(axes, study):
-    true = _true_stripes(study.config.task)
+def _draw_all_stripes(axes, run):
+    true = _true_stripes(run.config.task)
     names = ("vertical stripes, x", "horizontal stripes, y")
     for axis, images, name in zip(axes, np.split(true, 2), names, strict=True):
         colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")
         shown = plotting.mosaic(images, columns=-(-len(images) // 2))
-        axis.imshow(
-            shown, origin="lower", cmap=colors, vmin=0, vmax=true.max(), interpolation="nearest"
-        )
+        limits = {"vmin": 0, "vmax": true.max()}
+        axis.imshow(shown, origin="lower", cmap=colors, interpolation="nearest", **limits)
         axis.set(xticks=[], yticks=[], title=f"{name} = 0 to {len(images) - 1}")
-    plotting.panel_label(axes[0], "a")
 
 
-def _draw_seeds(axes, study, seeds: int):
-    found = study.results
-    cells = plotting.held_out_cells(found, POINTS)
-    wanted = [(seed, cell) for seed in range(seeds) for cell in cells]
-    for axis, (seed, cell) in zip(axes, wanted, strict=True):
-        image = found.predictions[seed, cell]
-        _show_range(axis, image, found.factors[cell], found.amplitude)
-
-
-def _draw_errors(axis, columns):
-    held_out = columns[0].results.held_out
-    wanted = {"bump": columns[0].results.truths[held_out], "plus": _plus(columns[0])}
+def _draw_errors(axis, networks):
+    held_out = networks[0].cells.held_out
+    wanted = {"bump": networks[0].cells.truths[held_out], "plus": _plus(networks[0])}
     for name, images in wanted.items():
         blank = np.square(images).mean()
         values = [
-            np.square(study.results.predictions[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
-            for study in columns
+            np.square(run.cells.predictions[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
+            for run in networks
         ]
-        label, mean = f"to the {name}", geometric_mean_with_interval
-        _show_by_bumps(axis, columns, values, ERROR_COLORS[name], label, mean)
+        style = COLORS[name], f"to the {name}", geometric_mean_with_interval
+        plotting.show_numbers(axis, range(len(networks)), values, *style)
     for level in (1, remedies.QUARTER):
-        axis.axhline(level, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+        axis.axhline(level, **plotting.DOTTED)
     axis.set(yscale="log", ylabel="OOD MSE /\nblank image's")
     plotting.legend_above(axis)
-    plotting.panel_label(axis, "c")
 
 
-def _draw_accuracy(axis, columns):
+def _draw_accuracy(axis, networks):
     scores = {"position_accuracy": ("0.55", "within 1 pixel"), "exact_accuracy": ("black", "exact")}
-    for name, (color, label) in scores.items():
-        found = [study.results for study in columns]
-        values = [evaluation.mean_score(one, name, one.held_out) for one in found]
-        _show_by_bumps(axis, columns, values, color, label)
+    for name, style in scores.items():
+        values = [evaluation.mean_score(run.cells, name, run.cells.held_out) for run in networks]
+        plotting.show_numbers(axis, range(len(networks)), values, *style)
+    axis.set_xticks(range(len(networks)), [bumps_of(run) for run in networks])
     axis.set(xlabel="bumps beside the stripes", ylabel="OOD accuracy", ylim=(0, 1.05))
     plotting.legend_above(axis)
-    plotting.panel_label(axis, "d")
 
 
-def _show_by_bumps(axis, columns, values_SxT, color, label, mean=mean_with_interval):
-    plotting.show_numbers(axis, range(len(columns)), values_SxT, color, label, mean)
-    axis.set_xticks(range(len(columns)), [study.role.bumps for study in columns])
-
-
-def draw_additive(studies):
-    """What stripes alone teach (claim C9), by how they were shown: the polarity of the images and
-    the code of a missing factor. (a) Weights of both stripes and of their product, the bump, fitted
-    to held-out images beside a level; (b) R2 of f(x) + f(y) - f() on them, all three the network's
-    own (-1 stands for what is below), and accuracy within a pixel. Means over seeds with 95%
-    intervals; grey dots are seeds."""
-    figure = plotting.new_figure(7.4, 2.6)
-    weights, scores = figure.subplots(1, 2)
-    for row, study in enumerate(studies):
-        stripes, found = stripes_of(study.run), study.results
-        additive, product, _ = remedies.weights(found, stripes.true)
-        own_sum_r2 = remedies.own_sum_r2(found, stripes)
-        shown = (weights, additive, "plus", -0.12), (weights, product, "bump", 0.12)
-        for axis, values, name, apart in shown:
-            plotting.show_number(axis, row + apart, values, fmt="o", color=ERROR_COLORS[name])
-        plotting.show_number(scores, row - 0.12, np.maximum(own_sum_r2, -1), fmt="o", color="black")
-        within = evaluation.mean_score(found, "position_accuracy", found.held_out)
-        plotting.show_number(scores, row + 0.12, within, fmt="s", color="0.55")
-    names = [ALONE_TITLES[study.role.control].replace(", ", ",\n") for study in studies]
-    for axis, labels, letter in (
-        (weights, {"both stripes": ERROR_COLORS["plus"], "product": ERROR_COLORS["bump"]}, "a"),
-        (scores, {"R$^2$ of its own sum": "black", "right within a pixel": "0.55"}, "b"),
-    ):
-        for label, color in labels.items():
-            axis.plot([], [], "o", color=color, markersize=4, label=label)
-        axis.axhline(0, color="0.85", linewidth=0.8, zorder=0)
-        axis.set_xticks(range(len(names)), names, fontsize=6)
-        axis.set_xlim(-0.6, max(len(names), 2) - 0.4)
+@figure("additive", runs=("stripes_0_bumps*",), scale="paper")
+def draw_additive(runs):
+    """What stripes alone teach (claim C9), by how they are shown: the polarity of the images, and
+    the code of a missing factor. (a) Weights of the sum of both stripes and of their product, the
+    bump, fitted to held-out images beside a constant level. (b) R² of f(x) + f(y) - f() on
+    held-out images, where all three are the network's own outputs (-1 stands for what is below),
+    and accuracy within a pixel. Means over seeds with 95% intervals; grey dots are seeds."""
+    picture = plotting.new_figure(7.4, 2.6)
+    weights, scores = picture.subplots(1, 2)
+    for place, run in enumerate(runs.values()):
+        stripes, cells = remedies.stripes_of(run), run.cells
+        additive, product, _ = remedies.weights(cells, stripes.true)
+        sum_r2 = np.maximum(remedies.own_sum_r2(cells, stripes), -1)
+        within = evaluation.mean_score(cells, "position_accuracy", cells.held_out)
+        plotting.show_number(weights, place - 0.12, additive, fmt="o", color=COLORS["plus"])
+        plotting.show_number(weights, place + 0.12, product, fmt="o", color=COLORS["bump"])
+        plotting.show_number(scores, place - 0.12, sum_r2, fmt="o", color="black")
+        plotting.show_number(scores, place + 0.12, within, fmt="s", color="0.55")
+    plotting.label_colors(weights, {"both stripes": COLORS["plus"], "product": COLORS["bump"]})
+    labels = {"R$^2$ of its own sum": "black", "right within a pixel": "0.55"}
+    plotting.label_colors(scores, labels)
+    for axis in (weights, scores):
+        axis.axhline(0, **plotting.FAINT)
+        axis.set_xticks(range(len(runs)), [SHOWN_ALONE[name] for name in runs], fontsize=6)
+        axis.set_xlim(-0.6, max(len(runs), 2) - 0.4)
         plotting.legend_above(axis)
-        plotting.panel_label(axis, letter)
     weights.set_ylabel("weight in held-out images")
     scores.set_ylim(-1.1, 1.1)
-    return figure
+    plotting.panel_labels((weights, scores), "ab")
+    return picture

@@ -5,9 +5,10 @@ import numpy as np
 from compgen_jax.metrics import prediction, text
 from compgen_jax.papers.league.claims import GEOMETRY, networks_of
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
-from figures import plotting
-from figures.figure import figure
-from figures.league import tables
+
+from .. import plotting
+from ..figure import figure
+from . import tables
 
 MARKS = "os^Dv<>Pphd*X8"  # of architectures
 AXIS_TITLES = {

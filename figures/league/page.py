@@ -5,7 +5,8 @@ All of it comes from the committed summaries and from the claim's row.
 
 from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
-from figures.league import tables
+
+from . import tables
 
 TITLES = {"bumps": "two factors (x, y)", "sizes": "three factors (x, y, size)",
           "rotation": "turned digits"}  # fmt: skip

@@ -15,7 +15,8 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
-from figures import report
+
+from .. import report
 
 COMPOSES = 0.5  # of held-out combinations right, on the whole interval
 

@@ -10,9 +10,10 @@ from compgen_jax.papers.scale.composing import AFFINE
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
 from compgen_jax.papers.scale.runs import sets_seen
 from compgen_jax.statistics import mean_with_interval
-from figures import plotting
-from figures.figure import figure
-from figures.scale.tables import baseline
+
+from .. import plotting
+from ..figure import figure
+from .tables import baseline
 
 TRIVIAL = {
     "bilinear": "bilinear map",

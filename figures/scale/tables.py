@@ -1,7 +1,8 @@
 """What RESULTS.md says of the second paper's runs."""
 
 from compgen_jax.metrics import text
-from figures import report
+
+from .. import report
 
 HEAD = (
     "| run | region | R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen |"

@@ -1,25 +1,114 @@
-"""What the suites time: training steps of ours and of PyTorch, and the work that is in them."""
+"""What the suites time: programs of ours, and PyTorch's training in its users' arrangements."""
 
 import contextlib
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Sequence
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 
-from compgen_jax.config import Config
-from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.config import Config, changed
+from compgen_jax.tasks import sampling
+from compgen_jax.training import loop, padding, trials
+
+from .timing import PEER, Contender
+
+# --- ours ------------------------------------------------------------------------------------
 
 
-def step_flops(config: Config) -> float:
-    """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
-    grid, width, depth = config.task.grid, config.model.width, config.model.depth
-    render = (grid // 4) ** 2 * sum(config.task.make().parts) * width
-    doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
-    keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
-    return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
+def program(
+    name: str,
+    singles: Sequence[Config],
+    steps: int,
+    flops: float,
+    side_by_side: int = 1,
+    devices: Sequence | None = None,
+    lowering: str | None = None,
+    precision: str = "float32",
+) -> Contender:
+    """Single runs as the trials of one program, `side_by_side` of them at once on each device (by
+    default the first, which on a CPU has all cores). It is compiled, and has run once.
+
+    Each turn goes on where the last one ended. A program that does not fit has a note instead.
+    """
+    grids = [getattr(single.task, "grid", 0) for single in singles]
+    waste = padding.waste(grids) if len(set(grids)) > 1 else 0.0
+    contender = Contender(name, len(singles), steps, flops, None, precision, None, waste)
+    values = {"training.precision": precision, "execution.chunk_steps": steps}
+    devices = list(devices or jax.local_devices()[:1])
+    try:
+        largest = singles[grids.index(max(grids))]
+        tasks = {grid: single.task.make() for grid, single in zip(grids, singles, strict=True)}
+        members = tuple(tasks[grid] for grid in sorted(tasks)) if len(tasks) > 1 else ()
+        trainer = loop.make_trainer(
+            changed(largest, values), lowering, side_by_side, members=members
+        )
+        slots = stacked(singles)
+        state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
+        advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
+        spread, n_steps = trials.OverSplitTrials(advance, side_by_side, devices), jnp.int32(steps)
+        slots, state = trials.split((slots, state), devices)
+        start = time.perf_counter()
+        spread.lower(n_steps, (slots, state))()
+        seconds = time.perf_counter() - start
+
+        def run():
+            nonlocal state
+            state, losses = jax.block_until_ready(spread(n_steps, (slots, state)))
+            return losses
+
+        run()  # the memory that it needs beyond its arguments, it needs here
+    except jax.errors.JaxRuntimeError as error:
+        return contender._replace(note=str(error).splitlines()[0][:120])
+    return contender._replace(run=run, compile_s=seconds)
+
+
+def stacked(singles: Sequence[Config]) -> loop.Trial:
+    """Single runs as trials, leaves (T, ...): tables of points are padded to one capacity, tasks of
+    several grids are numbered from the smallest."""
+    grids = [getattr(single.task, "grid", 0) for single in singles]
+    found = []
+    for single, grid in zip(singles, grids, strict=True):
+        key = jax.random.key(single.training.seeds[0])
+        dataset = loop.dataset_of(single.task.make(), key)
+        index = jnp.int32(sorted(set(grids)).index(grid))
+        found.append(loop.Trial(key, loop.hyper_of(single), dataset, index))
+    capacity = max(sampling.capacity(trial.dataset) for trial in found)
+    found = [trial._replace(dataset=sampling.padded(trial.dataset, capacity)) for trial in found]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+
+
+def in_turn(runs: Sequence[Callable]) -> Callable:
+    def run():
+        for each in runs:
+            each()
+
+    return run
+
+
+# --- PyTorch's -------------------------------------------------------------------------------
+
+
+def torch_arrangements(
+    peer: Callable, singles: Sequence[Config], steps: int, flops: float, how: str
+) -> list[Contender]:
+    """PyTorch in this process and, on a CPU of several cores, in as many processes of one thread,
+    each with its share of the trials. `peer(singles, steps)` returns a function that trains them
+    and blocks; `how` describes it."""
+    name, count = f"{PEER} eager, {how}", min(cores(), len(singles))
+    found = [Contender(name, len(singles), steps, flops, peer(singles, steps))]
+    if jax.default_backend() == "cpu" and count > 1:
+        run = in_processes(peer, [singles[k::count] for k in range(count)], steps, one_thread)
+        name = f"{name}, in {count} processes of a thread"
+        found.append(Contender(name, len(singles), steps, flops, run))
+    return found
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def torch_device() -> str:
@@ -29,60 +118,38 @@ def torch_device() -> str:
     return "cuda" if jax.default_backend() == "gpu" and torch.cuda.is_available() else "cpu"
 
 
-def torch_steps(config: Config, steps: int):
-    """A function that takes `steps` training steps of PyTorch's eager decoder and blocks until
-    they are done."""
+def torch_training(config: Config, loss: Callable, optimizer, steps: int, rate_of=None) -> Callable:
+    """A function that goes `steps` steps down `loss()` and blocks until they are done. The share of
+    the learning rate at a step is `rate_of(step)`; by default it is constant."""
     import torch
 
-    device = torch_device()
-    torch.manual_seed(0)
-    task, key = config.task.make(), jax.random.key(0)
-    examples = tasks.examples_at(task, key, loop.dataset_of(task, key).points)
-    codes, targets = (torch.tensor(np.array(a)).to(device) for a in examples)
-    model = _torch_decoder(config, codes.shape[1]).to(device)
-    training = config.training
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
-    )
+    taken = 0
 
     def run():
+        nonlocal taken
         for _ in range(steps):
-            chosen = torch.randint(len(codes), (training.batch_size,), device=device)
-            images = model(codes[chosen][:, :, None, None])[:, 0]
-            loss = torch.nn.functional.mse_loss(images, targets[chosen])
+            for group in optimizer.param_groups if rate_of else ():
+                group["lr"] = rate_of(taken) * config.training.learning_rate
+            value = loss()
             optimizer.zero_grad()
-            loss.backward()
+            value.backward()
             optimizer.step()
-        if device == "cuda":
+            taken += 1
+        if torch_device() == "cuda":
             torch.cuda.synchronize()
 
     return run
 
 
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def torch_processes(
-    configs: Sequence, steps: int, count: int, of: Callable = torch_steps
-) -> Callable:
-    """A function in which `count` processes of one thread each take `steps` training steps of
-    PyTorch's, by the functions `of(config, steps)`, every process of its share of the configs, one
-    after another: what a user with several trials and as many cores would run."""
-    return in_processes([configs[k::count] for k in range(count)], steps, of, _of_one_thread)
-
-
-def in_processes(shares: Sequence, steps: int, of: Callable, first: Callable) -> Callable:
-    """A function in which a process for every share takes `steps` steps, by the functions
-    `of(each, steps)`, of each in its share, one after another. The processes begin by `first()`,
-    and end with this one."""
+def in_processes(make: Callable, shares: Sequence, steps: int, begin: Callable) -> Callable:
+    """A function in which a process for every share runs `make(share, steps)`. The processes begin
+    with `begin()`, and end with this one."""
     context, pipes = multiprocessing.get_context("spawn"), []
     for share in shares:
         ours, theirs = context.Pipe()
-        arguments = theirs, list(share), steps, of, first
+        arguments = theirs, make, share, steps, begin
         context.Process(target=_serve, args=arguments, daemon=True).start()
-        theirs.close()  # or its end would be waited for in vain
+        theirs.close()  # else this process would wait for its own end
         pipes.append(ours)
 
     def run():
@@ -94,32 +161,16 @@ def in_processes(shares: Sequence, steps: int, of: Callable, first: Callable) ->
     return run
 
 
-def _serve(pipe, share, steps: int, of: Callable, first: Callable):
-    first()
-    runs = [of(each, steps) for each in share]
-    with contextlib.suppress(EOFError):  # the other end is gone: so is the benchmark
+def _serve(pipe, make: Callable, share, steps: int, begin: Callable):
+    begin()
+    run = make(share, steps)
+    with contextlib.suppress(EOFError):  # the benchmark has ended
         while pipe.recv():
-            for run in runs:
-                run()
+            run()
             pipe.send("done")
 
 
-def _of_one_thread():
+def one_thread():
     import torch
 
     torch.set_num_threads(1)
-
-
-def _torch_decoder(config: Config, length: int):
-    """The layers of `models.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
-    import torch
-
-    grid, width, depth = config.task.grid, config.model.width, config.model.depth
-    layers = [torch.nn.ConvTranspose2d(length, width, grid // 4), torch.nn.ReLU()]
-    for index in range(depth):
-        kernel, stride = (4, 2) if index < 2 else (3, 1)
-        layers += [
-            torch.nn.ConvTranspose2d(width, width, kernel, stride, padding=1),
-            torch.nn.ReLU(),
-        ]
-    return torch.nn.Sequential(*layers, torch.nn.ConvTranspose2d(width, 1, 3, 1, padding=1))

@@ -11,7 +11,8 @@ from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import family
-from launch.suites import timing
+
+from . import timing
 
 AUTODIFF = [name for name in LOWERINGS if name != "winograd"]  # it has no forward mode
 

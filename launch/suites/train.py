@@ -4,82 +4,39 @@ The contenders take the same step: a batch of 32 gathered from the training set,
 and AdamW, with the same parameters count; ours inside the compiled loop that training uses.
 """
 
-from dataclasses import replace
-
 import jax
-import jax.numpy as jnp
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, changed
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.papers.presets import PRESETS
-from compgen_jax.training import loop
-from compgen_jax.training.trials import over_trials
-from launch.suites import contenders, timing
+
+from . import timing
+from .contenders import cores, program, torch_arrangements
+from .decoders import step_flops, torch_decoders
 
 TRIALS = 4
+SINGLE = "one seed"
 
 
 def run(rounds: int) -> list[dict]:
-    """Rows of the benchmark: milliseconds per step and model, ratio to PyTorch, GEMM share."""
-    return [
-        row
-        for preset, steps in (("bump_cnn", 5), ("bump_cnn_quick", 40))
-        for row in _compare(PRESETS[preset], steps, rounds)
-    ]
+    """The rows of `timing.compare` for both decoders."""
+    rows = _compare(PRESETS["bump_cnn"], 5, rounds)
+    return rows + _compare(PRESETS["bump_cnn_quick"], 40, rounds)
 
 
 def _compare(config: Config, steps: int, rounds: int) -> list[dict]:
-    config = replace(config, execution=replace(config.execution, chunk_steps=steps))
     fast = choose_lowering(backend=jax.default_backend(), trials=1)
-    runs = {"PyTorch eager": (contenders.torch_steps(config, steps), 1)}
-    if jax.default_backend() == "cpu" and (cores := contenders.cores()) > 1:
-        run = contenders.torch_processes([config] * cores, steps, cores)
-        runs[f"PyTorch eager, {cores} processes of a thread"] = run, cores
-    runs |= {
-        fast: (_our_steps(config, steps, fast, 1, 1), 1),
-        f"{fast}, {TRIALS} seeds in turn": (_our_steps(config, steps, fast, TRIALS, 1), TRIALS),
-        f"{fast}, {TRIALS} seeds vmapped": (_our_steps(config, steps, fast, TRIALS, 0), TRIALS),
-        "gemm": (_our_steps(config, steps, "gemm", 1, 1), 1),
-    }
-    if (devices := jax.local_devices()[:TRIALS])[1:]:
-        name = f"{fast}, {TRIALS} seeds on {len(devices)} devices"
-        runs[name] = (_our_steps(config, steps, fast, TRIALS, 1, devices), TRIALS)
-    product, product_flops = timing.gemm()
-    seconds = timing.interleave(
-        {"GEMM": product} | {name: run for name, (run, _) in runs.items()}, rounds
-    )
-    peak = product_flops / seconds["GEMM"]
-    # the best that its users can arrange
-    peer = min(seconds[name] / steps / models for name, (_, models) in runs.items()
-               if name.startswith("PyTorch"))  # fmt: skip
-    rows = []
-    for name, (_, models) in runs.items():
-        per_step = seconds[name] / steps / models
-        rows.append({
-            "preset": config.name,
-            "contender": name,
-            "ms per step and model": 1e3 * per_step,
-            "over best PyTorch": per_step / peer,
-            "share of GEMM peak": contenders.step_flops(config) / per_step / peak,
-            "GEMM peak GFLOP/s": peak / 1e9,
-        })  # fmt: skip
-    return rows
-
-
-def _our_steps(config, steps: int, lowering: str, trials: int, per_device: int, devices=None):
-    """By default on one device, which on a CPU has all cores at its disposal."""
-    devices = devices or jax.local_devices()[:1]
-    trainer, task = loop.make_trainer(config, lowering), config.task.make()
-    keys = jax.vmap(jax.random.key)(jnp.arange(trials))
-    hyper = loop.hyper_of(config)
-    state = over_trials(lambda _, key: trainer.init(key), 1, devices)((), keys)
-    advance = over_trials(
-        lambda n_steps, seed: trainer.advance(
-            loop.Trial(seed[0], hyper, loop.dataset_of(task, seed[0]), jnp.int32(0)),
-            seed[1],
-            n_steps,
-        ),
-        per_device or trials,
-        devices,
-    )
-    return lambda: jax.block_until_ready(advance(steps, (keys, state)))
+    singles = [changed(config, {"training.seeds": (seed,)}) for seed in range(TRIALS)]
+    flops, devices = step_flops(config), jax.local_devices()[:TRIALS]
+    ours = lambda name, count, *how: program(name, singles[:count], steps, flops, *how)
+    contenders = [
+        *torch_arrangements(torch_decoders, singles[: cores()], steps, flops, "one after another"),
+        ours(SINGLE, 1, 1, None, fast),
+        ours(f"{SINGLE}, gemm", 1, 1, None, "gemm"),
+        ours(f"{TRIALS} seeds in turn", TRIALS, 1, None, fast),
+        ours(f"{TRIALS} seeds vmapped", TRIALS, TRIALS, None, fast),
+    ]
+    if len(devices) > 1:
+        name = f"{TRIALS} seeds on {len(devices)} devices"
+        contenders.append(ours(name, TRIALS, 1, devices, fast))
+    return timing.compare({"preset": config.name}, contenders, SINGLE, rounds, timing.gemm_side())

@@ -6,39 +6,18 @@ import math
 import numpy as np
 import pytest
 
+from compgen_jax.claims import judge_all
 from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig
-from compgen_jax.papers.forced_rendering.scaling import (
-    COPIES,
-    GRID,
-    IMAGES,
-    REGION,
-    needs_images,
-    readings,
-)
+from compgen_jax.papers.forced_rendering.scaling import COPIES, GRID, IMAGES, NEEDS_IMAGES, REGION
 from compgen_jax.runs import directory
+from compgen_jax.sweeps.sweep import FinishedSweep
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
-from figures import plotting
-from figures.forced_rendering import holdout
-from figures.forced_rendering import scaling as figure_of
+from figures.forced_rendering import holdout, scaling, tables
+from tests.figures.panels import lines_of
 from tests.papers.test_scaling import GRIDS, MEASURES, SIDE, make_row, make_table
 
-BLUE, ORANGE = figure_of.COLORS["bumps"], figure_of.COLORS["stripes"]
-
-
-@pytest.fixture
-def drawn():
-    """drawn(draw, rows, config): the figure, laid out and closed at the end."""
-    figures = []
-
-    def draw(function, rows, config):
-        figures.append(function(rows, config))
-        figures[-1].canvas.draw()
-        return figures[-1]
-
-    yield draw
-    for figure in figures:
-        plotting.close(figure)
+BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
 
 
 def make_config(regions=("none", "corner"), grids=GRIDS, target=0.9):
@@ -55,22 +34,26 @@ def make_config(regions=("none", "corner"), grids=GRIDS, target=0.9):
     )
 
 
+def shown(rows, config):
+    """The sweep as a figure's only run."""
+    return {"sweep": FinishedSweep(config, rows)}
+
+
 def test_a_table_says_which_readings_decide():
     """Bumps need N^3 at unseen cells; what they need around a corner is not resolved."""
     rows = make_table() + make_table({"bumps": (2, 2)}, region="corner", multiples=(0.5, 2))
-    wanted = [*readings("none", 0.9)[:1], *readings("corner", 0.9)[:1]]
-    claims = json.loads(json.dumps(directory.clean(needs_images("bump", rows, wanted))))
-    head, _, unseen, corner = figure_of.table(claims)
+    judged = judge_all([NEEDS_IMAGES], {"data_scaling": FinishedSweep(make_config(), rows)})
+    head, _, *lines = tables.exponents(json.loads(json.dumps(directory.clean(judged))))
     assert head == (
         "| | bumps alone need images in proportion to N^3 "
         "| stripes and bumps need images in proportion to N |"
     )
-    _, asked, bumps, stripes, _ = unseen.split("|")
-    assert asked == " exponent of N (8 to 24), exact accuracy 0.9 at unseen cells "
+    cells = {each[1].strip(): each[2:4] for each in (line.split("|") for line in lines)}
+    bumps, stripes = cells["exponent of N (8 to 24), exact accuracy 0.9 at unseen cells"]
     assert bumps.endswith("] reproduced ") and stripes.endswith("] reproduced ")
-    _, asked, bumps, stripes, _ = corner.split("|")
+    bumps, stripes = cells["exponent of N (8 to 24), exact accuracy 0.9 at the held-out corner"]
     assert bumps.endswith("] inconclusive: not resolved ") and not stripes.strip()
-    assert figure_of.table([{"claim": "C1"}]) == []
+    assert tables.exponents([{"claim": "C1"}]) == []
 
 
 def make_map_config(in_proportion=True):
@@ -86,9 +69,7 @@ def make_map_config(in_proportion=True):
 
 def bounds_of(axis, color, marker):
     """(N, images) of the open arrows that point this way."""
-    found = [line.get_xydata() for line in axis.lines
-             if line.get_marker() == marker and line.get_color() == color]  # fmt: skip
-    return np.concatenate(found)
+    return np.concatenate([line.get_xydata() for line in lines_of(axis, marker, color)])
 
 
 def seeds_of(axis, color):
@@ -105,7 +86,7 @@ def visible(figure):
 
 def test_thresholds_are_drawn_where_they_are(drawn):
     rows = make_table() + make_table({"stripes": (1, 2)}, region="corner")
-    figure = drawn(figure_of.draw_thresholds, rows, make_config())
+    figure = drawn(scaling.draw_thresholds, shown(rows, make_config()))
     unseen, real, corner = visible(figure)
     titles = [axis.get_title() for axis in figure.axes]
     assert titles == ["unseen cells", "points between cells", "the held-out corner"]
@@ -132,7 +113,7 @@ def test_the_mean_over_seeds_is_geometric(drawn):
             for images, accuracy in zip(numbers, (0.8, 1.0), strict=True):
                 row = make_row(grid=grid, seed=seed, images=images)
                 rows.append(row | {"unseen.exact_accuracy": accuracy})
-    figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
+    figure = drawn(scaling.draw_thresholds, shown(rows, make_config(regions=("none",))))
     axis = figure.axes[0]
     (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
     np.testing.assert_allclose(sorted(seeds_of(axis, BLUE)[:, 1]), [20, 20, 80, 80], rtol=1e-6)
@@ -140,7 +121,7 @@ def test_the_mean_over_seeds_is_geometric(drawn):
 
 
 def test_references_start_at_the_first_mean(drawn):
-    figure = drawn(figure_of.draw_thresholds, make_table(), make_config(regions=("none",)))
+    figure = drawn(scaling.draw_thresholds, shown(make_table(), make_config(regions=("none",))))
     axis = figure.axes[0]
     cubic, linear = [line for line in axis.lines if line.get_linestyle() == "--"]
     means = {line.get_label()[:5]: line for line in axis.lines if line.get_linestyle() == "-"}
@@ -159,7 +140,9 @@ def test_no_bound_is_dropped(drawn):
     few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), region="corner")
     small = make_table({"stripes": (1, 2)}, GRIDS[:2], region="corner")
     large = make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), region="corner")
-    figure = drawn(figure_of.draw_thresholds, few + small + large, make_config(regions=("corner",)))
+    figure = drawn(
+        scaling.draw_thresholds, shown(few + small + large, make_config(regions=("corner",)))
+    )
     (axis,) = figure.axes
     up, down = bounds_of(axis, BLUE, "^"), bounds_of(axis, ORANGE, "v")
     assert up.shape == (12, 2) and down.shape == (6, 2)
@@ -182,18 +165,20 @@ def test_one_grid_one_seed_and_failures_are_drawn(drawn):
     rows = make_table(grids=(8,), seeds=1)
     failed = [row | {"status": "failed", "seed": 1} for row in rows]
     for table_rows in (rows, rows + failed, failed):
-        figure = drawn(figure_of.draw_thresholds, table_rows, config)
+        figure = drawn(scaling.draw_thresholds, shown(table_rows, config))
         assert legend_of(figure.axes[0])[0] == "bumps alone: no exponent"
         count = 0 if table_rows is failed else 1
         assert len(seeds_of(figure.axes[0], BLUE)) == count
-        drawn(figure_of.draw_exponents, table_rows, config)
-    single = drawn(figure_of.draw_thresholds, make_table(seeds=1), make_config(regions=("none",)))
+        drawn(scaling.draw_exponents, shown(table_rows, config))
+    single = drawn(
+        scaling.draw_thresholds, shown(make_table(seeds=1), make_config(regions=("none",)))
+    )
     assert legend_of(single.axes[0])[0] == "bumps alone: $N^{3.0}$ no interval"
 
 
 def test_every_setting_has_a_panel_that_says_which(drawn):
     rows = make_table() + make_table(rate=2e-3)
-    figure = drawn(figure_of.draw_thresholds, rows, make_config(regions=("none",)))
+    figure = drawn(scaling.draw_thresholds, shown(rows, make_config(regions=("none",))))
     assert [axis.get_title().partition("\n")[2] for axis in figure.axes] == [
         "learning rate 0.001", "learning rate 0.002",
     ] * 2  # fmt: skip
@@ -206,15 +191,15 @@ def test_exponents_follow_the_accuracy_asked_for(drawn):
         needed = math.log(0.1 * row[GRID] ** 3), math.log(0.1 * row[GRID] ** 2)
         share = (math.log(row[IMAGES]) - needed[1]) / (needed[0] - needed[1])
         row["real.exact_accuracy"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
-    figure = drawn(figure_of.draw_exponents, rows, make_config(regions=("none",)))
+    figure = drawn(scaling.draw_exponents, shown(rows, make_config(regions=("none",))))
     unseen, real = visible(figure)
 
     def exact(axis):
         return next(line for line in axis.lines if line.get_marker() == "o")
 
-    np.testing.assert_allclose(exact(unseen).get_xdata(), figure_of.TARGETS)
+    np.testing.assert_allclose(exact(unseen).get_xdata(), scaling.TARGETS)
     np.testing.assert_allclose(exact(unseen).get_ydata()[2:], 3, atol=0.1)
-    found = dict(zip(figure_of.TARGETS, exact(real).get_ydata(), strict=True))
+    found = dict(zip(scaling.TARGETS, exact(real).get_ydata(), strict=True))
     assert found[0.9] == pytest.approx(3, abs=0.1) and found[0.7] == pytest.approx(2.5, abs=0.1)
     assert unseen.get_ylim()[0] < 0 and unseen.get_ylim()[1] > 3.2
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -227,7 +212,7 @@ def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
     for row in rows:
         row["ood.exact_accuracy"] = min(row["ood.exact_accuracy"], 0.72)
         row["ood.position_accuracy"] = 1.0
-    figure = drawn(figure_of.draw_exponents, rows, make_config(regions=("corner",)))
+    figure = drawn(scaling.draw_exponents, shown(rows, make_config(regions=("corner",))))
     axis = figure.axes[2]
     assert axis.get_title() == "the held-out corner"
 
@@ -238,9 +223,9 @@ def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
         return np.round(line.get_xdata(), 1)
 
     assert list(np.unique(missing("o"))) == [0.7, 0.8, 0.9] and len(missing("o")) == 5
-    assert len(missing("s")) == len(figure_of.TARGETS) and len(missing("^")) == 0
+    assert len(missing("s")) == len(scaling.TARGETS) and len(missing("^")) == 0
     values = next(line for line in axis.lines if line.get_marker() == "o").get_ydata()
-    assert list(np.isfinite(values)) == [target < 0.72 for target in figure_of.TARGETS]
+    assert list(np.isfinite(values)) == [target < 0.72 for target in scaling.TARGETS]
 
 
 def make_map(schemes=("bumps",), grids=(8, 12), shares=(0.2, 0.5), seeds=2, without=()):
@@ -268,7 +253,7 @@ def written(axis):
 
 def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     rows = make_map(without=(COPIES, REGION))
-    figure = drawn(holdout.draw_holdout_map, rows, make_map_config())
+    figure = drawn(holdout.draw_holdout_map, shown(rows, make_map_config()))
     held_out, outside = figure.axes[:2]
     np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
@@ -282,7 +267,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
         "training sets: 700 bumps times the share of the area not held out"
     )
     fixed = make_map_config(in_proportion=False)
-    figure = drawn(holdout.draw_holdout_map, make_map(("bumps", "stripes")), fixed)
+    figure = drawn(holdout.draw_holdout_map, shown(make_map(("bumps", "stripes")), fixed))
     assert figure.get_suptitle() == "training sets: 700 bumps at every N"
     titles = [axis.get_title(loc="left").split(",")[0] for axis in figure.axes[:4:2]]
     assert titles == ["bumps alone", "stripes and bumps"]
@@ -295,7 +280,7 @@ def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
             row["unseen.mse"] = math.nan
         if row[SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12):
             row |= dict.fromkeys(MEASURES, math.nan) | {"status": "failed"}
-    figure = drawn(holdout.draw_holdout_map, rows, make_map_config())
+    figure = drawn(holdout.draw_holdout_map, shown(rows, make_map_config()))
     held_out, outside = figure.axes[:2]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
@@ -304,13 +289,13 @@ def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
 
 def test_a_map_of_seen_cells_alone_needs_no_stars(drawn):
     rows = [row | {"unseen.mse": math.nan} for row in make_map()]
-    outside = drawn(holdout.draw_holdout_map, rows, make_map_config()).axes[1]
+    outside = drawn(holdout.draw_holdout_map, shown(rows, make_map_config())).axes[1]
     assert outside.get_title(loc="left").strip() == "seen cells outside"
     assert not any("*" in text for text in written(outside).values())
 
 
 def test_a_map_needs_one_data_set_for_each_cell():
     with pytest.raises(ValueError, match="no search of 'task.images'"):
-        holdout.draw_holdout_map(make_map(), make_config())
+        holdout.draw_holdout_map(shown(make_map(), make_config()))
     with pytest.raises(ValueError, match="no held-out region"):
-        holdout.draw_holdout_map(make_table(), make_map_config())
+        holdout.draw_holdout_map(shown(make_table(), make_map_config()))

@@ -1,18 +1,18 @@
-"""The figure of three factors, of networks whose answer is known."""
-
-from types import SimpleNamespace
+"""The figure of three factors, for networks whose answer is known."""
 
 import jax
 import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.calibration import KnownRun
+from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import plotting
 from figures.forced_rendering import three_factors
+from tests.figures import panels
 
 SIZE = SizeConfig(values=5, smallest=0.8, largest=2.0, low=1, high=3)
 BOX = {"region": "donut", "low": 3, "high": 6}
@@ -22,30 +22,6 @@ REGIONS = {
     "random": {"region": "random", "share": 0.09},
 }
 LAYERS = ("layer_00", "layer_01", "layer_02", "output")
-
-
-def results_of(region, wrong):
-    """Three seeds that are right but for `wrong(index_QxF, truths) -> images` of held-out cells,
-    a little different by seed."""
-    task = Bump(grid=10, size=SIZE, support=SupportConfig(**REGIONS[region])).make()
-    points, sizes = tasks.cells(task.factors), tasks.sizes(task)
-    examples = tasks.examples_at(task, jax.random.key(0), points)
-    truths = np.asarray(jax.vmap(lambda target: tasks.truth(task, target))(examples.target))
-    held_out = np.asarray(task.held_out(points))
-    signals = np.stack([truths] * 3)
-    for seed, scale in enumerate((0.98, 1.0, 1.02)):
-        signals[seed, held_out] = scale * wrong(grids.indices(sizes)[held_out], truths)
-    score = jax.jit(jax.vmap(jax.vmap(task.scores), (0, None, None)))
-    return CellResults(
-        seeds=(0, 1, 2),
-        predictions=signals,
-        truths=truths,
-        factors=points,
-        held_out=held_out,
-        distance=grids.distance_to_seen(held_out, **tasks.geometry(task)),
-        sizes=sizes,
-        scores=jax.tree.map(np.asarray, score(signals, truths, points)),
-    )
 
 
 def of_another_size(index, truths):
@@ -59,90 +35,74 @@ def right(index, truths):
     return truths[100 * size + 10 * y + x]
 
 
-def study_of(region, wrong):
+def run_of(region, drawn):
+    """Three seeds that are right but for `drawn(index_QxF, truths)`, images of held-out cells, a
+    little different by seed."""
+    task = Bump(grid=10, size=SIZE, support=SupportConfig(**REGIONS[region])).make()
+    points = tasks.points(task)
+    truths, held_out = results.truths_at(task, points), np.asarray(task.held_out(points))
+    images = np.stack([truths] * 3)
+    for seed, scale in enumerate((0.98, 1.0, 1.02)):
+        images[seed, held_out] = scale * drawn(grids.indices(tasks.sizes(task))[held_out], truths)
+    with jax.numpy_rank_promotion("allow"):
+        cells = results.scorer(task)(images)
     rng = np.random.default_rng(0)
-    pairs = ("x-y", "x-size", "y-size")
-    numbers = {f"angle.{pair}.{where}": rng.uniform(0, 0.5, (3, len(LAYERS)))
-               for pair in pairs for where in ("id", "ood")}  # fmt: skip
-    numbers["volume.log10_ratio"] = rng.normal(0, 0.3, (3, len(LAYERS)))
-    inspection = SimpleNamespace(layers=LAYERS, numbers=numbers)
-    role = SimpleNamespace(region=region)
-    return SimpleNamespace(results=results_of(region, wrong), inspection=inspection, role=role)
+    layers = {f"angle.{pair}.{where}": rng.uniform(0, 0.5, (3, len(LAYERS)))
+              for pair in ("x-y", "x-size", "y-size") for where in ("id", "ood")}  # fmt: skip
+    layers["volume.log10_ratio"] = rng.normal(0, 0.3, (3, len(LAYERS)))
+    return KnownRun((0, 1, 2), cells, layers, layer_names=LAYERS)
 
 
 @pytest.fixture(scope="module")
-def studies():
-    return [study_of("box", of_another_size), study_of("xy", right), study_of("random", right)]
+def runs():
+    return {
+        "three_factors": run_of("box", of_another_size),
+        "three_factors_xy": run_of("xy", right),
+        "three_factors_random": run_of("random", right),
+    }
 
 
-@pytest.fixture
-def figure(studies):
-    drawn = three_factors.draw(studies)
+@pytest.fixture(scope="module")
+def figure(runs):
+    drawn = three_factors.draw(runs)
     drawn.canvas.draw()
     yield drawn
     plotting.close(drawn)
 
 
-def axis_of(figure, letter):
-    """The axis that has this panel letter."""
-    (found,) = [axis for axis in figure.axes
-                if any(text.get_text() == letter and text.get_fontweight() == "bold"
-                       for text in axis.texts)]  # fmt: skip
-    return found
-
-
-def means(axis, name, marker="o"):
-    """(x, y) of a network's means in order of x: the middle points of its intervals."""
-    found = [bar[0].get_xydata()[0] for bar in axis.containers
-             if bar[0].get_marker() == marker
-             and bar[0].get_color() == three_factors.COLORS[name]]  # fmt: skip
-    return sorted(map(tuple, found))
+def means(figure, letter, name, marker="o"):
+    axis = panels.axis_of(figure, letter)
+    return panels.means(axis, marker, three_factors.COLORS[name])
 
 
 def test_what_fails_is_the_size_where_the_place_is_right(figure):
-    readout = axis_of(figure, "h")
-    assert [y for _, y in means(readout, "box")] == [1, 0, 0]  # position, size, both
-    assert [y for _, y in means(readout, "random")] == [1, 1, 1]
-    assert {y for _, y in means(readout, "box", "s")} == {1}
-    accuracy = axis_of(figure, "a")
-    assert [y for _, y in means(accuracy, "random")] == [1, 1]
-    good, exact = (y for _, y in means(accuracy, "box"))
+    assert [y for _, y in means(figure, "h", "box")] == [1, 0, 0]  # position, size, both
+    assert [y for _, y in means(figure, "h", "random")] == [1, 1, 1]
+    assert {y for _, y in means(figure, "h", "box", "s")} == {1}
+    assert [y for _, y in means(figure, "a", "random")] == [1, 1]
+    good, exact = (y for _, y in means(figure, "a", "box"))
     assert exact == 1 and good < 0.6
 
 
 def test_pairs_are_counted_on_held_out_combinations(figure):
-    axis = axis_of(figure, "c")
-    assert [round(x) for x, _ in means(axis, "box")] == [3]  # a box leaves all pairs
-    assert [round(x) for x, _ in means(axis, "xy")] == [2]  # and a square of x and y all but one
+    assert [round(x) for x, _ in means(figure, "c", "box")] == [3]  # a box leaves all pairs
+    assert [round(x) for x, _ in means(figure, "c", "xy")] == [2]  # a square of x and y all but one
 
 
-def test_every_layer_has_its_angles_and_its_volume(figure, studies):
-    axis = axis_of(figure, "e")
+def test_every_layer_has_its_angles(figure, runs):
+    axis = panels.axis_of(figure, "e")
     labels = [text.get_text() for text in axis.get_legend().get_texts()]
     assert labels == ["x, y", "x, size", "y, size"]
-    solid = [
-        line for line in axis.lines if line.get_linestyle() == "-" and len(line.get_xdata()) > 1
-    ]
-    expected = studies[0].inspection.numbers["angle.x-y.ood"].mean(axis=0)[:-1]
-    np.testing.assert_allclose(solid[0].get_ydata(), expected)
-    assert axis_of(figure, "f").get_ylabel().endswith("OOD / ID")
+    solid = next(line for line in axis.lines if line.get_label() == "x, y")
+    expected = runs["three_factors"].layers("angle.x-y.ood").mean(axis=0)[:-1]
+    np.testing.assert_allclose(solid.get_ydata(), expected)
 
 
-def test_examples_are_held_out_of_the_box_and_of_three_sizes(figure, studies):
-    box = studies[0].results
-    cells = three_factors.example_cells(box)
-    assert len(set(cells)) == len(cells) and box.held_out[cells].all()
-    assert list(grids.indices(box.sizes)[cells, 2]) == [1, 1, 2, 2, 3, 3]
-    images = [axis for axis in figure.axes if axis.images]
-    assert len(images) == 3 * len(cells)  # asked, box and square: no slab is among these
-    np.testing.assert_allclose(images[0].images[0].get_array(), box.truths[cells[0]])
-
-
-def test_a_network_without_angles_is_drawn_without_them(studies):
-    numbers = {"volume.log10_ratio": studies[0].inspection.numbers["volume.log10_ratio"]}
-    bare = SimpleNamespace(
-        results=studies[0].results,
-        inspection=SimpleNamespace(layers=LAYERS, numbers=numbers),
-        role=studies[0].role,
-    )
-    plotting.close(three_factors.draw([bare, *studies[1:]]))
+def test_examples_are_held_out_of_the_box_and_of_three_sizes(figure, runs):
+    box = runs["three_factors"].cells
+    indices = three_factors.example_cells(box)
+    assert len(set(indices)) == len(indices) and box.held_out[indices].all()
+    assert list(grids.indices(box.sizes)[indices, 2]) == [1, 1, 2, 2, 3, 3]
+    images = panels.images_of(figure)
+    assert len(images) == 3 * len(indices)  # asked, box and square: there is no slab
+    np.testing.assert_allclose(images[0], box.truths[indices[0]])

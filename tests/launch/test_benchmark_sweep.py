@@ -1,126 +1,123 @@
-"""The sweep suite's tables at sizes of a second, the accelerators' as well; nothing is timed."""
+"""The suites' tables and programs at sizes of a second; nothing is timed."""
 
+import functools
+import gc
 import time
-from types import SimpleNamespace
 
 import jax
 import pytest
 
 from compgen_jax.config import changed
+from compgen_jax.training import loop
 from launch import benchmark
-from launch.suites import contenders, programs, sweep, timing
+from launch.suites import contenders, decoders, sweep, timing, train
+from launch.suites.timing import Contender
 
 
 @pytest.fixture
 def config(tiny):
     return changed(
-        tiny,
-        {"task.support.region": "none", "training.steps": 4, "training.batch_size": 4},
+        tiny, {"task.support.region": "none", "training.steps": 4, "training.batch_size": 4}
     )
 
 
-@pytest.fixture(autouse=True)
-def compiled_in_haste():
-    """Here compilation takes all the time."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-def peer(config, steps):
+def peer(singles, steps):
     """In the place of PyTorch."""
-    assert config.task.grid in (8, 12) and steps >= 2
     return lambda: time.sleep(1e-4)
 
 
-@pytest.fixture(autouse=True)
-def two_cores(monkeypatch):
-    monkeypatch.setattr(contenders, "cores", lambda: 2)
+def refuse(*_, **__):
+    raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nand much more")
 
 
-def processes(configs, steps, count):
-    """In the place of PyTorch's."""
-    assert count == 2 and configs
-    return lambda: time.sleep(1e-4)
-
-
-def test_the_accelerators_programs_run_and_their_rows_are_complete(config):
-    """Every lowering of a padded bucket, and bfloat16, on this device."""
-    works = programs.on_accelerator(
-        config, counts=(1, 2), both_precisions_at=2, buckets=((8, 12),), steps=4, gemm_side=32
-    )
-    rows = sweep.run(1, works, peer, processes)
-    assert len({tuple(row) for row in rows}) == 1  # one heading for all
-    lowerings = [row["contender"].removeprefix("vmapped, ") for row in rows[3:]]
-    assert lowerings == ["lax", "gemm", "winograd", "lax", "gemm"]
-    assert [row["products in"] for row in rows] == ["float32"] * 6 + ["bfloat16"] * 2
-    for row in rows:
-        assert row["trials"] == 2 and not row["note"] and row["ms per step and trial"] > 0
-        assert row["over best PyTorch"] > 0 and row["over single runs"] > 0
-        assert row["trials x steps per s"] * row["ms per step and trial"] == pytest.approx(1e3)
-        padded = "vmapped" in row["contender"]
-        assert row["waste"] == pytest.approx((1 - (64 + 144) / 288) if padded else 0)
-        ours = not row["contender"].startswith("PyTorch")
-        assert (row["compile s"] is not None) == (row["MB per step and trial"] is not None) == ours
-    assert len(timing.table(rows).splitlines()) == len(rows) + 1
-
-
-def test_trials_train_over_devices_as_sweeps_train_them(config):
-    work = programs.on_cpu(config, count=3)[0]
-    work = work._replace(grids=(8,), programs=work.programs[:1], steps=6, gemm_side=32)
-    rows = sweep.run(1, [work], peer, processes)
-    in_turn = f"in turn on {jax.local_device_count()} devices"
-    assert [row["contender"] for row in rows] == [
-        sweep.PEER, sweep.SINGLE, sweep.PROCESSES.format(2), in_turn
-    ]  # fmt: skip
-    assert all(row["trials"] == 3 and row["ms per step and trial"] for row in rows)
-
-
-def test_what_does_not_fit_is_said_in_its_row(config, monkeypatch):
-    def too_much(*_):
-        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nand much more")
-
-    monkeypatch.setattr(sweep, "_compiled", too_much)
-    work = programs.Work(config, (8,), (programs.Program("vmapped", 2, "gemm"),), 1, 4, 32)
-    rows = sweep.run(1, [work], peer, processes)
-    assert [row["note"] for row in rows] == [
-        "", "RESOURCE_EXHAUSTED: Out of memory", "", "RESOURCE_EXHAUSTED: Out of memory"
-    ]  # fmt: skip
-    assert min(rows[0]["over best PyTorch"], rows[2]["over best PyTorch"]) == 1
-    assert rows[1]["ms per step and trial"] is None
+def test_rows_compare_with_the_best_of_pytorch_and_with_single_runs(monkeypatch):
+    seconds = {"float32": 2.0, "PyTorch a": 6.0, "PyTorch b": 4.0, "one": 3.0, "many": 2.0}
+    monkeypatch.setattr(timing, "interleave", lambda turns, rounds: {n: seconds[n] for n in turns})
+    contenders = [Contender(name, 2, 10, 100.0, lambda: None) for name in list(seconds)[1:]]
+    contenders.append(Contender("none", 2, 10, 100.0, note="does not fit"))
+    rows = timing.compare({"of": "x"}, contenders, "one", 1, 5)
+    ratios = [row["over best PyTorch"] for row in rows]
+    assert ratios[:4] == pytest.approx([1.5, 1, 0.75, 0.5]) and ratios[4] is None
+    assert rows[3]["over single runs"] == pytest.approx(2 / 3) and rows[3]["of"] == "x"
+    assert rows[3]["ms per step and trial"] == pytest.approx(100)
+    assert rows[3]["share of GEMM peak"] == pytest.approx(100 / 0.1 / (2 * 5**3 / 2))
+    assert rows[4]["note"] == "does not fit" and rows[4]["ms per step and trial"] is None
     assert "-" in timing.table(rows).splitlines()[-1].split()
 
 
-@pytest.mark.parametrize(("limit", "note"), [(3, "does not fit: needs 4 of 3 GiB"), (4, "")])
-def test_a_program_beyond_the_devices_memory_is_not_run(monkeypatch, limit, note):
-    sizes = {"temp": 2 * 2**30, "argument": 2**30, "output": 2**30}
-    memory = SimpleNamespace(**{f"{name}_size_in_bytes": size for name, size in sizes.items()})
-    device = SimpleNamespace(memory_stats=lambda: {"bytes_limit": limit * 2**30})
-    monkeypatch.setattr(jax, "local_devices", lambda: [device])
-    assert sweep._too_large(SimpleNamespace(memory_analysis=lambda: memory)) == note
+def test_trials_of_several_grids_train_padded_in_one_program(config):
+    singles = sweep.singles_of(sweep.Work(config, (8, 12), (), 2, 4), 2)
+    timed = contenders.program("", singles, 2, 1.0, 2, lowering="gemm")
+    assert timed.trials == 2 and timed.compile_s > 0 and timed.run().shape == (2, 2)
+    assert timed.waste == pytest.approx(1 - (64 + 144) / 288)
 
 
-def test_the_suites_programs_are_those_of_the_presets():
-    assert "sweep" in benchmark.SUITES
-    at_one_grid, in_a_bucket = programs.on_accelerator()
-    assert {program.trials for program in at_one_grid.programs} == {1, 4, 16, 64, 256}
-    assert {program.trials for program in in_a_bucket.programs} == {6, 18, 66, 258}
-    for work in (at_one_grid, in_a_bucket):
-        assert {program.lowering for program in work.programs} == {"lax", "gemm", "winograd"}
+def test_a_work_compares_single_runs_and_its_programs(config, monkeypatch):
+    def program(name, singles, steps, flops, *how, **lowering):
+        return Contender(name, len(singles), steps, flops, lambda: None, compile_s=1.5)
+
+    monkeypatch.setattr(sweep, "program", program)
+    monkeypatch.setattr(contenders, "cores", lambda: 1)
+    programs = (2, "gemm", "float32", True, 1), (4, "lax", "float32", False, 1)
+    rows = sweep.compare(sweep.Work(config, (8, 12), programs, 2, 4), 1, peer, 32)
+    names = ["PyTorch eager, one after another", sweep.SINGLE, "2 vmapped, gemm, float32",
+             "4 in turn on 1 devices, lax, float32"]  # fmt: skip
+    assert [row["contender"] for row in rows] == names
+    assert [row["trials"] for row in rows] == [2, 2, 2, 4]
+    assert [row["compile s"] for row in rows] == [None, 3.0, 1.5, 1.5]
+
+
+def test_a_program_that_does_not_fit_has_a_note(config, monkeypatch):
+    monkeypatch.setattr(loop, "make_trainer", refuse)
+    monkeypatch.setattr(contenders, "cores", lambda: 1)
+    programs = ((2, "gemm", "float32", True, 1),)
+    rows = sweep.compare(sweep.Work(config, (8,), programs, 1, 4), 1, peer, 32)
+    note = "RESOURCE_EXHAUSTED: Out of memory"
+    assert [row["note"] for row in rows] == ["", note, note]
+
+
+def test_the_works_of_the_backends():
+    at_one_grid, in_a_group = sweep.on_accelerator()
+    assert {program[0] for program in at_one_grid.programs} == {1, 4, 16, 64, 256}
+    assert {program[0] for program in in_a_group.programs} == {6, 18, 66, 258}
+    for work in (at_one_grid, in_a_group):
+        assert {program[1] for program in work.programs} == {"lax", "gemm", "winograd"}
         assert (work.config.model.width, work.config.model.depth) == (64, 4)
-        rounded = [p for p in work.programs if p.precision == "bfloat16"]
-        assert rounded and all(p.lowering != "winograd" for p in rounded)
-    for work in programs.on_cpu():
-        assert contenders.step_flops(work.config) > 0
+        rounded = [program for program in work.programs if program[2] == "bfloat16"]
+        assert rounded and all(program[1] != "winograd" for program in rounded)
+    for work in sweep.on_cpu():
+        assert all(decoders.step_flops(single) > 0 for single in sweep.singles_of(work, 3))
 
 
 def test_pytorchs_decoder_has_as_many_parameters(config):
     torch = pytest.importorskip("torch")
-    from compgen_jax.training import loop
-
-    model = contenders._torch_decoder(config, sum(config.task.make().parts))
+    model = decoders.torch_decoder(config, sum(config.task.make().parts))
     ours = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
     count = sum(leaf.size for leaf in jax.tree.leaves(ours))
     assert sum(torch.numel(parameter) for parameter in model.parameters()) == count
-    contenders.torch_steps(config, 2)()
-    contenders.torch_processes([config] * 3, 2, 2)()
+    decoders.torch_decoders([config], 2)()
+
+
+def test_a_process_for_every_share_takes_its_turns():
+    run = contenders.in_processes(functools.partial, [time.sleep], 0, gc.collect)
+    run()
+    run()
+
+
+def test_every_suite_has_its_module():
+    for name in benchmark.SUITES:
+        __import__(f"launch.suites.{name}")
+
+
+def test_the_decoders_contenders(config, monkeypatch):
+    fake = lambda name, singles, steps, flops, *how: Contender(
+        name, len(singles), steps, flops, lambda: None
+    )
+    monkeypatch.setattr(train, "program", fake)
+    monkeypatch.setattr(train, "torch_arrangements", lambda _, *rest: [fake("PyTorch", *rest[:3])])
+    rows = train._compare(config, 2, 1)
+    assert [row["contender"] for row in rows] == [
+        "PyTorch", train.SINGLE, "one seed, gemm", "4 seeds in turn", "4 seeds vmapped",
+        "4 seeds on 2 devices",
+    ]  # fmt: skip
+    assert {row["preset"] for row in rows} == {"tiny"}

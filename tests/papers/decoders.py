@@ -1,10 +1,13 @@
-"""Results of decoders whose answer is known: bumps on a grid of 12, the square 4 to 7 held out."""
+"""Decoders whose answer is known: bumps on a grid of 12, the square 4 to 7 held out."""
 
 import functools
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax.calibration import KnownRun
+from compgen_jax.claims import READINGS, Evidence, judge
 from compgen_jax.runs import results
 from compgen_jax.tasks import bump
 from compgen_jax.tasks.bump import Bump, ImageConfig
@@ -12,16 +15,22 @@ from compgen_jax.tasks.supports import SupportConfig
 
 N = 12
 CELLS = [(x, y) for y in range(N) for x in range(N)]
+SETTINGS = Bump(grid=N, support=SupportConfig(region="donut", low=4, high=7))
+JITTER = np.array([-0.01, 0.0, 0.01])
 
 
 @functools.cache
 def task():
-    return Bump(grid=N, support=SupportConfig(region="donut", low=4, high=7)).make()
+    return SETTINGS.make()
 
 
 @functools.cache
 def draw(x, y):
-    return bump.bump(jnp.float32(x), jnp.float32(y), N, ImageConfig())
+    return np.asarray(bump.bump(jnp.float32(x), jnp.float32(y), N, ImageConfig()))
+
+
+def blank(x, y):
+    return 0 * draw(x, y)
 
 
 @functools.cache
@@ -40,3 +49,29 @@ def decoder(render):
     held_out = lambda x, y: 4 <= x <= 7 and 4 <= y <= 7
     images = [render(x, y) if held_out(x, y) else draw(x, y) for x, y in CELLS]
     return cell_results(np.stack([np.stack(images)] * 3))
+
+
+def run(cells=None, numbers=None, outputs=None, **others):
+    """A run of three seeds. `numbers`: values by layer, and `outputs`: values, by metric, with a
+    small spread over seeds. Without `cells` it is one that draws everything right."""
+    spread = lambda values: JITTER[:, None] * np.arange(1, len(values) + 1)
+    return KnownRun(
+        (0, 1, 2),
+        decoder(draw) if cells is None else cells,
+        {
+            name: np.array(values, float) + spread(values)
+            for name, values in (numbers or {}).items()
+        },
+        {f"output.{name}": value + JITTER for name, value in (outputs or {}).items()},
+        **{"config": SimpleNamespace(task=SETTINGS), "task": task()} | others,
+    )
+
+
+def judged(claim, fields=None, **runs):
+    return judge(claim, Evidence(runs, fields))
+
+
+def verdicts(claim, fields=None, **runs):
+    """As stated, and stricter."""
+    row = judged(claim, fields, **runs)
+    return tuple(row[reading]["verdict"] for reading in READINGS)

@@ -5,51 +5,55 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.papers.forced_rendering import controls
-from compgen_jax.papers.forced_rendering import runs as networks
-from compgen_jax.tasks import baselines, bump, supports
-from tests.papers.decoders import CELLS, N, cell_results, decoder, draw, task
+from compgen_jax.tasks import baselines
+from tests.papers.decoders import (
+    CELLS,
+    N,
+    blank,
+    cell_results,
+    decoder,
+    draw,
+    judged,
+    run,
+    verdicts,
+)
 
 R, C = claims.REPRODUCED, claims.CONTRADICTED
 
 
-def blank(x, y):
-    return 0 * draw(x, y)
-
-
-def test_controls_ask_for_failure_or_for_composition():
-    for render, composes in ((draw, True), (blank, False)):
-        results = decoder(render)
-        wide = controls.wide_bumps_fail(results)
-        random = controls.random_cells_are_composed(results)
-        shared = controls.shared_pixels_compose(results)
-        stripes = controls.stripes_beat_trivial_predictors(results)
-        assert [row["claim"] for row in (wide, random, shared, stripes)] == ["K1", "K3", "K4", "K5"]
-        assert wide["stricter"]["verdict"] == (C if composes else R)
-        assert {row["stricter"]["verdict"] for row in (random, shared, stripes)} == {
-            R if composes else C
-        }
+@pytest.mark.parametrize(
+    ("render", "expected"),  # of each control, in order
+    [
+        (draw, (C, C, R, R, R)),
+        (blank, (R, R, C, C, C)),
+        (lambda x, y: 9 * draw(x, y), (C, C, R, R, C)),  # right positions with a huge error
+        # wrong positions
+        (lambda x, y: 0.9 * draw(x, y) + 0.95 * draw(x + 1, y), (R, R, C, C, C)),
+    ],
+)
+def test_controls_ask_for_failure_or_for_composition(render, expected):
+    net = run(decoder(render))
+    found = [verdicts(claim, net=net) for claim in controls.CLAIMS]
+    assert [claim.name for claim in controls.CLAIMS] == ["K1", "K2", "K3", "K4", "K5"]
+    assert found == [(verdict, verdict) for verdict in expected]
 
 
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     """A hole 4 to 7: its inner pixels are 2 from the nearest seen centre, exp(-2) = .135 > .1,
     so all are lit; with signals cut off near the centre, the 4 inner ones are not."""
     results = decoder(blank)
-    row = controls.lit_pixels_fail(results, task().scores)
-    assert (
-        row["stricter"]["verdict"] == R
-        and row["details"]["share of pixels lit in training"]["value"] == 1
-        and row["claim"] == "K2"
-    )
+    row = judged(controls.LIT_PIXELS_FAIL, net=run(results))
+    assert row["details"]["share of pixels lit in training"]["value"] == 1
     cut = lambda images: np.where(images > 0.2, images, 0)
     results = cell_results(cut(results.predictions), cut(results.truths))
-    row = controls.lit_pixels_fail(results, task().scores)
+    row = judged(controls.LIT_PIXELS_FAIL, net=run(results))
     lit = row["details"]["share of pixels lit in training"]["value"]
     assert lit == pytest.approx(1 - 4 / N**2)
     reachable = row["details"]["share of held-out cells whose pixel is lit"]["value"]
     assert reachable == pytest.approx(12 / 16)
     # right on every pixel that training lit, wrong on the others: no failure on lit pixels
     perfect = cell_results(np.stack([results.truths] * 3), results.truths)
-    assert controls.lit_pixels_fail(perfect, task().scores)["stricter"]["verdict"] == C
+    assert verdicts(controls.LIT_PIXELS_FAIL, net=run(perfect)) == (C, C)
 
 
 def test_trivial_errors_are_those_of_the_predictors():
@@ -111,29 +115,3 @@ def test_conclusion_of_some_controls_and_of_untrained_ones():
     rows = [control("K1", FAILS, trained=0.9), control("K5", COMPOSED)]
     text = controls.conclude(rows)
     assert "did not learn them" in text and "not enough" not in text and MORE not in text
-
-
-def test_each_condition_of_a_control_decides():
-    """Right positions with a huge error, and small errors with wrong positions."""
-    loud = decoder(lambda x, y: 9 * draw(x, y))
-    row = controls.stripes_beat_trivial_predictors(loud)
-    assert row["stricter"]["verdict"] == C and row["stricter"]["measured"] == 1
-    assert controls.lit_pixels_fail(loud, task().scores)["stricter"]["verdict"] == C
-    faint = decoder(lambda x, y: 0.999 * draw(x, y))
-    assert controls.stripes_beat_trivial_predictors(faint)["stricter"]["verdict"] == R
-    misplaced = decoder(lambda x, y: 0.9 * draw(x, y) + 0.95 * draw(x + 1, y))
-    row = controls.stripes_beat_trivial_predictors(misplaced)
-    assert row["stricter"]["measured"] < 0.5 and row["stricter"]["verdict"] == C
-
-
-@pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_wide_bumps_light_every_pixel(scale):
-    (wide,) = [n for n in networks.networks(scale) if n.role.control == "wide"]
-    task = wide.config.task
-    centres = supports.seen_cells(bump.support(task))
-    pixels = np.arange(task.grid)
-    profiles = [
-        np.exp(-((pixels - c[:, None]) ** 2) / (2 * task.image.sigma**2)) for c in centres.T
-    ]
-    brightest = np.max(profiles[1][:, :, None] * profiles[0][:, None, :], axis=0)
-    assert brightest.min() > 0.1

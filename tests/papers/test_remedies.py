@@ -1,202 +1,174 @@
-"""C8 to C10, C12 and C13, on decoders and inspections whose answer is known."""
+"""C8 to C10 on decoders whose answer is known."""
 
-import jax.numpy as jnp
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from compgen_jax import claims
 from compgen_jax.papers.forced_rendering import remedies
-from compgen_jax.tasks.bump import ImageConfig, bump
-from tests.papers.decoders import CELLS, N, cell_results, decoder, draw
-from tests.papers.test_mechanism import TRAINED, inspection
+from tests.papers.decoders import (
+    CELLS,
+    SETTINGS,
+    N,
+    cell_results,
+    decoder,
+    draw,
+    judged,
+    run,
+    verdicts,
+)
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 STRIPES = np.stack(
     [np.broadcast_to(draw(c, 0)[0], (N, N)) for c in range(N)]
     + [np.broadcast_to(draw(0, c)[:, 0], (N, N)).T for c in range(N)]
 )
-NULL = np.zeros((3, N, N))
-OWN = remedies.Stripes(np.stack([STRIPES] * 3), NULL, STRIPES)
+OOD = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
 
 
 def plus(x, y):
     return STRIPES[x] + STRIPES[N + y]
 
 
-def union(x, y):
-    return np.maximum(STRIPES[x], STRIPES[N + y])
+def lowered(x, y):
+    return plus(x, y) - 0.8
 
 
-def blank(x, y):
-    return 0 * draw(x, y)
+def striped(render, level=0.0, stripes=STRIPES, samples=0):
+    """A run that draws these stripes, and the level where neither factor is given."""
+    images = np.concatenate([stripes, np.full((1, N, N), level)])
+    task = SimpleNamespace(grid=N, support=SimpleNamespace(samples=samples))
+    return run(
+        decoder(render), predict=lambda points: np.stack([images] * 3),
+        config=SimpleNamespace(task=task),
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def true_stripes(monkeypatch):
+    monkeypatch.setattr(remedies, "true_stripes", lambda settings: STRIPES)
+
+
+def test_true_stripes_are_the_tasks(monkeypatch):
+    monkeypatch.undo()
+    np.testing.assert_allclose(remedies.true_stripes(SETTINGS), STRIPES, atol=1e-6)
 
 
 def with_error(seen, unseen):
-    """Results of three seeds, true but for constant errors, a little different by seed."""
-    results = decoder(draw)
-    size = np.where(results.held_out, unseen, seen)[None] * np.array([0.9, 1.0, 1.1])[:, None]
-    return cell_results(results.predictions + size[..., None, None])
-
-
-def test_stripes_of_these_tests_are_the_tasks():
-    for c in (0, 3, N - 1):
-        expected = bump(jnp.float32(c), None, N, ImageConfig())
-        np.testing.assert_allclose(STRIPES[c], expected, atol=1e-6)
-        np.testing.assert_allclose(STRIPES[N + c], expected.T, atol=1e-6)
+    """A run of three seeds, true but for constant errors, a little different by seed."""
+    cells = decoder(draw)
+    size = np.where(cells.held_out, unseen, seen)[None] * np.array([0.9, 1.0, 1.1])[:, None]
+    return run(cell_results(cells.predictions + size[..., None, None]))
 
 
 @pytest.mark.parametrize(
-    ("errors", "verdicts"),
+    ("errors", "expected"),
     [
         # (ID, OOD) without penalties, with entropy, with variance, with both
         (((1, 50), (2, 40), (3, 9), (2, 3)), (R, R, R)),
         (((1, 50), (2, 20), (3, 9), (2, 3)), (R, C, R)),  # entropy alone helps much
-        (((2, 50), (1, 40), (3, 9), (2, 3)), (C, R, R)),  # not the lowest ID
-        (((1, 50), (2, 60), (3, 9), (2, 3)), (C, R, R)),  # not the highest OOD
-        (((1, 50), (2, 40), (3, 9), (2, 10)), (R, R, C)),  # variance alone is better
+        (((2, 50), (1, 60), (3, 9), (2, 10)), (C, R, C)),  # not lowest ID; variance alone is better
         (((1, 500), (2, 450), (3, 400), (2, 300)), (R, C, C)),  # the best is worse than blank
     ],
 )
-def test_ablations_are_compared_in_pairs(errors, verdicts):
-    names = ("none", "entropy", "variance", "both")
-    ablations = {
+def test_ablations_are_compared_in_pairs(errors, expected, monkeypatch):
+    runs = {
         name: with_error(seen * 1e-3, unseen * 1e-3)
-        for name, (seen, unseen) in zip(names, errors, strict=True)
+        for name, (seen, unseen) in zip(remedies.ABLATIONS, errors, strict=True)
     }
-    embeddings = {
-        name: {"top_share": np.full(3, 0.9), "constant_share": np.full(3, k / 4)}
-        for k, name in enumerate(names)
-    }
-    rows = remedies.penalties_on_embeddings(ablations, embeddings)
-    constant = "energy constant along the other axis, both"
-    assert rows[2]["details"][constant]["value"] == 3 / 4
-    assert tuple(row["stricter"]["verdict"] for row in rows) == verdicts
+    shares = {"top_share": np.full(3, 0.9), "constant_share": np.full(3, 0.75)}
+    monkeypatch.setattr(remedies, "embedding_numbers", lambda run: shares)
+    rows = [judged(claim, **runs) for claim in remedies.CLAIMS[:3]]
+    assert tuple(row["stricter"]["verdict"] for row in rows) == expected
     # the seeds of these networks lie alike, so that medians say the same
-    assert tuple(row["as_stated"]["verdict"] for row in rows) == verdicts
-    assert {row["claim"] for row in rows} == {"C8"}
+    assert tuple(row["as_stated"]["verdict"] for row in rows) == expected
+    constant = rows[2]["details"]["energy constant along the other axis, both"]
+    assert constant == {"value": 0.75, "ci95": [0.75, 0.75]}
     # a factor common to a seed cancels
     assert rows[0]["stricter"]["measured"] == pytest.approx(
         2 * np.log10(errors[0][1] / max(e[1] for e in errors[1:])), abs=1e-4
     )
 
 
-def lowered(x, y):
-    return plus(x, y) - 0.8
-
-
 @pytest.mark.parametrize(
-    ("render", "level", "verdicts"),
+    ("render", "level", "expected"),
     [
         (plus, 0.0, (R, R)),
         (lowered, 0.8, (R, R)),  # stripes do not teach the level
         (lowered, 0.0, (R, C)),  # not its own level
-        (draw, 0.0, (C, C)),
-        (blank, 0.0, (C, C)),
-        (union, 0.0, (R, R)),  # all but the crossing is the plus
+        (lambda x, y: np.maximum(STRIPES[x], STRIPES[N + y]), 0.0, (R, R)),  # but for the crossing
         (lambda x, y: plus(x, 1), 0.0, (C, C)),
     ],
 )
-def test_only_additive_conjunctions_add_up(render, level, verdicts):
-    stripes = OWN._replace(null=NULL + level)
-    row = remedies.stripes_add_up("bump", decoder(render), stripes)
-    assert row["claim"] == "C9"
-    assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == verdicts
+def test_only_additive_conjunctions_add_up(render, level, expected):
+    net = striped(render, level)
+    assert verdicts(remedies.STRIPES_ADD_UP, {"shown": ""}, net=net) == expected
 
 
 def test_weights_are_those_of_least_squares():
     rng = np.random.default_rng(0)
-    results = decoder(lambda x, y: 0.3 + 0.5 * plus(x, y) - 0.7 * draw(x, y))
-    noise = 0.1 * rng.normal(size=results.predictions.shape)
-    results = cell_results(results.predictions + noise)
-    additive, product, r2 = remedies.weights(results, STRIPES)
-    cells = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
+    cells = decoder(lambda x, y: 0.3 + 0.5 * plus(x, y) - 0.7 * draw(x, y))
+    cells = cell_results(cells.predictions + 0.1 * rng.normal(size=cells.predictions.shape))
+    weights = np.array(remedies.weights(cells, STRIPES))
     for seed in range(3):
-        found = []
-        for (x, y), signal in zip(cells, results.predictions[seed, results.held_out], strict=True):
+        expected = []
+        for (x, y), signal in zip(OOD, cells.predictions[seed, cells.held_out], strict=True):
             true = np.asarray(draw(x, y), np.float64).ravel()
             parts = np.stack([np.ones(N * N), plus(x, y).ravel(), true], axis=1)
             fit, left, *_ = np.linalg.lstsq(parts, signal.ravel().astype(np.float64))
             explained = 1 - left[0] / np.square(signal - signal.mean()).sum()
-            found.append([*fit[1:], explained])
-        expected = np.mean(found, axis=0)
-        measured = additive[seed], product[seed], r2[seed]
-        np.testing.assert_allclose(measured, expected, rtol=1e-4)
+            expected.append([*fit[1:], explained])
+        np.testing.assert_allclose(weights[:, seed], np.mean(expected, axis=0), rtol=1e-4)
 
 
 def test_correlations_ignore_a_common_level():
-    row = remedies.stripes_add_up("bump", decoder(lowered), OWN)
-    found = {name[len("correlation OOD with the ") :]: number["value"]
-             for name, number in row["details"].items() if "correlation" in name}  # fmt: skip
-    assert found["plus"] == pytest.approx(1, abs=1e-6)
-    cells = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
-    expected = [np.corrcoef(plus(x, y).ravel(), np.ravel(draw(x, y)))[0, 1] for x, y in cells]
-    assert found["bump"] == pytest.approx(np.mean(expected), abs=1e-6)
+    details = judged(remedies.STRIPES_ADD_UP, {"shown": ""}, net=striped(lowered))["details"]
+    of = lambda name: details[f"correlation OOD with the {name}"]["value"]
+    assert of("plus") == pytest.approx(1, abs=1e-6)
+    expected = [np.corrcoef(plus(x, y).ravel(), np.ravel(draw(x, y)))[0, 1] for x, y in OOD]
+    assert of("bump") == pytest.approx(np.mean(expected), abs=1e-6)
 
 
 def test_untrained_stripes_conclude_nothing():
-    wrong = OWN._replace(drawn=np.roll(OWN.drawn, 1, axis=1))
-    row = remedies.stripes_add_up("bump", decoder(plus), wrong)
-    assert row["stricter"]["verdict"] == U
+    net = striped(plus, stripes=np.roll(STRIPES, 1, axis=0))
+    row = judged(remedies.STRIPES_ADD_UP, {"shown": ", upright"}, net=net)
+    assert row["code"] == "bump, upright" and row["stricter"]["verdict"] == U
     assert row["stricter"]["reason"].startswith("not trained: accuracy on the stripes 0")
 
 
-def test_few_bumps_must_give_bumps():
-    def verdicts(few, none=plus):
-        by_bumps = {0: decoder(none), 5: decoder(few), 9: decoder(draw)}
-        row = remedies.few_bumps_multiply("bump", by_bumps, 5, OWN)
-        assert row["claim"] == "C10"
-        return row["as_stated"]["verdict"], row["stricter"]["verdict"]
-
-    nearly = lambda x, y: draw(x, y) + 0.002
-    assert verdicts(nearly) == (R, R)
-    assert verdicts(plus) == (C, C)
-    assert verdicts(nearly, none=nearly) == (C, R)  # it was a bump without any
-    assert verdicts(lambda x, y: draw(x, y) + 0.3)[0] == C  # far from what is asked
-
-
-def test_volume_must_be_closer_to_the_seen_one_and_flatter():
-    def found(ratio, spread):
-        numbers = {"volume.log10_ratio": [0, *ratio, 0], "volume.ood_spread": [0, *spread, 0]}
-        return inspection(numbers)
-
-    bumps = found((-0.8, 0.9), (0.5, 0.6))
-
-    def verdicts(ratio, spread):
-        row = remedies.volume_stays_smooth("bump", TRAINED, found(ratio, spread), bumps)
-        assert row["claim"] == "C12"
-        return row["as_stated"]["verdict"], row["stricter"]["verdict"]
-
-    assert verdicts((0.3, -0.3), (0.2, 0.2)) == (R, R)
-    assert verdicts((-0.9, 0.9), (0.2, 0.2)) == (C, C)  # as far on average, on both sides
-    assert verdicts((0.3, -0.3), (0.7, 0.6)) == (R, C)
+def nearly(x, y):
+    return draw(x, y) + 0.002
 
 
 @pytest.mark.parametrize(
-    ("one_factor", "product", "verdicts"),
+    ("few", "none", "as_stated"),
     [
-        ((0.8, 0.5, 0.2), (0.1, 0.3, 0.6), (R, R)),
-        ((0.8, 0.7, 0.6), (0.1, 0.15, 0.2), (R, C)),  # as before training
-        ((0.8, 0.8, 0.9), (0.1, 0.1, 0.0), (C, C)),  # stripes to the end
-        ((0.2, 0.2, 0.1), (0.7, 0.6, 0.5), (C, C)),  # fewer bumps at the end
+        (nearly, plus, R),
+        (plus, plus, C),
+        (nearly, nearly, C),  # it was a bump without any
+        (lambda x, y: draw(x, y) + 0.3, plus, C),  # far from what is asked
     ],
 )
-def test_units_must_turn_from_stripes_to_bumps(one_factor, product, verdicts):
-    numbers = {
-        "tuning.weighted_one_factor": (1, *one_factor, 0),
-        "tuning.weighted_product": (0, *product, 1),
-        "untrained.tuning.weighted_one_factor": (1, 0.9, 0.7, 0.5, 0),
-        "untrained.tuning.weighted_product": (0, 0.1, 0.2, 0.3, 1),
-    }
-    found = inspection(numbers)
-    row = remedies.units_turn_from_stripes_to_bumps("bump", TRAINED, found, found)
-    assert row["claim"] == "C13"
-    assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == verdicts
-    assert row["as_stated"]["measured"] == pytest.approx(one_factor[-1] - one_factor[0], abs=0.01)
+def test_few_bumps_must_give_bumps(few, none, as_stated):
+    runs = {0: striped(none, samples=0), 9: striped(draw, samples=9), 5: striped(few, samples=5)}
+    row = judged(
+        remedies.FEW_BUMPS_MULTIPLY, {"few": 5}, net=runs[5], none=runs[0],
+        by_bumps=list(runs.values()),
+    )  # fmt: skip
+    assert row["as_stated"]["verdict"] == as_stated
+    assert row["stricter"]["verdict"] == (R if few is nearly else C)
+    assert list(row["stricter"]["conditions"])[0] == "exact accuracy OOD, 5 bumps"
+    assert [n for n in row["details"] if "exact accuracy OOD" in n] == [
+        f"exact accuracy OOD, {count} bumps" for count in (0, 5, 9)
+    ]
+    assert row["details"]["product weight, 9 bumps"]["value"] == pytest.approx(1, abs=1e-5)
 
 
 def test_stripe_accuracy_reads_the_brightest_line():
-    drawn = OWN.drawn.copy()
+    drawn = np.stack([STRIPES] * 3)
     drawn[1, 2] = STRIPES[3]  # a vertical stripe in the wrong place
     drawn[2, N + 1] = STRIPES[1]  # a vertical one for a horizontal one
     expected = [1, 1 - 1 / (2 * N), 1 - 1 / (2 * N)]
-    np.testing.assert_allclose(remedies.stripe_accuracy(drawn, STRIPES), expected)
+    stripes = remedies.Stripes(drawn, np.zeros((3, N, N)), STRIPES)
+    np.testing.assert_allclose(remedies.stripe_accuracy(stripes), expected)

@@ -11,20 +11,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compgen_jax.old_claims import median_over_checkpoints
 
 from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.metrics import evaluation
-from compgen_jax.old_claims import median_over_checkpoints
 from compgen_jax.papers.forced_rendering.signals import fine_points
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
+from tests.interrupts import interrupted_after_a_save
 from tests.models.shapes import of_image
 
 
 def contents(path):
-    return {p: p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file() and p.name != ".lock"}
+    files = [p for p in sorted(path.rglob("*")) if p.is_file()]
+    return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +56,14 @@ def test_a_run_writes_what_the_readme_promises(undisturbed):
 
 def test_metrics_are_read_as_they_were_written(undisturbed, tmp_path):
     _, workdir, _ = undisturbed
-    found = directory.read_metrics(workdir)
+    metrics = directory.read_metrics(workdir)
     with open(workdir / "metrics.csv") as file:
         rows = list(csv.DictReader(file))
-    assert found.keys() == rows[0].keys()
-    assert found["epoch"].tolist() == [[2, 4, 6]] * 2
-    assert found["seed"].tolist() == [[0] * 3, [7] * 3]
+    assert metrics.keys() == rows[0].keys()
+    assert metrics["epoch"].tolist() == [[2, 4, 6]] * 2
+    assert metrics["seed"].tolist() == [[0] * 3, [7] * 3]
     for index, row in enumerate(rows):
-        assert found["ood.mse"][index % 2, index // 2] == float(row["ood.mse"])
+        assert metrics["ood.mse"][index % 2, index // 2] == float(row["ood.mse"])
     rows = [{"step": 1, "seed": seed, "loss": loss} for seed, loss in ((0, None), (1, 2.5))]
     directory.write_metrics(tmp_path, rows)
     np.testing.assert_array_equal(directory.read_metrics(tmp_path)["loss"], [[np.nan], [2.5]])
@@ -69,6 +71,48 @@ def test_metrics_are_read_as_they_were_written(undisturbed, tmp_path):
         (tmp_path / "metrics.csv").write_text(damaged)
         with pytest.raises(RunError, match="metrics.csv is damaged"):
             directory.read_metrics(tmp_path)
+
+
+def test_parameters_along_training_and_scores_of_cells_are_kept(undisturbed, tmp_path):
+    config, workdir, summary = undisturbed
+    run = results.load(workdir)
+    assert directory.kept_steps(workdir) == [1, 2, 3, 6, 12]
+    template = loop.template(config).params
+    chex.assert_trees_all_equal(directory.kept_parameters(workdir, 12, template), run.params)
+    early = directory.kept_parameters(workdir, 1, template)
+    start = jax.vmap(loop.make_trainer(config).init)(jax.vmap(jax.random.key)(jnp.array([0, 7])))
+    moved = [np.abs(a - b).max() for a, b in zip(
+        jax.tree.leaves(early), jax.tree.leaves(start.params), strict=True)]  # fmt: skip
+    assert 0 < max(moved) < 2e-3  # one step of AdamW
+    with pytest.raises(RunError, match="parameters/5 is missing"):
+        directory.kept_parameters(workdir, 5, template)
+    cells, scores = directory.read_cells(workdir), run.cells.scores  # all late ones are the last
+    assert cells.keys() == scores.keys()
+    for name, values in cells.items():
+        np.testing.assert_allclose(values, scores[name], rtol=4e-3, err_msg=name)
+    of_seed = cells["mse"][1, run.cells.held_out].mean()
+    assert of_seed == pytest.approx(summary["seeds"]["7"]["ood.mse"], rel=2e-3)
+    shutil.copy(workdir / "cells.npz", tmp_path / "cells.npz")
+    (tmp_path / "cells.npz").write_bytes((tmp_path / "cells.npz").read_bytes()[:-20])
+    with pytest.raises(RunError, match="cells.npz is damaged"):
+        directory.read_cells(tmp_path)
+    with pytest.raises(RunError, match="cells.npz is missing"):
+        directory.read_cells(tmp_path / "none")
+
+
+def test_cells_are_medians_and_shares_and_small_for_the_largest_preset(tmp_path):
+    rng, shape = np.random.default_rng(0), (6, 9408)  # three_factors, with scores worse than any
+    late = [
+        {"mse": np.exp(rng.normal(-7, 2, shape)).astype("f4")}
+        | {f"hit{k}": rng.binomial(1, 0.9, shape).astype("f4") for k in range(6)}
+        for _ in range(5)
+    ]
+    directory.write_cells(tmp_path, late)
+    assert (tmp_path / "cells.npz").stat().st_size < 200_000
+    cells = directory.read_cells(tmp_path)
+    mse, hits = (np.stack([scores[name] for scores in late]) for name in ("mse", "hit3"))
+    np.testing.assert_allclose(cells["mse"], np.median(mse, axis=0), rtol=4e-3)
+    np.testing.assert_allclose(cells["hit3"], hits.mean(axis=0), atol=1e-3)
 
 
 def test_a_run_of_fewer_epochs_is_the_beginning_of_a_longer_one(undisturbed, tmp_path):
@@ -89,26 +133,23 @@ def test_a_second_run_trains_nothing_and_changes_nothing(undisturbed):
     assert contents(workdir) == before
 
 
-def test_interrupted_run_ends_with_the_same_bits(undisturbed, tmp_path, monkeypatch, replace_in):
+def test_interrupted_run_ends_with_the_same_bits(undisturbed, tmp_path, replace_in):
     config, workdir, _ = undisturbed
-    save = directory.save
-
-    def save_and_stop(*args):
-        save(*args)
-        raise KeyboardInterrupt
-
+    resumed = tmp_path / "run"
     for _ in range(2):
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(directory, "save", save_and_stop)
-            # other chunks, other devices: how a run is carried out may change between its parts
-            experiment.train(
-                replace_in(config, "execution.chunk_steps", 3), tmp_path / "run", False
-            )
-    assert not directory.is_finished(tmp_path / "run")
-    experiment.train(config, tmp_path / "run", progress=False)
-    for name in ("metrics.csv", "summary.json"):
-        assert (tmp_path / "run" / name).read_bytes() == (workdir / name).read_bytes()
-    chex.assert_trees_all_equal(results.load(tmp_path / "run").params, results.load(workdir).params)
+        with interrupted_after_a_save():
+            # other chunks: how a run is carried out may change between its parts
+            experiment.train(replace_in(config, "execution.chunk_steps", 3), resumed, False)
+    assert not directory.is_finished(resumed)
+    experiment.train(config, resumed, progress=False)
+    for name in ("metrics.csv", "summary.json", "cells.npz"):
+        assert (resumed / name).read_bytes() == (workdir / name).read_bytes()
+    template = loop.template(config).params
+    for step in directory.kept_steps(workdir):
+        chex.assert_trees_all_equal(
+            *(directory.kept_parameters(path, step, template) for path in (workdir, resumed))
+        )
+    chex.assert_trees_all_equal(results.load(resumed).params, results.load(workdir).params)
 
 
 def test_unfinished_run_is_not_loaded(tiny, tmp_path):
@@ -128,7 +169,7 @@ def test_directory_of_another_config_is_left_alone(undisturbed, replace_in):
     assert contents(workdir) == before
 
 
-@pytest.mark.parametrize("text", ["{", "", '{"name": 3}', "[1]", '{"task": {"gird": 8}}'])
+@pytest.mark.parametrize("text", ["{", "[1]", '{"task": {"gird": 8}}'])
 def test_damaged_config_is_named_and_kept(tiny, tmp_path, text):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(RunError, match=r"config\.json (is damaged|cannot be used: config[.=])"):
@@ -163,14 +204,11 @@ def test_finished_run_without_its_last_checkpoint_is_not_loaded_but_can_be_mende
     chex.assert_trees_all_equal(results.load(copy).params, results.load(workdir).params)
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"mean": {}}', "{"])
-def test_damaged_summary_is_named(undisturbed, tmp_path, text):
-    config, workdir, _ = undisturbed
-    copy = tmp_path / "run"
-    shutil.copytree(workdir, copy)
-    (copy / "summary.json").write_text(text)
+@pytest.mark.parametrize("text", ["[]", '{"mean": {}}', "{"])
+def test_damaged_summary_is_named(tmp_path, text):
+    (tmp_path / "summary.json").write_text(text)
     with pytest.raises(RunError, match=r"summary\.json is damaged"):
-        experiment.train(config, copy, progress=False)
+        directory.read_summary(tmp_path)
 
 
 def test_leftovers_of_a_kill_are_no_checkpoint(tmp_path):
@@ -198,7 +236,7 @@ def test_directory_claimed_by_another_config_at_the_last_moment_is_left_alone(
     assert directory.read_config(tmp_path / "run") == other
 
 
-def test_places_that_are_no_run_directory(tiny, tmp_path):
+def test_a_file_or_a_full_directory_is_no_run_directory(tiny, tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")
     with pytest.raises(RunError, match="is a file, not a directory"):
@@ -223,21 +261,15 @@ except directory.RunError as error:
     sys.exit(3)
 """
     with directory.claim(tmp_path / "run", tiny):
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert found.returncode == 3 and "another process is at work in it" in found.stdout
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert other.returncode == 3 and "another process is at work in it" in other.stdout
 
 
 def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(
     tiny, tmp_path, monkeypatch, replace_in
 ):
-    save, workdir = directory.save, tmp_path / "run"
-
-    def save_and_stop(*args):
-        save(*args)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(directory, "save", save_and_stop)
+    workdir = tmp_path / "run"
+    with interrupted_after_a_save():
         experiment.train(tiny, workdir, progress=False)
     before = contents(workdir)
     hyper = loop.hyper_of(tiny) | {"training.learning_rate": jnp.float32(1e30)}
@@ -253,7 +285,7 @@ def test_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_good(
         experiment.train(never, tmp_path / "never", progress=False)
 
 
-def test_tasks_that_cannot_be_stop_before_anything_is_written(tiny, tmp_path, replace_in):
+def test_impossible_tasks_stop_before_anything_is_written(tiny, tmp_path, replace_in):
     for field, value, message in (
         ("task.support.low", 6, "holds out no cell"),
         ("task.support.samples", 3, r"the draw of seed 0: no training point has x in"),
@@ -267,8 +299,8 @@ def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
     config, workdir, _ = undisturbed
     run = results.load(workdir)
     points = np.array([[3, np.nan], [np.nan, 3]], np.float32)
-    signals, true = run.predict(points), results.truths_at(run.task, points)
-    assert signals.shape == (2, 2, 8, 8) and true.shape == (2, 8, 8)
+    predictions, true = run.predict(points), results.truths_at(run.task, points)
+    assert predictions.shape == (2, 2, 8, 8) and true.shape == (2, 8, 8)
     profile = np.exp(-((np.arange(8) - 3) ** 2) / 2)
     np.testing.assert_allclose(true[0], np.tile(profile, (8, 1)), atol=1e-6)
     np.testing.assert_allclose(true[1], np.tile(profile, (8, 1)).T, atol=1e-6)
@@ -277,16 +309,16 @@ def test_stripes_of_a_run_are_what_it_draws_for_one_factor(undisturbed):
         params = jax.tree.map(lambda leaf, seed=seed: leaf[seed], run.params)
         code = np.concatenate([profile, np.zeros(8)]).astype(np.float32)
         expected = 1 - decoder.apply(params, code)[0]
-        np.testing.assert_allclose(signals[seed, 0], expected, atol=1e-4)
+        np.testing.assert_allclose(predictions[seed, 0], expected, atol=1e-4)
 
 
 def test_trained_decoders_draw_at_any_real_point(undisturbed):
     _, workdir, summary = undisturbed
     run = results.load(workdir)
     factors = jnp.array([[1.0, 6.0], [1.5, 6.25], [1.0, 6.0]])
-    signals = run.predict(factors)
-    assert signals.shape == (2, 3, 8, 8)
-    np.testing.assert_array_equal(signals[:, 0], signals[:, 2])
+    predictions = run.predict(factors)
+    assert predictions.shape == (2, 3, 8, 8)
+    np.testing.assert_array_equal(predictions[:, 0], predictions[:, 2])
     cells = run.cells
     error = np.square(cells.predictions - cells.truths).mean(axis=(2, 3))[:, cells.held_out]
     for index, seed in enumerate(cells.seeds):
@@ -305,21 +337,13 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
 STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
 
 
-def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
+def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path):
     """Its points are functions of the step: it sees what it would have seen."""
     config = changed(tiny, STREAM)
     whole = experiment.train(config, tmp_path / "whole", progress=False)
-    save = directory.save
-
-    def save_and_stop(*args):
-        save(*args)
-        raise KeyboardInterrupt
-
-    for chunk in (2, 50):
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(directory, "save", save_and_stop)
-            own = changed(config, {"execution.chunk_steps": chunk})
-            experiment.train(own, tmp_path / "killed", progress=False)
+    with interrupted_after_a_save():
+        two_at_once = changed(config, {"execution.chunk_steps": 2})
+        experiment.train(two_at_once, tmp_path / "killed", progress=False)
     assert experiment.train(config, tmp_path / "killed", progress=False) == whole
     lines = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
     assert [line.split(",")[:3] for line in lines[1::2]] == [
@@ -332,44 +356,40 @@ def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path, monkeypatch):
         assert whole == killed
 
 
-def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path, monkeypatch):
-    """Of every seed; and the networks of these evaluations are kept, resumed or not."""
+def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):
+    """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
     whole = experiment.train(config, tmp_path / "whole", progress=False)
     with open(tmp_path / "whole" / "metrics.csv") as file:
         rows = [row for row in csv.DictReader(file) if int(row["step"]) > 90]
     assert len(rows) == 5 * len(config.training.seeds)
-    for seed, found in whole["seeds"].items():
+    for seed, numbers in whole["seeds"].items():
         values = sorted(float(row["ood.mse"]) for row in rows if row["seed"] == seed)
-        assert found["ood.mse"] == values[2]
+        assert numbers["ood.mse"] == values[2]
         assert values[0] < values[4]
-    save = directory.save
-
-    def save_and_stop(workdir, step, *args):
-        save(workdir, step, *args)
-        if step == 96:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(directory, "save", save_and_stop)
+    with interrupted_after_a_save(lambda workdir, step: step == 96):
         experiment.train(config, tmp_path / "killed", progress=False)
     assert experiment.train(config, tmp_path / "killed", progress=False) == whole
-    runs = []
-    for name in ("whole", "killed"):
-        kept = sorted(int(path.name) for path in (tmp_path / name / "checkpoints").iterdir())
-        assert kept == [92, 94, 96, 98, 100]
-        run = results.load(tmp_path / name)
-        runs.append(run.late)
-    chex.assert_trees_all_equal(runs[0].params, runs[1].params)
-    cells, last = (one.cells for one in (runs[0], run))
-    assert cells.seeds == (0,) * 5 + (7,) * 5 and last.seeds == (0, 7)
-    np.testing.assert_allclose(cells.predictions[4::5], last.predictions, atol=1e-6)
-    errors = median_over_checkpoints(
-        evaluation.mean_score(cells, "mse", cells.held_out), cells.seeds
-    )
+    runs = [results.load(tmp_path / name) for name in ("whole", "killed")]
+    for run in runs:
+        saved = sorted(int(path.name) for path in (run.path / "checkpoints").iterdir())
+        assert saved == [92, 94, 96, 98, 100]
+    first, second = (run.late for run in runs)
+    chex.assert_trees_all_equal(first.params, second.params)
+    late, last = first.cells, runs[1].cells
+    assert late.seeds == (0,) * 5 + (7,) * 5 and last.seeds == (0, 7)
+    np.testing.assert_allclose(late.predictions[4::5], last.predictions, atol=1e-6)
+    errors = median_over_checkpoints(evaluation.mean_score(late, "mse", late.held_out), late.seeds)
     np.testing.assert_allclose(
-        errors, [found["ood.mse"] for found in whole["seeds"].values()], rtol=1e-4
+        errors, [numbers["ood.mse"] for numbers in whole["seeds"].values()], rtol=1e-4
     )
+    # also the scores of checkpoints that the resumed process did not train
+    cells = [directory.read_cells(run.path) for run in runs]
+    chex.assert_trees_all_equal(*cells)
+    medians = np.median(late.scores["mse"].reshape(2, 5, -1), axis=1)
+    np.testing.assert_allclose(cells[0]["mse"], medians, rtol=4e-3)
+    shares = late.scores["position_accuracy"].reshape(2, 5, -1).mean(axis=1)
+    np.testing.assert_allclose(cells[0]["position_accuracy"], shares, atol=1e-3)
 
 
 def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tmp_path):
@@ -396,8 +416,8 @@ def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
         error["nearest_seen"][cell] = np.mean((truths[cell] - truths[int(np.argmin(apart))]) ** 2)
     for name, values in error.items():
         for region, mask in (("id", ~held_out), ("ood", held_out)):
-            found = summary["seeds"]["0"][f"{region}.{name}_mse"]
-            assert found == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
+            number = summary["seeds"]["0"][f"{region}.{name}_mse"]
+            assert number == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
 
 
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):

@@ -7,6 +7,7 @@ from compgen_jax.config import changed
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
+from tests.interrupts import interrupted_after_a_save
 
 CHANGES = {
     "base": {},
@@ -36,8 +37,8 @@ def alone(jobs_in, tmp_path_factory):
 
 
 def contents(jobs):
-    return [[(path / name).read_text() for name in ("metrics.csv", "summary.json")] for _, path in
-            jobs]  # fmt: skip
+    names = ("metrics.csv", "summary.json", "cells.npz")
+    return [[(path / name).read_bytes() for name in names] for _, path in jobs]
 
 
 def count_programs(monkeypatch):
@@ -59,32 +60,19 @@ def test_together_is_one_program_and_ends_as_alone(jobs_in, alone, tmp_path, mon
     assert contents(jobs) == alone
     assert [list(summary["seeds"]) for summary in summaries] == [["0", "7"], ["0", "7"], ["7"]]
     assert experiment.train_together(jobs, progress=False) == summaries and built == [5]
-    assert [row.split(",")[0] for row in alone[2][0].split()[1:]] == ["5", "10", "12"]
+    assert [row.split(b",")[0] for row in alone[2][0].split()[1:]] == [b"5", b"10", b"12"]
 
 
 def test_a_kill_between_the_saves_of_one_evaluation(jobs_in, alone, tmp_path, monkeypatch):
-    jobs, save, saved = jobs_in(tmp_path), directory.save, []
-
-    def killed(workdir, *rest):
-        if len(saved) == 4:  # the second run's second evaluation
-            raise KeyboardInterrupt
-        save(workdir, *rest)
-        saved.append(workdir.name)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(directory, "save", killed)
-        experiment.train_together(jobs, progress=False)
-    assert saved == ["base", "decay", "fewer", "base"]
-    built = count_programs(monkeypatch)
-    experiment.train_together(jobs, progress=False)
-    assert built == [2, 3]  # the one that was further, then the others
-    assert contents(jobs) == alone
-
-
-def test_a_run_of_a_group_is_resumed_alone(jobs_in, alone, tmp_path):
     jobs = jobs_in(tmp_path)
-    experiment.train_together(jobs[:2], progress=False)
-    experiment.train(*jobs[2], progress=False)
+    with interrupted_after_a_save(lambda workdir, step: (workdir.name, step) == ("base", 10)):
+        experiment.train_together(jobs, progress=False)
+    saved = [directory.last_checkpoint(workdir).name for _, workdir in jobs]
+    assert saved == ["10", "5", "5"]
+    built = count_programs(monkeypatch)
+    experiment.train(*jobs[2], progress=False)  # one of them alone
+    experiment.train_together(jobs, progress=False)
+    assert built == [1, 2, 2]  # alone; then the one that was further, and the other
     assert contents(jobs) == alone
 
 

@@ -1,59 +1,125 @@
-"""Scores of one image against NumPy."""
+"""Scores of one image against NumPy, and what counts as rendered."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.tasks import images
+from compgen_jax.tasks.bump import ImageConfig, bump, plus
 
 NAMES = {"mse", "exact_accuracy", "position_accuracy", "image_accuracy", "blank_mse"}
 
 
-def by_hand(signal, truth, position, position_tolerance, image_tolerance):
-    row, column = divmod(int(np.argmax(signal)), signal.shape[1])
-    away = max(abs(column - position[0]), abs(row - position[1]))
-    error = sum((signal - truth).ravel() ** 2) / signal.size
-    blank = sum(truth.ravel() ** 2) / truth.size
-    return {
-        "mse": error,
-        "blank_mse": blank,
-        "exact_accuracy": away < 0.5,
-        "position_accuracy": away <= position_tolerance,
-        "image_accuracy": error <= image_tolerance * blank,
-    }
-
-
-@pytest.mark.parametrize("tolerances", [(1.0, 0.25), (0.0, 0.01), (2.5, 1.5)])
+@pytest.mark.parametrize("tolerances", [(1.0, 0.25), (2.5, 1.5)])
 def test_scores_are_their_definitions(tolerances):
-    rng = np.random.default_rng(0)
-    score = jax.jit(images.scores, static_argnums=(3, 4))
-    hits = dict.fromkeys(NAMES, 0)
-    for _ in range(60):
-        height, width = rng.integers(3, 7, 2)
-        position = np.array([rng.integers(width), rng.integers(height)], np.float32)
-        truth = np.zeros((height, width), np.float32)
-        truth[int(position[1]), int(position[0])] = 1.0
-        signal = truth + rng.normal(scale=rng.uniform(0, 0.8), size=truth.shape)
-        signal = signal.astype(np.float32)
-        found = score(signal, truth, position, *tolerances)
-        expected = by_hand(signal, truth, position, *tolerances)
-        assert set(found) == NAMES
-        for name, value in expected.items():
-            assert float(found[name]) == pytest.approx(float(value), rel=1e-4, abs=1e-7)
-            hits[name] += bool(value)
-    assert 0 < hits["exact_accuracy"] < 60
+    rng, count = np.random.default_rng(0), 60
+    positions = np.stack([rng.integers(6, size=count), rng.integers(5, size=count)], 1)
+    truths = np.zeros((count, 5, 6), np.float32)
+    truths[np.arange(count), positions[:, 1], positions[:, 0]] = 1
+    noise = rng.normal(size=truths.shape) * rng.uniform(0, 0.8, (count, 1, 1))
+    signals = (truths + noise).astype(np.float32)
+    score = jax.jit(jax.vmap(lambda *each: images.scores(*each, *tolerances)))
+    found = score(signals, truths, positions.astype(np.float32))
+    assert set(found) == NAMES
+    for b in range(count):
+        row, column = divmod(int(np.argmax(signals[b])), 6)
+        away = max(abs(column - positions[b, 0]), abs(row - positions[b, 1]))
+        error, blank = np.mean((signals[b] - truths[b]) ** 2), np.mean(truths[b] ** 2)
+        assert float(found["mse"][b]) == pytest.approx(error, rel=1e-4)
+        assert float(found["blank_mse"][b]) == pytest.approx(blank, rel=1e-4)
+        assert found["exact_accuracy"][b] == (away < 0.5)
+        assert found["position_accuracy"][b] == (away <= tolerances[0])
+        assert found["image_accuracy"][b] == (error <= tolerances[1] * blank)
+    assert 0 < found["exact_accuracy"].sum() < count
 
 
-def test_a_real_position_is_met_by_its_nearest_pixel():
+def test_a_real_position_belongs_to_its_nearest_pixel():
     signal = np.zeros((5, 6), np.float32)
     signal[3, 2] = 1.0  # (x, y) = (2, 3)
     assert images.brightest_pixel(signal).tolist() == [2, 3]
     score = lambda x, y: images.scores(signal, signal, np.array([x, y], np.float32), 1.0, 0.25)
     assert bool(score(2.4, 2.6)["exact_accuracy"]) and not bool(score(2.6, 3)["exact_accuracy"])
     assert bool(score(3, 2)["position_accuracy"]) and not bool(score(3.1, 3)["position_accuracy"])
+    nan = images.scores(signal * np.nan, signal, np.zeros(2, np.float32), 9.0, 9.0)
+    assert not any(bool(nan[name]) for name in nan if name.endswith("accuracy"))
 
 
-def test_an_image_that_is_no_number_has_no_position():
-    signal = np.full((4, 4), np.nan, np.float32)
-    found = images.scores(signal, np.ones((4, 4), np.float32), np.zeros(2, np.float32), 9.0, 9.0)
-    assert not any(bool(found[name]) for name in found if name.endswith("accuracy"))
+# --- rendered --------------------------------------------------------------------------------
+
+N, SIGMA = 28, 2.0
+IMAGE = ImageConfig(sigma=SIGMA)
+TRUTH = np.asarray(bump(12.0, 15.0, N, IMAGE))
+SEEN = np.asarray(bump(14.0, 15.0, N, IMAGE))  # a sigma away
+
+
+def shifted(sigmas):
+    return np.asarray(bump(12.0 + sigmas * SIGMA, 15.0, N, IMAGE))
+
+
+def by_hand(prediction, truth, nearest):
+    """The definition by NumPy's correlation coefficient and line fit, in float64."""
+    p, t, n = (np.ravel(each).astype(np.float64) for each in (prediction, truth, nearest))
+    if not np.isfinite(p).all() or np.ptp(p) < 1e-6:
+        return False, False
+    r, gain = np.corrcoef(p, t)[0, 1], np.polyfit(t, p, 1)[0]
+    shown = bool(r > 0 and r**2 >= 0.75 and 0.5 <= gain <= 2)
+    return shown, shown and bool(r > np.corrcoef(p, n)[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("prediction", "shown", "held_out"),
+    [
+        (TRUTH, True, True),
+        (0.6 * TRUTH - 7, True, True),  # of any level
+        (1.9 * TRUTH + 3, True, True),
+        (0.45 * TRUTH, False, False),
+        (2.1 * TRUTH, False, False),
+        (0.01 * TRUTH, False, False),  # faint
+        (-TRUTH, False, False),
+        (np.asarray(plus(12.0, 15.0, N, IMAGE)), False, False),
+        (SEEN, False, False),
+        (shifted(0.45), True, True),
+        (shifted(0.55), True, False),  # nearer to the seen image
+        (shifted(-0.55), True, True),
+        (0 * TRUTH, False, False),
+        (0 * TRUTH + 0.3, False, False),
+        (np.where(TRUTH == TRUTH.max(), np.nan, TRUTH), False, False),
+        (np.where(TRUTH == TRUTH.max(), np.inf, TRUTH), False, False),
+    ],
+)
+def test_rendered_is_its_definition(prediction, shown, held_out):
+    prediction = np.asarray(prediction, np.float32)
+    assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
+    assert bool(images.rendered(prediction, TRUTH)) == shown
+    assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
+
+
+def test_rendered_of_random_images_mapped_and_compiled():
+    rng = np.random.default_rng(0)
+    truths, nearest = rng.normal(size=(2, 80, 4, 4)).astype(np.float32)
+    nearest = truths + 0.8 * nearest
+    share, gain = rng.uniform(0, 1, (80, 1, 1)), rng.uniform(0.4, 2.2, (80, 1, 1))
+    predictions = gain * ((1 - share) * truths + share * nearest) - rng.normal(size=(80, 1, 1))
+    predictions = predictions.astype(np.float32)
+    found = jax.jit(jax.vmap(images.rendered))(predictions, truths, nearest)
+    expected = [by_hand(*each)[1] for each in zip(predictions, truths, nearest, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    assert 15 < sum(expected) < 65
+
+
+def test_a_shift_keeps_the_squared_correlation_of_its_closed_form():
+    """With m = 4 pi sigma^2 / N^2 for the means, ((exp(-d^2 / (4 sigma^2)) - m) / (1 - m))^2."""
+    image = ImageConfig(sigma=1.0)
+    truth, m = np.asarray(bump(14.0, 14.0, N, image)), 4 * np.pi / N**2
+    for sigmas, r2 in ((0.5, 0.88), (1.0, 0.60)):
+        prediction = np.asarray(bump(14.0 + sigmas, 14.0, N, image))
+        squared = np.corrcoef(prediction.ravel(), truth.ravel())[0, 1] ** 2
+        expected = ((np.exp(-(sigmas**2) / 4) - m) / (1 - m)) ** 2
+        assert squared == pytest.approx(expected, abs=1e-3)
+        assert squared == pytest.approx(r2, abs=5e-3)
+        assert bool(images.rendered(prediction, truth)) == (r2 > 0.75)
+
+
+def test_a_constant_image_is_no_rival():
+    assert bool(images.rendered(TRUTH, TRUTH, jnp.ones((N, N))))

@@ -1,4 +1,4 @@
-"""Tasks of modules: the teacher, its latents, what is shown of them, scores and baselines."""
+"""Tasks of modules: teacher, latents, supports, scores and trivial predictors."""
 
 import functools
 from collections import Counter
@@ -13,18 +13,16 @@ import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.runs import experiment
 from compgen_jax.tasks import module_codes, module_supports, modules, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
-from compgen_jax.tasks.modules import LEVELS, Modules, Teacher
+from compgen_jax.tasks.modules import LEVELS, Modules
 from compgen_jax.training import loop
 
 SMALL = Modules(modules=6, most=2, inputs=5, hidden=7, outputs=3, samples=4, tests=40)
 KINDS = tuple(module_supports.KINDS)
-LAWS = ("discrete", "continuous", "khot")
 KEY = jax.random.key(3)
 TINY = Config(
     name="tiny",
@@ -59,37 +57,40 @@ def example_of(settings):
 
 
 @functools.cache
-def asked_of(settings):
-    """(inputs, truths) of all tests, as training asks them; compiled."""
+def measured(settings):
+    """(inputs, truths) at all measured points; compiled."""
     task = settings.make()
     return jax.jit(lambda: tasks.examples_at(task, loop.stream(KEY, "test"), task.points))()
 
 
-def drawn(task, steps=40, batch=64):
+@functools.cache
+def drawing(settings):
+    """(dataset, steps) -> points; compiled once for all supports."""
+    task = settings.make()
+    return jax.jit(jax.vmap(lambda dataset, step: task.next_batch(KEY, step, dataset, 64),
+                            (None, 0)))  # fmt: skip
+
+
+def trained_on(settings, steps=40):
     """(B, M) the points of the first steps of training, NumPy."""
-    dataset = task.dataset(KEY)
-    draw = jax.jit(jax.vmap(lambda step: task.next_batch(KEY, step, dataset, batch)))
-    points, counts = draw(jnp.arange(steps))
+    dataset = sampling.padded(settings.make().dataset(KEY), 21)
+    of_all_supports = drawing(replace(settings, support=ModuleSupportConfig()))
+    points, counts = of_all_supports(dataset, jnp.arange(steps))
     assert counts.all()
-    return np.asarray(points).reshape(steps * batch, -1)
+    return np.asarray(points).reshape(steps * 64, -1)
 
 
 # --- the teacher -----------------------------------------------------------------------------
 
 
 def by_hand(teacher, latent, inputs, most):
-    """What the definition says in float64, sum by sum."""
+    """What the definition says in float64, unit by unit."""
     weights, biases, readout = (np.asarray(leaf, np.float64) for leaf in teacher[:3])
-    answers = []
-    for x in np.asarray(inputs, np.float64):
-        hidden = np.zeros(weights.shape[1])
-        for h in range(len(hidden)):
-            for m, z in enumerate(np.asarray(latent, np.float64)):
-                own = sum(weights[m, h, i] * x[i] for i in range(len(x))) + biases[m, h]
-                hidden[h] += z * own / most**0.5
-        hidden = np.maximum(hidden, 0)
-        answers.append([sum(row[h] * hidden[h] for h in range(len(hidden))) for row in readout])
-    return np.array(answers)
+    hidden = np.zeros((len(inputs), weights.shape[1]))
+    for m, z in enumerate(np.asarray(latent, np.float64)):
+        for h in range(hidden.shape[1]):
+            hidden[:, h] += z * (np.float64(inputs) @ weights[m, h] + biases[m, h]) / most**0.5
+    return np.maximum(hidden, 0) @ readout.T
 
 
 @pytest.mark.parametrize("settings", [SMALL, replace(SMALL, most=4, inputs=2, seed=3)])
@@ -105,7 +106,7 @@ def test_answers_of_the_teacher_against_loops(settings):
 
 def test_laws_of_the_teacher():
     """Variances scale / fan in, of weights truncated at 2 standard deviations; biases uniform from
-    0 to .5."""
+    0 to .5. No array is a function of another; all are of the task's seed."""
     large = Modules(modules=20, most=2, inputs=30, hidden=40, outputs=50)
     weights, biases, readout, most = modules.draw_teacher(large)
     assert weights.shape == (20, 40, 30) and biases.shape == (20, 40) and most == 2
@@ -120,29 +121,12 @@ def test_laws_of_the_teacher():
     double = modules.draw_teacher(replace(large, scale=2 * large.scale))
     np.testing.assert_allclose(double.weights, weights * 2**0.5, rtol=1e-5)
     np.testing.assert_array_equal(double.biases, biases)
-
-
-def test_weights_biases_and_readout_are_drawn_apart():
-    """Even where their shapes agree, no one is a function of another."""
     square = Modules(modules=16, most=2, inputs=1, hidden=16, outputs=16)
-    weights, biases, readout, _ = modules.draw_teacher(square)
-    columns = [leaf.ravel() for leaf in (weights, biases, readout)]
-    ranks = [leaf.argsort().argsort() for leaf in columns]
+    same_shape = modules.draw_teacher(square)[:3]
+    ranks = [leaf.ravel().argsort().argsort() for leaf in same_shape]
     assert np.abs(np.corrcoef(ranks) - np.eye(3)).max() < 0.25
     other = modules.draw_teacher(replace(square, seed=1))
-    for leaf, values in zip(other[:3], (weights, biases, readout), strict=True):
-        assert not (leaf == values).any()
-
-
-def test_a_teacher_and_its_tests_are_those_of_the_tasks_seed():
-    first, again, other = (seen_by_key(replace(SMALL, seed=seed)) for seed in (0, 0, 1))
-    chex.assert_trees_all_equal(first, again)
-    assert not any((a == b).all() for a, b in zip(first, other, strict=True))
-
-
-def seen_by_key(settings):
-    task = settings.make()
-    return task.points, np.asarray(example_of(settings)(KEY, jnp.ones(6)).target)
+    assert not any((a == b).any() for a, b in zip(other[:3], same_shape, strict=True))
 
 
 # --- latents ---------------------------------------------------------------------------------
@@ -161,11 +145,12 @@ def test_discrete_weights_are_their_levels_each_as_often():
     values, counts = np.unique(found, return_counts=True)
     np.testing.assert_array_equal(values, np.float32([0.5, 0.6, 0.7, 0.8, 0.9, 1.0]))
     np.testing.assert_allclose(counts / 12_000, 1 / 6, atol=0.02)
-    assert np.abs(np.corrcoef(found.T) - np.eye(3)).max() < 0.06  # each module's on its own
+    assert np.abs(np.corrcoef(found.T) - np.eye(3)).max() < 0.06  # drawn for each module
+    assert (weights_of("khot", 10) == 1).all()
 
 
 def test_continuous_weights_are_exponential_shares():
-    """z = .5 + .5 e / (sum e + 1), so e can be had back: sum u / (1 - sum u) of u = 2 z - 1."""
+    """z = .5 + .5 e / (sum e + 1), so e can be had back: u / (1 - sum u) with u = 2 z - 1."""
     found = weights_of("continuous").astype(np.float64)
     share = 2 * found - 1
     assert (share > 0).all() and (share.sum(axis=1) < 1).all()
@@ -176,18 +161,14 @@ def test_continuous_weights_are_exponential_shares():
     assert np.abs(np.corrcoef(exponential.T) - np.eye(3)).max() < 0.06
 
 
-def test_khot_weights_are_one():
-    assert (weights_of("khot") == 1).all()
-
-
-# --- what is seen, and what is asked ---------------------------------------------------------
+# --- what is seen ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_draws_latents_of_seen_sets_alone_each_as_often(kind):
     settings = supported(name=kind, held_out_share=0.4)
     task, seen = settings.make(), seen_sets(settings)
-    points = drawn(task)
+    points = trained_on(settings)
     found = Counter(map(as_set, points))
     assert set(found) == seen and task.facts()["seen_sets"] == len(seen)
     expected = len(points) / len(seen)
@@ -196,9 +177,8 @@ def test_training_draws_latents_of_seen_sets_alone_each_as_often(kind):
     assert task.examples == 0 and set(np.unique(points)) == set(np.float32([0, *LEVELS]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_held_out_are_all_latents_of_the_other_sets(kind):
-    settings = supported(name=kind, held_out_share=0.4, seed=2)
+def test_all_latents_of_the_other_sets_are_held_out():
+    settings = supported(name="random", held_out_share=0.4, seed=2)
     task, seen, rng = settings.make(), seen_sets(settings), np.random.default_rng(0)
     for each in sets_of(settings):
         latents = np.zeros((3, 2, 6), np.float32)
@@ -208,7 +188,7 @@ def test_held_out_are_all_latents_of_the_other_sets(kind):
     assert task.units == {"set": 21.0} and task.facts()["sets"] == 21
 
 
-@pytest.mark.parametrize("count", [5, 8, 9, 63, 64])
+@pytest.mark.parametrize("count", [5, 8, 9, 64])
 def test_sets_of_many_modules_are_told_apart(count):
     rng = np.random.default_rng(count)
     sets = np.unique(rng.random((60, count)) < 0.4, axis=0)
@@ -218,9 +198,8 @@ def test_sets_of_many_modules_are_told_apart(count):
     assert modules.is_among(sets[0] * 0.5, sets[:1]).shape == ()
 
 
-@pytest.mark.parametrize("tests", [7, 40, 100])
-@pytest.mark.parametrize("law", LAWS)
-def test_tests_have_every_set_of_a_region_as_often_as_can_be(tests, law):
+@pytest.mark.parametrize(("tests", "law"), [(7, "discrete"), (40, "khot"), (100, "continuous")])
+def test_measured_points_have_every_set_of_a_region_equally_often(tests, law):
     settings = supported(replace(SMALL, tests=tests, weights=law), name="random", seed=1)
     task, seen = settings.make(), seen_sets(settings)
     assert task.points.shape == (2 * tests, 6) and task.points.dtype == np.float32
@@ -232,28 +211,28 @@ def test_tests_have_every_set_of_a_region_as_often_as_can_be(tests, law):
         counts = [found[each] for each in sets]
         assert sum(counts) == tests and max(counts) - min(counts) <= 1
     allowed = {"discrete": LEVELS, "khot": (1.0,)}.get(law)
-    if allowed:
-        assert set(np.unique(task.points[task.points > 0])) <= set(np.float32(allowed))
+    assert not allowed or set(task.points[task.points > 0]) <= set(np.float32(allowed))
     assert not tasks.has_grid(task) and tasks.sizes(task) == (2 * tests,)
-    assert len(task.factors) == 6
+    other = replace(settings, seed=1).make().points
+    assert law == "khot" or not (other == task.points).all()
 
 
-def test_tests_are_no_latents_or_inputs_of_training():
-    """Of continuous weights no latent comes twice; of any no input does, at any step."""
-    task = replace(SMALL, weights="continuous").make()
-    trained = {tuple(row) for row in drawn(task)}
+def test_measured_latents_and_inputs_are_not_those_of_training():
+    """No continuous latent comes twice, and no input does, at any step."""
+    settings = replace(SMALL, weights="continuous")
+    trained = {tuple(row) for row in trained_on(settings)}
     assert len(trained) == 40 * 64
-    assert not trained & {tuple(row) for row in task.points}
+    assert not trained & {tuple(row) for row in settings.make().points}
     steps = [jax.random.fold_in(loop.stream(KEY, "example"), step) for step in range(30)]
     keys = jnp.stack([loop.stream(KEY, "test"), *steps])
-    inputs_at = lambda key: tasks.examples_at(SMALL.make(), key, SMALL.make().points).input[1]
-    found = np.asarray(jax.jit(jax.vmap(inputs_at))(keys))
-    np.testing.assert_array_equal(found[0], asked_of(SMALL).input[1])
+    draw = jax.vmap(jax.vmap(lambda key: modules.draw_inputs(key, SMALL)))
+    found = np.asarray(jax.jit(draw)(jax.vmap(lambda key: jax.random.split(key, 80))(keys)))
+    np.testing.assert_array_equal(found[0], measured(SMALL).input[1])
     rows = [tuple(row) for row in found.reshape(-1, 5).tolist()]
     assert len(set(rows)) == len(rows) == 31 * 80 * 4
 
 
-def test_examples_of_fewshot_are_right_and_not_what_is_asked():
+def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
     settings = replace(SMALL, code=LatentCodeConfig("fewshot", pairs=9))
     point = SMALL.make().points[-1]
     (code, inputs), target = example_of(settings)(KEY, point)
@@ -263,17 +242,17 @@ def test_examples_of_fewshot_are_right_and_not_what_is_asked():
     np.testing.assert_allclose(answers, by_hand(teacher, point, given, 2), atol=1e-6)
     assert not {tuple(x) for x in given.tolist()} & {tuple(x) for x in np.asarray(inputs).tolist()}
     assert np.abs(given).max() <= 1 and len(np.unique(given)) == given.size
-    plain = example_of(SMALL)(KEY, point)
-    np.testing.assert_array_equal(plain.target, target)
+    np.testing.assert_array_equal(example_of(SMALL)(KEY, point).target, target)
 
 
-@pytest.mark.parametrize("name", module_codes.CODES)
+@pytest.mark.parametrize("name", ["tokens", "invertible"])
 def test_the_code_of_an_example_is_that_of_its_latent(name):
     settings = replace(SMALL, code=LatentCodeConfig(name, seed=4))
     task = settings.make()
-    code = jax.jit(module_codes.of_latent(settings.code, 6))(task.points[3])
-    np.testing.assert_allclose(jax.jit(task.example)(KEY, task.points[3]).input[0], code, atol=1e-6)
-    assert task.differentiable == (name not in ("tokens", "interval_shuffle"))
+    code = module_codes.of_latent(settings.code, 6)(task.points[3])
+    found = jax.jit(lambda point: task.example(KEY, point).input[0])(task.points[3])
+    np.testing.assert_allclose(found, code, atol=1e-6)
+    assert task.differentiable == (name != "tokens")
 
 
 # --- one program for all supports ------------------------------------------------------------
@@ -281,7 +260,6 @@ def test_the_code_of_an_example_is_that_of_its_latent(name):
 SUPPORTS = (
     {},
     {"task.support.name": "disconnected", "task.support.held_out_share": 0.4},
-    {"task.support.name": "non_compositional", "task.support.seed": 5},
     {"task.support.seen": 9, "training.seeds": (1, 7), "training.learning_rate": 0.02},
 )
 OTHERS = (
@@ -299,12 +277,10 @@ def configs_of(values):
     return [changed(TINY, each | {"name": f"run{i}"}) for i, each in enumerate(values)]
 
 
-def test_supports_shares_and_seeds_share_one_program_and_nothing_else_does():
+def test_supports_and_seeds_share_one_program_and_nothing_else_does():
     programs = [loop.program(config, config.task.make()) for config in configs_of(SUPPORTS)]
-    schedules = {experiment.schedule(config, config.task.make()) for config in configs_of(SUPPORTS)}
-    assert len(set(programs)) == len(schedules) == 1
     others = {loop.program(config, config.task.make()) for config in configs_of(OTHERS)}
-    # how many tests there are is part of the schedule too
+    assert len(set(programs)) == 1
     assert len(others) == len(OTHERS) and programs[0] not in others
 
 
@@ -325,100 +301,70 @@ def test_supports_train_in_one_compilation():
     assert np.isfinite(found).all() and len(set(found)) == len(SUPPORTS)
 
 
-def test_supports_train_together_and_end_as_alone(tmp_path, monkeypatch):
-    built, compile_ = [], experiment._compile
-
-    def counting(jobs):
-        built.append(sum(len(job.config.training.seeds) for job in jobs))
-        return compile_(jobs)
-
-    monkeypatch.setattr(experiment, "_compile", counting)
-    monkeypatch.setattr(experiment, "_baselines", lambda job: {})  # a program of each job
-    configs = configs_of([SUPPORTS[1], SUPPORTS[3]])
-    jobs = [(config, tmp_path / config.name) for config in configs]
-    together = experiment.train_together(jobs, progress=False)
-    assert built == [3]
-    alone = experiment.train(configs[1], tmp_path / "alone", progress=False)
-    assert alone == together[1] and built == [3, 2]
-    facts = [summary["task"]["seen_sets"] for summary in together]
-    assert facts == [len(seen_sets(config.task)) for config in configs]
-    assert len({summary["mean"]["ood.r2"]["value"] for summary in together}) == 2
-
-
 # --- scores ----------------------------------------------------------------------------------
 
 
-def outputs_beside_truths(task, count=6, seed=0):
-    """(S, O) answers that are nearly right, truths and points of some tests."""
-    rng, found = np.random.default_rng(seed), []
-    for point in task.points[:count]:
-        truth = np.asarray(asked_of(SMALL).target[len(found)])
-        found.append((truth + rng.normal(0, 0.1, truth.shape).astype("f4"), truth, point))
-    return found
-
-
 def test_scores_against_loops():
-    task = SMALL.make()
+    task, rng = SMALL.make(), np.random.default_rng(0)
     mean_O = modules._constants(SMALL)[0].astype(np.float64)
-    for output, truth, point in outputs_beside_truths(task):
-        found = task.scores(output, truth, point)
-        y, t = output.astype(np.float64), truth.astype(np.float64)
-        errors, varied, own, ratios = [], [], [], []
+    truths, points = np.asarray(measured(SMALL).target)[:6], task.points[:6]
+    outputs = truths + rng.normal(0, 0.1, truths.shape).astype("f4")
+    scores = jax.jit(jax.vmap(task.scores))
+    found = scores(outputs, truths, points)
+    for b, (y, t) in enumerate(zip(np.float64(outputs), np.float64(truths), strict=True)):
+        errors, own, varied = [], [], []
         for o in range(3):
-            error = np.mean([(y[s, o] - t[s, o]) ** 2 for s in range(4)])
-            around = np.mean([(t[s, o] - t[:, o].mean()) ** 2 for s in range(4)])
-            errors.append(error)
-            own.append(around)
-            ratios.append(1 - error / around)
+            errors.append(np.mean([(y[s, o] - t[s, o]) ** 2 for s in range(4)]))
+            own.append(np.mean([(t[s, o] - t[:, o].mean()) ** 2 for s in range(4)]))
             varied.append(np.mean([(t[s, o] - mean_O[o]) ** 2 for s in range(4)]))
         expected = {
             "mse": np.mean(errors),
             "variance": np.mean(varied),
             "task_r2": 1 - sum(errors) / sum(own),
-            "ratios_r2": np.mean(ratios),
+            "ratios_r2": np.mean([1 - e / v for e, v in zip(errors, own, strict=True)]),
         }
         assert set(found) == {*expected, "task_accuracy"} == set(tasks.score_names(task))
         for name, value in expected.items():
-            assert float(found[name]) == pytest.approx(value, rel=1e-3), name
-        assert bool(found["task_accuracy"]) == (expected["task_r2"] >= 0.95)
-    exact = task.scores(truth, truth, point)
-    assert exact["task_r2"] == exact["ratios_r2"] == 1 and exact["task_accuracy"]
+            assert float(found[name][b]) == pytest.approx(value, rel=1e-3), name
+        assert bool(found["task_accuracy"][b]) == (expected["task_r2"] >= 0.95)
+    exact = scores(truths, truths, points)
+    assert (exact["task_r2"] == 1).all() and exact["task_accuracy"].all()
+
+
+def in_float64(latents, inputs, teacher=None):
+    """(B, O) the teacher's answers to one input each."""
+    teacher = teacher or modules.draw_teacher(SMALL)
+    weights = np.einsum("bm,mhi->bhi", latents, teacher.weights.astype(np.float64))
+    hidden = np.einsum("bhi,bi->bh", weights, inputs) + latents @ teacher.biases
+    return np.maximum(hidden / 2**0.5, 0) @ teacher.readout.T.astype(np.float64)
 
 
 def test_the_mean_output_is_that_over_all_sets():
-    """Of another sample, held-out sets among them."""
-    teacher, rng = modules.draw_teacher(SMALL), np.random.default_rng(0)
-    sets = module_supports.all_sets(6, 2)
+    """Against another sample, with held-out sets in it."""
+    rng, sets = np.random.default_rng(0), module_supports.all_sets(6, 2)
     latents = sets[rng.integers(len(sets), size=20_000)] * rng.choice(LEVELS, (20_000, 6))
-    inputs = rng.uniform(-1, 1, (20_000, 5))
-    weights = np.einsum("bm,mhi->bhi", latents, teacher.weights.astype(np.float64))
-    hidden = np.einsum("bhi,bi->bh", weights, inputs) + latents @ teacher.biases
-    answers = np.maximum(hidden / 2**0.5, 0) @ teacher.readout.T.astype(np.float64)
+    answers = in_float64(latents, rng.uniform(-1, 1, (20_000, 5)))
     far = np.abs(modules._constants(SMALL)[0] - answers.mean(axis=0)) / answers.std(axis=0)
     assert far.max() < 0.06
-    others = {modules._constants(replace(SMALL, seed=seed))[0].tobytes() for seed in (0, 1)}
-    assert len(others) == 2
 
 
-def test_what_is_derived_of_means():
+def test_numbers_derived_from_means():
     found = modules.derived({"mse": 0.2, "variance": 0.8, "bilinear_mse": 0.4})
     assert found == pytest.approx({"r2": 0.75, "gain": 0.5})
     assert modules.derived({"mse": 0.2, "variance": 0.8}) == pytest.approx({"r2": 0.75})
-    assert tasks.number_names(SMALL.make()) == tuple(
-        sorted(["mse", "variance", "task_r2", "ratios_r2", "task_accuracy", "r2"])
-    )
+    assert "r2" in tasks.number_names(SMALL.make())
 
 
 # --- trivial predictors ----------------------------------------------------------------------
 
 
 def asked(settings):
-    task, (inputs, truths) = settings.make(), asked_of(settings)
+    task, (inputs, truths) = settings.make(), measured(settings)
     return Asked(task.points, inputs, truths, None, np.asarray(task.held_out(task.points)))
 
 
-def test_the_sum_of_what_modules_answer_alone_against_a_loop():
-    """Each with its weight, and scaled as in a task of `most` modules."""
+def test_the_sum_of_singles_against_a_loop():
+    """Each module with its weight, scaled as in a task of `most` modules."""
     task, teacher, given = SMALL.make(), modules.draw_teacher(SMALL), asked(SMALL)
     found = np.asarray(jax.jit(task.baselines["sum_of_singles"])(given))
     for index in range(0, 80, 13):
@@ -432,42 +378,34 @@ def test_the_sum_of_what_modules_answer_alone_against_a_loop():
 
 
 def test_the_bilinear_map_is_exact_where_the_teacher_is_linear():
-    """With biases so large that no unit is ever off, whatever was not seen: so is the sum."""
+    """With biases so large that no unit is ever off; the sum of singles is exact, too."""
     settings = supported(name="random", held_out_share=0.4)
     task, drawn_teacher = settings.make(), modules.draw_teacher(SMALL)
     linear = drawn_teacher._replace(biases=drawn_teacher.biases + 5)
-    inputs = asked(settings).inputs
-    answers = jax.jit(jax.vmap(lambda z, x: modules.respond(linear, z, x)))
-    latents = drawn(task)
+    inputs, answers = asked(settings).inputs, jax.jit(
+        jax.vmap(lambda z, x: modules.respond(linear, z, x))
+    )  # fmt: skip
+    latents = trained_on(settings)
     others = np.random.default_rng(0).uniform(-1, 1, (len(latents), 4, 5)).astype(np.float32)
     weights = modules.fit_bilinear(latents, others, np.asarray(answers(latents, others)))
-
-    @jax.jit
-    def errors():
-        truths = jax.vmap(lambda z, x: modules.respond(linear, z, x))(task.points, inputs[1])
-        given = Asked(task.points, inputs, truths, None, None)
-        fitted = modules.apply_bilinear(weights, jnp.asarray(task.points), inputs[1])
-        total = modules.sum_of_singles(given, linear)
-        return [jnp.mean(jnp.square(each - truths)) / jnp.var(truths) for each in (fitted, total)]
-
-    assert max(errors()) < 1e-6
+    truths = np.asarray(answers(task.points, inputs[1]))
+    fitted = modules.apply_bilinear(weights, jnp.asarray(task.points), inputs[1])
+    total = modules.sum_of_singles(Asked(task.points, inputs, truths, None, None), linear)
+    for predicted in (fitted, total):
+        assert np.mean(np.square(predicted - truths)) < 1e-6 * np.var(truths)
 
 
 def test_the_bilinear_map_is_that_of_least_squares():
-    """In float64 on tasks of its own, of seen sets."""
+    """In float64 on other tasks of the seen sets."""
     settings = supported(name="random", held_out_share=0.4)
-    task, teacher, given = settings.make(), modules.draw_teacher(SMALL), asked(settings)
+    task, given, rng = settings.make(), asked(settings), np.random.default_rng(0)
     found = np.asarray(jax.jit(task.baselines["bilinear"])(given), np.float64)
-    latents, rng = drawn(task).astype(np.float64), np.random.default_rng(0)
-    latents = np.repeat(latents, 8, axis=0)
+    latents = np.repeat(trained_on(settings).astype(np.float64), 8, axis=0)
     inputs = rng.uniform(-1, 1, (len(latents), 5))
-    weights = np.einsum("bm,mhi->bhi", latents, teacher.weights.astype(np.float64))
-    hidden = np.einsum("bhi,bi->bh", weights, inputs) + latents @ teacher.biases
-    answers = np.maximum(hidden / 2**0.5, 0) @ teacher.readout.T.astype(np.float64)
     features = lambda z, x: np.einsum(
         "bm,bi->bmi", np.c_[np.ones(len(z)), z], np.c_[np.ones(len(x)), x]
     ).reshape(len(z), -1)
-    fitted, *_ = np.linalg.lstsq(features(latents, inputs), answers, rcond=None)
+    fitted, *_ = np.linalg.lstsq(features(latents, inputs), in_float64(latents, inputs), rcond=None)
     points = np.repeat(task.points, 4, axis=0)
     expected = features(points, np.asarray(given.inputs[1]).reshape(-1, 5)) @ fitted
     apart = np.square(found.reshape(-1, 3) - expected).mean(axis=1).reshape(80, 4)
@@ -479,75 +417,39 @@ def test_the_bilinear_map_is_that_of_least_squares():
         assert own == pytest.approx(error[region].mean(), rel=0.05)
 
 
-def test_the_bilinear_map_reaches_the_r2_of_the_reference_on_held_out_sets():
-    """.81 to .88 at 8 modules in sets of up to 3, exactly over all sets: no composition."""
-    settings = Modules(modules=8, most=3, tests=400)
+def test_the_bilinear_map_has_the_r2_of_the_reference_on_held_out_sets(monkeypatch):
+    """.81 to .88 at 8 modules in sets of up to 3, exactly over all sets: without composition."""
+    monkeypatch.setattr(modules, "FITTED", 1024)
+    settings = Modules(modules=8, most=3, tests=200)
     task, given = settings.make(), asked(settings)
-
-    @jax.jit
-    def scores(given):
-        predicted = (task.baselines[name](given) for name in ("bilinear", "sum_of_singles"))
-        return [jax.vmap(task.scores)(each, given.truths, task.points) for each in predicted]
-
-    bilinear, total = (
-        task.derived({name: float(np.mean(values[400:])) for name, values in each.items()})["r2"]
-        for each in scores(given)
-    )
-    assert given.held_out[400:].all()
-    assert 0.8 < bilinear < 0.9 and 0.6 < total < 0.88
+    r2 = []
+    for name in ("bilinear", "sum_of_singles"):
+        predicted = jax.jit(task.baselines[name])(given)[200:]
+        scores = jax.vmap(task.scores)(predicted, given.truths[200:], task.points[200:])
+        means = {score: float(np.mean(values)) for score, values in scores.items()}
+        r2.append(task.derived(means)["r2"])
+    assert given.held_out[200:].all()
+    assert 0.8 < r2[0] < 0.9 and 0.6 < r2[1] < 0.88
 
 
-def test_what_a_summary_says_of_trivial_predictors(tmp_path):
-    """The nearest seen latent's answers to the same inputs; a gain over the bilinear map."""
-    summary = experiment.train(TINY, tmp_path / "run", progress=False)["seeds"]["0"]
-    task, teacher = SMALL.make(), modules.draw_teacher(SMALL)
-    key = loop.stream(jax.random.key(0), "test")
-    (_, inputs), truths = jax.jit(lambda: tasks.examples_at(task, key, task.points))()
-    points = task.points.astype(np.float64)
-    seen, errors = points[:40], []
-    for index in range(40, 80):
-        apart = [sum((points[index] - other) ** 2) for other in seen]
-        answers = [by_hand(teacher, seen[k], inputs[index], 2)
-                   for k in np.flatnonzero(np.isclose(apart, min(apart)))]  # fmt: skip
-        errors.append([np.mean((each - np.asarray(truths[index])) ** 2) for each in answers])
-    # of seen latents that are as near any may be taken
-    least, most = (np.mean([pick(each) for each in errors]) for pick in (min, max))
-    assert least * 0.999 <= summary["ood.nearest_seen_mse"] <= most * 1.001
-    assert summary["id.nearest_seen_mse"] == pytest.approx(0, abs=1e-9)
-    for region in ("id", "ood"):
-        own = {name: summary[f"{region}.{name}"] for name in ("mse", "variance", "bilinear_mse")}
-        assert summary[f"{region}.r2"] == pytest.approx(1 - own["mse"] / own["variance"], rel=1e-4)
-        assert summary[f"{region}.gain"] == pytest.approx(
-            1 - own["mse"] / own["bilinear_mse"], rel=1e-4
-        )
-    assert {"id.sum_of_singles_mse", "id.best_constant_mse", "ood.task_r2"} <= set(summary)
+# --- how well an affine map reads a latent from its code -------------------------------------
 
 
-# --- how much of the latent a code says ------------------------------------------------------
-
-
-@functools.cache
-def latents_of_16():
+def test_what_an_affine_map_reads_from_each_code():
     sets = sampling.table(jnp.asarray(module_supports.all_sets(16, 3), jnp.float32))
-    keys = jax.random.split(KEY, 4096)
-    return jax.jit(jax.vmap(lambda key: modules.draw_latent(key, sets, "discrete")))(keys)
-
-
-@pytest.mark.parametrize(
-    ("code", "low", "high"),
-    [
-        ({"name": "identity"}, 1 - 1e-9, 1),
-        ({"name": "orthogonal"}, 1 - 1e-9, 1),
-        ({"name": "tokens"}, 0.999, 1),
-        ({"name": "invertible", "std": 0.1}, 0.999, 1),
-        ({"name": "invertible", "std": 1.5}, 0.2, 0.9),
-        *[({"name": "interval_shuffle", "seed": seed}, 0, 0.9) for seed in range(3)],
-    ],
-)
-def test_what_an_affine_map_reads_of_each_code(code, low, high):
-    settings, latents = LatentCodeConfig(**code), np.asarray(latents_of_16())
-    codes = np.asarray(jax.jit(jax.vmap(module_codes.of_latent(settings, 16)))(latents))
-    assert low <= modules.affine_r2(codes, latents) <= high
+    draw = jax.jit(jax.vmap(lambda key: modules.draw_latent(key, sets, "discrete")))
+    latents = np.asarray(draw(jax.random.split(KEY, 4096)))
+    for name, std, low, high in (
+        ("identity", 1.5, 1 - 1e-9, 1),
+        ("orthogonal", 1.5, 1 - 1e-9, 1),
+        ("tokens", 1.5, 0.999, 1),
+        ("invertible", 0.1, 0.999, 1),
+        ("invertible", 1.5, 0.2, 0.9),
+        ("interval_shuffle", 1.5, 0, 0.9),
+    ):
+        code = module_codes.of_latent(LatentCodeConfig(name, std=std), 16)
+        codes = np.asarray(jax.jit(jax.vmap(code))(latents))
+        assert low <= modules.affine_r2(codes, latents) <= high, name
 
 
 def test_the_facts_of_a_task_are_of_its_own_code_and_support():
@@ -557,8 +459,8 @@ def test_the_facts_of_a_task_are_of_its_own_code_and_support():
         facts = of.make().facts()
         assert (facts["sets"], facts["seen_sets"]) == (21, 16)
         read[name] = facts["code_r2"]
-        other = replace(of, support=ModuleSupportConfig(name="unpopular", seen=12)).make().facts()
-        assert other == facts | {"seen_sets": 12}
+    other = replace(of, support=ModuleSupportConfig(name="unpopular", seen=12)).make().facts()
+    assert other == facts | {"seen_sets": 12}
     assert read["identity"] > 1 - 1e-9 and 0.2 < read["invertible"] < 0.95
     assert -0.2 < read["fewshot"] < 0.9
 
@@ -579,21 +481,15 @@ def test_the_share_that_is_read_is_that_of_new_latents():
     [
         ({"most": 9, "modules": 8}, r"task\.most=9: must be at most config\.task\.modules=8"),
         ({"most": 1}, r"config\.task\.most=1: .*connect nothing; must be at least 2"),
-        ({"most": 9, "modules": 64}, r"config\.task\.most=9: .*must be at most 10000000"),
         ({"modules": 65}, r"config\.task\.modules=65"),
-        ({"support": {"seen": 696}}, r"support\.seen=696: .*at least 1 and at most 695"),
         ({"support": {"seen": 7}}, r"support\.seen=7: 7 of 696 sets seen; must be at least 8"),
         ({"support": {"held_out_share": 1.0}}, r"support\.held_out_share=1\.0: 0 of 696"),
-        ({"support": {"held_out_share": 0.0}}, r"support\.held_out_share=0\.0: 696 of 696"),
-        ({"support": {"name": "disconnected", "held_out_share": 0.1}}, "for 'disconnected'"),
-        ({"support": {"name": "non_compositional", "seen": 600}}, "for 'non_compositional'"),
-        ({"support": {"name": "unpopular", "seen": 10}}, "for 'unpopular'"),
         ({"code": {"name": "latin"}}, r"config\.task\.code\.name='latin'"),
         ({"code": {"std": 0.0}}, r"config\.task\.code\.std=0\.0"),
         ({"samples": 1}, r"config\.task\.samples=1"),
         ({"weights": "uniform"}, r"config\.task\.weights='uniform'"),
     ],
-)  # fmt: skip
+)
 def test_settings_that_cannot_be_are_refused_in_one_line(settings, message):
     kinds = {"support": ModuleSupportConfig, "code": LatentCodeConfig}
     values = {name: kinds[name](**value) if name in kinds else value
@@ -603,7 +499,6 @@ def test_settings_that_cannot_be_are_refused_in_one_line(settings, message):
     assert "\n" not in str(error.value)
 
 
-def test_tasks_that_are_drawn_afresh_need_a_length_in_steps():
+def test_fresh_points_need_a_length_in_steps():
     with pytest.raises(ConfigError, match=r"config\.training\.steps=0: points that are drawn"):
         loop.check(changed(TINY, {"training.steps": 0}))
-    assert isinstance(modules.draw_teacher(SMALL), Teacher)

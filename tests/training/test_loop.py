@@ -1,3 +1,5 @@
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -8,15 +10,16 @@ from compgen_jax import config as configs
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import sampling
-from compgen_jax.training import family, loop
+from compgen_jax.training import loop
+from compgen_jax.training.family import shapes_of
 from tests.trees import share_apart
 
 
 def test_streams_of_one_key_differ():
     key = jax.random.key(0)
     names = ("data", "init", "order", "example", "test")
-    found = {float(jax.random.uniform(loop.stream(key, name))) for name in names}
-    assert len(found) == len(names)
+    drawn = {float(jax.random.uniform(loop.stream(key, name))) for name in names}
+    assert len(drawn) == len(names)
 
 
 def trial_of(config, key, hyper=None, capacity=0):
@@ -26,16 +29,18 @@ def trial_of(config, key, hyper=None, capacity=0):
     return loop.Trial(key, hyper or loop.hyper_of(config), dataset, jnp.int32(0))
 
 
-def advance(trainer, config, key, state, n_steps):
-    return jax.jit(trainer.advance)(trial_of(config, key), state, n_steps)
+@functools.cache
+def functions(config, lowering="gemm"):
+    """init(key), advance(trial, state, n_steps), predict and score, compiled once for all tests."""
+    trainer = loop.make_trainer(config, lowering)
+    return loop.Trainer(*map(jax.jit, trainer))
 
 
 def test_one_step_of_adamw_equals_float64_numpy(tiny):
     """The first step, decay included and on biases too: the gradient's sign, bias-corrected."""
-    trainer = loop.make_trainer(tiny, "gemm")
-    key = jax.random.key(3)
+    trainer, key = functions(tiny), jax.random.key(3)
     state = trainer.init(key)
-    after, losses = advance(trainer, tiny, key, state, 1)
+    after, losses = trainer.advance(trial_of(tiny, key), state, 1)
     rate = float(loop.hyper_of(tiny)["training.learning_rate"])
     moments = after.opt_state[0]
     for before, new, mu in zip(
@@ -49,10 +54,9 @@ def test_one_step_of_adamw_equals_float64_numpy(tiny):
 
 def test_gradient_of_the_batch_loss_against_differences(tiny):
     """The first moment holds the gradient: check it along a random direction."""
-    trainer = loop.make_trainer(tiny, "winograd")
-    key = jax.random.key(1)
-    state = trainer.init(key)
-    after, _ = advance(trainer, tiny, key, state, 1)
+    trainer, key = functions(tiny), jax.random.key(1)
+    state, trial = trainer.init(key), trial_of(tiny, key)
+    after, _ = trainer.advance(trial, state, 1)
     gradient = jax.tree.map(lambda mu: mu / 0.1, after.opt_state[0].mu)
     direction = jax.tree.map(
         lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), state.params
@@ -60,7 +64,7 @@ def test_gradient_of_the_batch_loss_against_differences(tiny):
 
     def loss_at(t):
         params = jax.tree.map(lambda p, d: p + t * d, state.params, direction)
-        return float(advance(trainer, tiny, key, state._replace(params=params), 1)[1][0])
+        return float(trainer.advance(trial, state._replace(params=params), 1)[1][0])
 
     slope = sum(jax.tree.leaves(jax.tree.map(jnp.vdot, gradient, direction)))
     step = 2e-3
@@ -76,10 +80,10 @@ def test_chunks_do_not_change_the_bits(tiny, values):
     finals = []
     for chunk, pieces in ((50, [12]), (50, [1, 4, 7]), (5, [5, 5, 2])):
         config = changed(tiny, values | {"execution.chunk_steps": chunk})
-        trainer = loop.make_trainer(config)
+        trainer = functions(config)
         state, history = trainer.init(key), []
         for n_steps in pieces:
-            state, losses = advance(trainer, config, key, state, n_steps)
+            state, losses = trainer.advance(trial_of(config, key), state, n_steps)
             history.append(losses[:n_steps])
         finals.append((state, jnp.concatenate(history)))
     chex.assert_trees_all_equal(*finals)
@@ -124,37 +128,35 @@ def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny
 
 
 def test_fewer_samples_use_only_the_first_ones(tiny):
-    """The loss of the first step is the mean over the examples that count, whatever the others
-    are, and those have no gradient."""
-    trainer, key = loop.make_trainer(tiny), jax.random.key(2)
+    """The loss of the first step is the mean over the examples that count; the others have no
+    gradient, whatever they are."""
+    trainer, key = functions(tiny), jax.random.key(2)
     state, whole = trainer.init(key), trial_of(tiny, key)
+    errors = np.asarray(trainer.score(key, state.params, whole.dataset.points)["mse"], np.float64)
     for count in (1, 3):
         table = whole.dataset._replace(count=jnp.int32(count))
-        points = table.points.at[count:].set(1e3)  # which the others would show
-        after, losses = jax.jit(trainer.advance)(whole._replace(dataset=table), state, 3)
-        other, _ = jax.jit(trainer.advance)(
-            whole._replace(dataset=table._replace(points=points)), state, 3
-        )
-        chex.assert_trees_all_equal(after.params, other.params)
-        errors = trainer.score(key, state.params, table.points[:count])["mse"]
-        expected = float(np.mean(np.asarray(errors, np.float64)))
-        assert float(losses[0]) == pytest.approx(expected, rel=1e-4)
+        others = table._replace(points=table.points.at[count:].set(1e3))
+        after, losses = trainer.advance(whole._replace(dataset=table), state, 3)
+        same, _ = trainer.advance(whole._replace(dataset=others), state, 3)
+        chex.assert_trees_all_equal(after.params, same.params)
+        assert float(losses[0]) == pytest.approx(errors[:count].mean(), rel=1e-4)
 
 
-def test_answers_and_scores_are_those_of_the_task(tiny):
-    task, trainer, key = tiny.task.make(), loop.make_trainer(tiny), jax.random.key(2)
+def test_predictions_and_scores_are_those_of_the_task(tiny):
+    task, trainer, key = tiny.task.make(), functions(tiny), jax.random.key(2)
     params = trainer.init(key).params
     points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
-    signals, truths = trainer.predict(key, params, points)
-    module = tiny.model.make(family.shapes_of(task))
-    for signal, truth, point in zip(signals, truths, points, strict=True):
+    predictions, truths = trainer.predict(key, params, points)
+    module = tiny.model.make(shapes_of(task))
+    for prediction, truth, point in zip(predictions, truths, points, strict=True):
         example = task.example(key, point)
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)
-        np.testing.assert_allclose(signal, 1 - module.apply(params, example.input)[0], atol=1e-5)
+        output = module.apply(params, example.input)[0]
+        np.testing.assert_allclose(prediction, 1 - output, atol=1e-5)
     scores = trainer.score(key, params, points)
     assert set(scores) == set(loop.tasks.score_names(task))
     for index in range(2):
-        expected = task.scores(signals[index], truths[index], points[index])
+        expected = task.scores(predictions[index], truths[index], points[index])
         for name, value in expected.items():
             assert float(scores[name][index]) == pytest.approx(float(value), rel=1e-4)
 
@@ -171,8 +173,9 @@ TRACED = {
     "optimiser": {"training.learning_rate": 1e-2, "training.weight_decay": 0.5},
     "seeds and name": {"training.seeds": (4,), "name": "other"},
     "execution": {"execution.chunk_steps": 3},
+    "keep": {"training.keep": 3},
 }
-OWN = {
+FIXED = {
     "width": {"model.width": 5},
     "family": {"model.name": "mlp"},
     "grid": {"task.grid": 12},
@@ -197,14 +200,14 @@ def test_trials_that_differ_in_traced_fields_share_their_program(tiny, values):
     assert len(schedules) == 1
 
 
-@pytest.mark.parametrize("values", OWN.values(), ids=OWN)
+@pytest.mark.parametrize("values", FIXED.values(), ids=FIXED)
 def test_trials_that_differ_in_any_other_field_do_not(tiny, values):
     base = changed(tiny, {"training.steps": 20})
     assert program(changed(base, values)) != program(base)
 
 
 def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
-    """As `TRACED` says: their sources have the same shapes once padded."""
+    """As `TRACED` says: their data sets have the same shapes once padded."""
     chex.clear_trace_counter()
     base = changed(tiny, {"training.steps": 20})
     trainer = loop.make_trainer(base)
@@ -214,23 +217,19 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
     def run(trial, n_steps):
         return trainer.advance(trial, trainer.init(trial.key), n_steps)[1]
 
-    names = [name for name in TRACED if name not in ("execution", "seeds and name")]
+    names = [name for name in TRACED if name not in ("execution", "keep", "seeds and name")]
     losses = [
         run(trial_of(changed(base, TRACED[name]), jax.random.key(0), capacity=200), 4)
         for name in names
     ]
-    found = {
-        name: tuple(np.asarray(each[:4]).tolist()) for name, each in zip(names, losses, strict=True)
-    }
-    assert len(set(found.values())) == len(names) and np.isfinite(list(found.values())).all()
+    found = {tuple(np.asarray(each[:4]).tolist()) for each in losses}
+    assert len(found) == len(names) and np.isfinite(list(found)).all()
 
 
 def test_streams_of_other_supports_share_a_program_too(tiny):
     base = changed(tiny, STREAM)
     other = changed(base, {"task.support.region": "corner"})
     assert program(base) == program(other)
-    states = {experiment.schedule(config, config.task.make()) for config in (base, other)}
-    assert len(states) == 1
 
 
 # --- lengths ---------------------------------------------------------------------------------
@@ -259,6 +258,18 @@ def test_evaluations_are_closer_over_the_last_tenth(tiny):
     assert loop.evaluations(tiny, task) == (4, 8, 12)
 
 
+def test_parameters_are_kept_at_steps_in_equal_ratios_without_another_identity(tiny):
+    task = tiny.task.make()
+    config = changed(tiny, {"training.steps": 51200})
+    assert loop.kept_steps(config, task) == tuple(100 * 2**k for k in range(10))
+    assert loop.kept_steps(tiny, task) == (1, 2, 3, 6, 12)  # each step once
+    for keep, expected in ((0, ()), (1, (51200,)), (3, (100, 2263, 51200))):
+        other = changed(config, {"training.keep": keep})
+        assert loop.kept_steps(other, task) == expected
+        assert configs.fingerprint(other) == configs.fingerprint(config)
+        assert loop.evaluations(other, task) == loop.evaluations(config, task)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -267,7 +278,7 @@ def test_evaluations_are_closer_over_the_last_tenth(tiny):
         ({"task.support.low": 6}, "low=6, high=5: holds out no cell"),
     ],
 )
-def test_what_cannot_be_trained_is_found_before_anything_is_compiled(tiny, values, message):
+def test_an_impossible_training_is_refused_before_anything_is_compiled(tiny, values, message):
     config = changed(tiny, values)
     with jax.log_compiles(False), pytest.raises(ConfigError, match=message) as error:
         loop.check(config)

@@ -1,5 +1,7 @@
 """Training steps in bfloat16: near float32's, from float32 weights; the default has none of it."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,64 +29,56 @@ def in_bfloat16(config: Config) -> Config:
     return changed(config, {"training.precision": "bfloat16"})
 
 
-def trial_of(config, key, which=0):
-    task = loop.check(config)
-    hyper, dataset = loop.hyper_of(config), loop.dataset_of(task, key)
-    return loop.Trial(key, hyper, dataset, jnp.int32(which))
+def trial_of(config, key, task_index=0):
+    dataset = loop.dataset_of(loop.check(config), key)
+    return loop.Trial(key, loop.hyper_of(config), dataset, jnp.int32(task_index))
 
 
-def after_steps(config, n_steps, lowering=None, grids=()):
-    """(state, losses of the steps), of the config's first seed; padded to the last of the grids."""
-    of = tuple(changed(config, {"task.grid": grid}).task.make() for grid in grids)
-    trainer, key = loop.make_trainer(config, lowering, of=of), jax.random.key(4)
-    trial = trial_of(config, key, max(len(grids) - 1, 0))
-    state, losses = jax.jit(trainer.advance)(trial, trainer.init(key, trial.which), n_steps)
-    return state, losses[:n_steps]
+@functools.cache
+def run(config):
+    """run(n_steps) -> (state, losses of the steps) of one seed."""
+    trainer, key = loop.make_trainer(config, "gemm"), jax.random.key(4)
+    trial = trial_of(config, key)
+    advance = jax.jit(lambda n_steps: trainer.advance(trial, trainer.init(key), n_steps))
+
+    def taken(n_steps):
+        state, losses = advance(n_steps)
+        return state, losses[:n_steps]
+
+    return taken
 
 
-def traced(config, lowering=None) -> tuple[str, str]:
-    """The program of a training chunk and the one that answers."""
-    trainer = loop.make_trainer(config, lowering)
-    trial = trial_of(config, jax.random.key(0))
-    state = jax.eval_shape(trainer.init, trial.key)
+def traced(config, lowering=None, members=()) -> tuple[str, str]:
+    """The program of a training chunk and the one that predicts, as text."""
+    trainer = loop.make_trainer(config, lowering, members=members)
+    trial = trial_of(config, jax.random.key(0), max(len(members) - 1, 0))
+    state = jax.eval_shape(trainer.init, trial.key, trial.task_index)
     advance = jax.make_jaxpr(trainer.advance)(trial, state, 1)
-    points = trial.dataset.points
-    return str(advance), str(jax.make_jaxpr(trainer.predict)(trial.key, state.params, points))
+    if members:
+        return str(advance), ""
+    predict = jax.make_jaxpr(trainer.predict)(trial.key, state.params, trial.dataset.points)
+    return str(advance), str(predict)
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_the_gradient_is_float32s_at_the_accuracy_of_bfloat16(tiny, name):
-    """After one step AdamW's first moment is a tenth of the gradient; of every leaf."""
+def test_gradients_are_near_float32s_and_all_that_is_trained_stays_in_float32(tiny, name):
     config = changed(tiny, DECODERS[name])
     (exact, loss), (rounded, rounded_loss) = (
-        after_steps(either, 1, "gemm") for either in (config, in_bfloat16(config))
+        run(either)(1) for either in (config, in_bfloat16(config))
     )
     assert float(rounded_loss[0]) == pytest.approx(float(loss[0]), rel=0.01)
     assert float(rounded_loss[0]) != float(loss[0])
+    # after one step AdamW's first moment is a tenth of the gradient
     gradients = (jax.tree.leaves(state.opt_state[0].mu) for state in (exact, rounded))
-    for expected, found in zip(*gradients, strict=True):
-        error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    for expected, gradient in zip(*gradients, strict=True):
+        error = np.linalg.norm(gradient - expected) / np.linalg.norm(expected)
         assert error < TOLERANCE, error
-
-
-@pytest.mark.parametrize("name", DECODERS)
-def test_weights_moments_and_loss_stay_in_float32(tiny, name):
-    """And learn: the steps are smaller than bfloat16 can tell from weights of size 1."""
-    config = changed(in_bfloat16(tiny), {**DECODERS[name], "training.learning_rate": 1e-3})
-    state, losses = after_steps(config, 12)
+    # steps are smaller than bfloat16 can tell from weights of size 1
+    state, losses = run(in_bfloat16(config))(12)
     for leaf in jax.tree.leaves((state.params, state.opt_state, losses)):
         assert leaf.dtype in (jnp.float32, jnp.int32)
-    moved = [np.any(leaf != leaf.astype(jnp.bfloat16)) for leaf in jax.tree.leaves(state.params)]
-    assert all(moved)
+    assert all(np.any(leaf != leaf.astype(jnp.bfloat16)) for leaf in jax.tree.leaves(state.params))
     assert losses[-3:].mean() < losses[:3].mean()
-
-
-def test_a_padded_trial_of_several_grids_trains_in_bfloat16(tiny):
-    config = changed(tiny, {"task.grid": 12, "task.support.region": "none"})
-    losses = [
-        after_steps(either, 5, "gemm", grids=(8, 12))[1] for either in (config, in_bfloat16(config))
-    ]
-    np.testing.assert_allclose(losses[1], losses[0], rtol=0.02)
 
 
 def test_the_default_is_the_program_without_an_option(tiny):
@@ -93,14 +87,16 @@ def test_the_default_is_the_program_without_an_option(tiny):
     assert given == tiny and fingerprint(given) == fingerprint(tiny)
     assert not any("precision" in field for field in identity(tiny))
     for lowering in ("lax", "gemm", "winograd"):
-        programs = traced(tiny, lowering)
-        assert not any("bf16" in text for text in programs)
+        assert not any("bf16" in text for text in traced(tiny, lowering))
 
 
-def test_evaluation_draws_in_float32(tiny):
-    advance, draw = traced(in_bfloat16(tiny))
-    assert "bf16" in advance and "bf16" not in draw
+def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
+    advance, predict = traced(in_bfloat16(tiny))
+    assert "bf16" in advance and "bf16" not in predict
     assert identity(in_bfloat16(tiny))["config.training.precision"] == "bfloat16"
+    config = changed(in_bfloat16(tiny), {"task.grid": 12, "task.support.region": "none"})
+    members = tuple(changed(config, {"task.grid": grid}).task.make() for grid in (8, 12))
+    assert "bf16" in traced(config, members=members)[0]
 
 
 def test_precisions_do_not_share_a_program(tiny):

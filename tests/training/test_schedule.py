@@ -12,7 +12,8 @@ from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from compgen_jax.training import family, loop
+from compgen_jax.training import loop
+from compgen_jax.training.family import shapes_of
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
@@ -25,11 +26,6 @@ TINY = Config(
         schedule="cosine", decay="matrices",
     ),
 )  # fmt: skip
-both = pytest.mark.parametrize("decay", ["all", "matrices"])
-
-
-def of(decay="all"):
-    return TrainingConfig(decay=decay)
 
 
 def cosine(step, total=STEPS):
@@ -75,8 +71,7 @@ def run(update, state, params, gradients):
     return params, state
 
 
-@both
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.parametrize(("schedule", "decay"), [("constant", "all"), ("cosine", "matrices")])
 def test_steps_equal_adamw_in_float64(schedule, decay):
     params, gradients = params_and_gradients()
     hyper = jax.tree.map(jnp.float32, HYPER)
@@ -84,48 +79,28 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
     @jax.jit
     def update(gradient, state, params, step):
         share = loop.rate_share(schedule, step, STEPS)
-        return loop.optimizer(hyper, of(decay), share=share).update(gradient, state, params)
+        return loop.optimizer(hyper, TrainingConfig(decay=decay), share=share).update(
+            gradient, state, params
+        )
 
-    found, _ = run(update, loop.optimizer(hyper, of(decay)).init(params), params, gradients)
+    trained, _ = run(
+        update, loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params), params, gradients
+    )
     exact = AdamW(jax.tree.leaves(params), decays(decay))
     for step, gradient in enumerate(gradients):
         share = cosine(step) if schedule == "cosine" else 1.0
         exact.step(jax.tree.leaves(gradient), 0.03 * share, 0.4)
-    for leaf, value in zip(jax.tree.leaves(found), exact.values, strict=True):
+    for leaf, value in zip(jax.tree.leaves(trained), exact.values, strict=True):
         np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
-
-
-@both
-def test_steps_equal_optax_of_its_own_schedule_and_mask(decay):
-    params, gradients = params_and_gradients()
-    hyper = jax.tree.map(jnp.float32, HYPER)
-    mask = {"kernel": True, "filter": True, "bias": False, "gain": False}
-    theirs = optax.adamw(
-        optax.cosine_decay_schedule(0.03, STEPS),
-        weight_decay=0.4,
-        mask=mask if decay == "matrices" else None,
-    )
-
-    @jax.jit
-    def update(gradient, state, params, step):
-        share = loop.rate_share("cosine", step, STEPS)
-        return loop.optimizer(hyper, of(decay), share=share).update(gradient, state, params)
-
-    found, _ = run(update, loop.optimizer(hyper, of(decay)).init(params), params, gradients)
-    by_optax = jax.jit(lambda g, s, p, _: theirs.update(g, s, p))
-    expected, _ = run(by_optax, theirs.init(params), params, gradients)
-    for name, leaf in expected.items():
-        np.testing.assert_allclose(found[name], leaf, rtol=1e-5, atol=1e-6)
 
 
 def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
     share = jax.jit(lambda step: loop.rate_share("cosine", step, 1000))
     assert float(share(0)) == 1 and float(share(500)) == pytest.approx(0.5)
     assert float(share(1000)) == pytest.approx(0, abs=1e-7)
-    found = [float(share(step)) for step in range(0, 1001, 50)]
+    shares = [float(share(step)) for step in range(0, 1001, 50)]
     theirs = optax.cosine_decay_schedule(1.0, 1000)
-    np.testing.assert_allclose(found, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
-    assert (np.diff(found) < 0).all() and min(found) >= 0
+    np.testing.assert_allclose(shares, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
     assert loop.rate_share("constant", 999, 1000) == 1.0
 
 
@@ -146,10 +121,10 @@ def test_a_constant_rate_is_the_optimiser_of_earlier_runs_bit_for_bit():
                                      strict=True))  # fmt: skip
     earlier = steps(lambda rate, strength: optax.adamw(
         rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength))  # fmt: skip
-    now = steps(lambda *values: loop.optimizer(hyper(*values), of()))
+    now = steps(lambda *values: loop.optimizer(hyper(*values), TrainingConfig()))
     share = loop.rate_share("constant", jnp.int32(3), STEPS)
-    asked = steps(lambda *values: loop.optimizer(hyper(*values), of(), share=share))
-    for other in (now, asked):
+    shared = steps(lambda *values: loop.optimizer(hyper(*values), TrainingConfig(), share=share))
+    for other in (now, shared):
         assert jax.tree.structure(other) == jax.tree.structure(earlier)
         for leaf, value in zip(*map(jax.tree.leaves, (other, earlier)), strict=True):
             np.testing.assert_array_equal(leaf, value)
@@ -179,7 +154,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
     state, losses = trained(config, [STEPS])
     task = config.task.make()
-    module = config.model.make(family.shapes_of(task))
+    module = config.model.make(shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad

@@ -1,6 +1,7 @@
 """What only training does: normalisation by the batch, dropout, clipping, a rate that falls on a
 plateau; and that all of it is resumed, masked and mapped over trials as the rest is."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import chex
@@ -19,7 +20,9 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
-from compgen_jax.training import family, loop
+from compgen_jax.training import loop
+from compgen_jax.training.family import shapes_of
+from tests.interrupts import interrupted_after_a_save
 
 TASK = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
 SEEN = 60  # 64 cells, of which 4 are held out: with batches of 16 the last one is masked
@@ -73,11 +76,15 @@ def trial_of(settings, seed=0):
     return loop.Trial(key, loop.hyper_of(settings), loop.dataset_of(task, key), jnp.int32(0))
 
 
+@functools.cache
+def functions(settings):
+    return loop.Trainer(*map(jax.jit, loop.make_trainer(settings)))
+
+
 def trained(settings, seed=0, steps=None):
-    trainer = loop.make_trainer(settings)
-    state = trainer.init(jax.random.key(seed))
+    trainer = functions(settings)
     steps = settings.training.steps if steps is None else steps
-    return jax.jit(trainer.advance)(trial_of(settings, seed), state, steps)
+    return trainer.advance(trial_of(settings, seed), trainer.init(jax.random.key(seed)), steps)
 
 
 def batches(settings, count):
@@ -93,8 +100,8 @@ def batches(settings, count):
 def test_running_statistics_are_those_of_the_examples_that_count():
     """At a rate so small that parameters stay, after an epoch whose last batch is masked."""
     settings = config(steps=4, learning_rate=1e-12, weight_decay=0.0)
-    start = loop.make_trainer(settings).init(jax.random.key(0)).params
-    found, _ = trained(settings)
+    start = functions(settings).init(jax.random.key(0)).params
+    after, _ = trained(settings)
     mean, var = np.zeros(6), np.ones(6)
     sizes = []
     for batch, counts in batches(settings, 4):
@@ -103,19 +110,19 @@ def test_running_statistics_are_those_of_the_examples_that_count():
         mean, var = 0.9 * mean + 0.1 * hidden.mean(axis=0), 0.9 * var + 0.1 * hidden.var(axis=0)
         sizes.append(len(hidden))
     assert sizes == [16, 16, 16, SEEN - 48]
-    statistics = found.params["batch_stats"]["norm"]
+    statistics = after.params["batch_stats"]["norm"]
     np.testing.assert_allclose(statistics["mean"], mean, atol=1e-5)
     np.testing.assert_allclose(statistics["var"], var, atol=1e-5)
 
 
 def test_statistics_are_no_parameters():
     """They have no moments in the optimiser, and no weight decays them."""
-    settings = config(steps=1, learning_rate=1e-12, weight_decay=0.0)
+    settings = config(steps=4, learning_rate=1e-12, weight_decay=0.0)
     strong = replace(settings, training=replace(settings.training, weight_decay=1e6))
-    state = loop.make_trainer(settings).init(jax.random.key(0))
+    state = functions(settings).init(jax.random.key(0))
     assert set(state.params) == {"params", "batch_stats"}
     chex.assert_trees_all_equal_shapes(state.opt_state[0].mu, {"params": state.params["params"]})
-    plain, decayed = trained(settings)[0].params, trained(strong)[0].params
+    plain, decayed = (trained(each, steps=1)[0].params for each in (settings, strong))
     chex.assert_trees_all_equal(plain["batch_stats"], decayed["batch_stats"])
     moved, start = (np.asarray(one["params"]["image"]["kernel"], np.float64) for one in
                     (decayed, state.params))  # fmt: skip
@@ -124,10 +131,10 @@ def test_statistics_are_no_parameters():
 
 
 def test_evaluation_uses_running_statistics_and_no_dropout():
-    settings = config(model=Normed(dropout=0.5))
+    settings = config(model=Normed(dropout=0.2))
     state, _ = trained(settings)
     task = settings.task.make()
-    module = settings.model.make(family.shapes_of(task))
+    module = settings.model.make(shapes_of(task))
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
     code = tasks.examples_at(task, jax.random.key(0), points).input
     together, _ = models.apply(module, state.params, code)
@@ -172,22 +179,21 @@ class Keyed(Model):
 def test_dropout_has_a_key_of_each_step_and_seed_also_after_a_resume():
     settings = config(model=Keyed())
     keys = lambda state: np.asarray(state.params["batch_stats"]["keys"])
-    found = np.concatenate([keys(trained(settings, seed)[0]) for seed in (0, 1)])
-    assert len(np.unique(found, axis=0)) == 20
+    drawn = np.concatenate([keys(trained(settings, seed)[0]) for seed in (0, 1)])
+    assert len(np.unique(drawn, axis=0)) == 20
     half, _ = trained(settings, steps=4)
-    advance = jax.jit(loop.make_trainer(settings).advance)
-    again, _ = advance(trial_of(settings), half, 6)
-    np.testing.assert_array_equal(keys(again), found[:10])
+    again, _ = functions(settings).advance(trial_of(settings), half, 6)
+    np.testing.assert_array_equal(keys(again), drawn[:10])
 
 
 def test_dropped_units_change_the_loss():
-    losses = [np.asarray(trained(config(model=Normed(dropout=rate)))[1][:8]) for rate in (0.5, 0.0)]
+    losses = [np.asarray(trained(config(model=Normed(dropout=rate)))[1][:8]) for rate in (0.2, 0.0)]
     assert (np.abs(losses[0] - losses[1]) > 1e-6).all()
 
 
 def test_trials_side_by_side_are_each_what_they_are_alone():
     settings = config(model=Normed(dropout=0.2))
-    trainer = loop.make_trainer(settings)
+    trainer = functions(settings)
     keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
     trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(lambda s: trial_of(settings, s),
                                                                   (0, 1)))  # fmt: skip
@@ -204,26 +210,17 @@ def test_a_resumed_run_ends_with_the_same_bits():
     settings = config(model=Normed(dropout=0.2), schedule="plateau", clip=0.1)
     whole, _ = trained(settings)
     half, _ = trained(settings, steps=5)
-    trainer = loop.make_trainer(settings)
-    again, _ = jax.jit(trainer.advance)(trial_of(settings), half, 5)
+    again, _ = functions(settings).advance(trial_of(settings), half, 5)
     chex.assert_trees_all_equal(whole.params, again.params)
     chex.assert_trees_all_equal(whole.opt_state, again.opt_state)
 
 
-def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypatch):
+def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     """Interrupted after its first checkpoint, of a network that the whole run had as well."""
     settings = config(steps=12, model=ConvBatchNorm(width=2), schedule="plateau", clip=1.0)
     whole = experiment.train(settings, tmp_path / "whole", progress=False)
-    save = directory.save
-
-    def interrupted(workdir, step, *rest):
-        save(workdir, step, *rest)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(directory, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_after_a_save():
         experiment.train(settings, tmp_path / "run", progress=False)
-    monkeypatch.setattr(directory, "save", save)
     assert directory.last_checkpoint(tmp_path / "run").name == "4"
     assert experiment.train(settings, tmp_path / "run", progress=False) == whole
     runs = [results.load(tmp_path / name) for name in ("whole", "run")]
@@ -231,12 +228,12 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path, monkeypa
     statistics = runs[0].params["batch_stats"]["norm_1"]["mean"]
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
     points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    signals = runs[0].predict(points)
-    module = settings.model.make(family.shapes_of(runs[0].task))
+    predictions = runs[0].predict(points)
+    module = settings.model.make(shapes_of(runs[0].task))
     code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
     of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)
     images, _ = module.apply(of_second, code)
-    np.testing.assert_allclose(signals[1], 1 - np.asarray(images), atol=1e-5)
+    np.testing.assert_allclose(predictions[1], 1 - np.asarray(images), atol=1e-5)
 
 
 def test_a_long_gradient_is_scaled_and_a_short_one_left():
@@ -256,18 +253,18 @@ def test_a_long_gradient_is_scaled_and_a_short_one_left():
     np.testing.assert_allclose(tight[0], plain[0] / 2, rtol=1e-6)  # the norm is 5
 
 
-def rates(losses, per_epoch, rate=1e-3):
+def rates_of(losses, per_epoch, rate=1e-3):
     """The rate of every step, read off updates of a constant gradient without decay."""
     hyper = {"training.learning_rate": rate, "training.weight_decay": 0.0}
     updater = loop.optimizer(hyper, TrainingConfig(schedule="plateau"), per_epoch)
     params = {"params": jnp.zeros(1)}
-    state, found = updater.init(params), []
+    state, rates = updater.init(params), []
     update = jax.jit(lambda state, value: updater.update(
         {"params": jnp.ones(1)}, state, params, value=value))  # fmt: skip
     for loss in losses:
         step, state = update(state, jnp.float32(loss))
-        found.append(-float(step["params"][0]))
-    return np.array(found)
+        rates.append(-float(step["params"][0]))
+    return np.array(rates)
 
 
 def test_the_rate_halves_when_six_epochs_were_no_better():
@@ -283,13 +280,13 @@ def test_the_rate_halves_when_six_epochs_were_no_better():
             rate, bad = rate / 2, 0
         expected.append(rate)
     assert expected[-1] < 1e-3 / 4
-    found = rates(losses, 3)
+    rates = rates_of(losses, 3)
     # an epoch's last step is the first at the new rate
-    np.testing.assert_allclose(found[2::3], expected, rtol=1e-4)
-    np.testing.assert_allclose(found[3::3], expected[:-1], rtol=1e-4)
-    falling = rates(rng.uniform(1, 2, 400), 1)
+    np.testing.assert_allclose(rates[2::3], expected, rtol=1e-4)
+    np.testing.assert_allclose(rates[3::3], expected[:-1], rtol=1e-4)
+    falling = rates_of(rng.uniform(1, 2, 400), 1)
     np.testing.assert_allclose(falling[-1], 1e-6, rtol=1e-4)
-    np.testing.assert_allclose(rates(np.ones(20), 1, rate=1e-8), 1e-8, rtol=1e-4)
+    np.testing.assert_allclose(rates_of(np.ones(20), 1, rate=1e-8), 1e-8, rtol=1e-4)
 
 
 def test_runs_with_epochs_of_other_lengths_share_no_program():

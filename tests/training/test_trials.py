@@ -22,9 +22,10 @@ def scaled_sum(shared, trial):
     return {"sum": jax.lax.fori_loop(0, shared, lambda _, s: s * scale + x.sum(), 0.0), "x": x + 1}
 
 
-@pytest.mark.parametrize("n_devices", [1, 2])
-@pytest.mark.parametrize("trials_per_device", [0, 1, 2, 3, 8])
-@pytest.mark.parametrize("n_trials", [1, 4, 5])
+@pytest.mark.parametrize(
+    ("n_devices", "trials_per_device", "n_trials"),
+    [(1, 0, 4), (1, 1, 5), (1, 3, 5), (2, 0, 5), (2, 2, 5), (2, 3, 4), (2, 8, 1)],
+)
 def test_trials_equal_one_by_one_on_any_devices(n_devices, trials_per_device, n_trials):
     devices = jax.devices()[:n_devices]
     assert len(devices) == n_devices
@@ -85,21 +86,21 @@ def test_split_trials_can_go_from_one_call_to_the_next(n_devices):
 
 
 @pytest.mark.parametrize("n_devices", [1, 2])
-@pytest.mark.parametrize("n_trials", [3, 4])
-def test_what_was_compiled_for_shapes_is_what_runs(n_devices, n_trials):
+def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
     """Nothing is traced again, and the numbers are those of a program compiled at its first call;
     other shapes are compiled when they come."""
     chex.clear_trace_counter()
     devices = jax.devices()[:n_devices]
-    prepared = over_trials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
-    trials = jax.random.normal(jax.random.key(0), (n_trials, 3)), jnp.linspace(0.5, 1.0, n_trials)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), trials)
+    prepared = OverSplitTrials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
+    trials = jax.random.normal(jax.random.key(0), (3, 3)), jnp.linspace(0.5, 1.0, 3)
+    shares = split(trials, devices)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), shares)
     side_by_side([lambda: prepared.lower(np.int32(4), shapes)])
     expected = over_trials(scaled_sum, 0, devices)(np.int32(4), trials)
-    chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
-    chex.assert_trees_all_equal(prepared(np.int32(4), trials), expected)
-    more = jax.tree.map(lambda x: jnp.concatenate([x] * 3), trials)
-    assert prepared(np.int32(4), more)["sum"].shape == (3 * n_trials,)
+    for _ in range(2):
+        chex.assert_trees_all_equal(join(prepared(np.int32(4), shares), 3, devices), expected)
+    more = split(jax.tree.map(lambda x: jnp.concatenate([x] * 3), trials), devices)
+    assert join(prepared(np.int32(4), more), 9, devices)["sum"].shape == (9,)
 
 
 def test_programs_are_traced_in_turn_and_compiled_at_once_each_lane_in_its_order():
@@ -125,7 +126,7 @@ def test_programs_are_traced_in_turn_and_compiled_at_once_each_lane_in_its_order
 
 
 def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
-    prepared = over_trials(scaled_sum, 0, jax.devices()[:1])
+    prepared = OverSplitTrials(scaled_sum, 0, jax.devices()[:1])
     trials = jnp.ones((2, 3)), jnp.ones(2)
     begun, go = threading.Event(), threading.Event()
 

@@ -11,143 +11,153 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from compgen_jax.metrics import evaluation
+from compgen_jax.claims import TRAINED, Claim, Condition, once
 from compgen_jax.metrics.evaluation import CellResults, mean_score
-from compgen_jax.old_claims import TRAINED, Condition, entry, exact_id
+from compgen_jax.papers.forced_rendering.images import (
+    better_than,
+    exact_ood,
+    late,
+    relative_error,
+    within_a_pixel,
+)
 from compgen_jax.tasks import baselines
 
 LIT = 0.1  # of the largest signal: what counts as a pixel lit in training
-FIGURE = "controls"
+OF_IMAGES = {
+    "accuracy OOD within 1 pixel": late(within_a_pixel),
+    "MSE OOD / blank image's": late(relative_error),
+}
 
 
-def wide_bumps_fail(results: CellResults) -> dict:
-    """K1: bumps so wide that training lights every pixel are not composed either."""
-    lit, ood = _lit(results), results.held_out
-    return entry(
-        "K1",
-        "bump",
-        results.seeds,
-        exact_id(results),
-        figure=FIGURE,
-        statement="with bumps so wide that training lights every pixel, held-out combinations "
-        "still fail",
-        as_stated={
-            "exact accuracy OOD": Condition(
-                mean_score(results, "exact_accuracy", ood), "below", 0.5, ood.sum()
-            )
-        },
-        details={
-            "share of pixels lit in training": np.full(len(results.seeds), lit.mean()),
-            "share lit to half of the peak": np.full(len(results.seeds), _lit(results, 0.5).mean()),
-            "accuracy OOD within 1 pixel": mean_score(
-                results, "position_accuracy", results.held_out
-            ),
-            "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
-        },
-    )
+def lit_pixels(cells: CellResults, level: float = LIT):
+    """(N, N) bool: pixels that some seen image lights to a share of the largest signal."""
+    return baselines.lit_pixels(cells.truths[~cells.held_out], level)
 
 
-def lit_pixels_fail(results: CellResults, scores: Callable) -> dict:
-    """K2: the failure is there on the pixels that training lit alone.
-
-    Asked of held-out cells whose own pixel training lit; the other pixels are blanked in what is
-    drawn and in what is asked. `scores` are the task's, to score what is left.
-    """
-    masked, reachable = on_lit_pixels(results, scores)
-    return entry(
-        "K2",
-        "bump",
-        results.seeds,
-        exact_id(results),
-        figure=FIGURE,
-        statement="scored on the pixels that training lit alone, held-out combinations still fail",
-        as_stated={
-            "exact accuracy OOD, lit pixels": Condition(
-                mean_score(masked, "exact_accuracy", reachable), "below", 0.5, reachable.sum()
-            ),
-            "MSE OOD / blank image's, lit pixels": Condition(
-                evaluation.relative_error(masked, masked.held_out), "above", 0.5, ratio=True
-            ),
-        },
-        details={
-            "share of pixels lit in training": np.full(len(results.seeds), _lit(results).mean()),
-            "share of held-out cells whose pixel is lit": np.full(
-                len(results.seeds), reachable.sum() / results.held_out.sum()
-            ),
-        },
-    )
-
-
-def on_lit_pixels(results: CellResults, scores: Callable):
+def on_lit_pixels(cells: CellResults, scores: Callable):
     """The results with the pixels blanked that no seen image lit, scored anew, and (B,) bool, the
     held-out cells whose own pixel was lit. `scores`: signal, truth, point -> scalars by name."""
-    lit = _lit(results)
-    x, y = results.factors.round().astype(int).T
-    signals, targets = results.predictions * lit, results.truths * lit
+    lit = lit_pixels(cells)
+    x, y = cells.factors.round().astype(int).T
+    signals, targets = cells.predictions * lit, cells.truths * lit
     score = jax.jit(jax.vmap(jax.vmap(scores), (0, None, None)))
-    found = jax.tree.map(np.asarray, score(signals, targets, results.factors))
-    masked = results._replace(predictions=signals, truths=targets, scores=found)
-    return masked, results.held_out & lit[y, x]
+    scored = jax.tree.map(np.asarray, score(signals, targets, cells.factors))
+    masked = cells._replace(predictions=signals, truths=targets, scores=scored)
+    return masked, cells.held_out & lit[y, x]
 
 
-def random_cells_are_composed(results: CellResults) -> dict:
-    """K3: the same share of cells, held out at random, is composed. Unlike a block, nearly each
-    of them has a seen neighbour, and every pixel is lit."""
-    return _composes(
-        "K3",
-        "bump",
-        results,
-        "as many combinations, held out at random instead of as a block, are composed",
-    )
+@once
+def _on_lit_pixels(evidence):
+    return on_lit_pixels(evidence.net.late.cells, evidence.net.task.scores)
 
 
-def shared_pixels_compose(results: CellResults) -> dict:
-    """K4: a decoder that all pixels share composes without a remedy.
-
-    It is the authors' own, on its own terms, but for the hole: one-hot codes, upright images,
-    every seen cell once per epoch. So it says what one such decoder does, and not that sharing
-    alone makes the difference.
-    """
-    return _composes(
-        "K4",
-        "onehot",
-        results,
-        "a decoder that all pixels share composes held-out combinations without a remedy",
-    )
+def _exact_on_lit_pixels(evidence):
+    masked, reachable = _on_lit_pixels(evidence)
+    return mean_score(masked, "exact_accuracy", reachable)
 
 
-def stripes_beat_trivial_predictors(results: CellResults) -> dict:
-    """K5: with stripes and a few bumps, the same hole is composed, better than by any predictor
-    that knows the seen bumps alone (`analysis.predictors`). From the stripes themselves it could
-    be drawn without error, as their product."""
-    trivial = trivial_errors(results)
-    best = min(trivial, key=trivial.get)
-    return _composes(
-        "K5",
-        "bump",
-        results,
-        "trained on stripes and a few bumps, the same hole is composed, better than by any "
-        "predictor that knows the seen bumps alone",
-        {
-            f"MSE OOD / the best trivial predictor's ({best})": Condition(
-                evaluation.relative_error(results, results.held_out) / trivial[best],
-                "below",
-                1.0,
-                ratio=True,
-            )
-        },
-    )
-
-
-def trivial_errors(results: CellResults) -> dict[str, float]:
+def trivial_errors(cells: CellResults) -> dict[str, float]:
     """MSE OOD of every trivial predictor over a blank image's, by name."""
-    ood = results.held_out
-    asked = baselines.asked_on_grid(results.truths, ood, results.sizes)
-    truths = results.truths[ood]
+    ood = cells.held_out
+    known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
+    truths = cells.truths[ood]
     return {
-        name: float(np.square(predict(asked)[ood] - truths).mean() / np.square(truths).mean())
+        name: float(np.square(predict(known)[ood] - truths).mean() / np.square(truths).mean())
         for name, predict in baselines.GRID_PREDICTORS.items()
     }
+
+
+WIDE_BUMPS_FAIL = Claim(
+    "K1",
+    "with bumps so wide that training lights every pixel, held-out combinations still fail",
+    figure="controls",
+    runs={"net": "wide_bumps"},
+    code="bump",
+    as_stated=exact_ood(below=0.5),
+    details={
+        "share of pixels lit in training": late(lambda cells: lit_pixels(cells).mean()),
+        "share lit to half of the peak": late(lambda cells: lit_pixels(cells, 0.5).mean()),
+        **OF_IMAGES,
+    },
+)
+# Only held-out cells whose own pixel training lit count; all other pixels are blanked in what is
+# drawn and in what is asked.
+LIT_PIXELS_FAIL = Claim(
+    "K2",
+    "scored on the pixels that training lit alone, held-out combinations still fail",
+    figure="controls",
+    runs={"net": "bump_cnn"},
+    code="bump",
+    as_stated=(
+        Condition(
+            "exact accuracy OOD, lit pixels",
+            _exact_on_lit_pixels,
+            below=0.5,
+            cells=lambda e: _on_lit_pixels(e)[1].sum(),
+        ),
+        Condition(
+            "MSE OOD / blank image's, lit pixels",
+            lambda e: relative_error(_on_lit_pixels(e)[0]),
+            above=0.5,
+            ratio=True,
+        ),
+    ),
+    details={
+        "share of pixels lit in training": late(lambda cells: lit_pixels(cells).mean()),
+        "share of held-out cells whose pixel is lit": lambda e: (
+            _on_lit_pixels(e)[1].sum() / e.net.late.cells.held_out.sum()
+        ),
+    },
+)
+# Unlike a block, nearly each of these cells has a seen neighbour, and every pixel is lit.
+RANDOM_CELLS_ARE_COMPOSED = Claim(
+    "K3",
+    "as many combinations, held out at random instead of as a block, are composed",
+    figure="controls",
+    runs={"net": "random_cells"},
+    code="bump",
+    as_stated=exact_ood(above=0.9),
+    details=OF_IMAGES,
+)
+# The decoder is the authors' own, on its own terms but for the hole: one-hot codes, upright images,
+# every seen cell once per epoch. So this says what one such decoder does. It does not say that
+# sharing alone makes the difference.
+SHARED_PIXELS_COMPOSE = Claim(
+    "K4",
+    "a decoder that all pixels share composes held-out combinations without a remedy",
+    figure="controls",
+    runs={"net": "donut_pixelwise"},
+    code="onehot",
+    as_stated=exact_ood(above=0.9),
+    details=OF_IMAGES,
+)
+
+
+def _composed_and_better(evidence) -> tuple[Condition, ...]:
+    cells = evidence.net.late.cells
+    return exact_ood(above=0.9), better_than(trivial_errors(cells), relative_error(cells))
+
+
+# From the stripes themselves the bumps could be drawn without error, as their product.
+STRIPES_BEAT_TRIVIAL_PREDICTORS = Claim(
+    "K5",
+    "trained on stripes and a few bumps, the same hole is composed, better than by any predictor "
+    "that knows the seen bumps alone",
+    figure="controls",
+    runs={"net": "donut_stripes"},
+    code="bump",
+    as_stated=_composed_and_better,
+    details=OF_IMAGES,
+)
+CLAIMS = (
+    WIDE_BUMPS_FAIL,
+    LIT_PIXELS_FAIL,
+    RANDOM_CELLS_ARE_COMPOSED,
+    SHARED_PIXELS_COMPOSE,
+    STRIPES_BEAT_TRIVIAL_PREDICTORS,
+)
+
+# --- what they say together --------------------------------------------------------------------
 
 
 def conclude(rows: list[dict]) -> str:
@@ -215,31 +225,3 @@ def _shares(row: dict) -> dict:
     within = row["details"].get("accuracy OOD within 1 pixel", {"value": float("nan")})
     exact = next(iter(row["stricter"]["conditions"].values()))
     return {"exact": f"{exact['value']:.0%}", "within": f"{within['value']:.0%}"}
-
-
-def _composes(claim, code, results, statement, conditions=None) -> dict:
-    ood = results.held_out
-    return entry(
-        claim,
-        code,
-        results.seeds,
-        exact_id(results),
-        figure=FIGURE,
-        statement=statement,
-        as_stated={
-            "exact accuracy OOD": Condition(
-                mean_score(results, "exact_accuracy", ood), "above", 0.9, ood.sum()
-            )
-        }
-        | (conditions or {}),
-        details={
-            "accuracy OOD within 1 pixel": mean_score(
-                results, "position_accuracy", results.held_out
-            ),
-            "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
-        },
-    )
-
-
-def _lit(results, level: float = LIT):
-    return baselines.lit_pixels(results.truths[~results.held_out], level)

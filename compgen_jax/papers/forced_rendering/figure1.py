@@ -1,126 +1,101 @@
-"""C1 to C3: what the drawn images say (Figure 1b, c). Functions of CellResults."""
+"""C1 to C3: what the drawn images say (Figure 1b, c). Quantities of `CellResults`, and claims."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax.claims import Claim, Condition, once
 from compgen_jax.metrics import evaluation
-from compgen_jax.metrics.evaluation import CellResults, mean_score
-from compgen_jax.old_claims import Condition, entry, exact_id
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
+from compgen_jax.papers.forced_rendering.images import (
+    exact,
+    exact_ood,
+    late,
+    relative_error,
+    within_a_pixel,
+)
 
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
-CONTROL = "onehot"  # the code that does not overlap between neighbours
+NETWORKS = (
+    *({"code": code, "where": "", "run": f"{code}_cnn"}
+      for code in ("bump", "ramp", "onehot", "positional")),
+    {"code": "ramp", "where": ", the paper's 50 epochs", "run": "ramp_cnn_50_epochs"},
+    {"code": "ramp", "where": ", the authors' network", "run": "ramp_cnn_authors"},
+    {"code": "bump", "where": ", the authors' network", "run": "bump_cnn_authors_128"},
+)  # fmt: skip
+
+FAILS_OOD = Claim(
+    "C1",
+    "with the {code} code, held-out combinations are not rendered",
+    figure="Fig 1b, c",
+    each=NETWORKS,
+    runs={"net": "{run}"},
+    code="{code}{where}",
+    as_stated=(
+        exact_ood(below=0.5),
+        Condition("MSE OOD / blank image's", late(relative_error), above=0.5, ratio=True),
+    ),
+    details={
+        "MSE ID / blank image's": late(
+            lambda cells: evaluation.relative_error(cells, ~cells.held_out)
+        ),
+        "accuracy OOD within 1 pixel": late(within_a_pixel),
+    },
+)
 
 
-def fails_ood(code: str, results: CellResults, network: str = "") -> dict:
-    """C1: decoders of a disentangled code fail on held-out combinations (Figure 1b, c). `network`
-    names one beside that of the other claims."""
-    ood = results.held_out
-    return entry(
-        "C1",
-        ", ".join(filter(None, (code, network))),
-        results.seeds,
-        exact_id(results),
-        figure="Fig 1b, c",
-        statement=f"with the {code} code, held-out combinations are not rendered",
-        as_stated={
-            "exact accuracy OOD": Condition(
-                mean_score(results, "exact_accuracy", ood), "below", 0.5, ood.sum()
-            ),
-            "MSE OOD / blank image's": Condition(
-                evaluation.relative_error(results, ood), "above", 0.5, ratio=True
-            ),
-        },
-        details={
-            "MSE ID / blank image's": evaluation.relative_error(results, ~ood),
-            "accuracy OOD within 1 pixel": mean_score(results, "position_accuracy", ood),
-        },
-    )
-
-
-def succeeds_near_edge(code: str, results: CellResults, control: CellResults) -> dict:
-    """C2: some success near the edge of the hole (Figure 1b, c), for codes that overlap.
-
-    Least-squares slope of the exact accuracy of held-out cells on their nearness (minus the
-    distance to the nearest seen cell). Copying the nearest seen image scores 0 everywhere. The
-    stricter reading asks for more than the one-hot code's, of the same seeds, whose neighbours
-    share nothing.
-    """
-    ood = results.held_out
-    slope, other = (_slope_on_nearness(one) for one in (results, control))
-    levels, by_distance = evaluation.profile_by_distance(results.scores["exact_accuracy"], results)
-    rises = {"slope of exact accuracy OOD on nearness, per pixel": Condition(slope, "above", 0.0)}
-    return entry(
-        "C2",
-        code,
-        results.seeds,
-        exact_id(results),
-        figure="Fig 1b, c",
-        statement=f"with the {code} code, success OOD grows towards the seen region",
-        as_stated=rises,
-        stricter=rises
-        | {f"the same, less that of the {CONTROL} code": Condition(slope - other, "above", 0.0)},
-        details={
-            f"exact accuracy at {levels[0]:.3g} pixels": by_distance[:, 0],
-            f"exact accuracy at {levels[-1]:.3g} pixels": by_distance[:, -1],
-            f"slope, {CONTROL} code": other,
-            "exact accuracy OOD": mean_score(results, "exact_accuracy", ood),
-        },
-    )
-
-
-def _slope_on_nearness(results: CellResults):
-    """(T,)"""
-    nearness = -results.distance[results.held_out]
+def slope_on_nearness(cells: CellResults):
+    """(T,) least-squares slope of the exact accuracy of held-out cells on their nearness (minus the
+    distance to the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
+    nearness = -cells.distance[cells.held_out]
     centred = nearness - nearness.mean()
-    hits = results.scores["exact_accuracy"][:, results.held_out].astype(np.float64)
+    hits = cells.scores["exact_accuracy"][:, cells.held_out].astype(np.float64)
     hits = hits - hits.mean(axis=1, keepdims=True)  # 0 exactly where all or none are right
     return hits @ centred / np.square(centred).sum()
 
 
-def superposes_seen(code: str, results: CellResults, network: str = "") -> dict:
-    """C3: OOD images show several bumps, aligned with the requested x or y (Figure 1b, c).
+def accuracy_by_distance(evidence) -> dict:
+    cells = evidence.net.late.cells
+    levels, by_distance = evaluation.profile_by_distance(cells.scores["exact_accuracy"], cells)
+    ends = {f"exact accuracy at {levels[k]:.3g} pixels": by_distance[:, k] for k in (0, -1)}
+    control = slope_on_nearness(evidence.control.late.cells)
+    return ends | {"slope, onehot code": control, "exact accuracy OOD": exact(cells)}
 
-    Peaks are `signals.peak_maps`, relative to an image's own maximum, as the authors' images are
-    scaled. A misplaced peak lies more than a pixel from the requested position, and is aligned if
-    it is within a pixel of the requested column or row. The stricter reading asks for images with
-    two or more aligned ones, which a nearest seen image never has, and that most misplaced peaks
-    are aligned, as those of noise are not. Chance is the share of seen cells, where training has
-    put its bumps, that are so placed; a seed without misplaced peaks has none aligned. `network` as
-    in `fails_ood`.
-    """
-    found, images = aligned_peaks(results), results.held_out.sum()
-    return entry(
-        "C3",
-        ", ".join(filter(None, (code, network))),
-        results.seeds,
-        exact_id(results),
-        figure="Fig 1b, c",
-        statement=f"with the {code} code, OOD images show several bumps, in line with x or y",
-        as_stated={
-            "share of OOD images with 2 peaks": Condition(found.several, "above", 0.5, images)
-        },
-        stricter={
-            "share of OOD images with 2 aligned peaks": Condition(
-                found.several_aligned, "above", 0.5, images
-            ),
-            "aligned share of misplaced peaks": Condition(found.aligned, "above", 0.5, images),
-        },
-        details={
-            "aligned share of misplaced peaks by chance": found.chance,
-            "peaks per OOD image": found.per_image,
-            "brightest pixel OOD / amplitude": results.predictions[:, results.held_out]
-            .max(axis=(2, 3))
-            .mean(axis=1)
-            / results.amplitude,
-        },
-    )
+
+RISES = Condition(
+    "slope of exact accuracy OOD on nearness, per pixel", late(slope_on_nearness), above=0
+)
+# Stricter: more than with the one-hot code, whose neighbours share nothing.
+SUCCEEDS_NEAR_EDGE = Claim(
+    "C2",
+    "with the {code} code, success OOD grows towards the seen region",
+    figure="Fig 1b, c",
+    each={"code": ("bump", "ramp", "positional")},
+    runs={"net": "{code}_cnn", "control": "onehot_cnn"},
+    as_stated=RISES,
+    stricter=(
+        RISES,
+        Condition(
+            "the same, less that of the onehot code",
+            lambda e: slope_on_nearness(e.net.late.cells) - slope_on_nearness(e.control.late.cells),
+            above=0,
+        ),
+    ),
+    details=accuracy_by_distance,
+)
 
 
 class AlignedPeaks(NamedTuple):
-    """Per seed: peaks per OOD image, the shares of these with several peaks and with several
-    aligned ones, and the aligned share of misplaced peaks with what it would be by chance."""
+    """Per network: peaks per OOD image, the shares of these with several peaks and with several
+    aligned ones, and the aligned share of misplaced peaks with what it would be by chance.
+
+    Peaks are `signals.peak_maps`, relative to an image's own maximum, as the authors' images are
+    scaled. A misplaced peak lies more than a pixel from the requested position. It is aligned if it
+    is within a pixel of the requested column or row. Chance is the share of seen cells, where
+    training has put its bumps, that are so placed. A network without misplaced peaks has none
+    aligned.
+    """
 
     per_image: np.ndarray
     several: np.ndarray
@@ -129,13 +104,13 @@ class AlignedPeaks(NamedTuple):
     chance: np.ndarray
 
 
-def aligned_peaks(results: CellResults) -> AlignedPeaks:
-    peaks = signals.peak_maps(results, results.held_out)  # T, Q, H, W
-    factors = results.factors[results.held_out]
-    y, x = np.mgrid[0 : results.grid, 0 : results.grid]
+def aligned_peaks(cells: CellResults) -> AlignedPeaks:
+    peaks = signals.peak_maps(cells, cells.held_out)  # T, Q, H, W
+    factors = cells.factors[cells.held_out]
+    y, x = np.mgrid[0 : cells.grid, 0 : cells.grid]
     dx, dy = (np.abs(a - factors[:, k, None, None]) for k, a in enumerate((x, y)))
     elsewhere, in_line = np.maximum(dx, dy) > WITHIN, np.minimum(dx, dy) <= WITHIN
-    seen = ~results.held_out.reshape(results.grid, results.grid) & elsewhere
+    seen = ~cells.held_out.reshape(cells.grid, cells.grid) & elsewhere
     chance_Q = (seen & in_line).sum(axis=(1, 2)) / seen.sum(axis=(1, 2))
     misplaced_TxQ = (peaks & elsewhere).sum(axis=(2, 3))
     aligned_TxQ = (peaks & elsewhere & in_line).sum(axis=(2, 3))
@@ -148,3 +123,48 @@ def aligned_peaks(results: CellResults) -> AlignedPeaks:
         aligned=aligned_TxQ.sum(axis=1) / total_T,
         chance=(misplaced_TxQ * chance_Q).sum(axis=1) / total_T,
     )
+
+
+@once
+def _peaks(evidence) -> AlignedPeaks:
+    return aligned_peaks(evidence.net.late.cells)
+
+
+def _brightest(cells: CellResults):
+    return cells.predictions[:, cells.held_out].max(axis=(2, 3)).mean(axis=1) / cells.amplitude
+
+
+OOD_IMAGES = late(lambda cells: cells.held_out.sum())
+# Stricter: two aligned peaks, which a nearest seen image never has; and most misplaced peaks are
+# aligned, as those of noise are not.
+SUPERPOSES_SEEN = Claim(
+    "C3",
+    "with the {code} code, OOD images show several bumps, in line with x or y",
+    figure="Fig 1b, c",
+    each=NETWORKS,
+    runs={"net": "{run}"},
+    code="{code}{where}",
+    as_stated=Condition(
+        "share of OOD images with 2 peaks", lambda e: _peaks(e).several, above=0.5, cells=OOD_IMAGES
+    ),
+    stricter=(
+        Condition(
+            "share of OOD images with 2 aligned peaks",
+            lambda e: _peaks(e).several_aligned,
+            above=0.5,
+            cells=OOD_IMAGES,
+        ),
+        Condition(
+            "aligned share of misplaced peaks",
+            lambda e: _peaks(e).aligned,
+            above=0.5,
+            cells=OOD_IMAGES,
+        ),
+    ),
+    details={
+        "aligned share of misplaced peaks by chance": lambda e: _peaks(e).chance,
+        "peaks per OOD image": lambda e: _peaks(e).per_image,
+        "brightest pixel OOD / amplitude": late(_brightest),
+    },
+)
+CLAIMS = (FAILS_OOD, SUCCEEDS_NEAR_EDGE, SUPERPOSES_SEEN)

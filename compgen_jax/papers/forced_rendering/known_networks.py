@@ -8,7 +8,6 @@ is a square as in `known_maps`.
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
@@ -124,10 +123,10 @@ NETWORKS = {
 }
 
 
-def inspected(name: str, world: World, points_BxF, held_out_B, border_B, seeds: range):
-    """What an inspection measures of a network's layers as far as criteria ask, as a few slightly
-    different seeds, every unit of each with a gain of its own: `seeds`, and `numbers`, (T, L) by
-    name. `border` as in `layers.geometry_numbers`."""
+def layer_numbers(name: str, world: World, points_BxF, held_out_B, border_B, seeds: range) -> dict:
+    """What an inspection measures of a network's layers as far as criteria ask, (T, L) by metric.
+    Seeds differ slightly: every unit of each has a gain of its own. `border` as in
+    `layers.geometry_numbers`."""
     depths = jnp.linspace(0, 1, HIDDEN + 2)
 
     def layer(seed, t, point):
@@ -149,11 +148,8 @@ def inspected(name: str, world: World, points_BxF, held_out_B, border_B, seeds: 
          for of_layer in zip(*of_seed, strict=True)]
         for of_seed in zip(features, metrics, strict=True)
     ]  # fmt: skip
-    return SimpleNamespace(
-        seeds=tuple(seeds),
-        numbers={n: np.array([[one[n] for one in of_seed] for of_seed in numbers])
-                 for n in numbers[0][0]},
-    )  # fmt: skip
+    return {n: np.array([[one[n] for one in of_seed] for of_seed in numbers])
+            for n in numbers[0][0]}  # fmt: skip
 
 
 def _measured(features, metrics, grid, points, held_out, border) -> dict:

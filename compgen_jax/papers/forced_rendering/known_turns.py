@@ -9,12 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.calibration import decided, excluding
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering import known_maps, rotation
-from compgen_jax.papers.forced_rendering.calibration import SEEDS, Case
 
 ANOTHER = "another object"
 STEEP = 5.0  # slope of `contrast`, over the amplitude
@@ -91,7 +88,7 @@ def _another_object(gap, true):
     return np.stack([true.truths[others[angle[others] == angle[q]][0]] for q in gap.cells])
 
 
-MAPS = {
+TURNS = {
     "mixture": KnownTurn(_mixture, "the images at the gap's edges, cross-faded by the angle"),
     "contrast": KnownTurn(_contrast, "the mixture, dark made darker and light lighter"),
     "halves": KnownTurn(_halves, "half of each of them at every angle"),
@@ -108,60 +105,9 @@ MAPS = {
 }
 
 
-def shown(score, cells: int, side: int) -> dict[str, CellResults]:
-    """What every known map draws at the cells of a task, by name, each as a few slightly different
-    seeds; `another object` where the task has several.
-
-    `score`: signals (T, B, N, N) -> CellResults, scored as the task scores; `cells` is B and `side`
-    N. ValueError as `circle.gaps`.
-    """
-    true = score(np.zeros((1, cells, side, side), np.float32))
-    gaps = circle.gaps(true.factors, true.held_out)
-    names = [name for name in MAPS if name != ANOTHER or true.factors.shape[1] > 1]
-    return {
-        name: score(known_maps.jittered(images(name, true, gaps), SEEDS, true.amplitude))
-        for name in names
-    }
-
-
-def images(name: str, true: CellResults, gaps: list[Gap]):
-    """(B, N, N) of a map at every cell."""
+def images(name: str, true: CellResults):
+    """(B, N, N) of a map at every cell. ValueError as `circle.gaps`."""
     drawn = np.array(true.truths, np.float64)
-    for gap in gaps:
-        drawn[gap.cells] = MAPS[name].render(gap, true)
+    for gap in circle.gaps(true.factors, true.held_out):
+        drawn[gap.cells] = TURNS[name].render(gap, true)
     return drawn
-
-
-def verdicts(single: dict, several: dict) -> dict:
-    """{claim: {map: (as stated, stricter)}} of what is `shown` at the cells of one object and at
-    those of several, of which one has a gap."""
-    return {
-        case.claim: {name: decided(case.judge(name, (single, several))) for name in MAPS}
-        for case in CASES
-    }
-
-
-CASES = (
-    Case(
-        "C14",
-        "gap",
-        ("mixture", "halves"),
-        # whether these pass depends on the object and the size of its image
-        excluding(MAPS, "mixture", "halves", "brighter", "contrast"),
-        (),
-        # one object has no other: `another object` is asked of several as stated, too
-        lambda name, found: rotation.mixes_edges(
-            found[0].get(name, found[1][name]), found[1][name]
-        ),
-    ),
-    Case(
-        "K6",
-        "gap",
-        ("true",),
-        excluding(MAPS, "true", "half turned"),  # a faint ghost is right within the tolerance
-        # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
-        # a round digit is within that of the image
-        ("lagging", "mixture", "halves", "brighter", "contrast"),
-        lambda name, found: rotation.gap_is_rendered(found[1][name]),
-    ),
-)

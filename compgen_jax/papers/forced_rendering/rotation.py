@@ -1,19 +1,27 @@
-"""C14 and K6: what is drawn of a turned object in a gap of angles (Figure 9). Functions of
-CellResults, whose first factor is the angle and whose second, if any, is the object."""
+"""C14 and K6: what is drawn of a turned object in a gap of angles (Figure 9).
 
+Quantities of `CellResults`, whose first factor is the angle and whose second, if any, is the
+object; and the claims.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.metrics import circle, evaluation
+from compgen_jax.claims import TINY, Claim, Condition, Reading, by_seed, exact_id, once
+from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
-from compgen_jax.metrics.evaluation import CellResults, mean_score
-from compgen_jax.old_claims import TINY, Condition, entry, exact_id
+from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.papers.forced_rendering.images import (
+    better_than,
+    exact,
+    exact_ood,
+    late,
+    relative_error,
+)
 
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
-FIGURE = "Fig 9"
-OTHERS_SEEN = "others seen there"
-WHERE = f", {OTHERS_SEEN}"
 
 
 class Mixing(NamedTuple):
@@ -55,118 +63,11 @@ def _of_gap(results: CellResults, gap: Gap) -> tuple:
     )
 
 
-def mixes_edges(
-    single: CellResults, several: CellResults | None = None, code: str = "cos_sin"
-) -> dict:
-    """C14: in a gap of angles, outputs are pixel mixtures of the images at its edges (Figure 9).
-
-    As stated, of a decoder of one object: what is drawn lies near the span of the two true images
-    next to the gap, by the share of its squared norm outside it, against that of the true images;
-    both take part, as the nearer edge alone lies in the span too: the smaller weight's share of
-    both (`circle.mixing_share`) is above half of that of a linear cross-fade; and it is nearer to
-    the cross-fade than to the truth, which is near the span as well. Stricter, the same of a
-    decoder of `several` objects that were seen at the angles of the gap of one; without one,
-    nothing is concluded.
-
-    ValueError as `circle.gaps`, and if no object of `several` was seen in a gap.
-    """
-    asked = {"figure": FIGURE, "statement": "in the gap, what is drawn mixes the images at its "
-             "edges, pixel by pixel"}  # fmt: skip
-    found = mixing(single)
-    row = entry(
-        "C14",
-        code,
-        single.seeds,
-        exact_id(single),
-        as_stated=_mixes(found),
-        details=_details(single, found),
-        **asked,
-    )
-    if several is None:
-        unknown = np.full(len(single.seeds), np.nan)
-        nothing = Mixing(*[unknown] * 5, true_residual=1.0, ideal_share=1.0)
-        reading = _mixes(nothing, WHERE)
-        missing = entry(
-            "C14", code, single.seeds, None, as_stated=reading, unless="not measured", **asked
-        )
-        return row | {"stricter": missing["as_stated"]}
-    _check_others_seen(several)
-    found = mixing(several)
-    stricter = entry(
-        "C14",
-        code,
-        several.seeds,
-        exact_id(several),
-        as_stated=_mixes(found, WHERE),
-        details=_details(several, found),
-        **asked,
-    )
-    more = {f"{name}, {OTHERS_SEEN}": number for name, number in stricter["details"].items()}
-    return row | {"stricter": stricter["as_stated"], "details": row["details"] | more}
-
-
-def _mixes(found: Mixing, where: str = "") -> dict:
-    return {
-        f"residual outside the edges' span / the true images'{where}": Condition(
-            found.residual / found.true_residual, "below", HALF, ratio=True
-        ),
-        f"share of the lesser edge / the cross-fade's{where}": Condition(
-            found.share / found.ideal_share, "above", HALF
-        ),
-        f"MSE to the edges' cross-fade / to the true images{where}": Condition(
-            found.to_mixture / np.maximum(found.to_truth, TINY), "below", 1.0, ratio=True
-        ),
-    }
-
-
-def _details(results: CellResults, found: Mixing) -> dict:
-    seeds = len(results.seeds)
-    return {
-        "residual of the drawn images": found.residual,
-        "residual of the true images": np.full(seeds, found.true_residual),
-        "share of the lesser edge": found.share,
-        "sum of both weights": found.weight,
-        "MSE OOD / blank image's": evaluation.relative_error(results, results.held_out),
-        "exact accuracy OOD": mean_score(results, "exact_accuracy", results.held_out),
-    }
-
-
-def gap_is_rendered(several: CellResults, code: str = "cos_sin") -> dict:
-    """K6: is the gap of one object rendered, where the others were seen at its angles?
-
-    As stated, most images of the gap are the right object at the right angle. Stricter, nearly all
-    of them are, and their error is below that of every trivial predictor (`trivial_errors`).
-    ValueError as `mixes_edges`.
-    """
-    trivial, ood = trivial_errors(several), several.held_out
-    best = min(trivial, key=trivial.get)
-    relative = evaluation.relative_error(several, ood)
-    hits = mean_score(several, "exact_accuracy", ood)
-    name = "exact accuracy OOD"
-    return entry(
-        "K6",
-        code,
-        several.seeds,
-        exact_id(several),
-        figure=FIGURE,
-        statement="one object's gap is rendered where other objects were seen at its angles",
-        as_stated={name: Condition(hits, "above", 0.5, ood.sum())},
-        stricter={
-            name: Condition(hits, "above", 0.9, ood.sum()),
-            f"MSE OOD / the best trivial predictor's ({best})": Condition(
-                relative / trivial[best], "below", 1.0, ratio=True
-            ),
-        },
-        details={"MSE OOD / blank image's": relative}
-        | {f"the same, {name}": np.full(len(several.seeds), trivial[name]) for name in trivial},
-    )
-
-
 def trivial_errors(results: CellResults) -> dict[str, float]:
     """Mean squared errors over the gap, a blank image's being 1: of the mean of all seen images, of
     the image at the nearer edge, of the edges' cross-fade, and of whichever other object that was
     seen at the same angle is nearest. ValueError if none was."""
-    _check_others_seen(results)
+    check_others_seen(results)
     true, seen = results.truths.astype(np.float64), ~results.held_out
     predicted = {"blank": [], "mean seen": [], "nearer edge": [], "cross-fade": [], "other": []}
     asked = []
@@ -195,6 +96,115 @@ def _others(results: CellResults, cell: int):
     return np.flatnonzero(same[:, 0] & ~same[:, 1:].all(axis=1) & ~results.held_out)
 
 
-def _check_others_seen(results: CellResults):
+def check_others_seen(results: CellResults):
     if not all(len(_others(results, cell)) for cell in np.flatnonzero(results.held_out)):
         raise ValueError("no other object was seen at some angle of the gap")
+
+
+def _mixing_of(name: str):
+    """evidence -> the `Mixing` of a run, whose arrays are (S, C) by seed and late checkpoint."""
+
+    @once
+    def found(evidence) -> Mixing:
+        cells = getattr(evidence, name).late.cells
+        if name == "several":
+            check_others_seen(cells)
+        return Mixing(*(by_seed(v, cells.seeds) if np.ndim(v) else v for v in mixing(cells)))
+
+    return found
+
+
+def _mixes(found: Callable, where: str = "") -> tuple[Condition, ...]:
+    return (
+        Condition(
+            f"residual outside the edges' span / the true images'{where}",
+            lambda e: found(e).residual / found(e).true_residual,
+            below=HALF,
+            ratio=True,
+        ),
+        Condition(
+            f"share of the lesser edge / the cross-fade's{where}",
+            lambda e: found(e).share / found(e).ideal_share,
+            above=HALF,
+        ),
+        Condition(
+            f"MSE to the edges' cross-fade / to the true images{where}",
+            lambda e: found(e).to_mixture / np.maximum(found(e).to_truth, TINY),
+            below=1,
+            ratio=True,
+        ),
+    )
+
+
+def _details(name: str, where: str = "") -> dict:
+    found = _mixing_of(name)
+
+    def of_cells(quantity):
+        def by_seed_of_run(evidence):
+            cells = getattr(evidence, name).late.cells
+            return by_seed(quantity(cells), cells.seeds)
+
+        return by_seed_of_run
+
+    details = {
+        "residual of the drawn images": lambda e: found(e).residual,
+        "residual of the true images": lambda e: found(e).true_residual,
+        "share of the lesser edge": lambda e: found(e).share,
+        "sum of both weights": lambda e: found(e).weight,
+        "MSE OOD / blank image's": of_cells(relative_error),
+        "exact accuracy OOD": of_cells(exact),
+    }
+    return {f"{title}{where}": quantity for title, quantity in details.items()}
+
+
+def _several_exact_id(evidence):
+    cells = evidence.several.late.cells
+    return by_seed(exact_id(cells), cells.seeds)
+
+
+OTHERS_SEEN = ", others seen there"
+# As stated, for a decoder of one object. What is drawn lies near the span of the two true images
+# next to the gap: the share of its squared norm outside the span is compared with that of the true
+# images. Both images take part, as the nearer one alone lies in the span too: the smaller weight's
+# share (`circle.mixing_share`) is above half of that of a linear cross-fade. And what is drawn is
+# nearer to the cross-fade than to the truth, which is near the span as well. Stricter, the same for
+# a decoder of several objects that were seen at the angles of the gap of one.
+MIXES_EDGES = Claim(
+    "C14",
+    "in the gap, what is drawn mixes the images at its edges, pixel by pixel",
+    figure="Fig 9",
+    runs={"single": "rotation", "several": "rotation_objects?"},
+    code="cos_sin",
+    as_stated=_mixes(_mixing_of("single")),
+    stricter=Reading(
+        _mixes(_mixing_of("several"), OTHERS_SEEN),
+        trained=_several_exact_id,
+        trained_name=f"exact accuracy ID{OTHERS_SEEN}",
+    ),
+    details=lambda e: (
+        _details("single") | (_details("several", OTHERS_SEEN) if e.has("several") else {})
+    ),
+)
+
+
+def _exceeds_trivial_predictors(evidence) -> tuple[Condition, ...]:
+    cells = evidence.net.late.cells
+    return exact_ood(above=0.9), better_than(trivial_errors(cells), relative_error(cells))
+
+
+# As stated, most images of the gap are the right object at the right angle. Stricter, nearly all of
+# them are, and their error is below that of every trivial predictor.
+GAP_IS_RENDERED = Claim(
+    "K6",
+    "one object's gap is rendered where other objects were seen at its angles",
+    figure="Fig 9",
+    runs={"net": "rotation_objects"},
+    code="cos_sin",
+    as_stated=exact_ood(above=0.5),
+    stricter=_exceeds_trivial_predictors,
+    details=lambda e: (
+        {"MSE OOD / blank image's": late(relative_error)}
+        | {f"the same, {name}": v for name, v in trivial_errors(e.net.late.cells).items()}
+    ),
+)
+CLAIMS = MIXES_EDGES, GAP_IS_RENDERED

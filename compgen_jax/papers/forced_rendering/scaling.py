@@ -1,23 +1,24 @@
 """C11: how many images are enough, by the grid's side N (Figure 4c).
 
-Functions of a sweep's table (`analysis.scaling` says what a row is). The paper gives the two
-exponents, but not which accuracy is enough or where: the stricter sense asks for all of them.
+Functions of a sweep's table (`metrics.scaling` says what a row is). The paper gives the two
+exponents, but not which accuracy is enough or where: the stricter reading asks for all of them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax.claims import TRAINED, Claim, Condition, once
+from compgen_jax.config import Config, field_value
 from compgen_jax.metrics import scaling, text
 from compgen_jax.metrics.scaling import UNKNOWN, Curve
-from compgen_jax.old_claims import TRAINED, Condition, entry, with_interval
+from compgen_jax.statistics import mean_with_interval
 
 # columns of the table: the searched field, and the axes that a reading or a scheme is of
 IMAGES = "task.images"
 GRID, COPIES, REGION = "task.grid", "task.stripes.copies", "task.support.region"
 SCORES = ("exact", "position", "image")
 STATED = ("corner", "ood"), ("none", "unseen")  # of all regions and places, the paper's
-KEPT = "value", "ci95", "unless"  # of an exponent, beside a condition
 MARGIN = 0.5  # on either side of the paper's exponent
 SAME_NUMBER = 1e-9  # relative: a threshold at a measured number of images differs by rounding
 
@@ -29,6 +30,11 @@ class Scheme(NamedTuple):
     title: str
     exponent: int
     copies: int
+
+
+def completed(rows: list[dict], config: Config) -> list[dict]:
+    """The rows with their scheme and region, also where these are no axes of the sweep."""
+    return [{name: field_value(config, name) for name in (COPIES, REGION)} | row for row in rows]
 
 
 SCHEMES = {"bumps": Scheme("bumps alone", 3, 0), "stripes": Scheme("stripes and bumps", 1, 1)}
@@ -96,7 +102,7 @@ def told_apart(setting: dict, settings: list[dict]) -> str:
 
 
 def thresholds(rows, reading: Reading, scheme: str, setting: dict) -> Curve:
-    """Images needed by every seed at every N. Raises ValueError as `analysis.scaling.thresholds`,
+    """Images needed by every seed at every N. Raises ValueError as `metrics.scaling.thresholds`,
     and where the rows have several settings but for this one."""
     fixed = _fixed(reading, scheme, setting)
     own = [row for row in rows if all(row[name] == value for name, value in fixed.items())]
@@ -109,118 +115,6 @@ def thresholds(rows, reading: Reading, scheme: str, setting: dict) -> Curve:
 
 def _fixed(reading: Reading, scheme: str, setting: dict) -> dict:
     return {COPIES: SCHEMES[scheme].copies, REGION: reading.region} | setting
-
-
-def needs_images(code: str, rows, wanted, setting: dict | None = None, epochs=()) -> list[dict]:
-    """C11: bumps alone need images in proportion to N^3, stripes and bumps in proportion to N.
-
-    A claim for every scheme of the table: as stated, by exact accuracy at the places
-    `STATED` (by all that is wanted, where that has none of them); stricter, by every reading that
-    is wanted. The exponent and its interval over seeds are `analysis.scaling.exponent`'s; nothing
-    is concluded from one that is not identified or not resolved, or whose decoders at the
-    thresholds do not draw what they saw (`seen_accuracy`).
-
-    Args:
-      code: the name of the decoders' code.  rows: the table.  wanted: `Reading`s.
-      setting: of the other axes, where the table has several; see `settings_of`.
-      epochs: rows of decoders that were trained for as many epochs, not steps, whatever N and the
-        number of images: readings of them are asked for too in the stricter sense.
-
-    Raises ValueError as `thresholds` does.
-    """
-    return [
-        _needs_images(code, rows, wanted, scheme, setting or {}, epochs)
-        for scheme in schemes(rows)
-        if any(scheme in schemes(rows, reading.region) for reading in wanted)
-    ]
-
-
-def _needs_images(code: str, rows, wanted, name: str, setting: dict, epochs) -> dict:
-    scheme = SCHEMES[name]
-    wanted = [reading for reading in wanted if name in schemes(rows, reading.region)]
-    every = {_asked(each, rows): _measured(rows, each, name, setting) for each in wanted}
-    places = [_asked(each, rows) for each in wanted if each.is_stated]
-    stated = {place: every[place] for place in places} or every
-    more = {
-        f"{_asked(each, epochs)}, as many epochs": _measured(epochs, each, name, setting)
-        for each in wanted
-        if name in schemes(epochs, each.region)
-    }
-    details = {}
-    for asked, found in stated.items():
-        seen = "accuracy on seen cells, at the thresholds of the N where it is lowest"
-        details[f"{asked}: {seen}"] = found.seen
-        details |= {f"{asked}: {title}": _count(found.number[status])
-                    for status, title in STATUS_TITLES.items()}  # fmt: skip
-    power = "N" if scheme.exponent == 1 else f"N^{scheme.exponent}"
-    others = told_apart(setting, settings_of(rows, wanted[0].region))
-    return entry(
-        "C11",
-        code,
-        sorted({row["seed"] for row in rows}),
-        None,
-        figure="Fig 4c",
-        statement=f"{scheme.title} need images in proportion to {power}"
-        + (f" ({others})" if others else ""),
-        as_stated=_conditions(scheme, stated),
-        stricter=_conditions(scheme, every | more),
-        details=details,
-    )
-
-
-class Measured(NamedTuple):
-    """number: an exponent with its interval and counts, and `unless`, why nothing is concluded from
-    it, if so.  seen: accuracy on seen cells at the N where it is lowest, with its interval."""
-
-    number: dict
-    seen: dict
-
-
-def _measured(rows, reading: Reading, scheme: str, setting: dict) -> Measured:
-    curve = thresholds(rows, reading, scheme, setting)
-    number = scaling.exponent(curve)
-    seen, grid = _lowest(seen_accuracy(rows, curve, reading, scheme, setting), curve.along_K)
-    why = _why_not(number)
-    if not why and not seen["value"] >= TRAINED:
-        why = (f"not trained: accuracy on seen cells {text.number(seen['value'])} at N = {grid}, "
-               f"{TRAINED:g} asked")  # fmt: skip
-    return Measured(number | ({"unless": why} if why else {}), seen)
-
-
-def _lowest(seen_SxK, along_K):
-    """Of the N with the lowest mean over seeds: that mean with its interval, and the N."""
-    of_grids = [
-        (with_interval(column[np.isfinite(column)]), grid)
-        for column, grid in zip(seen_SxK.T, along_K, strict=True)
-        if np.isfinite(column).any()
-    ]
-    nowhere = with_interval([np.nan]), None
-    return min(of_grids, key=lambda pair: pair[0]["value"], default=nowhere)
-
-
-def _conditions(scheme: Scheme, measured: dict[str, Measured]) -> dict[str, Condition]:
-    found = {}
-    for asked, each in measured.items():
-        number = {name: value for name, value in each.number.items() if name in KEPT}
-        bounds = scheme.exponent - MARGIN, scheme.exponent + MARGIN
-        found[asked] = Condition(number, "between", bounds)
-    return found
-
-
-def _asked(reading: Reading, rows) -> str:
-    grids = sorted({row[GRID] for row in rows})
-    accuracy = f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}"
-    return f"exponent of N ({grids[0]} to {grids[-1]}), {accuracy}"
-
-
-def _why_not(number: dict) -> str:
-    """Why an exponent says nothing, '' where it does."""
-    if not np.isfinite(number["value"]):
-        bounds = f"{number['above']} above the most images, {number['below']} below the fewest"
-        return f"not identified: fewer than two grids have a threshold ({bounds})"
-    if not scaling.is_resolved(number):
-        return f"not resolved: {number['coarse']} thresholds are known to a factor above 2 only"
-    return ""
 
 
 def seen_accuracy(rows, curve: Curve, reading: Reading, scheme: str, setting=None) -> np.ndarray:
@@ -263,6 +157,126 @@ def scored_place(reading: Reading) -> str:
     return points[reading.where] + held_out
 
 
-def _count(number: int) -> dict:
-    """A count over all seeds, which has no interval."""
-    return {"value": number, "ci95": [np.nan, np.nan]}
+# --- the claim ---------------------------------------------------------------------------------
+
+
+class Exponent(NamedTuple):
+    """An exponent of N by one reading.
+
+    name: of the condition on it.  number: it, with its interval over seeds and, if so, why nothing
+    is concluded from it, `undecided_because`.  counts: of thresholds, by status.  seen: accuracy on
+    seen cells at the N where it is lowest, with its interval.  is_stated: see `Reading`.
+    """
+
+    name: str
+    number: dict
+    counts: dict
+    seen: dict
+    is_stated: bool
+
+
+def exponents(sweep, scheme: str, table=None) -> list[Exponent]:
+    """By every reading that a sweep searched, at every setting of its other axes.
+
+    table: the sweep whose decoders are scored, by default the same; another one's were trained for
+    as many epochs, not steps, whatever N and the number of images.
+    """
+    config, rows = sweep.config, completed(sweep.rows, sweep.config)
+    scored = completed(table.rows, table.config) if table else rows
+    grids = sorted({row[GRID] for row in scored})
+    found, search = [], config.sweep.search
+    for region in dict(config.sweep.axes).get(REGION, (config.task.support.region,)):
+        settings = settings_of(rows, region) if scheme in schemes(scored, region) else []
+        for setting in settings:
+            for reading in searched(region, search.target, search.scores):
+                words = (
+                    f"exponent of N ({grids[0]} to {grids[-1]})",
+                    f"{reading.score} accuracy {reading.target:g} at {scored_place(reading)}",
+                    told_apart(setting, settings),
+                    "as many epochs" if table else "",
+                )
+                name = ", ".join(filter(None, words))
+                found.append(_exponent(name, scored, reading, scheme, setting))
+    return found
+
+
+def _exponent(name: str, rows, reading: Reading, scheme: str, setting: dict) -> Exponent:
+    curve = thresholds(rows, reading, scheme, setting)
+    counts = scaling.exponent(curve)
+    number = {key: counts.pop(key) for key in ("value", "ci95")}
+    of_grids = [
+        (mean_with_interval(column[np.isfinite(column)]), grid)
+        for column, grid in zip(
+            seen_accuracy(rows, curve, reading, scheme, setting).T, curve.along_K, strict=True
+        )
+        if np.isfinite(column).any()
+    ]
+    nowhere = mean_with_interval([np.nan]), None
+    seen, grid = min(of_grids, key=lambda pair: pair[0]["value"], default=nowhere)
+    why = ""
+    if not np.isfinite(number["value"]):
+        bounds = f"{counts['above']} above the most images, {counts['below']} below the fewest"
+        why = f"not identified: fewer than two grids have a threshold ({bounds})"
+    elif not scaling.is_resolved(counts):
+        why = f"not resolved: {counts['coarse']} thresholds are known to a factor above 2 only"
+    elif not seen["value"] >= TRAINED:
+        accuracy = f"accuracy on seen cells {text.number(seen['value'])} at N = {grid}"
+        why = f"not trained: {accuracy}, {TRAINED:g} asked"
+    number |= {"undecided_because": why} if why else {}
+    return Exponent(name, number, counts, seen, reading.is_stated)
+
+
+@once
+def _of_sweep(evidence) -> list[Exponent]:
+    return exponents(evidence.sweep, evidence.scheme)
+
+
+def _stated(evidence) -> list[Exponent]:
+    """At the places that the paper names or, if the sweep searched none of them, everywhere."""
+    return [each for each in _of_sweep(evidence) if each.is_stated] or _of_sweep(evidence)
+
+
+def _every(evidence) -> list[Exponent]:
+    if not evidence.has("epochs"):
+        return _of_sweep(evidence)
+    return _of_sweep(evidence) + exponents(evidence.sweep, evidence.scheme, evidence.epochs)
+
+
+def _conditions(found: list[Exponent], scheme: str) -> tuple[Condition, ...]:
+    stated = SCHEMES[scheme].exponent
+    return tuple(
+        Condition(each.name, each.number, stated - MARGIN, stated + MARGIN) for each in found
+    )
+
+
+def _details(evidence) -> dict:
+    seen = "accuracy on seen cells, at the thresholds of the N where it is lowest"
+    details = {}
+    for each in _stated(evidence):
+        details[f"{each.name}: {seen}"] = each.seen
+        for status, title in STATUS_TITLES.items():  # counts over all seeds have no interval
+            count = {"value": each.counts[status], "ci95": [np.nan, np.nan]}
+            details[f"{each.name}: {title}"] = count
+    return details
+
+
+# As stated, by exact accuracy at the places `STATED`. Stricter, by every score at every place that
+# was searched, also of decoders trained for as many epochs. Nothing is concluded from an exponent
+# that is not identified or not resolved, or whose decoders at the thresholds do not draw what they
+# saw (`seen_accuracy`).
+NEEDS_IMAGES = Claim(
+    "C11",
+    "{title} need images in proportion to {power}",
+    figure="Fig 4c",
+    each=(
+        {"scheme": "bumps", "title": SCHEMES["bumps"].title, "power": "N^3"},
+        {"scheme": "stripes", "title": SCHEMES["stripes"].title, "power": "N"},
+    ),
+    runs={"sweep": "data_scaling", "epochs": "data_scaling_epochs?"},
+    code="bump",
+    trained=None,
+    as_stated=lambda e: _conditions(_stated(e), e.scheme),
+    stricter=lambda e: _conditions(_every(e), e.scheme),
+    details=_details,
+)
+CLAIMS = (NEEDS_IMAGES,)

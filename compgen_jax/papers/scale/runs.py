@@ -95,7 +95,7 @@ def _decoders(scale: str) -> dict[str, Config]:
 def _expanded(preset: str, scale: str) -> list[Config]:
     """The single runs of a sweep, each with all seeds."""
     sweep = PRESETS[preset + "_quick" * (scale == "quick")]
-    cases = {case.axes: case for case in plan.first_cases(sweep)}
+    cases = {case.axes: case for case in plan.first_trials(sweep)}
     seeds = {"training.seeds": sweep.training.seeds}
     return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
 

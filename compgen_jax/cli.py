@@ -1,0 +1,217 @@
+"""What all command lines share: flags become a checked `Config`, errors become one line.
+
+It lies in the library because `launch` and `figures` both use it, and lie beside the library in a
+checkout but inside it in a wheel.
+"""
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import textwrap
+from functools import cache
+
+import jax
+from absl import app, flags
+from ml_collections import ConfigDict, config_flags
+
+from compgen_jax import compilation_cache, settings
+from compgen_jax import config as configs
+from compgen_jax.config import Config, ConfigError
+from compgen_jax.runs.directory import RunError
+
+USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
+OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel, or elsewhere
+
+flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
+
+_overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
+
+
+def define_config():
+    """--config=PRESET or FILE.py:NAME; returns the flag's holder. --config.KEY=VALUE overrides."""
+    return flags.DEFINE_string(
+        "config",
+        None,
+        "The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a "
+        "Config; --config.KEY=VALUE overrides a field.",
+    )
+
+
+@cache
+def define_workdir():
+    """--workdir=DIR; returns the flag's holder, one for all commands imported together."""
+    return flags.DEFINE_string("workdir", None, "The directory of the run, or of the figures.")
+
+
+def require(holder) -> str:
+    """The value of a string flag. Raises ConfigError where it is missing."""
+    if not holder.value:
+        raise ConfigError(f"--{holder.name} is missing")
+    return holder.value
+
+
+def read_config(holder) -> Config:
+    """The Config of --config with its overrides. Raises ConfigError; where --config is missing, a
+    note of the error lists the presets."""
+    if holder.value is None:
+        before = f"{_overrides[0].partition('=')[0]} needs --config" if _overrides else ""
+        error = ConfigError(
+            f"{before or '--config is missing'}; give a preset's name, or FILE.py:NAME of your own"
+        )
+        error.add_note(_list_presets())
+        raise error
+    return _override(load_config(holder.value))
+
+
+def load_config(value: str) -> Config:
+    """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns.
+
+    Raises ConfigError, with file and line where the user's file is at fault.
+    """
+    path, colon, name = value.partition(":")
+    is_preset = not (colon or path.endswith(".py"))
+    if is_preset or (path == OWN_PRESETS and not os.path.isfile(path)):
+        from compgen_jax.papers import presets  # a user's own config needs none of them
+
+        get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
+    else:
+        if not os.path.isfile(path):
+            raise ConfigError(f"--config={value}: there is no file {path!r}")
+        module = settings.load_file(path)
+        get_config, file = getattr(module, "get_config", None), module.__file__
+        if not callable(get_config):
+            raise ConfigError(f"{path} has no function get_config(name), which returns a Config")
+    try:
+        config = get_config(name) if name else get_config()
+    except ConfigError as error:
+        raise ConfigError(f"--config={value}: {error}") from error
+    except Exception as error:  # the user's code may raise anything
+        raise settings.in_user_code(error, file) from error
+    if isinstance(config, ConfigDict):
+        config = config.to_dict()
+    if isinstance(config, dict):
+        config = configs.from_dict(config)
+    if not isinstance(config, Config):
+        kind = type(config).__name__
+        raise ConfigError(f"{path}: get_config({name!r}) returned {kind}, not a Config")
+    return config
+
+
+def _list_presets() -> str:
+    from compgen_jax.papers.presets import PAPERS
+
+    lines = ["presets:"]
+    for paper, names in PAPERS.items():
+        indent = {"initial_indent": f"  {paper}: ", "subsequent_indent": "    "}
+        lines += textwrap.wrap(", ".join(names), 100, break_on_hyphens=False, **indent)
+    return "\n".join(lines)
+
+
+def _override(config: Config) -> Config:
+    """The config with the fields that the command line sets, each read by its own type."""
+    pairs = [override.partition("=") for override in _overrides]
+    tree = configs.to_dict(config)
+    for group in settings.FAMILIES:  # another family has other fields
+        names = [value for name, _, value in pairs if name == f"--config.{group}.name"]
+        if names:
+            tree[group] = configs.as_family(config, group, names[-1])
+    allowed = [f"--{name}" for name in settings.flat(tree, configs.ROOT)]
+    for name, _, _ in pairs:
+        if name not in allowed:
+            raise settings.unknown_field(name, allowed)
+    values, argv = flags.FlagValues(), [sys.argv[0], *_overrides]
+    config_flags.DEFINE_config_dict("config", ConfigDict(tree), flag_values=values, sys_argv=argv)
+    try:
+        values(argv)
+    except (flags.Error, ValueError, TypeError) as error:
+        raise ConfigError((str(error).splitlines() or [type(error).__name__])[0]) from error
+    return configs.from_dict(values.config.to_dict())
+
+
+def run(main):
+    """Runs `main()`. A user's error ends in one line on stderr and a status that is not zero."""
+
+    def guarded(argv):
+        del argv
+        show_only_warnings_of_jax()
+        try:
+            use_all_cores()
+            compilation_cache.enable()
+            main()
+        except ConfigError as error:
+            _stop(error, USAGE_ERROR)
+        except RunError as error:
+            _stop(error, FAILURE)
+        except OSError as error:
+            _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
+        except KeyboardInterrupt:
+            _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
+
+    app.run(guarded, flags_parser=_parse)
+
+
+def show_only_warnings_of_jax():
+    """Shows each warning of jax once ("falling back to cpu"), and no log of any other library:
+    orbax, asyncio and fontTools log much, and their errors raise."""
+    for handler in logging.getLogger().handlers:
+        handler.setLevel(logging.CRITICAL)
+    logger, shown = logging.getLogger("jax"), set()
+    logger.propagate = False
+    if logger.handlers:  # of JAX_LOGGING_LEVEL
+        return
+
+    def is_new(record) -> bool:
+        message = record.getMessage()
+        return not (message in shown or shown.add(message))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(is_new)
+    logger.addHandler(handler)
+
+
+def use_all_cores(sharers: int = 1):
+    """A CPU device for every core, or for this process's share of them if `sharers` processes are
+    on this machine. Does nothing if the user's environment sets the number of devices.
+
+    Seeds then train side by side, which is faster than one after the other on all cores: on two
+    cores by 1.7 for quick decoders and by 1.04 for paper ones (`launch.benchmark --suite=train`).
+    """
+    flag = "xla_force_host_platform_device_count"
+    if flag in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
+        return
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    with contextlib.suppress(RuntimeError):  # a user's config file has started jax already
+        jax.config.update("jax_num_cpu_devices", max(1, cores // sharers))
+
+
+def _parse(argv):
+    """Parses all flags, those of a --flagfile among them, but --config.KEY=VALUE: `read_config`
+    takes these, as their types are the config's."""
+    overrides, others = [], []
+    try:
+        for argument in flags.FLAGS.read_flags_from_files(argv[1:], force_gnu=True):
+            if re.match(r"--?config\.", argument):
+                overrides.append("--" + argument.lstrip("-"))
+            elif overrides and "=" not in overrides[-1] and not re.match(r"-+[^-.\d]", argument):
+                overrides[-1] += f"={argument}"  # the value stood behind a space
+            else:
+                others.append(argument)
+        left = flags.FLAGS([argv[0], *others])
+    except flags.Error as error:
+        _stop(str(error).splitlines()[0], USAGE_ERROR)
+    _overrides[:] = overrides
+    if len(left) > 1:
+        _stop(f"{left[1]!r} is not a flag; flags start with --", USAGE_ERROR)
+    if overrides and "config" not in flags.FLAGS:
+        _stop(f"{overrides[0].partition('=')[0]}: this command takes no config", USAGE_ERROR)
+    return left
+
+
+def _stop(error, status: int):
+    print(f"error: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+    sys.exit(status)

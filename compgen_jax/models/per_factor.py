@@ -1,0 +1,180 @@
+"""Decoders that combine one network per factor in a known way: a sum, or a sum of products.
+
+Additive: a sum of one image per factor. What it says at any combination of values follows from what
+it says where each value was seen. Lachapelle et al. (2023), "Additive decoders for latent variables
+identification and Cartesian-product extrapolation", NeurIPS.
+
+Multiplicative: a sum of products of one image per factor. A bump is one such product, of a stripe
+in x and one in y; one minus a bump is that and a constant image. Wiedemer et al. (2023),
+"Compositional generalization from first principles", NeurIPS, say when a network must compose whose
+way to combine its parts is known.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+
+from compgen_jax.models import initializers, model
+from compgen_jax.models.mlp import MLPDecoder, dense
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import ConfigError, choice, number
+
+
+def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
+    """Lengths of the code's parts, one for each factor. Raises ConfigError for an input that is not
+    a code of two or more factors, and for an output that is not one array."""
+    length = model.code_length(shapes, name)
+    if len(shapes.parts) < 2 or sum(shapes.parts) != length:
+        raise ConfigError(
+            f"config.model.name={name!r}: needs a code with a part for each of two or more "
+            f"factors, not {length} numbers in parts {shapes.parts}"
+        )
+    model.output_shape(shapes, name)
+    return tuple(shapes.parts)
+
+
+def split(code, parts):
+    """The parts of a code (..., E), one for each factor."""
+    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis=-1)
+
+
+def join_layers(layers_of_factors) -> dict:
+    """Activations by layer name, with the units of all factors' networks side by side."""
+    return name_layers(
+        jnp.concatenate(same, axis=-1)
+        for same in zip(*(each.values() for each in layers_of_factors), strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Additive(Model):
+    """`AdditiveDecoder`: `depth` hidden layers of `width` units for each factor; initial weights as
+    PyTorch's or Flax's defaults (`models.initializers`)."""
+
+    depth: int = number(2, low=1, high=10)
+    width: int = number(128, low=1)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        parts = parts_of_factors(shapes, self.name)
+        return AdditiveDecoder(
+            shapes.output.shape, parts, self.width, self.depth, self.initial_weights
+        )
+
+
+class AdditiveDecoder(nn.Module):
+    """Code -> sum over the factors f of MLP_f(part f of the code).
+
+    Each factor's `MLPDecoder` has its own parameters and output bias. Recorded are the code and the
+    hidden layers, with the units of all factors side by side.
+
+    Attributes:
+      shape: of the output.  parts: lengths of the code's parts.  width, depth: of the hidden
+      layers of one factor.  initial_weights: 'torch' or 'flax'.
+    """
+
+    shape: tuple
+    parts: tuple
+    width: int
+    depth: int
+    initial_weights: str = "torch"
+
+    @nn.compact
+    def __call__(self, code):
+        """One code (E,) -> output (*shape) and the activations by layer name, code first."""
+        settings = self.shape, self.width, self.depth, self.initial_weights
+        found = [
+            MLPDecoder(*settings, name=f"factor_{f}")(part)
+            for f, part in enumerate(split(code, self.parts), start=1)
+        ]
+        outputs, layers = zip(*found, strict=True)
+        return sum(outputs), join_layers(layers)
+
+
+@dataclass(frozen=True)
+class Multiplicative(Model):
+    """`MultiplicativeDecoder`: a sum of `terms` products. Each factor has a network of `depth`
+    hidden layers of `width` units, with initial weights as PyTorch's or Flax's defaults
+    (`models.initializers`)."""
+
+    depth: int = number(2, low=1, high=10)
+    width: int = number(128, low=1)
+    terms: int = number(2, low=1, high=1000)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        parts = parts_of_factors(shapes, self.name)
+        return MultiplicativeDecoder(
+            shapes.output.shape, parts, self.width, self.depth, self.terms, self.initial_weights
+        )
+
+
+class Maps(nn.Module):
+    """Part of a code -> K arrays, by `depth` dense layers of `width` ReLU units and a linear one,
+    whose bias is `start` at first.
+
+    Returns (K, *shape) and the activations by layer name, the part first.
+    """
+
+    terms: int
+    shape: tuple
+    width: int
+    depth: int
+    initial_weights: str
+    start: float
+
+    @nn.compact
+    def __call__(self, part):
+        layers = [part]
+        for index in range(1, self.depth + 1):
+            x = dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1])
+            layers.append(nn.relu(x))
+        # A factor's gradient is a product of the other factors' maps. Near zero it would vanish,
+        # the more so with more factors. Maps start near a constant whose K products sum to 1 for
+        # any number of factors: so a factor that has learnt nothing leaves the others alone.
+        init = initializers.for_dense(self.initial_weights, self.width)
+        maps = nn.Dense(
+            self.terms * math.prod(self.shape),
+            kernel_init=init.kernel,
+            bias_init=nn.initializers.constant(self.start),
+            name="maps",
+        )(layers[-1])
+        return maps.reshape(self.terms, *self.shape), name_layers(layers)
+
+
+class MultiplicativeDecoder(nn.Module):
+    """Code -> bias + sum_k prod_f M_fk(part f of the code), entry by entry.
+
+    M_f is a network of factor f's own (`Maps`) and gives K arrays of the output's shape. The bias
+    is such an array too, the same for all codes and zero at first. Recorded are the code and the
+    hidden layers, with the units of all factors side by side.
+
+    Attributes:
+      shape: of the output.  parts: lengths of the code's parts.  width, depth: of the hidden
+      layers of one factor.  terms: K.  initial_weights: 'torch' or 'flax'.
+    """
+
+    shape: tuple
+    parts: tuple
+    width: int
+    depth: int
+    terms: int
+    initial_weights: str = "torch"
+
+    @nn.compact
+    def __call__(self, code):
+        """One code (E,) -> output (*shape) and the activations by layer name, code first."""
+        start = self.terms ** (-1 / len(self.parts))
+        settings = self.terms, self.shape, self.width, self.depth, self.initial_weights, start
+        found = [
+            Maps(*settings, name=f"factor_{f}")(part)
+            for f, part in enumerate(split(code, self.parts), start=1)
+        ]
+        maps, layers = zip(*found, strict=True)
+        bias = self.param("bias", nn.initializers.zeros_init(), self.shape)
+        return bias + jnp.sum(reduce(mul, maps), axis=0), join_layers(layers)

@@ -1,0 +1,52 @@
+"""What several claims measure of drawn images: quantities of the run `net`, late in training.
+
+Functions of `CellResults` give one value per network, (T,).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from compgen_jax.claims import Condition, exact_id
+from compgen_jax.metrics import evaluation
+from compgen_jax.metrics.evaluation import CellResults, mean_score
+
+
+def late(quantity: Callable) -> Callable:
+    """evidence -> quantity(what `net` draws at every cell, late in training)."""
+    return lambda evidence: quantity(evidence.net.late.cells)
+
+
+def exact(cells: CellResults):
+    """Share of held-out cells whose brightest pixel is the right one."""
+    return mean_score(cells, "exact_accuracy", cells.held_out)
+
+
+def within_a_pixel(cells: CellResults):
+    return mean_score(cells, "position_accuracy", cells.held_out)
+
+
+def relative_error(cells: CellResults):
+    """MSE over held-out cells, a blank image's being 1."""
+    return evaluation.relative_error(cells, cells.held_out)
+
+
+def exact_ood(above: float | None = None, below: float | None = None) -> Condition:
+    """A condition on the exact accuracy over held-out cells."""
+    count = late(lambda cells: cells.held_out.sum())
+    return Condition("exact accuracy OOD", late(exact), above, below, count)
+
+
+def better_than(trivial: dict[str, float], relative_error_T) -> Condition:
+    """The error relative to a blank image's is below that of the best trivial predictor.
+
+    trivial: their errors by name, relative to the same.
+    """
+    best = min(trivial, key=trivial.get)
+    name = f"MSE OOD / the best trivial predictor's ({best})"
+    return Condition(name, relative_error_T / trivial[best], below=1, ratio=True)
+
+
+def worst_exact_id(*runs):
+    """(T,) exact accuracy ID of the worse of some runs, where all of them must be trained."""
+    return np.min([exact_id(run.late.cells) for run in runs], axis=0)

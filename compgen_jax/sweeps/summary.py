@@ -1,0 +1,72 @@
+"""A sweep's numbers: thresholds and exponents of a search, or means over seeds."""
+
+import numpy as np
+
+from compgen_jax.config import Config
+from compgen_jax.metrics import scaling
+from compgen_jax.statistics import mean_with_interval
+from compgen_jax.sweeps import plan, table
+from compgen_jax.sweeps.table import Table
+
+
+def summarize(config: Config, results: Table) -> dict:
+    """The number of trials, which of them failed, and either every reading's thresholds and their
+    exponents along each numeric axis (of a search), or every combination's means over seeds."""
+    layout = plan.layout(config)
+    failed = [
+        layout.describe(trial) for trial, values in results.items() if table.status(values) != "ok"
+    ]
+    summary = {"trials": len(results), "failed": failed}
+    if not config.sweep.search.field:
+        return summary | {"means": _means(layout, results)}
+    return summary | {"readings": _readings(config, results, table.rows(results, layout))}
+
+
+def _readings(config: Config, results: Table, rows: list[dict]) -> list[dict]:
+    search, readings = config.sweep.search, []
+    for along in plan.numeric_axes(config) or [None]:
+        by_fixed = {}  # a trial for every combination of the other axes
+        for trial in sorted(results):
+            values = zip(dict(config.sweep.axes), trial.axes, strict=True)
+            fixed = {name: value for name, value in values if name != along}
+            by_fixed.setdefault(str(fixed), (fixed, trial))
+        for fixed, trial in by_fixed.values():
+            for reading in plan.readings(config, trial):
+                curve = scaling.thresholds(
+                    rows, reading.column, search.target, field=search.field, along=along,
+                    fixed=fixed,
+                )  # fmt: skip
+                thresholds = [
+                    ({} if along is None else {along: curve.along_K[k].item()})
+                    | {
+                        "seed": int(seed),
+                        "value": float(curve.values_SxK[s, k]),
+                        "status": str(curve.status_SxK[s, k]),
+                    }
+                    for k in range(len(curve.along_K))
+                    for s, seed in enumerate(curve.seeds_S)
+                ]
+                exponent = {"along": along, "exponent": scaling.exponent(curve)} if along else {}
+                readings.append({
+                    "where": reading.where, "score": reading.score, "target": curve.target,
+                    **curve.fixed, **exponent, "thresholds": thresholds,
+                })  # fmt: skip
+    return readings
+
+
+def _means(layout: table.Layout, results: Table) -> list[dict]:
+    """The means of all measures over seeds with their intervals, for every combination of the axes;
+    NaN where all seeds failed."""
+    by_axes = {}
+    for trial, values in sorted(results.items()):
+        finished = by_axes.setdefault(trial.axes, [])
+        finished += [values] if table.status(values) == "ok" else []
+    missing = [np.full(len(layout.measures), np.nan)]
+    return [
+        dict(zip(layout.axes, axes, strict=True))
+        | {
+            name: mean_with_interval(column)
+            for name, column in zip(layout.measures, np.transpose(values or missing), strict=True)
+        }
+        for axes, values in by_axes.items()
+    ]
