@@ -102,6 +102,7 @@ def test_figures_show_the_runs_that_they_draw():
     }  # fmt: skip
 
 
-def test_the_table_is_that_of_the_committed_page(finished):
-    page = (committed.RESULTS / "RESULTS.md").read_text()
-    assert "\n".join(tables.table(finished)) in page
+def test_the_table_has_the_committed_scores_of_students(finished):
+    page = (committed.RESULTS / "RESULTS.md").read_text().splitlines()
+    students = [line for line in tables.table(finished) if line.startswith("| modules_")]
+    assert len(students) == 2 * 41 and set(students) <= set(page)
