@@ -244,9 +244,11 @@ def test_wide_bumps_that_are_nearer_to_a_seen_image_are_not_rendered():
     wide = replace(HOLE, image=ImageConfig(sigma=4.5, polarity="upright"))
     task = wide.make()
     held_out = np.asarray(task.held_out(tasks.points(task)))
-    shift = lambda share: lambda truths, points: jax.vmap(
-        lambda point, near: bump.bump(*(point + share * (near - point)), 16, wide.image)
-    )(points, jnp.where(jnp.isnan(task.nearest(points)), points + 1.0, task.nearest(points)))
+    shift = lambda share: (
+        lambda truths, points: jax.vmap(
+            lambda point, near: bump.bump(*(point + share * (near - point)), 16, wide.image)
+        )(points, jnp.where(jnp.isnan(task.nearest(points)), points + 1.0, task.nearest(points)))
+    )
     found = rendered(wide, shift(0.6))
     np.testing.assert_array_equal(found, ~held_out)
     assert rendered(wide, shift(0.2)).all()
