@@ -1,5 +1,4 @@
-"""Digits of the font: area, holes, place and direction. Digits of MNIST: files written byte by byte,
-and every way in which they can be wrong."""
+"""Digits of the font: area, holes, place and direction. Digits of MNIST: files and their faults."""
 
 import gzip
 

@@ -45,7 +45,7 @@ def test_counts_of_sets(modules, most, count):
     assert n_sets(modules, most) == len(all_sets(modules, most)) == count
 
 
-@pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (6, 2), (8, 3), (9, 4), (70, 2)])
+@pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (8, 3), (70, 2)])
 def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules, most):
     sets = all_sets(modules, most)
     expected = [
@@ -73,7 +73,7 @@ def test_criteria_are_those_of_merged_sets():
     assert found == {(True, True), (True, False), (False, False)}
 
 
-@pytest.mark.parametrize(("modules", "most"), [(2, 2), (4, 2), (5, 2), (4, 3), (5, 3), (5, 5)])
+@pytest.mark.parametrize(("modules", "most"), [(2, 2), (5, 2), (5, 3), (5, 5)])
 def test_the_least_number_that_connects_is_that_of_all_choices(modules, most):
     sets = as_sets(all_sets(modules, most))
     least = module_supports.least_to_connect(modules, most)
@@ -89,22 +89,9 @@ def test_one_module_is_connected_by_its_own_set_and_no_other_sets_of_one_are():
         module_supports.least_to_connect(2, 1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_sees_44_of_the_92_sets_of_8_modules(kind):
-    for seed in range(5):
-        seen = seen_sets(kind, 8, 3, seen=44, seed=seed)
-        assert len(seen) == 44
-        if kind == "disconnected":
-            assert sorted(map(sorted, parts(seen, range(8)))) == [[0, 1], [2, 3, 4, 5, 6, 7]]
-        elif kind == "non_compositional":
-            assert covers_and_connects(seen, range(7))
-        else:
-            assert covers_and_connects(seen, range(8))
-
-
 @pytest.mark.parametrize(
     ("kind", "modules", "most"),
-    [(kind, *size) for kind in KINDS for size in ((6, 2), (8, 3))] + [("equal", 7, 4)],
+    [(kind, 6, 2) for kind in KINDS] + [("equal", 7, 4), ("disconnected", 8, 3)],
 )
 def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
     """Numbers below and above are refused; all between are seen exactly, and connected."""
@@ -164,13 +151,6 @@ def test_equal_is_fast_and_exact_with_many_sets(modules, most, share):
     assert covers_and_connects(
         set(as_sets(sets[:2000])) | set(as_sets(sets[-500:])), range(modules)
     )
-
-
-def test_a_disconnected_support_of_16_modules_leaves_one_alone():
-    seen = seen_sets("disconnected", 16, 3)
-    assert len(seen) == 522
-    assert sorted(map(sorted, parts(seen, range(16)))) == [[0], list(range(1, 16))]
-    assert {0} in seen
 
 
 @pytest.mark.parametrize(
