@@ -136,9 +136,3 @@ def test_parts_divide_the_image_whatever_its_batch():
     )
     draw = lambda module: jax.jit(jax.vmap(lambda p: module.apply(p, codes)[0]))(stacked)
     np.testing.assert_allclose(draw(decoder), draw(build(grid=12)), atol=1e-5)
-
-
-def test_slopes_start_at_a_quarter():
-    params = jax.jit(build(depth=2).init)(KEY, jnp.zeros(16))["params"]
-    slopes = [params[f"prelu_{index}"]["negative_slope"] for index in (1, 2)]
-    np.testing.assert_array_equal(slopes, [0.25, 0.25])
