@@ -114,13 +114,13 @@ def test_an_entry_of_two_factors_has_rank_terms(terms):
 def test_initial_weights_count_the_part_that_each_network_reads():
     parts = (100, 25)
     for kind, last in ((Additive, "image"), (Multiplicative, "maps")):
-        module = build(kind(depth=2, width=64), parts)
+        module = build(kind(depth=2, width=64), parts, (2, 2))
         torch_like = jax.jit(module.init)(KEY, jnp.zeros(125))["params"]
         for factor, fan_in in (("factor_1", 100), ("factor_2", 25)):
             for layer, fan in (("hidden_1", fan_in), ("hidden_2", 64), (last, 64)):
                 bound = jnp.abs(torch_like[factor][layer]["kernel"]).max()
                 assert 0.9 * fan**-0.5 < bound <= fan**-0.5
-        module = build(kind(depth=2, width=64, initial_weights="flax"), parts)
+        module = build(kind(depth=2, width=64, initial_weights="flax"), parts, (2, 2))
         flax_like = jax.jit(module.init)(KEY, jnp.zeros(125))["params"]["factor_2"]
         assert not flax_like["hidden_1"]["bias"].any()
         assert float(flax_like[last]["kernel"].std()) == pytest.approx(64**-0.5, rel=0.1)

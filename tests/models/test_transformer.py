@@ -238,16 +238,6 @@ def test_attention_drops_weights_after_the_softmax():
     assert all(np.abs(sums[0] - sums[b]).max() > 0.05 for b in range(1, BATCH))
 
 
-def test_mapped_over_trials_each_is_as_alone():
-    trials = [variables(seed) for seed in range(2)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)
-    keys = jax.random.split(KEY, 2)
-    found = jax.jit(jax.vmap(compiled()[1], in_axes=(0, None, 0)))(stacked, CODES, keys)
-    for index, own in enumerate(trials):
-        alone = compiled()[1](own, CODES, keys[index])
-        np.testing.assert_allclose(found[index], alone, atol=2e-5)
-
-
 # --- derivatives -----------------------------------------------------------------------------
 
 

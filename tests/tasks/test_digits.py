@@ -57,14 +57,6 @@ def test_row_0_is_the_bottom():
     np.testing.assert_allclose(digits.drawn(6, 28)[::-1, ::-1], digits.drawn(9, 28), atol=0.15)
 
 
-def test_a_drawing_is_cached_and_read_only():
-    image = digits.drawn(3, 16)
-    assert digits.drawn(3, 16) is image
-    np.testing.assert_array_equal(digits.drawn.__wrapped__(3, 16), image)
-    with pytest.raises(ValueError, match="read-only"):
-        image[0, 0] = 1
-
-
 # --- MNIST -----------------------------------------------------------------------------------
 
 LABELS = [5, 0, 4, 5, 4]

@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import config as configs
-from compgen_jax.config import Config, ConfigError, TrainingConfig
-from compgen_jax.models.encoder import Encoder
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
@@ -18,7 +16,6 @@ from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.inverse import Inverse, inverse, mean_answer
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, over_cells
-from compgen_jax.training import loop
 
 N = 8
 KEY = jax.random.key(3)
@@ -254,39 +251,3 @@ def test_answers_near_those_can_be_given():
     turned = inverse(labelled(real=False))
     found = turned.example(KEY, jnp.array([1.0, 2.0]))
     chex.assert_shape([found.input, found.target], [(4, 6), (10,)])
-
-
-# --- a run -----------------------------------------------------------------------------------
-
-
-def test_settings_keep_their_values_through_a_dictionary():
-    config = Config(task=Inverse(answer="coordinates", **fields()))
-    assert configs.from_dict(configs.to_dict(config)) == config
-    other = replace(config, task=replace(config.task, answer="code"))
-    forward = replace(config, task=Bump(**fields()))
-    assert len({configs.fingerprint(each) for each in (config, other, forward)}) == 3
-    assert "answer" not in configs.to_dict(forward)["task"]
-
-
-def test_an_encoder_learns_to_answer():
-    """A short training halves the error of the mean answer, and is near twice as often as any
-    constant one, which is within a cell of 9 of the 60 seen cells at most."""
-    config = Config(
-        task=Inverse(**fields(support=replace(SUPPORT, sampling="every_cell"))),
-        model=Encoder(depth=2, width=4, hidden=16),
-        training=TrainingConfig(steps=200, learning_rate=1e-2, seeds=(0,)),
-    )
-    task, trainer = loop.check(config), loop.make_trainer(config)
-    points = jnp.asarray(tasks.points(task))
-    seen = ~np.asarray(task.held_out(points))
-    state, losses = jax.jit(loop.make_train(config))(KEY, loop.hyper_of(config))
-    found = jax.jit(trainer.score)(KEY, state.params, points)
-    assert set(found) == {"mse", "exact_accuracy", "position_accuracy"}
-    targets = np.asarray(jax.vmap(task.example, (None, 0))(KEY, points).target)[seen]
-    constant = np.mean((targets - targets.mean(axis=0)) ** 2)
-    assert np.mean(found["mse"][seen]) < 0.5 * constant
-    assert np.isfinite(losses).all() and np.mean(found["position_accuracy"][seen]) > 0.3
-    answers, truths = jax.jit(trainer.predict)(KEY, state.params, points)
-    np.testing.assert_allclose(
-        found["mse"], np.mean((np.float64(answers) - truths) ** 2, axis=1), rtol=1e-4
-    )

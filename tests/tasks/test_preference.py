@@ -8,15 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.tasks import module_supports, modules, preference
+from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.preference import Episode, Preference
-from compgen_jax.training import loop
 
 SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
 FREE = [
@@ -285,21 +284,3 @@ def test_settings_that_cannot_be(changes, message):
     with pytest.raises(ConfigError) as error:
         Config(task=Preference(**changes), model=TaskMLP())
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
-
-
-def test_a_student_learns_it():
-    config = Config(
-        task=replace(SMALL, objects=2),
-        model=TaskMLP(depth=1, width=64),
-        training=TrainingConfig(steps=150, batch_size=64, learning_rate=3e-3, evaluate_every=100),
-    )
-    key = jax.random.key(0)
-    state, losses = jax.jit(loop.make_train(config))(key, loop.hyper_of(config))
-    assert losses[:5].mean() > 1.4 and losses[-20:].mean() < 1.1
-    task = config.task.make()
-    found = jax.jit(loop.make_trainer(config).score)(key, state.params, jnp.asarray(task.points))
-    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(
-        ("miss", "step_accuracy", "episode_accuracy"), (24,)
-    )
-    sets = module_supports.n_sets(4, 2)
-    assert task.units == {"set": sets} and 0 < found["miss"].mean() < 0.7

@@ -131,16 +131,6 @@ def test_examples_of_one_object_and_of_several():
     np.testing.assert_allclose(alone.target, found.target[2], atol=1e-6)
 
 
-def test_an_example_is_differentiable_in_the_angle_alone():
-    task = TWO.make()
-    assert task.differentiable and [factor.real for factor in task.factors] == [True, False]
-    image = lambda angle: task.example(KEY, jnp.stack([angle, jnp.float32(7)])).target
-    derivative = jax.jacfwd(image)(jnp.float32(33.3))
-    steps = (image(jnp.float32(33.35)) - image(jnp.float32(33.25))) / 0.1
-    np.testing.assert_allclose(derivative, steps, atol=5e-3)
-    assert np.abs(derivative).max() > 0.02
-
-
 def test_images_of_mnist_stand_upright(tmp_path):
     test_digits.write(tmp_path)
     path = str(tmp_path)

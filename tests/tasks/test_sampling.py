@@ -110,15 +110,6 @@ def test_a_stream_of_cells_is_uniform_over_those_seen():
     assert np.abs(counts - expected).max() < 5 * expected**0.5
 
 
-def test_a_stream_of_real_points_fills_the_seen_box_evenly():
-    """Share of a strip beside the hole against its area; the box is 7 x 7 and the hole 4 x 4."""
-    task = streamed("real").make()
-    points, _ = jax.jit(task.next_batch, static_argnums=3)(KEY, 0, task.dataset(KEY), 40_000)
-    strip = np.asarray(points)[:, 0] < 1.5
-    share = 1.5 * 7 / (49 - 16)
-    assert abs(strip.mean() - share) < 5 * (share * (1 - share) / 40_000) ** 0.5
-
-
 def test_supports_of_a_stream_are_data_not_program():
     """Another region is another mask: nothing is compiled again."""
     chex.clear_trace_counter()
