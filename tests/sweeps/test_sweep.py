@@ -352,7 +352,7 @@ def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
 
 @pytest.mark.parametrize(("gigabytes", "slots"), [(1000.0, 4), (0.0, 1)])
 def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes, slots):
-    """All of a bucket's, or as many as its memory holds; both grids in one program."""
+    """All of a compile group's, or as many as its memory holds; both grids in one program."""
 
     class Accelerator:
         platform = "gpu"
