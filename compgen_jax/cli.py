@@ -45,6 +45,18 @@ def define_workdir():
     return flags.DEFINE_string("workdir", None, "The directory of the run, or of the figures.")
 
 
+@cache
+def define_extend():
+    """--extend=FILE.py,...; returns the flag's holder, one for all commands imported together."""
+    return flags.DEFINE_list("extend", [], "Files of yours: metrics, claims, figures or runs.")
+
+
+def load_extensions(holder) -> list:
+    """The modules of the flag's files, whose metrics and figures register themselves. Raises
+    ConfigError, with file and line, for what a file raises."""
+    return [settings.load_file(path) for path in holder.value]
+
+
 def require(holder) -> str:
     """The value of a string flag. Raises ConfigError where it is missing."""
     if not holder.value:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import claims, cli, settings
+from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
@@ -27,7 +27,7 @@ from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
-EXTEND = flags.DEFINE_list("extend", [], "Files with figures, claims or runs of your own.")
+EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
@@ -35,7 +35,7 @@ flags.declare_key_flag("workdir")
 
 def main():
     scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
-    papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, EXTEND.value)]
+    papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, cli.load_extensions(EXTEND))]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     waiting = _chosen(scale)
     shown = {name for each in waiting for name in each.shows(configs, scale)}
@@ -65,13 +65,12 @@ def _with_models(paper: Paper) -> Paper:
     return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
 
 
-def _own(path: str) -> Paper:
-    """The claims (`CLAIMS`) and runs (`runs(scale)`) of a user's file, whose figures register
-    themselves. Raises ConfigError, with file and line, for what the file raises."""
-    module = settings.load_file(path)
+def _own(module) -> Paper:
+    """The claims (`CLAIMS`) and runs (`runs(scale)`) of a user's file."""
     rows = tuple(getattr(module, "CLAIMS", ()))
     letters = "".join({claim.name[0] for claim in rows})
-    return Paper(Path(path).stem, letters, getattr(module, "runs", lambda scale: {}), rows)
+    runs = getattr(module, "runs", lambda scale: {})
+    return Paper(Path(module.__file__).stem, letters, runs, rows)
 
 
 def _chosen(scale: str) -> list[Figure]:

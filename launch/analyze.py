@@ -4,14 +4,14 @@
 
 Writes layers.csv (a number for every seed, layer and metric), analysis.json (its summary, with
 means and intervals), analysis.npz (maps; for a task on a grid) and claims.json (verdicts: does the
-network compose what was held out?). --metrics=FILE.py adds metrics of your own (docs/analysis.md).
+network compose what was held out?). --extend=FILE.py adds metrics of your own (docs/extend.md).
 """
 
 from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import cli, settings
+from compgen_jax import cli
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
 from compgen_jax.metrics.registry import LAYER_METRICS
@@ -19,7 +19,7 @@ from compgen_jax.runs import judge_run, measure
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
-METRICS = flags.DEFINE_string("metrics", None, "A file of yours that registers further metrics.")
+EXTEND = cli.define_extend()
 
 SHOWN = {
     "volume, OOD / ID": "volume.log10_ratio",
@@ -45,7 +45,7 @@ DECODED = {
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    own = settings.load_file(METRICS.value).__name__ if METRICS.value else ""
+    own = {module.__name__ for module in cli.load_extensions(EXTEND)}
     measured = measure.measure_directory(workdir)
     for name in LAYERS.value:
         if name not in measured.layers:
@@ -55,7 +55,7 @@ def main():
     columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
     shown = dict(SHOWN if measured.sizes else DECODED)
     for metric in LAYER_METRICS:
-        if metric.function.__module__ == own:
+        if metric.function.__module__ in own:
             shown |= {name: name for name in metric.fixed_names if name in measured.numbers}
     print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
     for title, name in shown.items():

@@ -1,0 +1,56 @@
+"""The recipes of docs/extend.md, run from outside the package by the commands that they name."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", PAGE, re.S))
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A user's directory with the files of all recipes."""
+    path = tmp_path_factory.mktemp("desk")
+    for name, text in RECIPES.items():
+        # in a checkout the figures are beside the package
+        (path / name).write_text(text.replace("compgen_jax.figures", "figures"))
+    return path
+
+
+def run(desk, module, *arguments):
+    command = [sys.executable, "-m", module, *(f"--{each}" for each in arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_each_recipe_is_short():
+    assert set(RECIPES) == {f"my_{what}.py" for what in
+                            ("task", "model", "metric", "claim", "figure")}  # fmt: skip
+    for text in RECIPES.values():
+        assert len([line for line in text.splitlines() if line.strip()]) <= 25
+
+
+def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_ones_own(desk):
+    workdir, model = desk / "gated", f"config.model.name={desk}/my_model.py:Gated"
+    run(desk, "launch.train", f"config={desk}/my_task.py:waves", model, f"workdir={workdir}")
+    shown = run(desk, "launch.analyze", f"extend={desk}/my_metric.py", f"workdir={workdir}")
+    assert re.search(r"^mine\.zeros +0", shown, re.M)
+    table = (workdir / "layers.csv").read_text().splitlines()
+    assert sum(",mine.zeros," in line for line in table) == 2 * 3  # seeds, layers
+
+
+def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
+    workdir, files = desk / "mine", f"extend={desk}/my_claim.py,{desk}/my_figure.py"
+    run(desk, "figures.make", files, "only=mine", f"workdir={workdir}")
+    assert {path.name for path in (workdir / "figures").iterdir()} == {"mine.png", "mine.pdf"}
+    (stated, stricter) = json.loads((workdir / "claims.json").read_text())
+    assert (stated["claim"], stricter["reading"]) == ("X1", "stricter")
+    assert stated["verdict"] in ("reproduced", "contradicted", "inconclusive")
+    assert "X1" in (workdir / "RESULTS.md").read_text()
