@@ -124,9 +124,8 @@ def test_tasks_that_differ_in_what_is_shown_train_together(tiny, tmp_path, monke
     built = count_programs(monkeypatch)
     together = experiment.train_together(jobs, progress=False)
     assert built == [3]
-    for (config, _), summary in zip(jobs, together, strict=True):
-        alone = experiment.train(config, tmp_path / "alone" / config.name, progress=False)
-        assert alone == summary
+    alone = experiment.train(jobs[2][0], tmp_path / "alone", progress=False)
+    assert alone == together[2]
     assert len({summary["mean"]["ood.mse"]["value"] for summary in together}) == 3
 
 

@@ -4,6 +4,7 @@ another task than the one that was trained."""
 import numpy as np
 import pytest
 
+from compgen_jax import config as configs
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
@@ -67,33 +68,45 @@ def test_tasks_of_the_package_are_not_remembered(tiny, tmp_path):
         ('Factor("angle"', 'Factor("turn"', "factors.angle"),
     ],
 )
-def test_a_file_that_makes_another_task_is_one_line(config, own_task, tmp_path, old, new, what):
+def test_a_file_that_makes_another_task_is_noticed(config, own_task, tmp_path, old, new, what):
+    path, name = own_task
+    user_code.remember(tmp_path, config, config.task.make())
+    rewrite(path, old, new)
+    other = changed(config, {"task.name": name})
+    with pytest.raises(RunError, match=f"no longer makes the task that was .*{what}"):
+        user_code.check(tmp_path, other, other.task.make())
+
+
+def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(
+    config, own_task, tmp_path
+):
     path, name = own_task
     workdir = tmp_path / "run"
     experiment.train(config, workdir, progress=False)
     kept = (workdir / "task.npz").read_bytes()
-    rewrite(path, old, new)
+    rewrite(path, "gain * jnp", "gain * 1.5 * jnp")
     other = changed(config, {"task.name": name})
     for use in (
         lambda: results.load(workdir),
         lambda: measure.measure_directory(workdir, progress=False),
     ):
-        with pytest.raises(RunError, match=f"no longer makes the task that was .*{what}") as error:
+        with pytest.raises(RunError, match="no longer makes the task that was") as error:
             use()
         assert name in str(error.value) and "\n" not in str(error.value)
     (workdir / "summary.json").unlink()
     with pytest.raises(RunError, match="restore the file, or choose another --workdir"):
         experiment.train(other, workdir, progress=False)
     assert (workdir / "task.npz").read_bytes() == kept
-    rewrite(path, new, old)
+    rewrite(path, "gain * 1.5 * jnp", "gain * jnp")
     experiment.train(changed(config, {"task.name": name}), workdir, progress=False)
     assert results.load(workdir).summary
 
 
 def test_a_comment_is_no_change(config, own_task, tmp_path):
-    experiment.train(config, tmp_path / "run", progress=False)
+    user_code.remember(tmp_path, config, config.task.make())
     rewrite(own_task[0], "A task of two factors", "A task of 2 factors")
-    assert results.load(tmp_path / "run").summary
+    other = changed(config, {"task.name": own_task[1]})
+    user_code.check(tmp_path, other, other.task.make())
 
 
 def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
@@ -124,18 +137,16 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
 
 
 def test_a_damaged_memory_is_named(config, tmp_path):
-    workdir = tmp_path / "run"
-    experiment.train(config, workdir, progress=False)
-    (workdir / "task.npz").write_bytes(b"PK\x03\x04 and no more")
+    (tmp_path / "task.npz").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(RunError, match=r"task\.npz is damaged"):
-        results.load(workdir)
+        user_code.check(tmp_path, config, config.task.make())
 
 
 def test_a_class_that_lost_its_name_is_one_line(config, own_task, tmp_path):
-    experiment.train(config, tmp_path / "run", progress=False)
+    directory.write_json(tmp_path / "config.json", configs.to_dict(config))
     rewrite(own_task[0], "class Turned", "class Rotated")
     with pytest.raises(RunError, match="has no dataclass Turned with a method make"):
-        results.load(tmp_path / "run")
+        results.load(tmp_path)
 
 
 def test_rounding_of_another_version_is_no_change(config, tmp_path):
@@ -157,15 +168,15 @@ def test_rounding_of_another_version_is_no_change(config, tmp_path):
 def test_the_measurement_of_a_task_with_a_discrete_factor(config, tmp_path):
     """Metric tensors of the angle alone; the object is probed as a label."""
     experiment.train(config, tmp_path / "run", progress=False)
-    found = measure.measure_directory(tmp_path / "run", progress=False)
-    assert found.factors == ("object", "angle") and found.sizes == (5, 8)
-    assert found.layers == ("layer_00", "layer_01", "layer_02", "output")
-    assert found.maps["held_out"].shape == (8, 5) and found.maps["held_out"].sum() == 2
-    assert found.maps["volume"].shape == (2, 4, 8, 5)
+    measured = measure.measure_directory(tmp_path / "run", progress=False)
+    assert measured.factors == ("object", "angle") and measured.sizes == (5, 8)
+    assert measured.layers == ("layer_00", "layer_01", "layer_02", "output")
+    assert measured.maps["held_out"].shape == (8, 5) and measured.maps["held_out"].sum() == 2
+    assert measured.maps["volume"].shape == (2, 4, 8, 5)
     # the input turns with the angle: a circle of length 2 pi in 360 degrees, for every object
-    np.testing.assert_allclose(found.maps["volume"][:, 0], np.pi / 180, rtol=1e-5)
+    np.testing.assert_allclose(measured.maps["volume"][:, 0], np.pi / 180, rtol=1e-5)
     for name in ("schmidt.rank", "anova.interaction", "probe.id_accuracy"):
-        assert np.isfinite(found.numbers[name]).all(), name
+        assert np.isfinite(measured.numbers[name]).all(), name
     written = directory.read_json(tmp_path / "run" / "analysis.json")
     assert written["factors"] == ["object", "angle"] and written["sizes"] == [5, 8]
 
