@@ -1,12 +1,12 @@
 """Grids of factor values: the order of their cells, their seen neighbours and their sub-grids.
 
-The cells of F factors are all combinations of their values, and the first factor varies fastest:
-`sizes` is (V_1, ..., V_F), B = V_1 ... V_F the number of cells. An array over the cells, (B, ...),
-laid out as a grid therefore has shape (V_F, ..., V_1, ...), which for two factors x and y is
-[y, x]; factor f (from 0) is its axis F - 1 - f. Factors of points, (B, F), have their columns in
-the order of the factors. Held-out cells are (B,) bool.
+The cells of F factors are all combinations of their values; the first factor varies fastest.
+`sizes` is (V_1, ..., V_F), and B = V_1 ... V_F is the number of cells. An array over the cells,
+(B, ...), laid out as a grid has the shape (V_F, ..., V_1, ...), which for two factors x and y is
+[y, x]. Factor f (from 0) is its axis F - 1 - f. Points (B, F) have their columns in the order of
+the factors. Held-out cells are (B,) bool.
 
-Functions raise ValueError for sizes that are not positive integers, or not those of the cells.
+Functions raise ValueError for sizes that are not positive integers, or do not fit the cells.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def over_grid(values_Bx, sizes):
-    """The values of all cells, (B, ...), laid out as (V_F, ..., V_1, ...); a view if possible."""
+    """Values over the cells, (B, ...), laid out as (V_F, ..., V_1, ...); a view if possible."""
     values, sizes = np.asarray(values_Bx), checked_sizes(sizes)
     if values.ndim < 1 or len(values) != math.prod(sizes):
         raise ValueError(
@@ -26,10 +26,8 @@ def over_grid(values_Bx, sizes):
 
 
 def unfold(values_Bx, sizes, factor: int = 0):
-    """The values of all cells as matrices of the other factors by one factor; (B/V_f, V_f, ...).
-
-    For two factors, factor 0 gives [y, x]. Serves laws over the cells (B,), too.
-    """
+    """Values over the cells as a matrix of the other factors by one factor, (B/V_f, V_f, ...). For
+    two factors, factor 0 gives [y, x]."""
     values = over_grid(values_Bx, sizes)
     factors = len(sizes)
     if not 0 <= factor < factors:
@@ -54,12 +52,12 @@ def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | No
     """Distances between the values of each factor, in cells; F arrays (V_f, V_f).
 
     Args:
-      ordered: of each factor, whether its values have neighbours. Any two different values of one
-        that has not (an object, a digit) are 1 apart. None: all are ordered.
-      periods: of each factor, after how many cells it repeats (36 for an angle in steps of 10
-        degrees), or None where it does not. None: none does.
+      ordered: for each factor, whether its values have neighbours. If not (an object, a digit), any
+        two different values are 1 apart. None: all are ordered.
+      periods: for each factor, after how many cells it repeats (36 for an angle in steps of 10
+        degrees), or None. None: no factor repeats.
 
-    ValueError if these are not one for each factor, or a period is not above 0.
+    Raises ValueError if there is not one for each factor, or a period is not above 0.
     """
     sizes = checked_sizes(sizes)
     ordered = (True,) * len(sizes) if ordered is None else tuple(ordered)
@@ -80,24 +78,20 @@ def offsets(sizes, ordered: Sequence[bool] | None = None, periods: Sequence | No
 
 
 def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
-    """(B,) Euclidean distance in cells to the nearest seen cell, 0 of a seen one; see `offsets`.
-
-    ValueError if no cell is seen.
-    """
+    """(B,) Euclidean distance in cells to the nearest seen cell, 0 for a seen one; see `offsets`.
+    Raises ValueError if no cell is seen."""
     return np.sqrt(_nearest(held_out_B, sizes, ordered, periods)[0])
 
 
 def nearest_seen(held_out_B, sizes, ordered=None, periods=None):
     """(B,) int: the index of every cell's nearest seen cell, the first of several; see `offsets`.
-
-    ValueError if no cell is seen.
-    """
+    Raises ValueError if no cell is seen."""
     return _nearest(held_out_B, sizes, ordered, periods)[1]
 
 
 def _nearest(held_out_B, sizes, ordered, periods):
-    """Squared distance and index. A squared distance is a sum over the factors, so its minimum
-    is found along one factor after the other: the memory is that of the cells, not of pairs."""
+    """Squared distance and index. A squared distance is a sum over the factors, so it is minimised
+    along one factor after the other. This needs the memory of the cells, not of their pairs."""
     held_out = checked_mask(held_out_B, sizes)
     if held_out.all():
         raise ValueError("held_out must leave some cell seen")
@@ -116,7 +110,7 @@ def _nearest(held_out_B, sizes, ordered, periods):
 
 
 def border(width: int, sizes, ordered=None, periods=None):
-    """(B,) bool: the cells at either end of some ordered factor without a period, `width` of its
+    """(B,) bool: the cells at either end of an ordered factor without a period. An end is `width`
     values or an eighth of them, whichever is less."""
     sizes = checked_sizes(sizes)
     found = np.zeros(math.prod(sizes), bool)
@@ -129,8 +123,8 @@ def border(width: int, sizes, ordered=None, periods=None):
 
 
 def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
-    """The sizes of the held-out cells as a grid of their own; None if they are no product of
-    values of the factors, or none is held out. The values need not be neighbours."""
+    """The sizes of the held-out cells as a grid of their own. None if no cell is held out, or they
+    are not all combinations of some values of the factors; these need not be neighbours."""
     held_out = over_grid(checked_mask(held_out_B, sizes), sizes)
     axes = range(held_out.ndim)
     values = [held_out.any(axis=tuple(set(axes) - {axis})) for axis in reversed(axes)]
@@ -141,14 +135,13 @@ def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
 def subgrid(sizes, limit: int, seed: int = 0):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
-    The measures of this package need a grid, so what is left out are values of the factors, not
-    single cells: a product of fewer values is a grid again, and a held-out box remains one. They
-    also need Gram matrices, of 3.9 GB for 28^3 cells. The factor of most values loses one until
-    the limit is kept, so small factors stay whole, and each keeps 2 values (if it has them). Of a
-    factor that keeps k of V values, one is drawn from each of k runs of equal length, so that
-    every part of it, held out or seen, is met in proportion. The same seed gives the same cells.
+    Metrics need a grid, and Gram matrices, which have 3.9 GB for 28^3 cells. So whole values of the
+    factors are left out, not single cells: the rest is a grid again, and a held-out box remains
+    one. The factor with the most values loses one until the limit is kept, but keeps at least 2.
+    For a factor that keeps k of V values, one is drawn from each of k runs of equal length, so that
+    held-out and seen values stay in proportion. The same seed gives the same cells.
 
-    ValueError if the limit is below the smallest such grid.
+    Raises ValueError if the limit is below the smallest such grid.
     """
     whole = checked_sizes(sizes)
     kept = list(whole)
@@ -169,15 +162,16 @@ def subgrid(sizes, limit: int, seed: int = 0):
 
 
 def checked_sizes(sizes) -> tuple[int, ...]:
-    """The sizes as a tuple of ints. ValueError if they are not positive integers, or none."""
-    found = tuple(sizes)
-    if not found or any(int(size) != size or size < 1 for size in found):
-        raise ValueError(f"sizes must be positive integers, one for each factor, not {found}")
-    return tuple(int(size) for size in found)
+    """The sizes as a tuple of ints. Raises ValueError if one is not a positive integer, or there is
+    none."""
+    sizes = tuple(sizes)
+    if not sizes or any(int(size) != size or size < 1 for size in sizes):
+        raise ValueError(f"sizes must be positive integers, one for each factor, not {sizes}")
+    return tuple(int(size) for size in sizes)
 
 
 def checked_mask(held_out_B, sizes):
-    """The mask as an array. ValueError if it is not (B,) bool."""
+    """The mask as an array. Raises ValueError if it is not (B,) bool."""
     held_out, cells = np.asarray(held_out_B), math.prod(checked_sizes(sizes))
     if held_out.dtype != bool or held_out.shape != (cells,):
         raise ValueError(f"held_out must be ({cells},) bool, not {held_out.shape} {held_out.dtype}")

@@ -10,15 +10,14 @@ import pytest
 from compgen_jax import settings
 from compgen_jax.config import to_dict
 from compgen_jax.papers.presets import PAPERS, PRESETS
-from figures import results
-from launch import fields, presets
+from figures import fields, pages, presets
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
 
 
 def test_the_config_page_lists_every_field_of_every_preset():
-    page = fields.page()
+    page = "\n".join(fields.lines())
     for preset in PRESETS.values():
         for name in settings.flat(to_dict(preset), "config"):
             short = name.removeprefix("config.")
@@ -47,7 +46,7 @@ def test_a_claim_has_one_row_for_all_codes_and_scales():
         row("what else", "contradicted"),
     ]
     paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
-    assert results.table({"quick": quick, "paper": paper})[2:] == [
+    assert pages.verdicts({"quick": quick, "paper": paper})[2:] == [
         "| C10 | bump / ramp | 30 are enough | ✓ / ✗ | – / – | – / · | – / · |",
         "| C10 | bump | what else | ✗ | – |  |  |",
         "| C10 | bump | red |  |  | ✓ | – |",

@@ -1,4 +1,4 @@
-"""On what a run was made: for the reader of its directory, not part of its identity."""
+"""The machine that trained a run: for the reader of its directory, not part of its identity."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Memory that runs out, said in one line."""
+"""One-line errors for memory that runs out."""
 
 import contextlib
 import re
@@ -15,21 +15,17 @@ BYTES = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 @contextlib.contextmanager
 def explained(advice: str):
-    """Raises RunError, of one line that ends in `advice`, where a device or NumPy ran out of
-    memory inside; other errors are left alone.
+    """Raises RunError, one line that ends in `advice`, if a device or NumPy runs out of memory
+    inside; other errors are left alone.
 
-    Devices compute while Python goes on: what is to be explained must be fetched inside as well.
+    Devices compute while Python goes on, so results must be fetched inside as well.
     """
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
         if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        raise RunError(f"out of memory{_asked(str(error))}: {advice}") from error
-
-
-def _asked(message: str) -> str:
-    found = ASKED.search(message)
-    if not found:
-        return ""
-    return f" (asked for {float(found[1]) * BYTES[found[2]] / 2**30:.3g} GiB)"
+        size, asked = ASKED.search(str(error)), ""
+        if size:
+            asked = f" (asked for {float(size[1]) * BYTES[size[2]] / 2**30:.3g} GiB)"
+        raise RunError(f"out of memory{asked}: {advice}") from error

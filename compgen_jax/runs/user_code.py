@@ -1,8 +1,7 @@
-"""A task or a model of the user's own, remembered: does its file still make what a directory was
-trained with?
+"""Does a user's own file still make the task, or the model, that a directory was trained with?
 
-DIR/task.npz    factors, held-out cells and a few examples, as the task made them at the start; of a
-                model of the user's own, its answers to these before training
+DIR/task.npz    the task's factors, held-out cells and a few examples, as they were at the start;
+                for a user's own model, its outputs for these before training
 """
 
 import io
@@ -18,7 +17,7 @@ from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training import family
+from compgen_jax.training.family import shapes_of
 
 CELLS = 16  # whose examples are kept
 ANSWERS = "answers"
@@ -26,7 +25,7 @@ TOLERANCE = 1e-4  # relative to the largest number: other versions of jax round 
 
 
 def is_own(config: Config) -> bool:
-    """Whether the task or the model is of a user's file."""
+    """Whether the task or the model comes from a user's file."""
     return any(_is_own(config, group) for group in settings.FAMILIES)
 
 
@@ -35,7 +34,7 @@ def _is_own(config: Config, group: str) -> bool:
 
 
 def remember(workdir: Path, config: Config, task: Task):
-    """Writes `task.npz` for a task or a model of the user's own, unless it is there."""
+    """Writes `task.npz` for a user's own task or model, unless it is there."""
     path = workdir / "task.npz"
     if is_own(config) and not path.exists():
         content = io.BytesIO()
@@ -44,8 +43,7 @@ def remember(workdir: Path, config: Config, task: Task):
 
 
 def check(workdir: Path, config: Config, task: Task):
-    """Raises RunError where a user's file no longer makes the task, or the model, of the
-    directory."""
+    """Raises RunError if a user's file no longer makes the task, or the model, of the directory."""
     path = workdir / "task.npz"
     if not (is_own(config) and path.exists()):
         return
@@ -65,7 +63,7 @@ def check(workdir: Path, config: Config, task: Task):
 
 
 def _made(config: Config, task: Task) -> dict:
-    """Arrays that tell a task, and a model of the user's own, from another."""
+    """Arrays that distinguish a task, and a user's own model, from others."""
     points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
     key = jax.random.key(0)
@@ -83,8 +81,8 @@ def _made(config: Config, task: Task) -> dict:
 
 
 def _answers(config: Config, task: Task, inputs):
-    """Of the untrained model to a batch of inputs."""
-    module = config.model.make(family.shapes_of(task))
+    """The untrained model's outputs for a batch of inputs."""
+    module = config.model.make(shapes_of(task))
 
     @jax.jit
     def answers(key, inputs):

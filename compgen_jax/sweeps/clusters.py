@@ -1,5 +1,7 @@
-"""Which cluster started this process, if any: from its environment, without the network but for a
-TPU VM's own metadata server."""
+"""Which cluster started this process, if any.
+
+Its environment says so. Only a TPU VM's own metadata server is asked over the network.
+"""
 
 import contextlib
 import importlib.util
@@ -10,8 +12,11 @@ METADATA = "computeMetadata/v1/instance/attributes/worker-network-endpoints"
 
 
 def detect() -> str | None:
-    """The kind of cluster that started this process and others; None for a single process, also
-    in a cluster (`salloc` without `srun`, one task, no indexed job, a TPU VM that is no pod's)."""
+    """The kind of cluster that started this process and others; None for a single process.
+
+    A cluster can start a single one, too: `salloc` without `srun`, one task, no indexed job, a TPU
+    VM outside a pod.
+    """
     get = os.environ.get
     if int(get("OMPI_COMM_WORLD_SIZE", 1)) > 1:
         return "ompi"
@@ -26,7 +31,7 @@ def detect() -> str | None:
 
 
 def _tpu_workers() -> str | None:
-    """The pod's workers, which a TPU VM's own metadata server knows and no variable tells."""
+    """The pod's workers by a TPU VM's own metadata server: no variable has them."""
     # jax, when imported, sets the variable where there is no TPU
     if "TPU_SKIP_MDS_QUERY" not in os.environ and importlib.util.find_spec("libtpu"):
         host = os.environ.get("GCE_METADATA_IP", "metadata.google.internal")
@@ -39,8 +44,11 @@ def _tpu_workers() -> str | None:
 
 
 def arguments(cluster: str | None) -> dict:
-    """What `jax.distributed.initialize` must be told in a cluster. By itself it gives the i-th
-    process of a host the i-th GPU alone, be it the only one there or see no GPU but its own."""
+    """Arguments of `jax.distributed.initialize` in a cluster.
+
+    By default it gives the i-th process of a host the i-th GPU, also where that process is alone on
+    its host or sees its own GPU only.
+    """
     get = os.environ.get
     if cluster not in ("slurm", "ompi"):
         return {}

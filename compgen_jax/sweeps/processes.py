@@ -1,7 +1,7 @@
 """Several processes as one run: the only module that knows of `jax.distributed`.
 
-Every process works on its own local devices; what they tell each other are small arrays. All of
-them call `gather` and `broadcast` equally often, in the same order and with equal shapes.
+Every process works on its own local devices, and they exchange small arrays. All of them call
+`gather` and `broadcast` equally often, in the same order and with equal shapes.
 """
 
 import atexit
@@ -28,10 +28,10 @@ FLAGS = "--coordinator_address, --num_processes and --process_id"
 
 def start(coordinator_address=None, num_processes=None, process_id=None):
     """Joins the other processes: those of the three flags, or else of the cluster that started
-    this one. Does nothing where there is but one. To be called before any device is used.
+    this one. Does nothing for a single process. Call it before any device is used.
 
-    Raises ConfigError for flags that make no sense, RunError where the processes do not all come
-    within START_SECONDS, or have unequal numbers of devices.
+    Raises ConfigError for inconsistent flags, and RunError where the processes do not all start
+    within START_SECONDS or have unequal numbers of devices.
     """
     flags = {"coordinator_address": coordinator_address, "num_processes": num_processes,
              "process_id": process_id}  # fmt: skip
@@ -43,7 +43,7 @@ def start(coordinator_address=None, num_processes=None, process_id=None):
         cluster = clusters.detect()
         arguments = clusters.arguments(cluster)
     if cluster:
-        # on CPUs a process would count as lost when it is half an hour late; the user's own wins
+        # on CPUs a process that is half an hour late would count as lost; the user's flags win
         patience = "--xla_cpu_collective_timeout_seconds=1000000"
         os.environ["XLA_FLAGS"] = f"{patience} {os.environ.get('XLA_FLAGS', '')}"
         _initialize(cluster, arguments)
@@ -81,16 +81,16 @@ def gather(array) -> np.ndarray:
 
 
 def broadcast(array) -> np.ndarray:
-    """The first process's array, on all of them; the others give one of its shape and dtype."""
+    """The first process's array, on all of them; the others pass one of its shape and dtype."""
     return gather(array)[0]
 
 
 def abandon():
-    """To be called where an error ends this process alone: it will end with status 1, without
-    waiting for the others, which jax does for minutes and then aborts with a stack trace."""
+    """Call it where an error ends this process alone: it then ends with status 1 and does not wait
+    for the others. jax would wait for minutes and then abort with a stack trace."""
     if jax.distributed.is_initialized():
-        # the last to register runs first: before jax's own. Without the first process jax aborts
-        # the others, who may be about to say why they end
+        # the last to register runs first: before jax's own. jax aborts the others when the first
+        # process ends, so it gives them a second to say why they end
         atexit.register(_leave, 1.0 if is_first() else 0.0)
 
 
@@ -106,21 +106,21 @@ def _check(coordinator_address, num_processes, process_id):
     if None in (coordinator_address, num_processes, process_id):
         raise ConfigError(f"{FLAGS} must be given together, or not at all")
     address = f"--coordinator_address={coordinator_address}"
-    found = re.fullmatch(r"(\[[^][\s]+\]|[^][:/\s]+):(\d{1,5})", coordinator_address)
-    if not found or not 0 < int(found[2]) < 2**16:
+    parts = re.fullmatch(r"(\[[^][\s]+\]|[^][:/\s]+):(\d{1,5})", coordinator_address)
+    if not parts or not 0 < int(parts[2]) < 2**16:
         raise ConfigError(f"{address}: must be HOST:PORT, such as 10.0.0.1:4321")
     if not 0 <= process_id < num_processes:
         raise ConfigError(f"--process_id={process_id}: must be from 0 to --num_processes - 1, "
                           f"and --num_processes is {num_processes}")  # fmt: skip
     if process_id == 0 and num_processes > 1:
         try:  # where jax cannot listen, it crashes
-            socket.create_server(("", int(found[2]))).close()
+            socket.create_server(("", int(parts[2]))).close()
         except OSError as error:
             raise RunError(f"{address}: cannot listen there: {error.strerror}") from error
 
 
 def _initialize(cluster: str, arguments: dict):
-    """Raises RunError where the others do not come. In a thread, as jax itself would abort."""
+    """Raises RunError if the others do not start. In a thread, as jax itself would abort."""
     errors = []
 
     def initialize():
@@ -145,8 +145,8 @@ def _initialize(cluster: str, arguments: dict):
 
 
 def _connect():
-    """Opens the connections while all are here: the first gather on CPUs waits for 30 seconds,
-    the others for as long as it takes. Raises RunError."""
+    """Opens the connections while all processes are there: on CPUs the first gather waits for 30
+    seconds, later ones without end. Raises RunError."""
     devices = sorted(Counter(device.process_index for device in jax.devices()).values())
     if devices[0] != devices[-1]:
         raise RunError(f"processes have {devices[0]} to {devices[-1]} devices, and must have "

@@ -110,7 +110,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert "- wide_quick: 24 steps\n" in page and "- tiny_sweep: a sweep\n" in page
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
     assert [one["claim"] for one in judged] == ["X1", "X2"]
-    assert judged[1]["stricter"]["reason"] == "not run: other: wide"
+    assert judged[1]["stricter"]["reason"] == "not run: wide: wide"
     picture = (workdir / "figures" / "both.png").read_bytes()
 
     figures()

@@ -5,27 +5,27 @@ import json
 import numpy as np
 import pytest
 
-from compgen_jax.config import fingerprint
-from compgen_jax.old_claims import Condition, entries, entry, rows
+from compgen_jax.calibration import KnownRun
+from compgen_jax.claims import Claim, Condition, Evidence, from_rows, judge, rows
 from compgen_jax.runs import directory
 from figures import results
+from figures.make import run_directory
 
 SUMMARIES = results.RESULTS / "quick" / "runs"
 
 
 def claim(name, code, value, compared=0.0):
     """A claim on two numbers, the second of which needs another network (NaN without)."""
-    conditions = {
-        "own": Condition(np.full(3, value), "above", 0.0),
-        "less another's": Condition(value - np.full(3, compared), "above", 0.0),
-    }
-    return entry(name, code, (0, 1, 2), np.ones(3), figure="1", statement=f"{name} holds",
-                 as_stated={"own": conditions["own"]}, stricter=conditions)  # fmt: skip
+    own = Condition("own", lambda e: np.full(3, value), above=0.0)
+    beyond = Condition("less another's", lambda e: value - np.full(3, compared), above=0.0)
+    row = Claim(name, f"{name} holds", (own,), (own, beyond), code=code, trained=None)
+    return judge(row, Evidence({"net": KnownRun((0, 1, 2))}))
 
 
-def as_read(found):
+def as_read(judged):
     """As claims.json gives them."""
-    return entries(json.loads(json.dumps(directory.clean(rows(found, "quick")), allow_nan=False)))
+    written = json.dumps(directory.clean(rows(judged, "quick")), allow_nan=False)
+    return from_rows(json.loads(written))
 
 
 def values(found):
@@ -64,8 +64,8 @@ def target(tmp_path, monkeypatch):
 
 def finished(workdir, network, claims, figure):
     """A directory of figures.make in which one network was trained and one figure drawn."""
-    configs = {n.name: n.config for paper in results.PAPERS for n in paper.networks("quick")}
-    run = workdir / "trained" / f"{network}-{fingerprint(configs[network])}"
+    config = results.configs("quick")[network.removesuffix("_quick")]
+    run = run_directory(workdir, config)
     directory.write_bytes(run / "summary.json", (SUMMARIES / f"{network}.json").read_bytes())
     directory.write_bytes(workdir / "figures" / f"{figure}.png", b"picture")
     directory.write_text(workdir / "scale", "quick\n")
@@ -83,7 +83,7 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     results.take(again, add=True)
     assert values(results.claims("quick")) == [("C1", "bump", 1.0), ("C1", "ramp", 2.0)]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
-    assert set(results.runs("quick")) == {"bump_cnn_quick", "ramp_cnn_quick"}
+    assert set(results.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     page = (target / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in page and "| ramp_cnn_quick | OOD |" in page
     assert "--only=codes,fig1b\n" in page and "- onehot_cnn_quick: " in page
@@ -91,7 +91,7 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
     assert [one["code"] for one in results.claims("quick")] == ["ramp"]
-    assert set(results.runs("quick")) == {"ramp_cnn_quick"}
+    assert set(results.runs("quick")) == {"ramp_cnn"}
     assert [path.name for path in (target / "figures").iterdir()] == ["codes.png"]
     assert "bump_cnn_quick" not in (target / "RESULTS.md").read_text().partition("## Not run")[0]
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig
-from compgen_jax.models import model
 from compgen_jax.models.encoder import Encoder, HalvingConv
 from compgen_jax.models.model import Shapes
 
@@ -31,13 +29,6 @@ def variables(module, side=9, seed=0):
     params = jax.eval_shape(module.init, KEY, jnp.zeros((side, side)))
     random = np.random.default_rng(seed)
     return jax.tree.map(lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.3), params)
-
-
-@pytest.mark.parametrize(("outputs", "expected"), [(56, 362_168), (2, 355_202)])
-def test_parameter_counts_are_the_authors(outputs, expected):
-    module = Encoder().make(Shapes(struct(28, 28), struct(outputs)))
-    params = jax.eval_shape(module.init, KEY, jnp.zeros((28, 28)))
-    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == expected
 
 
 def convolve_directly(x, kernel, bias):
@@ -67,7 +58,7 @@ def encode_directly(params, image, depth):
     return x @ weights["answer"]["kernel"] + weights["answer"]["bias"], layers
 
 
-@pytest.mark.parametrize(("side", "depth"), [(9, 2), (8, 3), (8, 5)])
+@pytest.mark.parametrize(("side", "depth"), [(9, 2), (8, 5)])
 def test_answer_and_layers_equal_a_float64_loop(side, depth):
     module = build(side, depth=depth)
     params = variables(module, side)
@@ -84,7 +75,7 @@ def test_answer_and_layers_equal_a_float64_loop(side, depth):
     assert channels == [3 * 2**k for k in range(depth)]
 
 
-@pytest.mark.parametrize("sides", [(8, 8), (7, 7), (5, 8), (1, 1), (2, 3)])
+@pytest.mark.parametrize("sides", [(8, 8), (5, 8), (1, 1)])
 def test_a_layer_is_flax_own(sides):
     """Its function and its gradients, with the same parameters."""
     x = jax.random.normal(KEY, (2, *sides, 3))
@@ -142,34 +133,6 @@ def test_initial_weights_follow_torch_bounds_or_flax_variance():
         assert float(params[name]["kernel"].std()) == pytest.approx(fan_in**-0.5, rel=0.1)
 
 
-def test_torch_draws_such_weights():
-    """The bounds that the test before takes for PyTorch's."""
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    layer = torch.nn.Conv2d(32, 64, 3, stride=2, padding=1)
-    for leaf in (layer.weight, layer.bias):
-        assert 0.9 * (9 * 32) ** -0.5 < float(leaf.detach().abs().max()) <= (9 * 32) ** -0.5
-
-
-def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves():
-    module = build()
-    images = jax.random.normal(KEY, (2, 3, 9, 9))
-    several = [variables(module, seed=seed) for seed in range(2)]
-    apply = jax.jit(module.apply)
-    batched = [apply(params, images) for params in several]
-    chex.assert_shape(batched[0][0], (2, 3, 5))
-    one_by_one = jax.jit(jax.vmap(jax.vmap(lambda image: apply(several[0], image))))(images)
-    chex.assert_trees_all_close(batched[0], one_by_one, atol=1e-5)
-    chex.assert_trees_all_close(
-        jax.jit(lambda images: model.apply(module, several[0], images))(images[0]),
-        jax.tree.map(lambda leaf: leaf[0], batched[0]),
-        atol=1e-5,
-    )
-    stack = lambda *leaves: jnp.stack(leaves)
-    together = jax.jit(jax.vmap(module.apply, (0, None)))(jax.tree.map(stack, *several), images)
-    chex.assert_trees_all_close(together, jax.tree.map(stack, *batched), atol=1e-5)
-
-
 def test_forward_mode_agrees_with_float64_central_differences():
     module = build()
     params = variables(module)
@@ -179,24 +142,3 @@ def test_forward_mode_agrees_with_float64_central_differences():
     moved = lambda step: np.float64(image) + step * np.float64(tangent)
     above, below = (encode_directly(params, moved(step), 2)[0] for step in (1e-6, -1e-6))
     np.testing.assert_allclose(found, (above - below) / 2e-6, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "output", "message"),
-    [
-        (struct(16), struct(5), r"needs one image \(H, W\) as input, not ShapeDtypeStruct"),
-        (struct(8, 8, 3), struct(5), r"needs one image \(H, W\) as input"),
-        ({"a": struct(8, 8)}, struct(5), r"needs one image \(H, W\) as input, not {'a'"),
-        (struct(8, 8), struct(8, 8), "gives one vector, not ShapeDtypeStruct"),
-        (struct(8, 8), {"a": struct(5)}, "gives one vector, not {'a'"),
-    ],
-)
-def test_other_inputs_and_outputs_are_refused(inputs, output, message):
-    with pytest.raises(ConfigError, match=f"config.model.name='encoder': {message}") as error:
-        Encoder().make(Shapes(inputs, output))
-    assert "\n" not in str(error.value)
-
-
-def test_it_trains_in_float32_only():
-    with pytest.raises(ConfigError, match="precision='bfloat16': is for convolutions"):
-        Config(model=Encoder(), training=TrainingConfig(precision="bfloat16"))

@@ -1,6 +1,8 @@
-"""The decoder of low-rank embeddings against loops, PyTorch and singular values."""
+"""The decoder of low-rank embeddings against loops, PyTorch and singular values; its penalty."""
 
 import functools
+import math
+import statistics
 
 import chex
 import jax
@@ -8,10 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError
+from compgen_jax.config import Config, changed
 from compgen_jax.models import lowrank
-from compgen_jax.models.convolution import LOWERINGS, conv_transpose
-from compgen_jax.models.lowrank import LowRank
+from compgen_jax.models.convolution import LOWERINGS
+from compgen_jax.models.lowrank import Factor, LowRank, PenaltyConfig
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.training import loop
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -92,16 +97,6 @@ def decode_directly(params, x, y, depth, vectors):
 
 
 @pytest.mark.parametrize(
-    ("grid", "rank", "count"),
-    # of the authors' network, and with 3 terms: 2 factors x 32 tokens x 3 x (1 + 32 + 32)
-    [(32, 0, 133_218), (32, 3, 2 * 32 * 3 * 65 + 98)],
-)
-def test_parameter_counts(grid, rank, count):
-    params = jax.eval_shape(build(grid, rank=rank).init, KEY, jnp.zeros(2 * grid))
-    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == count
-
-
-@pytest.mark.parametrize(
     ("vectors", "depth", "width", "rank"), [("unit", 2, 2, 0), ("orthonormal", 1, 3, 2)]
 )
 def test_image_and_layers_equal_float64_loops(vectors, depth, width, rank):
@@ -172,22 +167,17 @@ def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
     np.testing.assert_allclose(lower @ q, raw, atol=1e-5)
     np.testing.assert_allclose(np.triu(lower, 1), 0, atol=1e-5)
     assert (np.diagonal(lower, axis1=1, axis2=2) > 0).all()
-
-
-def test_orthonormal_stands_nearly_dependent_vectors():
-    """Rounding of one Gram-Schmidt pass would leave overlaps of 1e-3."""
-    raw = jnp.ones((1, 8)) + 1e-3 * jax.random.normal(KEY, (6, 8))
-    q = lowrank.orthonormal(raw)
+    # nearly dependent vectors: rounding in a single pass would leave overlaps of 1e-3
+    q = lowrank.orthonormal(jnp.ones((1, 8)) + 1e-3 * jax.random.normal(KEY, (6, 8)))
     np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
 
 
-@pytest.mark.parametrize("terms", [3, 6])
-def test_gradient_of_orthonormal_is_that_of_jax_through_qr(terms):
+def test_gradient_of_orthonormal_is_that_of_jax_through_qr():
     def by_qr(vectors):
         q, r = jnp.linalg.qr(vectors.swapaxes(-2, -1))
         return (q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[:, None]).swapaxes(-2, -1)
 
-    raw = jax.random.normal(KEY, (2, terms, 6))
+    raw = jax.random.normal(KEY, (2, 4, 6))
     weights = jax.random.normal(jax.random.key(1), raw.shape)
     gradients = [
         jax.jit(jax.grad(lambda v, f=f: jnp.sum(weights * f(v))))(raw)
@@ -195,16 +185,6 @@ def test_gradient_of_orthonormal_is_that_of_jax_through_qr(terms):
     ]
     scale = float(jnp.abs(gradients[0]).max())
     np.testing.assert_allclose(gradients[0] / scale, gradients[1] / scale, atol=2e-5)
-
-
-def test_unit_vectors_keep_their_direction_and_stand_zero():
-    raw = jax.random.normal(KEY, (3, 4, N)) * 1e-6
-    used = lowrank.unit(raw)
-    np.testing.assert_allclose(jnp.linalg.norm(used, axis=-1), 1, atol=1e-6)
-    np.testing.assert_allclose(used * jnp.linalg.norm(raw, axis=-1)[..., None], raw, rtol=1e-5)
-    zero = jnp.zeros((2, N))
-    assert not lowrank.unit(zero).any()
-    assert jnp.isfinite(jax.grad(lambda v: jnp.sum(lowrank.unit(v)))(zero)).all()
 
 
 @BOTH
@@ -239,19 +219,6 @@ def test_a_missing_factor_has_a_zero_embedding_and_finite_gradients(vectors):
 
 
 @BOTH
-def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(vectors):
-    decoder = build(vectors=vectors, rank=4)
-    models = [variables(decoder, seed) for seed in range(2)]
-    codes = CODES.reshape(2, 2, 2 * N)
-    stack = lambda *leaves: np.stack(leaves)
-    batched = [compiled(decoder)(params, codes) for params in models]
-    one_by_one = jax.jit(jax.vmap(jax.vmap(decoder.apply, (None, 0)), (None, 0)))(models[0], codes)
-    chex.assert_trees_all_close(batched[0], one_by_one, atol=2e-5)
-    together = jax.jit(jax.vmap(decoder.apply, (0, None)))(jax.tree.map(stack, *models), codes)
-    chex.assert_trees_all_close(together, jax.tree.map(stack, *batched), atol=2e-5)
-
-
-@BOTH
 def test_embeddings_are_what_the_decoder_uses(vectors):
     decoder = build(rank=3, vectors=vectors)
     params = variables(decoder)
@@ -280,32 +247,85 @@ def test_initial_parameters_follow_the_authors_law():
     np.testing.assert_array_equal(slopes, [0.25] * 3)
 
 
-@pytest.mark.parametrize(
-    ("h", "w", "i", "o"),
-    [(8, 8, 2, 2), (1, 1, 7, 3), (4, 17, 1, 4)],
-)
-def test_few_channels_are_convolved_alike_by_two_lowerings(h, w, i, o):
-    """Widths below, at and above the tiles that 'winograd' makes for them; with gradients."""
-    x = jax.random.normal(KEY, (2, h, w, i))
-    kernel = jax.random.normal(jax.random.key(1), (3, 3, i, o))
-    gy = jax.random.normal(jax.random.key(2), (2, h, w, o))
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def value_and_gradients(lowering, x, kernel, gy):
-        convolve = lambda x, kernel: conv_transpose(x, kernel, stride=1, lowering=lowering)
-        y, pull = jax.vjp(convolve, x, kernel)
-        return y, *pull(gy)
-
-    one, other = (value_and_gradients(name, x, kernel, gy) for name in ("lax", "winograd"))
-    chex.assert_trees_all_close(one, other, atol=3e-5)
+# --- the penalty -----------------------------------------------------------------------------
 
 
-def test_shapes_and_ranks_that_it_has_not_are_one_line():
-    for length, grid, rank, message in (
-        (15, 8, 0, "its input has 16 numbers, not 15"),
-        (24, 8, 0, "its input has 16 numbers, not 24"),  # a third factor
-        (16, 8, 9, r"config\.model\.rank=9: must be at most the grid's side, 8"),
-    ):
-        with pytest.raises(ConfigError, match=message) as error:
-            LowRank(rank=rank).make(of_image(length, grid))
-        assert "\n" not in str(error.value)
+def factor(seed, tokens, terms, side):
+    rng = np.random.default_rng(seed)
+    raw = rng.normal(size=(2, tokens, terms, side))
+    unit = raw / np.linalg.norm(raw, axis=-1, keepdims=True)
+    return Factor(rng.normal(size=(tokens, terms)), *unit, *raw)
+
+
+def entropy_by_loop(values):
+    total = []
+    for token in values.astype(np.float64):
+        shares = [value**2 / sum(token**2) for value in token]
+        total.append(-sum(p * math.log(max(p, 1e-8)) for p in shares))
+    return total
+
+
+def test_entropy_is_that_of_the_energy_shares():
+    values = np.random.default_rng(1).normal(size=(4, 6))
+    np.testing.assert_allclose(lowrank.entropy(values), entropy_by_loop(values), rtol=1e-5)
+    np.testing.assert_allclose(lowrank.entropy(jnp.ones((2, 5))), math.log(5), rtol=1e-6)
+    one_term = jnp.zeros((1, 5)).at[0, 2].set(-3.0)
+    assert float(lowrank.entropy(one_term)[0]) == 0
+    for values in (one_term, jnp.zeros((1, 5))):
+        assert np.isfinite(jax.grad(lambda v: lowrank.entropy(v).sum())(values)).all()
+
+
+def test_variance_is_along_each_vector_and_summed_over_terms():
+    vectors = np.random.default_rng(2).normal(size=(3, 4, 5))
+    expected = [sum(statistics.variance(v) for v in token) for token in vectors.tolist()]
+    np.testing.assert_allclose(lowrank.variance(vectors), expected, rtol=1e-5)
+    assert not lowrank.variance(jnp.full((3, 4, 5), 7.0)).any()
+
+
+@pytest.mark.parametrize("tokens", ["sum", "mean"])
+@pytest.mark.parametrize("vectors", ["raw", "scale_free"])
+def test_penalty_of_both_factors(tokens, vectors):
+    factors = [factor(seed, tokens=3, terms=4, side=5) for seed in (0, 1)]
+    config = PenaltyConfig(tokens=tokens, vectors=vectors)
+    expected = 0.0
+    for one in factors:
+        shares = one.values**2 / (one.values**2).sum(axis=1, keepdims=True)
+        weights = np.ones_like(shares) if vectors == "raw" else shares
+        pair = (one.raw_left, one.raw_right) if vectors == "raw" else (one.left, one.right)
+        spread = sum((weights * v.var(axis=2, ddof=1)).sum() for v in pair)
+        scale = 1 if tokens == "sum" else 1 / 3
+        expected += scale * (0.3 * sum(entropy_by_loop(one.values)) + 0.02 * spread)
+    found = lowrank.embedding_penalty(factors, 0.3, 0.02, config)
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+
+
+def test_scale_free_penalty_cannot_be_met_by_shrinking():
+    one = factor(3, tokens=2, terms=3, side=4)
+    shrunk = one._replace(raw_left=one.raw_left / 10, raw_right=one.raw_right / 10)
+    for kind, same in (("raw", False), ("scale_free", True)):
+        config = PenaltyConfig(vectors=kind)
+        found = [float(lowrank.embedding_penalty([f], 0.0, 1.0, config)) for f in (one, shrunk)]
+        assert (found[0] == pytest.approx(found[1])) == same
+
+
+def test_on_the_authors_settings_the_penalties_start_where_theirs_do():
+    """Entropy 17.6 and variance 1.28 at N = 32, K = 32, with their coefficients."""
+    decoder = LowRank(depth=2, width=2).make(of_image(64, 32))
+    params = decoder.init(jax.random.key(0), jnp.zeros(64))
+    factors = lowrank.embeddings(params, "unit")
+    config = PenaltyConfig()
+    assert float(lowrank.embedding_penalty(factors, 0.1, 0.0, config)) == pytest.approx(17.6, 0.02)
+    assert float(lowrank.embedding_penalty(factors, 0.0, 0.01, config)) == pytest.approx(1.28, 0.02)
+
+
+def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
+    """Added to the loss as `extra_loss`, by their names; a model without any adds nothing."""
+    config = Config(task=Bump(code=CodeConfig(name="onehot")), model=LowRank(depth=1, width=2))
+    config = changed(config, {"model.penalty.entropy": 0.5, "model.penalty.variance": 0.25})
+    assert {"model.penalty.entropy", "model.penalty.variance"} < set(loop.hyper_of(config))
+    params = LowRank(depth=1, width=2).make(of_image(16, 8)).init(jax.random.key(0), jnp.zeros(16))
+    hyper = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
+    factors = lowrank.embeddings(params, "unit")
+    expected = lowrank.embedding_penalty(factors, 0.5, 0.25, PenaltyConfig())
+    assert float(config.model.extra_loss(params, hyper)) == pytest.approx(float(expected))
+    assert Config().model.extra_loss(params, {}) is None

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.pixelwise import Pixelwise, position_code
 from tests.models.shapes import of_image
 
@@ -29,11 +28,6 @@ def variables(decoder, code_length, seed=0):
 def count(decoder, code_length):
     params = jax.eval_shape(decoder.init, KEY, jnp.zeros(code_length))
     return sum(leaf.size for leaf in jax.tree.leaves(params))
-
-
-@pytest.mark.parametrize(("depth", "expected"), [(2, 146_435), (4, 278_021)])
-def test_parameter_counts_are_the_authors(depth, expected):
-    assert count(build(28, 256, depth), 56) == expected
 
 
 def test_no_parameter_belongs_to_a_pixel():
@@ -107,7 +101,7 @@ def test_gradient_agrees_with_float64_central_differences():
     assert float(sum(jax.tree.leaves(products))) == pytest.approx(expected, rel=2e-4)
 
 
-@pytest.mark.parametrize(("units", "parts"), [(0, 1), (8 * 8 * 12, 1), (400, 2), (100, 8), (1, 8)])
+@pytest.mark.parametrize(("units", "parts"), [(400, 2), (1, 8)])
 def test_an_image_drawn_in_parts_and_its_gradient_are_those_of_the_whole(units, parts):
     """8 x 8 pixels of 12 units; a part has a row at least."""
     whole, decoder = build(), build().clone(at_once=units)
@@ -131,44 +125,14 @@ def test_an_image_drawn_in_parts_and_its_gradient_are_those_of_the_whole(units, 
 
 
 def test_parts_divide_the_image_whatever_its_batch():
-    """Of 12 rows: 1, 2, 3, 4, 6 or 12 parts; models under vmap and batches draw the same images."""
+    """12 rows in 1, 2, 3, 4, 6 or 12 parts; models under vmap and batches draw the same images."""
     decoder = build(grid=12).clone(at_once=5 * 12 * 12 * 12 // 3)
-    assert [decoder._parts(n * 12 * 12 * 12) for n in (1, 2, 5, 6, 9, 20, 99)] == [
-        1,
-        2,
-        3,
-        4,
-        6,
-        12,
-        12,
-    ]
+    parts = [decoder._parts(n * 12 * 12 * 12) for n in (1, 2, 5, 6, 9, 20, 99)]
+    assert parts == [1, 2, 3, 4, 6, 12, 12]
+    assert build(grid=12).clone(at_once=0)._parts(10**9) == 1
     codes = jax.random.normal(KEY, (5, 24))
     stacked = jax.tree.map(
         lambda *leaves: np.stack(leaves), *(variables(decoder, 24, s) for s in (0, 1))
     )
     draw = lambda module: jax.jit(jax.vmap(lambda p: module.apply(p, codes)[0]))(stacked)
     np.testing.assert_allclose(draw(decoder), draw(build(grid=12)), atol=1e-5)
-
-
-def test_slopes_start_at_a_quarter():
-    params = jax.jit(build(depth=2).init)(KEY, jnp.zeros(16))["params"]
-    slopes = [params[f"prelu_{index}"]["negative_slope"] for index in (1, 2)]
-    np.testing.assert_array_equal(slopes, [0.25, 0.25])
-
-
-def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves():
-    decoder = build()
-    codes = jax.random.normal(KEY, (2, 3, 16))
-    models = [variables(decoder, 16, seed) for seed in range(2)]
-    apply = jax.jit(decoder.apply)
-    batched = [apply(params, codes) for params in models]
-    one_by_one = jax.jit(jax.vmap(jax.vmap(decoder.apply, (None, 0)), (None, 0)))(models[0], codes)
-    chex.assert_trees_all_close(batched[0], one_by_one, atol=1e-5)
-    stack = lambda *leaves: np.stack(leaves)
-    together = jax.jit(jax.vmap(decoder.apply, (0, None)))(jax.tree.map(stack, *models), codes)
-    chex.assert_trees_all_close(together, jax.tree.map(stack, *batched), atol=1e-5)
-
-
-def test_width_that_no_position_code_has_is_refused():
-    with pytest.raises(ConfigError, match=r"config\.model\.width=18: must be divisible by 4"):
-        Config(model=Pixelwise(width=18))

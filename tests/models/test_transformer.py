@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError
 from compgen_jax.models import model, transformer
-from compgen_jax.models.model import Shapes
 from compgen_jax.models.pixelwise import position_code
 from compgen_jax.models.transformer import Transformer
 from tests.models.shapes import of_image
@@ -19,6 +17,7 @@ KEY = jax.random.key(0)
 E, N, WIDTH, HEADS, HIDDEN, BATCH = 6, 4, 8, 2, 10, 3
 CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float32(0.3)
 COUNTS = np.ones(BATCH, bool)
+CODE_56 = jnp.zeros(56)
 
 
 def build(dropout=0.3, depth=2):
@@ -90,14 +89,13 @@ def decode_directly(variables, code):
     return linear(weights["image"], x).reshape(N, N), layers
 
 
-@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+@pytest.mark.parametrize("depth", [2, 5])
 def test_parameter_counts_are_the_authors(depth):
-    settings = Transformer(depth=depth)
-    shapes = jax.eval_shape(settings.make(of_image(56, 28)).init, KEY, jnp.zeros(56))
+    shapes = jax.eval_shape(Transformer(depth=depth).make(of_image(56, 28)).init, KEY, CODE_56)
     d, hidden = 128, 2048
     block = 3 * d * d + 3 * d + d * d + d + 2 * d * hidden + hidden + d + 4 * d
     assert model.size(shapes) == 56 * d + d + depth * block + d + 1
-    assert round(model.size(shapes) / 1e6, 2) == {2: 1.19, 3: 1.79, 4: 2.38, 5: 2.97}[depth]
+    assert round(model.size(shapes) / 1e6, 2) == {2: 1.19, 5: 2.97}[depth]
     assert set(shapes) == {"params"}
 
 
@@ -114,17 +112,6 @@ def test_evaluation_is_that_of_the_definition():
             chex.assert_shape(layers[name], (BATCH, N, N, WIDTH))
             found = layers[name][index].reshape(N * N, WIDTH)
             np.testing.assert_allclose(found, layer, atol=1e-5)
-
-
-def test_a_block_of_little_variance_is_that_of_the_definition():
-    """Where the number that is added to each variance shows."""
-    own = variables()["params"]["block_1"]
-    small = {name: jax.tree.map(lambda leaf: leaf * 1e-3, own[name]) for name in own}
-    x = np.random.default_rng(2).normal(size=(7, WIDTH)).astype("f4") * np.float32(1e-3)
-    for weights in (small, small | {"norm_hidden": own["norm_hidden"]}):
-        found = transformer.Block(HEADS, HIDDEN, 0.0).apply({"params": weights}, x)
-        expected = block_directly(exactly(weights), x)
-        np.testing.assert_allclose(found / expected.std(), expected / expected.std(), atol=1e-5)
 
 
 def test_a_block_is_torchs_encoder_layer():
@@ -172,20 +159,6 @@ def test_initial_weights_are_torchs():
         assert (block[name]["scale"] == 1).all() and not block[name]["bias"].any()
 
 
-def test_initial_bounds_are_those_that_torch_draws_within():
-    torch = pytest.importorskip("torch")
-    theirs = torch.nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
-    ours = Transformer(depth=1, width=64, hidden=256).make(of_image(16, N))
-    block = jax.jit(ours.init)(KEY, jnp.zeros(16))["params"]["block_1"]
-    for name, weight in (
-        ("read", theirs.self_attn.in_proj_weight), ("mix", theirs.self_attn.out_proj.weight),
-        ("hidden", theirs.linear1.weight), ("out", theirs.linear2.weight),
-    ):  # fmt: skip
-        assert float(block[name]["kernel"].std()) == pytest.approx(weight.std().item(), rel=0.05)
-    assert not theirs.self_attn.in_proj_bias.any() and not theirs.self_attn.out_proj.bias.any()
-    assert model.size(block) == sum(weight.numel() for weight in theirs.parameters())
-
-
 def test_pixels_differ_by_their_positions_alone(monkeypatch):
     image, _ = build().apply(variables(), CODES[0])
     turned = lambda grid, width: position_code(grid, width)[::-1].transpose(1, 0, 2)
@@ -196,17 +169,6 @@ def test_pixels_differ_by_their_positions_alone(monkeypatch):
     monkeypatch.setattr(transformer, "position_code", lambda *shape: np.zeros((N, N, WIDTH), "f4"))
     alike, _ = build().apply(variables(), CODES[0])
     np.testing.assert_allclose(alike, jnp.full((N, N), alike[0, 0]), atol=1e-5)
-
-
-def test_leading_axes_are_carried_through_in_evaluation():
-    images, _ = compiled()[0](variables(), CODES)
-    for codes in (CODES[0], CODES[:1], CODES[None, :2]):
-        found, layers = jax.jit(build().apply)(variables(), codes)
-        chex.assert_shape(found, (*codes.shape[:-1], N, N))
-        chex.assert_shape(layers["layer_03"], (*codes.shape[:-1], N, N, WIDTH))
-        np.testing.assert_allclose(
-            found.reshape(-1, N, N), images[: codes.size // E], atol=1e-5
-        )  # fmt: skip
 
 
 # --- dropout ---------------------------------------------------------------------------------
@@ -222,30 +184,7 @@ def test_dropout_is_of_training_and_of_its_key():
         assert jnp.abs(image - different).max() > 0.01 and jnp.abs(image - own).max() > 0.01
 
 
-def test_examples_drop_values_of_their_own():
-    images = compiled()[1](variables(), np.tile(CODES[:1], (BATCH, 1)), KEY)
-    for one, other in ((0, 1), (1, 2), (0, 2)):
-        assert jnp.abs(images[one] - images[other]).max() > 0.01
-
-
-def test_values_are_dropped_at_the_four_places_of_each_block(monkeypatch):
-    drawn, own = [], transformer.dropped
-
-    def record(key, values, rate):
-        drawn.append((values.shape, rate))
-        return own(key, values, rate)
-
-    monkeypatch.setattr(transformer, "dropped", record)
-    jax.eval_shape(lambda code: model.train_apply(build(), variables(), code, COUNTS, KEY), CODES)
-    tokens, hidden = (BATCH, N * N, WIDTH), (BATCH, N * N, HIDDEN)
-    weights = (HEADS, N * N, N * N)  # of one example
-    assert drawn == 2 * [(shape, 0.3) for shape in (weights, tokens, hidden, tokens)]
-    drawn.clear()
-    jax.eval_shape(lambda code: model.apply(build(), variables(), code), CODES)
-    assert not drawn
-
-
-def test_no_two_places_drop_by_one_key(monkeypatch):
+def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
     own, keys = variables(), []
     monkeypatch.setattr(
         transformer, "dropped", lambda key, values, rate: (keys.append(key), values)[1]
@@ -253,6 +192,9 @@ def test_no_two_places_drop_by_one_key(monkeypatch):
     monkeypatch.setattr(
         transformer, "attention", lambda q, k, v, key, rate: (keys.append(key), v)[1]
     )
+    model.apply(build(), own, CODES)
+    assert not any(key is not None for key in keys)  # nothing is dropped in evaluation
+    keys.clear()
     model.train_apply(build(), own, CODES, COUNTS, KEY)
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
 
@@ -267,7 +209,7 @@ def test_without_dropout_both_modes_are_one_function():
     )
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.99])
+@pytest.mark.parametrize("rate", [0.1, 0.99])
 def test_dropped_values_are_zero_at_the_rate_and_keep_their_mean(rate):
     values = np.full((401, 501), 3.0, "f4")  # an odd number of them
     found = np.asarray(jax.jit(transformer.dropped, static_argnums=2)(KEY, values, rate))
@@ -290,16 +232,10 @@ def test_attention_drops_weights_after_the_softmax():
     assert sums.mean() == pytest.approx(1, abs=0.05) and sums[..., 0].std() > 0.05
     whole = attend(query, key, np.ones_like(key), None, 0.0)
     np.testing.assert_allclose(whole, np.ones_like(key), rtol=1e-5)
-
-
-def test_mapped_over_trials_each_is_as_alone():
-    trials = [variables(seed) for seed in range(2)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)
-    keys = jax.random.split(KEY, 2)
-    found = jax.jit(jax.vmap(compiled()[1], in_axes=(0, None, 0)))(stacked, CODES, keys)
-    for index, own in enumerate(trials):
-        alone = compiled()[1](own, CODES, keys[index])
-        np.testing.assert_allclose(found[index], alone, atol=2e-5)
+    # each example of a batch drops weights of its own
+    query, key = (np.tile(each[:1], (BATCH, 1, 1, 1)) for each in (query, key))
+    sums = np.asarray(attend(query, key, np.ones_like(key), KEY, 0.4))
+    assert all(np.abs(sums[0] - sums[b]).max() > 0.05 for b in range(1, BATCH))
 
 
 # --- derivatives -----------------------------------------------------------------------------
@@ -341,34 +277,3 @@ def test_the_backward_pass_drops_what_the_forward_pass_dropped():
     np.testing.assert_allclose(product(gradient[2], directions[2]), two[1] - two[0], rtol=1e-3)
     _, tangent = jax.jit(lambda by: jax.jvp(value, (inputs,), (by,)))(directions)
     np.testing.assert_allclose(sum(map(product, gradient, directions)), tangent, rtol=1e-4)
-
-
-# --- settings --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"width": 6, "heads": 2}, r"config\.model\.width=6: must be divisible by 4"),
-        ({"width": 8, "heads": 3}, r"config\.model\.width=8: must be a multiple of .*heads=3"),
-        ({"dropout": 1.0}, r"config\.model\.dropout=1\.0: must be at least 0 and at most 0\.99"),
-        ({"dropout": -0.1}, r"config\.model\.dropout=-0\.1: must be at least 0"),
-        ({"depth": 25}, r"config\.model\.depth=25: must be at least 1 and at most 24"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused_in_one_line(fields, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        Config(model=Transformer(**fields))
-    assert "\n" not in str(error.value)
-
-
-def test_other_shapes_are_refused():
-    struct = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
-    for inputs, output, message in (
-        (struct(4, 4), struct(8, 8), "needs a vector as input"),
-        (struct(16), struct(8), "draws one image"),
-        (struct(16), struct(8, 12), "draws square images, not 8 x 12"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            Transformer().make(Shapes(inputs, output))
-    Config(model=Transformer(width=12, heads=3))

@@ -9,7 +9,7 @@ import pytest
 from compgen_jax import claims
 from compgen_jax.calibration import KnownRun
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering import known_turns, rotation
+from compgen_jax.papers.forced_rendering import calibrations, known_turns, rotation
 from compgen_jax.runs import results
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.decoders import judged, verdicts
@@ -33,7 +33,7 @@ def true(objects=(4, 7)):
 @cache
 def turns(objects):
     with jax.numpy_rank_promotion("allow"):
-        return calibration.turned(score(objects), ANGLES * len(objects), SIDE)
+        return calibrations.turned(score(objects), ANGLES * len(objects), SIDE)
 
 
 def known(name, objects=(4, 7)):

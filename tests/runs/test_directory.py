@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compgen_jax.old_claims import median_over_checkpoints
 
 from compgen_jax import config as configs
+from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.signals import fine_points

@@ -1,11 +1,12 @@
-"""What a sweep is made of: cases, the single run that each is, and the table they are kept in."""
+"""What a sweep is made of: trials, the single run that each is, and the table."""
 
+import jax
 import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed
 from compgen_jax.sweeps import plan, sweep, table
-from compgen_jax.sweeps.table import Case, Layout, TableError
+from compgen_jax.sweeps.table import Layout, SweepTrial, TableError
 from compgen_jax.tasks import task as tasks
 
 GRIDS = ("task.grid", (8, 12))
@@ -33,12 +34,12 @@ def sweep_of(*axes, search=None, **values) -> Config:
 def test_a_search_begins_with_every_combination_and_ladder():
     rates = ("training.learning_rate", (1e-3, 1e-2))
     config = sweep_of(GRIDS, COPIES, REGIONS, rates)
-    cases = plan.first_cases(config)
+    trials = plan.first_trials(config)
     # seeds, rates, regions, and the numbers with and without stripes, at two grids
-    assert len(cases) == len(set(cases)) == 2 * 2 * 2 * (2 + 3) * 2
-    assert cases == sorted(cases) and {case.seed for case in cases} == {0, 5}
+    assert len(trials) == len(set(trials)) == 2 * 2 * 2 * (2 + 3) * 2
+    assert trials == sorted(trials) and {trial.seed for trial in trials} == {0, 5}
     numbers = {
-        (grid, copies): {c.value for c in cases if c.axes[:2] == (grid, copies)}
+        (grid, copies): {c.value for c in trials if c.axes[:2] == (grid, copies)}
         for grid in (8, 12)
         for copies in (0, 1)
     }
@@ -52,9 +53,13 @@ def test_a_search_begins_with_every_combination_and_ladder():
 
 def test_a_search_begins_with_its_start_too_and_never_below_one():
     config = sweep_of(GRIDS, **{"sweep.search.start": (0.2, 100), "sweep.search.per": ()})
-    assert {case.value for case in plan.first_cases(config)} == {1, 100}
+    assert {trial.value for trial in plan.first_trials(config)} == {1, 100}
     both = sweep_of(GRIDS, **{"sweep.search.start": (100,)})
-    assert {case.value for case in plan.first_cases(both) if case.axes == (8,)} == {32, 100, 128}
+    assert {trial.value for trial in plan.first_trials(both) if trial.axes == (8,)} == {
+        32,
+        100,
+        128,
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,30 +71,24 @@ def test_a_map_has_a_data_set_as_large_as_its_area_or_fixed(in_proportion, expec
                              "task.support.samples": 1000,
                              "task.support.in_proportion": in_proportion},
     )  # fmt: skip
-    cases = plan.first_cases(config)
-    found = [plan.config_of(config, case).task.make().examples for case in cases]
-    assert found == expected and [case.value for case in cases] == [0, 0]
+    trials = plan.first_trials(config)
+    found = [plan.config_of(config, trial).task.make().examples for trial in trials]
+    assert found == expected and [trial.value for trial in trials] == [0, 0]
     measures = len(plan.layout(config).measures)
-    assert plan.refined_cases(config, {case: np.zeros(measures) for case in cases}) == []
+    assert plan.refined_trials(config, {trial: np.zeros(measures) for trial in trials}) == []
 
 
 def test_a_case_is_a_single_run_with_its_fields():
     rates = ("training.learning_rate", (1e-3, 3e-3))
     config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), rates)
     for images, points in ((9, 0), (16, 0), (30, 14)):
-        case = Case((8, 1, "corner", 3e-3), 5, images)
-        single = plan.config_of(config, case)
+        trial = SweepTrial((8, 1, "corner", 3e-3), 5, images)
+        single = plan.config_of(config, trial)
         assert single.sweep == SweepConfig() and single.training.seeds == (5,)
         assert single.training.learning_rate == 3e-3 and single.training.steps == 10
-        shown = np.asarray(single.task.make().dataset(sweep_key()).points)
+        shown = np.asarray(single.task.make().dataset(jax.random.key(0)).points)
         assert len(shown) == images and (~np.isnan(shown).any(axis=1)).sum() == points
         assert single.name == f"unnamed_8_1_corner_0.003_{images}"
-
-
-def sweep_key():
-    import jax
-
-    return jax.random.key(0)
 
 
 def test_axes_can_be_families_and_tuples_of_values():
@@ -97,7 +96,7 @@ def test_axes_can_be_families_and_tuples_of_values():
         ("model.name", ("conv", "mlp")), ("task.code.name", ("bump", "onehot")), search={},
         **{"task.grid": 8, "task.support.region": "corner"},
     )  # fmt: skip
-    singles = [plan.config_of(config, case) for case in plan.first_cases(config)]
+    singles = [plan.config_of(config, trial) for trial in plan.first_trials(config)]
     assert [(s.model.name, s.task.code.name) for s in singles[::2]] == [
         ("conv", "bump"), ("conv", "onehot"), ("mlp", "bump"), ("mlp", "onehot")
     ]  # fmt: skip
@@ -105,7 +104,7 @@ def test_axes_can_be_families_and_tuples_of_values():
     assert plan.numeric_axes(sweep_of(GRIDS, COPIES, REGIONS)) == ["task.grid"]
 
 
-def test_refined_cases_lie_between_the_numbers_around_the_crossing():
+def test_refined_trials_lie_between_the_numbers_around_the_crossing():
     config = sweep_of(
         GRIDS, COPIES, ("task.support.region", ("corner",)),
         **{"sweep.search.per": (("cell", (0.5, 2.0, 8.0)), ("value", (1.5, 2.0, 4.0)))},
@@ -115,25 +114,25 @@ def test_refined_cases_lie_between_the_numbers_around_the_crossing():
 
     def results(crossing, image_crossing=0):
         found = {}
-        for case in plan.first_cases(config):
+        for trial in plan.first_trials(config):
             values = np.zeros(len(measures), np.float32)
-            values[columns[0]] = 0.95 if case.value > crossing else 0.2
-            values[columns[1]] = 0.95 if case.value > image_crossing else 0.2
-            found[case] = values
+            values[columns[0]] = 0.95 if trial.value > crossing else 0.2
+            values[columns[1]] = 0.95 if trial.value > image_crossing else 0.2
+            found[trial] = values
         return found
 
-    def of_bumps(cases):
-        return [c.value for c in cases if (c.axes[:2], c.seed) == ((8, 0), 0)]
+    def of_bumps(trials):
+        return [c.value for c in trials if (c.axes[:2], c.seed) == ((8, 0), 0)]
 
-    refined = plan.refined_cases(changed(config, {"sweep.search.refine_with": 2}), results(200))
+    refined = plan.refined_trials(changed(config, {"sweep.search.refine_with": 2}), results(200))
     assert of_bumps(refined) == [round(128 * 4 ** (1 / 3)), round(128 * 4 ** (2 / 3))]
     assert not [c for c in refined if c.axes[1] == 1]  # never reached: nothing between
-    assert not plan.refined_cases(config, results(0))  # reached by the smallest
-    both = plan.refined_cases(config, results(200, 50))  # each score where it crosses
+    assert not plan.refined_trials(config, results(0))  # reached by the smallest
+    both = plan.refined_trials(config, results(200, 50))  # each score where it crosses
     assert of_bumps(both) == [64, 256]
 
 
-def test_a_search_tries_no_number_that_cannot_be():
+def test_a_search_tries_no_impossible_number():
     """Between widths 8 and 64 of a per-pixel MLP lies 23, which is no multiple of 4."""
     config = sweep_of(
         COPIES,
@@ -142,20 +141,22 @@ def test_a_search_tries_no_number_that_cannot_be():
     )  # fmt: skip
     measures = plan.layout(config).measures
     results = {
-        case: np.full(len(measures), 0.95 if case.value == 64 else 0.2, np.float32)
-        for case in plan.first_cases(config)
+        trial: np.full(len(measures), 0.95 if trial.value == 64 else 0.2, np.float32)
+        for trial in plan.first_trials(config)
     }
-    assert {case.value for case in plan.refined_cases(config, results)} == {24}
+    assert {trial.value for trial in plan.refined_trials(config, results)} == {24}
 
 
 def test_readings_score_every_place_that_a_region_leaves():
     config = sweep_of(("task.support.region", ("none", "donut")), **{"task.grid": 8})
-    none, donut = (plan.readings(config, Case((region,), 0, 32)) for region in ("none", "donut"))
+    none, donut = (
+        plan.readings(config, SweepTrial((region,), 0, 32)) for region in ("none", "donut")
+    )
     places = lambda found: [each.where for each in found if each.score == "image_accuracy"]
     assert places(none) == ["unseen", "real"] and places(donut) == ["unseen", "real", "ood"]
     scores = {"exact_accuracy", "position_accuracy", "image_accuracy"}
     assert {each.score for each in donut} == scores and len(none) + len(donut) == 3 * (2 + 3)
-    searched = [plan.searched(config, Case((region,), 0, 32)) for region in ("none", "donut")]
+    searched = [plan.searched(config, SweepTrial((region,), 0, 32)) for region in ("none", "donut")]
     assert [[each.column for each in found] for found in searched] == [
         ["unseen.exact_accuracy", "real.exact_accuracy", "unseen.image_accuracy",
          "real.image_accuracy"],
@@ -183,10 +184,10 @@ LAYOUT = Layout(
     float,
     ("train_loss", *(f"m{k}" for k in range(20))),
 )
-CASES = [
-    Case((8, "conv", (1, "x")), 0, 1e-3),
-    Case((8, "conv", (2, "y")), 7, 1 / 3),
-    Case((12, "a, b", (1, "x")), 0, 1e-3),
+TRIALS = [
+    SweepTrial((8, "conv", (1, "x")), 0, 1e-3),
+    SweepTrial((8, "conv", (2, "y")), 7, 1 / 3),
+    SweepTrial((12, "a, b", (1, "x")), 0, 1e-3),
 ]
 
 
@@ -195,7 +196,7 @@ def a_table():
     values = generator.lognormal(0, 20, (3, len(LAYOUT.measures))).astype(np.float32)
     values[0, 3:6] = np.nan  # nothing to score
     values[2] = np.nan  # failed
-    return dict(zip(CASES, values, strict=True))
+    return dict(zip(TRIALS, values, strict=True))
 
 
 def test_a_table_reads_back_exactly_in_one_order():
@@ -204,13 +205,13 @@ def test_a_table_reads_back_exactly_in_one_order():
     text = table.to_text(whole, LAYOUT, "abc")
     assert text == table.to_text(dict(reversed(whole.items())), LAYOUT, "abc")
     found, cut = table.from_text(text, LAYOUT, "abc")
-    assert list(found) == CASES and not cut
-    for case in CASES:
-        np.testing.assert_array_equal(found[case], whole[case])
+    assert list(found) == TRIALS and not cut
+    for trial in TRIALS:
+        np.testing.assert_array_equal(found[trial], whole[trial])
     rows = table.rows(whole, LAYOUT)
     assert [row["status"] for row in rows] == ["ok", "ok", "failed"]
     assert rows[1]["training.learning_rate"] == 1 / 3 and rows[1]["some.pair"] == (2, "y")
-    assert rows[1]["train_loss"] == float(whole[CASES[1]][0]) and rows[2]["task.grid"] == 12
+    assert rows[1]["train_loss"] == float(whole[TRIALS[1]][0]) and rows[2]["task.grid"] == 12
 
 
 @pytest.mark.parametrize("kept", [0.2, 0.55, 0.9])
@@ -219,7 +220,7 @@ def test_a_line_that_is_cut_off_is_left_out(kept):
     lines = text.splitlines(keepends=True)
     piece = lines[2][: int(kept * len(lines[2]))]
     found, cut = table.from_text("".join(lines[:2]) + piece, LAYOUT, "abc")
-    assert list(found) == CASES[:1] and cut == piece
+    assert list(found) == TRIALS[:1] and cut == piece
     assert table.from_text("", LAYOUT, "abc") == ({}, "")
     assert table.from_text(lines[0][:9], LAYOUT, "abc") == ({}, lines[0][:9])
 
@@ -249,7 +250,7 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
         table.from_text("".join(damage(lines)), LAYOUT, "abc")
 
 
-# --- sweeps that cannot be (fields, types and bounds of axes: tests/test_config.py) ----------
+# --- impossible sweeps (fields, types and bounds of axes: tests/test_config.py) ----------
 
 
 @pytest.mark.parametrize(
@@ -267,23 +268,25 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
             {"task.support.low": 30, "task.support.high": 29, "task.support.side": 0.0},
             "holds out no cell of the 28x28 grid",
         ),
+        (
+            (GRIDS, REGIONS),
+            {"task.support.sampling": "every_cell"},
+            "config.task.images=.*'every_cell' takes each seen cell",
+        ),
+        (
+            (GRIDS,),
+            {
+                "task.support.fresh": "real",
+                "task.support.region": "corner",
+                "training.steps": 0,
+                "sweep.search.field": "",
+            },
+            "config.training.steps=0: points that are drawn afresh",
+        ),
     ],
 )
-def test_a_sweep_that_cannot_be_is_an_error(axes, values, message):
+def test_an_impossible_sweep_is_an_error(axes, values, message):
     with pytest.raises(ConfigError, match=message) as error:
         config = sweep_of(*axes, **values)
-        sweep.check(config, plan.first_cases(config))
+        sweep.check(config, plan.first_trials(config))
     assert "\n" not in str(error.value)
-
-
-def test_a_sweep_chooses_its_numbers_of_images():
-    config = sweep_of(GRIDS, REGIONS, **{"task.support.sampling": "every_cell"})
-    with pytest.raises(ConfigError, match="config.task.images=.*'every_cell' takes each seen cell"):
-        sweep.check(config, plan.first_cases(config))
-
-
-def test_a_stream_in_a_sweep_needs_its_length_in_steps():
-    fresh = {"task.support.fresh": "real", "task.support.region": "corner", "training.steps": 0}
-    config = sweep_of(GRIDS, search={}, **fresh)
-    with pytest.raises(ConfigError, match="config.training.steps=0: points that are drawn afresh"):
-        sweep.check(config, plan.first_cases(config))

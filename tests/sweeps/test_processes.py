@@ -51,9 +51,9 @@ assert processes.gather(np.float32(me)).tolist() == [0, 1]
 assert processes.broadcast(np.full((3,), 7 + me, np.int32)).tolist() == [7, 7, 7]
 
 run = over_trials(lambda shared, trial: shared * trial.sum())
-for wave in range(3):
+for batch in range(3):
     count = 3 + 2 * me  # neither number divides the devices
-    trials = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2) + wave
+    trials = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2) + batch
     for _ in range(1 + 2 * me):
         result = run(np.float32(10 + me), trials)
     expected = (10 + me) * trials.sum(axis=1)

@@ -10,9 +10,9 @@ from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs import results as results_of
 from compgen_jax.runs.directory import RunError
-from compgen_jax.sweeps import plan, sweep, table, waves
+from compgen_jax.sweeps import groups, plan, sweep, table
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import batch, loop
 
 
 def axes(grids=(8, 12), copies=(0, 1), regions=("none", "corner"), **others):
@@ -57,7 +57,7 @@ def finished(small, tmp_path_factory):
         trainer = make_trainer(*args, **kwargs)
 
         def advance(*arguments):
-            traces.append(tuple(len(task.factors[0].values) for task in kwargs["of"]))
+            traces.append(tuple(len(task.factors[0].values) for task in kwargs["members"]))
             return trainer.advance(*arguments)
 
         return trainer._replace(advance=advance)
@@ -78,11 +78,11 @@ def row_of(config, values):
     return dict(zip(plan.layout(config).measures, values.tolist(), strict=True))
 
 
-def test_the_table_holds_all_cases_and_those_around_crossings(small, finished):
+def test_the_table_holds_all_trials_and_those_around_crossings(small, finished):
     workdir, summary, _ = finished
     results = read(workdir)
-    first = set(plan.first_cases(small))
-    refined = set(plan.refined_cases(small, {case: results[case] for case in first}))
+    first = set(plan.first_trials(small))
+    refined = set(plan.refined_trials(small, {trial: results[trial] for trial in first}))
     assert len(first) == 16 and refined and set(results) == first | refined
     assert summary == json.loads((workdir / "summary.json").read_text())
     assert summary["trials"] == len(results) and summary["failed"] == []
@@ -124,26 +124,25 @@ def one_curve(small, copies=0, **values):
     [
         (0, "with_replacement", "conv"),
         (1, "with_replacement", "mlp"),
-        (0, "without_replacement", "mlp"),
         (1, "real", "mlp"),
     ],
 )
-def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, decoder):
+def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampling, model):
     """Trained by itself, the same decoder has the same errors; 9 images are less than stripes."""
     # a search's own images take the place of the config's, which must be possible too
-    own = {"task__images": 9, "task__support__sampling": sampling, "model__name": decoder}
-    small = one_curve(small, copies, **own)
+    values = {"task__images": 9, "task__support__sampling": sampling, "model__name": model}
+    small = one_curve(small, copies, **values)
     per = (("cell", (0.25, 0.5)), ("value", (1.2, 3.0)))
     small = changed(small, {"sweep.search.per": per})
     sweep.run(small, tmp_path / "sweep", progress=False)
     results = read(tmp_path / "sweep")
-    case = min(results) if copies and sampling != "real" else max(results)
-    row = row_of(small, results[case])
-    single = changed(plan.config_of(small, case), {"training.evaluate_every": 10})
+    trial = min(results) if copies and sampling != "real" else max(results)
+    row = row_of(small, results[trial])
+    single = changed(plan.config_of(small, trial), {"training.evaluate_every": 10})
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "blank_mse", "exact_accuracy", "position_accuracy"):
         assert row[f"ood.{name}"] == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
-    assert len(loop.dataset_of(single.task.make(), jax.random.key(0)).points) == case.value
+    assert len(loop.dataset_of(single.task.make(), jax.random.key(0)).points) == trial.value
     assert alone["id.mse"] == pytest.approx(error_of_cells(single, row), rel=1e-5)
 
 
@@ -180,23 +179,21 @@ def test_a_sweep_that_was_stopped_ends_with_the_same_table(small, finished, tmp_
     sweep.run(small, tmp_path / "run", progress=False)
     for name in ("trials.csv", "summary.json"):
         assert (tmp_path / "run" / name).read_bytes() == (finished[0] / name).read_bytes()
-    assert len(writes) == len(list(finished_waves(small, finished)))  # no wave was trained twice
+    # no batch was trained twice
+    results, first = read(finished[0]), plan.first_trials(small)
+    refined = plan.refined_trials(small, {trial: results[trial] for trial in first})
+    counts = [
+        len(group.batches(trials))
+        for trials in (first, refined)
+        for group in groups.compile_groups(small, first)
+    ]
+    assert len(writes) == sum(counts)
 
 
-def finished_waves(small, finished):
-    results = read(finished[0])
-    first = plan.first_cases(small)
-    refined = plan.refined_cases(small, {case: results[case] for case in first})
-    for cases in (first, refined):
-        for bucket in waves.buckets(small, first):
-            yield from waves.cut(small, waves.cases_of(small, bucket, cases), bucket)
-
-
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
-def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tmp_path, schedule):
-    """Whose steps are as many as the data say: also of numbers of images found in later rounds,
-    which may take the steps of a smaller one, and of schedules to which they are other programs."""
-    lasting = {"training__steps": 0, "training__epochs": 120, "training__schedule": schedule}
+def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tmp_path):
+    """Their steps are as many as their data say, also for numbers of images found in later rounds;
+    along a cosine, trials of other lengths are other programs."""
+    lasting = {"training__steps": 0, "training__epochs": 120, "training__schedule": "cosine"}
     found = {
         "sweep__search__per": (("cell", (0.1, 2.0)),),
         "sweep__search__refinements": 2,
@@ -207,23 +204,23 @@ def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tm
     own = one_curve(small, **lasting, **found, sweep__axes=axes((8,), (0,), ("none",)))
     sweep.run(own, tmp_path / "whole", progress=False)
     results = read(tmp_path / "whole")
-    refined = set(results) - set(plan.first_cases(own))
-    batches = {case: -(-case.value // own.training.batch_size) for case in results}
+    refined = set(results) - set(plan.first_trials(own))
+    batches = {trial: -(-trial.value // own.training.batch_size) for trial in results}
     assert len(set(batches.values())) > 1
     # more images than any first one of as many batches
     assert any(
-        case.value > max(c.value for c in set(results) - refined if batches[c] == batches[case])
-        for case in refined
+        trial.value > max(c.value for c in set(results) - refined if batches[c] == batches[trial])
+        for trial in refined
     )
-    for case in results:
-        single = changed(plan.config_of(own, case), {"training.evaluate_every": 120})
-        assert loop.total_steps(single, single.task.make()) == 120 * batches[case]
-        experiment.train(single, tmp_path / str(case.value), progress=False)
-        alone = results_of.load(tmp_path / str(case.value)).cells
+    for trial in (min(results), max(refined)):
+        single = changed(plan.config_of(own, trial), {"training.evaluate_every": 120})
+        assert loop.total_steps(single, single.task.make()) == 120 * batches[trial]
+        experiment.train(single, tmp_path / str(trial.value), progress=False)
+        alone = results_of.load(tmp_path / str(trial.value)).cells
         assert alone.scores["mse"].mean() == pytest.approx(
-            error_of_cells(single, row_of(own, results[case])), rel=1e-5
+            error_of_cells(single, row_of(own, results[trial])), rel=1e-5
         )
-    # killed before the last wave
+    # killed before the last batch
     lines = (tmp_path / "whole" / "trials.csv").read_text().splitlines(keepends=True)
     (tmp_path / "resumed").mkdir()
     copied = (tmp_path / "whole" / "config.json").read_bytes()
@@ -264,7 +261,7 @@ def test_a_foreign_or_damaged_table_is_refused_and_kept(
 ):
     text = damage((finished[0] / "trials.csv").read_text())
     workdir = unfinished(finished, tmp_path, text)
-    monkeypatch.setattr(waves, "train", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(groups.CompileGroup, "train", lambda *_: pytest.fail("trained"))
     with pytest.raises(RunError, match=message):
         sweep.run(small, workdir, progress=False)
     assert (workdir / "trials.csv").read_text() == text
@@ -302,13 +299,13 @@ def test_a_trial_that_diverges_is_recorded_and_stops_no_other(small, tmp_path):
     alone = sweep.run(calm, tmp_path / "calm", progress=False)
     together = sweep.run(wild, tmp_path / "wild", progress=False)
     assert alone["failed"] == [] and len(together["failed"]) == 2
-    assert all("training.learning_rate=1000000.0" in case for case in together["failed"])
+    assert all("training.learning_rate=1000000.0" in trial for trial in together["failed"])
     expected, found = read(tmp_path / "calm"), read(tmp_path / "wild")
-    for case, values in found.items():
-        if case.axes[-1] == 1e6:
+    for trial, values in found.items():
+        if trial.axes[-1] == 1e6:
             assert table.status(values) == "failed"
         else:
-            np.testing.assert_array_equal(values, expected[case._replace(axes=case.axes[:-1])])
+            np.testing.assert_array_equal(values, expected[trial._replace(axes=trial.axes[:-1])])
     assert len(found) == 2 * len(expected) == 4
 
 
@@ -317,7 +314,7 @@ def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, cap
     config = changed(config, {"sweep.search.per": (("cell", (1.0,)),)})
     assert len(jax.local_devices()) == 2
     sweep.run(config, tmp_path / "two")
-    assert "1 of the 2 trials of a program's last wave is idle" in capsys.readouterr().err
+    assert "1 of the 2 trials of a program's last batch is idle" in capsys.readouterr().err
     first = jax.devices()[:1]
     monkeypatch.setattr(jax, "local_devices", lambda: first)
     sweep.run(config, tmp_path / "one")
@@ -332,28 +329,30 @@ def two_grids(small, **values):
     return changed(one_curve(small), base | values)
 
 
-def grids_of(bucket):
-    return tuple(dict(program[:-1])["config.task.grid"] for program in bucket.programs)
+def grids_of(group):
+    return tuple(dict(program[:-1])["config.task.grid"] for program in group.programs)
 
 
 def test_trials_side_by_side_are_padded_and_agree(small, tmp_path):
     """Both grids in one program of four trials: the numbers of each alone, to rounding."""
     config = two_grids(small, **{"training.steps": 30})
     padded = changed(config, {"execution.trials_per_device": 2, "execution.max_padding": 0.5})
-    (bucket,) = waves.buckets(padded, plan.first_cases(padded))
-    assert grids_of(bucket) == (8, 12) and bucket.slots == 4
-    assert len(waves.buckets(config, plan.first_cases(config))) == 2
+    (group,) = groups.compile_groups(padded, plan.first_trials(padded))
+    assert grids_of(group) == (8, 12) and group.size == 4
+    assert len(groups.compile_groups(config, plan.first_trials(config))) == 2
     sweep.run(config, tmp_path / "alone", progress=False)
     sweep.run(padded, tmp_path / "padded", progress=False)
     alone, together = read(tmp_path / "alone"), read(tmp_path / "padded")
     assert set(alone) == set(together)
-    for case, values in alone.items():
-        np.testing.assert_allclose(together[case], values, rtol=2e-3, atol=1e-4, err_msg=str(case))
+    for trial, values in alone.items():
+        np.testing.assert_allclose(
+            together[trial], values, rtol=2e-3, atol=1e-4, err_msg=str(trial)
+        )
 
 
 @pytest.mark.parametrize(("gigabytes", "slots"), [(1000.0, 4), (0.0, 1)])
 def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes, slots):
-    """All of a bucket's, or as many as its memory holds; both grids in one program."""
+    """All of a compile group's, or as many as its memory holds; both grids in one program."""
 
     class Accelerator:
         platform = "gpu"
@@ -363,11 +362,13 @@ def test_an_accelerator_gets_as_many_trials_as_fit(small, monkeypatch, gigabytes
 
     config = two_grids(small, **{"execution.max_padding": 0.5})
     monkeypatch.setattr(jax, "local_devices", lambda: [Accelerator()])
-    (bucket,) = waves.buckets(config, plan.first_cases(config))
-    assert (grids_of(bucket), bucket.slots) == ((8, 12), slots)
+    (group,) = groups.compile_groups(config, plan.first_trials(config))
+    assert (grids_of(group), group.size) == ((8, 12), slots)
 
 
-def test_processes_agree_on_waves_that_train_and_are_scored_within_their_memory(small, monkeypatch):
+def test_processes_agree_on_batches_that_train_and_are_scored_within_their_memory(
+    small, monkeypatch
+):
     """This one could train three trials at once and score two; the other has room for one."""
     fits = []
 
@@ -376,35 +377,38 @@ def test_processes_agree_on_waves_that_train_and_are_scored_within_their_memory(
         return 4 - len(fits)
 
     config = changed(one_curve(small), {"training.seeds": (0, 1, 2)})
-    monkeypatch.setattr(waves.trials, "trials_that_fit", fit)
-    monkeypatch.setattr(waves.trials, "trials_side_by_side", lambda count, *_: count)
+    monkeypatch.setattr(batch, "trials_that_fit", fit)
+    monkeypatch.setattr(groups.trials, "trials_side_by_side", lambda count, *_: count)
     monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
-    (bucket,) = waves.buckets(config, plan.first_cases(config))
-    assert len(set(fits)) == 2 and bucket.slots == 2
+    (group,) = groups.compile_groups(config, plan.first_trials(config))
+    assert group.size == 2 and len(set(fits)) == 2
     fits.clear()
-    monkeypatch.setattr(waves.processes, "gather", lambda own: np.stack([own, own * 0 + 1]))
-    (bucket,) = waves.buckets(config, plan.first_cases(config))
-    assert bucket.slots == 1
+    monkeypatch.setattr(groups.processes, "gather", lambda own: np.stack([own, own * 0 + 1]))
+    (group,) = groups.compile_groups(config, plan.first_trials(config))
+    assert group.size == 1
 
 
-def test_waves_are_no_wider_than_their_number_needs():
-    assert [waves._balanced(width, 525) for width in (256, 200, 525, 1)] == [175, 175, 525, 1]
+def test_batches_are_no_wider_than_their_number_needs():
+    assert [groups.balanced(width, 525) for width in (256, 200, 525, 1)] == [175, 175, 525, 1]
 
 
 @pytest.mark.parametrize(
     ("per_device", "advice"),
     [(8, "say --config.execution.trials_per_device=4, not 8"), (1, "lower config.training.batch")],
 )
-def test_a_wave_that_memory_does_not_hold_says_what_to_lower(small, per_device, advice):
+def test_a_batch_that_memory_does_not_hold_says_what_to_lower(
+    small, monkeypatch, per_device, advice
+):
     def exhausted(*_):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 1 bytes")
 
-    config = one_curve(small)
-    cases = plan.first_cases(config)
-    (bucket,) = waves.buckets(config, cases)
-    bucket = bucket._replace(advance=exhausted, slots=per_device * len(jax.local_devices()))
+    config = changed(one_curve(small), {
+        "training.seeds": tuple(range(16)), "execution.trials_per_device": per_device})  # fmt: skip
+    trials = plan.first_trials(config)
+    (group,) = groups.compile_groups(config, trials)
+    monkeypatch.setattr(batch.BatchProgram, "init", exhausted)
     with pytest.raises(RunError, match=f"out of memory.*: {advice}"):
-        waves.train(bucket, cases[:1], config, lambda _: None)
+        group.train(trials[:1], lambda _: None)
 
 
 def test_a_map_has_one_data_set_per_share(small, tmp_path):
@@ -417,11 +421,11 @@ def test_a_map_has_one_data_set_per_share(small, tmp_path):
     config = changed(one_curve(small), values)
     summary = sweep.run(config, tmp_path / "map", progress=False)
     results = read(tmp_path / "map")
-    shown = [plan.config_of(config, case).task.make().examples for case in sorted(results)]
+    shown = [plan.config_of(config, trial).task.make().examples for trial in sorted(results)]
     assert shown == [round(40 * (1 - 4 / 64)), 30]
     assert [entry["task.support.side"] for entry in summary["means"]] == [0.25, 0.5]
-    for entry, (case, values) in zip(summary["means"], sorted(results.items()), strict=True):
-        assert entry["task.support.side"] == case.axes[-1]
+    for entry, (trial, values) in zip(summary["means"], sorted(results.items()), strict=True):
+        assert entry["task.support.side"] == trial.axes[-1]
         for name, value in row_of(config, values).items():
             assert entry[name]["value"] == pytest.approx(value, nan_ok=True)
 
@@ -429,27 +433,24 @@ def test_a_map_has_one_data_set_per_share(small, tmp_path):
 # --- over any field --------------------------------------------------------------------------
 
 
-def test_a_sweep_over_widths_and_codes_is_the_single_runs(small, tmp_path):
-    """Axes that decide the program: four of them, each the run of its own config."""
+def test_a_sweep_over_families_is_the_single_runs(small, tmp_path):
+    """An axis that decides the program: as many programs as trials, each the run of its config."""
     config = changed(one_curve(small), {
-        "sweep.search.field": "",
-        "task.support.region": "corner",
-        "sweep.axes": (("model.width", (4, 6)), ("task.code.name", ("bump", "positional"))),
+        "sweep.search.field": "", "task.support.region": "corner", "model.width": 4,
+        "sweep.axes": (("model.name", ("mlp", "pixelwise")),),
     })  # fmt: skip
-    assert len(waves.buckets(config, plan.first_cases(config))) == 4
+    assert len(groups.compile_groups(config, plan.first_trials(config))) == 2
     summary = sweep.run(config, tmp_path / "sweep", progress=False)
     results = read(tmp_path / "sweep")
-    assert [case.axes for case in sorted(results)] == [
-        (4, "bump"), (4, "positional"), (6, "bump"), (6, "positional")
-    ]  # fmt: skip
-    for case, entry in zip(sorted(results), summary["means"], strict=True):
-        assert (entry["model.width"], entry["task.code.name"]) == case.axes
-    case = sorted(results)[1]
-    single = changed(plan.config_of(config, case), {"training.evaluate_every": 10})
+    assert [trial.axes for trial in sorted(results)] == [("mlp",), ("pixelwise",)]
+    assert [entry["model.name"] for entry in summary["means"]] == ["mlp", "pixelwise"]
+    assert all(table.status(values) == "ok" for values in results.values())
+    trial = min(results)
+    single = changed(plan.config_of(config, trial), {"training.evaluate_every": 10})
     alone = experiment.train(single, tmp_path / "alone", progress=False)["seeds"]["0"]
     for name in ("mse", "exact_accuracy", "position_accuracy"):
-        found = row_of(config, results[case])[f"ood.{name}"]
-        assert found == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
+        number = row_of(config, results[trial])[f"ood.{name}"]
+        assert number == pytest.approx(alone[f"ood.{name}"], rel=1e-6)
 
 
 def test_a_search_along_a_float_field(small, tmp_path):
@@ -467,61 +468,41 @@ def test_a_search_along_a_float_field(small, tmp_path):
     })  # fmt: skip
     layout = plan.layout(config)
     column = layout.measures.index("ood.mse")
-    first = plan.first_cases(config)
-    assert [case.value for case in first] == [1e-5, 1e-5, 1e-2, 1e-2] or len(first) == 4
-    values = {case: np.zeros(len(layout.measures), np.float32) for case in first}
-    for case in first:
-        values[case][column] = float(case.value > 1e-3)  # a score that rises along the field
-    refined = plan.refined_cases(config, values)
-    assert len(refined) == 2 and all(type(case.value) is float for case in refined)
+    first = plan.first_trials(config)
+    assert [trial.value for trial in first] == [1e-5, 1e-5, 1e-2, 1e-2] or len(first) == 4
+    values = {trial: np.zeros(len(layout.measures), np.float32) for trial in first}
+    for trial in first:
+        values[trial][column] = float(trial.value > 1e-3)  # a score that rises along the field
+    refined = plan.refined_trials(config, values)
+    assert len(refined) == 2 and all(type(trial.value) is float for trial in refined)
     assert refined[0].value == pytest.approx((1e-5 * 1e-2) ** 0.5)
     found, _ = table.from_text(
         table.to_text({c: values[first[0]] for c in refined}, layout, "f"), layout, "f"
     )
     assert list(found) == refined  # every digit
-    assert len(waves.buckets(config, first)) == 1
+    assert len(groups.compile_groups(config, first)) == 1
     summary = sweep.run(config, tmp_path / "run", progress=False)
     assert summary["trials"] >= 4 and summary["failed"] == []
     assert sweep.run(config, tmp_path / "run", progress=False) == summary
     assert all("exponent" not in reading for reading in summary["readings"])  # along no axis
 
 
-def test_families_sweep_beside_each_other(small, tmp_path):
-    config = changed(one_curve(small), {
-        "sweep.search.field": "", "task.support.region": "corner", "model.width": 4,
-        "sweep.axes": (("model.name", ("mlp", "pixelwise")),),
+def test_streams_sweep_over_their_supports_and_two_grids_train_apart(small, tmp_path):
+    """A stream has no cells that it did not draw: all that it may show are seen. Also side by side,
+    as on an accelerator, its data set cannot be padded."""
+    config = changed(small, {
+        "sweep.search.field": "", "task.support.fresh": "real", "model.name": "conv",
+        "model.width": 4, "execution.trials_per_device": 2, "training.steps": 5,
+        "sweep.real_points": 4,
+        "sweep.axes": (("task.grid", (8, 12)), ("task.support.region", ("corner", "donut"))),
     })  # fmt: skip
-    sweep.run(config, tmp_path / "run", progress=False)
-    results = read(tmp_path / "run")
-    assert [case.axes for case in sorted(results)] == [("mlp",), ("pixelwise",)]
-    assert all(table.status(values) == "ok" for values in results.values())
-
-
-def test_streams_sweep_over_their_supports(small, tmp_path):
-    """Nothing was not drawn of a stream: all that it may show is seen."""
-    config = changed(one_curve(small), {
-        "sweep.search.field": "", "task.support.fresh": "cells", "task.stripes.copies": 0,
-        "sweep.axes": (("task.support.region", ("corner", "donut")),),
-    })  # fmt: skip
-    assert len(waves.buckets(config, plan.first_cases(config))) == 1
+    assert len(groups.compile_groups(config, plan.first_trials(config))) == 2
+    config = changed(config, {"sweep.axes": axes((8,), (0,), ("corner", "donut"))})
     sweep.run(config, tmp_path / "run", progress=False)
     for values in read(tmp_path / "run").values():
         row = row_of(config, values)
-        assert np.isnan(row["unseen.mse"]) and np.isfinite(row["seen.mse"])
-        assert np.isfinite(row["ood.mse"])
-
-
-def test_streams_of_real_points_of_two_grids_train_apart(small, tmp_path):
-    """Side by side too, as on an accelerator: what they show cannot be padded."""
-    config = changed(small, {
-        "sweep.search.field": "", "task.support.fresh": "real", "task.support.region": "corner",
-        "model.name": "conv", "model.width": 4, "execution.trials_per_device": 2,
-        "sweep.axes": (("task.grid", (8, 12)),), "training.steps": 5, "sweep.real_points": 4,
-    })  # fmt: skip
-    assert len(waves.buckets(config, plan.first_cases(config))) == 2
-    sweep.run(config, tmp_path / "run", progress=False)
-    assert all(np.isfinite(row_of(config, row)["ood.mse"]) for row in
-               read(tmp_path / "run").values())  # fmt: skip
+        assert np.isnan(row["unseen.mse"])
+        assert np.isfinite(row["seen.mse"]) and np.isfinite(row["ood.mse"])
 
 
 def test_a_draw_without_a_value_of_a_factor_is_refused(small, tmp_path):
@@ -535,19 +516,19 @@ def test_a_draw_without_a_value_of_a_factor_is_refused(small, tmp_path):
         sweep.run(config, tmp_path / "run", progress=False)
 
 
-@pytest.mark.parametrize("own", ["", ", points=np.array([[0.0, 0], [1, 90], [2, 7], [3, 315]])"])
-def test_a_task_of_ones_own_sweeps(own_task, tmp_path, small, own):
-    """Measured at all cells, or at points of its own: two are seen, one lies between, one is held
+@pytest.mark.parametrize("points", ["", ", points=np.array([[0.0, 0], [1, 90], [2, 7], [3, 315]])"])
+def test_a_users_task_sweeps(own_task, tmp_path, small, points):
+    """Measured at all cells, or at its own points: two are seen, one lies between, one is held
     out."""
     made = own_task[0].read_text()
-    own_task[0].write_text(made.replace("held_out, example)", f"held_out, example{own})"))
+    own_task[0].write_text(made.replace("held_out, example)", f"held_out, example{points})"))
     config = changed(small, {
         "task.name": own_task[1], "sweep.search.field": "", "training.steps": 5,
-        "sweep.axes": (("task.objects", (4, 5)), ("training.learning_rate", (1e-3, 1e-2))),
+        "sweep.axes": (("task.objects", (4, 5)),),
     })  # fmt: skip
     summary = sweep.run(config, tmp_path / "run", progress=False)
-    assert summary["trials"] == 4 and (tmp_path / "run" / "task.npz").exists()
+    assert summary["trials"] == 2 and (tmp_path / "run" / "task.npz").exists()
     rows = sweep.load(tmp_path / "run").rows
-    assert [row["task.objects"] for row in rows] == [4, 4, 5, 5]
-    for name in ("seen.mse", "ood.mse", *(["unseen.mse"] if own else [])):
+    assert [row["task.objects"] for row in rows] == [4, 5]
+    for name in ("seen.mse", "ood.mse", *(["unseen.mse"] if points else [])):
         assert all(np.isfinite(row[name]) for row in rows), name

@@ -1,5 +1,4 @@
-"""Digits of the font: area, holes, place and direction. Digits of MNIST: files written byte by byte,
-and every way in which they can be wrong."""
+"""Digits of the font: area, holes, place and direction. Digits of MNIST: files and their faults."""
 
 import gzip
 
@@ -56,14 +55,6 @@ def test_row_0_is_the_bottom():
     assert four[rows[1], 14:].sum() - four[rows[1], :14].sum() > 3
     assert np.argmax((four > 0.5).sum(axis=1)) < 12
     np.testing.assert_allclose(digits.drawn(6, 28)[::-1, ::-1], digits.drawn(9, 28), atol=0.15)
-
-
-def test_a_drawing_is_cached_and_read_only():
-    image = digits.drawn(3, 16)
-    assert digits.drawn(3, 16) is image
-    np.testing.assert_array_equal(digits.drawn.__wrapped__(3, 16), image)
-    with pytest.raises(ValueError, match="read-only"):
-        image[0, 0] = 1
 
 
 # --- MNIST -----------------------------------------------------------------------------------

@@ -35,11 +35,6 @@ def every_level():
     return np.array(rows, np.float32)
 
 
-def test_identity_is_the_latent():
-    z = latents("continuous")
-    np.testing.assert_array_equal(of("identity")(z), z)
-
-
 def test_an_orthogonal_code_is_a_turned_latent():
     basis = np.asarray(of("orthogonal")(jnp.eye(M)), np.float64)  # row m: the code of module m
     np.testing.assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
@@ -48,16 +43,6 @@ def test_an_orthogonal_code_is_a_turned_latent():
     expected = np.array([sum(one[m] * basis[m] for m in range(M)) for one in z])
     np.testing.assert_allclose(code, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(code, axis=1), np.linalg.norm(z, axis=1), rtol=1e-5)
-
-
-def test_orthogonal_matrices_are_uniform_in_their_first_moments():
-    """Of a uniform one E[q] = 0 and E[q^2] = 1 / M, and half are rotations; a QR whose R keeps its
-    signs has a first entry that is never positive."""
-    found = np.array([module_codes.of_latent(LatentCodeConfig("orthogonal", seed=seed), 3)(
-        jnp.eye(3)) for seed in range(200)])  # fmt: skip
-    assert np.abs(found.mean(axis=0)).max() < 5 * (1 / 3 / 200) ** 0.5
-    np.testing.assert_allclose(np.square(found).mean(axis=0), 1 / 3, atol=0.12)
-    assert 60 < (np.linalg.det(found) > 0).sum() < 140
 
 
 def test_tokens_are_numbers_beside_tenths():
@@ -152,24 +137,6 @@ def test_shuffled_intervals_against_a_loop():
                 interval = int(np.floor(10 * value + 1e-4))
                 expected = value if value >= 1 else value + (to[interval] - interval) / 10
                 assert moved == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_shuffled_intervals_are_a_permutation_that_keeps_the_fraction_and_one(seed):
-    """The same for all modules; that of no weight moves as well."""
-    code = of("interval_shuffle", 1, seed=seed)
-    fractions = np.array([0.01, 0.25, 0.5, 0.98])
-    z = (np.arange(10)[:, None] + fractions) / 10
-    moved = np.asarray(code(z.reshape(-1, 1))).reshape(10, 4) * 10
-    np.testing.assert_allclose(moved % 1, np.tile(fractions, (10, 1)), atol=1e-5)
-    to = np.floor(moved).astype(int)
-    assert (to == to[:, :1]).all() and sorted(to[:, 0]) == list(range(10))
-    assert to[:, 0].tolist() != list(range(10))
-    starts = np.asarray(code(np.arange(10, dtype=np.float32)[:, None] / 10))[:, 0]
-    np.testing.assert_allclose(starts, to[:, 0] / 10, atol=1e-6)
-    assert code(jnp.ones((1, 1))).tolist() == [[1.0]]
-    found = np.asarray(of("interval_shuffle", 3, seed=seed)(np.tile(z.reshape(-1, 1), (1, 3))))
-    np.testing.assert_allclose(found, np.tile(moved.reshape(-1, 1) / 10, (1, 3)), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", CODES)

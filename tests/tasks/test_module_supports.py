@@ -5,7 +5,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from compgen_jax.settings import ConfigError, build
+from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.module_supports import KINDS, ModuleSupportConfig, all_sets, n_sets
 
@@ -45,7 +45,7 @@ def test_counts_of_sets(modules, most, count):
     assert n_sets(modules, most) == len(all_sets(modules, most)) == count
 
 
-@pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (6, 2), (8, 3), (9, 4), (70, 2)])
+@pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (8, 3), (70, 2)])
 def test_sets_are_listed_by_size_and_then_in_order_and_know_their_place(modules, most):
     sets = all_sets(modules, most)
     expected = [
@@ -73,7 +73,7 @@ def test_criteria_are_those_of_merged_sets():
     assert found == {(True, True), (True, False), (False, False)}
 
 
-@pytest.mark.parametrize(("modules", "most"), [(2, 2), (4, 2), (5, 2), (4, 3), (5, 3), (5, 5)])
+@pytest.mark.parametrize(("modules", "most"), [(2, 2), (5, 2), (5, 3), (5, 5)])
 def test_the_least_number_that_connects_is_that_of_all_choices(modules, most):
     sets = as_sets(all_sets(modules, most))
     least = module_supports.least_to_connect(modules, most)
@@ -83,28 +83,9 @@ def test_the_least_number_that_connects_is_that_of_all_choices(modules, most):
     assert any(covers_and_connects(chosen, range(modules)) for chosen in combinations(sets, least))
 
 
-def test_one_module_is_connected_by_its_own_set_and_no_other_sets_of_one_are():
-    assert module_supports.least_to_connect(1, 1) == module_supports.least_to_connect(1, 3) == 1
-    with pytest.raises(ConfigError, match="config.task.most=1: .* must be at least 2"):
-        module_supports.least_to_connect(2, 1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_sees_44_of_the_92_sets_of_8_modules(kind):
-    for seed in range(5):
-        seen = seen_sets(kind, 8, 3, seen=44, seed=seed)
-        assert len(seen) == 44
-        if kind == "disconnected":
-            assert sorted(map(sorted, parts(seen, range(8)))) == [[0, 1], [2, 3, 4, 5, 6, 7]]
-        elif kind == "non_compositional":
-            assert covers_and_connects(seen, range(7))
-        else:
-            assert covers_and_connects(seen, range(8))
-
-
 @pytest.mark.parametrize(
     ("kind", "modules", "most"),
-    [(kind, *size) for kind in KINDS for size in ((6, 2), (8, 3))] + [("equal", 7, 4)],
+    [(kind, 6, 2) for kind in KINDS] + [("equal", 7, 4), ("disconnected", 8, 3)],
 )
 def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
     """Numbers below and above are refused; all between are seen exactly, and connected."""
@@ -138,7 +119,7 @@ def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind):
             assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
 
 
-@pytest.mark.parametrize(("modules", "most"), [(6, 2), (8, 3), (16, 5), (32, 5)])
+@pytest.mark.parametrize(("modules", "most"), [(6, 2), (32, 5)])
 def test_few_sets_can_be_equal_too(monkeypatch, modules, most):
     """Built on a path, at the first draw."""
     monkeypatch.setattr(module_supports, "_serves", lambda sets: False)
@@ -151,9 +132,7 @@ def test_few_sets_can_be_equal_too(monkeypatch, modules, most):
         assert max(use) - min(use) <= 1
 
 
-@pytest.mark.parametrize(
-    ("modules", "most", "share"), [(24, 5, 0.25), (32, 4, 0.9), (32, 5, 0.5), (32, 5, 0.9999)]
-)
+@pytest.mark.parametrize(("modules", "most", "share"), [(24, 5, 0.25), (32, 5, 0.9999)])
 def test_equal_is_fast_and_exact_with_many_sets(modules, most, share):
     start = time.monotonic()
     seen = split("equal", modules, most, held_out_share=share)
@@ -166,30 +145,13 @@ def test_equal_is_fast_and_exact_with_many_sets(modules, most, share):
     )
 
 
-def test_a_disconnected_support_of_16_modules_leaves_one_alone():
-    seen = seen_sets("disconnected", 16, 3)
-    assert len(seen) == 522
-    assert sorted(map(sorted, parts(seen, range(16)))) == [[0], list(range(1, 16))]
-    assert {0} in seen
-
-
-@pytest.mark.parametrize(
-    ("n", "first"), [(576, 1), (472, 2), (473, 1), (182, 8), (184, 8), (185, 7)]
-)
+@pytest.mark.parametrize(("n", "first"), [(576, 1), (472, 2), (473, 1), (184, 8), (185, 7)])
 def test_the_first_of_two_groups_is_as_large_as_can_be(n, first):
     """Sets within groups: 576 for 1 and 15 modules, 472 for 2 and 14, ..., 184 for 8 and 8."""
     seen = seen_sets("disconnected", 16, 3, seen=n)
     assert len(seen) == n
     groups = parts(seen, range(16))
     assert sorted(map(sorted, groups)) == [list(range(first)), list(range(first, 16))]
-
-
-def test_a_non_compositional_support_never_sees_the_last_module():
-    seen = seen_sets("non_compositional", 16, 3, held_out_share=0.9)
-    assert len(seen) == 575 and not any(15 in s for s in seen)
-    thinned = seen_sets("non_compositional", 16, 3, seen=100)
-    assert len(thinned) == 100 and not any(15 in s for s in thinned)
-    assert covers_and_connects(thinned, range(15))
 
 
 @pytest.mark.parametrize(
@@ -239,28 +201,18 @@ def test_the_held_out_share_is_exact_where_floats_are_not(modules, most, share, 
 @pytest.mark.parametrize(
     ("modules", "most", "settings", "message"),
     [
-        (16, 3, {"name": "random", "seen": 7},
-         "support.seen=7: .* must be at least 8 for 'random'"),
-        (16, 3, {"name": "equal", "seen": 7}, "support.seen=7: .* must be at least 8 "),
-        (16, 3, {"name": "popular", "seen": 7}, "support.seen=7: .* must be at least 8 "),
+        (16, 3, {"name": "random", "seen": 7}, "seen=7: .* must be at least 8 for 'random'"),
         (10, 4, {"name": "equal", "held_out_share": 0.9995},
          "support.held_out_share=0.9995: 1 of 385 sets seen; must be at least 3 "),
         (16, 3, {"name": "unpopular", "seen": 15}, "support.seen=15: .* must be at least 16 "),
-        (16, 3, {"name": "disconnected", "seen": 7}, "support.seen=7: .* must be at least 8 "),
-        (16, 3, {"name": "disconnected", "seen": 577}, "support.seen=577: .* must be at most 576 "),
         (16, 3, {"name": "disconnected", "held_out_share": 0.1},
          "support.held_out_share=0.1: 627 of 696 sets seen; must be at most 576 for"),
-        (16, 3, {"name": "non_compositional", "seen": 6}, "seen=6: .* must be at least 7 "),
         (16, 3, {"name": "non_compositional", "seen": 576}, "seen=576: .* must be at most 575 "),
-        (8, 3, {"name": "random", "seen": 92}, "seen=92: .* at least 1 and at most 91"),
         (8, 3, {"name": "popular", "seen": 1000}, "seen=1000: .* at most 91"),
         (8, 3, {"name": "random", "held_out_share": 0.01},
          "held_out_share=0.01: 92 of 92 sets seen; must be at least 1 and at most 91"),
-        (8, 3, {"name": "unpopular", "held_out_share": 1.0},
-         "held_out_share=1.0: 0 of 92 .* at least 1"),
         (1, 1, {}, "config.task.modules=1: must be at least 2"),
         (8, 9, {}, "config.task.most=9: must be at most config.task.modules=8, at least 1"),
-        (8, 0, {}, "config.task.most=0: must be at most config.task.modules=8, at least 1"),
         (8, 1, {}, "config.task.most=1: .* must be at least 2"),
         (32, 16, {}, "config.task.most=16: .* must be at most 10000000"),
     ],
@@ -269,16 +221,3 @@ def test_impossible_supports_are_refused(modules, most, settings, message):
     with pytest.raises(ConfigError, match=message) as error:
         module_supports.split(ModuleSupportConfig(**settings), modules, most)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"name": "ring"}, "support.name='ring': must be one of random, equal"),
-        ({"held_out_share": 1.5}, "support.held_out_share=1.5: must be"),
-        ({"seen": -1}, "support.seen=-1: must be at least 0"),
-    ],
-)
-def test_settings_are_checked(values, message):
-    with pytest.raises(ConfigError, match=message):
-        build(ModuleSupportConfig, values, "config.task.support")

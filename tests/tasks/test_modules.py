@@ -377,24 +377,6 @@ def test_the_sum_of_singles_against_a_loop():
     np.testing.assert_allclose(found[alone], np.asarray(given.truths)[alone], atol=1e-5)
 
 
-def test_the_bilinear_map_is_exact_where_the_teacher_is_linear():
-    """With biases so large that no unit is ever off; the sum of singles is exact, too."""
-    settings = supported(name="random", held_out_share=0.4)
-    task, drawn_teacher = settings.make(), modules.draw_teacher(SMALL)
-    linear = drawn_teacher._replace(biases=drawn_teacher.biases + 5)
-    inputs, answers = asked(settings).inputs, jax.jit(
-        jax.vmap(lambda z, x: modules.respond(linear, z, x))
-    )  # fmt: skip
-    latents = trained_on(settings)
-    others = np.random.default_rng(0).uniform(-1, 1, (len(latents), 4, 5)).astype(np.float32)
-    weights = modules.fit_bilinear(latents, others, np.asarray(answers(latents, others)))
-    truths = np.asarray(answers(task.points, inputs[1]))
-    fitted = modules.apply_bilinear(weights, jnp.asarray(task.points), inputs[1])
-    total = modules.sum_of_singles(Asked(task.points, inputs, truths, None, None), linear)
-    for predicted in (fitted, total):
-        assert np.mean(np.square(predicted - truths)) < 1e-6 * np.var(truths)
-
-
 def test_the_bilinear_map_is_that_of_least_squares():
     """In float64 on other tasks of the seen sets."""
     settings = supported(name="random", held_out_share=0.4)

@@ -8,15 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.tasks import module_supports, modules, preference
+from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.preference import Episode, Preference
-from compgen_jax.training import loop
 
 SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
 FREE = [
@@ -103,7 +102,6 @@ def plain_observation(state, episode, features):
 @pytest.mark.parametrize(
     "settings",
     [
-        Preference(),
         replace(SMALL, weights="khot"),
         Preference(objects=1, weights="continuous", horizon=12),
     ],
@@ -145,12 +143,6 @@ def test_the_map_has_19_free_cells_all_within_reach_of_one_another():
             border += [beside] if beside not in found else []
             found.add(beside)
     assert found == set(FREE)
-
-
-def test_without_the_middle_row_the_map_falls_into_four_rooms_of_four_cells():
-    rooms = {(row > 3, column > 3) for row, column in FREE if row != 3}
-    by_room = [[c for c in FREE if c[0] != 3 and (c[0] > 3, c[1] > 3) == room] for room in rooms]
-    assert sorted(map(len, by_room)) == [4, 4, 4, 4]
     assert [cell for cell in FREE if cell[0] == 3] == [(3, 2), (3, 3), (3, 4)]
 
 
@@ -166,9 +158,8 @@ def test_objects_and_agent_are_on_different_cells_and_anywhere():
 
 def walked(worth, features, places, **settings):
     """The expert where the feature f is worth worth[f]."""
-    settings = replace(
-        SMALL, modules=2, features=len(worth), objects=len(features), horizon=8, **settings
-    )
+    own = {"modules": 2, "features": len(worth), "objects": len(features), "horizon": 8}
+    settings = replace(SMALL, **(own | settings))
     episode = Episode(jnp.array(features), jnp.array([FREE.index(place) for place in places]))
     basis = np.array([worth, np.zeros(len(worth))], np.float32)
     return preference.walk(jnp.array([1.0, 0.0]), episode, settings, basis)
@@ -182,42 +173,19 @@ def test_an_episode_ends_with_the_first_nothing_which_counts():
     assert [FREE[cell] for cell in found.cells.tolist()] == [(1, 1)] + 7 * [(1, 2)]
 
 
-def test_who_likes_nothing_does_nothing():
-    found = walked([-1.0, -0.1], [0, 1], [(1, 2), (1, 4), (1, 1)])
-    assert found.actions.tolist() == 8 * [0] and found.mask.tolist() == [True] + 7 * [False]
-
-
 def test_an_expert_walks_through_what_it_dislikes_where_that_pays():
     # the cell between the doors is the only way from left to right
     through = walked([1.0, -0.1], [0, 1], [(3, 4), (3, 3), (3, 2)])
     assert through.actions.tolist() == [2, 2] + 6 * [0]
     not_through = walked([1.0, -1.0], [0, 1], [(3, 4), (3, 3), (3, 2)])
     assert not_through.actions.tolist() == 8 * [0]
-
-
-def test_the_plan_is_of_as_many_steps_at_every_step():
-    far = [(1, 1), (5, 5)]  # 8 steps apart
-    assert walked([1.0], [0], far).mask.all() and walked([1.0], [0], far).actions[0] != 0
-    shorter = replace(SMALL, modules=2, features=2, objects=1, horizon=7)
-    episode = Episode(jnp.array([0]), jnp.array([FREE.index(place) for place in far]))
-    found = preference.walk(jnp.ones(2), episode, shorter, np.ones((2, 2), np.float32))
-    assert found.actions.tolist() == 7 * [0]
+    assert not_through.mask.tolist() == [True] + 7 * [False]
+    far = [(1, 1), (5, 5)]  # 8 steps apart, which a plan of 7 steps does not reach
+    assert walked([1.0], [0], far).mask.all()
+    assert walked([1.0], [0], far, horizon=7).actions.tolist() == 7 * [0]
 
 
 # --- the task --------------------------------------------------------------------------------
-
-
-def test_one_example_is_as_in_a_batch():
-    points, keys, _ = drawn(SMALL, 5)
-    example = SMALL.make().example
-    together, example = jax.vmap(example)(keys, points), jax.jit(example)
-    for b in range(5):
-        alone = example(keys[b], points[b])
-        jax.tree.map(
-            lambda one, every, b=b: np.testing.assert_allclose(one, every[b], rtol=1e-6),
-            alone,
-            together,
-        )
 
 
 def test_what_a_model_is_given_and_asked_for():
@@ -237,15 +205,6 @@ def test_tests_are_of_seen_sets_and_of_held_out_ones_and_training_is_of_seen_one
     assert counts.all() and not task.held_out(points).any()
 
 
-def test_supports_share_all_but_their_sets():
-    one, other = (
-        replace(SMALL, support=ModuleSupportConfig(seed=seed, seen=5)).make() for seed in (0, 1)
-    )
-    assert one.example.keywords["basis"] is other.example.keywords["basis"]
-    assert one.example.keywords["settings"] == other.example.keywords["settings"]
-    assert not np.array_equal(one.dataset(None).points, other.dataset(None).points)
-
-
 def test_the_basis_is_drawn_by_the_seed_of_the_task():
     first, again, other = (preference.draw_basis(Preference(seed=seed)) for seed in (0, 0, 1))
     assert first.shape == (16, 32) and np.array_equal(first, again)
@@ -253,40 +212,32 @@ def test_the_basis_is_drawn_by_the_seed_of_the_task():
     assert abs(first.mean()) < 0.15 and abs(first.std() - 1) < 0.1
 
 
-def plain_scores(shares, actions, mask):
-    steps = [t for t in range(len(mask)) if mask[t]]
-    hits = [int(np.argmax(shares[t])) == actions[t] for t in steps]
-    missed = [1 - shares[t][actions[t]] for t in steps]
-    return {
-        "miss": np.mean(missed),
-        "step_accuracy": np.mean(hits),
-        "episode_accuracy": all(hits),
-    }
-
-
 def test_loss_and_scores_against_loops():
-    rng = np.random.default_rng(0)
+    rng, task = np.random.default_rng(0), SMALL.make()
     points, keys, _ = drawn(SMALL, 12)
-    task = SMALL.make()
     targets = jax.jit(jax.vmap(task.example))(keys, points).target
-    for b in range(12):
-        actions, mask = (np.asarray(leaf[b]) for leaf in targets)
-        logits = rng.normal(size=(5, 5)).astype(np.float32)
-        if b % 3 == 0:
-            logits[np.arange(5)[mask], actions[mask]] += 10
-        shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-        losses = [-np.log(shares[t, actions[t]]) for t in range(5) if mask[t]]
-        assert task.loss(logits, (actions, mask)) == pytest.approx(
-            np.mean(losses), rel=1e-4, abs=1e-6
-        )
-        found = task.scores(task.prediction(logits), task.truth((actions, mask)), points[b])
-        wanted = plain_scores(shares, actions, mask)
-        assert {name: float(value) for name, value in found.items()} == {
-            name: pytest.approx(float(value), abs=1e-5) for name, value in wanted.items()
-        }
-        assert found["episode_accuracy"] or b % 3
-        right = task.scores(task.truth((actions, mask)), task.truth((actions, mask)), points[b])
-        assert [float(right[name]) for name in sorted(right)] == [1, 0, 1]
+    all_actions, masks = (np.asarray(leaf) for leaf in targets)
+    logits = rng.normal(size=(12, 5, 5)).astype(np.float32)
+    logits[::3] += 10 * np.eye(5)[all_actions[::3]]
+
+    @jax.jit
+    @jax.vmap
+    def losses_and_scores(logits, target, point):
+        truth = task.truth(target)
+        right = task.scores(truth, truth, point)
+        return task.loss(logits, target), task.scores(task.prediction(logits), truth, point), right
+
+    losses, found, right = losses_and_scores(logits, targets, points)
+    for b, (actions, mask) in enumerate(zip(all_actions, masks, strict=True)):
+        shares = np.exp(logits[b]) / np.exp(logits[b]).sum(axis=1, keepdims=True)
+        steps = [t for t in range(5) if mask[t]]
+        given = [shares[t, actions[t]] for t in steps]
+        hits = [np.argmax(shares[t]) == actions[t] for t in steps]
+        assert losses[b] == pytest.approx(-np.mean(np.log(given)), rel=1e-4, abs=1e-6)
+        assert found["miss"][b] == pytest.approx(1 - np.mean(given), abs=1e-5)
+        assert found["step_accuracy"][b] == pytest.approx(np.mean(hits), abs=1e-5)
+        assert found["episode_accuracy"][b] == all(hits) and (all(hits) or b % 3)
+    assert not right["miss"].any() and right["episode_accuracy"].all()
 
 
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
@@ -333,21 +284,3 @@ def test_settings_that_cannot_be(changes, message):
     with pytest.raises(ConfigError) as error:
         Config(task=Preference(**changes), model=TaskMLP())
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
-
-
-def test_a_student_learns_it():
-    config = Config(
-        task=replace(SMALL, objects=2),
-        model=TaskMLP(depth=1, width=64),
-        training=TrainingConfig(steps=150, batch_size=64, learning_rate=3e-3, evaluate_every=100),
-    )
-    key = jax.random.key(0)
-    state, losses = jax.jit(loop.make_train(config))(key, loop.hyper_of(config))
-    assert losses[:5].mean() > 1.4 and losses[-20:].mean() < 1.1
-    task = config.task.make()
-    found = jax.jit(loop.make_trainer(config).score)(key, state.params, jnp.asarray(task.points))
-    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(
-        ("miss", "step_accuracy", "episode_accuracy"), (24,)
-    )
-    sets = module_supports.n_sets(4, 2)
-    assert task.units == {"set": sets} and 0 < found["miss"].mean() < 0.7

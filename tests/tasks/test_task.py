@@ -11,7 +11,7 @@ import pytest
 from compgen_jax import grids
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.bump import Bump, SizeConfig
+from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, over_cells
 
@@ -67,13 +67,8 @@ def test_a_task_over_cells_shows_every_seen_cell_once():
     assert int(dataset.count) == len(seen) and task.next_batch is sampling.epochs
     assert task.units == {"cell": 108.0} and task.parts == () and task.differentiable
     assert task.check(dataset) is None
-
-
-def test_further_fields_of_a_task_over_cells_take_the_place_of_its_own():
-    dataset = lambda key: sampling.table(jnp.zeros((4, 3)))
-    task = own_task(dataset=dataset, examples=4, units={"cell": 7}, differentiable=False)
-    assert (task.examples, task.units, task.differentiable) == (4, {"cell": 7}, False)
-    assert task.dataset(KEY).points.shape == (4, 3)
+    own = own_task(examples=4, units={"cell": 7}, differentiable=False)
+    assert (own.examples, own.units, own.differentiable) == (4, {"cell": 7}, False)
 
 
 def test_a_task_that_shows_nothing_is_an_error():
@@ -113,6 +108,20 @@ def test_distances_between_cells_know_labels_and_angles():
     assert angles[0].tolist() == [0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1]
 
 
+def test_the_nearest_seen_point_of_points_without_a_grid():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, 3)).astype(np.float32)
+    task, held_out_B = own_task(points=points), rng.random(40) < 0.5
+    index, distances = tasks.nearest_seen(task, held_out_B)
+    seen = np.flatnonzero(~held_out_B)
+    for b, point in enumerate(points):
+        apart = [np.sqrt(np.sum((point - points[k]) ** 2)) for k in seen]
+        assert index[b] == seen[np.argmin(apart)]
+        assert distances[b] == pytest.approx(min(apart), abs=1e-6)
+    with pytest.raises(ValueError, match="must leave some point seen"):
+        tasks.nearest_seen(task, np.ones(40, bool))
+
+
 def test_shapes_and_names_are_found_without_compiling_or_drawing():
     task = own_task()
     concrete = []
@@ -135,7 +144,7 @@ def test_shapes_and_names_are_found_without_compiling_or_drawing():
 
 def test_scores_of_every_family_have_names():
     assert tasks.score_names(Bump(grid=8, support=SupportConfig(low=3, high=4)).make()) == (
-        "blank_mse", "exact_accuracy", "image_accuracy", "mse", "position_accuracy"
+        "blank_mse", "exact_accuracy", "image_accuracy", "mse", "position_accuracy", "rendered"
     )  # fmt: skip
 
 
@@ -160,16 +169,6 @@ def test_real_points_are_seen_points_within_the_box():
     share = (5 / 6) / (2 + 5 / 6)
     assert abs((labels == 2).mean() - share) < 5 * (share * (1 - share) / 3000) ** 0.5
     np.testing.assert_array_equal(points, tasks.real_points(task, KEY, 3000))
-
-
-def test_real_points_of_three_bumps_factors():
-    task = Bump(
-        grid=8, size=SizeConfig(values=4, low=1, high=2), support=SupportConfig(low=2, high=5)
-    ).make()
-    points = np.asarray(tasks.real_points(task, KEY, 500))
-    assert points.shape == (500, 3) and not np.asarray(task.held_out(points)).any()
-    assert (points[:, :2] <= 7).all() and points[:, 2].min() >= 0.8 - 1e-6
-    assert points[:, 2].max() <= 2.2 + 1e-6 and (points != points.round()).all()
 
 
 def test_a_task_of_labels_alone_has_no_real_points():
