@@ -1,0 +1,3 @@
+"""Figures of "Scale leads to compositional generalization": importing this registers them."""
+
+from . import figures  # noqa: F401

@@ -6,8 +6,8 @@ import pytest
 
 from compgen_jax.papers.league import runs
 from figures import plotting
-from figures.figure import FIGURES
 from figures.league import figures, page, tables
+from figures.papers import FIGURES
 from tests.figures import committed
 
 

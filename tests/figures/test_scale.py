@@ -8,7 +8,7 @@ from compgen_jax.papers.scale.claims import CLAIMS
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
 from figures import plotting
-from figures.figure import FIGURES
+from figures.papers import FIGURES
 from figures.scale import figures, tables
 from tests.figures import committed
 
