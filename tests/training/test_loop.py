@@ -142,6 +142,25 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
         assert float(losses[0]) == pytest.approx(errors[:count].mean(), rel=1e-4)
 
 
+def test_a_models_own_penalty_is_added_to_the_loss_that_is_differentiated(tiny):
+    """The first step with a low-rank decoder's penalty, against the same step without."""
+    config = changed(tiny, {"model.name": "lowrank", "task.code.name": "onehot"})
+    trainer, key = functions(config), jax.random.key(0)
+    state, weights = trainer.init(key), {"penalty.entropy": 0.03, "penalty.variance": 0.2}
+
+    def first_step(share):
+        hyper = {f"model.{name}": jnp.float32(share * value) for name, value in weights.items()}
+        trial = trial_of(config, key, loop.hyper_of(config) | hyper)
+        after, losses = trainer.advance(trial, state, 1)
+        return losses[0], jax.tree.map(lambda mu: mu / 0.1, after.opt_state[0].mu)
+
+    penalty = lambda params: config.model.extra_loss(params, weights)
+    expected = jax.jit(jax.value_and_grad(penalty))(state.params)
+    found = jax.tree.map(jnp.subtract, first_step(1), first_step(0))
+    assert float(expected[0]) > 0.1
+    chex.assert_trees_all_close(found, expected, rtol=1e-3, atol=1e-5)
+
+
 def test_predictions_and_scores_are_those_of_the_task(tiny):
     task, trainer, key = tiny.task.make(), functions(tiny), jax.random.key(2)
     params = trainer.init(key).params
