@@ -203,7 +203,7 @@ def test_maps_of_all_units_hold_those_of_the_panel(run, measured):
 
 
 @pytest.mark.parametrize("digits", [False, True], ids=["bumps", "digits"])
-def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, tiny, digits):
+def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, tiny, digits):
     """Of one layer, from single points by `jacfwd`; digits are labels with an angle."""
     workdir = trained(DIGITS if digits else tiny)
     run, name = results.load(workdir), "layer_01"
@@ -233,6 +233,7 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, tiny, digits
     for metric, expected in registry.layer_numbers(layer, "id_cells").items():
         found = run.layers(metric)[1, 1]
         assert found == pytest.approx(expected, rel=2e-3, abs=1e-6, nan_ok=True), metric
+    assert measured.sizes == (N, N)
     assert measure.read(workdir).sizes == (() if digits else (N, N))
 
 
