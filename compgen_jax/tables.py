@@ -27,4 +27,4 @@ def layers(workdir):
 def _read(workdir, name: str):
     import pandas
 
-    return pandas.read_csv(Path(workdir) / name, float_precision="round_trip")
+    return pandas.read_csv(Path(workdir) / name)

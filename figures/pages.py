@@ -1,10 +1,11 @@
 """The generated parts of the documentation.
 
-    python -m figures.pages [--check]
+    python -m figures.pages [--check] [--criteria]
 
 Writes the README's table of verdicts, RESULTS.md of both scales, docs/gallery.md, docs/presets.md
 and parts of docs/config.md, criteria.md, league.md and sweeps.md, all from docs/results and from
-the code. With --check nothing is written; a page that differs is named, and the command fails.
+the code. The tables of docs/criteria.md take ten minutes and are computed only with --criteria.
+With --check nothing is written; a page that differs is named, and the command fails.
 """
 
 import inspect
@@ -27,6 +28,7 @@ from .papers import FIGURES
 
 ROOT, DOCS = results.ROOT, results.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
+CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the tables of docs/criteria.md, too.")
 SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
 MOST_SHOWN = 7  # conditions of a reading
 GALLERY = """# Gallery
@@ -37,15 +39,16 @@ networks at the end of training; tables have the median of the last five evaluat
 `python -m figures.pages` writes this page."""
 
 
-def pages() -> dict[Path, str]:
-    """What every generated page should hold."""
+def pages(with_criteria: bool = False) -> dict[Path, str]:
+    """What every generated page should hold; the tables of criteria as they are unless asked."""
     claims = {scale: results.claims(scale) for scale in SCALES}
     made = {DOCS / "results" / scale / "RESULTS.md": results.page(scale) for scale in SCALES}
     made |= {DOCS / "gallery.md": gallery(), DOCS / "presets.md": presets.page()}
     parts = {
         ROOT / "README.md": {"verdicts": verdicts(claims)},
         DOCS / "config.md": {"fields": fields.lines()},
-        DOCS / "criteria.md": {"asked": asked(claims["quick"]), **criteria.parts()},
+        DOCS / "criteria.md": {"asked": asked(claims["quick"])}
+        | (criteria.parts() if with_criteria else {}),
         DOCS / "league.md": {"league": league.lines(results.runs("quick"), claims["quick"])},
         DOCS / "sweeps.md": {"exponents": exponents(claims)},
     }
@@ -131,9 +134,9 @@ def gallery() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write():
+def write(with_criteria: bool = False):
     """Writes every page that is not up to date."""
-    for path, page in pages().items():
+    for path, page in pages(with_criteria).items():
         if not path.exists() or path.read_text() != page:
             directory.write_text(path, page)
             print(f"wrote {path.relative_to(ROOT)}")
@@ -141,9 +144,10 @@ def write():
 
 def main():
     if not CHECK.value:
-        write()
+        write(CRITERIA.value)
         return
-    stale = [path for path, page in pages().items() if path.read_text() != page]
+    made = pages(CRITERIA.value)
+    stale = [path for path, page in made.items() if path.read_text() != page]
     for path in stale:
         print(f"{path.relative_to(ROOT)} is not up to date", file=sys.stderr)
     if stale:

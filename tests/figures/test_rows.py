@@ -30,7 +30,7 @@ BOTH = "bump_cnn ramp_cnn"
     ],
 )  # fmt: skip
 def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):
-    assert FIGURES[figure].shows(runs(scale)) == names.split()
+    assert FIGURES[figure].shows(runs(scale), scale) == names.split()
 
 
 def test_every_figure_has_runs_and_a_caption():
@@ -40,7 +40,7 @@ def test_every_figure_has_runs_and_a_caption():
         "figures.forced_rendering")]  # fmt: skip
     for figure in first_paper:
         for scale in ("quick", "paper") if not figure.scale else (figure.scale,):
-            assert figure.shows(runs(scale)), figure.name
+            assert figure.shows(runs(scale), scale), figure.name
 
 
 def test_a_run_keeps_its_name_at_both_scales():
