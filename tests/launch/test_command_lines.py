@@ -305,7 +305,8 @@ def wait_for_checkpoint(process, workdir, after=0):
 def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_path):
     """SIGKILL and Ctrl-C hit a step, or the writing of the files behind it."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    command = ["launch.train", *TINY, "--config.training.epochs=400"]
+    lasting = ("--config.training.epochs=400", "--config.training.evaluate_every=40")
+    command = ["launch.train", *TINY, *lasting]
     process = start(*command, f"--workdir={stopped}")
     step = wait_for_checkpoint(process, stopped)
     process.send_signal(signal.SIGKILL)
