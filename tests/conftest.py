@@ -29,9 +29,10 @@ if jax.__version_info__ < (0, 11):
         patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {option}")
         jax.devices()  # reads it
 
-# which take a minute or more
-LONGEST = ("test_make", "test_padding", "test_sweep", "test_end_to_end", "test_together",
-           "test_command_lines", "test_inspection", "test_scale")  # fmt: skip
+# the files that take longest, in this order
+LONGEST = ("test_sweep", "test_end_to_end", "test_measure", "test_command_lines", "test_directory",
+           "test_own_task", "test_together", "test_padding", "test_loop", "test_calibration",
+           "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
 
@@ -51,7 +52,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """The longest files first, so that no worker is left with one at the end."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    order = {stem: place for place, stem in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -125,8 +125,8 @@ def missing_metrics(place: str, names: set) -> list:
 def measure(run: FinishedRun, metrics, steps=(), progress: bool = True) -> Measured:
     """These metrics, all of one place, of every network of a finished run.
 
-    `steps` are kept checkpoints; by default the end of training. Raises RunError and ValueError as
-    `measure_directory` explains.
+    `steps` are kept ones (`FinishedRun.kept_steps`); by default the end of training. Raises
+    RunError and ValueError as `measure_directory` explains.
     """
     last = loop.total_steps(run.config, run.task)
     of_layers, of_outputs = (
@@ -146,7 +146,7 @@ def measure(run: FinishedRun, metrics, steps=(), progress: bool = True) -> Measu
                unit="seed", disable=not progress)  # fmt: skip
     with bar:
         for step in steps or (last,):
-            params = run.params if step == last else _params_at(run, step)
+            params = run.params if step == last else run.at(step).params
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
                 layers, prediction = place.record(network, keys[index], seed)
@@ -159,10 +159,6 @@ def measure(run: FinishedRun, metrics, steps=(), progress: bool = True) -> Measu
                 bar.update()
     factors = tuple(factor.name for factor in run.task.factors)
     return Measured(tuple(run.seeds), factors, place.sizes, table, place.maps)
-
-
-def _params_at(run: FinishedRun, step: int):
-    return directory.restore(run.path, loop.template(run.config), step).state.params
 
 
 # --- the cache ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class FinishedRun:
     """A finished run: what it says at any points, and what its layers do.
 
     config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
-    the networks.  path: its directory.  role: what its paper uses it for, if anything.
+    the networks.  path: its directory.
 
     Everything else is computed when it is first asked for.
     """
@@ -30,7 +30,7 @@ class FinishedRun:
     def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None):
         self.config, self.task, self.params = config, task, params
         self.summary, self.seeds = summary, tuple(seeds)
-        self.path, self.role = None if path is None else Path(path), None
+        self.path = None if path is None else Path(path)
         self._metrics = {}
 
     @property
@@ -78,6 +78,16 @@ class FinishedRun:
         params = jax.tree.map(join, *(saved[step] for step in steps))
         seeds = np.repeat(self.seeds, len(steps)).tolist()
         return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path)
+
+    @property
+    def kept_steps(self) -> list[int]:
+        """The steps along training whose parameters are kept (`training.keep`)."""
+        return directory.kept_steps(self.path)
+
+    def at(self, step: int) -> "FinishedRun":
+        """The same run with its networks at a kept step. Raises RunError for another step."""
+        params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
+        return FinishedRun(self.config, self.task, params, self.summary, self.seeds, self.path)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 

@@ -3,6 +3,7 @@
 import csv
 import json
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -158,11 +159,13 @@ def test_a_metric_of_ones_own_is_one_function_and_is_measured_when_asked_for(
         loaded.layers("mine.strange")
 
 
-def test_earlier_checkpoints_are_further_steps_of_the_table(run, measured):
+def test_kept_steps_are_further_steps_of_the_table(run, measured):
     loaded = results.load(run)
     last = measured.last_step
     metrics = [m for m in registry.LAYER_METRICS if "anova.interaction" in m.fixed_names]
-    first = min(int(path.name) for path in (run / "checkpoints").iterdir())
+    first = loaded.kept_steps[0]
+    assert first < last == loaded.kept_steps[-1]
+    chex.assert_trees_all_equal(loaded.at(last).params, loaded.params)
     found = measure.measure(loaded, metrics, (first, last), progress=False)
     assert set(found.table) == {("anova.interaction", first), ("anova.interaction", last)}
     np.testing.assert_array_equal(
