@@ -37,19 +37,17 @@ def main():
     scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
     papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, cli.load_extensions(EXTEND))]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
-    waiting = _chosen(scale)
-    shown = {name for each in waiting for name in each.shows(configs, scale)}
+    waiting = {figure: figure.shows(configs, scale) for figure in _chosen(scale)}
+    shown = {name for names in waiting.values() for name in names}
     groups = _by_program({name: one for name, one in configs.items() if name in shown})
     _keep_scales_apart(workdir, scale)
     clock, finished = _Clock(len(groups) + len(waiting) + 1), {}
     for group in groups:
         _train(workdir, group, clock)
         finished |= _load(workdir, group)
-        for each in [one for one in waiting if finished.keys() >= set(one.shows(configs, scale))]:
-            waiting.remove(each)
-            _draw(
-                workdir, each, {name: finished[name] for name in each.shows(configs, scale)}, clock
-            )
+        for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
+            names = waiting.pop(figure)
+            _draw(workdir, figure, {name: finished[name] for name in names}, clock)
     others = {name: one for name, one in configs.items() if name not in finished}
     _write_results(workdir, scale, papers, finished | _load(workdir, others), clock)
 

@@ -90,8 +90,7 @@ class Conv(Model):
         return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)
 
     def pad_params(self, params, like, parts, parts_like):
-        """Parameters of a `ConvDecoder` as those of one for a larger grid, with the shapes of
-        `like`.
+        """Pads the parameters of a `ConvDecoder` to a larger grid, whose shapes `like` has.
 
         Only the first layer's kernel (side, side, E, C) depends on the grid. Its flipped rows and
         columns are kept at their end. Each factor's part of the code, of lengths `parts`, is kept

@@ -22,7 +22,7 @@ class FinishedRun:
     """A finished run: what it says at any points, and what its layers do.
 
     config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
-    the networks.  path: its directory.
+    the networks.  path: its directory, None for networks of earlier steps.
 
     Everything else is computed when it is first asked for.
     """
@@ -77,7 +77,7 @@ class FinishedRun:
         join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
         params = jax.tree.map(join, *(saved[step] for step in steps))
         seeds = np.repeat(self.seeds, len(steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path)
+        return FinishedRun(self.config, self.task, params, self.summary, seeds)
 
     @property
     def kept_steps(self) -> list[int]:
@@ -87,7 +87,7 @@ class FinishedRun:
     def at(self, step: int) -> "FinishedRun":
         """The same run with its networks at a kept step. Raises RunError for another step."""
         params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
-        return FinishedRun(self.config, self.task, params, self.summary, self.seeds, self.path)
+        return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
@@ -120,6 +120,8 @@ class FinishedRun:
     def _measured(self, metric: str | None = None):
         from compgen_jax.runs import measure
 
+        if self.path is None:  # the table in the directory is of the end of training alone
+            raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
         asked = metric or "all"
         if asked not in self._metrics:
             found = measure.measure_directory(self.path, metric)

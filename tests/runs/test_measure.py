@@ -173,6 +173,9 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
     )
     early = found.table["anova.interaction", first]["layer_02"]
     assert (early != found.table["anova.interaction", last]["layer_02"]).all()
+    for earlier in (loaded.at(first), loaded.late):  # the kept table is of the end alone
+        with pytest.raises(RunError, match="takes the layers of earlier steps"):
+            earlier.layers("anova.interaction")
 
 
 # --- known answers -------------------------------------------------------------------------------

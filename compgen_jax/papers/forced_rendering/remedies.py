@@ -159,8 +159,8 @@ BOTH_ARE_BEST = Claim(
 
 
 class Stripes(NamedTuple):
-    """Of networks trained on stripes: what they draw for one factor, (T, 2N, N, N), and for none,
-    (T, N, N), and the true stripes (2N, N, N), the N vertical ones first."""
+    """What networks trained on stripes draw for one factor, (T, 2N, N, N), and for none, (T, N, N),
+    beside the true stripes (2N, N, N). The N vertical ones come first."""
 
     drawn: np.ndarray
     null: np.ndarray

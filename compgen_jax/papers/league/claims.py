@@ -11,8 +11,8 @@ from compgen_jax.metrics import prediction
 from compgen_jax.metrics.prediction import Networks
 from compgen_jax.papers.league.runs import entry_of
 
-# Of the last hidden layer, measured on ID cells alone (`metrics.id_cells`). Of the volume it is the
-# spread, as the mean changes with the scale of a layer's units.
+# They are measured in the last hidden layer, on ID cells alone (`metrics.id_cells`). The volume's
+# spread is taken, as its mean changes with the scale of a layer's units.
 GEOMETRY = ("interaction", "probe", "log10_volume_spread")
 OF_ANY_CODE = GEOMETRY[:2]  # one-hot codes have no derivative, so no volume
 LAST_HIDDEN = -2  # of the layers; the prediction is the last

@@ -90,7 +90,7 @@ def by_modules(e) -> dict[int, list]:
 
 @once
 def by_architecture(e) -> list[list]:
-    """Of an MLP and of a transformer, the runs with the most modules that both have, by sets seen;
+    """The runs of an MLP and of a transformer with the most modules that both have, by sets seen;
     [] if there are none."""
     mlps, transformers = by_modules(e), runs.seen_by_modules(e.students, "task_transformer")
     both = sorted(mlps.keys() & transformers.keys())
