@@ -102,7 +102,7 @@ def _low_rank(scale: str) -> dict[str, Config]:
 
 def _controls(scale: str) -> dict[str, Config]:
     base = _preset("bump_cnn", scale)
-    hole = base.task.support
+    hole, corner = base.task.support, _preset("stripes", scale).task.support
     donut = {
         "task.support.region": "donut",
         "task.support.low": hole.low,
@@ -114,6 +114,7 @@ def _controls(scale: str) -> dict[str, Config]:
     changes = {
         "wide_bumps": (base, wide),
         "random_cells": (base, _at_random(base)),
+        "corner_bumps": (base, {"task.support.region": "corner", "task.support.low": corner.low}),
         "donut_pixelwise": (_preset("pixelwise", scale), donut),
         "donut_stripes": (_preset("stripes_bumps", scale), donut),
     }
