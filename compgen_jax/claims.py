@@ -114,6 +114,8 @@ class Claim:
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
+    objection: the strongest objection to the verdict, and what answers it, for docs/claims.md.
+    changed: which criterion was changed after a verdict of it was known, and how; '' for none.
     """
 
     name: str
@@ -130,6 +132,8 @@ class Claim:
     trained_name: str = "exact accuracy ID"
     trained_at: float = TRAINED
     undecided_because: Callable = lambda evidence: ""
+    objection: str = ""
+    changed: str = ""
 
 
 class Undecided(LookupError):

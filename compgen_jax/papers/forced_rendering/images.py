@@ -22,6 +22,11 @@ def exact(cells: CellResults):
     return mean_score(cells, "exact_accuracy", cells.held_out)
 
 
+def rendered(cells: CellResults):
+    """Share of held-out cells whose image is rendered (`tasks.images.rendered`)."""
+    return mean_score(cells, "rendered", cells.held_out)
+
+
 def within_a_pixel(cells: CellResults):
     return mean_score(cells, "position_accuracy", cells.held_out)
 
@@ -35,6 +40,12 @@ def exact_ood(above: float | None = None, below: float | None = None) -> Conditi
     """A condition on the exact accuracy over held-out cells."""
     count = late(lambda cells: cells.held_out.sum())
     return Condition("exact accuracy OOD", late(exact), above, below, count)
+
+
+def rendered_ood(above: float | None = None, below: float | None = None) -> Condition:
+    """A condition on the share rendered over held-out cells."""
+    count = late(lambda cells: cells.held_out.sum())
+    return Condition("share rendered OOD", late(rendered), above, below, count)
 
 
 def better_than(trivial: dict[str, float], relative_error_T) -> Condition:
