@@ -84,6 +84,37 @@ def log_volume(volume, axis=None, floor: float = VOLUME_FLOOR):
     return np.log10(np.maximum(volume, np.where(least > 0, least, 1)))
 
 
+def grid_log_volume(signals_BxD, sizes):
+    """log10 of the volume element at the cells of a grid of two factors, by the differences of
+    `grid_metric`: for codes without a derivative. (V_y, V_x) NumPy, as from `log_volume`.
+
+    It is computed in float64: in float32 the volume of a degenerate map is its rounding error.
+    """
+    signals = np.asarray(signals_BxD, np.float64).reshape(*sizes[::-1], -1)
+    along_y, along_x = np.gradient(signals, axis=(0, 1))
+    dot = lambda one, other: np.einsum("yxd,yxd->yx", one, other)
+    squared = dot(along_x, along_x) * dot(along_y, along_y) - dot(along_x, along_y) ** 2
+    return log_volume(np.sqrt(np.maximum(squared, 0)))
+
+
+def roughness(log_volume_YxX, cells_YxX=None) -> float:
+    """Mean absolute difference of log volume between neighbouring cells of a grid (Figure 3d); 0
+    where the volume is constant.
+
+    Only pairs count of which both cells are among `cells`, (V_y, V_x) bool; None: all are.
+    ValueError if there is no such pair.
+    """
+    values = np.asarray(log_volume_YxX, np.float64)
+    cells = np.ones(values.shape, bool) if cells_YxX is None else np.asarray(cells_YxX, bool)
+    steps = [
+        np.abs(np.diff(values, axis=axis))[~np.diff(cells, axis=axis) & among]
+        for axis, among in ((0, cells[1:]), (1, cells[:, 1:]))
+    ]
+    if not sum(map(len, steps)):
+        raise ValueError("no two neighbouring cells are among those asked for")
+    return float(np.concatenate(steps).mean())
+
+
 def cosines(metric):
     """g_ij / sqrt(g_ii g_jj), (..., F, F): cosines of the angles between the factors' tangents.
 

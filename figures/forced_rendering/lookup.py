@@ -39,11 +39,7 @@ def first_seed_layers(run, cells) -> dict:
     """The first seed's activations (B, ...) of every layer, by name, at some of the cells."""
     task, key = run.task, jax.random.key(0)  # nothing in these examples is random
     inputs = tasks.examples_at(task, key, tasks.cells(task.factors)[cells]).input
-    return layers_of(run, jax.tree.map(lambda leaf: leaf[0], run.params), inputs)
-
-
-def layers_of(run, params, inputs) -> dict:
-    """One network's activations (B, ...) of every layer, by name, for inputs (B, ...)."""
+    params = jax.tree.map(lambda leaf: leaf[0], run.params)
     module = run.config.model.make(family.shapes_of(run.task))
     activations = model.apply(module, params, inputs)[1]
     return {name: activations[name] for name in sorted(activations)}

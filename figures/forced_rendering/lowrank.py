@@ -1,16 +1,14 @@
 """Figure 3: decoders of low-rank embeddings, with and without penalties (section 4.1)."""
 
-import jax
 import numpy as np
 
-from compgen_jax.metrics import evaluation, geometry
-from compgen_jax.papers.forced_rendering.low_rank import embedding_matrices
+from compgen_jax.metrics import evaluation
+from compgen_jax.papers.forced_rendering.low_rank import embedding_matrices, log_volumes, smoothness
 from compgen_jax.statistics import mean_with_interval
-from compgen_jax.tasks import task as tasks
 
 from .. import plotting
 from ..figure import figure
-from .lookup import first_seed_layers, in_order, layers_of
+from .lookup import first_seed_layers, in_order
 
 TITLES = {
     "lowrank_none": "no penalty",
@@ -36,11 +34,11 @@ def draw_low_rank(runs):
     largest magnitude, over white, 0, to red. (b) Embeddings of x of the first seeds, without and
     with both penalties: two columns seen at every y, and two whose rows above the line are held
     out. Colours end at the 95th percentile of a network's magnitudes. (c) What these draw at
-    held-out points (circles); each image has its own scale, and its largest value is printed
-    below. (d) How smooth the last hidden layer is: log10 of its volume element, by differences
-    between neighbouring cells, less its mean over ID cells; mean over seeds. Below: its standard
-    deviation over ID and over held-out cells. (e) Errors of the four ablations: seeds, geometric
-    means and 95% intervals; dotted, a blank image's."""
+    held-out points (circles); each image has its own scale, and its largest value is printed below.
+    (d) How smooth the drawn images are: log10 of their volume element, by differences between
+    neighbouring cells, less its mean over ID cells; mean over seeds. Below: the mean absolute
+    difference between neighbouring cells, over all cells and over the corner. (e) Errors of the
+    four ablations: seeds, geometric means and 95% intervals; dotted, a blank image's."""
     ablations = in_order(TITLES, runs)
     shown = {name: ablations[name] for name in SHOWN}
     picture = plotting.new_figure(WIDTH, 6.85)
@@ -62,20 +60,6 @@ def of_first_seed(run):
     """The first seed's embeddings of x and of y, and the end of their colours."""
     first = [each[0] for each in embedding_matrices(run)]
     return first, np.percentile(np.abs(first), PERCENTILE)
-
-
-def log_volume(run):
-    """(T, N, N) log10 of the volume element of the last hidden layer, by differences between
-    neighbouring cells: a one-hot code has no derivative."""
-    task, grid = run.task, run.config.task.grid
-    codes = tasks.examples_at(task, jax.random.key(0), tasks.cells(task.factors)).input
-
-    def volume(params):
-        *_, last = layers_of(run, params, codes).values()
-        return geometry.volume_element(geometry.grid_metric(last.reshape(grid, grid, -1)))
-
-    volumes = jax.jit(lambda params: jax.lax.map(volume, params))(run.params)
-    return geometry.log_volume(volumes, axis=(1, 2))
 
 
 def mse(run):
@@ -161,15 +145,16 @@ def _draw_held_out(axes, shown):
 def _draw_smoothness(axes, bar, shown):
     cells = shown["lowrank_both"].cells
     held_out = plotting.over_grid(cells.held_out, cells)
-    maps = [log_volume(run) for run in shown.values()]
+    maps = [log_volumes(run.cells) for run in shown.values()]
     means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps]
     limit = np.percentile(np.abs(means), 99)
-    for axis, mean, name, each in zip(axes, means, shown, maps, strict=True):
+    for axis, mean, (name, run) in zip(axes, means, shown.items(), strict=True):
         image = plotting.show_cells(axis, mean, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
         axis.set_title(TITLES[name], pad=3)
-        seen, hole = (each[:, mask].std(axis=1).mean() for mask in (~held_out, held_out))
-        axis.set_xlabel(f"sd: seen {seen:.2f}, held out {hole:.2f}", fontsize=6.5, labelpad=3)
-    label = "$\\log_{10}$ volume\nover seen cells'"
+        rough = smoothness(run.cells)
+        every, corner = rough.roughness.mean(), rough.in_corner.mean()
+        axis.set_xlabel(f"steps: all {every:.3f}, corner {corner:.3f}", fontsize=6.5, labelpad=3)
+    label = "$\\log_{10}$ volume\nover ID cells'"
     bar.figure.colorbar(image, cax=bar, extend="both", label=label)
 
 

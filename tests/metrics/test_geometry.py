@@ -137,6 +137,38 @@ def test_log_volume_has_a_floor_for_every_map():
     assert geometry.log_volume(volume.astype(np.float32)).dtype == np.float32
 
 
+def test_log_volume_over_a_grid_in_closed_form():
+    """(2^x, y, -y): central differences have 3/4 2^x and sqrt 2, one-sided ones 1 at x = 0 and
+    2^(V - 2) at the last x."""
+    y, x = np.divmod(np.arange(30), 6)
+    log_volume = geometry.grid_log_volume(np.stack([2.0**x, y, -y], axis=1), (6, 5))
+    along_x = np.array([1, *(0.75 * 2.0 ** np.arange(1, 5)), 16])
+    expected = np.broadcast_to(np.log10(np.sqrt(2) * along_x), (5, 6))
+    np.testing.assert_allclose(log_volume, expected, rtol=1e-12)
+    steps = np.abs(np.diff(np.log10(along_x)))
+    pairs = 5 * 5 + 4 * 6  # along x, and along y, where nothing changes
+    assert geometry.roughness(log_volume) == pytest.approx(5 * steps.sum() / pairs)
+
+
+def test_a_map_of_one_direction_has_no_volume_over_a_grid():
+    y, x = np.divmod(np.arange(12), 4)
+    assert not geometry.grid_log_volume(np.outer(2 * x + y, np.arange(5.0)), (4, 3)).any()
+
+
+def test_roughness_counts_pairs_inside_the_cells_alone():
+    rng = np.random.default_rng(0)
+    values, cells = rng.normal(size=(5, 7)), rng.uniform(size=(5, 7)) < 0.7
+    steps = [
+        abs(values[y, x] - values[y + dy, x + dx])
+        for y in range(5) for x in range(7) for dy, dx in ((0, 1), (1, 0))
+        if y + dy < 5 and x + dx < 7 and cells[y, x] and cells[y + dy, x + dx]
+    ]  # fmt: skip
+    assert 10 < len(steps) < 40
+    assert geometry.roughness(values, cells) == pytest.approx(np.mean(steps))
+    with pytest.raises(ValueError, match="no two neighbouring cells"):
+        geometry.roughness(values, np.indices((5, 7)).sum(axis=0) % 2 == 0)
+
+
 def test_every_layer_of_a_decoder_in_one_pass_against_single_layers():
     decoder = Conv(depth=2, width=4).make(of_image(2 * N, N, "gemm"))
     params = decoder.init(jax.random.key(0), bump_code(POINTS[0]))

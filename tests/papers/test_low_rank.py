@@ -5,7 +5,7 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.papers.forced_rendering import low_rank
-from tests.papers.decoders import cell_results, decoder, draw, judged, run
+from tests.papers.decoders import CELLS, N, cell_results, decoder, draw, judged, run, verdicts
 
 R, C = claims.REPRODUCED, claims.CONTRADICTED
 
@@ -44,3 +44,52 @@ def test_ablations_are_compared_in_pairs(errors, expected, monkeypatch):
     assert rows[0]["stricter"]["measured"] == pytest.approx(
         2 * np.log10(errors[0][1] / max(e[1] for e in errors[1:])), abs=1e-4
     )
+
+
+def loop_log_volume(images_NxNxP):
+    """By unit differences: central ones, one-sided at the border."""
+    count = len(images_NxNxP)
+    found = np.zeros((count, count))
+    for y in range(count):
+        for x in range(count):
+            before, after = max(x - 1, 0), min(x + 1, count - 1)
+            a = (images_NxNxP[y, after] - images_NxNxP[y, before]) / (after - before)
+            before, after = max(y - 1, 0), min(y + 1, count - 1)
+            b = (images_NxNxP[after, x] - images_NxNxP[before, x]) / (after - before)
+            found[y, x] = np.log10(np.sqrt((a @ a) * (b @ b) - (a @ b) ** 2))
+    return found
+
+
+def test_smoothness_against_loops():
+    true = decoder(draw)
+    noise = np.random.default_rng(0).normal(size=true.predictions.shape)
+    cells = cell_results(true.predictions + 0.1 * noise)
+    found = low_rank.smoothness(cells)
+    images = cells.predictions.astype(np.float64).reshape(3, N, N, -1)
+    of_true = loop_log_volume(cells.truths.astype(np.float64).reshape(N, N, -1))
+    hole = [(y, x) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
+    for seed in range(3):
+        volume = loop_log_volume(images[seed])
+        every = [(y, x) for x, y in CELLS]
+        for field, among in (("roughness", every), ("in_corner", hole)):
+            steps = [
+                abs(volume[cell] - volume[other])
+                for cell in among
+                for other in ((cell[0] + 1, cell[1]), (cell[0], cell[1] + 1))
+                if other in among
+            ]
+            assert getattr(found, field)[seed] == pytest.approx(np.mean(steps), rel=1e-6)
+        apart = [abs(volume[cell] - of_true[cell]) for cell in hole]
+        assert found.from_true[seed] == pytest.approx(np.mean(apart), rel=1e-6)
+
+
+def test_smoother_is_compared_in_pairs_of_seeds():
+    """With a gain of its own for each cell the volume is rough; a plus is smooth, but too large."""
+    gains = np.random.default_rng(0).uniform(0.5, 1.5, size=(1, N * N, 1, 1))
+    true = decoder(draw)
+    rough = run(cell_results(true.predictions * np.where(true.held_out[:, None, None], gains, 1)))
+    plus = run(decoder(lambda x, y: draw(x, y)[y][None, :] + draw(x, y)[:, x][:, None]))
+    claim = low_rank.BOTH_ARE_SMOOTHER
+    assert verdicts(claim, none=rough, both=run(true)) == (R, R)
+    assert verdicts(claim, none=run(true), both=rough) == (C, C)
+    assert verdicts(claim, none=rough, both=plus) == (R, C)

@@ -1,14 +1,17 @@
-"""C8: the first remedy, decoders of low-rank embeddings (Figure 3).
+"""C8 and C15: the first remedy, decoders of low-rank embeddings (Figure 3).
 
 Quantities of `CellResults` and of finished runs, and the claims.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from compgen_jax.claims import Claim, Condition, median_over_checkpoints, once
-from compgen_jax.metrics import embeddings, evaluation
+from compgen_jax.metrics import embeddings, evaluation, geometry
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
-from compgen_jax.papers.forced_rendering.images import exact, within_a_pixel
+from compgen_jax.papers.forced_rendering.images import exact, rendered
 from compgen_jax.statistics import median_with_interval
 
 FACTOR_OF_TWO = float(np.log10(2))  # what separates helping little from helping much
@@ -79,6 +82,15 @@ OF_LOW_RANK = {
     "runs": {name: f"lowrank_{name}" for name in ABLATIONS},
     "code": "onehot",
 }
+OBJECTION = (
+    "The penalties' weights are the authors' at their own size alone, so quick verdicts are "
+    "previews. Errors at the end of training fluctuate between evaluations. Each seed therefore "
+    "counts with the median over the last tenth of training, and seeds are compared in pairs."
+)
+CHANGED = (
+    "As stated the mean of paired differences became their median over seeds, after quick verdicts "
+    "of the mean were known. The stricter reading keeps the mean."
+)
 BEST_ID_WORST_OOD = Claim(
     "C8",
     "without penalties, the error is the lowest ID and the highest OOD",
@@ -93,6 +105,8 @@ BEST_ID_WORST_OOD = Claim(
         for (region, name), values in _log_errors(e).items()
         if name in ABLATIONS
     },
+    objection=OBJECTION,
+    changed=CHANGED,
 )
 VARIANCE_HELPS = Claim(
     "C8",
@@ -108,6 +122,8 @@ VARIANCE_HELPS = Claim(
         _compared("OOD", "none", "entropy", below=FACTOR_OF_TWO),
         _compared("ID", "variance", "none", above=0),
     ),
+    objection=OBJECTION,
+    changed=CHANGED,
 )
 BLANK = " of both, over a blank image's"
 BOTH_ARE_BEST = Claim(
@@ -126,8 +142,9 @@ BOTH_ARE_BEST = Claim(
     details=lambda e: (
         {
             "exact accuracy OOD, both": exact(e.both.late.cells),
-            "accuracy OOD within 1 pixel, both": within_a_pixel(e.both.late.cells),
+            "share rendered OOD, both": rendered(e.both.late.cells),
             "exact accuracy OOD, none": exact(e.none.late.cells),
+            "share rendered OOD, none": rendered(e.none.late.cells),
         }
         | {
             f"{title}, {name}": embedding_numbers(getattr(e, name))[key]
@@ -135,5 +152,93 @@ BOTH_ARE_BEST = Claim(
             for key, title in EMBEDDING_NUMBERS.items()
         }
     ),
+    objection=OBJECTION,
+    changed=CHANGED,
 )
-CLAIMS = BEST_ID_WORST_OOD, VARIANCE_HELPS, BOTH_ARE_BEST
+
+# --- C15: volume -------------------------------------------------------------------------------
+
+
+def log_volumes(cells: CellResults):
+    """(T, N, N) log10 of the volume element of what is drawn, by differences between neighbouring
+    cells: a one-hot code has no derivative."""
+    return np.stack([geometry.grid_log_volume(one, cells.sizes) for one in cells.predictions])
+
+
+class Smoothness(NamedTuple):
+    """Of the log volume of what is drawn, (T,) each: its mean absolute difference between
+    neighbouring cells, over all cells and over the corner; and its mean distance from that of the
+    true images over the corner."""
+
+    roughness: np.ndarray
+    in_corner: np.ndarray
+    from_true: np.ndarray
+
+
+def smoothness(cells: CellResults) -> Smoothness:
+    volumes_TxNxN = log_volumes(cells)
+    corner_NxN = cells.held_out.reshape(cells.sizes[::-1])
+    true_NxN = geometry.grid_log_volume(cells.truths, cells.sizes)
+    return Smoothness(
+        np.array([geometry.roughness(one) for one in volumes_TxNxN]),
+        np.array([geometry.roughness(one, corner_NxN) for one in volumes_TxNxN]),
+        np.abs(volumes_TxNxN - true_NxN[None])[:, corner_NxN].mean(axis=1),
+    )
+
+
+@once
+def _smoothness(evidence) -> dict[str, Smoothness]:
+    """By ablation, (S,) per seed."""
+    found = {}
+    for name in ("none", "both"):
+        cells = getattr(evidence, name).late.cells
+        by_seed = (median_over_checkpoints(each, cells.seeds) for each in smoothness(cells))
+        found[name] = Smoothness(*by_seed)
+    return found
+
+
+def _rougher(field: str):
+    """(S,) roughness with both penalties over that without."""
+    return lambda e: getattr(_smoothness(e)["both"], field) / getattr(_smoothness(e)["none"], field)
+
+
+# Stricter, over the corner alone, and nearly the true images' volume: an image that hardly changes
+# from cell to cell, a plus or noise can have a smooth volume as well.
+BOTH_ARE_SMOOTHER = Claim(
+    "C15",
+    "with both penalties the volume element is smoother than without",
+    figure="Fig 3d",
+    runs={"none": "lowrank_none", "both": "lowrank_both"},
+    code="onehot",
+    as_stated=Condition(
+        "roughness of log volume, both penalties / none", _rougher("roughness"), below=1, ratio=True
+    ),
+    stricter=(
+        Condition(
+            "roughness of log volume over the corner, both penalties / none",
+            _rougher("in_corner"),
+            below=1,
+            ratio=True,
+        ),
+        Condition(
+            "distance of log10 volume from the true images' over the corner, both penalties",
+            lambda e: _smoothness(e)["both"].from_true,
+            below=FACTOR_OF_TWO,
+        ),
+    ),
+    details=lambda e: {
+        f"{title}, {name}": getattr(of_run, field)
+        for name, of_run in _smoothness(e).items()
+        for field, title in (
+            ("roughness", "roughness of log volume"),
+            ("in_corner", "roughness of log volume over the corner"),
+            ("from_true", "distance of log10 volume from the true images' over the corner"),
+        )
+    },
+    objection=(
+        "A volume can be smooth without a bump: a plus, noise and the blend of the nearest images "
+        "pass as stated. The stricter reading asks that the volume over the corner is within a "
+        "factor of two of the true images'."
+    ),
+)
+CLAIMS = BEST_ID_WORST_OOD, VARIANCE_HELPS, BOTH_ARE_BEST, BOTH_ARE_SMOOTHER
