@@ -55,12 +55,38 @@ def _gap(label, cells, angles_B, held_out_B, period) -> Gap:
     if len(starts) > 1:
         raise ValueError(f"{of} has {len(starts)} gaps, not one")
     cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
-    count = hidden.sum()
-    before, after = cells[0], cells[(count + 1) % len(cells)]
+    return _from_edge_to_edge(
+        label, cells[np.arange(hidden.sum() + 2) % len(cells)], angles_B, period
+    )
+
+
+def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:
+    """The first and the last of the cells, by rising angle, are the edges."""
+    before, *inside, after = cells.tolist()
     width = (angles_B[after] - angles_B[before]) % period or period
-    inside = cells[1 : count + 1]
     place = (angles_B[inside] - angles_B[before]) % period / width
-    return Gap(label, inside, (int(before), int(after)), place)
+    return Gap(label, np.array(inside), (before, after), place)
+
+
+def windows(gap: Gap, factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
+    """Stretches of ID cells of the gap's object, each of as many cells as the gap. They follow one
+    another from the gap's end on; the last edge of one is the first of the next.
+
+    ValueError if the circle has no room for one.
+    """
+    factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
+    angles = factors[:, 0] % period
+    same = (factors[:, 1:] == np.array(gap.label)[None]).all(axis=1)
+    seen = np.flatnonzero(same & ~held_out)
+    seen = seen[np.argsort((angles[seen] - angles[gap.edges[1]]) % period)]
+    step = len(gap.cells) + 1
+    found = [
+        _from_edge_to_edge(gap.label, seen[start : start + step + 1], angles, period)
+        for start in range(0, len(seen) - step, step)
+    ]
+    if not found:
+        raise ValueError(f"no {step + 1} ID cells of the object follow one another")
+    return found
 
 
 def cross_fade(first_x, second_x, place_Q):

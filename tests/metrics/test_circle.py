@@ -55,6 +55,24 @@ def test_gaps_of_several_objects():
     assert factors[list(of_7.edges)].tolist() == [[0, 7], [180, 7]]
 
 
+def test_windows_are_as_wide_as_the_gap_and_of_its_object():
+    angle, label = (each.ravel() for each in np.meshgrid(np.arange(0, 360, 30), [4, 7]))
+    factors = np.stack([angle, label], axis=1)
+    held_out = (label == 7) & ((angle == 60) | (angle == 90))
+    order = RNG.permutation(len(factors))
+    factors, held_out = factors[order], held_out[order]
+    (gap,) = circle.gaps(factors, held_out)
+    found = circle.windows(gap, factors, held_out)
+    cells = [[w.edges[0], *w.cells, w.edges[1]] for w in found]
+    angles = [[120, 150, 180, 210], [210, 240, 270, 300], [300, 330, 0, 30]]
+    assert [factors[each].tolist() for each in cells] == [[[a, 7] for a in one] for one in angles]
+    for window in found:
+        np.testing.assert_allclose(window.place, [1 / 3, 2 / 3])
+    (wide,) = circle.gaps(*of_angles(range(60, 300, 30)))
+    with pytest.raises(ValueError, match="no 10 ID cells"):
+        circle.windows(wide, *of_angles(range(60, 300, 30)))
+
+
 @pytest.mark.parametrize(
     ("hidden", "message"),
     [

@@ -16,6 +16,7 @@ from tests.papers.decoders import judged, verdicts
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 ANGLES, SIDE = 72, 16  # 5 degrees apart; the gap is 160 to 195
+LEARNT = {"seeds": {"0": {"train_loss": 1e-3}}}
 
 
 @cache
@@ -101,6 +102,28 @@ def test_mixing_of_what_is_known():
     assert found.true_residual == pytest.approx(np.mean(shares))
 
 
+def test_logits_of_the_gap_are_compared_with_those_at_id_angles():
+    """Against lstsq, window by window: 5 degrees apart, the gap's edges are 155 and 200."""
+    cells = known("mixed logits", (4,)).cells
+    drawn = np.clip(cells.predictions.astype(np.float64), 0.01, 0.99)
+    logits = np.log(drawn / (1 - drawn)).reshape(len(drawn), ANGLES, -1)
+    angle = {a: i for i, a in enumerate(cells.factors[:, 0].tolist())}
+
+    def outside(images, start):
+        path = [angle[a % 360] for a in range(start, start + 50, 5)]
+        edges = images[[path[0], path[-1]]].T
+        left = [np.linalg.lstsq(edges, images[i], rcond=None)[1][0] for i in path[1:-1]]
+        return [a / np.square(images[i]).sum() for a, i in zip(left, path[1:-1], strict=True)]
+
+    # seven windows of 45 degrees fill the circle, the last from 470 to 515
+    expected = [
+        np.mean(outside(of_seed, 155))
+        / np.mean([outside(of_seed, start) for start in range(200, 515, 45)])
+        for of_seed in logits
+    ]
+    np.testing.assert_allclose(rotation.logit_residual(cells), expected, rtol=1e-6)
+
+
 def test_the_stricter_reading_is_of_several_objects():
     alone = {name: known(name, (4,)) for name in ("mixture", "true")}
     for a, first in (("mixture", R), ("true", C)):
@@ -118,9 +141,13 @@ def test_the_stricter_reading_is_of_several_objects():
 
 def test_nothing_is_concluded_of_what_was_not_learnt():
     blank = KnownRun((0, 1, 2), score((4, 7))(np.zeros((3, 2 * ANGLES, SIDE, SIDE), np.float32)))
-    row = judged(rotation.MIXES_EDGES, single=known("mixture", (4,)), several=blank)
-    assert row["as_stated"]["verdict"] == R and row["stricter"]["verdict"] == U
-    assert row["stricter"]["reason"].startswith("not trained: exact accuracy ID, others seen ther")
+    for losses, expected in (((0.01, 0.01, 0.001), R), ((0.02, 0.004, 0.005), U)):
+        run = known("mixture")
+        seeds = {str(t): {"train_loss": loss} for t, loss in enumerate(losses)}
+        several = KnownRun(run.seeds, run.cells, summary={"seeds": seeds})
+        row = judged(rotation.MIXES_EDGES, single=known("mixture", (4,)), several=several)
+        assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, expected)
+    assert row["stricter"]["reason"].startswith("not trained: the authors' training loss / the run")
     assert verdicts(rotation.GAP_IS_RENDERED, net=blank) == (U, U)
 
 
@@ -134,8 +161,8 @@ def test_networks_of_several_checkpoints_count_as_their_median():
     often = score((4, 7))(mixed)._replace(seeds=tuple(order.tolist()))
     row = judged(
         rotation.MIXES_EDGES,
-        single=KnownRun((5, 6, 7), alone._replace(seeds=(5, 6, 7))),
-        several=KnownRun(often.seeds, often),
+        single=KnownRun((5, 6, 7), alone._replace(seeds=(5, 6, 7)), summary=LEARNT),
+        several=KnownRun(often.seeds, often, summary=LEARNT),
     )
     assert row["seeds"] == [5, 6, 7]
     assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, R)
@@ -158,7 +185,7 @@ def test_others_must_have_been_seen_in_the_gap():
     alone, every = known("mixture", (4,)), known("mixture").cells
     angle = every.factors[:, 0]
     same = every._replace(held_out=(angle >= 160) & (angle < 200))
-    for net in (alone, KnownRun(every.seeds, same)):
+    for net in (alone, KnownRun(every.seeds, same, summary=LEARNT)):
         for runs in ({"net": net}, {"single": alone, "several": net}):
             claim = rotation.GAP_IS_RENDERED if "net" in runs else rotation.MIXES_EDGES
             with pytest.raises(ValueError, match="no other object was seen"):

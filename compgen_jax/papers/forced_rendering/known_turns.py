@@ -5,6 +5,7 @@ Each draws seen cells as they are, the turned object, and those in a gap in its 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 
 ANOTHER = "another object"
+BLACK, BLACKER = 1e-2, 1e-4  # what 0 is before a sigmoid
 STEEP = 5.0  # slope of `contrast`, over the amplitude
 LAG = 0.5  # of the way from the nearer edge that `lagging` turns
 
@@ -58,6 +60,12 @@ def _contrast(gap, true):
     return true.amplitude * (steep - low) / (high - low)
 
 
+def _mixed_logits(gap, true, black=BLACK):
+    """A linear mixture before a sigmoid."""
+    edges = np.clip(true.truths[list(gap.edges)], black, 1 - black)
+    return 1 / (1 + np.exp(-circle.cross_fade(*np.log(edges / (1 - edges)), gap.place)))
+
+
 def _half_turned(gap, true):
     return 0.6 * true.truths[gap.cells] + 0.4 * _mixture(gap, true)
 
@@ -91,6 +99,10 @@ def _another_object(gap, true):
 TURNS = {
     "mixture": KnownTurn(_mixture, "the images at the gap's edges, cross-faded by the angle"),
     "contrast": KnownTurn(_contrast, "the mixture, dark made darker and light lighter"),
+    "mixed logits": KnownTurn(_mixed_logits, "the mixture of both edges before a sigmoid"),
+    "steep logits": KnownTurn(
+        partial(_mixed_logits, black=BLACKER), "the same, black and white twice as far apart"
+    ),
     "halves": KnownTurn(_halves, "half of each of them at every angle"),
     "true": KnownTurn(_true, "the turned object that is asked for"),
     "half turned": KnownTurn(_half_turned, "six tenths of it, and four of the mixture"),
