@@ -34,7 +34,7 @@ def test_ablations_are_compared_in_pairs(errors, expected, monkeypatch):
     }
     shares = {"top_share": np.full(3, 0.9), "constant_share": np.full(3, 0.75)}
     monkeypatch.setattr(low_rank, "embedding_numbers", lambda run: shares)
-    rows = [judged(claim, **runs) for claim in low_rank.CLAIMS]
+    rows = [judged(claim, **runs) for claim in low_rank.CLAIMS[:3]]
     assert tuple(row["stricter"]["verdict"] for row in rows) == expected
     # the seeds of these networks lie alike, so that medians say the same
     assert tuple(row["as_stated"]["verdict"] for row in rows) == expected
@@ -84,12 +84,13 @@ def test_smoothness_against_loops():
 
 
 def test_smoother_is_compared_in_pairs_of_seeds():
-    """With a gain of its own for each cell the volume is rough; a plus is smooth, but too large."""
+    """A gain of its own for each cell makes the volume rough; one for all keeps it smooth, but it
+    is not that of the true images."""
     gains = np.random.default_rng(0).uniform(0.5, 1.5, size=(1, N * N, 1, 1))
     true = decoder(draw)
     rough = run(cell_results(true.predictions * np.where(true.held_out[:, None, None], gains, 1)))
-    plus = run(decoder(lambda x, y: draw(x, y)[y][None, :] + draw(x, y)[:, x][:, None]))
+    bright = run(cell_results(2 * true.predictions))
     claim = low_rank.BOTH_ARE_SMOOTHER
     assert verdicts(claim, none=rough, both=run(true)) == (R, R)
     assert verdicts(claim, none=run(true), both=rough) == (C, C)
-    assert verdicts(claim, none=rough, both=plus) == (R, C)
+    assert verdicts(claim, none=rough, both=bright) == (R, C)
