@@ -106,12 +106,15 @@ def draw_strip(picture, axes, run, label: str):
 
 
 # the lowest is registered first
+@figure("fig14_20_epochs", runs=("ramp_mlp_20_epochs*",), scale="paper")
+@figure("fig13_20_epochs", runs=("bump_mlp_20_epochs*",), scale="paper")
 @figure("fig14", runs=("ramp_mlp", "ramp_mlp_depth*"))
 @figure("fig13", runs=("bump_mlp", "bump_mlp_depth*"))
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
-    """Figures 11 to 14: one code and one kind of decoder each, a row for every depth. Maps: log10
+    """Figures 11 to 14: one code and one kind of decoder each, a row for every depth. Those of 20
+    epochs show the MLPs as the authors trained them; the others draw ID cells right. Maps: log10
     of the volume element of every layer, mean over seeds, coloured from -3 to +3 standard
     deviations about the map's mean; held-out cells are outlined. Below a map is the mean log10
     volume of its held-out cells less that of its ID cells. Right: R² of a linear probe of x and y

@@ -19,7 +19,7 @@ CURVES = {"x": ("#6a51a3", "-"), "y": ("#238b45", "--")}
 NETWORK_COLORS = ("0.45", "#c2185b")  # stripes alone, and with the most bumps
 
 
-@figure("fig15", runs=("stripes_*_bumps",))
+@figure("fig15", runs=("corner_bumps", "stripes_*_bumps"))
 def draw_tuning(runs):
     """Figure 15: four layers of the decoder that saw stripes only (a) and of the one that saw the
     most bumps beside them (b), first seeds. For each layer two units, the middle and the last of
@@ -28,8 +28,9 @@ def draw_tuning(runs):
     curves are the mean over y against x and the mean over x against y; the corner's columns and
     rows are shaded. (c to e) By layer, means over active units with 95% intervals over seeds: the
     share of a unit's variance (c) of x alone or of y alone, whichever is larger, (d) of x and y
-    jointly, and (e), part of that, of the best product of a function of x and one of y."""
-    networks = by_bumps(runs)
+    jointly, and (e), part of that, of the best product of a function of x and one of y. Dashed: a
+    decoder that saw bumps alone, outside the same corner."""
+    networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     shown = networks[0], networks[-1]
     picture = plotting.new_figure(9.05, 6.9)
     maps, shares = picture.subfigures(2, 1, height_ratios=[4.6, 2])
@@ -40,6 +41,8 @@ def draw_tuning(runs):
         for run, color in zip(shown, NETWORK_COLORS, strict=True):
             values = run.layers(f"tuning.{metric}")
             plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name_of(run))
+        alone = runs["corner_bumps"].layers(f"tuning.{metric}")
+        plotting.draw_line(axis, alone, alone.shape[1] - 1, "0.2", "--", "bumps alone")
         plotting.name_layers(axis, values.shape[1])
         axis.set(xlabel="layer", title=title, ylim=(-0.02, 1.05))
     axes[0].set_ylabel("share of a unit's variance")

@@ -17,6 +17,8 @@ BOTH = "bump_cnn ramp_cnn"
         ("fig1", "paper", BOTH),
         ("fig2", "quick", f"{BOTH} bump_cnn_depth2 bump_cnn_depth6 ramp_cnn_depth2 random_cells"),
         ("fig13", "quick", "bump_mlp bump_mlp_depth7"),
+        ("fig14_20_epochs", "paper", "ramp_mlp_20_epochs ramp_mlp_20_epochs_depth4 "
+         "ramp_mlp_20_epochs_depth5 ramp_mlp_20_epochs_depth6 ramp_mlp_20_epochs_depth7"),
         ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps"),
         ("fig4", "paper", "stripes_0_bumps stripes_10_bumps stripes_50_bumps stripes_100_bumps"),
         ("additive", "paper", "stripes_0_bumps stripes_0_bumps_upright stripes_0_bumps_off_grid "

@@ -10,63 +10,68 @@ from compgen_jax.papers.forced_rendering import layers
 from tests.papers.decoders import blank, cell_results, decoder, judged, run, verdicts
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
-BUMP = {"code": "bump"}
+BUMP = {"code": "bump", "deep": ""}
 
 
-def network(decodability, interaction, **others):
+def network(decodability, score=None, **others):
     """Behind the last hidden layer the drawn signal, which does not count."""
+    score = np.linspace(1, 0.9, len(decodability)) if score is None else score
     numbers = {
-        "probe.ood_r2": [*decodability, 5],
-        "anova.interaction": [*interaction, -5],
-        "factorization.ratio_of_means": [*np.linspace(1, 0.9, len(decodability)), 5],
+        "probe.ood_r2": [*decodability, -5],
+        "factorization.ratio_of_means": [*score, -5],
     }
-    config = SimpleNamespace(model=SimpleNamespace(depth=len(decodability) - 1))
-    return run(numbers=numbers, config=config, **others)
+    return run(numbers=numbers, **({"config": of_depth(len(decodability) - 1)} | others))
 
 
-def test_decay_is_the_slope_over_layers_and_stricter_that_beyond_a_composers():
-    falling = network([1, 0.8, 0.6, 0.4], [0, 0.2, 0.4, 0.6])
-    slight = [1, 0.95, 0.9, 0.85], [0, 0.1, 0.2, 0.3]
-    composer, claim = network(*slight), layers.DECAYS_WITH_DEPTH
-    row = judged(claim, BUMP, net=falling, composer=composer)
+def of_depth(depth):
+    return SimpleNamespace(model=SimpleNamespace(depth=depth))
+
+
+def test_decay_is_that_of_the_last_layer_and_stricter_that_below_a_composers():
+    v_shaped = network([1, 0.2, 0.3, 0.4], [1, 0.5, 0.6, 0.6])
+    slight, claim = network([1, 1, 1, 0.8], [1, 1, 1, 0.8]), layers.DECAYS_WITH_DEPTH
+    row = judged(claim, BUMP, net=v_shaped, composer=slight)
     assert row["as_stated"]["verdict"] == row["stricter"]["verdict"] == R
-    assert row["as_stated"]["measured"] == pytest.approx(-0.2)
-    assert row["stricter"]["measured"] == pytest.approx(-0.15)
+    assert row["as_stated"]["measured"] == pytest.approx(-0.6, abs=1e-2)
+    last = list(row["stricter"]["conditions"].values())[2:]
+    assert [one["value"] for one in last] == pytest.approx([-0.4, -0.2], abs=1e-2)
     # a perfect composer's features turn into an image as well
-    assert verdicts(claim, BUMP, net=composer, composer=falling) == (R, C)
-    rising = network([0.4, 0.6, 0.8, 1], [0, 0.2, 0.4, 0.6])
-    assert verdicts(claim, BUMP, net=rising, composer=composer) == (C, C)
-    no_composer = network(*slight, cells=decoder(blank))
+    assert verdicts(claim, BUMP, net=slight, composer=v_shaped) == (R, C)
+    rising = network([0.2, 0.1, 0.1, 0.4])
+    assert verdicts(claim, BUMP, net=rising, composer=slight) == (C, C)
+    no_composer = network([1, 1, 1, 0.8], cells=decoder(blank))
     for other, reason in ((None, "not run: composer"), (no_composer, "the network with random")):
-        row = judged(claim, BUMP, net=falling, composer=other)
+        row = judged(claim, BUMP, net=v_shaped, composer=other)
         assert row["as_stated"]["verdict"] == R and row["stricter"]["verdict"] == U
         assert row["stricter"]["reason"].startswith(reason)
     untrained = cell_results(np.zeros((3, 144, 12, 12)))
-    net = network([1, 0.8, 0.6, 0.4], [0, 0.2, 0.4, 0.6], cells=untrained)
-    assert verdicts(claim, BUMP, net=net, composer=composer) == (U, U)
+    net = network([1, 0.8, 0.6, 0.4], cells=untrained)
+    assert verdicts(claim, BUMP, net=net, composer=slight) == (U, U)
 
 
-def test_shallow_and_deep_are_compared_at_equal_relative_depth():
-    deep = network([1, 0.8, 0.6, 0.4], [0, 0.2, 0.4, 0.6])
-    between = network([1, 0, 0], [0, 1, 1])
-    steep, claim = network([1, 0.2], [0, 0.8]), layers.SHALLOW_RAMP_IS_SHARPER
-    for preset, others in ((deep, [between, steep]), (steep, [deep]), (between, [deep, steep])):
+def test_shallow_and_deep_are_compared_by_their_least_value():
+    deep = network([1, 0.6, 0.8, 0.9], [1, 0.95, 0.95, 0.95])
+    middle = network([1, 0.5, 0.7], [1, 0.9, 0.93])
+    shallow, claim = network([1, 0.2], [1, 0.7]), layers.SHALLOW_RAMP_IS_SHARPER
+    for preset, others in ((deep, [middle, shallow]), (shallow, [deep, middle])):
         row = judged(claim, preset=preset, others=others)
-        assert row["stricter"]["verdict"] == R
-        assert row["stricter"]["measured"] == pytest.approx(-0.8 + 0.6, abs=0.02)
-    # a drop of the same size in fewer layers is no sharper
-    equal = network([1, 0.5], [0, 0.5])
-    assert verdicts(claim, preset=deep, others=[equal])[1] == C
+        assert row["as_stated"]["verdict"] == row["stricter"]["verdict"] == R
+        assert row["as_stated"]["measured"] == pytest.approx(0.2 - 0.6, abs=0.02)
+        # depths 1, 2 and 3: the ends alone have a part in the slope
+        assert row["stricter"]["measured"] == pytest.approx((0.6 - 0.2) / 2, abs=0.02)
+    assert verdicts(claim, preset=network([1, 0.9], [1, 0.99]), others=[deep]) == (C, C)
 
 
-def volume(ratio, effect, inner=None):
+def volume(ratio, effect, inner=None, depth=3):
     """The last hidden layer's stands before the drawn signal's, which does not count."""
     return run(
+        config=of_depth(depth),
         numbers={
             "volume.log10_ratio": [0, ratio / 2, ratio, -9],
+            "volume.inner_log10_ratio": [0, ratio / 2, ratio, -9],
             "volume.effect": [0, 0.1, effect, -9],
             "volume.inner_effect": [0, 0.1, effect if inner is None else inner, -9],
-        }
+        },
     )
 
 
@@ -87,52 +92,108 @@ def test_volume_is_that_of_the_last_hidden_layer_whatever_its_sign():
 
 def test_mlps_and_cnns_must_differ_in_sign():
     claim = layers.MLP_IS_OPPOSITE
-    row = judged(claim, BUMP, conv=volume(0.5, 1), mlp=volume(-0.4, -1))
-    assert row["as_stated"]["verdict"] == row["stricter"]["verdict"] == R
+    of = lambda conv, mlp, one=claim, convs=(): judged(
+        one, BUMP, mlp=mlp, conv=conv, convs=list(convs)
+    )
+    both = lambda row: (row["as_stated"]["verdict"], row["stricter"]["verdict"])
+    row = of(volume(0.5, 1), volume(-0.4, -1))
+    assert both(row) == (R, R)
     assert row["stricter"]["measured"] == pytest.approx(-0.2, abs=1e-2)
-    assert verdicts(claim, BUMP, conv=volume(0.5, 1), mlp=volume(-0.4, -0.3)) == (R, C)
-    assert verdicts(claim, BUMP, conv=volume(-0.5, -1), mlp=volume(-0.4, -1)) == (C, C)
-    untrained = run(cell_results(np.zeros((3, 144, 12, 12))))
-    untrained.layer_numbers = volume(-0.4, -1).layer_numbers
-    assert verdicts(claim, BUMP, conv=volume(0.5, 1), mlp=untrained) == (U, U)
+    assert both(of(volume(0.5, 1), volume(-0.4, -0.3))) == (R, C)
+    assert both(of(volume(-0.5, -1), volume(-0.4, -1))) == (C, C)
+    # the CNN of the nearest depth; of 2 and 4 beside an MLP of 3, that of 4
+    convs = [volume(-0.5, -1, depth=2), volume(0.5, 1, depth=6)]
+    for depth, expected in ((3, C), (5, R), (7, R)):
+        row = of(volume(-0.3, -1, depth=4), volume(-0.4, -1, depth=depth), convs=convs)
+        assert row["as_stated"]["verdict"] == expected
+        assert row["details"]["depth of the CNN"]["value"] == (4 if depth == 3 else 6)
+
+
+def test_only_rows_of_trained_mlps_ask_for_their_accuracy():
+    cells = cell_results(np.zeros((3, 144, 12, 12)))
+    untrained = volume(-0.4, -1)
+    untrained.cells = cells
+    runs = {"conv": volume(0.5, 1), "mlp": untrained, "convs": []}
+    assert verdicts(layers.MLP_IS_OPPOSITE, BUMP, **runs) == (U, U)
+    assert verdicts(layers.MLP_OF_20_EPOCHS_IS_OPPOSITE, BUMP, **runs) == (R, R)
+    runs["conv"].cells = cells
+    row = judged(layers.MLP_OF_20_EPOCHS_IS_OPPOSITE, BUMP, **runs)
+    assert row["as_stated"]["reason"].startswith("not trained: exact accuracy ID, CNN")
 
 
 @pytest.mark.parametrize(
-    ("ratio", "spread", "expected"),
+    ("ratio", "spread", "donut", "expected"),
     [
-        ((0.3, -0.3), (0.2, 0.2), (R, R)),
-        ((-0.9, 0.9), (0.2, 0.2), (C, C)),  # as far on average, on both sides
-        ((0.3, -0.3), (0.7, 0.6), (R, C)),
+        (-0.3, 0.2, 0.2, (R, R)),
+        (0.3, 0.2, 0.2, (R, R)),
+        (-1.2, 0.2, 0.2, (C, C)),  # further, on the same side
+        (1.2, 0.2, 0.2, (C, C)),  # further, on the other side
+        (0.3, 0.9, 0.2, (R, C)),
+        (0.3, 0.2, 1.5, (R, C)),
+        (0.3, 0.2, None, (R, U)),
     ],
 )
-def test_volume_must_be_closer_to_the_seen_one_and_flatter(ratio, spread, expected):
+def test_volume_must_be_closer_to_the_seen_one_and_flatter(ratio, spread, donut, expected):
+    """By the last hidden layer, whatever the others do."""
+
     def of(ratio, spread):
         return run(
-            numbers={"volume.log10_ratio": [0, *ratio, 0], "volume.ood_spread": [0, *spread, 0]}
+            numbers={
+                "volume.log10_ratio": [0, 5, -5, ratio, 9],
+                "volume.ood_spread": [0, 5, 5, spread, 9],
+            }
         )
 
-    alone = of((-0.8, 0.9), (0.5, 0.6))
-    found = verdicts(layers.VOLUME_STAYS_SMOOTH, stripes=of(ratio, spread), alone=alone)
+    alone = of(-0.8, 0.6)
+    around = {"donut_stripes": None if donut is None else of(donut, 0.1), "donut_alone": alone}
+    stripes = of(ratio, spread)
+    found = verdicts(layers.VOLUME_STAYS_SMOOTH, {"few": 5}, stripes=stripes, alone=alone, **around)
     assert found == expected
 
 
+def by_bumps(last_products):
+    """Networks with 0, 9 and 99 bumps, by the product share of their last hidden layer."""
+    return [
+        run(
+            numbers={"tuning.weighted_product": [0, 0, product, 9]},
+            config=SimpleNamespace(task=SimpleNamespace(support=SimpleNamespace(samples=bumps))),
+        )
+        for bumps, product in zip((0, 9, 99), last_products, strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
-    ("one_factor", "product", "expected"),
+    ("one_factor", "product", "alone", "sharper", "expected"),
     [
-        ((0.8, 0.5, 0.2), (0.1, 0.3, 0.6), (R, R)),
-        ((0.8, 0.7, 0.6), (0.1, 0.15, 0.2), (R, C)),  # as before training
-        ((0.8, 0.8, 0.9), (0.1, 0.1, 0.0), (C, C)),  # stripes to the end
-        ((0.2, 0.2, 0.1), (0.7, 0.6, 0.5), (C, C)),  # fewer bumps at the end
+        ((0.8, 0.5, 0.2), (0.1, 0.3, 0.6), (0.2, 0.2), (0.1, 0.2, 0.6), (R, R)),
+        ((0.8, 0.7, 0.6), (0.1, 0.15, 0.2), (0.0, 0.0), (0.1, 0.2, 0.6), (R, C)),  # as untrained
+        ((0.8, 0.5, 0.2), (0.1, 0.3, 0.6), (0.8, 0.2), (0.1, 0.2, 0.6), (R, C)),  # as bumps alone
+        ((0.8, 0.5, 0.2), (0.1, 0.3, 0.6), (0.2, 0.2), (0.7, 0.8, 0.6), (C, C)),  # no sharper
+        ((0.8, 0.8, 0.9), (0.1, 0.1, 0.0), (0.2, 0.2), (0.1, 0.2, 0.6), (C, C)),  # stripes stay
+        ((0.2, 0.2, 0.1), (0.7, 0.6, 0.5), (0.2, 0.2), (0.1, 0.2, 0.6), (C, C)),  # fewer bumps
     ],
 )
-def test_units_must_turn_from_stripes_to_bumps(one_factor, product, expected):
+def test_units_must_turn_from_stripes_to_bumps(one_factor, product, alone, sharper, expected):
     numbers = {
         "tuning.weighted_one_factor": (1, *one_factor, 0),
         "tuning.weighted_product": (0, *product, 1),
         "untrained.tuning.weighted_one_factor": (1, 0.9, 0.7, 0.5, 0),
         "untrained.tuning.weighted_product": (0, 0.1, 0.2, 0.3, 1),
     }
-    net = run(numbers=numbers)
-    row = judged(layers.UNITS_TURN_FROM_STRIPES_TO_BUMPS, {"few": 5}, net=net, alone=net)
+    falls, rises = alone
+    of_bumps = {
+        "tuning.weighted_one_factor": (1, 0.9, 0.9 - falls, 0),
+        "tuning.weighted_product": (0, 0.1, 0.1 + rises, 1),
+    }
+    row = judged(
+        layers.UNITS_TURN_FROM_STRIPES_TO_BUMPS,
+        {"few": 5},
+        net=run(numbers=numbers),
+        by_bumps=by_bumps(sharper),
+        alone=run(numbers=of_bumps),
+    )
     assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == expected
     assert row["as_stated"]["measured"] == pytest.approx(one_factor[-1] - one_factor[0], abs=0.01)
+    # 0, 1 and 2 decades of bumps
+    slope = list(row["as_stated"]["conditions"].values())[-1]["value"]
+    assert slope == pytest.approx((sharper[2] - sharper[0]) / 2, abs=0.01)

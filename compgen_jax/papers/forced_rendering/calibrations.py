@@ -17,6 +17,7 @@ from compgen_jax.papers.forced_rendering import (
     known_maps,
     known_networks,
     known_turns,
+    known_volumes,
     layers,
     mechanism,
     remedies,
@@ -24,6 +25,7 @@ from compgen_jax.papers.forced_rendering import (
 from compgen_jax.papers.forced_rendering.known_maps import MAPS
 from compgen_jax.papers.forced_rendering.known_networks import NETWORKS
 from compgen_jax.papers.forced_rendering.known_turns import TURNS
+from compgen_jax.papers.forced_rendering.presets import PRESETS
 from compgen_jax.runs import results
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
@@ -136,10 +138,10 @@ ON_CORNERS = (
 OTHER = "another composer"
 
 
-def networks(grid: int) -> dict[str, KnownRun]:
-    """All known networks around a hole, by name, and the composer once more with other seeds, to
-    compare with. What they draw is right."""
-    score = results.scorer(bumps(grid, "donut").make())
+def networks(grid: int, region: str) -> dict[str, KnownRun]:
+    """All known networks around a hole or a corner, by name, and the composer once more with other
+    seeds, to compare with. What they draw is right."""
+    score = results.scorer(bumps(grid, region).make())
     empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
     drawn = score(np.repeat(empty.truths[None], SEEDS, axis=0))
     world = known_maps.world_of(empty.truths, empty.held_out)
@@ -154,53 +156,151 @@ def networks(grid: int) -> dict[str, KnownRun]:
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
-        name: KnownRun(seeds[name], drawn, layer_numbers=numbers[name] | untrained)
+        name: KnownRun(
+            seeds[name], drawn, layer_numbers=numbers[name] | untrained, config=_sizes(depth=4)
+        )
         for name in seeds
     }
+
+
+def _sizes(depth: int = 0, bumps: int = 0):
+    """What criteria ask of a run's config."""
+    support = SimpleNamespace(samples=bumps)
+    return SimpleNamespace(
+        model=SimpleNamespace(depth=depth), task=SimpleNamespace(support=support)
+    )
+
+
+def _with(run: KnownRun, **sizes) -> KnownRun:
+    """The same network as if it were of another depth, or trained with so many bumps."""
+    return KnownRun(run.seeds, run.cells, layer_numbers=run.layer_numbers, config=_sizes(**sizes))
 
 
 def _beside_composer(name, known):
     return {"net": known[name], "composer": known[OTHER]}
 
 
+def _beside_inwards(name, known):
+    """With stripes and with bumps alone, which distort the volume, in both places."""
+    alone = known["fading inwards"]
+    return {
+        "stripes": known[name], "alone": alone,
+        "donut_stripes": known[name], "donut_alone": alone,
+    }  # fmt: skip
+
+
+def _with_more_bumps(name, known, sharper: bool = True):
+    """The network with the most bumps, and with fewer blunter ones, or, unless these make it
+    `sharper`, the same. Bumps alone turn stripes into bumps halfway."""
+    fewer = ("stripes", "halfway") if sharper else (name, name)
+    by_bumps = [_with(known[one], bumps=count) for one, count in zip(fewer, (0, 10), strict=True)]
+    return {
+        "net": known[name],
+        "by_bumps": [*by_bumps, _with(known[name], bumps=50)],
+        "alone": known["halfway"],
+    }
+
+
 DISTORTED = "fading", "swelling", "to the seen"
 FADING = "fading", "to the seen", "fading inwards"
+# of the paper's score and the probe none falls, or as a composer's, or the probe alone
+STEADY = "stripes", "reversed", "random"
+COMPOSING = "composer", "halfway", "products"
+LESS_DECODABLE = "fading", "to the seen"
 ON_LAYERS = (
     Case(
         "C6",
-        mechanism=("swirling", "fading", "to the seen"),
-        excluded=("composer", "stripes", "products", "reversed", "random"),
-        passes=("composer", "products"),  # the features of any decoder turn from code into image
+        mechanism=("swirling",),
+        excluded=(*STEADY, *COMPOSING, *LESS_DECODABLE),
+        # the features of any decoder turn from a code into an image
+        passes=(*COMPOSING, *LESS_DECODABLE),
         runs=_beside_composer,
-        fields={"code": "bump"},
+        fields={"code": "bump", "deep": ""},
+    ),
+    Case(
+        "C6, shallow against deep",
+        mechanism=("swirling",),
+        excluded=(*STEADY, *COMPOSING, *LESS_DECODABLE),
+        runs=lambda name, known: {
+            "preset": _with(known["composer"], depth=4),
+            "others": [_with(known[name], depth=2), _with(known[OTHER], depth=6)],
+        },
+        row=layers.SHALLOW_RAMP_IS_SHARPER,
     ),
     Case(
         "C7",
         mechanism=DISTORTED,
         excluded=excluding(NETWORKS, *DISTORTED, "fading inwards"),
         runs=_beside_composer,
-        fields={"code": "bump"},
+        fields={"code": "bump", "deep": ""},
     ),
-    Case(
-        "C7, opposite to swelling",
-        mechanism=FADING,
-        excluded=excluding(NETWORKS, *FADING),
-        passes=("random", "swirling", "stripes", "products", "reversed", "composer"),  # by a hair
-        runs=lambda name, known: {"conv": known["swelling"], "mlp": known[name]},
-        fields={"code": "bump"},
-        row=layers.MLP_IS_OPPOSITE,
+    *(
+        Case(
+            f"C7, opposite to swelling, {trained}",
+            mechanism=FADING,
+            excluded=excluding(NETWORKS, *FADING),
+            # by a hair
+            passes=("random", "swirling", "stripes", "products", "reversed", "halfway", "composer"),
+            runs=lambda name, known: {"mlp": known[name], "conv": known["swelling"], "convs": []},
+            fields={"code": "bump", "deep": ""},
+            row=row,
+        )
+        for trained, row in (
+            ("trained", layers.MLP_IS_OPPOSITE),
+            ("20 epochs", layers.MLP_OF_20_EPOCHS_IS_OPPOSITE),
+        )
     ),
+)
+ON_CORNER_LAYERS = (
     Case(
         "C12",
         mechanism=("composer",),
         excluded=("fading", "swelling", "fading inwards"),
-        runs=lambda name, known: {"stripes": known[name], "alone": known["fading inwards"]},
+        runs=_beside_inwards,
+        fields={"few": 50},
     ),
     Case(
         "C13",
         mechanism=("composer",),
-        excluded=("stripes", "products", "reversed", "random"),
-        runs=lambda name, known: {"net": known[name], "alone": known["composer"]},
+        excluded=("stripes", "products", "reversed", "random", "halfway"),
+        passes=("halfway",),  # as much as with bumps alone
+        runs=_with_more_bumps,
+        fields={"few": 50},
+    ),
+    Case(
+        "C13, as sharp without bumps",
+        mechanism=(),
+        excluded=tuple(NETWORKS),
+        runs=functools.partial(_with_more_bumps, sharper=False),
+        fields={"few": 50},
+        row=layers.UNITS_TURN_FROM_STRIPES_TO_BUMPS,
+    ),
+)
+
+# --- the claim on smooth volume ----------------------------------------------------------------
+
+
+def volumes(preset: str) -> dict[str, KnownRun]:
+    """Maps whose volume is known, at the corner, the grid and the width of bumps of a decoder of
+    low-rank embeddings."""
+    config = PRESETS[preset].config.task
+    score, grid = results.scorer(config.make()), config.grid
+    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    world = known_maps.world_of(empty.truths, empty.held_out)
+    drawn = {name: known_volumes.images(name, world) for name in known_volumes.MAPS}
+    return {
+        name: KnownRun(range(SEEDS), score(known_maps.jittered(images, SEEDS, world.amplitude)))
+        for name, images in drawn.items()
+    }
+
+
+ON_VOLUMES = (
+    Case(
+        "C15",
+        mechanism=("bump",),
+        excluded=excluding(known_volumes.MAPS, "bump"),
+        passes=("plus", "superposer", "blank", "noise"),  # smooth, and no bumps
+        runs=lambda name, known: {"none": known["lookup"], "both": known[name]},
     ),
 )
 
@@ -228,17 +328,27 @@ def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
     names = [name for name in TURNS if name != known_turns.ANOTHER or true.factors.shape[1] > 1]
     drawn = {name: known_turns.images(name, true) for name in names}
     return {
-        name: KnownRun(range(SEEDS), score(known_maps.jittered(images, SEEDS, true.amplitude)))
+        name: _turned_run(score(known_maps.jittered(images, SEEDS, true.amplitude)))
         for name, images in drawn.items()
     }
+
+
+def _turned_run(cells) -> KnownRun:
+    """With the loss of training, over ID cells."""
+    apart = np.abs(cells.predictions - cells.truths[None])[:, ~cells.held_out]
+    losses = (np.square(apart) + Rotation().l1 * apart).mean(axis=(1, 2, 3))
+    seeds = {str(t): {"train_loss": loss} for t, loss in enumerate(losses)}
+    return KnownRun(cells.seeds, cells, summary={"seeds": seeds})
 
 
 ON_TURNS = (
     Case(
         "C14",
-        mechanism=("mixture", "halves"),
+        mechanism=("mixture", "halves", "mixed logits"),
         # whether these pass depends on the object and the size of its image
-        excluded=excluding(TURNS, "mixture", "halves", "brighter", "contrast"),
+        excluded=excluding(
+            TURNS, "mixture", "halves", "mixed logits", "steep logits", "brighter", "contrast"
+        ),
         # one object has no other: `another object` is asked of several as stated, too
         runs=lambda name, known: {
             "single": known["single"].get(name, known["several"][name]),
@@ -251,10 +361,24 @@ ON_TURNS = (
         excluded=excluding(TURNS, "true", "half turned"),  # a faint ghost is within the tolerance
         # half of what lags is within the tolerance of the angle, and on few pixels a cross-fade of
         # a round digit is within that of the image
-        passes=("lagging", "mixture", "halves", "brighter", "contrast"),
+        passes=(
+            "lagging",
+            "mixture",
+            "halves",
+            "mixed logits",
+            "steep logits",
+            "brighter",
+            "contrast",
+        ),
         runs=lambda name, known: {"net": known["several"][name]},
     ),
 )
+
+
+def _at_figures_size(case: Case) -> Case:
+    """Of 28 pixels, on which a mixture that is black and white lies near the span as well."""
+    return case._replace(mechanism=(*case.mechanism, "contrast", "steep logits"))
+
 
 OF_MAPS = tuple(
     Calibration(
@@ -267,20 +391,29 @@ OF_MAPS = tuple(
 )
 OF_NETWORKS = tuple(
     Calibration(
-        f"N = {grid}, donut",
+        f"N = {grid}, {region}",
         {name: one.does for name, one in NETWORKS.items()},
-        ON_LAYERS,
-        functools.partial(networks, grid),
+        ON_LAYERS if region == "donut" else ON_CORNER_LAYERS,
+        functools.partial(networks, grid, region),
     )
-    for grid in (16, 28)
+    for grid, region in SUPPORTS
+)
+OF_VOLUMES = tuple(
+    Calibration(
+        f"N = {PRESETS[preset].config.task.grid}, corner, bumps of 1.5 pixels",
+        known_volumes.MAPS,
+        ON_VOLUMES,
+        functools.partial(volumes, preset),
+    )
+    for preset in ("lowrank_quick", "lowrank")
 )
 OF_TURNS = tuple(
     Calibration(
         f"N = {side}",
         {name: one.draws for name, one in TURNS.items()},
-        ON_TURNS,
+        ON_TURNS if side == 16 else (_at_figures_size(ON_TURNS[0]), *ON_TURNS[1:]),
         functools.partial(turns, side),
     )
     for side in (16, 28)
 )
-CALIBRATIONS = (*OF_MAPS, *OF_NETWORKS, *OF_TURNS)
+CALIBRATIONS = (*OF_MAPS, *OF_NETWORKS, *OF_VOLUMES, *OF_TURNS)

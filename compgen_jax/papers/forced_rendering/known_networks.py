@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.metrics import geometry, kernels, layers, probes, tuning
+from compgen_jax.metrics import geometry, layers, probes, tuning
 from compgen_jax.papers.forced_rendering.known_maps import GAIN, World, neighbours
 
 HIDDEN = 3  # layers
@@ -112,6 +112,9 @@ NETWORKS = {
     "fading inwards": KnownNetwork(
         _fading_inwards, "composes, ever fainter towards the hole's centre"
     ),
+    "halfway": KnownNetwork(
+        lambda p, t, w: _mixed(p, t / 2, w), "stripes, then half as many of their products"
+    ),
     "swirling": KnownNetwork(
         _swirling,
         "composes a point that turns about the hole's centre with depth, most there: areas stay",
@@ -157,7 +160,6 @@ def _measured(features, metrics, grid, points, held_out, border) -> dict:
     sizes = (grid, grid)
     return {
         "probe.ood_r2": probe["ood_r2"],
-        "anova.interaction": layers.interaction(kernels.gram(features), sizes),
         **layers.geometry_numbers(metrics, held_out, border),
         **tuning.layer_tuning(features, sizes),
     }

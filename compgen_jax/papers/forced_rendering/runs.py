@@ -68,6 +68,10 @@ def _bumps_alone(scale: str) -> dict[str, Config]:
     configs |= mlps
     for name, config in mlps.items():
         configs |= _other_depths(name, config, MLP_DEPTHS[scale])
+    for name in mlps if scale == "paper" else ():  # as the authors trained those of their figures
+        config = PRESETS[name].config
+        configs[f"{name}_20_epochs"] = config
+        configs |= _other_depths(f"{name}_20_epochs", config, MLP_DEPTHS[scale])
     return configs
 
 
