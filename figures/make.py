@@ -21,7 +21,7 @@ from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
 
-from . import plotting, report
+from . import digests, plotting, report
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
@@ -143,6 +143,9 @@ def _draw(workdir: Path, figure: Figure, runs: dict, clock):
             paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
             directory.write_bytes(paths[-1], content)
         plotting.close(drawn)
+        summaries = {run.name: run.path / "summary.json" for run in runs.values()
+                     if isinstance(run, results.FinishedRun)}  # fmt: skip
+        digests.note(paths[0], figure, {n: path.read_bytes() for n, path in summaries.items()})
     clock.say(f"drew {' and '.join(str(path) for path in paths)}")
 
 

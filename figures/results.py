@@ -2,10 +2,10 @@
 
     python -m figures.results --workdir=runs/quick [--add]
 
-Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes all pages
-that are made of these (`figures.pages`). What is there already is replaced or, if DIR lacks it,
-removed. With --add it stays, and only what it lacks is added: so results can grow in parts, on
-several machines.
+Copies claims.json, the pictures with their digests and every run's summary to docs/results/SCALE,
+and writes all pages that are made of these (`figures.pages`). What is there already is replaced or,
+if DIR lacks it, removed. With --add it stays, and only what it lacks is added: so results can grow
+in parts, on several machines.
 """
 
 import json
@@ -19,7 +19,7 @@ from compgen_jax.claims import READINGS, from_rows, rows
 from compgen_jax.config import ConfigError
 from compgen_jax.runs import directory
 
-from . import report
+from . import digests, report
 from .make import run_directory
 from .papers import FIGURES, PAPERS
 
@@ -48,6 +48,17 @@ def runs(scale: str) -> dict[str, report.CommittedRun]:
 def drawn(scale: str) -> list[str]:
     """The names of the figures in docs/results."""
     return sorted(path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
+
+
+def changes_since(scale: str) -> dict[str, list[str]]:
+    """For every figure in docs/results, what has changed since it was drawn (`digests.changes`)."""
+    lines, every, found = digests.read(RESULTS / scale / "figures"), configs(scale), {}
+    for name in drawn(scale):
+        shown = [every[run].name for run in FIGURES[name].shows(every, scale)]
+        paths = [RESULTS / scale / "runs" / f"{run}.json" for run in shown]
+        summaries = {path.stem: path.read_bytes() for path in paths if path.exists()}
+        found[name] = digests.changes(lines.get(name), FIGURES[name], summaries)
+    return found
 
 
 def page(scale: str) -> str:
@@ -110,13 +121,16 @@ def take(workdir: Path, add: bool) -> Path:
     summaries = {one.name: run_directory(workdir, one) / "summary.json"
                  for one in configs(scale).values() if not one.is_sweep}  # fmt: skip
     copied |= {f"runs/{n}.json": path for n, path in summaries.items() if path.exists()}
+    lines, made = (digests.read(one / "figures") for one in (target, workdir))
     for name, path in copied.items():
         if not (add and (target / name).exists()):
             directory.write_bytes(target / name, path.read_bytes())
+            lines[path.stem] = made.get(path.stem)
     for path in () if add else sorted([*target.glob("figures/*.png"), *target.glob("runs/*.json")]):
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
+    digests.write(target / "figures", lines)
     directory.write_text(target / "RESULTS.md", page(scale))
     return target
 

@@ -15,7 +15,7 @@ from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.runs import experiment
-from figures import make, plotting
+from figures import digests, make, plotting
 from figures.figure import Figure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -104,7 +104,9 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     monkeypatch.setattr(experiment, "train_together", train)
     workdir = figures(["both"])
     assert trained == [["first_quick", "again_quick"]]
-    assert {path.name for path in (workdir / "figures").iterdir()} == {"both.png", "both.pdf"}
+    assert {path.name for path in (workdir / "figures").iterdir()} == {
+        "both.png", "both.pdf", "digests.json"
+    }  # fmt: skip
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
     assert "- wide_quick: 24 steps\n" in page and "- tiny_sweep: a sweep\n" in page
@@ -115,7 +117,10 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    assert {path.stem for path in (workdir / "figures").iterdir()} == {"both", "wide"}
+    lines = digests.read(workdir / "figures")
+    assert lines.keys() == {path.stem for path in (workdir / "figures").glob("*.png")}
+    assert lines.keys() == {"both", "wide"} and digests.wrong(workdir / "figures") == []
+    assert list(lines["both"]["runs"]) == ["again_quick", "first_quick"]
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
     assert "first_quick, again_quick: already trained" in said and "judging claims" in said
@@ -128,7 +133,8 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
 def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
     workdir = figures(["swept"])
-    assert {path.stem for path in (workdir / "figures").iterdir()} == {"swept"}
+    assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"swept"}
+    assert digests.read(workdir / "figures")["swept"]["runs"] == {}
     assert len(list((workdir / "sweeps").iterdir())) == 1 and not (workdir / "trained").exists()
     assert json.loads((workdir / "claims.json").read_text()) == []
     figures(["swept"])

@@ -8,7 +8,7 @@ import pytest
 from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import Claim, Condition, Evidence, from_rows, judge, rows
 from compgen_jax.runs import directory
-from figures import results
+from figures import digests, results
 from figures.make import run_directory
 
 SUMMARIES = results.RESULTS / "quick" / "runs"
@@ -68,6 +68,8 @@ def finished(workdir, network, claims, figure):
     run = run_directory(workdir, config)
     directory.write_bytes(run / "summary.json", (SUMMARIES / f"{network}.json").read_bytes())
     directory.write_bytes(workdir / "figures" / f"{figure}.png", b"picture")
+    summaries = {config.name: (run / "summary.json").read_bytes()}
+    digests.note(workdir / "figures" / f"{figure}.png", results.FIGURES[figure], summaries)
     directory.write_text(workdir / "scale", "quick\n")
     directory.write_json(workdir / "claims.json", rows(claims, "quick"))
     return workdir
@@ -92,7 +94,8 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     results.take(second, add=False)
     assert [one["code"] for one in results.claims("quick")] == ["ramp"]
     assert set(results.runs("quick")) == {"ramp_cnn"}
-    assert [path.name for path in (target / "figures").iterdir()] == ["codes.png"]
+    assert [path.name for path in (target / "figures").glob("*.png")] == ["codes.png"]
+    assert list(digests.read(target / "figures")) == ["codes"]
     assert "bump_cnn_quick" not in (target / "RESULTS.md").read_text().partition("## Not run")[0]
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
 
@@ -104,3 +107,24 @@ def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     results.take(finished(tmp_path / "b", "bump_cnn_quick", claims, "fig4c"), add=True)
     page = (target / "RESULTS.md").read_text()
     assert "- data_scaling_quick: " not in page and "- holdout_map_quick: " in page
+
+
+def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
+    claims = [claim("C1", "bump", 1.0)]
+    first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1d")
+    results.take(first, add=False)
+    assert results.changes_since("quick") == {"fig1d": []}
+    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"seeds": {}})
+    assert results.changes_since("quick") == {"fig1d": ["runs"]}
+    # the line goes where the picture goes, and another picture is none of it
+    another = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1d")
+    directory.write_bytes(another / "figures" / "fig1d.png", b"another picture")
+    results.take(another, add=True)
+    assert digests.wrong(target / "figures") == []
+    results.take(another, add=False)
+    assert digests.wrong(target / "figures") == [
+        "fig1d.png is not the picture of its line in digests.json"
+    ]
+    (another / "figures" / "digests.json").unlink()
+    results.take(another, add=False)
+    assert results.changes_since("quick") == {"fig1d": ["no digest"]}
