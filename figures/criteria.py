@@ -28,18 +28,13 @@ METRICS = {
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
     "interaction share of variance": "anova.interaction",
     "the same over the hole": "anova.interaction_ood",
-    "agreement with the binary kernel, hole": "cosine.binary",
-    "with the true images', hole": "cosine.true",
-    "with the binary beyond the true, hole": "cosine.partial",
-    "with the binary kernel, hole x seen": "cosine.cross_binary",
+    "agreement with the binary kernel, hole x seen": "cosine.cross_binary",
     "with the true images', hole x seen": "cosine.cross_true",
     "with the binary beyond the true, hole x seen": "cosine.cross_partial",
     "probe R², hole": "probe.ood_r2",
-    "in-sample probe R²": "probe.in_sample_r2",
     "kernel in terms of one factor (Eq 33)": "explained.hoeffding",
     "kernel in its first product (Eq 35)": "explained.schmidt",
     "rank of 99% of variance": "spectrum.energy_rank",
-    "numerical rank": "spectrum.numerical_rank",
     "participation ratio": "spectrum.participation_ratio",
     "units: product share": "tuning.product",
     "units tuned to bumps": "tuning.bump",
@@ -102,7 +97,7 @@ def changed(papers: tuple[Paper, ...]) -> list[str]:
     rows = {(claim.name, claim.changed): None
             for paper in papers for claim in paper.claims if claim.changed}  # fmt: skip
     if not rows:
-        return ["No criterion in use was changed after a verdict of it was known."]
+        return ["Beside those that were withdrawn (below), none is recorded."]
     return ["| claim | changed after a verdict of it was known |", "|---|---|",
             *(f"| {name} | {what} |" for name, what in rows)]  # fmt: skip
 
@@ -127,8 +122,8 @@ def known_lines(paper: Paper) -> list[str]:
 
 
 def decided_lines(tables: list[tuple[Calibration, dict]]) -> list[str]:
-    """One table for all calibrations on the same known answers, a row for each claim; what
-    `calibration.decided` gives stands beside each. Their titles begin with their column's."""
+    """One table for all calibrations on the same known answers, a row for all claims that decide
+    alike; what `calibration.decided` gives stands beside each. A title begins with its column's."""
     lines, groups = [], {}
     for tried, table in tables:
         groups.setdefault(tuple(tried.does.items()), []).append((tried, table))
@@ -140,13 +135,16 @@ def decided_lines(tables: list[tuple[Calibration, dict]]) -> list[str]:
                 cells = _reproduced(table[case.claim], case.mechanism)
                 rows.setdefault(case.claim, {})[_column(tried)] = cells
         titles = [f"{column}: {reading.replace('_', ' ')}".removeprefix(": ")
-                  for column in columns for reading in READINGS]  # fmt: skip
-        lines += ["", "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
+                  for column in (columns if len(columns) > 1 else [""])
+                  for reading in READINGS]  # fmt: skip
+        of_all = f"{columns[0]}: " if len(columns) == 1 else ""
+        lines += ["", of_all + "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
         lines += [f"| claim | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
+        alike = {}
         for claim, by_column in rows.items():
-            shown = [cell for column in columns
-                     for cell in by_column.get(column, ("", ""))]  # fmt: skip
-            lines.append(f"| {claim} | {' | '.join(_briefly(shown))} |")
+            cells = [cell for column in columns for cell in by_column.get(column, ("", ""))]
+            alike.setdefault(" | ".join(_briefly(cells)), []).append(claim)
+        lines += [f"| {'; '.join(names)} | {cells} |" for cells, names in alike.items()]
     return lines[1:]
 
 

@@ -34,8 +34,8 @@ Every figure of `figures.make`, quick beside the paper's size if that was run. A
 what `--only` takes; those marked † are drawn only if it names them. The first paper's figures show
 networks at the end of training; tables have the median of the last five evaluations.
 `python -m figures.pages` writes this page."""
-OLDER = """Of some figures here the caption, the drawing code or the numbers of a run have changed
-since they were drawn; of others it is not known by what they were drawn (*no digest*):"""
+OLDER = """These figures are older than what they show: their caption, their drawing code or the
+numbers of a run have changed since, or it is not known what drew them (*no digest*)."""
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
@@ -95,10 +95,11 @@ def gallery() -> str:
 
 
 def _older(scale: str) -> list[str]:
-    """A line for the figures of a scale that are older than what they show, with what changed."""
-    changes = results.changes_since(scale)
-    shown = [f"{name} ({', '.join(what)})" for name, what in changes.items() if what]
-    return [f"- at {scale} scale: {', '.join(shown)}."] if shown else []
+    """Lines on the figures of a scale that are older than what they show, by what changed."""
+    by_change = {}
+    for name, what in results.changes_since(scale).items():
+        by_change.setdefault(", ".join(what), []).append(name)
+    return [f"- {scale}, {what}: {', '.join(names)}." for what, names in by_change.items() if what]
 
 
 def write(with_criteria: bool = False):

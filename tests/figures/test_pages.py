@@ -112,11 +112,19 @@ def test_known_answers_have_a_line_for_each_claim_with_both_sizes():
         "| C4 | **plus** (open: bump) | **plus** | **plus** | the same |",
         "| C9 | bump, **plus** (open: blank) | none |  |  |",
     ]
+    students = [(calibration("Students", "S1", "S2"), {"S1": first["C4"], "S2": first["C4"]})]
+    assert criteria.decided_lines(students) == [
+        "Students: *bump*: the bump; *plus*: its stripes; *blank*: nothing.",
+        "",
+        "| claim | as stated | stricter |",
+        "|---|---|---|",
+        "| S1; S2 | **plus** (open: bump) | **plus** |",
+    ]
 
 
 def test_the_gallery_lists_figures_that_are_older_than_what_they_show(monkeypatch):
     changes = {"fig1": [], "fig7": ["caption", "code"], "fig9": ["no digest"]}
     monkeypatch.setattr(results, "changes_since", lambda scale: changes if scale == "paper" else {})
-    assert "- at paper scale: fig7 (caption, code), fig9 (no digest).\n" in pages.gallery()
+    assert "- paper, caption, code: fig7.\n- paper, no digest: fig9.\n" in pages.gallery()
     monkeypatch.setattr(results, "changes_since", lambda scale: {"fig1": []})
     assert pages.OLDER not in pages.gallery()
