@@ -79,12 +79,12 @@ class FinishedRun:
 
     @cached_property
     def trivial(self) -> dict[str, dict]:
-        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, and
-        of the interpolator if there is one."""
-        seeds = list(dict.fromkeys(self.seeds))
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
+        lookups along each factor alone, and of the interpolator if there is one."""
+        task, seeds = tasks.with_lookups_along_factors(self.task), list(dict.fromkeys(self.seeds))
         return {
             predictor: {place: float(np.mean(values)) for place, values in means.items()}
-            for predictor, means in trivial_means(self.config, self.task, seeds).items()
+            for predictor, means in trivial_means(self.config, task, seeds).items()
         }
 
     @cached_property
