@@ -67,13 +67,13 @@ class FinishedRun:
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
-        """What `interpolate` says at every cell, one answer for each network's seed, scored as the
-        task scores. Raises RunError for a task without it (`Task.interpolated`)."""
+        """What `interpolations` says at every cell, once for each network, scored as the task scores.
+        Raises RunError for a task without it (`Task.interpolated`)."""
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no interpolator")
         different = list(dict.fromkeys(self.seeds))
         of_network = np.array([different.index(seed) for seed in self.seeds])
-        predictions, truths, scores = interpolate(self.config, self.task, different)
+        predictions, truths, scores = interpolations(self.config, self.task, different)
         scores = {name: values[of_network] for name, values in scores.items()}
         return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
@@ -189,7 +189,7 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def interpolate(config: Config, task: Task, seeds):
+def interpolations(config: Config, task: Task, seeds):
     """What `baselines.interpolate` says at the task's points, from the complete points that each
     seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores (T, B) by name).
 
@@ -231,7 +231,7 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
     if task.interpolated:
-        found["interpolator"] = jax.vmap(means)(interpolate(config, task, seeds)[2])
+        found["interpolator"] = jax.vmap(means)(interpolations(config, task, seeds)[2])
     return found
 
 

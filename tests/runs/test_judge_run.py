@@ -1,7 +1,7 @@
 """Does a run compose? The verdict on models whose answer is known, for every family of tasks: right
 for one that always is, and never for one that repeats what it was shown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
@@ -91,6 +91,7 @@ TASKS = {
     "turned": (turned(72), turned(144)),
     "modules": (Modules(inputs=4, hidden=4, outputs=4, samples=4, **SETS),),
     "preference": (Preference(features=5, objects=2, **SETS),),
+    "sums": (replace(cli.load_config(f"{ROOT / 'tests' / 'own_addition.py'}:quick").task, p=25),),
     "sprites": (cli.load_config(f"{ROOT / 'docs' / 'own_task.py'}:quick").task,),
 }
 PLACES = [(name, k) for name, places in TASKS.items() for k in range(len(places))]
