@@ -67,7 +67,7 @@ class FinishedRun:
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
-        """What `interpolations` says at every cell, once for each network, scored as the task scores.
+        """What `interpolations` says at every cell, once for each network, with the task's scores.
         Raises RunError for a task without it (`Task.interpolated`)."""
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no interpolator")
