@@ -161,7 +161,7 @@ ON_CORNERS = (
         mechanism=("bump",),
         excluded=excluding(MAPS, "bump"),
         runs=lambda name, known: {"net": known[name], "none": known["plus"], "by_bumps": []},
-        fields={"few": 9},
+        fields={"few": 9, "shown": ""},
     ),
 )
 
