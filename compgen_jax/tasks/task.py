@@ -75,6 +75,8 @@ class Task(NamedTuple):
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right, or ''.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
+    interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
+                `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
@@ -100,6 +102,7 @@ class Task(NamedTuple):
     error: str = "mse"
     accuracy: str = ""
     baselines: dict = baselines.BASELINES
+    interpolated: bool = True
     parts: tuple = ()
     differentiable: bool = True
     units: dict = {}
@@ -192,6 +195,23 @@ def nearest_seen(task: Task, held_out_B):
     return seen[index], distances
 
 
+def nearest_same_labels(task: Task, held_out_B):
+    """(B,) index of the nearest seen point with the same labels, for every point: only ordered
+    factors differ. Where there is none, or no factor is a label, of the nearest seen point."""
+    held_out = np.asarray(held_out_B)
+    index, _ = nearest_seen(task, held_out)
+    labels = points(task)[:, [not factor.real for factor in task.factors]]
+    if not labels.shape[1]:
+        return index
+    _, group_B = np.unique(labels, axis=0, return_inverse=True)
+    group_B = group_B.reshape(-1)
+    for group in np.unique(group_B[held_out]):
+        of_group = group_B == group
+        if (of_group & ~held_out).any():
+            index[of_group] = nearest_seen(task, held_out | ~of_group)[0][of_group]
+    return index
+
+
 def examples_at(task: Task, key, points) -> Example:
     """The examples of points (B, F), leaves (B, ...)."""
     return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
@@ -237,13 +257,13 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
-    nearest, _ = nearest_seen(task, held_out)
+    nearest = nearest_seen(task, held_out)[0], nearest_same_labels(task, held_out)
     inputs, targets = examples_at(task, key, at)
-    nearest_targets = examples_at(task, key, at[nearest]).target
-    truths, of_nearest = (
-        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, nearest_targets)
+    of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
+    truths, seen, same_labels = (
+        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, of_nearest, held_out)
+    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
     return {
         name: jax.vmap(task.scores)(predict(asked), truths, at)
         for name, predict in task.baselines.items()
