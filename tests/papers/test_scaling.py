@@ -262,7 +262,8 @@ BOTH = {"regions": ("none", "corner")}
 
 def test_the_claim_names_two_places_and_the_stricter_reading_is_all():
     """Bumps need N^3 at both places, and N^2 at points between cells."""
-    rows = make_table() + make_table({"bumps": (3, 0.1)}, region="corner")
+    wide = {"multiples": np.geomspace(0.1, 4, 8).tolist()}
+    rows = make_table(**wide) + make_table({"bumps": (3, 0.1)}, region="corner", **wide)
     bumps, stripes = judged(rows, **BOTH)
     assert [len(bumps[name]["conditions"]) for name in ("as_stated", "stricter")] == [2, 3]
     assert len(stripes["stricter"]["conditions"]) == 2  # there are none around the corner
