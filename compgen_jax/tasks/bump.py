@@ -256,6 +256,7 @@ def _check(settings: Bump):
     """Raises ConfigError for settings that contradict each other."""
     images, stripes, support = settings.images, settings.stripes, settings.support
     size, every_cell = settings.size, support.sampling == "every_cell"
+    encodings.check(settings.code)
     if images and every_cell:
         raise ConfigError(
             f"config.task.images={images}: config.task.support.sampling='every_cell' takes each "

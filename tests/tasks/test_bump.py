@@ -186,6 +186,10 @@ RAMP = CodeConfig(name="ramp")
             "config.task.support.fresh='real': draws points at each step",
         ),
         (replace(settings(), code=RAMP), "missing='zero': is the ramp's code of coordinate 0"),
+        (
+            replace(settings(), code=replace(RAMP, missing="off_canvas")),
+            "missing='off_canvas': adds units, of which the ramp has one",
+        ),
         (replace(settings(0), size=SizeConfig(values=1)), "values=1: .*needs two sizes or more"),
         (
             replace(settings(0), size=SizeConfig(3, smallest=2.0, largest=1.0)),
@@ -205,6 +209,9 @@ def test_settings_near_those_are_not_refused():
     Config(task=settings(copies=1, samples=0))
     Config(task=replace(settings(copies=0, samples=0), images=4))
     Config(task=replace(settings(), code=replace(RAMP, missing="off_grid")))
+    off_canvas = replace(settings(), code=CodeConfig(missing="off_canvas"))
+    Config(task=off_canvas)
+    assert off_canvas.make().parts == (N + 12, N + 12)
 
 
 # --- the score rendered ----------------------------------------------------------------------
