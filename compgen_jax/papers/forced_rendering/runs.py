@@ -41,6 +41,7 @@ def runs(scale: str) -> dict[str, Config]:
         **_stripes(scale),
         **_low_rank(scale),
         **_controls(scale),
+        **_presets(scale, "two_objects"),
         **_three_factors(scale),
         **_presets(scale, "rotation", "rotation_objects", "encoder_code", "encoder_coordinates"),
     }
