@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, train_log, user_code
+from compgen_jax.runs import directory, environment, out_of_memory, results, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -272,7 +272,7 @@ def _median(values) -> float:
 
 def _baselines(job: _Job) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
-    examples that each seed is scored on."""
+    examples that each seed is scored on. The interpolator has all scores."""
     task, masks = job.task, tasks.regions(job.task)
 
     def of_seed(key):
@@ -280,7 +280,12 @@ def _baselines(job: _Job) -> dict:
         errors = {f"{name}_{task.error}": each[task.error] for name, each in scores.items()}
         return evaluation.region_means(errors, masks)
 
-    return jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.seeds)))
+    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.seeds)))
+    if not task.interpolated:
+        return found
+    _, _, scores = results.interpolate(job.config, task, job.seeds)
+    scores = {f"interpolator_{name}": values for name, values in scores.items()}
+    return found | jax.vmap(lambda each: evaluation.region_means(each, masks))(scores)
 
 
 def _progress_bar(jobs, total: int, shown: bool):

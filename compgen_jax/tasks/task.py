@@ -76,6 +76,8 @@ class Task(NamedTuple):
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right, or ''.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
+    interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
+                `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
@@ -101,6 +103,7 @@ class Task(NamedTuple):
     error: str = "mse"
     accuracy: str = ""
     baselines: dict = baselines.BASELINES
+    interpolated: bool = True
     parts: tuple = ()
     differentiable: bool = True
     units: dict = {}
