@@ -27,6 +27,7 @@ BOTH = "bump_cnn ramp_cnn"
          "bump_cnn wide_bumps random_cells donut_pixelwise donut_stripes"),
         ("pixels", "quick", "pixelwise pixelwise_depth4 transformer"),
         ("fig4c_epochs", "paper", "data_scaling_epochs"),
+        ("two_objects", "quick", "two_objects"),
     ],
 )  # fmt: skip
 def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):

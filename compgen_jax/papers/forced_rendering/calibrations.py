@@ -190,13 +190,8 @@ CONTROLS_ON_HOLES = (
 ON_OBJECTS = (
     Case(
         "K1",
-        mechanism=(
-            "first blank",
-            "first looked up",
-            "first superposed",
-            "first summed",
-            "first a plus",
-        ),
+        # the ridges of a sum and of a plus cross most second bumps, which stricter do not count
+        mechanism=("first blank", "first looked up", "first superposed"),
         excluded=(
             "both",
             "second blank",

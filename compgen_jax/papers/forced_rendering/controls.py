@@ -82,9 +82,9 @@ ANOTHER_OBJECT_LIGHTS = Claim(
     | OF_IMAGES,
     objection=(
         "Two objects are a harder task than one, so that a failure may be one of capacity. But "
-        "both objects are rendered where the first is ID, for pairs that training did not show, "
-        "and the second is rendered beside a held-out first. What is left to fail is the first "
-        "object's own combination of x and y."
+        "both objects are rendered where the first is ID, mostly in pairs that training did not "
+        "show, and the second is rendered beside a held-out first. What is left to fail is the "
+        "first object's own combination of x and y."
     ),
     changed=(
         "K1 was judged by bumps so wide that they light every pixel, by the brightest pixel, and "

@@ -182,7 +182,7 @@ ROTATION_OBJECTS = _variant(
 TWO_OBJECTS = _variant(
     BUMP_CNN,
     "two_objects",
-    {"task.objects": 2, "task.support.samples": 20_000} | _epochs(20),
+    {"task.objects": 2, "task.support.samples": 20_000} | _epochs(15, 5),
 )
 
 # bumps with a third factor, their size; a box of combinations is held out
@@ -377,7 +377,7 @@ PRESETS = {
         Preset(ENCODER_COORDINATES, "a minute", "ID exact .86, OOD .15 [.07, .22]"),
         Preset(ROTATION, "about 25 min", "ID exact .89 [.59, 1.18], OOD .08 [-.07, .23]"),
         Preset(ROTATION_OBJECTS, "about 25 min", "ID exact 1.00, OOD .03 [-.03, .09]"),
-        Preset(TWO_OBJECTS, "about 80 min"),
+        Preset(TWO_OBJECTS, "about an hour"),
         Preset(THREE_FACTORS, "about 2 h"),
         Preset(_variant(DATA_SCALING, "data_scaling_medium", MEDIUM_SCALING), "about 4 h"),
         Preset(_variant(DATA_SCALING, "data_scaling_epochs", MEDIUM_EPOCHS), "about 2 h"),
