@@ -24,7 +24,7 @@ def draw(runs):
     second bump. Below, the mean over ID and over held-out cells."""
     (run,) = runs.values()
     cells, settings = run.cells, run.config.task
-    picture = plotting.new_figure(6.9, 3.6)
+    picture = plotting.new_figure(7.8, 3.5)
     share_T = mean_score(cells, "rendered", cells.held_out)
     seed = np.argsort(share_T)[(len(share_T) - 1) // 2]
     seconds = jax.vmap(lambda point: bump.second_place(point, settings.grid))(cells.factors)
@@ -46,7 +46,7 @@ def draw(runs):
         plotting.title_left(axes[0], name, color=color)
         plotting.panel_label(axes[0], letter)
     for column, (score, title) in enumerate(SCORES.items()):
-        axis = plotting.axis_at(picture, 4.1 + column * (MAP + 0.2), 1.2, MAP, MAP)
+        axis = plotting.axis_at(picture, 4.4 + column * (MAP + 0.2), 1.2, MAP, MAP)
         shares = plotting.over_grid(cells.scores[score].mean(axis=0), cells)
         image = plotting.show_map(axis, shares, vmin=0, vmax=1, cmap="cividis")
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
@@ -58,7 +58,7 @@ def draw(runs):
         if column:
             axis.set(ylabel="", yticks=[])
         plotting.panel_label(axis, "cd"[column])
-    bar = plotting.axis_at(picture, 4.1, 0.45, 2 * MAP + 0.2, 0.09)
+    bar = plotting.axis_at(picture, 4.4, 0.45, 2 * MAP + 0.2, 0.09)
     picture.colorbar(
         image, cax=bar, orientation="horizontal", label="share of seeds that render it"
     )
