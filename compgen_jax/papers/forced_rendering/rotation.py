@@ -240,8 +240,9 @@ GAP_IS_RENDERED = Claim(
         }
     ),
     objection=(
-        "The images at the gap's edges are alike, so that their cross-fade may already pass for "
-        "the turned object. The stricter reading asks for more than the cross-fade renders."
+        "On few pixels an average of the images at the gap's edges resembles the turned object. The "
+        "stricter reading asks for nearly the whole gap, and for more than the edges' images, their "
+        "cross-fade, another object and an interpolator render."
     ),
     changed=(
         "K6 asked for exact accuracy, which is of the nearest true image, and for an error below "
