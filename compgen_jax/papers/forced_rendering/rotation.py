@@ -240,9 +240,9 @@ GAP_IS_RENDERED = Claim(
         }
     ),
     objection=(
-        "On few pixels an average of the images at the gap's edges resembles the turned object. The "
-        "stricter reading asks for nearly the whole gap, and for more than the edges' images, their "
-        "cross-fade, another object and an interpolator render."
+        "On few pixels an average of the images at the gap's edges resembles the turned object. "
+        "The stricter reading asks for nearly the whole gap, and for more than the edges' images, "
+        "their cross-fade, another object and an interpolator render."
     ),
     changed=(
         "K6 asked for exact accuracy, which is of the nearest true image, and for an error below "
