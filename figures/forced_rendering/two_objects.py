@@ -24,7 +24,7 @@ def draw(runs):
     second bump. Below, the mean over ID and over held-out cells."""
     (run,) = runs.values()
     cells, settings = run.cells, run.config.task
-    picture = plotting.new_figure(7.8, 3.5)
+    picture = plotting.new_figure(7.8, 3.75)
     share_T = mean_score(cells, "rendered", cells.held_out)
     seed = np.argsort(share_T)[(len(share_T) - 1) // 2]
     seconds = jax.vmap(lambda point: bump.second_place(point, settings.grid))(cells.factors)

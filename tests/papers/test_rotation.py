@@ -162,7 +162,9 @@ def test_trivial_shares_are_those_of_the_known_maps():
     for name, known_map in maps.items():
         drawn = known_turns.images(known_map, cells)
         by_hand = [
-            rendered_by_hand(drawn[cell], cells.truths[cell], cells.truths[gap.edges[place > 0.5]])
+            rendered_by_hand(
+                drawn[cell], cells.truths[cell], cells.truths[gap.edges[int(place > 0.5)]]
+            )
             for cell, place in zip(gap.cells, gap.place, strict=True)
         ]
         assert shares[name] == pytest.approx(np.mean(by_hand)), name
