@@ -26,7 +26,7 @@ SHOWN_ALONE = {
     "stripes_0_bumps_upright": "upright,\ncode zero",
     "stripes_0_bumps_off_grid": "inverted,\ncode off the grid",
     "stripes_0_bumps_upright_off_grid": "upright,\ncode off the grid",
-    "stripes_0_bumps_off_canvas": "inverted,\nlabel off canvas",
+    "stripes_0_bumps_off_canvas": "inverted, label\noff the canvas",
 }
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))

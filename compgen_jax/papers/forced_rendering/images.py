@@ -81,6 +81,14 @@ def better_than(trivial: dict[str, float], relative_error_T) -> Condition:
     return Condition(name, relative_error_T / trivial[best], below=1, ratio=True)
 
 
+def above_predictors(share_T, shares: dict) -> Condition:
+    """A share rendered OOD is above that of every predictor, whose shares are given by name."""
+    best = max(shares, key=lambda name: np.mean(shares[name]))
+    of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
+    name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
+    return Condition(name, share_T - of_best, above=0)
+
+
 def interpolated(evidence):
     """(T,) share of held-out cells that the interpolator renders, from the codes that `net` saw."""
     return rendered(evidence.net.late.interpolator)
