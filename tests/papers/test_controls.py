@@ -39,8 +39,8 @@ ON_ONE_OBJECT = controls.CLAIMS[1:]  # K2 to K5
     ],
 )
 def test_controls_ask_for_failure_or_for_composition(render, expected):
-    """Beside an interpolator that renders nothing. All of so small a hole is rendered by rank one as
-    well, so that K5 is not reproduced here (it is at N = 16: `test_calibration`)."""
+    """Beside an interpolator that renders nothing. Rank one renders all of so small a hole as well,
+    so that K5 is not reproduced here (it is at N = 16: `test_calibration`)."""
     net = run(decoder(render))
     found = [verdicts(claim, net=net) for claim in ON_ONE_OBJECT]
     assert [claim.name for claim in controls.CLAIMS] == ["K1", "K2", "K3", "K4", "K5"]
