@@ -115,13 +115,15 @@ LOW_RANK = Group(
         times("model.penalty.variance", THRICE, "variance penalty"),
     ),
 )
-OFF_GRID = {"task__code__missing": "off_grid"}
+OFF_GRID, OFF_CANVAS = ({"task__code__missing": name} for name in ("off_grid", "off_canvas"))
 STRIPES = Group(
     ("stripes_0_bumps", "stripes_30_bumps"),
     (
         UPRIGHT,
         to("missing factor off the grid", **OFF_GRID),
         to("upright, missing factor off the grid", task__image__polarity="upright", **OFF_GRID),
+        to("label off the canvas", **OFF_CANVAS),
+        to("upright, label off the canvas", task__image__polarity="upright", **OFF_CANVAS),
         *TIMES,
         *RATES,
         times("model.width", 0.5),
