@@ -273,19 +273,12 @@ def _median(values) -> float:
 def _baselines(job: _Job) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
     examples that each seed is scored on. The interpolator has all scores."""
-    task, masks = job.task, tasks.regions(job.task)
-
-    def of_seed(key):
-        scores = tasks.trivial_scores(task, loop.stream(key, "test"))
-        errors = {f"{name}_{task.error}": each[task.error] for name, each in scores.items()}
-        return evaluation.region_means(errors, masks)
-
-    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.seeds)))
-    if not task.interpolated:
-        return found
-    _, _, scores = results.interpolate(job.config, task, job.seeds)
-    scores = {f"interpolator_{name}": values for name, values in scores.items()}
-    return found | jax.vmap(lambda each: evaluation.region_means(each, masks))(scores)
+    trivial = results.trivial_means(job.config, job.task, job.seeds, (job.task.error,))
+    return {
+        f"{region}.{predictor}_{score}": values
+        for predictor, means in trivial.items()
+        for (region, score), values in means.items()
+    }
 
 
 def _progress_bar(jobs, total: int, shown: bool):

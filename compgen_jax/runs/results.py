@@ -78,6 +78,16 @@ class FinishedRun:
         return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
+    def trivial(self) -> dict[str, dict]:
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, and
+        of the interpolator if there is one."""
+        seeds = list(dict.fromkeys(self.seeds))
+        return {
+            predictor: {place: float(np.mean(values)) for place, values in means.items()}
+            for predictor, means in trivial_means(self.config, self.task, seeds).items()
+        }
+
+    @cached_property
     def late(self) -> "FinishedRun":
         """The same run with all networks of its late checkpoints, those over the last tenth of
         training: for each seed one after the other. Claims take the median over them.
@@ -200,6 +210,29 @@ def interpolate(config: Config, task: Task, seeds):
         ).astype(np.float32)
         held.append((predictions, truths, jax.device_get(score(predictions, truths, points))))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *held)
+
+
+def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, dict]:
+    """{predictor: {(region, score): (T,)}}: what trivial predictors score on the examples that each
+    seed is scored on. `scores` names those of the task's `baselines`, by default all; the
+    interpolator, where there is one, has all."""
+    masks = tasks.regions(task)
+
+    def of_seed(key):
+        by_predictor = tasks.trivial_scores(task, loop.stream(key, "test"))
+        return {
+            name: means({score: each[score] for score in scores or each})
+            for name, each in by_predictor.items()
+        }
+
+    def means(each):
+        found = evaluation.region_means(each, masks)
+        return {(region, score): found[f"{region}.{score}"] for region in masks for score in each}
+
+    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
+    if task.interpolated:
+        found["interpolator"] = jax.vmap(means)(interpolate(config, task, seeds)[2])
+    return found
 
 
 def _shown(config: Config, task: Task, key, points):

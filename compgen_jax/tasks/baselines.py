@@ -1,6 +1,6 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps what is asked to predictions (B, ...). The first two are those of any task (`BASELINES`,
+Each maps what is asked to predictions (B, ...). The first three are those of any task (`BASELINES`,
 the default of `Task.baselines`), whose errors stand in a run's summary. `interpolate` knows what
 one seed was shown, and stands beside them. `GRID_PREDICTORS` know the ID cells of a grid alone. The
 last two kinds are NumPy. Their mean squared error over the hole, as a multiple of a
@@ -29,9 +29,10 @@ class Asked(NamedTuple):
     """What a model is asked at B points, and what is known of them.
 
     points (B, F); inputs: leaves (B, ...); truths (B, ...); nearest (B, ...): the truths that the
-    same questions would have at the nearest ID points; held_out (B,) bool; grid: of cells of a
-    grid, its `sizes`, and which factors are `ordered`, with which `periods`, as
-    `task.geometry` gives them.
+    same questions would have at the nearest ID points; held_out (B,) bool; same_labels (B, ...):
+    as `nearest`, at the nearest ID points whose labels are the same; grid: of cells of a grid,
+    its `sizes`, and which factors are `ordered`, with which `periods`, as `task.geometry` gives
+    them.
     """
 
     points: Any
@@ -39,6 +40,7 @@ class Asked(NamedTuple):
     truths: Any
     nearest: Any
     held_out: Any
+    same_labels: Any = None
     grid: dict | None = None
 
 
@@ -60,7 +62,19 @@ def nearest_seen(asked: Asked):
     return asked.nearest
 
 
-BASELINES = {"best_constant": best_constant, "nearest_seen": nearest_seen}
+def nearest_same_labels(asked: Asked):
+    """What is true at the nearest ID point whose labels are those asked for, so that only ordered
+    factors move. Where there is none, what is true at the nearest ID point."""
+    return asked.same_labels
+
+
+BASELINES = {
+    "best_constant": best_constant,
+    "nearest_seen": nearest_seen,
+    "nearest_same_labels": nearest_same_labels,
+}
+# they are right where training showed the answer: no predictors of ID points
+KNOW_ID = ("nearest_seen", "nearest_same_labels", "interpolator")
 
 
 # --- from the codes that one seed was shown; NumPy, float64 -------------------------------------
@@ -155,7 +169,7 @@ def asked_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> A
         raise ValueError("truths: NaN or infinite values")
     nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)]
     grid = {"sizes": tuple(sizes), "ordered": ordered, "periods": periods}
-    return Asked(grids.indices(sizes), None, truths, nearest, held_out, grid)
+    return Asked(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
 
 
 def blank(asked: Asked):

@@ -196,6 +196,23 @@ def nearest_seen(task: Task, held_out_B):
     return seen[index], distances
 
 
+def nearest_same_labels(task: Task, held_out_B):
+    """(B,) index of the nearest seen point with the same labels, for every point: only ordered
+    factors differ. Where there is none, or no factor is a label, of the nearest seen point."""
+    held_out = np.asarray(held_out_B)
+    index, _ = nearest_seen(task, held_out)
+    labels = points(task)[:, [not factor.real for factor in task.factors]]
+    if not labels.shape[1]:
+        return index
+    _, group_B = np.unique(labels, axis=0, return_inverse=True)
+    group_B = group_B.reshape(-1)
+    for group in np.unique(group_B[held_out]):
+        of_group = group_B == group
+        if (of_group & ~held_out).any():
+            index[of_group] = nearest_seen(task, held_out | ~of_group)[0][of_group]
+    return index
+
+
 def examples_at(task: Task, key, points) -> Example:
     """The examples of points (B, F), leaves (B, ...)."""
     return jax.vmap(task.example)(jax.random.split(key, len(points)), points)
@@ -241,13 +258,13 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
-    nearest, _ = nearest_seen(task, held_out)
+    nearest = nearest_seen(task, held_out)[0], nearest_same_labels(task, held_out)
     inputs, targets = examples_at(task, key, at)
-    nearest_targets = examples_at(task, key, at[nearest]).target
-    truths, of_nearest = (
-        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, nearest_targets)
+    of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
+    truths, seen, same_labels = (
+        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, of_nearest, held_out)
+    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
     return {
         name: jax.vmap(task.scores)(predict(asked), truths, at)
         for name, predict in task.baselines.items()

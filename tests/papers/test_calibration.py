@@ -132,6 +132,7 @@ def test_known_maps_draw_what_they_say(region):
         row = [at[a, y] for a in range(16) if not low <= a <= high]
         column = [at[x, b] for b in range(16) if not low <= b <= high]
         expected = {
+            "faint": 0.01 * at[x, y],
             "plus": plus,
             "plus - 0.4": plus - 0.4,
             "superposer": near,

@@ -5,7 +5,8 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.claims import Evidence
-from compgen_jax.papers.forced_rendering import figure1
+from compgen_jax.papers.forced_rendering import figure1, images
+from compgen_jax.tasks import baselines
 from tests.papers.decoders import CELLS, blank, cell_results, decoder, draw, judged, run, verdicts
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
@@ -108,6 +109,28 @@ def test_the_grid_of_the_paper_is_not_post_hoc():
         for of_size in (cells, paper)
     ]
     assert [name.endswith(", post hoc") for name in names] == [True, False]
+
+
+def test_shares_of_trivial_predictors_are_counted_one_by_one():
+    cells = decoder(blank)
+    known = baselines.asked_on_grid(cells.truths, cells.held_out, cells.sizes)
+    shares = images.trivial_shares(cells)
+    assert shares.keys() == baselines.GRID_PREDICTORS.keys() and max(shares.values()) > 0
+    for name, share in shares.items():
+        drawn = baselines.GRID_PREDICTORS[name](known)
+        hits = [
+            shows(*(of[b].ravel() for of in (drawn, known.truths, known.nearest)))
+            for b in np.flatnonzero(cells.held_out)
+        ]
+        assert share == pytest.approx(np.mean(hits)), name
+
+
+def shows(drawn, true, nearest):
+    if np.ptp(drawn) == 0:
+        return False
+    to_true, to_nearest = (np.corrcoef(drawn, other)[0, 1] for other in (true, nearest))
+    gain = np.polyfit(true, drawn, 1)[0]
+    return to_true >= np.sqrt(0.75) and 0.5 <= gain <= 2 and to_true > to_nearest
 
 
 def test_success_near_the_edge_is_a_slope_beyond_the_controls():

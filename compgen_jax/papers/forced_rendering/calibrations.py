@@ -84,7 +84,8 @@ def _interpolator(score, config: Bump, empty):
 def _known_map(score, config: Bump, task, name: str, world, interpolator, true_BxB) -> KnownRun:
     """`true_BxB` is the similarity of the true images, where outputs are asked for. Both
     constructions of superpositions are that of sums: the other one needs a network."""
-    cells = score(known_maps.jittered(known_maps.images(name, world), SEEDS, world.amplitude))
+    height = MAPS[name].height * world.amplitude
+    cells = score(known_maps.jittered(known_maps.images(name, world), SEEDS, height))
     outputs = {}
     if true_BxB is not None:
         numbers = [mechanism.output_numbers(one, cells, true_BxB) for one in cells.predictions]
@@ -165,7 +166,7 @@ ON_CORNERS = (
         mechanism=("bump",),
         excluded=excluding(MAPS, "bump"),
         runs=lambda name, known: {"net": known[name], "none": known["plus"], "by_bumps": []},
-        fields={"few": 9},
+        fields={"few": 9, "shown": ""},
     ),
 )
 

@@ -7,8 +7,8 @@ its summary: 'bump_cnn_quick', 'ramp_cnn_trained'.
 import numpy as np
 
 from compgen_jax.config import Config, changed
+from compgen_jax.papers.forced_rendering.low_rank import ABLATIONS
 from compgen_jax.papers.forced_rendering.presets import CODES, PRESETS
-from compgen_jax.papers.forced_rendering.remedies import ABLATIONS
 from compgen_jax.tasks import task as tasks
 
 # the quick ramp of depth 6 takes as long as three others
