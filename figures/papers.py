@@ -14,7 +14,7 @@ from compgen_jax.papers.scale import calibrations as scale_known
 from compgen_jax.papers.scale import claims as scale_claims
 from compgen_jax.papers.scale import runs as scale_runs
 
-from . import forced_rendering, scale, league  # isort: skip  # noqa: F401  (registers figures)
+from . import forced_rendering, scale, league, robustness  # isort: skip  # noqa: F401  (registers figures)
 from .figure import FIGURES
 from .forced_rendering import tables as forced_rendering_tables
 from .league import tables as league_tables
