@@ -206,6 +206,21 @@ def evidence_of(claim: Claim, fields: dict, runs: dict[str, Any]) -> Evidence | 
     return evidence if whole and claim.when(evidence) else None
 
 
+def possible(claim: Claim) -> list[tuple[str, str, dict]]:
+    """(name, statement, criterion by reading) for every combination of the claim's fields. Readings
+    whose conditions depend on the runs have none."""
+    found = []
+    for fields in _combinations(claim):
+        criteria = {}
+        for name in READINGS:
+            reading = getattr(claim, name) or claim.as_stated
+            conditions = reading.conditions if isinstance(reading, Reading) else reading
+            if not callable(conditions):
+                criteria[name] = _criterion(_several(conditions), fields)
+        found.append((claim.name, claim.statement.format(**fields), criteria))
+    return found
+
+
 def run_names(claim: Claim) -> set[str]:
     """Names and patterns of all runs that the claim may need."""
     return {
@@ -298,10 +313,7 @@ def _not_trained(name: str, number: dict, least: float) -> str:
 
 
 def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions = _of(evidence, conditions)
-    if isinstance(conditions, Condition):
-        conditions = (conditions,)
-    numbers = {}
+    conditions, numbers = _several(_of(evidence, conditions)), {}
     for condition in conditions:
         number = _number(condition.quantity, evidence, seeds, condition)
         verdict, _ = decide(condition, number)
@@ -315,11 +327,20 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
     return {
         "verdict": verdict,
         "reason": reason,
-        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
+        "criterion": _criterion(conditions, evidence.fields),
         "measured": first["value"],
         "ci95": first["ci95"],
         "conditions": numbers,
     }
+
+
+def _several(conditions) -> tuple[Condition, ...]:
+    return (conditions,) if isinstance(conditions, Condition) else conditions
+
+
+def _criterion(conditions: tuple[Condition, ...], fields: dict) -> str:
+    """'exact accuracy OOD below 0.5; ...'."""
+    return "; ".join(f"{one.name.format(**fields)} {one.bounds}" for one in conditions)
 
 
 def _together(decided: list[tuple[str, str]], names: list[str]) -> tuple[str, str]:

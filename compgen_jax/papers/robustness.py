@@ -201,7 +201,7 @@ def _with_others(claim: dict, others: list[dict]) -> dict:
     return claim | {
         name: claim[name] | {"settings": settings} | decided
         for name in READINGS
-        if claim[name]["conditions"] == stated["conditions"]
+        if all(claim[name][key] == stated[key] for key in ("criterion", "verdict", "reason"))
     }
 
 
