@@ -79,8 +79,8 @@ def _verdicts(papers: list[Paper], judged: list[dict]) -> list[str]:
     lines += ["", *by_chance(judged), *changed(papers, judged)]
     lines += [
         "",
-        "Codes by verdict, as stated. In brackets: how many trained settings give the verdict of the "
-        "base, and why nothing is concluded.",
+        "Codes by verdict, as stated. In brackets: how many trained settings give the verdict of "
+        "the base, and why nothing is concluded.",
         "",
         f"| claim | statement | {' | '.join(VERDICTS)} |",
         "|---" * (2 + len(VERDICTS)) + "|",
