@@ -44,18 +44,19 @@ def main():
     papers = [*(_with_models(paper) for paper in PAPERS), *own]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
-    varied = _varied(papers, own, configs) if any(one.of_settings for one in chosen) else {}
+    groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
+    varied = settings.configs(groups, configs)
     waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
     shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
     wanted = {name: one for name, one in configs.items() if name in shown}
     there = set(wanted.values())
     wanted |= {one.name: one for one in varied.values() if one not in there}
-    groups = _by_program(wanted)
+    programs = _by_program(wanted)
     _keep_scales_apart(workdir, scale)
-    clock, finished = _Clock(len(groups) + len(chosen) + 1), {}
-    for group in groups:
-        _train(workdir, group, clock)
-        finished |= _load(workdir, {name: one for name, one in group.items() if name in configs})
+    clock, finished = _Clock(len(programs) + len(chosen) + 1), {}
+    for program in programs:
+        _train(workdir, program, clock)
+        finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
         for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
             names = waiting.pop(figure)
             _draw(workdir, figure, {name: finished[name] for name in names}, clock)
@@ -63,7 +64,7 @@ def main():
     with clock.spending("judging claims"):
         judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
     if varied:
-        rows = _judge_settings(workdir, papers, finished, judged, varied, clock)
+        rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
         for figure in [one for one in chosen if one.of_settings]:
             _draw(workdir, figure, rows, clock)
     _write_results(workdir, scale, papers, finished, judged, clock)
@@ -89,14 +90,13 @@ def _own(module) -> Paper:
     return Paper(Path(module.__file__).stem, letters, runs, rows, settings=groups)
 
 
-def _varied(papers: list[Paper], own: list[Paper], configs: dict[str, Config]) -> dict:
-    """{(base, setting): config} of the user's own settings or, without any, of all papers."""
+def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settings.Group]:
+    """The user's own settings or, without any, those of all papers."""
     groups = [group for paper in own for group in paper.settings]
     groups = groups or [group for paper in papers for group in paper.settings]
-    unknown = {base for group in groups for base in group.bases} - configs.keys()
-    if unknown:
-        raise ConfigError(f"SETTINGS names no run: {', '.join(sorted(unknown))}")
-    return settings.configs(groups, configs)
+    if unknown := {base for group in groups for base in group.bases} - configs.keys():
+        raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
+    return groups
 
 
 def _chosen(scale: str) -> list[Figure]:
@@ -174,21 +174,16 @@ def _draw(workdir: Path, figure: Figure, runs: dict, clock):
     clock.say(f"drew {' and '.join(str(path) for path in paths)}")
 
 
-def _judge_settings(workdir, papers, finished, judged, varied, clock) -> list[dict]:
+def _judge_settings(workdir, papers, finished, judged, groups, varied, clock) -> list[dict]:
     """Judges every claim at every setting, whose runs are loaded for as long as that takes. Writes
     settings.json and returns its rows."""
-    in_paper = {one.name: one.in_paper for paper in papers for group in paper.settings
-                for one in group.settings}  # fmt: skip
-    by_setting, rows = {}, []
-    for (base, setting), config in varied.items():
-        by_setting.setdefault(setting, {})[base] = config
-    every = [claim for paper in papers for claim in paper.claims]
-    for setting, configs in by_setting.items():
+    in_paper = {one.name: one.in_paper for group in groups for one in group.settings}
+    every, rows = [claim for paper in papers for claim in paper.claims], []
+    for setting, allowed in in_paper.items():
+        configs = {base: config for (base, name), config in varied.items() if name == setting}
         with clock.spending("judging settings"):
             there = _load(workdir, configs)
-            rows += robustness.at_setting(
-                every, judged, finished, there, setting, in_paper[setting]
-            )
+            rows += robustness.at_setting(every, judged, finished, there, setting, allowed)
     asked = {robustness.key_of(row) for row in rows}
     bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
     rows = robustness.merged(_settings(workdir, judged), [*bases, *rows])

@@ -44,7 +44,7 @@ def draw(rows):
     for row, key in enumerate(keys):
         text = _share(found, key, settings)
         axis.text(len(settings) - 0.3, row, text, va="center", fontsize=7)
-    axis.text(len(settings) - 0.3, -0.75, "as at base", va="bottom", fontsize=7, rotation=60)
+    axis.text(len(settings) - 0.3, -0.75, "as at the base", va="bottom", fontsize=7, rotation=60)
     axis.set_xticks(range(len(settings)), settings, rotation=60, ha="left", rotation_mode="anchor")
     axis.set_yticks(range(len(keys)), [_shortened(key) for key in keys])
     axis.set(xlim=(-0.6, len(settings) + 1.6), ylim=(len(keys) - 0.5, -0.5))
@@ -75,4 +75,4 @@ def _shortened(key: tuple) -> str:
     statement = statement.removeprefix(f"with the {code} code, ")
     if len(statement) > MOST_LETTERS:
         statement = statement[: MOST_LETTERS - 1].rsplit(" ", 1)[0] + " …"
-    return f"{claim} {code}: {statement}"
+    return f"{f'{claim} {code}'.strip()}: {statement}"
