@@ -6,7 +6,7 @@ Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md. Trained 
 DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
 figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
 names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
-claim there and writes DIR/settings.json.
+claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
 """
 
 import contextlib
@@ -100,15 +100,15 @@ def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settin
 
 
 def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default."""
+    """The figures that `--only` names; without it, those that are drawn by default. 'claims' names
+    none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in drawn:
-            raise ConfigError(
-                f"--only={name}: no such figure at {scale} scale; allowed: {', '.join(drawn)}"
-            )
+        if name not in drawn and name != "claims":
+            allowed = ", ".join([*drawn, "claims"])
+            raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
-    return [drawn[name] for name in dict.fromkeys(names)]
+    return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
 
 
 def _keep_scales_apart(workdir: Path, scale: str):

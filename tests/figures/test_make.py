@@ -136,6 +136,8 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
 
 def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
+    """And nothing where only claims are judged."""
+    assert not (figures(["claims"]) / "trained").exists()
     workdir = figures(["swept"])
     assert {path.stem for path in (workdir / "figures").iterdir()} == {"swept"}
     assert len(list((workdir / "sweeps").iterdir())) == 1 and not (workdir / "trained").exists()
