@@ -30,7 +30,7 @@ from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
+ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, or claims.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
@@ -49,7 +49,7 @@ def main():
     waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
     shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
     wanted = {name: one for name, one in configs.items() if name in shown}
-    there = set(wanted.values())
+    there = list(wanted.values())
     wanted |= {one.name: one for one in varied.values() if one not in there}
     programs = _by_program(wanted)
     _keep_scales_apart(workdir, scale)
