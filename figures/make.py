@@ -66,7 +66,7 @@ def main():
     if varied:
         rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
         for figure in [one for one in chosen if one.of_settings]:
-            _draw(workdir, figure, rows, clock)
+            _draw(workdir, figure, {}, clock, rows)
     _write_results(workdir, scale, papers, finished, judged, clock)
 
 
@@ -163,9 +163,10 @@ def _load(workdir: Path, configs: dict[str, Config]) -> dict:
     }
 
 
-def _draw(workdir: Path, figure: Figure, runs: dict, clock):
+def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | None = None):
+    """Draws a figure of runs, or of rows of settings.json."""
     with clock.spending("measuring and drawing"):
-        drawn = figure.draw(runs)
+        drawn = figure.draw(rows if figure.of_settings else runs)
         paths = []
         for suffix, content in plotting.saved(drawn).items():
             paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
