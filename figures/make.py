@@ -25,7 +25,6 @@ from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
 
 from . import plotting, report
-from . import robustness as picture
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
@@ -201,7 +200,7 @@ def _settings(workdir: Path, judged: list[dict]) -> list[dict]:
 
 def _write_results(workdir: Path, scale: str, papers, finished: dict, judged: list[dict], clock):
     """claims.json and RESULTS.md, of all that is finished."""
-    quick = picture.read(QUICK_RESULTS) if scale == "paper" else []
+    quick = report.settings(QUICK_RESULTS) if scale == "paper" else []
     judged = robustness.with_settings(judged, _settings(workdir, judged), quick)
     directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
     drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))

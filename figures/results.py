@@ -22,7 +22,6 @@ from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
 from . import report
-from . import robustness as picture
 from .make import run_directory
 from .papers import FIGURES, PAPERS
 
@@ -133,7 +132,7 @@ def _known(claim: dict) -> set:
 
 def settings(scale: str) -> list[dict]:
     """The rows of settings.json in docs/results whose criteria still hold."""
-    return picture.read(RESULTS / scale)
+    return report.settings(RESULTS / scale)
 
 
 def take(workdir: Path, add: bool) -> Path:

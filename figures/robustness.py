@@ -1,9 +1,6 @@
-"""Claims at every setting of their base networks, as a picture and on disk (settings.json)."""
+"""Claims at every setting of their base networks, as a picture."""
 
-import json
-from pathlib import Path
-
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED, from_rows
+from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers import robustness
 
 from . import plotting
@@ -14,15 +11,6 @@ COLORS = {REPRODUCED: "#7fbf9f", CONTRADICTED: "#e0795b", INCONCLUSIVE: "#f0e2a8
 COLORS[NOT_TRAINED] = "#d9d9d9"
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–", NOT_TRAINED: "·"}
 MOST_LETTERS = 62  # of a claim's sentence
-
-
-def read(folder: Path) -> list[dict]:
-    """The rows of folder/settings.json whose criteria are those of folder/claims.json."""
-    paths = folder / "settings.json", folder / "claims.json"
-    if not all(path.exists() for path in paths):
-        return []
-    rows, claims = (json.loads(path.read_text()) for path in paths)
-    return robustness.current(rows, from_rows(claims))
 
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
