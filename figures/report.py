@@ -194,10 +194,11 @@ def _of_settings(reading: dict) -> str:
     settings = reading.get("settings")
     if not settings:
         return ""
-    shown = f"{settings['verdict']} in {robustness.share(reading)} trained settings"
-    apart = [f"{settings['quick']} of them quick"] if settings["quick"] else []
-    apart += [f"{settings['untrained']} not trained"] if settings["untrained"] else []
-    return ", ".join([shown, *apart])
+    trained = f"{settings['verdict']} in {robustness.share(reading)} trained settings"
+    said = [trained] if settings["trained"] else []
+    said += [f"{settings['quick']} of them quick"] if settings["quick"] else []
+    said += [f"{settings['untrained']} not trained"] if settings["untrained"] else []
+    return ", ".join(said)
 
 
 def _not_run(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:

@@ -222,6 +222,6 @@ def _depends_on(verdict: str, trained: list[dict]) -> str:
 
 
 def share(reading: dict) -> str:
-    """'12 of 15' trained settings that give the verdict of the base; '' if none was asked."""
-    settings = reading.get("settings")
-    return f"{settings['agree']} of {settings['trained']}" if settings else ""
+    """'12 of 15' trained settings that give the verdict of the base; '' if there is none."""
+    settings = reading.get("settings", {"trained": 0})
+    return f"{settings['agree']} of {settings['trained']}" if settings["trained"] else ""

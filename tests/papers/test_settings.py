@@ -160,6 +160,8 @@ def test_a_stricter_reading_that_asks_something_else_keeps_its_verdict():
     (found,) = robustness.with_settings([before], at(R))
     assert found["as_stated"]["verdict"] == U and found["stricter"] == before["stricter"]
     assert robustness.share(found["stricter"]) == ""
+    (found,) = robustness.with_settings([before], at(U + "!"))
+    assert found["as_stated"]["verdict"] == C and robustness.share(found["as_stated"]) == ""
 
 
 def test_codes_that_name_a_setting_are_settings_of_each_other():
