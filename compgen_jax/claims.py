@@ -104,7 +104,8 @@ class Claim:
         Or the combinations themselves, as a tuple of dicts.
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
-        not judged. A quantity that asks for a missing optional run is undecided. What is no name
+        not judged. A quantity that asks for a missing optional run is undecided. A function takes
+        all runs by name, and the fields, and gives what stands for the run. What else is no name
         stands for itself, such as numbers of networks that are written down.
     when: evidence -> whether its runs are enough to judge the claim at all.
     as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
@@ -200,7 +201,7 @@ def evidence_of(claim: Claim, fields: dict, runs: dict[str, Any]) -> Evidence | 
     """What the claim is judged by for one combination of its fields; None without required runs."""
     optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
     named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
-    chosen = {argument: _choose(name, runs) for argument, name in named.items()}
+    chosen = {argument: _choose(name, runs, fields) for argument, name in named.items()}
     evidence = Evidence(chosen, fields, named)
     whole = all(chosen[argument] for argument in chosen.keys() - optional)
     return evidence if whole and claim.when(evidence) else None
@@ -244,7 +245,9 @@ def _filled(name, fields: dict):
     return name.format(**fields).rstrip("?") if isinstance(name, str) else name
 
 
-def _choose(name, runs: dict[str, Any]):
+def _choose(name, runs: dict[str, Any], fields: dict):
+    if callable(name):
+        return name(runs, **fields)
     if not isinstance(name, str):
         return name
     if "*" in name:

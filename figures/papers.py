@@ -13,6 +13,7 @@ from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.scale import calibrations as scale_known
 from compgen_jax.papers.scale import claims as scale_claims
 from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.papers.scale import settings as scale_settings
 
 from . import forced_rendering, scale, league, robustness  # isort: skip  # noqa: F401  (registers figures)
 from .figure import FIGURES
@@ -41,6 +42,7 @@ SCALE = Paper(
     calibrations=scale_known.CALIBRATIONS,
     note=scale_claims.NOTE,
     table=scale_tables.table,
+    settings=scale_settings.GROUPS,
 )
 LEAGUE = Paper(
     title="League",
