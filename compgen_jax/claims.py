@@ -201,16 +201,6 @@ def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
     return found
 
 
-def run_names(claim: Claim) -> set[str]:
-    """Names and patterns of all runs that the claim may need."""
-    return {
-        _filled(name, fields)
-        for name in claim.runs.values()
-        for fields in _combinations(claim)
-        if isinstance(name, str)
-    }
-
-
 def _combinations(claim: Claim) -> tuple[dict, ...]:
     """The values of the fields, for every time that the claim is judged."""
     if isinstance(claim.each, tuple):

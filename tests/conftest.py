@@ -12,6 +12,7 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.conv import Conv
+from compgen_jax.runs import experiment
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import trials
@@ -72,6 +73,13 @@ def tiny() -> Config:
         model=Conv(depth=2, width=4),
         training=TrainingConfig(epochs=6, batch_size=32, seeds=(0, 7), evaluate_every=2),
     )
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny, tmp_path_factory):
+    """(directory, summary) of the finished tiny run, for tests that only read it."""
+    workdir = tmp_path_factory.mktemp("tiny") / "run"
+    return workdir, experiment.train(tiny, workdir, progress=False)
 
 
 @pytest.fixture

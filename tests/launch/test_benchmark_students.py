@@ -63,8 +63,10 @@ def test_trials_are_the_sweeps_runs():
 def test_a_turn_goes_on_where_the_last_one_ended():
     """And on several devices the losses are those of a run alone."""
     singles = students.trials_of(SMALL, 4, 4)
-    train = loop.make_train(changed(singles[1], {"execution.chunk_steps": 2}))
-    _, losses = train(jax.random.key(0), loop.hyper_of(singles[1]))
+    trainer, key = loop.make_trainer(singles[1]), jax.random.key(0)
+    dataset = loop.dataset_of(singles[1].task.make(), key)
+    trial = loop.Trial(key, loop.hyper_of(singles[1]), dataset, jnp.int32(0))
+    _, losses = jax.jit(trainer.advance)(trial, trainer.init(key), 4)
     timed = contenders.program("", singles, 2, 1.0, devices=jax.local_devices())
     assert timed.trials == 4 and timed.compile_s > 0
     later = np.reshape(timed.run(), (4, 2))[1]  # after the two steps of its first run

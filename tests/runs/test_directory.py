@@ -29,11 +29,9 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tiny, tmp_path_factory):
-    """A finished run of the tiny config, shared by the tests that only read it."""
-    workdir = tmp_path_factory.mktemp("undisturbed") / "run"
-    return tiny, workdir, experiment.train(tiny, workdir, progress=False)
+@pytest.fixture
+def undisturbed(tiny, tiny_run):
+    return tiny, *tiny_run
 
 
 def test_a_run_writes_what_the_readme_promises(undisturbed):

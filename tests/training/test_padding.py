@@ -13,7 +13,7 @@ from compgen_jax.models.conv import Conv
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding
-from compgen_jax.training.family import shapes_of
+from compgen_jax.training.task_group import shapes_of
 from tests.models.shapes import of_image
 from tests.trees import share_apart
 

@@ -13,7 +13,7 @@ from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
-from compgen_jax.training.family import shapes_of
+from compgen_jax.training.task_group import shapes_of
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}

@@ -21,7 +21,7 @@ from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
-from compgen_jax.training.family import shapes_of
+from compgen_jax.training.task_group import shapes_of
 from tests.interrupts import interrupted_after_a_save
 
 TASK = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
