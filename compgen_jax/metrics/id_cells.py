@@ -190,7 +190,7 @@ def checked_cells(factors_SxF):
 
 
 def _checked_periods(periods, factors: int):
-    found = np.full(factors, np.inf) if periods is None else np.asarray(periods, np.float64)
-    if found.shape != (factors,) or not (found > 0).all():
+    periods = np.full(factors, np.inf) if periods is None else np.asarray(periods, np.float64)
+    if periods.shape != (factors,) or not (periods > 0).all():
         raise ValueError(f"periods {periods} for {factors} factors: one above 0 each")
-    return found
+    return periods

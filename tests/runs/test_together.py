@@ -19,7 +19,8 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def jobs_in(tiny):
     """jobs_in(folder): three runs that share a program, two of its fields being traced."""
-    base = {"training.steps": 12, "training.evaluate_every": 5, "task.stripes.copies": 1}
+    base = {"training.steps": 12, "training.evaluate_every": 5, "task.stripes.copies": 1,
+            "model.name": "mlp"}  # fmt: skip
 
     def make(folder):
         configs = [changed(tiny, base | values | {"name": n}) for n, values in CHANGES.items()]
@@ -114,7 +115,7 @@ def test_tasks_that_differ_in_what_is_shown_train_together(tiny, tmp_path, monke
     """Another region, other stripes and points from between the cells: one program, and each ends
     as alone."""
     base = changed(tiny, {"training.steps": 8, "training.evaluate_every": 8,
-                          "training.seeds": (0,)})  # fmt: skip
+                          "training.seeds": (0,), "model.name": "mlp"})  # fmt: skip
     values = (
         {"name": "corner", "task.support.region": "corner"},
         {"name": "stripes", "task.stripes.copies": 2},
@@ -130,7 +131,8 @@ def test_tasks_that_differ_in_what_is_shown_train_together(tiny, tmp_path, monke
 
 
 def test_streams_train_together_and_end_as_alone(tiny, tmp_path, monkeypatch):
-    stream = {"task.support.fresh": "real", "training.steps": 8, "training.evaluate_every": 4}
+    stream = {"task.support.fresh": "real", "training.steps": 8, "training.evaluate_every": 4,
+              "model.name": "mlp"}  # fmt: skip
     base = changed(tiny, stream)
     jobs = [
         (changed(base, {"name": region, "task.support.region": region}), tmp_path / region)

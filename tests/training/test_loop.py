@@ -193,6 +193,7 @@ FIXED = {
     "code": {"task.code.name": "onehot"},
     "sigma": {"task.image.sigma": 2.0},
     "batch": {"training.batch_size": 16},
+    "precision": {"training.precision": "bfloat16"},
     "stream": {"task.support.fresh": "cells"},
     "stream of real points": {"task.support.fresh": "real"},
 }

@@ -33,7 +33,7 @@ def config_of(tiny, code):
             "task.support.region": "none",
             "task.stripes.copies": 1,
             "model.width": 8,
-            "model.depth": 3,
+            "model.depth": 2,
             "training.batch_size": 8,
             "execution.chunk_steps": STEPS,
         },
