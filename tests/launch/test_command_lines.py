@@ -14,7 +14,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax import cli
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import experiment
@@ -265,15 +265,17 @@ def test_a_run_directory_of_the_first_release_is_refused_in_one_line(tmp_path):
 
 
 def test_the_log_has_a_runs_starts_evaluations_and_outcomes(tiny, tmp_path, monkeypatch):
+    config = changed(tiny, {"model.name": "mlp"})
+
     def stop(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(experiment, "_summary", stop)
-        experiment.train(tiny, tmp_path / "run", progress=False)
-    experiment.train(tiny, tmp_path / "run", progress=False)
+        experiment.train(config, tmp_path / "run", progress=False)
+    experiment.train(config, tmp_path / "run", progress=False)
     log = (tmp_path / "run" / "train.log").read_text()
-    experiment.train(tiny, tmp_path / "run", progress=False)  # finished: nothing to do
+    experiment.train(config, tmp_path / "run", progress=False)  # finished: nothing to do
     assert (tmp_path / "run" / "train.log").read_text() == log
     lines = [line.split(" ", 2)[2] for line in log.splitlines()]
     assert lines[0].startswith("python ") and "compgen_jax 0.2.0, python 3." in lines[1]
@@ -306,7 +308,7 @@ def wait_for_checkpoint(process, workdir, after=0):
 def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_path):
     """SIGKILL and Ctrl-C hit a step, or the writing of the files behind it."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    lasting = ("--config.training.epochs=400", "--config.training.evaluate_every=40")
+    lasting = ("--config.training.epochs=400", "--config.training.evaluate_every=100")
     command = ["launch.train", *TINY, "--config.model.name=mlp", *lasting]
     process = start(*command, f"--workdir={stopped}")
     step = wait_for_checkpoint(process, stopped)

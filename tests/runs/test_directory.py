@@ -333,27 +333,6 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
     )
 
 
-STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
-
-
-def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path):
-    """Its points are functions of the step: it sees what it would have seen."""
-    config = changed(tiny, STREAM)
-    whole = experiment.train(config, tmp_path / "whole", progress=False)
-    with interrupted_after_a_save():
-        experiment.train(config, tmp_path / "killed", progress=False)
-    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
-    lines = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
-    assert [line.split(",")[:3] for line in lines[1::2]] == [
-        ["5", "0", "0"], ["10", "0", "0"], ["12", "0", "0"]
-    ]  # fmt: skip
-    params = [results.load(tmp_path / name).params for name in ("whole", "killed")]
-    chex.assert_trees_all_equal(*params)
-    for name in ("metrics.csv", "summary.json"):
-        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
-        assert whole == killed
-
-
 def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):
     """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
