@@ -339,12 +339,15 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
 # --- what cannot be measured, and damage ---------------------------------------------------------
 
 
-def test_runs_that_cannot_be_measured_are_named(trained, tiny, run, tmp_path, monkeypatch):
+def test_runs_that_cannot_be_measured_are_named(run, tmp_path, monkeypatch):
     with pytest.raises(RunError, match="holds no run"):
         measure.measure_directory(tmp_path)
-    full = trained(changed(tiny, {"task.support.region": "none", "training.epochs": 1}))
+    loaded = results.load(run)
+    every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
+    rest = loaded.params, loaded.summary, loaded.seeds, loaded.path
+    full = FinishedRun(loaded.config, every_cell, *rest)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
-        measure.measure_directory(full, progress=False)
+        measure.measure(full, measure.missing_metrics("grid", set()), progress=False)
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure_directory(run, "probe.r2", progress=False)
     for place in ("grid", "points", "id_cells"):
