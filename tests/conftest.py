@@ -31,8 +31,8 @@ if jax.__version_info__ < (0, 11):
         jax.devices()  # reads it
 
 # the files that take longest, in this order
-LONGEST = ("test_sweep", "test_end_to_end", "test_measure", "test_command_lines", "test_directory",
-           "test_own_task", "test_together", "test_padding", "test_loop", "test_calibration",
+LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
+           "test_directory", "test_together", "test_loop", "test_calibration", "test_padding",
            "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
