@@ -222,16 +222,6 @@ def possible(claim: Claim) -> list[tuple[str, str, dict]]:
     return found
 
 
-def run_names(claim: Claim) -> set[str]:
-    """Names and patterns of all runs that the claim may need."""
-    return {
-        _filled(name, fields)
-        for name in claim.runs.values()
-        for fields in _combinations(claim)
-        if isinstance(name, str)
-    }
-
-
 def _combinations(claim: Claim) -> tuple[dict, ...]:
     """The values of the fields, for every time that the claim is judged."""
     if isinstance(claim.each, tuple):
