@@ -8,11 +8,12 @@ import numpy as np
 from compgen_jax import calibration
 from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.metrics import function, scaling, text
+from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering import known_maps
 from compgen_jax.papers.paper import Paper
 from compgen_jax.runs import results
 from compgen_jax.statistics import half_width, spread_of_median
-from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
 
 from .papers import PAPERS
@@ -20,6 +21,18 @@ from .papers import PAPERS
 LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
 # the holes of the quick and of the paper's presets
 HOLES = {16: (3, 12), 28: (6, 22)}
+# (N, sigma, region, its bounds): of the presets, and of the settings that are varied around them
+RENDERED_AT = (
+    (12, 1.0, "donut", (2, 9)),
+    (16, 1.0, "donut", (3, 12)),
+    (16, 1.0, "corner", (7,)),
+    (16, 1.5, "donut", (3, 12)),
+    (20, 1.0, "donut", (4, 15)),
+    (28, 1.0, "donut", (6, 22)),
+    (28, 1.0, "corner", (12,)),
+    (32, 1.5, "donut", (7, 25)),
+    (32, 1.5, "corner", (12,)),
+)
 METRICS = {
     "Schmidt rank of the Gram matrix": "schmidt.rank",
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
@@ -75,7 +88,11 @@ def parts() -> dict[str, list[str]]:
 
     Raises ValueError if a criterion decides wrongly on a known answer."""
     known = {f"known answers, {paper.title}": known_lines(paper) for paper in PAPERS}
-    return known | {"metrics": metric_lines(), "coverage": coverage_lines()}
+    return known | {
+        "rendered": rendered_lines(),
+        "metrics": metric_lines(),
+        "coverage": coverage_lines(),
+    }
 
 
 def known_lines(paper: Paper) -> list[str]:
@@ -93,6 +110,33 @@ def known_lines(paper: Paper) -> list[str]:
                  for claim, row in table.items()}  # fmt: skip
         lines += ["", f"{tried.title}:", "", *_table(shown, tuple(tried.does), "claim")]
     return lines[1:]
+
+
+def rendered_lines() -> list[str]:
+    """The share of held-out cells that each known map renders, at every place in use."""
+    rows = {
+        f"N = {grid}, sigma {sigma:g}, {region} {' to '.join(map(str, bounds))}": {
+            name: text.number(round(share, 3)) for name, share in shares.items()
+        }
+        for (grid, sigma, region, bounds), shares in zip(
+            RENDERED_AT, map(rendered_at, RENDERED_AT), strict=True
+        )
+    }
+    return _table(rows, tuple(known_maps.MAPS), "share rendered")
+
+
+def rendered_at(place) -> dict[str, float]:
+    """{known map: the share rendered over held-out cells}, without jitter."""
+    grid, sigma, region, bounds = place
+    support = SupportConfig(region=region, **dict(zip(("low", "high"), bounds, strict=False)))
+    score = results.scorer(Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support).make())
+    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    world = known_maps.world_of(empty.truths, empty.held_out)
+    shares = {}
+    for name in known_maps.MAPS:
+        cells = score(known_maps.images(name, world)[None])
+        shares[name] = float(mean_score(cells, "rendered", cells.held_out)[0])
+    return shares
 
 
 def metric_lines() -> list[str]:

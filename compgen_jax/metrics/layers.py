@@ -36,7 +36,8 @@ class GridLayer(Arrays):
     tensors: (B, R, R) metric tensors of the R real factors, or None.
     true_kernel: (B, B) the cosine similarity of the true outputs, or None.
     untrained: (B, D) the features before training, or None.
-    probed: of each factor, whether it is probed as a number (`probes.probe`), or None: all are.
+    real, periods: of each factor, whether it is probed as a number or as an angle
+      (`probes.probe`); None: all as numbers.
     factor_names: of factors that have probe scores of their own; () for none.
     tangent_names: of the real factors whose pairs' angles are measured; () for none.
 
@@ -46,9 +47,11 @@ class GridLayer(Arrays):
     untrained = true_kernel = tensors = None
     factor_names = tangent_names = ()
 
-    def __init__(self, probed=None, **arrays):
+    periods = None
+
+    def __init__(self, real=None, **arrays):
         super().__init__(**arrays)
-        self.probed = probes.checked_real(probed, np.shape(self.factors)[1])
+        self.real = probes.checked_real(real, np.shape(self.factors)[1])
         self.varies = np.ptp(self.features, axis=0).max() > 0
 
     @cached_property
@@ -71,7 +74,9 @@ class GridLayer(Arrays):
     def probe_scores(self):
         if not self.varies:
             return None
-        return probes.probe(self.features, self.factors, self.held_out, real=self.probed)
+        return probes.probe(
+            self.features, self.factors, self.held_out, real=self.real, periods=self.periods
+        )
 
 
 @layer_metric("schmidt.rank", "schmidt.exp_entropy", "explained.schmidt")
@@ -120,9 +125,9 @@ def interaction_over_hole(gram_BxB, held_out_B, sizes) -> float:
 
 
 @layer_metric(*(f"probe.{score}" for score in PROBE_SCORES))
-def mean_probe(probe_scores, probed) -> dict:
+def mean_probe(probe_scores, real) -> dict:
     """Means over the factors."""
-    means = probes.mean_over_factors(probe_scores, probed)
+    means = probes.mean_over_factors(probe_scores, real)
     return {f"probe.{score}": mean for score, mean in means.items()}
 
 

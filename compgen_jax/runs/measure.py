@@ -28,7 +28,7 @@ from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-VERSION = 9  # of what is measured: a cached table of another version is made anew
+VERSION = 10  # of what is measured: a cached table of another version is made anew
 COLUMNS = ("seed", "step", "layer", "metric", "value")
 
 

@@ -121,8 +121,8 @@ class Grid:
             "held_out": self.held_out,
             "border": self.border,
             "true_kernel": self.true_similarities["cosine"],
-            # an angle jumps where it repeats: no line fits it
-            "probed": tuple(factor.real and isinf(factor.period) for factor in factors),
+            "real": tuple(factor.real for factor in factors),
+            "periods": tuple(factor.period for factor in factors),
             "factor_names": () if len(factors) == 2 else tuple(factor.name for factor in factors),
             # the only pair of two factors has its angle in the factorization
             "tangent_names": tuple(f.name for f in factors if f.real) if several else (),

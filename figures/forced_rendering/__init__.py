@@ -12,6 +12,7 @@ from . import (  # noqa: F401, I001
     stripes,
     units,
     controls,
+    two_objects,
     three_factors,
     fig9,
     encoders,

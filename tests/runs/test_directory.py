@@ -19,6 +19,8 @@ from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.signals import fine_points
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.tasks import baselines, bump
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 from tests.interrupts import interrupted_after_a_save
 from tests.models.shapes import of_image
@@ -395,6 +397,32 @@ def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
         for region, mask in (("id", ~held_out), ("ood", held_out)):
             number = summary["seeds"]["0"][f"{region}.{name}_mse"]
             assert number == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
+
+
+def test_the_interpolator_of_a_summary_is_that_of_the_finished_run(undisturbed):
+    config, workdir, summary = undisturbed
+    run = results.load(workdir)
+    found = run.interpolator
+    points, drawn = tasks.points(run.task), set()
+    for seed, predictions in zip(run.seeds, found.predictions, strict=True):
+        shown = np.unique(loop.dataset_of(run.task, jax.random.key(seed)).points, axis=0)
+        drawn.add(len(shown))
+        code, image = jax.vmap(lambda point: bump.example(point, config.task))(points)
+        # of those seen, few were drawn
+        index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]
+        expected = baselines.interpolate(code[index, :], found.truths[index], code)
+        np.testing.assert_allclose(predictions, expected, atol=1e-5)
+        np.testing.assert_allclose(image, 1 - found.truths, atol=1e-6)
+    assert len(drawn) <= 2 and max(drawn) < (~found.held_out).sum()
+    for name in found.scores:
+        for region, mask in (("id", ~found.held_out), ("ood", found.held_out)):
+            numbers = [one[f"{region}.interpolator_{name}"] for one in summary["seeds"].values()]
+            means = evaluation.mean_score(found, name, mask)
+            np.testing.assert_allclose(numbers, means, rtol=1e-5)
+    late = run.late.interpolator
+    assert late.seeds == run.late.cells.seeds
+    np.testing.assert_array_equal(late.predictions[4::5], found.predictions)
+    np.testing.assert_array_equal(late.scores["mse"][::5], found.scores["mse"])
 
 
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.metrics import geometry, registry
+from compgen_jax.metrics import geometry, probes, registry
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.metrics.layers import PROBE_SCORES
 from compgen_jax.models.mlp import MLP
@@ -245,9 +245,16 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, ti
     assert measure.read(workdir).sizes == (() if digits else (N, N))
 
 
-def test_an_angle_and_a_label_have_no_line_and_no_distance_in_cells(trained):
+def test_an_angle_is_probed_and_a_label_is_not_and_neither_has_a_distance_in_cells(trained):
     run = results.load(trained(DIGITS))
-    assert np.isnan(run.layers("probe.id_r2")).all()
+    layer = run.layer_names[1]
+    features = run.unit_maps(layer).reshape(-1, len(tasks.points(run.task))).T
+    held_out = np.asarray(run.task.held_out(tasks.points(run.task)))
+    scores = probes.probe(
+        features, tasks.points(run.task), held_out, real=(True, False), periods=(360, np.inf)
+    )
+    found = run.layers("probe.id_r2")[0, 1]
+    assert np.isfinite(found) and found == pytest.approx(scores["id_r2"][0], rel=1e-3)
     assert np.isfinite(run.layers("probe.id_accuracy")).all()
     assert np.isnan(run.outputs("output.kernel_regression.factorized_error")).all()
 
