@@ -139,10 +139,10 @@ def name_pixels(axis, last: int):
     axis.set_yticks([0, last])
 
 
-def show_exact(axis, cells, **kwargs):
-    """The share of seeds whose output is exact, by cell, with the held-out region outlined."""
-    exact = cells.scores["exact_accuracy"].mean(axis=0)
-    image = show_map(axis, over_grid(exact, cells), vmin=0, vmax=1, **kwargs)
+def show_share(axis, cells, score: str, **kwargs):
+    """The share of seeds of which a score is true, by cell, with the held-out region outlined."""
+    share = cells.scores[score].mean(axis=0)
+    image = show_map(axis, over_grid(share, cells), vmin=0, vmax=1, **kwargs)
     outline(axis, over_grid(cells.held_out, cells))
     return image
 

@@ -52,7 +52,7 @@ class IdLayer(Arrays):
                 kernels.check_finite(name, np.asarray(metric))
         super().__init__(
             features=features, factors=factors, tensors=tensors, true_tensors=true_tensors,
-            real=real, periods=_checked_periods(periods, factors.shape[1]),
+            real=real, periods=probes.checked_periods(periods, factors.shape[1]),
         )  # fmt: skip
 
     @cached_property
@@ -89,9 +89,9 @@ def interaction(centred_SxD, factors_SxF) -> float:
 @layer_metric("id_cells.probe", at="id_cells")
 def probe(centred_SxD, factors_SxF, real, periods, seed: int = 0) -> float:
     """R^2 of a ridge of each real factor, cross-validated over the cells in 5 random folds; the
-    mean over them, NaN without any. It is `probes.probe`'s id_r2 of a factor without a period."""
+    mean over them, NaN without any. It is `probes.probe`'s id_r2."""
     r2, fold = [], np.random.default_rng(seed).permutation(len(centred_SxD)) % FOLDS
-    targets = [_targets(factors_SxF[:, f], periods[f]) for f in np.flatnonzero(real)]
+    targets = [probes.targets_of(factors_SxF[:, f], periods[f]) for f in np.flatnonzero(real)]
     predicted = [np.empty_like(target) for target in targets]
     for k in range(FOLDS):
         design = probes.decompose(centred_SxD[fold != k])
@@ -171,14 +171,6 @@ def _design(factors):
     return np.concatenate(columns, axis=1)
 
 
-def _targets(values, period):
-    """(S, 1) the values, or of an angle (S, 2), cos and sin."""
-    if not np.isfinite(period):
-        return values[:, None]
-    angle = 2 * np.pi * values / period
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-
 def checked_cells(factors_SxF):
     factors = np.asarray(factors_SxF, np.float64)
     if factors.ndim != 2 or 0 in factors.shape:
@@ -187,10 +179,3 @@ def checked_cells(factors_SxF):
     if len(np.unique(factors, axis=0)) < len(factors):
         raise ValueError("factors: a cell is given twice")
     return factors
-
-
-def _checked_periods(periods, factors: int):
-    found = np.full(factors, np.inf) if periods is None else np.asarray(periods, np.float64)
-    if found.shape != (factors,) or not (found > 0).all():
-        raise ValueError(f"periods {periods} for {factors} factors: one above 0 each")
-    return found

@@ -20,15 +20,24 @@ PENALTIES = np.logspace(-8, 4, 25)  # of the mean squared singular value of the 
 RELATIVE_NOISE = 1e-12  # of the largest eigenvalue: directions below are rounding
 
 
-def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, real=None) -> dict:
+def probe(
+    features_BxD,
+    factors_BxF,
+    held_out_B,
+    folds: int = 5,
+    seed: int = 0,
+    real=None,
+    periods=None,
+) -> dict:
     """Linear decodability of the factors; every value is an (F,) array in their order.
 
     Args:
       features: (B, D), any D.  factors: (B, F).  held_out: (B,) bool.
       folds: of the ID points, assigned at random from `seed`.
-      real: of each factor, whether its values are numbers; of one that are not (an object, or an
-        angle, which jumps where it repeats) only the accuracies say something, and every r2 is
-        NaN. None: all are.
+      real: of each factor, whether its values are numbers. Of labels every r2 is NaN, and only the
+        accuracies say something. None: all are.
+      periods: of each factor, inf where it does not repeat. An angle jumps where it repeats, so
+        its cosine and sine are probed, and its r2 is over both. None: none repeats.
 
     Returns `in_sample_r2` (above); `id_r2`, cross-validated on the ID points; `ood_r2`, of a fit
     on all ID points, against the OOD points' own mean, so it can be below 0; `id_accuracy` and
@@ -49,6 +58,7 @@ def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, 
         )
     check_finite("factors", factors)
     real = checked_real(real, factors.shape[1])
+    periods = checked_periods(periods, factors.shape[1])
     seen = np.flatnonzero(~held_out)
     if len(seen) < 2 * folds:
         raise ValueError(f"{len(seen)} ID points: {folds} folds need at least {2 * folds}")
@@ -59,10 +69,10 @@ def probe(features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, 
     fits = [(decompose(features[fit]), fit, new) for fit, new in splits]
     shuffled = factors.copy()
     shuffled[seen] = shuffled[rng.permutation(seen)]
-    control = _scores(features, shuffled, held_out, fits)
+    control = _scores(features, shuffled, periods, held_out, fits)
     found = (
-        {"in_sample_r2": in_sample_r2(features, factors)}
-        | _scores(features, factors, held_out, fits)
+        {"in_sample_r2": in_sample_r2(features, factors, periods)}
+        | _scores(features, factors, periods, held_out, fits)
         | {f"shuffled.{name}": value for name, value in control.items()}
     )
     for name in found:
@@ -89,6 +99,22 @@ def checked_real(real, factors: int):
     return found
 
 
+def checked_periods(periods, factors: int):
+    """(F,), inf where `periods` is None. ValueError unless there is one above 0 for each factor."""
+    found = np.full(factors, np.inf) if periods is None else np.asarray(periods, np.float64)
+    if found.shape != (factors,) or not (found > 0).all():
+        raise ValueError(f"periods {periods} for {factors} factors: one above 0 each")
+    return found
+
+
+def targets_of(values_B, period: float):
+    """(B, 1) the values of a factor, or (B, 2) the cosine and the sine of an angle."""
+    if not np.isfinite(period):
+        return values_B[:, None]
+    angle_B = 2 * np.pi * values_B / period
+    return np.stack([np.cos(angle_B), np.sin(angle_B)], axis=1)
+
+
 def compact(features_BxD):
     """Centred features in at most min(B, D) dimensions with the same inner products, float64.
 
@@ -105,13 +131,18 @@ def compact(features_BxD):
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def in_sample_r2(features_BxD, targets_BxT):
-    """R^2 of least squares with intercept, fitted and scored on the same points; (T,)."""
+def in_sample_r2(features_BxD, factors_BxF, periods=None):
+    """R^2 of least squares with intercept, fitted and scored on the same points; (F,)."""
+    factors = np.asarray(factors_BxF, np.float64)
+    periods = checked_periods(periods, factors.shape[1])
     design = decompose(features_BxD)
     kept = design.scales**2 > RELATIVE_NOISE * np.sum(design.scales**2)
-    left, targets = design.left[:, kept], np.asarray(targets_BxT, np.float64)
-    fitted = targets.mean(axis=0) + left @ (left.T @ (targets - targets.mean(axis=0)))
-    return _r2(targets, fitted)
+    left, scores = design.left[:, kept], []
+    for values_B, period in zip(factors.T, periods, strict=True):
+        targets = targets_of(values_B, period)
+        mean = targets.mean(axis=0, keepdims=True)
+        scores.append(_r2(targets, mean + left @ (left.T @ (targets - mean))))
+    return np.array(scores)
 
 
 class Design(NamedTuple):
@@ -165,29 +196,28 @@ def ridge(design: Design, targets_BxT) -> Ridge:
     return Ridge(weights_DxT, mean_T - design.mean @ weights_DxT, float(penalty), loo_mse)
 
 
-def _scores(features, factors, held_out, fits) -> dict:
+def _scores(features, factors, periods, held_out, fits) -> dict:
     """Every point is predicted once, by the fit whose split has it as new."""
     r2, accuracy = [], []
-    for values_B in factors.T:
+    for values_B, period in zip(factors.T, periods, strict=True):
+        targets = targets_of(values_B, period)
         _, label_B = np.unique(values_B, return_inverse=True)
         onehot_BxK = np.eye(label_B.max() + 1)[label_B]
-        value, classes = np.empty((len(values_B), 1)), np.empty_like(onehot_BxK)
+        predicted, classes = np.empty_like(targets), np.empty_like(onehot_BxK)
         for design, fit, new in fits:
-            value[new] = ridge(design, values_B[fit, None])(features[new])
+            predicted[new] = ridge(design, targets[fit])(features[new])
             classes[new] = ridge(design, onehot_BxK[fit])(features[new])
         hit_B = np.argmax(classes, axis=1) == label_B
         regions = ~held_out, held_out
-        r2.append([_r2(values_B[mask, None], value[mask])[0] for mask in regions])
+        r2.append([_r2(targets[mask], predicted[mask]) for mask in regions])
         accuracy.append([hit_B[mask].mean() if mask.any() else np.nan for mask in regions])
     names = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
     return dict(zip(names, [*np.transpose(r2), *np.transpose(accuracy)], strict=True))
 
 
-def _r2(targets_BxT, predictions_BxT):
+def _r2(targets_BxT, predictions_BxT) -> float:
+    """Over all columns together; NaN without a point or without variance."""
     if not len(targets_BxT):
-        return np.full(targets_BxT.shape[1], np.nan)
-    total_T = np.sum((targets_BxT - targets_BxT.mean(axis=0)) ** 2, axis=0)
-    share_T = np.full(len(total_T), np.nan)
-    error_T = np.sum((targets_BxT - predictions_BxT) ** 2, axis=0)
-    np.divide(error_T, total_T, out=share_T, where=total_T > 0)
-    return 1 - share_T
+        return np.nan
+    total = np.sum((targets_BxT - targets_BxT.mean(axis=0, keepdims=True)) ** 2)
+    return 1 - np.sum((targets_BxT - predictions_BxT) ** 2) / total if total > 0 else np.nan

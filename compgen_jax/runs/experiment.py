@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, train_log, user_code
+from compgen_jax.runs import directory, environment, out_of_memory, results, train_log, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -272,15 +272,13 @@ def _median(values) -> float:
 
 def _baselines(job: _Job) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
-    examples that each seed is scored on."""
-    task, masks = job.task, tasks.regions(job.task)
-
-    def of_seed(key):
-        scores = tasks.trivial_scores(task, loop.stream(key, "test"))
-        errors = {f"{name}_{task.error}": each[task.error] for name, each in scores.items()}
-        return evaluation.region_means(errors, masks)
-
-    return jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(job.seeds)))
+    examples that each seed is scored on. The interpolator has all scores."""
+    trivial = results.trivial_means(job.config, job.task, job.seeds, (job.task.error,))
+    return {
+        f"{region}.{predictor}_{score}": values
+        for predictor, means in trivial.items()
+        for (region, score), values in means.items()
+    }
 
 
 def _progress_bar(jobs, total: int, shown: bool):

@@ -10,19 +10,24 @@ import numpy as np
 from compgen_jax.claims import Claim, Condition, Evidence, judge, rows
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import directory, results
+from compgen_jax.tasks import baselines
+from compgen_jax.tasks import task as tasks
 
 RIGHT = 0.9  # of the held-out combinations
 HALF = 0.5  # of the best trivial predictor's error
 
 
 def composes(run: results.FinishedRun) -> Claim:
-    """The claim that any task has: held-out combinations are answered rightly, if its task has a
-    score of right and wrong, and better than by any trivial predictor.
+    """The claim that any task has: held-out combinations are answered rightly, and better than by
+    any trivial predictor, an interpolator of the inputs among them.
 
-    Without such a score, a seed is trained if its error on ID points is at most half of the best
-    trivial predictor's.
+    A task of images that scores `rendered` is judged by this share, and by that of the best trivial
+    predictor. Another one is judged by its score of right and wrong, if it has one, and by its
+    error. Without such a score a seed is trained if its error on ID points is at most half of the
+    best trivial predictor's.
     """
     accuracy, error = run.task.accuracy, run.task.error
+    cells = lambda e: e.run.late.cells.held_out.sum()
 
     def score(name, ood):
         return lambda e: mean_score(e.run.late.cells, name, e.run.late.cells.held_out == ood)
@@ -30,41 +35,60 @@ def composes(run: results.FinishedRun) -> Claim:
     def relative_error(ood):
         return lambda e: score(error, ood)(e) / best_trivial_error(e.run, ood)
 
-    conditions = (
-        Condition(
-            "error OOD / the best trivial predictor's", relative_error(True), below=HALF, ratio=True
-        ),
-    )
+    details = {"error ID": score(error, False), "error OOD": score(error, True)}
+    if "rendered" in tasks.score_names(run.task):
+        more = lambda e: score("rendered", True)(e) - best_trivial_share(e.run)
+        conditions = (
+            Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells),
+            Condition(
+                "share rendered OOD, less the best trivial predictor's", more, above=0, cells=cells
+            ),
+        )
+        details |= {f"{accuracy} OOD": score(accuracy, True)}
+    else:
+        conditions = (
+            Condition(
+                "error OOD / the best trivial predictor's",
+                relative_error(True),
+                below=HALF,
+                ratio=True,
+            ),
+        )
+        if accuracy:
+            right = Condition(f"{accuracy} OOD", score(accuracy, True), above=RIGHT, cells=cells)
+            conditions = (right, *conditions)
     trained = lambda e: (relative_error(False)(e) <= HALF).astype(np.float64)
     trained_name = "seeds with half of the best trivial predictor's error ID, or less"
     if accuracy:
-        cells = lambda e: e.run.late.cells.held_out.sum()
-        right = Condition(f"{accuracy} OOD", score(accuracy, True), above=RIGHT, cells=cells)
-        conditions = (right, *conditions)
         trained, trained_name = score(accuracy, False), f"{accuracy} ID"
     return Claim(
         "composition",
         f"{run.name} composes what was held out",
         conditions,
         code=run.name,
-        details={"error ID": score(error, False), "error OOD": score(error, True)},
+        details=details,
         trained=trained,
         trained_name=trained_name,
     )
 
 
 def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
-    """The least error of a trivial predictor; NaN for a task without any. Among ID points the
-    nearest one is the point itself, so `nearest_seen` is no predictor there."""
+    """The least error of a trivial predictor; NaN without any. Those that know the answers of ID
+    points are no predictors there."""
     region = "ood" if ood else "id"
     return min(
         (
-            run.summary["mean"][f"{region}.{name}_{run.task.error}"]["value"]
-            for name in run.task.baselines
-            if ood or name != "nearest_seen"
+            means[region, run.task.error]
+            for name, means in run.trivial.items()
+            if ood or not baselines.knows_id(name)
         ),
         default=np.nan,
     )
+
+
+def best_trivial_share(run: results.FinishedRun) -> float:
+    """The greatest share of held-out points that a trivial predictor renders."""
+    return max((means["ood", "rendered"] for means in run.trivial.values()), default=np.nan)
 
 
 def judge_directory(workdir) -> list[dict]:

@@ -1,7 +1,7 @@
 """A finished run: what it says at any points, at every cell beside the truth, and its layers."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import jax
@@ -12,10 +12,13 @@ from compgen_jax.config import Config
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, user_code
 from compgen_jax.runs.directory import RunError
+from compgen_jax.tasks import baselines, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
+
+DRAWN = 2000  # the points of a stream that the interpolator knows
 
 
 class FinishedRun:
@@ -63,6 +66,28 @@ class FinishedRun:
         return _at_cells(self.task, self.seeds, predictions, truths[0], scores)
 
     @cached_property
+    def interpolator(self) -> evaluation.CellResults:
+        """What `interpolations` says at every cell, once for each network, with the task's scores.
+        Raises RunError for a task without it (`Task.interpolated`)."""
+        if not self.task.interpolated:
+            raise RunError(f"{self.name}: its task has no interpolator")
+        different = list(dict.fromkeys(self.seeds))
+        of_network = np.array([different.index(seed) for seed in self.seeds])
+        predictions, truths, scores = interpolations(self.config, self.task, different)
+        scores = {name: values[of_network] for name, values in scores.items()}
+        return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
+
+    @cached_property
+    def trivial(self) -> dict[str, dict]:
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
+        lookups along each factor alone, and of the interpolator if there is one."""
+        task, seeds = tasks.with_lookups_along_factors(self.task), list(dict.fromkeys(self.seeds))
+        return {
+            predictor: {place: float(np.mean(values)) for place, values in means.items()}
+            for predictor, means in trivial_means(self.config, task, seeds).items()
+        }
+
+    @cached_property
     def late(self) -> "FinishedRun":
         """The same run with all networks of its late checkpoints, those over the last tenth of
         training: for each seed one after the other. Claims take the median over them.
@@ -74,10 +99,7 @@ class FinishedRun:
         saved = {
             step: directory.restore(self.path, template, step).state.params for step in set(steps)
         }
-        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *(saved[step] for step in steps))
-        seeds = np.repeat(self.seeds, len(steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        return self._with([saved[step] for step in steps])
 
     @property
     def kept_steps(self) -> list[int]:
@@ -88,6 +110,18 @@ class FinishedRun:
         """The same run with its networks at a kept step. Raises RunError for another step."""
         params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
+
+    @cached_property
+    def along(self) -> "FinishedRun":
+        """The same run with all networks of its kept steps: for each seed one after the other."""
+        return self._with([self.at(step).params for step in self.kept_steps])
+
+    def _with(self, params_of_steps: list) -> "FinishedRun":
+        """The same run with its networks at several steps, for each seed one after the other."""
+        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
+        params = jax.tree.map(join, *params_of_steps)
+        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
@@ -162,6 +196,74 @@ def load(workdir) -> FinishedRun:
 def seed_keys(seeds):
     """The keys of seeds, (T,)."""
     return jax.vmap(jax.random.key)(jnp.array(seeds))
+
+
+def interpolations(config: Config, task: Task, seeds):
+    """What `baselines.interpolate` says at the task's points, from the complete points that each
+    seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores (T, B) by name).
+
+    A code is the model's input, flattened. Of points that are drawn afresh at each step the first
+    `DRAWN` count. A seed without complete points (stripes alone) has 0 everywhere.
+    """
+    points, held = tasks.points(task), []
+    shown_to = jax.jit(partial(_shown, config, task))
+    score = jax.jit(jax.vmap(task.scores))
+    for seed in seeds:
+        key = jax.random.key(seed)
+        given, (codes, truths) = jax.device_get(shown_to(key, jnp.asarray(points)))
+        shown_points, counts, shown_codes, shown_truths = given
+        complete = counts & ~np.isnan(shown_points).any(axis=1)
+        first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
+        predictions = baselines.interpolate(
+            shown_codes[complete][first], shown_truths[complete][first], codes
+        ).astype(np.float32)
+        held.append((predictions, truths, jax.device_get(score(predictions, truths, points))))
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *held)
+
+
+def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, dict]:
+    """{predictor: {(region, score): (T,)}}: what trivial predictors score on the examples that each
+    seed is scored on. `scores` names those of the task's `baselines`, by default all; the
+    interpolator, where there is one, has all."""
+    masks = tasks.regions(task)
+
+    def of_seed(key):
+        by_predictor = tasks.trivial_scores(task, loop.stream(key, "test"))
+        return {
+            name: means({score: each[score] for score in scores or each})
+            for name, each in by_predictor.items()
+        }
+
+    def means(each):
+        found = evaluation.region_means(each, masks)
+        return {(region, score): found[f"{region}.{score}"] for region in masks for score in each}
+
+    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
+    if task.interpolated:
+        found["interpolator"] = jax.vmap(means)(interpolations(config, task, seeds)[2])
+    return found
+
+
+def _shown(config: Config, task: Task, key, points):
+    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
+    of the points that it is scored at."""
+    dataset = loop.dataset_of(task, key)
+    if task.examples and isinstance(dataset, sampling.Table):
+        drawn, counts = dataset.points, jnp.arange(len(dataset.points)) < dataset.count
+    else:
+        batch = config.training.batch_size
+        draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+        drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
+        drawn, counts = drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
+
+    def codes_and_truths(key, at):
+        given, target = tasks.examples_at(task, key, at)
+        flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
+        return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
+
+    example = loop.stream(key, "example")
+    test = loop.stream(key, "test")
+    return (drawn, counts, *codes_and_truths(example, drawn)), codes_and_truths(test, points)
 
 
 def truths_at(task: Task, points):

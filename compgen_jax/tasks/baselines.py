@@ -1,8 +1,9 @@
 """Trivial predictors: what a model that composes nothing would say.
 
-Each maps what is asked to predictions (B, ...). The first two are those of any task (`BASELINES`,
-the default of `Task.baselines`), whose errors stand in a run's summary. `GRID_PREDICTORS` know the
-ID cells of a grid alone, and are NumPy. Their mean squared error over the hole, as a multiple of a
+Each maps what is asked to predictions (B, ...). The first three are those of any task (`BASELINES`,
+the default of `Task.baselines`), whose errors stand in a run's summary. `interpolate` knows what
+one seed was shown, and stands beside them. `GRID_PREDICTORS` know the ID cells of a grid alone. The
+last two kinds are NumPy. Their mean squared error over the hole, as a multiple of a
 blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1 (no brightest pixel is right, for
 rank one 6%): constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
 """
@@ -17,14 +18,21 @@ from compgen_jax import grids
 SWEEPS = 50  # on bumps, within 1% of the amplitude of what 500 give
 PAIRS_AT_ONCE = 2**23  # of held-out and ID cells: bounds memory
 
+# the interpolator
+LENGTHS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 8)  # in median nearest-neighbour distances of the codes
+KERNEL_RIDGE = 1e-6  # of the kernel's 1
+MOST_POINTS, NEAREST_POINTS = 2000, 64  # beyond the first, a fit to the nearest for each query
+TIED = 1e-9  # relative: errors that rounding alone may tell apart
+
 
 class Asked(NamedTuple):
     """What a model is asked at B points, and what is known of them.
 
     points (B, F); inputs: leaves (B, ...); truths (B, ...); nearest (B, ...): the truths that the
-    same questions would have at the nearest ID points; held_out (B,) bool; grid: of cells of a
-    grid, its `sizes`, and which factors are `ordered`, with which `periods`, as
-    `task.geometry` gives them.
+    same questions would have at the nearest ID points; held_out (B,) bool; same_labels (B, ...):
+    as `nearest`, at the nearest ID points whose labels are the same; grid: of cells of a grid,
+    its `sizes`, and which factors are `ordered`, with which `periods`, as `task.geometry` gives
+    them.
     """
 
     points: Any
@@ -32,6 +40,7 @@ class Asked(NamedTuple):
     truths: Any
     nearest: Any
     held_out: Any
+    same_labels: Any = None
     grid: dict | None = None
 
 
@@ -53,7 +62,101 @@ def nearest_seen(asked: Asked):
     return asked.nearest
 
 
-BASELINES = {"best_constant": best_constant, "nearest_seen": nearest_seen}
+def nearest_same_labels(asked: Asked):
+    """What is true at the nearest ID point whose labels are those asked for, so that only ordered
+    factors move. Where there is none, what is true at the nearest ID point."""
+    return asked.same_labels
+
+
+BASELINES = {
+    "best_constant": best_constant,
+    "nearest_seen": nearest_seen,
+    "nearest_same_labels": nearest_same_labels,
+}
+
+
+def knows_id(name: str) -> bool:
+    """Whether a predictor is right where training showed the answer: none of ID points."""
+    return name.startswith("nearest_") or name == "interpolator"
+
+
+# --- from the codes that one seed was shown; NumPy, float64 -------------------------------------
+
+
+def interpolate(codes_SxE, truths_Sx, codes_BxE):
+    """(B, ...): kernel ridge regression from codes to outputs, fitted to S points.
+
+    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)), and acts on what is left after the mean
+    output. Its length is the one of `LENGTHS` with the least squared error on points left out, each
+    alone; of equal errors, the shortest. Points with the same code count once, with their mean
+    output. Beyond `MOST_POINTS` of them each query has a fit of its own to the `NEAREST_POINTS`
+    nearest. Without a point the prediction is 0, with one its output.
+
+    ValueError for arrays that do not match or are not finite.
+    """
+    codes, truths, queries = (np.asarray(a, np.float64) for a in (codes_SxE, truths_Sx, codes_BxE))
+    if codes.ndim != 2 or queries.ndim != 2 or codes.shape[1] != queries.shape[1]:
+        raise ValueError(f"codes must be (S, E) and (B, E), not {codes.shape} and {queries.shape}")
+    if truths.ndim < 1 or len(truths) != len(codes):
+        raise ValueError(f"truths must be ({len(codes)}, ...), not {truths.shape}")
+    if not all(np.isfinite(array).all() for array in (codes, truths, queries)):
+        raise ValueError("codes or truths: NaN or infinite values")
+    shape = len(queries), *truths.shape[1:]
+    codes, flat_SxP = _merged(codes, truths.reshape(len(truths), -1) if len(truths) else None)
+    if not len(codes):
+        return np.zeros(shape)
+    if len(codes) <= MOST_POINTS:
+        return _kernel_ridge(codes, flat_SxP, queries).reshape(shape)
+    # float32 makes ties of distances that differ by rounding
+    apart_BxS = _squared_distances(queries, codes).astype(np.float32)
+    nearest_BxK = np.argsort(apart_BxS, axis=1, kind="stable")
+    of_query = [
+        _kernel_ridge(codes[near], flat_SxP[near], query[None])
+        for query, near in zip(queries, nearest_BxK[:, :NEAREST_POINTS], strict=True)
+    ]
+    return np.concatenate(of_query).reshape(shape)
+
+
+def _merged(codes_SxE, flat_SxP):
+    """Different codes, and the mean output of each."""
+    if not len(codes_SxE):
+        return codes_SxE, None
+    different, of_code, count = np.unique(
+        codes_SxE, axis=0, return_inverse=True, return_counts=True
+    )
+    sums = np.zeros((len(different), flat_SxP.shape[1]))
+    np.add.at(sums, of_code.reshape(-1), flat_SxP)
+    return different, sums / count[:, None]
+
+
+def _kernel_ridge(codes_SxE, flat_SxP, queries_BxE):
+    """(B, P) what the length with the least error on left-out points predicts."""
+    count, mean = len(codes_SxE), flat_SxP.mean(axis=0, keepdims=True)
+    if count == 1:
+        return np.repeat(mean, len(queries_BxE), axis=0)
+    squares_SxS, left_SxP = _squared_distances(codes_SxE, codes_SxE), flat_SxP - mean
+    apart = squares_SxS + np.diag(np.full(count, np.inf))
+    neighbour = np.median(np.sqrt(apart.min(axis=1)))
+    fits = []
+    for length in LENGTHS:
+        scale = 2 * (length * neighbour) ** 2
+        inverse = np.linalg.inv(np.exp(-squares_SxS / scale) + KERNEL_RIDGE * np.eye(count))
+        weights_SxP = inverse @ left_SxP
+        # the mean is fitted too: without a point it moves away by left / (count - 1)
+        moved_SxP = inverse.sum(axis=1, keepdims=True) * left_SxP / (count - 1)
+        missed_SxP = (weights_SxP + moved_SxP) / np.diag(inverse)[:, None]
+        fits.append((np.mean(missed_SxP**2), scale, weights_SxP))
+    least = min(error for error, *_ in fits)
+    spread = np.mean(left_SxP**2)
+    _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= least + TIED * spread)
+    return mean + np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
+
+
+def _squared_distances(a_AxE, b_BxE):
+    """(A, B)."""
+    from scipy.spatial.distance import cdist  # takes a fifth of a second to import
+
+    return cdist(a_AxE, b_BxE, "sqeuclidean")
 
 
 # --- on a grid, from ID cells alone; NumPy, float64 ---------------------------------------------
@@ -69,7 +172,7 @@ def asked_on_grid(truths_Bx, held_out_B, sizes, ordered=None, periods=None) -> A
         raise ValueError("truths: NaN or infinite values")
     nearest = truths[grids.nearest_seen(held_out, sizes, ordered, periods)]
     grid = {"sizes": tuple(sizes), "ordered": ordered, "periods": periods}
-    return Asked(grids.indices(sizes), None, truths, nearest, held_out, grid)
+    return Asked(grids.indices(sizes), None, truths, nearest, held_out, grid=grid)
 
 
 def blank(asked: Asked):

@@ -333,6 +333,7 @@ def over_latents(settings, name: str, example, code_r2: float, **others) -> Task
         dataset=lambda key: dataset,
         examples=0,
         next_batch=sampling.stream(partial(draw_latent, law=settings.weights)),
+        interpolated=False,  # inputs or episodes are drawn with each example
         differentiable=settings.code.name not in ("tokens", "interval_shuffle"),
         units={"set": float(len(sets))},
         points=draw_tests(sets, seen, settings),

@@ -61,7 +61,8 @@ class Task(NamedTuple):
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
     dataset:    key -> a pytree of arrays: what training may show to one seed. It is traced, so that
-                different supports and sizes share a compilation.
+                different supports and sizes share a compilation. Its points may have columns beyond
+                the factors', which `example` alone reads.
     examples:   their number in the dataset; 0 for points drawn afresh, which have no epochs.
     next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
     loss:       output, target -> scalar, for one example.
@@ -75,6 +76,8 @@ class Task(NamedTuple):
     error:      the name of the score that is 0 for a perfect model.
     accuracy:   the name of the score that says whether an answer is right, or ''.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
+    interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
+                `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
@@ -100,6 +103,7 @@ class Task(NamedTuple):
     error: str = "mse"
     accuracy: str = ""
     baselines: dict = baselines.BASELINES
+    interpolated: bool = True
     parts: tuple = ()
     differentiable: bool = True
     units: dict = {}
@@ -152,8 +156,8 @@ def cells(factors) -> np.ndarray:
 
 def nearest_values(task: Task, points):
     """(..., F) int: the index of each factor's value in the cell nearest to each point; NumPy."""
-    indices = []
-    for factor, column in zip(task.factors, np.moveaxis(np.asarray(points), -1, 0), strict=True):
+    indices, columns = [], np.moveaxis(np.asarray(points), -1, 0)[: len(task.factors)]
+    for factor, column in zip(task.factors, columns, strict=True):
         apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
         if math.isfinite(factor.period):
             apart = np.minimum(apart % factor.period, -apart % factor.period)
@@ -190,6 +194,39 @@ def nearest_seen(task: Task, held_out_B):
 
     distances, index = cKDTree(task.points[seen]).query(task.points)
     return seen[index], distances
+
+
+def nearest_with_same(task: Task, held_out_B, fixed):
+    """(B,) index of the nearest seen point with the same values of the factors that are `fixed`,
+    (F,) bool, for every point. Where there is none, of the nearest seen point."""
+    if not any(fixed):
+        return nearest_seen(task, held_out_B)[0]
+    if has_grid(task):
+        return grids.nearest_seen(held_out_B, **geometry(task), fixed=fixed)
+    held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
+    _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
+    group_B = group_B.reshape(-1)
+    for group in np.unique(group_B[held_out]):
+        of_group = group_B == group
+        if (of_group & ~held_out).any():
+            index[of_group] = nearest_seen(task, held_out | ~of_group)[0][of_group]
+    return index
+
+
+def with_lookups_along_factors(task: Task) -> Task:
+    """The task with one more trivial predictor for each factor, `nearest_along_FACTOR`: what is
+    true at the nearest seen point that differs in this factor alone. A task without a grid is
+    returned as it is."""
+    if not has_grid(task):
+        return task
+
+    def along(moved: int):
+        fixed = [index != moved for index in range(len(task.factors))]
+        index = nearest_with_same(task, regions(task)["ood"], fixed)
+        return lambda asked: asked.truths[index]
+
+    lookups = {f"nearest_along_{f.name}": along(index) for index, f in enumerate(task.factors)}
+    return task._replace(baselines=task.baselines | lookups)
 
 
 def examples_at(task: Task, key, points) -> Example:
@@ -237,13 +274,14 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
-    nearest, _ = nearest_seen(task, held_out)
+    labels = [not factor.real for factor in task.factors]
+    nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
     inputs, targets = examples_at(task, key, at)
-    nearest_targets = examples_at(task, key, at[nearest]).target
-    truths, of_nearest = (
-        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, nearest_targets)
+    of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
+    truths, seen, same_labels = (
+        jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, of_nearest, held_out)
+    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
     return {
         name: jax.vmap(task.scores)(predict(asked), truths, at)
         for name, predict in task.baselines.items()

@@ -32,29 +32,35 @@ PREDICTORS = {
 def draw(runs):
     """The bump decoder of Figure 1 and its controls, all with the same share of cells held out.
     "Lit pixels" blanks the pixels that no ID image lights, and scores held-out cells whose own
-    pixel is lit. (a) Exact accuracy over held-out cells and, as a bar, over ID cells. (b) Error
+    pixel is lit. (a) The share of held-out cells rendered and, as a bar, of ID cells; the diamond
+    is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
+    that a seed was shown. Only a network above its diamond does more than interpolate. (b) Error
     over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
     ID images of bumps. Means over seeds with 95% intervals; grey dots are seeds."""
     base = runs["bump_cnn"]
     scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
     picture = plotting.new_figure(8.4, 3.9)
-    accuracy, error = picture.subplots(1, 2, width_ratios=[1, 1.35])
+    share, error = picture.subplots(1, 2, width_ratios=[1, 1.35])
     for row, name in enumerate(ROWS):
         cells, counted = scored[name]
         style = {"across": True, "fmt": "o", "color": COLOR}
-        exact = mean_score(cells, "exact_accuracy", counted)
-        plotting.show_number(accuracy, -row, exact, **style)
-        exact_id = mean_score(cells, "exact_accuracy", ~cells.held_out).mean()
-        accuracy.plot(exact_id, 0.25 - row, "|", color=plotting.ID_COLOR, markersize=6)
+        plotting.show_number(share, -row, mean_score(cells, "rendered", counted), **style)
+        of_id = mean_score(cells, "rendered", ~cells.held_out).mean()
+        share.plot(of_id, 0.25 - row, "|", color=plotting.ID_COLOR, markersize=6)
+        if name in runs:
+            kernel = runs[name].interpolator
+            by_kernel = mean_score(kernel, "rendered", kernel.held_out).mean()
+            share.plot(by_kernel, -row - 0.25, "D", color=plotting.OOD_COLOR, markersize=3.5)
         relative = evaluation.relative_error(cells, cells.held_out)
         plotting.show_number(error, -row, relative, **style)
-    accuracy.axvline(0.5, **plotting.FAINT)
-    accuracy.plot([], [], "o", color=COLOR, markersize=4, label="held out (OOD)")
-    accuracy.plot([], [], "|", color=plotting.ID_COLOR, markersize=6, label="seen (ID), mean")
-    accuracy.set(xlim=(-0.04, 1.04), xlabel="exact accuracy")
-    plotting.legend_above(accuracy)
-    accuracy.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
+    share.axvline(0.5, **plotting.FAINT)
+    share.plot([], [], "o", color=COLOR, markersize=4, label="held out (OOD)")
+    share.plot([], [], "|", color=plotting.ID_COLOR, markersize=6, label="seen (ID), mean")
+    share.plot([], [], "D", color=plotting.OOD_COLOR, markersize=3.5, label="OOD, interpolation")
+    share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
+    plotting.legend_above(share)
+    share.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
     errors = trivial_errors(base.cells)
     for row, name in enumerate(PREDICTORS, start=len(ROWS)):
         error.plot(errors[name], -row, "D", color=plotting.OOD_COLOR, markersize=3.5)
@@ -64,5 +70,5 @@ def draw(runs):
     names = [*ROWS.values(), *PREDICTORS.values()]
     error.set_yticks([-row for row in range(len(names))], names)
     error.tick_params(axis="y", labelsize=6.5)
-    plotting.panel_labels((accuracy, error), "ab")
+    plotting.panel_labels((share, error), "ab")
     return picture

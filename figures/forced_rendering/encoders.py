@@ -36,7 +36,7 @@ def draw(runs):
     *maps, accuracy, error = axes
     for index, (name, run) in enumerate(shown.items()):
         aside, color = 2 * ASIDE * (index - (len(shown) - 1) / 2), COLORS[name]
-        image = plotting.show_exact(maps[index], run.cells)
+        image = plotting.show_share(maps[index], run.cells, "exact_accuracy")
         maps[index].set_title(TITLES[name], color=color)
         _draw_accuracy(accuracy, run.cells, aside, color)
         _draw_error(error, run, aside, color)

@@ -3,6 +3,7 @@
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
 from compgen_jax.papers.forced_rendering import controls
+from compgen_jax.tasks import baselines
 
 from .. import report
 from . import authors
@@ -49,8 +50,13 @@ def _row(run, region: str) -> str:
     accuracies = (mean.get(f"{region}.{score}") for score in (task.accuracy, "position_accuracy"))
     shown = [text.with_interval(each) if each else text.UNKNOWN for each in accuracies]
     error = mean[f"{region}.{task.error}"]
-    trivial = {name: mean[f"{region}.{name}_{task.error}"]["value"] for name in task.baselines}
-    # a predictor that knows the truth of an ID combination has no error there but rounding
+    trivial = {
+        name: mean[key]["value"]
+        for name in (*task.baselines, "interpolator")
+        if (key := f"{region}.{name}_{task.error}") in mean
+        and not (region == "id" and baselines.knows_id(name))
+    }
+    # others that know the truth of an ID combination have no error there but rounding
     least = 1e-6 * max(trivial.values())
     best = min((name for name, value in trivial.items() if value > least), key=trivial.get)
     over = f"{text.number(error['value'] / trivial[best])} ({best.replace('_', ' ')})"

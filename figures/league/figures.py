@@ -20,14 +20,16 @@ AXIS_TITLES = {
 
 @figure("league", runs=("league_*",), by_default=False)
 def draw(runs):
-    """Accuracy on held-out combinations of every model (rows) on every task and hold-out (columns):
-    mean over seeds with its 95% interval. Bold: at least .95 of the seen combinations are right,
-    and the OOD accuracy lies above .5 and above every trivial predictor, the best of which is the
-    last row. Dotted: less than .95 of the seen combinations are right; that accuracy is given
-    below. What counts as right: for bumps the brightest pixel, and with three factors the size; for
-    digits the digit, the angle within 5 degrees, and an error below a twentieth of a blank image's.
-    Right of the table: parameters on the first task. All hold-outs of a task leave out as many
-    combinations."""
+    """The share of held-out combinations that every model (rows) composes, on every task and
+    hold-out (columns): mean over seeds with its 95% interval. Small and grey, on its right: the
+    share by interpolation, kernel ridge regression on the same codes. Bold: at least .95 of the
+    seen combinations are right, and the share lies above .5, above that of interpolation and above
+    that of every other trivial predictor, the best of which is the last row. Dotted: less than .95
+    of the seen combinations are right; that accuracy is given below. Composed means: of bumps, that
+    the image is rendered (at any level: correlation, gain, and more like it than like the nearest
+    seen image); of digits, that the digit is right, the angle within 5 degrees, and the error below
+    a twentieth of a blank image's. Right of the table: parameters on the first task. All hold-outs
+    of a task leave out as many combinations."""
     cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
     drawn = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
     axis = drawn.subplots()
@@ -62,7 +64,9 @@ def draw(runs):
 
 
 def _two(value: float) -> str:
-    """.97, 1.0"""
+    """.97, 1.0, and a dash for what is not known."""
+    if value != value:
+        return text.UNKNOWN
     return f"{value:.2f}".lstrip("0") if value < 0.995 else "1.0"
 
 
@@ -71,6 +75,7 @@ def _write(axis, column, row, cell):
     weight = "bold" if cell.composes else "normal"
     place = {"ha": "center", "va": "center"}
     axis.text(column, row - 0.2, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
+    axis.text(column + 0.34, row - 0.2, _two(cell.interpolated), fontsize=4.6, color="0.3", **place)
     axis.text(column, row + 0.12, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
     if not cell.learnt:
         seen = f"seen {tables.floor(cell.seen['value'])}"
@@ -83,10 +88,10 @@ def _write(axis, column, row, cell):
 @figure("league_geometry", runs=("league_*",), by_default=False)
 def draw_prediction(runs):
     """L1 (does the last hidden layer, on seen combinations alone, tell which networks compose?). A
-    dot is a run of the league; its mark is the architecture, its colour the task and hold-out. OOD
-    accuracy against (a) the share of variance that is in no factor alone, (b) the R² of a linear
-    probe of the factors, and (c) the spread of the volume element, which one-hot codes lack. Above:
-    Spearman's rank correlation inside a task and hold-out, with its 95% interval over
+    dot is a run of the league; its mark is the architecture, its colour the task and hold-out. The
+    share composed OOD against (a) the share of variance that is in no factor alone, (b) the R² of a
+    linear probe of the factors, and (c) the spread of the volume element, which one-hot codes lack.
+    Above: Spearman's rank correlation inside a task and hold-out, with its 95% interval over
     architectures, and the number of runs."""
     networks = networks_of(runs.values())
     families, groups = (list(dict.fromkeys(labels)) for labels in networks[:2])
@@ -107,7 +112,7 @@ def draw_prediction(runs):
         axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} runs")
         axis.set(xlabel=AXIS_TITLES[name], ylim=(-0.04, 1.04))
         plotting.panel_label(axis, letter)
-    axes[0].set_ylabel("accuracy OOD")
+    axes[0].set_ylabel("share composed OOD")
     handles = [plotting.plt.Line2D([], [], marker=mark, linestyle="", color="0.3", markersize=4)
                for mark in MARKS[: len(families)]]  # fmt: skip
     handles += [plotting.plt.Line2D([], [], marker="o", linestyle="", color=colors(k % 10),

@@ -60,7 +60,8 @@ def _steps(runs) -> dict[str, str]:
 def _shown(cell) -> str:
     bold = "**" if cell.composes else ""
     seen = tables.floor(cell.seen["value"])
-    return f"{bold}{text.with_interval(cell.ood, 2)}{bold} / {seen}"
+    interpolated = text.number(cell.interpolated, 2)
+    return f"{bold}{text.with_interval(cell.ood, 2)}{bold} / {interpolated} / {seen}"
 
 
 def _sentences(runs, cells, columns, claims):
@@ -81,17 +82,24 @@ def _sentences(runs, cells, columns, claims):
 
 
 def _of_column(task: str, holdout: str, cells: dict) -> str:
-    """Who is surely right on more than half, the best of the others, and who did not learn."""
-    ranked = sorted(cells, key=lambda model: -cells[model].ood["value"])
+    """Who surely composes more than half, the best of the others, and who did not learn; '' where
+    no share is known."""
+    known = [model for model, cell in cells.items() if cell.ood["value"] == cell.ood["value"]]
+    ranked = sorted(known, key=lambda model: -cells[model].ood["value"])
+    if not ranked:
+        return ""
     composing = [model for model in ranked if cells[model].composes]
     others = [model for model in ranked if cells[model].learnt and model not in composing]
     failing = [model for model in ranked if not cells[model].learnt]
     where = "combinations at random" if holdout == "at random" else f"a {holdout}"
-    accuracy = lambda model: f"`{model}` {text.number(cells[model].ood['value'], 2)}"
-    right = ", ".join(map(accuracy, composing)) if composing else "no model"
-    parts = [f"{task.capitalize()}, {where} held out: surely right on more than half: {right}"]
+    share = lambda model: f"`{model}` {text.number(cells[model].ood['value'], 2)}"
+    right = ", ".join(map(share, composing)) if composing else "no model"
+    parts = [
+        f"{task.capitalize()}, {where} held out: surely more than half composed, and more than by "
+        f"any trivial predictor: {right}"
+    ]
     if others:
-        parts.append(f"the best of the others that learnt is {accuracy(others[0])}")
+        parts.append(f"the best of the others that learnt is {share(others[0])}")
     if failing:
         seen = [f"`{model}` ({tables.floor(cells[model].seen['value'])})" for model in failing]
         parts.append(f"not learnt by {', '.join(seen)}")
@@ -101,7 +109,7 @@ def _of_column(task: str, holdout: str, cells: dict) -> str:
 def _remedies(cells) -> str:
     """What the paper's two remedies change, with a block held out."""
     parts = [
-        f"`{plain}` has {_accuracy(cells, plain)}, with {remedy} {_accuracy(cells, helped)}"
+        f"`{plain}` has {_composed(cells, plain)}, with {remedy} {_composed(cells, helped)}"
         for plain, (helped, remedy) in REMEDIES.items()
         if _has_run(cells, plain) and _has_run(cells, helped)
     ]
@@ -112,7 +120,7 @@ def _remedies(cells) -> str:
 def _built_in(cells) -> str:
     """What adding, multiplying, and one function for all pixels buy, with a block held out."""
     parts = [
-        ", ".join(f"{what} has {_accuracy(cells, model)}" for model, what in group.items()
+        ", ".join(f"{what} has {_composed(cells, model)}" for model, what in group.items()
                   if _has_run(cells, model))
         for group in (BY_PIXEL, SHARED)
     ]  # fmt: skip
@@ -128,7 +136,7 @@ def _has_run(cells, model: str) -> bool:
     return BLOCK in cells.get(model, {})
 
 
-def _accuracy(cells, model: str) -> str:
+def _composed(cells, model: str) -> str:
     cell = cells[model][BLOCK]
     seen = "" if cell.learnt else f" (seen {tables.floor(cell.seen['value'])}: not learnt)"
     return text.with_interval(cell.ood, 2) + seen

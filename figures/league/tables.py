@@ -18,16 +18,19 @@ from compgen_jax.training import loop
 
 from .. import report
 
-COMPOSES = 0.5  # of held-out combinations right, on the whole interval
+COMPOSES = 0.5  # of held-out combinations, on the whole interval
+UNKNOWN = {"value": np.nan, "ci95": [np.nan, np.nan]}
 
 
 class Cell(NamedTuple):
-    """One run: accuracy on held-out and on seen combinations, {'value', 'ci95'}, and the accuracy
-    OOD of the best trivial predictor. Intervals lie between 0 and 1 and are no narrower than
-    `LEAST_CELLS` combinations."""
+    """One run: the share of held-out combinations that it composes (`Entry.score`) and its accuracy
+    on seen ones, {'value', 'ci95'}; the share OOD of the interpolator of its codes, and of the best
+    trivial predictor, that one included. Intervals lie between 0 and 1 and are no narrower than
+    `LEAST_CELLS` combinations. What a summary lacks is NaN."""
 
     ood: dict
     seen: dict
+    interpolated: float
     trivial: float
 
     @property
@@ -41,7 +44,7 @@ class Cell(NamedTuple):
 
 class Column(NamedTuple):
     """What all runs of a task and a hold-out share: how many combinations are held out and how many
-    are seen, and the accuracy OOD of every trivial predictor."""
+    are seen, and the share OOD of every trivial predictor that does not depend on their code."""
 
     held_out: int
     seen: int
@@ -62,12 +65,12 @@ def columns(runs) -> dict:
 @functools.cache
 def _column(config: Config) -> Column:
     task = config.task.make()
-    masks = tasks.regions(task)
+    score, masks = entry_of(config).score(task.accuracy), tasks.regions(task)
     scores = jax.jit(lambda key: tasks.trivial_scores(task, loop.stream(key, "test")))(
         jax.random.key(0)
     )
     trivial = {
-        name: float(np.mean(own[task.accuracy], where=masks["ood"]))
+        name: float(np.mean(own[score], where=masks["ood"]))
         for name, own in jax.device_get(scores).items()
     }
     return Column(int(masks["ood"].sum()), int(masks["id"].sum()), trivial)
@@ -85,18 +88,18 @@ def cells(runs) -> dict:
 
 def _cell(run, column: Column) -> Cell:
     mean, accuracy = run.summary["mean"], run.config.task.make().accuracy
-    ood, seen = (
-        _share(mean[f"{region}.{accuracy}"], count)
-        for region, count in (("ood", column.held_out), ("id", column.seen))
-    )
-    return Cell(ood, seen, max(column.trivial.values()))
+    score = entry_of(run.config).score(accuracy)
+    ood = _share(mean.get(f"ood.{score}", UNKNOWN), column.held_out)
+    seen = _share(mean[f"id.{accuracy}"], column.seen)
+    interpolated = mean.get(f"ood.interpolator_{score}", UNKNOWN)["value"]
+    return Cell(ood, seen, interpolated, max(*column.trivial.values(), interpolated))
 
 
 def _share(number: dict, count: int) -> dict:
     value, least = number["value"], LEAST_CELLS / count
     low, high = (value if end is None else end for end in number["ci95"])
     ends = [max(0.0, min(low, value - least)), min(1.0, max(high, value + least))]
-    return {"value": value, "ci95": ends}
+    return {"value": value, "ci95": ends if value == value else UNKNOWN["ci95"]}
 
 
 def parameters(runs) -> dict[str, int]:

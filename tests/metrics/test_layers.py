@@ -56,7 +56,7 @@ def test_known_maps_of_two_factors():
 def test_a_composition_of_three_factors():
     outputs = outputs_of_three()
     true = similarity(outputs)
-    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, true, probed=REAL)
+    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, true, real=REAL)
     assert found["schmidt.rank"] == 1 and found["explained.schmidt"] == pytest.approx(1)
     assert found["schmidt.exp_entropy"] == pytest.approx(1)
     assert found["anova.interaction"] > 0.5 and found["anova.interaction_ood"] > 0.3
@@ -68,7 +68,7 @@ def test_a_superposition_of_three_factors():
     a, b, c = (np.eye(size)[CELLS[:, f]] for f, size in enumerate(SIZES))
     features = np.concatenate([a, 2 * b, c], axis=1)
     true = similarity(outputs_of_three())
-    found = numbers_of(features, CELLS, HELD_OUT, SIZES, true, probed=REAL)
+    found = numbers_of(features, CELLS, HELD_OUT, SIZES, true, real=REAL)
     assert found["schmidt.rank"] == 2 and found["schmidt.exp_entropy"] > 1.05
     assert found["anova.interaction"] == pytest.approx(0, abs=1e-9)
     assert found["anova.interaction_ood"] == pytest.approx(0, abs=1e-9)
@@ -89,7 +89,7 @@ def test_schmidt_numbers_are_of_the_worst_factor():
 def test_scores_of_each_factor_on_request():
     outputs = outputs_of_three()
     names = ("x", "y", "object")
-    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, probed=REAL, factor_names=names)
+    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, real=REAL, factor_names=names)
     scores = probes.probe(outputs, CELLS, HELD_OUT, real=REAL)
     for f, name in enumerate(names):
         for score in layers.PROBE_SCORES:

@@ -143,6 +143,67 @@ def test_three_factors_one_of_them_discrete():
         np.testing.assert_array_equal(value[known], everything[name][known])
 
 
+def angle_scores_by_loops(features, angle, period, held_out, folds=5, seed=0):
+    """R^2 over cosine and sine together of the cross-validated ID points and of the OOD points: the
+    penalty with the least leave-one-out error by actual refits, one fit at a time."""
+    targets = np.array([(np.cos(2 * np.pi * a / period), np.sin(2 * np.pi * a / period))
+                        for a in angle])  # fmt: skip
+    seen = np.flatnonzero(~held_out)
+    fold = np.random.default_rng(seed).permutation(len(seen)) % folds
+
+    def fitted(fit, new):
+        unit = np.linalg.svd(features[fit] - features[fit].mean(axis=0), compute_uv=False) ** 2
+        best = None
+        for penalty in np.mean(unit) * np.logspace(-8, 4, 25):
+            missed = []
+            for left in fit:
+                rest = fit[fit != left]
+                weights, intercept = explicit_ridge(features[rest], targets[rest], penalty)
+                missed.append(np.sum((features[left] @ weights + intercept - targets[left]) ** 2))
+            if best is None or np.mean(missed) < best[0]:
+                best = np.mean(missed), penalty
+        weights, intercept = explicit_ridge(features[fit], targets[fit], best[1])
+        return features[new] @ weights + intercept
+
+    predicted = np.empty_like(targets)
+    for k in range(folds):
+        predicted[seen[fold == k]] = fitted(seen[fold != k], seen[fold == k])
+    predicted[held_out] = fitted(seen, np.flatnonzero(held_out))
+    r2 = {}
+    for name, mask in (("id_r2", ~held_out), ("ood_r2", held_out)):
+        mean = targets[mask].mean(axis=0)
+        error = sum(np.sum((targets[i] - predicted[i]) ** 2) for i in np.flatnonzero(mask))
+        r2[name] = 1 - error / sum(np.sum((targets[i] - mean) ** 2) for i in np.flatnonzero(mask))
+    return r2
+
+
+def test_an_angle_is_probed_as_cosine_and_sine():
+    angle = np.arange(0.0, 360.0, 15.0)
+    rng = np.random.default_rng(6)
+    turn = np.radians(angle)
+    features = np.stack([np.cos(turn), np.sin(turn), np.cos(2 * turn)], axis=1)
+    features = features @ rng.normal(size=(3, 4)) + 0.2 * rng.normal(size=(24, 4))
+    cells = np.stack([angle, rng.permutation(24)], axis=1)
+    held_out = (angle >= 150) & (angle <= 225)
+    found = probes.probe(features, cells, held_out, periods=(360.0, np.inf))
+    for name, expected in angle_scores_by_loops(features, angle, 360.0, held_out).items():
+        assert found[name][0] == pytest.approx(expected, rel=1e-6)
+    # the other factor, and every accuracy, are as without a period
+    plain = probes.probe(features, cells, held_out)
+    for name, value in plain.items():
+        np.testing.assert_array_equal(value[1], found[name][1])
+        assert name.endswith("r2") or value[0] == found[name][0]
+    # whole turns change nothing, and a pure angle is read everywhere, also where it jumps
+    wound = cells + np.stack([360.0 * rng.integers(-2, 3, 24), np.zeros(24)], axis=1)
+    pure = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    again = probes.probe(pure, wound, held_out, periods=(360.0, np.inf))
+    for name in ("id_r2", "ood_r2", "in_sample_r2"):
+        assert again[name][0] == pytest.approx(1, abs=1e-6)
+    assert plain["id_r2"][0] < 0.95
+    with pytest.raises(ValueError, match="one above 0 each"):
+        probes.probe(pure, cells, held_out, periods=(360.0,))
+
+
 def test_means_leave_discrete_factors_out_and_keep_the_rest():
     scores = {
         "id_r2": np.array([0.5, np.nan, 0.9]),

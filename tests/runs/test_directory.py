@@ -19,6 +19,8 @@ from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.signals import fine_points
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.tasks import baselines, bump
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 from tests.interrupts import interrupted_after_a_save
 from tests.models.shapes import of_image
@@ -29,11 +31,9 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tiny, tmp_path_factory):
-    """A finished run of the tiny config, shared by the tests that only read it."""
-    workdir = tmp_path_factory.mktemp("undisturbed") / "run"
-    return tiny, workdir, experiment.train(tiny, workdir, progress=False)
+@pytest.fixture
+def undisturbed(tiny, tiny_run):
+    return tiny, *tiny_run
 
 
 def test_a_run_writes_what_the_readme_promises(undisturbed):
@@ -80,7 +80,8 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(undisturbed, tmp
     template = loop.template(config).params
     chex.assert_trees_all_equal(directory.kept_parameters(workdir, 12, template), run.params)
     early = directory.kept_parameters(workdir, 1, template)
-    start = jax.vmap(loop.make_trainer(config).init)(jax.vmap(jax.random.key)(jnp.array([0, 7])))
+    init = jax.jit(jax.vmap(loop.make_trainer(config).init))
+    start = init(jax.vmap(jax.random.key)(jnp.array([0, 7])))
     moved = [np.abs(a - b).max() for a, b in zip(
         jax.tree.leaves(early), jax.tree.leaves(start.params), strict=True)]  # fmt: skip
     assert 0 < max(moved) < 2e-3  # one step of AdamW
@@ -334,28 +335,6 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
     )
 
 
-STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
-
-
-def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path):
-    """Its points are functions of the step: it sees what it would have seen."""
-    config = changed(tiny, STREAM)
-    whole = experiment.train(config, tmp_path / "whole", progress=False)
-    with interrupted_after_a_save():
-        two_at_once = changed(config, {"execution.chunk_steps": 2})
-        experiment.train(two_at_once, tmp_path / "killed", progress=False)
-    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
-    lines = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
-    assert [line.split(",")[:3] for line in lines[1::2]] == [
-        ["5", "0", "0"], ["10", "0", "0"], ["12", "0", "0"]
-    ]  # fmt: skip
-    params = [results.load(tmp_path / name).params for name in ("whole", "killed")]
-    chex.assert_trees_all_equal(*params)
-    for name in ("metrics.csv", "summary.json"):
-        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
-        assert whole == killed
-
-
 def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):
     """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
@@ -418,6 +397,32 @@ def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
         for region, mask in (("id", ~held_out), ("ood", held_out)):
             number = summary["seeds"]["0"][f"{region}.{name}_mse"]
             assert number == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
+
+
+def test_the_interpolator_of_a_summary_is_that_of_the_finished_run(undisturbed):
+    config, workdir, summary = undisturbed
+    run = results.load(workdir)
+    found = run.interpolator
+    points, drawn = tasks.points(run.task), set()
+    for seed, predictions in zip(run.seeds, found.predictions, strict=True):
+        shown = np.unique(loop.dataset_of(run.task, jax.random.key(seed)).points, axis=0)
+        drawn.add(len(shown))
+        code, image = jax.vmap(lambda point: bump.example(point, config.task))(points)
+        # of those seen, few were drawn
+        index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]
+        expected = baselines.interpolate(code[index, :], found.truths[index], code)
+        np.testing.assert_allclose(predictions, expected, atol=1e-5)
+        np.testing.assert_allclose(image, 1 - found.truths, atol=1e-6)
+    assert len(drawn) <= 2 and max(drawn) < (~found.held_out).sum()
+    for name in found.scores:
+        for region, mask in (("id", ~found.held_out), ("ood", found.held_out)):
+            numbers = [one[f"{region}.interpolator_{name}"] for one in summary["seeds"].values()]
+            means = evaluation.mean_score(found, name, mask)
+            np.testing.assert_allclose(numbers, means, rtol=1e-5)
+    late = run.late.interpolator
+    assert late.seeds == run.late.cells.seeds
+    np.testing.assert_array_equal(late.predictions[4::5], found.predictions)
+    np.testing.assert_array_equal(late.scores["mse"][::5], found.scores["mse"])
 
 
 def test_json_has_no_nan_and_writes_replace_whole_files(tmp_path):

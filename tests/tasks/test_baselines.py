@@ -1,5 +1,6 @@
 """Trivial predictors against loops."""
 
+import math
 from functools import partial
 
 import jax.numpy as jnp
@@ -36,6 +37,95 @@ def test_no_other_constant_has_a_smaller_error():
         best = error(found[region][0, 0])
         for step in (-0.05, 0.05):
             assert error(found[region][0, 0] + step) > best
+
+
+# --- the interpolator ---------------------------------------------------------------------------
+
+
+def kernel_ridge_by_loops(codes, truths, queries):
+    """A fit for every length, point left out and query: the definition, in plain loops."""
+
+    def predict(codes, truths, query, length):
+        mean = np.mean(truths, axis=0)
+        kernel = np.array([[math.exp(-math.dist(a, b) ** 2 / (2 * length**2)) for b in codes]
+                           for a in codes])  # fmt: skip
+        weights = np.linalg.solve(kernel + 1e-6 * np.eye(len(codes)), truths - mean)
+        return mean + np.array([math.exp(-math.dist(query, a) ** 2 / (2 * length**2))
+                                for a in codes]) @ weights  # fmt: skip
+
+    nearest = [min(math.dist(a, b) for j, b in enumerate(codes) if j != i)
+               for i, a in enumerate(codes)]  # fmt: skip
+    errors = {}
+    for multiple in (0.5, 0.75, 1, 1.5, 2, 3, 5, 8):
+        length = multiple * np.median(nearest)
+        left_out = [np.delete(np.arange(len(codes)), i) for i in range(len(codes))]
+        missed = [truths[i] - predict(codes[rest], truths[rest], codes[i], length)
+                  for i, rest in enumerate(left_out)]  # fmt: skip
+        errors[length] = np.mean(np.square(missed))
+    best = min(errors, key=errors.get)
+    return np.array([predict(codes, truths, query, best) for query in queries]), best
+
+
+@pytest.mark.parametrize("smooth", [0.4, 2.0])
+def test_interpolate_against_loops_that_leave_each_point_out(smooth):
+    rng = np.random.default_rng(3)
+    codes, queries = rng.uniform(-2, 2, (17, 2)), rng.uniform(-2, 2, (9, 2))
+    truth = lambda at: np.stack([np.sin(at[:, 0] / smooth), at[:, 0] * at[:, 1], 1 + at[:, 1]], 1)
+    expected, _ = kernel_ridge_by_loops(codes, truth(codes), queries)
+    found = baselines.interpolate(codes, truth(codes).reshape(17, 3, 1), queries)
+    assert found.shape == (9, 3, 1)
+    np.testing.assert_allclose(found[..., 0], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_interpolate_merges_points_with_the_same_code():
+    rng = np.random.default_rng(4)
+    codes, truths, queries = (
+        rng.normal(size=(8, 3)),
+        rng.normal(size=(8, 2)),
+        rng.normal(size=(5, 3)),
+    )
+    once = baselines.interpolate(codes, truths, queries)
+    # the same code three times, with outputs about its own
+    off = np.array([[0.5, -1.0]])
+    repeated = np.concatenate([truths, truths[[2]] + off, truths[[2]] - off])
+    twice = baselines.interpolate(codes[[*range(8), 2, 2]], repeated, queries)
+    np.testing.assert_allclose(twice, once, rtol=1e-9, atol=1e-12)
+
+
+def test_interpolate_from_few_points():
+    queries = np.zeros((4, 2))
+    none = baselines.interpolate(np.zeros((0, 2)), np.zeros((0, 3, 3)), queries)
+    np.testing.assert_array_equal(none, np.zeros((4, 3, 3)))
+    one = baselines.interpolate(np.ones((1, 2)), np.full((1, 3), 7.0), queries)
+    np.testing.assert_array_equal(one, np.full((4, 3), 7.0))
+    # as much of two points in the middle between them
+    two = baselines.interpolate([[0.0, 1.0], [0.0, -1.0]], [3.0, 5.0], queries)
+    np.testing.assert_allclose(two, np.full(4, 4.0))
+
+
+def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_POINTS", 20)
+    monkeypatch.setattr(baselines, "NEAREST_POINTS", 9)
+    rng = np.random.default_rng(5)
+    codes, truths, queries = (
+        rng.normal(size=(30, 2)),
+        rng.normal(size=(30, 2)),
+        rng.normal(size=(6, 2)),
+    )
+    found = baselines.interpolate(codes, truths, queries)
+    for query, predicted in zip(queries, found, strict=True):
+        near = sorted(range(30), key=lambda s: math.dist(codes[s], query))[:9]
+        expected, _ = kernel_ridge_by_loops(codes[near], truths[near], query[None])
+        np.testing.assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
+
+
+def test_interpolate_refuses_arrays_that_do_not_match():
+    with pytest.raises(ValueError, match=r"codes must be"):
+        baselines.interpolate(np.zeros((3, 2)), np.zeros(3), np.zeros((4, 1)))
+    with pytest.raises(ValueError, match=r"truths must be"):
+        baselines.interpolate(np.zeros((3, 2)), np.zeros(2), np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="NaN"):
+        baselines.interpolate(np.full((3, 2), np.nan), np.zeros(3), np.zeros((4, 2)))
 
 
 # --- on a grid ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 GAIN, PIXELS = 0.05, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
 NEAR = 1.0  # pixels from a seen combination: what `edge` composes
+FAINT = 0.01  # the height of `faint`, in bumps
 
 
 class World(NamedTuple):
@@ -61,6 +62,10 @@ def _bump(point, world):
     return world.draw(*point)
 
 
+def _faint(point, world):
+    return FAINT * _bump(point, world)
+
+
 def _plus(point, world, level=0.0):
     x, y = point
     stripes = world.draw(x, jnp.float32(jnp.nan)) + world.draw(jnp.float32(jnp.nan), y)
@@ -105,14 +110,17 @@ def _noise(point, world):
 
 
 class KnownMap(NamedTuple):
-    """render: held-out point (2,), world -> signal (N, N).  draws: what, in words."""
+    """render: held-out point (2,), world -> signal (N, N).  draws: what, in words.  height: of what
+    is drawn, in bumps, where jitter must be in proportion to it."""
 
     render: Callable
     draws: str
+    height: float = 1.0
 
 
 MAPS = {
     "bump": KnownMap(_bump, "the bump that is asked for"),
+    "faint": KnownMap(_faint, "the bump that is asked for, at a hundredth of its height", FAINT),
     "plus": KnownMap(_plus, "its two stripes, added"),
     "plus - 0.4": KnownMap(partial(_plus, level=-0.4), "the plus, less .4 of the amplitude"),
     "plus - 1": KnownMap(partial(_plus, level=-1.0), "the plus, less the amplitude"),

@@ -8,20 +8,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, first_exact_id, once
+from compgen_jax.claims import Claim, Condition, Undecided, median_over_checkpoints, once
+from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering import controls, signals
+from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
-    better_than,
+    above_predictors,
     exact,
-    exact_ood,
-    late,
+    interpolated,
+    rendered,
+    rendered_id,
+    rendered_ood,
+    trivial_shares,
     within_a_pixel,
 )
 from compgen_jax.runs import results
 from compgen_jax.tasks import bump
 
-QUARTER = 0.25  # of a blank image's error
+ENOUGH = 0.9  # of held-out cells rendered
+# how stripes are shown, by what that adds to a run's name: the polarity of the images, and the code
+# of a missing factor
+SHOWN = {
+    "": "",
+    "_upright": ", upright, code zero",
+    "_off_grid": ", inverted, code off the grid",
+    "_upright_off_grid": ", upright, code off the grid",
+    "_off_canvas": ", inverted, label off the canvas",
+}
+SETTINGS = tuple({"setting": setting, "shown": shown} for setting, shown in SHOWN.items())
 # bumps beside the stripes that must be enough, at either scale: each has a run of one number
 FEW = {"few": (30, 50)}
 
@@ -63,22 +77,22 @@ def stripe_accuracy(stripes: Stripes):
 
 
 def weights(cells: CellResults, stripes_2NxHxW):
-    """(T,) each: means over OOD signals of the weights of the stripes' sum and of their product,
-    fitted together with a level, and of the fit's R^2 over pixels (0 of a constant signal)."""
-    parts = [
-        signals.stripes_sum(stripes_2NxHxW, cells.held_out),
-        signals.stripes_product(stripes_2NxHxW, cells.held_out, cells.amplitude),
-    ]
-    parts_QxPx2 = np.stack([part.reshape(len(part), -1) for part in parts], axis=-1)
+    """(T,) each: means over OOD signals of the lesser of the two stripes' weights, of the weight of
+    their product, fitted together with a level, and of the fit's R^2 over pixels (0 of a constant
+    signal)."""
+    vertical, horizontal = signals.stripes_at(stripes_2NxHxW, cells.held_out)
+    parts = vertical, horizontal, vertical * horizontal / cells.amplitude
+    parts_QxPx3 = np.stack([part.reshape(len(part), -1) for part in parts], axis=-1)
     drawn = np.asarray(cells.predictions[:, cells.held_out], np.float64)
     drawn_TxQxP = drawn.reshape(*drawn.shape[:2], -1)
     # both centred over pixels, which fits the level
-    parts_QxPx2 = parts_QxPx2 - parts_QxPx2.mean(axis=1, keepdims=True)
+    parts_QxPx3 = parts_QxPx3 - parts_QxPx3.mean(axis=1, keepdims=True)
     drawn_TxQxP = drawn_TxQxP - drawn_TxQxP.mean(axis=2, keepdims=True)
-    weights_TxQx2 = np.einsum("qkp,tqp->tqk", np.linalg.pinv(parts_QxPx2), drawn_TxQxP)
-    left_TxQxP = drawn_TxQxP - np.einsum("tqk,qpk->tqp", weights_TxQx2, parts_QxPx2)
+    weights_TxQx3 = np.einsum("qkp,tqp->tqk", np.linalg.pinv(parts_QxPx3), drawn_TxQxP)
+    left_TxQxP = drawn_TxQxP - np.einsum("tqk,qpk->tqp", weights_TxQx3, parts_QxPx3)
     r2 = _explained(left_TxQxP, drawn_TxQxP)
-    return weights_TxQx2[..., 0].mean(axis=1), weights_TxQx2[..., 1].mean(axis=1), r2.mean(axis=1)
+    lesser_TxQ = weights_TxQx3[..., :2].min(axis=2)
+    return lesser_TxQ.mean(axis=1), weights_TxQx3[..., 2].mean(axis=1), r2.mean(axis=1)
 
 
 @once
@@ -89,7 +103,7 @@ def _weights(evidence):
 def own_sum_r2(cells: CellResults, stripes: Stripes):
     """(T,) mean over OOD signals of the R^2 over pixels of f(x) + f(y) - f(no factor)."""
     drawn = np.asarray(cells.predictions[:, cells.held_out], np.float64)
-    sums = [signals.stripes_sum(of_seed, cells.held_out) for of_seed in stripes.drawn]
+    sums = [sum(signals.stripes_at(of_seed, cells.held_out)) for of_seed in stripes.drawn]
     left = drawn - (np.stack(sums) - stripes.null[:, None])
     flat = lambda images: images.reshape(*images.shape[:2], -1)
     centred = flat(drawn) - flat(drawn).mean(axis=2, keepdims=True)
@@ -100,21 +114,6 @@ def _explained(left_TxQxP, whole_TxQxP):
     total = np.square(whole_TxQxP).sum(axis=2)
     share = np.square(left_TxQxP).sum(axis=2) / np.where(total > 0, total, 1)
     return np.where(total > 0, 1 - share, 0.0)
-
-
-def _mse_to(cells, images_QxHxW):
-    """(T,) mean squared error of what is drawn for held-out cells."""
-    drawn = cells.predictions[:, cells.held_out]
-    return np.square(drawn - images_QxHxW[None]).mean(axis=(1, 2, 3))
-
-
-def _blank_mse(cells):
-    return np.square(cells.truths[cells.held_out]).mean()
-
-
-def _relative_mse(cells):
-    """(T,) of what is drawn for held-out cells, over a blank image's."""
-    return _mse_to(cells, cells.truths[cells.held_out]) / _blank_mse(cells)
 
 
 def _correlation(cells, images_QxHxW):
@@ -131,41 +130,35 @@ def _correlation(cells, images_QxHxW):
 
 def _of_stripes_alone(evidence) -> dict:
     cells = evidence.net.late.cells
-    plus = signals.stripes_sum(_stripes(evidence).true, cells.held_out)
+    plus = sum(signals.stripes_at(_stripes(evidence).true, cells.held_out))
     return {
-        "additive weight": _weights(evidence)[0],
+        "lesser stripe's weight": _weights(evidence)[0],
         "product weight": _weights(evidence)[1],
-        "accuracy OOD within 1 pixel": within_a_pixel(cells),
+        "share rendered OOD": rendered(cells),
         "exact accuracy OOD": exact(cells),
+        "accuracy OOD within 1 pixel": within_a_pixel(cells),
         "correlation OOD with the plus": _correlation(cells, plus),
         "correlation OOD with the bump": _correlation(cells, cells.truths[cells.held_out]),
-        "MSE OOD to the plus / a blank image's": _mse_to(cells, plus) / np.square(plus).mean(),
-        "MSE OOD to the bump / a blank image's": _relative_mse(cells),
     }
 
 
-# Each OOD signal is fitted by a level, both stripes (their sum's weight is the additive one) and
-# their product, the true bump. Stripes do not teach the level: s_x + s_y - c is as additive as any,
-# and adding two inverted images is c = 1. As stated, the fit must also explain half of the signal's
-# variance, as blank images, noise and bumps elsewhere have weights as well. These networks have not
-# seen a point, so what they must have learnt is the stripes.
+# Each OOD signal is fitted by a level, the two stripes and their product, the true bump. Stripes do
+# not teach the level: s_x + s_y - c is as additive as any, and adding two inverted images is c = 1.
+# As stated, the fit must also explain half of the signal's variance, as blank images, noise and
+# bumps elsewhere have weights as well. These networks have not seen a point, so what they must have
+# learnt is the stripes.
 STRIPES_ADD_UP = Claim(
     "C9",
     "trained on stripes alone, decoders draw both stripes of held-out points, added",
     figure="Fig 4b",
-    each=(
-        {"run": "stripes_0_bumps", "shown": ""},
-        {"run": "stripes_0_bumps_upright", "shown": ", upright, code zero"},
-        {"run": "stripes_0_bumps_off_grid", "shown": ", inverted, code off the grid"},
-        {"run": "stripes_0_bumps_upright_off_grid", "shown": ", upright, code off the grid"},
-    ),
-    runs={"net": "{run}"},
+    each=SETTINGS,
+    runs={"net": "stripes_0_bumps{setting}"},
     code="bump{shown}",
     trained=lambda e: stripe_accuracy(_stripes(e)),
     trained_name="accuracy on the stripes",
     as_stated=(
         Condition(
-            "additive weight minus product weight",
+            "lesser stripe's weight minus product weight",
             lambda e: _weights(e)[0] - _weights(e)[1],
             above=0,
         ),
@@ -177,6 +170,18 @@ STRIPES_ADD_UP = Claim(
         above=0.5,
     ),
     details=_of_stripes_alone,
+    objection=(
+        "The paper does not say in which polarity stripes are shown, nor how a missing factor is "
+        "coded, and the verdict may depend on both. So each choice has a row of its own, and "
+        "nothing is contradicted unless every row is. The level of an image is left free, as "
+        "stripes do not teach it."
+    ),
+    changed=(
+        "C9 first asked whether images are nearer to the plus than to the bump, which rejects a "
+        "plus on another level. Then it took the weight of the stripes' sum, in one of the "
+        "settings. Both verdicts were known. It now takes the lesser of the two stripes' weights, "
+        "in every setting."
+    ),
 )
 
 
@@ -190,42 +195,62 @@ def _product_weight(evidence, cells):
     return weights(cells, _stripes(evidence).true)[1]
 
 
-def _bumps_are_proper(evidence) -> tuple[Condition, ...]:
+def _more_than_none(evidence):
+    """Raises Undecided where stripes alone are enough, so that bumps can add little."""
+    none = evidence.none.late.cells
+    share = float(median_over_checkpoints(rendered(none), none.seeds).mean())
+    if share > ENOUGH:
+        raise Undecided(f"without bumps {text.number(share)} are rendered as well")
+    return rendered(evidence.net.late.cells) - rendered(none)
+
+
+RENDERS = rendered_ood(above=ENOUGH)._replace(name="share rendered OOD, {few} bumps")
+
+
+def _better_than_bumps_alone(evidence) -> tuple[Condition, ...]:
     cells = evidence.net.late.cells
-    return (
-        exact_ood(above=0.9)._replace(name="exact accuracy OOD, {few} bumps"),
-        better_than(controls.trivial_errors(cells), _relative_mse(cells)),
-    )
+    known = trivial_shares(cells) | {"interpolator": interpolated(evidence)}
+    return RENDERS, above_predictors(rendered(cells), known)
 
 
+# Stricter: more than by any predictor that knows bumps alone. The trivial ones know every ID cell.
 FEW_BUMPS_MULTIPLY = Claim(
     "C10",
     "a few bumps beside the stripes give proper bumps on held-out points",
     figure="Fig 4b, 7b",
-    each=FEW,
-    runs={"net": "stripes_{few}_bumps", "none": "stripes_0_bumps", "by_bumps": "stripes_*_bumps"},
-    code="bump",
-    trained=lambda e: np.minimum(first_exact_id(e), stripe_accuracy(_stripes(e))),
+    each=tuple({"few": few} | setting for setting in SETTINGS for few in FEW["few"]),
+    runs={
+        "net": "stripes_{few}_bumps{setting}",
+        "none": "stripes_0_bumps{setting}",
+        "by_bumps": "stripes_*_bumps{setting}",
+    },
+    code="bump{shown}",
+    trained=lambda e: np.minimum(rendered_id(e.net.late.cells), stripe_accuracy(_stripes(e))),
+    trained_name="share rendered ID, or accuracy on the stripes",
     as_stated=(
-        Condition("product weight, {few} bumps", lambda e: _weights(e)[1], above=0.5),
-        Condition(
-            "MSE OOD / blank image's, {few} bumps", late(_relative_mse), below=QUARTER, ratio=True
-        ),
-        Condition(
-            "product weight, {few} bumps minus none",
-            lambda e: _weights(e)[1] - _product_weight(e, e.none.late.cells),
-            above=0,
-        ),
+        RENDERS,
+        Condition("share rendered OOD, {few} bumps minus none", _more_than_none, above=0),
     ),
-    stricter=_bumps_are_proper,
+    stricter=_better_than_bumps_alone,
     details=lambda e: {
         f"{name}, {count} bumps": quantity(cells)
         for name, quantity in (
+            ("share rendered OOD", rendered),
             ("exact accuracy OOD", exact),
-            ("MSE OOD / blank image's", _relative_mse),
             ("product weight", functools.partial(_product_weight, e)),
         )
         for count, cells in _by_bumps(e).items()
     },
+    objection=(
+        "Stripes light every pixel and show every value, so the bumps may add little. Where "
+        "stripes alone render as much, the reading as stated is undecided. The stricter one asks "
+        "for more than any predictor renders that knows bumps alone, a kernel on the codes "
+        "included."
+    ),
+    changed=(
+        "C10 first repeated a condition of C9. Then it asked for an error below a quarter of a "
+        "blank image's, which punishes the level, and for the brightest pixel. All verdicts were "
+        "known, those of one setting of four. It now asks for the share rendered, in every setting."
+    ),
 )
 CLAIMS = STRIPES_ADD_UP, FEW_BUMPS_MULTIPLY

@@ -62,10 +62,10 @@ def known_runs(networks: Networks) -> list[KnownRun]:
         config = SimpleNamespace(
             name=f"league_{place}_{index}", model=SimpleNamespace(name=f":{architecture}")
         )
-        accuracies = {"ood": networks.outcome[index], "id": networks.predictors[LEARNT][index]}
-        summary = {
-            "mean": {f"{region}.accuracy": {"value": one} for region, one in accuracies.items()}
-        }
+        score = entry_of(config).score("accuracy")
+        shares = {f"ood.{score}": networks.outcome[index],
+                  "id.accuracy": networks.predictors[LEARNT][index]}  # fmt: skip
+        summary = {"mean": {name: {"value": share} for name, share in shares.items()}}
         # The last hidden layer of every seed, and the prediction.
         layers = {
             f"id_cells.{name}": np.full((len(SEEDS), 2), networks.predictors[name][index])

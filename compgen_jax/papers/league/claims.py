@@ -26,10 +26,10 @@ NOTE = (
 
 
 def networks_of(runs) -> Networks:
-    """One row for every run, means over seeds: its OOD accuracy is the outcome, `GEOMETRY` and
-    `LEARNT` are the predictors."""
+    """One row for every run, means over seeds: the share of OOD combinations that it composes
+    (`Entry.score`) is the outcome, `GEOMETRY` and `LEARNT` are the predictors."""
     entries = [entry_of(run.config) for run in runs]
-    accuracy = lambda run, region: run.summary["mean"][f"{region}.{run.task.accuracy}"]["value"]
+    mean = lambda run, score: run.summary["mean"].get(score, UNKNOWN)["value"]
     predictors = {
         name: np.array([run.layers(f"id_cells.{name}")[:, LAST_HIDDEN].mean() for run in runs])
         for name in GEOMETRY
@@ -37,8 +37,13 @@ def networks_of(runs) -> Networks:
     return Networks(
         np.array([entry.architecture for entry in entries]),
         np.array([entry.group for entry in entries]),
-        np.array([accuracy(run, "ood") for run in runs]),
-        predictors | {LEARNT: np.array([accuracy(run, "id") for run in runs])},
+        np.array(
+            [
+                mean(run, f"ood.{entry.score(run.task.accuracy)}")
+                for run, entry in zip(runs, entries, strict=True)
+            ]
+        ),
+        predictors | {LEARNT: np.array([mean(run, f"id.{run.task.accuracy}") for run in runs])},
     )
 
 

@@ -40,6 +40,11 @@ class Entry(NamedTuple):
     task: str
     holdout: str
 
+    def score(self, accuracy: str) -> str:
+        """The score that says whether a combination is composed: of bumps whether the image is
+        rendered, of digits the task's `accuracy`."""
+        return accuracy if self.task == "rotation" else "rendered"
+
     @property
     def group(self) -> str:
         """The column of the league: runs of one task and hold-out are ranked together."""
