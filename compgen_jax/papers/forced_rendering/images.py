@@ -43,12 +43,6 @@ def relative_error(cells: CellResults):
     return evaluation.relative_error(cells, cells.held_out)
 
 
-def exact_ood(above: float | None = None, below: float | None = None) -> Condition:
-    """A condition on the exact accuracy over held-out cells."""
-    count = late(lambda cells: cells.held_out.sum())
-    return Condition("exact accuracy OOD", late(exact), above, below, count)
-
-
 def rendered_ood(above: float | None = None, below: float | None = None) -> Condition:
     """A condition on the share rendered over held-out cells."""
     count = late(lambda cells: cells.held_out.sum())
@@ -69,16 +63,6 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
 
 
 _all_rendered = jax.jit(jax.vmap(images.rendered))
-
-
-def better_than(trivial: dict[str, float], relative_error_T) -> Condition:
-    """The error relative to a blank image's is below that of the best trivial predictor.
-
-    trivial: their errors by name, relative to the same.
-    """
-    best = min(trivial, key=trivial.get)
-    name = f"MSE OOD / the best trivial predictor's ({best})"
-    return Condition(name, relative_error_T / trivial[best], below=1, ratio=True)
 
 
 def above_predictors(share_T, shares: dict) -> Condition:
