@@ -21,7 +21,7 @@ def unused():
     return OTHER
 '''
 SHARED = '''
-WIDTH = LEAST = 3
+WIDTH = 3
 def scaled(value):
     """What it does."""
     return value * FACTOR

@@ -185,7 +185,7 @@ def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
     first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1d")
     results.take(first, add=False)
     assert results.changes_since("quick") == {"fig1d": []}
-    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"seeds": {}})
+    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"mean": {}})
     assert results.changes_since("quick") == {"fig1d": ["runs"]}
     # the line goes where the picture goes, and another picture is none of it
     another = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1d")
