@@ -140,7 +140,7 @@ def changed(papers: list[Paper], judged: list[dict]) -> list[str]:
         return ["", "No criterion was changed after a verdict of it was known."]
     count = len({name for name, _ in rows})
     head = f"The criteria of {count} claims were changed after a verdict of theirs was known:"
-    return ["", head, "", *(f"- {name}: {how}" for name, how in rows)]
+    return ["", head, "", *(f"- {name}: {how.removeprefix(name).strip()}" for name, how in rows)]
 
 
 def _is_same(row: dict) -> bool:
