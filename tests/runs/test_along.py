@@ -4,7 +4,6 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import changed
 from compgen_jax.metrics import decomposition, kernels
 from compgen_jax.runs import along, experiment, measure, results
 
@@ -12,18 +11,18 @@ from compgen_jax.runs import along, experiment, measure, results
 @pytest.fixture(scope="module")
 def run(tiny, tmp_path_factory):
     workdir = tmp_path_factory.mktemp("along") / "run"
-    experiment.train(changed(tiny, {"training.keep": 3}), workdir, progress=False)
+    experiment.train(tiny, workdir, progress=False)
     return results.load(workdir)
 
 
 def test_all_networks_stand_seed_by_seed_as_at_single_steps(run):
-    assert run.kept_steps[-1] == 12 and run.along.seeds == (0,) * 3 + (7,) * 3
-    for network, step in ((0, run.kept_steps[0]), (4, run.kept_steps[1]), (5, 12)):
+    assert run.kept_steps == [1, 2, 3, 6, 12] and run.along.seeds == (0,) * 5 + (7,) * 5
+    for network, step in ((0, 1), (6, 2), (9, 12)):
         single = run.at(step).params
         for found, expected in zip(
             jax.tree.leaves(run.along.params), jax.tree.leaves(single), strict=True
         ):
-            np.testing.assert_array_equal(found[network], expected[network // 3])
+            np.testing.assert_array_equal(found[network], expected[network // 5])
 
 
 def test_numbers_are_those_of_the_predictions_and_are_kept(run, monkeypatch):
@@ -31,7 +30,7 @@ def test_numbers_are_those_of_the_predictions_and_are_kept(run, monkeypatch):
     found = along.along_training(run, names, progress=False)
     of_layers, of_output = (found[name] for name in names)
     assert list(of_layers)[-1] == "output" and len(of_layers) == 2
-    assert list(of_output) == ["output"] and of_output["output"].shape == (2, 3)
+    assert list(of_output) == ["output"] and of_output["output"].shape == (2, 5)
     for at, step in enumerate(run.kept_steps):
         drawn = run.at(step).cells.predictions.reshape(2, 64, 64)
         for seed in range(2):
