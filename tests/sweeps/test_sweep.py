@@ -126,7 +126,7 @@ def test_a_trial_is_the_single_run_of_its_config(small, tmp_path, copies, sampli
     # a search's own images take the place of the config's, which must be possible too
     small = one_curve(small, copies, **{
         "task.images": 9, "task.support.sampling": sampling, "model.name": model,
-        "training.seeds": (0, 5),
+        "model.width": 4, "training.seeds": (0, 5),
         "sweep.search.per": (("cell", (0.25, 0.5)), ("value", (1.2, 3.0))),
     })  # fmt: skip
     sweep.run(small, tmp_path / "sweep", progress=False)
