@@ -20,10 +20,10 @@ MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 def draw_bump(runs):
     """Figure 1a and b, for the bump code alone. (a) The combinations of x and y that are held out.
     (b) Left, the error at every half pixel over that of a blank image, mean over seeds; above it
-    the share of held-out cells rendered by the network, and by kernel ridge regression. Right, what is asked
-    and what the first seed draws, at ID and at held-out cells (circles); each held-out image has
-    its own scale, and its largest value is printed below. This is the first figure, because its
-    network is trained first."""
+    the share of held-out cells rendered by the network, and by kernel ridge regression. Right, what
+    is asked and what the first seed draws, at ID and at held-out cells (circles); each held-out
+    image has its own scale, and its largest value is printed below. This is the first figure,
+    because its network is trained first."""
     return draw(runs)
 
 
