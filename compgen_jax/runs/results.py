@@ -99,10 +99,7 @@ class FinishedRun:
         saved = {
             step: directory.restore(self.path, template, step).state.params for step in set(steps)
         }
-        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *(saved[step] for step in steps))
-        seeds = np.repeat(self.seeds, len(steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        return self._with([saved[step] for step in steps])
 
     @property
     def kept_steps(self) -> list[int]:
@@ -113,6 +110,18 @@ class FinishedRun:
         """The same run with its networks at a kept step. Raises RunError for another step."""
         params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
+
+    @cached_property
+    def along(self) -> "FinishedRun":
+        """The same run with all networks of its kept steps: for each seed one after the other."""
+        return self._with([self.at(step).params for step in self.kept_steps])
+
+    def _with(self, params_of_steps: list) -> "FinishedRun":
+        """The same run with its networks at several steps, for each seed one after the other."""
+        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
+        params = jax.tree.map(join, *params_of_steps)
+        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 

@@ -62,7 +62,12 @@ class StripesConfig:
 @dataclass(frozen=True)
 class Bump(Family):
     """The paper's task on an N x N grid. `images`, unless 0, is the number of training images and
-    replaces `support.samples`: first the stripes (shuffled, if not all fit), then points."""
+    replaces `support.samples`: first the stripes (shuffled, if not all fit), then points.
+
+    With 2 `objects` an image is the sum of two bumps, and the input joins their codes. The factors
+    and the held-out region are those of the first bump. The second lies on any pixel: each training
+    image has drawn one, and all measurements at a cell show the same one.
+    """
 
     grid: int = number(28, low=8, high=128)
     image: ImageConfig = ImageConfig()
@@ -70,6 +75,7 @@ class Bump(Family):
     code: CodeConfig = CodeConfig()
     support: SupportConfig = traced(SupportConfig())
     stripes: StripesConfig = StripesConfig()
+    objects: int = number(1, low=1, high=2)
     images: int = number(0, low=0, high=10**7, traced=True)
 
     def check(self, config):
@@ -112,7 +118,30 @@ def flip(image, settings: ImageConfig):
 
 
 def example(point, settings: Bump) -> Example:
-    """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN."""
+    """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
+    Of two objects a point (x, y, x2, y2) places both, and (x, y) the first alone
+    (`second_place`)."""
+    if settings.objects == 1:
+        code, signal = _object(point, settings)
+    else:
+        second = point[2:] if len(point) > 2 else second_place(point, settings.grid)
+        both = [_object(place, settings) for place in (point[:2], second)]
+        codes, signals = zip(*both, strict=True)
+        code, signal = jnp.concatenate(codes), sum(signals)
+    return Example(code, flip(signal, settings.image))
+
+
+def second_place(point, grid: int):
+    """(2,): the pixel of the second bump where the first one's cell is measured. It is drawn for
+    every cell apart, uniformly over the grid, and is the same for all seeds of training."""
+    x, y = jnp.nan_to_num(jnp.round(point)).astype(jnp.int32)
+    key = jax.random.fold_in(jax.random.key(0), sampling.tag("second object"))
+    key = jax.random.fold_in(jax.random.fold_in(key, x), y)
+    return jax.random.randint(key, (2,), 0, grid).astype(jnp.float32)
+
+
+def _object(point, settings: Bump) -> tuple:
+    """The code and the signal of one object."""
     x, y, *size = point
     signal = bump(x, y, settings.grid, settings.image, *size)
     amplitude = jnp.where(jnp.isnan(point[:2]).any(), settings.stripes.amplitude, 1.0)
@@ -120,8 +149,7 @@ def example(point, settings: Bump) -> Example:
     if size:
         axis = support(settings).axes[2]
         coordinates.append(((size[0] - axis.first) / axis.step, axis.count))
-    code = encodings.encode(coordinates, settings.code)
-    return Example(code, flip(amplitude * signal, settings.image))
+    return encodings.encode(coordinates, settings.code), amplitude * signal
 
 
 def support(settings: Bump) -> Grid:
@@ -161,8 +189,13 @@ def stripe_points(grid: int):
 
 def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
-    first n are the same for any number of points."""
+    first n are the same for any number of points. Of two objects, (x, y, x2, y2)."""
     points = supports.sample(key, support(settings), n_points(settings))
+    if settings.objects == 2:
+        key = jax.random.fold_in(key, sampling.tag("second object"))
+        keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(points)))
+        draw = lambda key: jax.random.randint(key, (2,), 0, settings.grid).astype(jnp.float32)
+        return jnp.concatenate([points, jax.vmap(draw)(keys)], axis=1)
     if not settings.stripes.copies:
         return points
     stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
@@ -191,7 +224,8 @@ def _task(settings: Bump) -> Task:
 
     def check(dataset):
         if isinstance(dataset, sampling.Table):
-            supports.check_marginals(np.asarray(dataset.points)[: int(dataset.count)], grid)
+            shown = np.asarray(dataset.points)[: int(dataset.count), : len(grid.axes)]
+            supports.check_marginals(shown, grid)
 
     others = {"mean_size": partial(_mean_size, settings=settings)} if settings.size.values else {}
     return Task(
@@ -202,11 +236,13 @@ def _task(settings: Bump) -> Task:
         examples=0 if fresh else n_stripes(settings) + points,
         next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
         prediction=partial(flip, settings=settings.image),
-        scores=partial(_scores, settings=settings, grid=grid),
+        scores=partial(
+            _scores if settings.objects == 1 else _scores_of_two, settings=settings, grid=grid
+        ),
         nearest=partial(supports.nearest_seen, grid=grid),
         accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
         baselines=baselines.BASELINES | others,
-        parts=encodings.part_lengths(grid.counts, settings.code),
+        parts=settings.objects * encodings.part_lengths(grid.counts, settings.code),
         differentiable=settings.code.name != "onehot",
         units={"value": settings.grid} if stripes else {"cell": math.prod(grid.counts)},
         check=check,
@@ -241,6 +277,26 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
     return found
 
 
+def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -> dict:
+    """The scores of the first bump, on the prediction less the true second one; and
+    `rendered_second`.
+
+    The truth shows both bumps, and the point says where the first is. The second counts as rendered
+    if the prediction is right within 3 sigma of it, with the true first bump taken off or not. So
+    neither a first bump that is missing nor what is drawn elsewhere counts against the second.
+    """
+    first = bump(*point, settings.grid, settings.image)
+    second = truth - first
+    found = _scores(signal - second, first, point, nearest, settings=settings, grid=grid)
+    side = min(2 * math.ceil(3 * settings.image.sigma) + 1, settings.grid)
+    x, y = images.brightest_pixel(second).astype(jnp.int32)
+    start = jnp.clip(jnp.stack([y, x]) - side // 2, 0, settings.grid - side)
+    near = lambda image: jax.lax.dynamic_slice(image, start, (side, side))
+    alone = images.rendered(near(signal), near(second))
+    found["rendered_second"] = alone | images.rendered(near(signal - first), near(second))
+    return found
+
+
 def _mean_size(asked: baselines.Asked, settings: Bump):
     """What x and y alone can say of a third factor: the mean image over all sizes."""
     at = lambda x, y, size: bump(x, y, settings.grid, settings.image, size)
@@ -258,6 +314,7 @@ def _check(settings: Bump):
     """Raises ConfigError for settings that contradict each other."""
     images, stripes, support = settings.images, settings.stripes, settings.support
     size, every_cell = settings.size, support.sampling == "every_cell"
+    encodings.check(settings.code)
     if images and every_cell:
         raise ConfigError(
             f"config.task.images={images}: config.task.support.sampling='every_cell' takes each "
@@ -288,6 +345,17 @@ def _check(settings: Bump):
             f"config.task.size.values={size.values}: a third factor needs two sizes or more, from "
             f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
         )
+    if settings.objects == 2:
+        for field, value, off in (
+            ("stripes.copies", stripes.copies, 0),
+            ("size.values", size.values, 0),
+            ("support.fresh", support.fresh, "no"),
+        ):
+            if value != off:
+                raise ConfigError(
+                    f"config.task.{field}={value!r}: is for one object; config.task.objects=2 "
+                    f"needs {off!r}"
+                )
     if size.values and stripes.copies:
         raise ConfigError(
             f"config.task.size.values={size.values}: stripes are images of x or of y alone, and "

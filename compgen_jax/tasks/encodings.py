@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from compgen_jax.settings import choice, number
+from compgen_jax.settings import ConfigError, choice, number
+
+OFF_CANVAS = 12  # labels behind those of the cells, as in the authors' earlier work: 40 of 28
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class CodeConfig:
     `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
     variance. `scale` is for the ramp, `frequencies` for the positional code. A missing factor has
     the zero vector as its code (for the ramp this is also the code of coordinate 0), or the code of
-    an off-grid coordinate.
+    an off-grid coordinate. With 'off_canvas' each factor has 12 more labels than cells, behind
+    them, with units of their own; the seventh of these labels is that of a missing factor.
     """
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
@@ -27,7 +30,7 @@ class CodeConfig:
     width: float = number(1.0, above=0)
     scale: str = choice("pixels", "pixels", "unit")
     frequencies: int = number(8, low=2, high=64)
-    missing: str = choice("zero", "zero", "off_grid")
+    missing: str = choice("zero", "zero", "off_grid", "off_canvas")
     missing_coordinate: float = number(-1.0)
 
 
@@ -55,19 +58,35 @@ def encode(coordinates, config: CodeConfig):
 
 def encode_coordinate(coordinate, count: int, config: CodeConfig):
     """The code of one scalar coordinate, or of a missing one (None or NaN)."""
-    code = CODES[config.name]
+    code, labels = CODES[config.name], _labels(count, config)
     missing, coordinate = is_missing(coordinate)
     if config.missing == "zero":
         absent = jnp.zeros(part_lengths([count], config))
     else:
-        absent = code(jnp.float32(config.missing_coordinate), count, config)
-    return jnp.where(missing, absent, code(coordinate, count, config))
+        off_canvas = config.missing == "off_canvas"
+        label = count + OFF_CANVAS // 2 if off_canvas else config.missing_coordinate
+        absent = code(jnp.float32(label), labels, config)
+    return jnp.where(missing, absent, code(coordinate, labels, config))
+
+
+def _labels(count: int, config: CodeConfig) -> int:
+    """How many labels a factor with so many cells has."""
+    return count + OFF_CANVAS * (config.missing == "off_canvas")
 
 
 def part_lengths(counts, config: CodeConfig) -> tuple[int, ...]:
     """The lengths of the codes of factors with so many cells; E is their sum."""
     fixed = {"ramp": 1, "positional": 2 * config.frequencies}
-    return tuple(fixed.get(config.name, count) for count in counts)
+    return tuple(fixed.get(config.name, _labels(count, config)) for count in counts)
+
+
+def check(config: CodeConfig):
+    """Raises ConfigError for settings that contradict each other."""
+    if config.missing == "off_canvas" and config.name == "ramp":
+        raise ConfigError(
+            "config.task.code.missing='off_canvas': adds units, of which the ramp has one alone; "
+            "say 'off_grid', with the label in config.task.code.missing_coordinate"
+        )
 
 
 def bump_code(coordinate, count, config):

@@ -34,6 +34,11 @@ class Inverse(Bump):
 
     def check(self, config):
         super().check(config)
+        if self.objects == 2:
+            raise ConfigError(
+                "config.task.objects=2: an image does not tell which of its bumps is the first; "
+                "say 1"
+            )
         if self.answer == "coordinates" and self.stripes.copies:
             raise ConfigError(
                 "config.task.answer='coordinates': a stripe has no value of its missing factor; "

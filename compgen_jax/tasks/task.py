@@ -61,7 +61,8 @@ class Task(NamedTuple):
     held_out:   points (..., F), NumPy or JAX -> bool (...): what training must not show.
     example:    key, point (F,) -> Example. The key draws what the point leaves open.
     dataset:    key -> a pytree of arrays: what training may show to one seed. It is traced, so that
-                different supports and sizes share a compilation.
+                different supports and sizes share a compilation. Its points may have columns beyond
+                the factors', which `example` alone reads.
     examples:   their number in the dataset; 0 for points drawn afresh, which have no epochs.
     next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
     loss:       output, target -> scalar, for one example.
@@ -155,8 +156,8 @@ def cells(factors) -> np.ndarray:
 
 def nearest_values(task: Task, points):
     """(..., F) int: the index of each factor's value in the cell nearest to each point; NumPy."""
-    indices = []
-    for factor, column in zip(task.factors, np.moveaxis(np.asarray(points), -1, 0), strict=True):
+    indices, columns = [], np.moveaxis(np.asarray(points), -1, 0)[: len(task.factors)]
+    for factor, column in zip(task.factors, columns, strict=True):
         apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
         if math.isfinite(factor.period):
             apart = np.minimum(apart % factor.period, -apart % factor.period)

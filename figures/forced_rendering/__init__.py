@@ -12,10 +12,12 @@ from . import (  # noqa: F401, I001
     stripes,
     units,
     controls,
+    two_objects,
     three_factors,
     fig9,
     encoders,
     pixels,
     scaling,
     holdout,
+    along_training,
 )

@@ -14,10 +14,9 @@ def draw(runs):
     seeds. (a) C1: the share of images rendered over held-out (filled) and ID cells (open); diamonds
     are held-out cells by interpolation, kernel ridge regression on the same codes. (b) C2: the
     share of held-out cells rendered, by their distance to the nearest ID cell; dotted, by
-    interpolation. (c) C3: held-out images with two peaks, and with two in line with x or y; of all
-    misplaced peaks, those in line, beside what chance would give. A peak counts relative to its
-    image's maximum. Grey lines: criteria at one half. (d) The share of seeds whose image is
-    rendered, by cell."""
+    interpolation. (c) C3: held-out images with two peaks; of all misplaced peaks, those in line
+    with x or y, beside what chance would give. A peak counts relative to its image's maximum. Grey
+    lines: criteria at one half. (d) The share of seeds whose image is rendered, by cell."""
     shown = by_code(runs)
     results = {code: run.cells for code, run in shown.items()}
     picture = plotting.new_figure(7.4, 4.6)
@@ -48,7 +47,7 @@ def draw(runs):
         title="C2: success near the edge",
     )
     distance.legend()
-    peaks.set_xticks(range(3), ["images with\n2 peaks", "with 2\nin line", "peaks\nin line"])
+    peaks.set_xticks(range(2), ["images with\n2 peaks", "peaks\nin line"])
     peaks.set(ylabel="share", ylim=(-0.04, 1.08), title="C3: several peaks in line")
     for axis in (share, peaks):
         axis.axhline(0.5, color="0.8", linewidth=0.8, zorder=0)
@@ -63,9 +62,9 @@ def draw(runs):
 
 
 def _draw_peaks(axis, aside, peaks, color):
-    for place, values in enumerate((peaks.several, peaks.several_aligned, peaks.aligned)):
+    for place, values in enumerate((peaks.several, peaks.aligned)):
         plotting.show_number(axis, place + aside, values, fmt="o", color=color)
     chance = peaks.chance.mean()
-    axis.plot(2 + aside, chance, "_", color=color, markersize=9)
+    axis.plot(1 + aside, chance, "_", color=color, markersize=9)
     if aside > 0.2:  # the last code
-        axis.text(2, chance - 0.04, "by chance", ha="center", va="top", fontsize=7)
+        axis.text(1, chance - 0.04, "by chance", ha="center", va="top", fontsize=7)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.papers.forced_rendering.remedies import embedding_numbers
+from compgen_jax.papers.forced_rendering.low_rank import embedding_numbers
 
 from .. import plotting
 from ..figure import figure

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from compgen_jax.metrics import evaluation, geometry
-from compgen_jax.papers.forced_rendering.remedies import embedding_matrices
+from compgen_jax.papers.forced_rendering.low_rank import embedding_matrices
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 

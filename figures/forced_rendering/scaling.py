@@ -15,7 +15,7 @@ from compgen_jax.papers.forced_rendering.scaling import (
     SCHEMES,
     Reading,
     completed,
-    readings,
+    places,
     schemes,
     scored_place,
     settings_of,
@@ -30,7 +30,6 @@ COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
 COLUMNS = ("unseen", "real", "ood")
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
-SCORES = {"exact": ("-", "o"), "position": ("--", "s"), "image": (":", "^")}
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
 PANELS = 4  # in a row
 EDGE = -0.3  # of the exponents' scale
@@ -41,18 +40,18 @@ Line = plotting.plt.Line2D
 @figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
 @figure("fig4c", runs=("data_scaling",), by_default=False)
 def draw_thresholds(runs):
-    """Figure 4c: images that are needed for the accuracy that the sweep searched, by the grid's
-    side N; a panel for each place where decoders are scored (and for each value of the sweep's
-    other axes). Trials train for as many steps, in fig4c_epochs for as many epochs. Dots: seeds;
-    lines: their geometric mean, where none has a bound alone. Open arrows: a threshold above the
-    largest number of images, or at or below the smallest. Light dashes: the paper's exponents,
-    through the mean at the smallest N; dotted, all 2 N stripes. In the legends: the fitted exponent
-    with its 95% interval over seeds."""
+    """Figure 4c: images that are needed to render the share of points that the sweep searched, by
+    the grid's side N; a panel for each place where decoders are scored (and for each value of the
+    sweep's other axes). Trials train for as many steps, in fig4c_epochs for as many epochs. Dots:
+    seeds; lines: their geometric mean, where none has a bound alone. Open arrows: a threshold above
+    the largest number of images, or at or below the smallest. Light dashes: the paper's exponents,
+    through the mean at the smallest N. Dotted, all 2 N stripes: above this line images are these
+    and bumps, below it stripes alone, of which some are dropped (claim C11 takes the exponent of
+    either). In the legends: the fitted exponent of all images with its 95% interval over seeds."""
     (sweep,) = runs.values()
-    rows, search = completed(sweep.rows, sweep.config), sweep.config.sweep.search
-    score = search.scores[0].removesuffix("_accuracy")
+    rows, target = completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
     panels = [
-        (Reading(*place, score, search.target), setting)
+        (Reading(*place, target), setting)
         for place in MAIN
         for setting in settings_of(rows, place[0])
     ]
@@ -65,7 +64,7 @@ def draw_thresholds(runs):
         _draw_thresholds(axis, rows, *panel)
         plotting.panel_label(axis, letter)
     for axis in axes[:, 0]:
-        axis.set_ylabel(f"images for {score} accuracy {search.target:g}")
+        axis.set_ylabel(f"images to render {target:g}")
     handles = [Line([], [], linestyle="none", color="0.3", label="a seed", marker=".",
                     markersize=4)]  # fmt: skip
     for marker, label in BOUNDS.values():
@@ -163,19 +162,18 @@ def _apart(grids_K) -> list[str]:
 
 @figure("exponents", runs=("data_scaling",), by_default=False)
 def draw_exponents(runs):
-    """The exponent of N, with its 95% band over seeds, by the accuracy that is asked for: a row for
-    every held-out region, a column for where decoders are scored, all on one scale, which bands may
-    leave. Grey lines: exponents of 1, 2 and 3. Dotted: the accuracy that was searched, around whose
-    thresholds the numbers of images are close together. A line stops where fewer than two N have a
-    threshold, or where most thresholds are known to a factor above 2 only; marks at the bottom say
-    so. An exponent below the scale is an arrow at its edge."""
+    """The exponent of N of all images, with its 95% band over seeds, by the share that must be
+    rendered: a row for every held-out region, a column for where decoders are scored, all on one
+    scale, which bands may leave. Grey lines: exponents of 1, 2 and 3. Dotted: the share that was
+    searched, around whose thresholds the numbers of images are close together. A line stops where
+    fewer than two N have a threshold, or where most thresholds are known to a factor above 2 only;
+    marks at the bottom say so. An exponent below the scale is an arrow at its edge."""
     (sweep,) = runs.values()
     rows, config = completed(sweep.rows, sweep.config), sweep.config
     target = config.sweep.search.target
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
     panels = [(r, s) for r in regions for s in settings_of(rows, r)]
-    used = {reading.where for region in regions for reading in readings(region, target)}
-    columns = [where for where in COLUMNS if where in used]
+    columns = [where for where in COLUMNS if any(where in places(region) for region in regions)]
     picture = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
     axes = picture.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
     highest = 3.4
@@ -184,7 +182,7 @@ def draw_exponents(runs):
             if where == "ood" and region == "none":
                 axis.set_axis_off()
                 continue
-            title = [scored_place(Reading(region, where, "exact", 0.5))]
+            title = [scored_place(Reading(region, where, target))]
             title.append(told_apart(setting, settings_of(rows, region)))
             axis.set_title("\n".join(filter(None, title)), pad=4)
             highest = max(highest, _draw_exponents(axis, rows, region, where, setting))
@@ -194,39 +192,33 @@ def draw_exponents(runs):
             axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
             note = {"fontsize": 5.5, "color": "0.4", "va": "bottom"}
             axis.text(TARGETS[0], EDGE + 0.02, "below: not identified or resolved", **note)
-            axis.set(xlabel="accuracy asked for", yticks=[0, 1, 2, 3], ylabel="exponent of N")
+            axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
             axis.label_outer(remove_inner_ticks=False)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
     handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
-    for score, (style, marker) in SCORES.items():
-        of_score = {"linestyle": style, "marker": marker, "markersize": 3, "color": "0.3"}
-        handles.append(Line([], [], label=score, **of_score))
-    handles.append(Line([], [], linestyle=":", color="0.6", label="searched accuracy"))
+    handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
     picture.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
     return picture
 
 
 def _draw_exponents(axis, rows, region, where, setting) -> float:
-    """All schemes and scores; returns the highest exponent."""
+    """All schemes; returns the highest exponent."""
     highest = 0.0
     for index, scheme in enumerate(schemes(rows, region)):
-        for place, (score, (style, marker)) in enumerate(SCORES.items()):
-            numbers = []
-            for target in TARGETS.tolist():
-                reading = Reading(region, where, score, target)
-                number = scaling.exponent(thresholds(rows, reading, scheme, setting))
-                number = number if scaling.is_resolved(number) else UNRESOLVED
-                numbers.append([number["value"], *number["ci95"]])
-            values, low, high = np.array(numbers).T
-            color, below, missing = COLORS[scheme], values < EDGE, np.isnan(values)
-            marked = {"color": color, "marker": marker, "markersize": 3}
-            axis.plot(TARGETS, np.where(below, np.nan, values), style, linewidth=1, **marked)
-            edge = np.full(below.sum(), EDGE)
-            axis.plot(TARGETS[below], edge, "v", color=color, markersize=3)
-            band = np.maximum([low, high], EDGE)
-            axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
-            bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
-            axis.plot(TARGETS[missing] + 0.009 * (place - 1), bottom, marker, color=color,
-                      markersize=2.2, fillstyle="none", markeredgewidth=0.6)  # fmt: skip
-            highest = max([highest, *values[np.isfinite(values)]])
+        numbers = []
+        for target in TARGETS.tolist():
+            reading = Reading(region, where, target)
+            number = scaling.exponent(thresholds(rows, reading, scheme, setting))
+            number = number if scaling.is_resolved(number) else UNRESOLVED
+            numbers.append([number["value"], *number["ci95"]])
+        values, low, high = np.array(numbers).T
+        color, below, missing = COLORS[scheme], values < EDGE, np.isnan(values)
+        axis.plot(TARGETS, np.where(below, np.nan, values), "-o", color=color, markersize=3)
+        axis.plot(TARGETS[below], np.full(below.sum(), EDGE), "v", color=color, markersize=3)
+        band = np.maximum([low, high], EDGE)
+        axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
+        bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
+        axis.plot(TARGETS[missing], bottom, "o", color=color, markersize=2.2, fillstyle="none",
+                  markeredgewidth=0.6)  # fmt: skip
+        highest = max([highest, *values[np.isfinite(values)]])
     return highest

@@ -20,13 +20,14 @@ BOTH = "bump_cnn ramp_cnn"
         ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps"),
         ("fig4", "paper", "stripes_0_bumps stripes_10_bumps stripes_50_bumps stripes_100_bumps"),
         ("additive", "paper", "stripes_0_bumps stripes_0_bumps_upright stripes_0_bumps_off_grid "
-         "stripes_0_bumps_upright_off_grid"),
+         "stripes_0_bumps_upright_off_grid stripes_0_bumps_off_canvas"),
         ("fig1_epochs", "paper", "bump_cnn ramp_cnn_50_epochs"),
         ("fig1_authors", "paper", "ramp_cnn_authors bump_cnn_authors_128"),
         ("controls", "paper",
          "bump_cnn wide_bumps random_cells donut_pixelwise donut_stripes"),
         ("pixels", "quick", "pixelwise pixelwise_depth4 transformer"),
         ("fig4c_epochs", "paper", "data_scaling_epochs"),
+        ("two_objects", "quick", "two_objects"),
     ],
 )  # fmt: skip
 def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):

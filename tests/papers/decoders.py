@@ -53,7 +53,8 @@ def decoder(render):
 
 def run(cells=None, numbers=None, outputs=None, **others):
     """A run of three seeds. `numbers`: values by layer, and `outputs`: values, by metric, with a
-    small spread over seeds. Without `cells` it is one that draws everything right."""
+    small spread over seeds. Without `cells` it is one that draws everything right; without an
+    `interpolator` that renders nothing."""
     spread = lambda values: JITTER[:, None] * np.arange(1, len(values) + 1)
     return KnownRun(
         (0, 1, 2),
@@ -63,7 +64,12 @@ def run(cells=None, numbers=None, outputs=None, **others):
             for name, values in (numbers or {}).items()
         },
         {f"output.{name}": value + JITTER for name, value in (outputs or {}).items()},
-        **{"config": SimpleNamespace(task=SETTINGS), "task": task()} | others,
+        **{
+            "config": SimpleNamespace(task=SETTINGS),
+            "task": task(),
+            "interpolator": decoder(blank),
+        }
+        | others,
     )
 
 

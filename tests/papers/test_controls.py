@@ -1,13 +1,20 @@
 """K1 to K5 on decoders whose answer is known, and what they say together."""
 
+from dataclasses import replace
+from functools import cache
+
+import jax
 import numpy as np
 import pytest
 
 from compgen_jax import claims
 from compgen_jax.papers.forced_rendering import controls
+from compgen_jax.runs import results
 from compgen_jax.tasks import baselines
+from compgen_jax.tasks import task as tasks
 from tests.papers.decoders import (
     CELLS,
+    SETTINGS,
     N,
     blank,
     cell_results,
@@ -18,24 +25,69 @@ from tests.papers.decoders import (
     verdicts,
 )
 
-R, C = claims.REPRODUCED, claims.CONTRADICTED
+R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
+ON_ONE_OBJECT = controls.CLAIMS[1:]  # K2 to K5
 
 
 @pytest.mark.parametrize(
-    ("render", "expected"),  # of each control, in order
+    ("render", "expected"),  # of both readings of each control, in order
     [
-        (draw, (C, C, R, R, R)),
-        (blank, (R, R, C, C, C)),
-        (lambda x, y: 9 * draw(x, y), (C, C, R, R, C)),  # right positions with a huge error
-        # wrong positions
-        (lambda x, y: 0.9 * draw(x, y) + 0.95 * draw(x + 1, y), (R, R, C, C, C)),
+        (draw, ((C, C), (R, C), (R, R), (R, C))),
+        (blank, ((R, R), (C, C), (C, C), (C, C))),
+        (lambda x, y: 9 * draw(x, y), ((R, R), (C, C), (C, C), (C, C))),
+        (lambda x, y: draw(x + 1, y), ((R, R), (C, C), (C, C), (C, C))),
     ],
 )
 def test_controls_ask_for_failure_or_for_composition(render, expected):
+    """Beside an interpolator that renders nothing. Rank one renders all of so small a hole as well,
+    so that K5 is not reproduced here (it is at N = 16: `test_calibration`)."""
     net = run(decoder(render))
-    found = [verdicts(claim, net=net) for claim in controls.CLAIMS]
+    found = [verdicts(claim, net=net) for claim in ON_ONE_OBJECT]
     assert [claim.name for claim in controls.CLAIMS] == ["K1", "K2", "K3", "K4", "K5"]
-    assert found == [(verdict, verdict) for verdict in expected]
+    assert tuple(found) == expected
+
+
+def test_what_an_interpolator_renders_is_not_composed():
+    net = run(decoder(draw), interpolator=decoder(draw))
+    found = [verdicts(claim, net=net) for claim in ON_ONE_OBJECT]
+    assert found == [(C, C), (R, R), (R, C), (R, C)]
+    for claim, best in zip(ON_ONE_OBJECT[2:], ("interpolator", "rank one"), strict=True):
+        names = judged(claim, net=net)["stricter"]["conditions"]
+        assert f"share rendered OOD, less the best predictor's ({best})" in names
+
+
+@cache
+def pairs(*drawn):
+    """A run of two objects that draws these of (first, second) at ID and at held-out cells."""
+    task = replace(SETTINGS, objects=2).make()
+    points = tasks.points(task)
+    truths = results.truths_at(task, points)
+    firsts = np.stack([draw(*cell) for cell in CELLS])
+    parts = {"first": firsts, "second": truths - firsts, "": 0 * firsts, "both": truths}
+    id_images, ood_images = (parts[name] for name in drawn)
+    held_out = np.asarray(task.held_out(points))[:, None, None]
+    with jax.numpy_rank_promotion("allow"):
+        return run(results.scorer(task)(np.stack([np.where(held_out, ood_images, id_images)] * 3)))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [
+        (("both", "both"), (C, C)),
+        (("both", "second"), (R, R)),
+        (("both", "first"), (R, C)),
+        (("both", ""), (R, C)),
+        (("first", "second"), (U, U)),
+        (("second", "second"), (U, U)),
+    ],
+)
+def test_the_second_object_must_be_rendered_and_both_be_learnt(drawn, expected):
+    row = judged(controls.ANOTHER_OBJECT_LIGHTS, net=pairs(*drawn))
+    assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == expected
+    if expected == (U, U):
+        reason = row["as_stated"]["reason"]
+        assert reason.startswith("not trained: share rendered ID, both objects 0")
+    assert row["details"]["share of pixels lit in training"]["value"] == 1
 
 
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():
@@ -70,48 +122,28 @@ def test_trivial_errors_are_those_of_the_predictors():
     assert errors["nearest_seen"] == pytest.approx(total / blank_total, rel=1e-5)
 
 
-def control(claim, exact, trained=1.0, within=0.9):
-    """A row as far as the conclusion reads it: mean and interval of the exact accuracy."""
-    low, middle, high = exact
-    return {
-        "claim": claim,
-        "stricter": {"conditions": {"exact accuracy OOD": {"value": middle, "ci95": [low, high]}}},
-        "details": {
-            "exact accuracy ID": {"value": trained},
-            "accuracy OOD within 1 pixel": {"value": within},
-        },
-    }
+def rows(*verdicts):
+    """Judged rows of K1 to K5 as far as the conclusion reads them."""
+    return [
+        {"claim": f"K{k}", "statement": f"statement {k}"}
+        | {
+            reading: {"verdict": verdict, "reason": "one seed decides" * (verdict == U)}
+            for reading, verdict in zip(claims.READINGS, pair, strict=True)
+        }
+        for k, pair in enumerate(verdicts, start=1)
+    ]
 
 
-FAILS, PARTLY, COMPOSED = (0.1, 0.2, 0.3), (0.4, 0.85, 0.95), (0.95, 0.97, 0.99)
-MORE = "So stripes give more than pixels lit as wide bumps light them."
-
-
-@pytest.mark.parametrize(
-    ("accuracies", "words", "more"),
-    [
-        ((FAILS, FAILS, COMPOSED, PARTLY, COMPOSED),
-         ["not enough: with bumps wide enough to do so, 20% of", "(90% within one pixel of it)",
-          "ordinary bumps fail as well (20%", "Scattered cells, which have seen neighbours",
-          "composes partly without a remedy", "do compose the block (97% exact)"], True),
-        ((COMPOSED, PARTLY, PARTLY, FAILS, COMPOSED),
-         ["Lighting every pixel is enough", "partly right (85%", "partly composed (85%",
-          "share fails without a remedy"], False),
-        ((FAILS, COMPOSED, FAILS, COMPOSED, FAILS),
-         ["ordinary bumps do not fail", "Scattered cells fail like a block",
-          "share composes without a remedy", "do not compose the block"], False),
-        ((PARTLY, FAILS, FAILS, FAILS, COMPOSED), ["is partly enough"], False),
-    ],
-)  # fmt: skip
-def test_conclusion_says_what_the_controls_found(accuracies, words, more):
-    rows = [control(f"K{k}", exact) for k, exact in enumerate(accuracies, start=1)]
-    text = controls.conclude(rows)
-    assert all(word in text for word in words), text
-    assert (MORE in text) == more
-
-
-def test_conclusion_of_some_controls_and_of_untrained_ones():
-    assert controls.conclude([control("K3", COMPOSED)]).startswith("Scattered cells, which")
-    rows = [control("K1", FAILS, trained=0.9), control("K5", COMPOSED)]
-    text = controls.conclude(rows)
-    assert "did not learn them" in text and "not enough" not in text and MORE not in text
+def test_the_conclusion_is_made_of_verdicts():
+    both = rows((R, R), (R, R), (R, R), (R, R), (R, R))
+    assert controls.conclude(both) == " ".join(controls.SENTENCES[row["claim"]][R] for row in both)
+    against = rows(*[(C, C)] * 5)
+    assert controls.conclude(against) == " ".join(
+        controls.SENTENCES[row["claim"]][C] for row in against
+    )
+    said = controls.conclude(rows((R, C), (U, U), (R, U)))
+    assert said == (
+        "K1 (statement 1) holds as stated alone. K2 (statement 2) is open: one seed decides. "
+        "K3 (statement 3) holds as stated alone."
+    )
+    assert controls.conclude([]) == ""

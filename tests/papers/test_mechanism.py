@@ -8,7 +8,8 @@ from compgen_jax.papers.forced_rendering import mechanism
 from tests.papers.decoders import JITTER, judged, run, verdicts
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
-BUMP = {"code": "bump"}
+BUMP = {"code": "bump", "where": ""}
+AUTHORS = {"code": "ramp", "where": ", the authors' network"}
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,8 @@ def test_superposition_in_the_construction_of_the_code(own, others, sums, expect
     row = judged(mechanism.SUPERPOSES, BUMP, net=net)
     assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == expected
     assert row["as_stated"]["measured"] == pytest.approx(own - others.mean())
-    row = judged(mechanism.SUPERPOSES, {"code": "ramp"}, net=net)
+    row = judged(mechanism.SUPERPOSES, AUTHORS, net=net)
+    assert row["code"] == "ramp, the authors' network"
     assert row["as_stated"]["measured"] == pytest.approx(sums - 0.1)
 
 
@@ -67,3 +69,10 @@ def test_the_clearer_structure_is_that_of_the_bump_code():
     row = judged(mechanism.CLEARER_FOR_BUMP, **runs)
     assert row["stricter"]["verdict"] == R
     assert row["stricter"]["measured"] == pytest.approx(0.3)
+
+
+def test_superpositions_are_those_of_every_network_of_the_figure():
+    runs = [fields["run"] for fields in mechanism.SUPERPOSES.each]
+    assert runs == [
+        "bump_cnn", "ramp_cnn", "ramp_cnn_50_epochs", "ramp_cnn_authors", "bump_cnn_authors_128",
+    ]  # fmt: skip

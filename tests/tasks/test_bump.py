@@ -186,6 +186,10 @@ RAMP = CodeConfig(name="ramp")
             "config.task.support.fresh='real': draws points at each step",
         ),
         (replace(settings(), code=RAMP), "missing='zero': is the ramp's code of coordinate 0"),
+        (
+            replace(settings(), code=replace(RAMP, missing="off_canvas")),
+            "missing='off_canvas': adds units, of which the ramp has one",
+        ),
         (replace(settings(0), size=SizeConfig(values=1)), "values=1: .*needs two sizes or more"),
         (
             replace(settings(0), size=SizeConfig(3, smallest=2.0, largest=1.0)),
@@ -205,6 +209,9 @@ def test_settings_near_those_are_not_refused():
     Config(task=settings(copies=1, samples=0))
     Config(task=replace(settings(copies=0, samples=0), images=4))
     Config(task=replace(settings(), code=replace(RAMP, missing="off_grid")))
+    off_canvas = replace(settings(), code=CodeConfig(missing="off_canvas"))
+    Config(task=off_canvas)
+    assert off_canvas.make().parts == (N + 12, N + 12)
 
 
 # --- the score rendered ----------------------------------------------------------------------
@@ -356,3 +363,115 @@ def test_a_combination_of_three_is_right_if_its_size_is():
         elsewhere = jnp.roll(truth, 1, axis=1)
         assert not score(elsewhere, truth, point)["combination_accuracy"]
         assert not score(truth * jnp.nan, truth, point)["combination_accuracy"]
+
+
+# --- two objects -----------------------------------------------------------------------------
+
+PAIRS = Bump(
+    grid=16,
+    objects=2,
+    support=SupportConfig(region="donut", low=4, high=11, samples=400),
+)
+
+
+def gaussian(x, y):
+    """A bump of sigma 1 on 16 x 16 pixels, in float64."""
+    row, column = np.mgrid[:16, :16]
+    return np.exp(-((column - x) ** 2 + (row - y) ** 2) / 2)
+
+
+def test_an_image_of_two_objects_is_their_sum_and_its_code_joins_theirs():
+    task = PAIRS.make()
+    code, target = task.example(KEY, jnp.array([3.0, 5.5, 12.0, 0.0]))
+    np.testing.assert_allclose(target, 1 - gaussian(3, 5.5) - gaussian(12, 0), atol=1e-6)
+    parts = [np.exp(-((np.arange(16) - c) ** 2) / 2) for c in (3, 5.5, 12, 0)]
+    np.testing.assert_allclose(code, np.concatenate(parts), atol=1e-6)
+    assert task.parts == (16, 16, 16, 16)
+
+
+def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere():
+    task = PAIRS.make()
+    points = jnp.asarray(tasks.points(task))
+    seconds = np.asarray(jax.vmap(lambda point: bump.second_place(point, 16))(points))
+    for key in (KEY, jax.random.key(4)):
+        found = tasks.examples_at(task, key, points)
+        expected = tasks.examples_at(task, KEY, jnp.concatenate([points, seconds], axis=1))
+        chex.assert_trees_all_equal(found, expected)
+    off_cell = task.example(KEY, points[37] + 0.3).target - task.example(KEY, points[37]).target
+    assert np.abs(off_cell).sum() > 0.1  # the first bump moved
+    np.testing.assert_array_equal(bump.second_place(points[37] + 0.3, 16), seconds[37])
+    # 64 of 256 pixels are those of the hole, whether the first bump is held out or not
+    inside = ((seconds >= 4) & (seconds <= 11)).all(axis=1)
+    for region in tasks.regions(task).values():
+        assert inside[region].mean() == pytest.approx(0.25, abs=0.1)
+    assert {*seconds.ravel().tolist()} == {*range(16)}
+
+
+def test_training_holds_out_the_first_of_two_objects_alone():
+    points = drawn(PAIRS)
+    chex.assert_shape(points, (400, 4))
+    first, second = points[:, :2], points[:, 2:]
+    hole = lambda place: ((place >= 4) & (place <= 11)).all(axis=1)
+    assert not hole(first).any() and hole(second).mean() == pytest.approx(0.25, abs=0.1)
+    assert np.unique(second, axis=0).shape[0] > 150 and (second == second.round()).all()
+    fewer = replace(PAIRS, support=replace(PAIRS.support, samples=7, require_marginals=False))
+    np.testing.assert_array_equal(drawn(fewer)[:, 2:], second[:7])
+    single = replace(PAIRS, objects=1)
+    np.testing.assert_array_equal(drawn(single), first)
+    task = PAIRS.make()
+    task.check(task.dataset(KEY))
+    with pytest.raises(ConfigError, match="no training point has x in"):
+        task = replace(PAIRS, support=replace(PAIRS.support, samples=7)).make()
+        task.check(task.dataset(KEY))
+
+
+def test_each_of_two_objects_is_scored_with_the_other_taken_off():
+    """What is drawn of the first, and of the second, in turn; the exact pixel is the first's."""
+    task = PAIRS.make()
+    score = jax.jit(task.scores)
+    for first, second in (((4, 7), (13, 3)), ((2, 2), (9, 9)), ((6, 6), (7, 6)), ((5, 5), (5, 5))):
+        point, one, other = jnp.array(first, jnp.float32), gaussian(*first), gaussian(*second)
+        truth = one + other
+        apart = max(abs(a - b) for a, b in zip(first, second, strict=True)) > 3
+        for image, rendered, rendered_second in (
+            (truth, True, True),
+            (other, False, True),  # the first is missing
+            (one, False, False),
+            (0 * one, False, False),
+            (other + gaussian(first[0] + 4, first[1]), False, apart),
+        ):
+            found = score(jnp.asarray(image, jnp.float32), jnp.asarray(truth, jnp.float32), point)
+            if apart or rendered:
+                assert bool(found["rendered"]) == rendered
+                assert bool(found["rendered_second"]) == rendered_second
+            assert float(found["mse"]) == pytest.approx(np.square(image - truth).mean(), abs=1e-7)
+            assert float(found["blank_mse"]) == pytest.approx(np.square(one).mean(), rel=1e-5)
+        assert bool(score(jnp.float32(truth), jnp.float32(truth), point)["exact_accuracy"])
+        moved = jnp.float32(other + gaussian(first[0] + 1, first[1]))
+        assert not bool(score(moved, jnp.float32(truth), point)["exact_accuracy"])
+
+
+def test_a_first_object_at_the_nearest_seen_cell_is_not_rendered():
+    """Of wide bumps, whose images at neighbouring cells correlate: the third part of `rendered`."""
+    wide = replace(PAIRS, image=ImageConfig(sigma=4.5))
+    task, single = wide.make(), replace(wide, objects=1).make()
+    point = jnp.array([4.0, 8.0])
+    truth = 1 - task.example(KEY, point).target
+    first, nearest = (1 - single.example(KEY, jnp.array(at)).target for at in ((4.0, 8), (3.0, 8)))
+    found = lambda share: task.scores(truth + share * (nearest - first), truth, point)
+    assert bool(found(0.2)["rendered"]) and not bool(found(0.8)["rendered"])
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        (replace(PAIRS, stripes=StripesConfig(1)), "stripes.copies=1: is for one object"),
+        (replace(PAIRS, size=SizeConfig(3)), "size.values=3: is for one object"),
+        (replace(PAIRS, support=SupportConfig(fresh="cells")), "support.fresh='cells': is for one"),
+        (replace(PAIRS, objects=3), "objects=3: must be at least 1 and at most 2"),
+    ],
+)
+def test_what_makes_no_sense_of_two_objects_is_refused(of, message):
+    with pytest.raises(ConfigError, match=f"config.task.{message}") as error:
+        Config(task=of)
+    assert "\n" not in str(error.value)

@@ -90,6 +90,22 @@ def test_a_missing_factor_has_a_code_of_its_own(name):
         assert not expected.any()
 
 
+@pytest.mark.parametrize("name", ["bump", "onehot", "positional"])
+def test_a_missing_factors_label_lies_off_the_canvas(name):
+    """The code is that of 12 more cells, the seventh of them for a missing factor."""
+    config = CodeConfig(name=name, missing="off_canvas")
+    wide = lambda c: encodings.encode_coordinate(c, N + 12, CodeConfig(name=name))
+    expected = jnp.concatenate([wide(4.0), wide(N + 6.0)])
+    assert encodings.part_lengths((N, N), config) == (len(expected) // 2,) * 2
+    np.testing.assert_array_equal(encode(4.0, None, config), expected)
+    absent = np.asarray(encodings.encode_coordinate(None, N, config))
+    if name == "positional":
+        cells = np.stack([encodings.encode_coordinate(c, N, config) for c in range(N)])
+        assert np.abs(cells - absent[None]).sum(axis=1).min() > 0.1
+    else:
+        assert absent.argmax() == N + 6 and absent.max() == 1 and absent[:N].max() < 1e-6
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_two_cells_share_a_code(name):
     codes = jax.vmap(lambda c: encodings.encode_coordinate(c, 28, CodeConfig(name=name)))(

@@ -4,6 +4,7 @@ from compgen_jax.papers.forced_rendering import (
     controls,
     figure1,
     layers,
+    low_rank,
     mechanism,
     remedies,
     rotation,
@@ -15,6 +16,7 @@ CLAIMS = tuple(
         (
             *figure1.CLAIMS,
             *mechanism.CLAIMS,
+            *low_rank.CLAIMS,
             *remedies.CLAIMS,
             *layers.CLAIMS,
             *scaling.CLAIMS,

@@ -10,13 +10,18 @@ from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
     exact,
-    exact_ood,
+    interpolated,
     late,
     relative_error,
+    rendered,
+    rendered_id,
+    rendered_ood,
     within_a_pixel,
 )
 
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
+CLEARLY = 0.05  # of a share: what the ID gate forgives as well
+PAPER_GRID = 28
 NETWORKS = (
     *({"code": code, "where": "", "run": f"{code}_cnn"}
       for code in ("bump", "ramp", "onehot", "positional")),
@@ -24,7 +29,24 @@ NETWORKS = (
     {"code": "ramp", "where": ", the authors' network", "run": "ramp_cnn_authors"},
     {"code": "bump", "where": ", the authors' network", "run": "bump_cnn_authors_128"},
 )  # fmt: skip
+RENDERED_ID = {
+    "trained": late(rendered_id),
+    "trained_name": "share rendered ID",
+}
 
+
+def _over_interpolator(evidence):
+    return rendered(evidence.net.late.cells) - interpolated(evidence)
+
+
+def _not_above_interpolator(evidence) -> Condition:
+    """On smaller grids the interpolator's share was known before this criterion."""
+    post_hoc = evidence.net.late.cells.grid < PAPER_GRID
+    name = "share rendered OOD, less the interpolator's" + ", post hoc" * post_hoc
+    return Condition(name, _over_interpolator, below=CLEARLY)
+
+
+# Stricter: a kernel on the same codes renders as much, to within `CLEARLY`.
 FAILS_OOD = Claim(
     "C1",
     "with the {code} code, held-out combinations are not rendered",
@@ -32,39 +54,53 @@ FAILS_OOD = Claim(
     each=NETWORKS,
     runs={"net": "{run}"},
     code="{code}{where}",
-    as_stated=(
-        exact_ood(below=0.5),
-        Condition("MSE OOD / blank image's", late(relative_error), above=0.5, ratio=True),
-    ),
+    **RENDERED_ID,
+    as_stated=rendered_ood(below=0.5),
+    stricter=lambda e: (rendered_ood(below=0.5), _not_above_interpolator(e)),
     details={
+        "share rendered OOD by the interpolator": interpolated,
+        "share rendered OOD, less the interpolator's": _over_interpolator,
+        "exact accuracy OOD": late(exact),
+        "accuracy OOD within 1 pixel": late(within_a_pixel),
+        "MSE OOD / blank image's": late(relative_error),
         "MSE ID / blank image's": late(
             lambda cells: evaluation.relative_error(cells, ~cells.held_out)
         ),
-        "accuracy OOD within 1 pixel": late(within_a_pixel),
     },
+    objection=(
+        "A block of held-out cells leaves pixels dark that a network without shared weights cannot "
+        "light, so the failure may not be one of composing. Two objects (K1) light them. Some "
+        "held-out cells are rendered, but no more than a kernel on the same codes renders, "
+        "which composes nothing."
+    ),
+    changed=(
+        "C1 asked for the brightest pixel (exact accuracy below .5) and for an error above half of "
+        "a blank image's; both readings were known. It now asks for the share rendered, and the "
+        "stricter reading compares it with the interpolator, whose share was known at N = 16."
+    ),
 )
 
 
 def slope_on_nearness(cells: CellResults):
-    """(T,) least-squares slope of the exact accuracy of held-out cells on their nearness (minus the
+    """(T,) least-squares slope of the share rendered of held-out cells on their nearness (minus the
     distance to the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
     nearness = -cells.distance[cells.held_out]
     centred = nearness - nearness.mean()
-    hits = cells.scores["exact_accuracy"][:, cells.held_out].astype(np.float64)
-    hits = hits - hits.mean(axis=1, keepdims=True)  # 0 exactly where all or none are right
+    hits = cells.scores["rendered"][:, cells.held_out].astype(np.float64)
+    hits = hits - hits.mean(axis=1, keepdims=True)  # 0 exactly where all or none are rendered
     return hits @ centred / np.square(centred).sum()
 
 
-def accuracy_by_distance(evidence) -> dict:
+def share_by_distance(evidence) -> dict:
     cells = evidence.net.late.cells
-    levels, by_distance = evaluation.profile_by_distance(cells.scores["exact_accuracy"], cells)
-    ends = {f"exact accuracy at {levels[k]:.3g} pixels": by_distance[:, k] for k in (0, -1)}
+    levels, by_distance = evaluation.profile_by_distance(cells.scores["rendered"], cells)
+    ends = {f"share rendered at {levels[k]:.3g} pixels": by_distance[:, k] for k in (0, -1)}
     control = slope_on_nearness(evidence.control.late.cells)
-    return ends | {"slope, onehot code": control, "exact accuracy OOD": exact(cells)}
+    return ends | {"slope, onehot code": control, "share rendered OOD": rendered(cells)}
 
 
 RISES = Condition(
-    "slope of exact accuracy OOD on nearness, per pixel", late(slope_on_nearness), above=0
+    "slope of share rendered OOD on nearness, per pixel", late(slope_on_nearness), above=0
 )
 # Stricter: more than with the one-hot code, whose neighbours share nothing.
 SUCCEEDS_NEAR_EDGE = Claim(
@@ -73,6 +109,7 @@ SUCCEEDS_NEAR_EDGE = Claim(
     figure="Fig 1b, c",
     each={"code": ("bump", "ramp", "positional")},
     runs={"net": "{code}_cnn", "control": "onehot_cnn"},
+    **RENDERED_ID,
     as_stated=RISES,
     stricter=(
         RISES,
@@ -82,24 +119,32 @@ SUCCEEDS_NEAR_EDGE = Claim(
             above=0,
         ),
     ),
-    details=accuracy_by_distance,
+    details=share_by_distance,
+    objection=(
+        "A network that draws the nearest ID image also looks better near the edge. Such an image "
+        "does not count as rendered, so its slope is 0. The one-hot code, whose neighbours share "
+        "nothing, shows what is left without overlap."
+    ),
+    changed=(
+        "C2 took the slope of exact accuracy, and both verdicts were known; it now takes that of "
+        "the share rendered."
+    ),
 )
 
 
 class AlignedPeaks(NamedTuple):
-    """Per network: peaks per OOD image, the shares of these with several peaks and with several
-    aligned ones, and the aligned share of misplaced peaks with what it would be by chance.
+    """Per network: peaks per OOD image, the share of these with several peaks, and the aligned
+    share of misplaced peaks with what it would be by chance.
 
     Peaks are `signals.peak_maps`, relative to an image's own maximum, as the authors' images are
     scaled. A misplaced peak lies more than a pixel from the requested position. It is aligned if it
-    is within a pixel of the requested column or row. Chance is the share of seen cells, where
-    training has put its bumps, that are so placed. A network without misplaced peaks has none
-    aligned.
+    is within a pixel of the requested column or row. Chance is the share of misplaced pixels that
+    are so placed: of seen cells, where training has put its bumps, or of all pixels, whichever is
+    larger. A network without misplaced peaks has none aligned.
     """
 
     per_image: np.ndarray
     several: np.ndarray
-    several_aligned: np.ndarray
     aligned: np.ndarray
     chance: np.ndarray
 
@@ -110,18 +155,19 @@ def aligned_peaks(cells: CellResults) -> AlignedPeaks:
     y, x = np.mgrid[0 : cells.grid, 0 : cells.grid]
     dx, dy = (np.abs(a - factors[:, k, None, None]) for k, a in enumerate((x, y)))
     elsewhere, in_line = np.maximum(dx, dy) > WITHIN, np.minimum(dx, dy) <= WITHIN
-    seen = ~cells.held_out.reshape(cells.grid, cells.grid) & elsewhere
-    chance_Q = (seen & in_line).sum(axis=(1, 2)) / seen.sum(axis=(1, 2))
+    seen = ~cells.held_out.reshape(cells.grid, cells.grid)
+    chance_2xQ = [
+        (elsewhere & in_line & where).sum(axis=(1, 2)) / (elsewhere & where).sum(axis=(1, 2))
+        for where in (seen, np.ones_like(seen))
+    ]
     misplaced_TxQ = (peaks & elsewhere).sum(axis=(2, 3))
-    aligned_TxQ = (peaks & elsewhere & in_line).sum(axis=(2, 3))
     total_T = np.maximum(misplaced_TxQ.sum(axis=1), 1)
     per_image_TxQ = peaks.sum(axis=(2, 3))
     return AlignedPeaks(
         per_image=per_image_TxQ.mean(axis=1),
         several=(per_image_TxQ >= 2).mean(axis=1),
-        several_aligned=(aligned_TxQ >= 2).mean(axis=1),
-        aligned=aligned_TxQ.sum(axis=1) / total_T,
-        chance=(misplaced_TxQ * chance_Q).sum(axis=1) / total_T,
+        aligned=(peaks & elsewhere & in_line).sum(axis=(1, 2, 3)) / total_T,
+        chance=(misplaced_TxQ * np.max(chance_2xQ, axis=0)).sum(axis=1) / total_T,
     )
 
 
@@ -134,9 +180,13 @@ def _brightest(cells: CellResults):
     return cells.predictions[:, cells.held_out].max(axis=(2, 3)).mean(axis=1) / cells.amplitude
 
 
-OOD_IMAGES = late(lambda cells: cells.held_out.sum())
-# Stricter: two aligned peaks, which a nearest seen image never has; and most misplaced peaks are
-# aligned, as those of noise are not.
+SEVERAL = Condition(
+    "share of OOD images with 2 peaks",
+    lambda e: _peaks(e).several,
+    above=0.5,
+    cells=late(lambda cells: cells.held_out.sum()),
+)
+# Stricter: the peaks are in line, as those of noise are not, by `CLEARLY` more than by chance.
 SUPERPOSES_SEEN = Claim(
     "C3",
     "with the {code} code, OOD images show several bumps, in line with x or y",
@@ -144,27 +194,32 @@ SUPERPOSES_SEEN = Claim(
     each=NETWORKS,
     runs={"net": "{run}"},
     code="{code}{where}",
-    as_stated=Condition(
-        "share of OOD images with 2 peaks", lambda e: _peaks(e).several, above=0.5, cells=OOD_IMAGES
-    ),
+    as_stated=SEVERAL,
     stricter=(
+        SEVERAL,
         Condition(
-            "share of OOD images with 2 aligned peaks",
-            lambda e: _peaks(e).several_aligned,
-            above=0.5,
-            cells=OOD_IMAGES,
-        ),
-        Condition(
-            "aligned share of misplaced peaks",
-            lambda e: _peaks(e).aligned,
-            above=0.5,
-            cells=OOD_IMAGES,
+            "aligned share of misplaced peaks, over chance",
+            lambda e: _peaks(e).aligned - _peaks(e).chance,
+            above=CLEARLY,
         ),
     ),
     details={
+        "aligned share of misplaced peaks": lambda e: _peaks(e).aligned,
         "aligned share of misplaced peaks by chance": lambda e: _peaks(e).chance,
         "peaks per OOD image": lambda e: _peaks(e).per_image,
         "brightest pixel OOD / amplitude": late(_brightest),
     },
+    objection=(
+        "What counts as a peak is a choice: peaks are relative to an image's own maximum, as the "
+        "authors' images are scaled, and ripples on a ridge do not count. Noise shows several "
+        "peaks too; the stricter reading asks that they lie in line with x or y more often than "
+        "by chance."
+    ),
+    changed=(
+        "C3 first asked for two aligned peaks above a quarter of the amplitude, which an ideal "
+        "superposer's images show in 40 to 46%. Then its stricter reading asked for two aligned "
+        "peaks in most images, and that most misplaced peaks are aligned. All verdicts were known. "
+        "It now compares with chance."
+    ),
 )
 CLAIMS = (FAILS_OOD, SUCCEEDS_NEAR_EDGE, SUPERPOSES_SEEN)

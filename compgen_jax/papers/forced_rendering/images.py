@@ -5,11 +5,13 @@ Functions of `CellResults` give one value per network, (T,).
 
 from collections.abc import Callable
 
+import jax
 import numpy as np
 
 from compgen_jax.claims import Condition, exact_id
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
+from compgen_jax.tasks import baselines, images
 
 
 def late(quantity: Callable) -> Callable:
@@ -27,6 +29,11 @@ def rendered(cells: CellResults):
     return mean_score(cells, "rendered", cells.held_out)
 
 
+def rendered_id(cells: CellResults):
+    """Share of ID cells whose image is rendered."""
+    return mean_score(cells, "rendered", ~cells.held_out)
+
+
 def within_a_pixel(cells: CellResults):
     return mean_score(cells, "position_accuracy", cells.held_out)
 
@@ -36,26 +43,39 @@ def relative_error(cells: CellResults):
     return evaluation.relative_error(cells, cells.held_out)
 
 
-def exact_ood(above: float | None = None, below: float | None = None) -> Condition:
-    """A condition on the exact accuracy over held-out cells."""
-    count = late(lambda cells: cells.held_out.sum())
-    return Condition("exact accuracy OOD", late(exact), above, below, count)
-
-
 def rendered_ood(above: float | None = None, below: float | None = None) -> Condition:
     """A condition on the share rendered over held-out cells."""
     count = late(lambda cells: cells.held_out.sum())
     return Condition("share rendered OOD", late(rendered), above, below, count)
 
 
-def better_than(trivial: dict[str, float], relative_error_T) -> Condition:
-    """The error relative to a blank image's is below that of the best trivial predictor.
+def trivial_shares(cells: CellResults) -> dict[str, float]:
+    """The share of held-out cells that every trivial predictor renders, by name. They know the true
+    images of all ID cells (`baselines.GRID_PREDICTORS`)."""
+    ood = cells.held_out
+    known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
+    return {
+        name: float(
+            _all_rendered(predict(known)[ood], cells.truths[ood], known.nearest[ood]).mean()
+        )
+        for name, predict in baselines.GRID_PREDICTORS.items()
+    }
 
-    trivial: their errors by name, relative to the same.
-    """
-    best = min(trivial, key=trivial.get)
-    name = f"MSE OOD / the best trivial predictor's ({best})"
-    return Condition(name, relative_error_T / trivial[best], below=1, ratio=True)
+
+_all_rendered = jax.jit(jax.vmap(images.rendered))
+
+
+def above_predictors(share_T, shares: dict) -> Condition:
+    """A share rendered OOD is above that of every predictor, whose shares are given by name."""
+    best = max(shares, key=lambda name: np.mean(shares[name]))
+    of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
+    name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
+    return Condition(name, share_T - of_best, above=0)
+
+
+def interpolated(evidence):
+    """(T,) share of held-out cells that the interpolator renders, from the codes that `net` saw."""
+    return rendered(evidence.net.late.interpolator)
 
 
 def worst_exact_id(*runs):

@@ -7,6 +7,7 @@ object; and the claims.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from compgen_jax.claims import TINY, Claim, Condition, Reading, by_seed, exact_id, once
@@ -14,12 +15,12 @@ from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.images import (
-    better_than,
+    above_predictors,
     exact,
-    exact_ood,
     late,
     relative_error,
 )
+from compgen_jax.tasks import images
 
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 
@@ -63,25 +64,36 @@ def _of_gap(results: CellResults, gap: Gap) -> tuple:
     )
 
 
-def trivial_errors(results: CellResults) -> dict[str, float]:
-    """Mean squared errors over the gap, a blank image's being 1: of the mean of all seen images, of
-    the image at the nearer edge, of the edges' cross-fade, and of whichever other object that was
+def rendered_in_gap(results: CellResults, predictions=None):
+    """(T,) share of the gap's cells that are rendered (`tasks.images.rendered`), of the results'
+    predictions or of others (T, B, ...). The ID image that may not be nearer is that of the gap's
+    nearer edge."""
+    drawn, shown = results.predictions if predictions is None else predictions, []
+    for gap in circle.gaps(results.factors, results.held_out):
+        nearest = results.truths[np.array(gap.edges)[np.round(gap.place).astype(int)]]
+        shown.append(_all_rendered(drawn[:, gap.cells], results.truths[gap.cells], nearest))
+    return np.concatenate(shown, axis=1).mean(axis=1)
+
+
+_all_rendered = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None, None)))
+
+
+def trivial_shares(results: CellResults) -> dict[str, float]:
+    """The share of the gap that is rendered by a blank image, by the mean of all seen images, by
+    the image at the nearer edge, by the edges' cross-fade, and by whichever other object that was
     seen at the same angle is nearest. ValueError if none was."""
     check_others_seen(results)
-    true, seen = results.truths.astype(np.float64), ~results.held_out
-    predicted = {"blank": [], "mean seen": [], "nearer edge": [], "cross-fade": [], "other": []}
-    asked = []
+    true = results.truths.astype(np.float64)
+    mean_seen = true[~results.held_out].mean(axis=0)
+    names = "blank", "mean seen", "nearer edge", "cross-fade", "other"
+    drawn = {name: np.zeros_like(true) for name in names}
     for gap in circle.gaps(results.factors, results.held_out):
-        edges, count = true[list(gap.edges)], len(gap.cells)
-        asked.append(true[gap.cells])
-        predicted["blank"].append(np.zeros_like(asked[-1]))
-        predicted["mean seen"].append(np.repeat(true[seen].mean(axis=0)[None], count, axis=0))
-        predicted["nearer edge"].append(circle.cross_fade(*edges, np.round(gap.place)))
-        predicted["cross-fade"].append(circle.cross_fade(*edges, gap.place))
-        predicted["other"].append(np.stack([_nearest_other(results, q) for q in gap.cells]))
-    error = lambda images: np.square(np.concatenate(images) - np.concatenate(asked)).mean()
-    return {name: float(error(images) / error(predicted["blank"]))
-            for name, images in predicted.items()}  # fmt: skip
+        edges = true[list(gap.edges)]
+        drawn["mean seen"][gap.cells] = mean_seen
+        drawn["nearer edge"][gap.cells] = circle.cross_fade(*edges, np.round(gap.place))
+        drawn["cross-fade"][gap.cells] = circle.cross_fade(*edges, gap.place)
+        drawn["other"][gap.cells] = [_nearest_other(results, cell) for cell in gap.cells]
+    return {name: float(rendered_in_gap(results, each[None])[0]) for name, each in drawn.items()}
 
 
 def _nearest_other(results: CellResults, cell: int):
@@ -187,24 +199,55 @@ MIXES_EDGES = Claim(
 )
 
 
+def _gap_rendered(above: float) -> Condition:
+    return Condition(
+        "share rendered OOD",
+        late(rendered_in_gap),
+        above=above,
+        cells=late(lambda cells: cells.held_out.sum()),
+    )
+
+
+def _interpolated(evidence):
+    return rendered_in_gap(evidence.net.late.interpolator)
+
+
 def _exceeds_trivial_predictors(evidence) -> tuple[Condition, ...]:
     cells = evidence.net.late.cells
-    return exact_ood(above=0.9), better_than(trivial_errors(cells), relative_error(cells))
+    known = trivial_shares(cells) | {"interpolator": _interpolated(evidence)}
+    return _gap_rendered(above=0.9), above_predictors(rendered_in_gap(cells), known)
 
 
-# As stated, most images of the gap are the right object at the right angle. Stricter, nearly all of
-# them are, and their error is below that of every trivial predictor.
+# As stated, most images of the gap are rendered. Stricter, nearly all of them are, and more than by
+# every trivial predictor.
 GAP_IS_RENDERED = Claim(
     "K6",
     "one object's gap is rendered where other objects were seen at its angles",
     figure="Fig 9",
     runs={"net": "rotation_objects"},
     code="cos_sin",
-    as_stated=exact_ood(above=0.5),
+    as_stated=_gap_rendered(above=0.5),
     stricter=_exceeds_trivial_predictors,
     details=lambda e: (
-        {"MSE OOD / blank image's": late(relative_error)}
-        | {f"the same, {name}": v for name, v in trivial_errors(e.net.late.cells).items()}
+        {
+            "exact accuracy OOD": late(exact),
+            "MSE OOD / blank image's": late(relative_error),
+            "share rendered OOD by the interpolator": _interpolated,
+        }
+        | {
+            f"share rendered OOD, {name}": share
+            for name, share in trivial_shares(e.net.late.cells).items()
+        }
+    ),
+    objection=(
+        "On few pixels an average of the images at the gap's edges resembles the turned object. "
+        "The stricter reading asks for nearly the whole gap, and for more than the edges' images, "
+        "their cross-fade, another object and an interpolator render."
+    ),
+    changed=(
+        "K6 asked for exact accuracy, which is of the nearest true image, and for an error below "
+        "that of every trivial predictor. Its verdicts were known. It now asks for the share "
+        "rendered, and compares it with the interpolator's too."
     ),
 )
 CLAIMS = MIXES_EDGES, GAP_IS_RENDERED

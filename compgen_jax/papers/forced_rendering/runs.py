@@ -7,8 +7,8 @@ its summary: 'bump_cnn_quick', 'ramp_cnn_trained'.
 import numpy as np
 
 from compgen_jax.config import Config, changed
+from compgen_jax.papers.forced_rendering.low_rank import ABLATIONS
 from compgen_jax.papers.forced_rendering.presets import CODES, PRESETS
-from compgen_jax.papers.forced_rendering.remedies import ABLATIONS
 from compgen_jax.tasks import task as tasks
 
 # the quick ramp of depth 6 takes as long as three others
@@ -18,12 +18,14 @@ CNN_DEPTHS = {
 }
 MLP_DEPTHS = {"quick": (7,), "paper": (4, 5, 6, 7)}
 BUMPS = {"quick": (0, 10, 30), "paper": (0, 10, 50, 100)}  # beside the stripes
-# how else stripes alone can be shown: in the other polarity, with another code of a missing factor
-STRIPES_ALONE = {
+# how else stripes can be shown: in the other polarity, with another code of a missing factor
+STRIPES_SHOWN = {
     "upright": {"task.image.polarity": "upright"},
     "off_grid": {"task.code.missing": "off_grid"},
     "upright_off_grid": {"task.image.polarity": "upright", "task.code.missing": "off_grid"},
+    "off_canvas": {"task.code.missing": "off_canvas"},
 }
+BUMPS_SHOWN = {"quick": (), "paper": (0, 50)}  # the numbers of bumps beside stripes shown so
 WIDE_SIGMA = {"quick": 2.5, "paper": 4.5}  # lights the hole's centre from its edge
 TRANSFORMER_DEPTHS = {"quick": (), "paper": (3, 4, 5)}
 # with the paper's epochs these do not learn what they are shown
@@ -39,6 +41,7 @@ def runs(scale: str) -> dict[str, Config]:
         **_stripes(scale),
         **_low_rank(scale),
         **_controls(scale),
+        **_presets(scale, "two_objects"),
         **_three_factors(scale),
         **_presets(scale, "rotation", "rotation_objects", "encoder_code", "encoder_coordinates"),
     }
@@ -78,9 +81,10 @@ def _stripes(scale: str) -> dict[str, Config]:
         for bumps in BUMPS[scale]
         for name in [f"stripes_{bumps}_bumps"]
     }
-    alone = configs["stripes_0_bumps"]
-    for shown, values in STRIPES_ALONE.items() if scale == "paper" else ():
-        configs[f"stripes_0_bumps_{shown}"] = _variant(alone, f"stripes_0_bumps_{shown}", values)
+    for bumps in BUMPS_SHOWN[scale]:
+        beside = f"stripes_{bumps}_bumps"
+        for shown, values in STRIPES_SHOWN.items():
+            configs[f"{beside}_{shown}"] = _variant(configs[beside], f"{beside}_{shown}", values)
     return configs
 
 

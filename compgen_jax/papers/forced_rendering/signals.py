@@ -1,4 +1,4 @@
-"""Images of bumps and stripes over a square grid: peaks, sums and products of stripes.
+"""Images of bumps and stripes over a square grid: peaks, and stripes.
 
 Signals are 0 where an image is blank; positions are (x, y) in pixels, `signal[y, x]`.
 """
@@ -78,23 +78,13 @@ def fine_points(grid: int, per_pixel: int = 2):
     return np.stack([x.ravel(), y.ravel()], axis=1)
 
 
-def stripes_product(stripes_2NxHxW, held_out_B, amplitude: float = 1.0):
-    """Product of each held-out cell's two stripes over the amplitude: the true bump; (Q, H, W).
+def stripes_at(stripes_2NxHxW, held_out_B):
+    """The vertical and the horizontal stripe of each held-out cell, (Q, H, W) each. Their sum is
+    the plus; their product over the amplitude the true bump.
 
     `stripes` are N vertical ones, x = 0..N-1, and then N horizontal ones (Figure 7a). ValueError
     for other shapes.
     """
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return vertical * horizontal / amplitude
-
-
-def stripes_sum(stripes_2NxHxW, held_out_B):
-    """Sum of each held-out cell's two stripes: the plus; (Q, H, W). As `stripes_product`."""
-    vertical, horizontal = _stripes_of(stripes_2NxHxW, held_out_B)
-    return vertical + horizontal
-
-
-def _stripes_of(stripes_2NxHxW, held_out_B):
     stripes = np.asarray(stripes_2NxHxW, np.float64)
     grid = isqrt(np.size(held_out_B))
     held_out = grids.checked_mask(held_out_B, (grid, grid))

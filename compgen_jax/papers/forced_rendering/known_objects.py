@@ -1,0 +1,64 @@
+"""Maps from a cell to an image of two objects whose answer is known.
+
+ID cells show both bumps as they are. At a held-out cell the first bump is drawn as a known map of
+one object draws it (`known_maps`), and the second one in a way of its own.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax.papers.forced_rendering import known_maps
+
+
+class KnownPair(NamedTuple):
+    """first: a name of `known_maps.MAPS`.  second: true images (B, N, N) of the second bumps ->
+    what is drawn of them.  draws: what, in words."""
+
+    first: str
+    second: Callable
+    draws: str
+
+
+def _true(seconds):
+    return seconds
+
+
+def _blank(seconds):
+    return np.zeros_like(seconds)
+
+
+def _misplaced(seconds):
+    return np.roll(seconds, seconds.shape[-1] // 2, axis=-1)
+
+
+PAIRS = {
+    "both": KnownPair("bump", _true, "both bumps as they are asked for"),
+    "first blank": KnownPair("blank", _true, "the second bump alone"),
+    "first looked up": KnownPair("lookup", _true, "the second bump, and the nearest seen first"),
+    "first superposed": KnownPair(
+        "superposer", _true, "the second bump, and the seen firsts next on the row and column"
+    ),
+    "first summed": KnownPair(
+        "sum", _true, "the second bump, and all seen firsts on the row and on the column"
+    ),
+    "first a plus": KnownPair("plus", _true, "the second bump, and the first one's two stripes"),
+    "second blank": KnownPair("bump", _blank, "the first bump alone"),
+    "second misplaced": KnownPair(
+        "bump", _misplaced, "the first bump, and the second half a grid beside its place"
+    ),
+    "both blank": KnownPair("blank", _blank, "nothing"),
+    "both wrong": KnownPair(
+        "lookup", _misplaced, "the nearest seen first, and the second half a grid beside its place"
+    ),
+    "noise": KnownPair("noise", _blank, "independent uniform pixels"),
+}
+
+
+def images(name: str, truths_BxNxN, firsts_BxNxN, held_out_B):
+    """(B, N, N) of a pair at every cell, from the true images of both bumps and of the first one.
+    ValueError as `known_maps.world_of`."""
+    pair, world = PAIRS[name], known_maps.world_of(firsts_BxNxN, held_out_B)
+    drawn = known_maps.images(pair.first, world) + pair.second(truths_BxNxN - firsts_BxNxN)
+    return np.where(held_out_B[:, None, None], drawn, truths_BxNxN)
