@@ -20,10 +20,10 @@ MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
 def draw_bump(runs):
     """Figure 1a and b, for the bump code alone. (a) The combinations of x and y that are held out.
     (b) Left, the error at every half pixel over that of a blank image, mean over seeds; above it
-    the share of held-out cells rendered by the network, and by interpolation. Right, what is asked
-    and what the first seed draws, at ID and at held-out cells (circles); each held-out image has
-    its own scale, and its largest value is printed below. This is the first figure, because its
-    network is trained first."""
+    the share of held-out cells rendered by the network, and by kernel ridge regression. Right, what
+    is asked and what the first seed draws, at ID and at held-out cells (circles); each held-out
+    image has its own scale, and its largest value is printed below. This is the first figure,
+    because its network is trained first."""
     return draw(runs)
 
 
@@ -32,7 +32,7 @@ def draw(runs):
     """Figure 1. (a) The combinations of x and y that are held out; below, the corner that is held
     out in Figures 3 and 4. (b, c) The bump and the ramp code. Left, the error at every half pixel
     over that of a blank image, mean over seeds; above it the share of held-out cells rendered by
-    the network, and by interpolation (kernel ridge regression on the same codes). Right, what is
+    the network, and by kernel ridge regression on the same codes (interpolation). Right, what is
     asked and what the first seed draws, at ID and at held-out cells (circles); each held-out image
     has its own scale, and its largest value is printed below."""
     shown = by_code(runs)
@@ -76,12 +76,12 @@ def draw_authors(runs):
 
 
 def _shares(run) -> str:
-    """'rendered OOD .06, interpolated .36': means over seeds."""
+    """'rendered .06, kernel .36': shares of held-out cells, means over seeds."""
     by_network, by_kernel = (
         mean_score(cells, "rendered", cells.held_out).mean()
         for cells in (run.cells, run.interpolator)
     )
-    return f"rendered OOD {by_network:.2f}, interpolated {by_kernel:.2f}"
+    return f"rendered {by_network:.2f}, kernel {by_kernel:.2f}"
 
 
 def _corner(grid: int):

@@ -49,8 +49,8 @@ EDGE = 8 / 9  # of the hole, which the edge map draws rightly
 def test_figure_1_says_what_is_rendered_and_what_is_interpolated(runs):
     drawn = fig1.draw(runs)
     titles = [axis.get_title() for axis in drawn.axes]
-    assert "bump code\nrendered OOD 0.00, interpolated 1.00" in titles
-    assert f"ramp code\nrendered OOD {EDGE:.2f}, interpolated 0.00" in titles
+    assert "bump code\nrendered 0.00, kernel 1.00" in titles
+    assert f"ramp code\nrendered {EDGE:.2f}, kernel 0.00" in titles
     drawn.draw_without_rendering()
     plotting.close(drawn)
 
