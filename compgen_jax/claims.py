@@ -52,6 +52,7 @@ READINGS = ("as_stated", "stricter")
 LEAST_CELLS = 1.5
 TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
+NOT_TRAINED, NOT_RUN = "not trained", "not run"  # how reasons begin that say nothing of a network
 
 
 class Condition(NamedTuple):
@@ -103,14 +104,16 @@ class Claim:
         Or the combinations themselves, as a tuple of dicts.
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
-        not judged. A quantity that asks for a missing optional run is undecided. What is no name
+        not judged. A quantity that asks for a missing optional run is undecided. A function takes
+        all runs by name, and the fields, and gives what stands for the run. What else is no name
         stands for itself, such as numbers of networks that are written down.
     when: evidence -> whether its runs are enough to judge the claim at all.
     as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
         `Reading`. `stricter` is the same as `as_stated` unless given.
     details: what else a reader would ask: name -> quantity (a function of the evidence or what it
         would give), or a function evidence -> such a dict.
-    code: the column `code` of claims.json, or evidence -> that.
+    code: the column `code` of claims.json, or evidence -> that. What follows a comma is a setting:
+        'bump, upright' is the claim on 'bump' at another setting of what the paper leaves open.
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
@@ -156,7 +159,7 @@ class Evidence:
         if name not in self.runs:
             raise AttributeError(f"the claim names no run {name!r}; it has {', '.join(self.runs)}")
         if self.runs[name] is None:
-            raise Undecided(f"not run: {self.names.get(name, name).rstrip('?')}")
+            raise Undecided(f"{NOT_RUN}: {self.names.get(name, name).rstrip('?')}")
         return self.runs[name]
 
     def has(self, name: str) -> bool:
@@ -190,25 +193,33 @@ def judge_all(claims, runs: dict[str, Any]) -> list[dict]:
 
 def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
     """One for every combination of the fields of `each` whose required runs are there."""
-    found = []
+    found = (evidence_of(claim, fields, runs) for fields in _combinations(claim))
+    return [evidence for evidence in found if evidence]
+
+
+def evidence_of(claim: Claim, fields: dict, runs: dict[str, Any]) -> Evidence | None:
+    """What the claim is judged by for one combination of its fields; None without required runs."""
     optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
+    named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
+    chosen = {argument: _choose(name, runs, fields) for argument, name in named.items()}
+    evidence = Evidence(chosen, fields, named)
+    whole = all(chosen[argument] for argument in chosen.keys() - optional)
+    return evidence if whole and claim.when(evidence) else None
+
+
+def possible(claim: Claim) -> list[tuple[str, str, dict]]:
+    """(name, statement, criterion by reading) for every combination of the claim's fields. Readings
+    whose conditions depend on the runs have none."""
+    found = []
     for fields in _combinations(claim):
-        named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
-        chosen = {argument: _choose(name, runs) for argument, name in named.items()}
-        evidence = Evidence(chosen, fields, named)
-        if all(chosen[each] for each in chosen.keys() - optional) and claim.when(evidence):
-            found.append(evidence)
+        criteria = {}
+        for name in READINGS:
+            reading = getattr(claim, name) or claim.as_stated
+            conditions = reading.conditions if isinstance(reading, Reading) else reading
+            if not callable(conditions):
+                criteria[name] = _criterion(_several(conditions), fields)
+        found.append((claim.name, claim.statement.format(**fields), criteria))
     return found
-
-
-def run_names(claim: Claim) -> set[str]:
-    """Names and patterns of all runs that the claim may need."""
-    return {
-        _filled(name, fields)
-        for name in claim.runs.values()
-        for fields in _combinations(claim)
-        if isinstance(name, str)
-    }
 
 
 def _combinations(claim: Claim) -> tuple[dict, ...]:
@@ -224,7 +235,9 @@ def _filled(name, fields: dict):
     return name.format(**fields).rstrip("?") if isinstance(name, str) else name
 
 
-def _choose(name, runs: dict[str, Any]):
+def _choose(name, runs: dict[str, Any], fields: dict):
+    if callable(name):
+        return name(runs, **fields)
     if not isinstance(name, str):
         return name
     if "*" in name:
@@ -241,53 +254,59 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
     A reading has its verdict, the reason if it is inconclusive, the criterion in words, the first
     condition's value and interval, and all conditions with their values and bounds.
     """
-    fields = evidence.fields
-    seeds = list(dict.fromkeys(evidence.first.seeds))
-    undecided_because = claim.undecided_because(evidence)
+    fields, seeds = evidence.fields, _seeds(evidence)
     numbers, readings = {}, {}
-    for name, reading in zip(READINGS, (claim.as_stated, claim.stricter), strict=True):
-        reading = reading or claim.as_stated
-        if not isinstance(reading, Reading):
-            reading = Reading(reading, claim.trained, claim.trained_name)
-        because = undecided_because
-        if reading.trained is not None:
-            number = _number(reading.trained, evidence, seeds)
-            numbers[reading.trained_name] = number
-            because = because or _not_trained(reading.trained_name, number, claim.trained_at)
-        readings[name] = _judged(reading.conditions, evidence, seeds, because)
+    for name in READINGS:
+        readings[name], gate = judge_reading(claim, evidence, name)
+        numbers |= gate
     details = claim.details(evidence) if callable(claim.details) else claim.details
     numbers |= {
         name.format(**fields): _number(quantity, evidence, seeds)
         for name, quantity in details.items()
     }
+    return heading(claim, evidence) | {"seeds": seeds, **readings, "details": numbers}
+
+
+def heading(claim: Claim, evidence: Evidence) -> dict:
+    """Name, code, statement and figure of a row."""
+    fields = evidence.fields
+    code = claim.code(evidence) if callable(claim.code) else claim.code
     return {
         "claim": claim.name,
-        "code": (
-            claim.code(evidence)
-            if callable(claim.code)
-            else claim.code.format(**{"code": ""} | fields)
-        ),
+        "code": code if callable(claim.code) else code.format(**{"code": ""} | fields),
         "statement": claim.statement.format(**fields),
         "figure": claim.figure,
-        "seeds": seeds,
-        **readings,
-        "details": numbers,
     }
+
+
+def judge_reading(claim: Claim, evidence: Evidence, name: str) -> tuple[dict, dict]:
+    """One of the `READINGS` of a claim, as in `judge`; and by its name the number that says how
+    well training was learnt, nothing if nothing is trained."""
+    seeds, gate = _seeds(evidence), {}
+    reading = getattr(claim, name) or claim.as_stated
+    if not isinstance(reading, Reading):
+        reading = Reading(reading, claim.trained, claim.trained_name)
+    because = claim.undecided_because(evidence)
+    if reading.trained is not None:
+        number = gate[reading.trained_name] = _number(reading.trained, evidence, seeds)
+        because = because or _not_trained(reading.trained_name, number, claim.trained_at)
+    return _judged(reading.conditions, evidence, seeds, because), gate
+
+
+def _seeds(evidence: Evidence) -> list:
+    return list(dict.fromkeys(evidence.first.seeds))
 
 
 def _not_trained(name: str, number: dict, least: float) -> str:
     """Why nothing is concluded from a network that did not learn what it was shown, or ''."""
     if number["value"] >= least:
         return ""
-    shown = f"not trained: {name} {text.number(number['value'])}, {least:g} asked"
+    shown = f"{NOT_TRAINED}: {name} {text.number(number['value'])}, {least:g} asked"
     return number.get("undecided_because", shown)
 
 
 def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions = _of(evidence, conditions)
-    if isinstance(conditions, Condition):
-        conditions = (conditions,)
-    numbers = {}
+    conditions, numbers = _several(_of(evidence, conditions)), {}
     for condition in conditions:
         number = _number(condition.quantity, evidence, seeds, condition)
         verdict, _ = decide(condition, number)
@@ -301,11 +320,20 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
     return {
         "verdict": verdict,
         "reason": reason,
-        "criterion": "; ".join(f"{name} {number['must be']}" for name, number in numbers.items()),
+        "criterion": _criterion(conditions, evidence.fields),
         "measured": first["value"],
         "ci95": first["ci95"],
         "conditions": numbers,
     }
+
+
+def _several(conditions) -> tuple[Condition, ...]:
+    return (conditions,) if isinstance(conditions, Condition) else conditions
+
+
+def _criterion(conditions: tuple[Condition, ...], fields: dict) -> str:
+    """'exact accuracy OOD below 0.5; ...'."""
+    return "; ".join(f"{one.name.format(**fields)} {one.bounds}" for one in conditions)
 
 
 def _together(decided: list[tuple[str, str]], names: list[str]) -> tuple[str, str]:
@@ -375,6 +403,9 @@ def exact_id(cells: evaluation.CellResults):
 
 # --- claims.json -------------------------------------------------------------------------------
 
+# columns that each reading has; 'settings' where the claim was judged at other settings
+OF_READING = ("verdict", "reason", "criterion", "measured", "ci95", "conditions", "settings")
+
 
 def rows(judged: list[dict], scale: str = "") -> list[dict]:
     """The rows of claims.json: one for each reading of each claim; scale 'quick' or 'paper'."""
@@ -389,10 +420,11 @@ def rows(judged: list[dict], scale: str = "") -> list[dict]:
 
 def from_rows(rows: list[dict]) -> list[dict]:
     """The inverse of `rows`."""
-    found, of_reading = [], ("verdict", "reason", "criterion", "measured", "ci95", "conditions")
+    found = []
     for row in rows:
         if row["reading"] == READINGS[0].replace("_", " "):
-            apart = *of_reading, "reading", "scale"
+            apart = *OF_READING, "reading", "scale"
             found.append({name: value for name, value in row.items() if name not in apart})
-        found[-1][row["reading"].replace(" ", "_")] = {name: row[name] for name in of_reading}
+        reading = {name: row[name] for name in OF_READING if name in row}
+        found[-1][row["reading"].replace(" ", "_")] = reading
     return found

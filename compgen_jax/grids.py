@@ -83,21 +83,32 @@ def distance_to_seen(held_out_B, sizes, ordered=None, periods=None):
     return np.sqrt(_nearest(held_out_B, sizes, ordered, periods)[0])
 
 
-def nearest_seen(held_out_B, sizes, ordered=None, periods=None):
+def nearest_seen(held_out_B, sizes, ordered=None, periods=None, fixed=None):
     """(B,) int: the index of every cell's nearest seen cell, the first of several; see `offsets`.
-    Raises ValueError if no cell is seen."""
-    return _nearest(held_out_B, sizes, ordered, periods)[1]
+
+    `fixed` says of each factor whether that cell must have the same value of it. A cell without
+    such a seen one has its nearest of all. Raises ValueError if no cell is seen.
+    """
+    index = _nearest(held_out_B, sizes, ordered, periods)[1]
+    if fixed is None:
+        return index
+    squared, same = _nearest(held_out_B, sizes, ordered, periods, fixed)
+    return np.where(np.isfinite(squared), same, index)
 
 
-def _nearest(held_out_B, sizes, ordered, periods):
-    """Squared distance and index. A squared distance is a sum over the factors, so it is minimised
-    along one factor after the other. This needs the memory of the cells, not of their pairs."""
+def _nearest(held_out_B, sizes, ordered, periods, fixed=None):
+    """Squared distance and index; infinite where no seen cell has the `fixed` values. A squared
+    distance is a sum over the factors, so it is minimised along one factor after the other. This
+    needs the memory of the cells, not of their pairs."""
     held_out = checked_mask(held_out_B, sizes)
     if held_out.all():
         raise ValueError("held_out must leave some cell seen")
     squared = over_grid(np.where(held_out, np.inf, 0.0), sizes)
     index = over_grid(np.arange(held_out.size), sizes)
-    for axis, apart in enumerate(reversed(offsets(sizes, ordered, periods))):
+    tables = offsets(sizes, ordered, periods)
+    for factor in np.flatnonzero(fixed) if fixed is not None else ():
+        tables[factor] = np.where(tables[factor] > 0, np.inf, 0.0)
+    for axis, apart in enumerate(reversed(tables)):
         before, index_before = np.moveaxis(squared, axis, -1), np.moveaxis(index, axis, -1)
         least, first = [], []
         for apart_V in apart:

@@ -1,12 +1,13 @@
-"""The generated parts of docs/criteria.md: criteria on known answers, metrics on known maps, and
-the coverage of intervals. Nothing is trained."""
+"""The generated parts of docs/criteria.md: what claims ask, which criteria were changed, criteria
+on known answers, metrics on known maps, and the coverage of intervals. Nothing is trained."""
 
 from functools import cache
 
 import numpy as np
 
 from compgen_jax import calibration
-from compgen_jax.claims import LEAST_CELLS
+from compgen_jax.calibration import Calibration
+from compgen_jax.claims import INCONCLUSIVE, LEAST_CELLS, READINGS, REPRODUCED
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering import known_maps
@@ -18,7 +19,8 @@ from compgen_jax.tasks.supports import SupportConfig
 
 from .papers import PAPERS
 
-LETTERS = {"reproduced": "**R**", "contradicted": "c", "inconclusive": "–"}
+MOST_SHOWN = 4  # conditions of a reading
+SAME = "the same"
 # the holes of the quick and of the paper's presets
 HOLES = {16: (3, 12), 28: (6, 22)}
 # (N, sigma, region, its bounds): of the presets, and of the settings that are varied around them
@@ -33,23 +35,19 @@ RENDERED_AT = (
     (32, 1.5, "donut", (7, 25)),
     (32, 1.5, "corner", (12,)),
 )
+SHOWN_MAPS = "bump", "plus", "plus - 1", "lookup", "superposer", "sum", "blank"
 METRICS = {
     "Schmidt rank of the Gram matrix": "schmidt.rank",
     "exp(entropy) of the Schmidt spectrum": "schmidt.exp_entropy",
     "interaction share of variance": "anova.interaction",
     "the same over the hole": "anova.interaction_ood",
-    "agreement with the binary kernel, hole": "cosine.binary",
-    "with the true images', hole": "cosine.true",
-    "with the binary beyond the true, hole": "cosine.partial",
-    "with the binary kernel, hole x seen": "cosine.cross_binary",
+    "agreement with the binary kernel, hole x seen": "cosine.cross_binary",
     "with the true images', hole x seen": "cosine.cross_true",
     "with the binary beyond the true, hole x seen": "cosine.cross_partial",
     "probe R², hole": "probe.ood_r2",
-    "in-sample probe R²": "probe.in_sample_r2",
     "kernel in terms of one factor (Eq 33)": "explained.hoeffding",
     "kernel in its first product (Eq 35)": "explained.schmidt",
     "rank of 99% of variance": "spectrum.energy_rank",
-    "numerical rank": "spectrum.numerical_rank",
     "participation ratio": "spectrum.participation_ratio",
     "units: product share": "tuning.product",
     "units tuned to bumps": "tuning.bump",
@@ -83,8 +81,42 @@ CELLS = {name: 81 for name in LAWS if name.startswith("share")}
 SEEDS = (3, 4, 5, 6, 10)
 
 
+def asked(claims: list[dict]) -> list[str]:
+    """What each judged claim asks, a row for its name: once for codes that ask the same."""
+    asked = {}
+    for claim in claims:
+        stated, stricter = (_conditions(claim[reading]) for reading in READINGS)
+        pairs = asked.setdefault(claim["claim"], {})
+        pairs[stated, SAME if stated == stricter else stricter] = None
+    rows = {name: [_joined(cells) for cells in zip(*pairs, strict=True)]
+            for name, pairs in asked.items()}  # fmt: skip
+    return ["| claim | as stated | stricter |", "|---|---|---|",
+            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())]  # fmt: skip
+
+
+def _conditions(reading: dict) -> str:
+    shown = [f"{name} {one['must be']}" for name, one in reading["conditions"].items()]
+    if len(shown) > MOST_SHOWN:
+        shown = [*shown[:2], f"and {len(shown) - 2} more"]
+    return "; ".join(shown)
+
+
+def _joined(cells) -> str:
+    return "<br>".join(dict.fromkeys(cells))
+
+
+def changed(papers: tuple[Paper, ...]) -> list[str]:
+    """The claims of which a criterion was changed after a verdict of it was known."""
+    rows = {(claim.name, claim.changed): None
+            for paper in papers for claim in paper.claims if claim.changed}  # fmt: skip
+    if not rows:
+        return ["Beside those that were withdrawn (below), none is recorded."]
+    return ["| claim | changed after a verdict of it was known |", "|---|---|",
+            *(f"| {name} | {what} |" for name, what in rows)]  # fmt: skip
+
+
 def parts() -> dict[str, list[str]]:
-    """Lines by the name of their place on the page.
+    """Lines by the name of their place on the page, of those that take minutes to compute.
 
     Raises ValueError if a criterion decides wrongly on a known answer."""
     known = {f"known answers, {paper.title}": known_lines(paper) for paper in PAPERS}
@@ -96,20 +128,67 @@ def parts() -> dict[str, list[str]]:
 
 
 def known_lines(paper: Paper) -> list[str]:
-    """What each known answer does, and how each claim decides on it."""
-    lines, described = [], None
+    """What each known answer does, and which of them each claim calls reproduced."""
+    tables = []
     for tried in paper.calibrations:
         table = calibration.decided(tried, paper.claims)
         if wrong := calibration.wrongly_decided(table, tried.cases):
             raise ValueError(f"{tried.title}: {'; '.join(wrong)}")
-        if tried.does != described:
-            described = tried.does
-            lines += ["", *(f"- **{name}**: {what}." for name, what in described.items())]
-        shown = {claim: {name: " / ".join(LETTERS[one] for one in verdicts)
-                         for name, verdicts in row.items()}
-                 for claim, row in table.items()}  # fmt: skip
-        lines += ["", f"{tried.title}:", "", *_table(shown, tuple(tried.does), "claim")]
+        tables.append((tried, table))
+    return decided_lines(tables)
+
+
+def decided_lines(tables: list[tuple[Calibration, dict]]) -> list[str]:
+    """One table for all calibrations on the same known answers, a row for all claims that decide
+    alike; what `calibration.decided` gives stands beside each. A title begins with its column's."""
+    lines, groups = [], {}
+    for tried, table in tables:
+        groups.setdefault(tuple(tried.does.items()), []).append((tried, table))
+    for does, group in groups.items():
+        columns = list(dict.fromkeys(_column(tried) for tried, _ in group))
+        rows = {}
+        for tried, table in group:
+            for case in tried.cases:
+                cells = _reproduced(table[case.claim], case.mechanism)
+                rows.setdefault(case.claim, {})[_column(tried)] = cells
+        titles = [f"{column}: {reading.replace('_', ' ')}".removeprefix(": ")
+                  for column in (columns if len(columns) > 1 else [""])
+                  for reading in READINGS]  # fmt: skip
+        of_all = f"{columns[0]}: " if len(columns) == 1 else ""
+        lines += ["", of_all + "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
+        lines += [f"| claim | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
+        alike = {}
+        for claim, by_column in rows.items():
+            cells = [cell for column in columns for cell in by_column.get(column, ("", ""))]
+            alike.setdefault(" | ".join(_briefly(cells)), []).append(claim)
+        lines += [f"| {'; '.join(names)} | {cells} |" for cells, names in alike.items()]
     return lines[1:]
+
+
+def _column(tried: Calibration) -> str:
+    """'N = 16' of 'N = 16, donut': regions have claims of their own."""
+    return tried.title.partition(",")[0]
+
+
+def _reproduced(decided: dict, mechanism: tuple) -> tuple[str, ...]:
+    """For each reading the known answers that it calls reproduced, the claim's mechanism in bold,
+    and in brackets those that it leaves open. All others are contradicted."""
+    cells = []
+    for reading in range(len(READINGS)):
+        having = lambda verdict, at=reading: [n for n, v in decided.items() if v[at] == verdict]
+        names = [f"**{name}**" if name in mechanism else name for name in having(REPRODUCED)]
+        cell, open_ones = ", ".join(names) or "none", ", ".join(having(INCONCLUSIVE))
+        cells.append(f"{cell} (open: {open_ones})" if open_ones else cell)
+    return tuple(cells)
+
+
+def _briefly(cells: list[str]) -> list[str]:
+    """The second reading, and another size, as 'the same' where they are."""
+    shown = list(cells)
+    for at in range(1, len(cells)):
+        before = cells[at - 1] if at % 2 else cells[at - 2]
+        shown[at] = SAME if cells[at] and cells[at] == before else cells[at]
+    return shown
 
 
 def rendered_lines() -> list[str]:
@@ -140,24 +219,30 @@ def rendered_at(place) -> dict[str, float]:
 
 
 def metric_lines() -> list[str]:
-    """Each metric of what each known map draws around the hole."""
-    lines = []
-    for grid, (low, high) in HOLES.items():
-        task = Bump(grid=grid, support=SupportConfig(region="donut", low=low, high=high)).make()
-        empty = results.scorer(task)(np.zeros((1, grid**2, grid, grid)))
-        world = known_maps.world_of(empty.truths, empty.held_out)
-        axis, at = np.arange(grid, dtype=np.float32), lambda _, held_out=empty.held_out: held_out
-        by_map = {
-            name: function.measure(
-                known_maps.render(name, world), [axis, axis], at, empty.truths, False
-            )[""]
-            for name in known_maps.MAPS
-        }
+    """Each metric of what each known map draws around the hole, at N = 16 and 28."""
+    table = {title: {} for title in METRICS}
+    for name in SHOWN_MAPS:
+        numbers = [_of_map(name, grid) for grid in HOLES]
         show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
-        table = {title: {name: show(numbers[metric]) for name, numbers in by_map.items()}
-                 for title, metric in METRICS.items()}  # fmt: skip
-        lines += ["", f"N = {grid}, donut:", "", *_table(table, tuple(known_maps.MAPS), "metric")]
-    return lines[1:]
+        for title, metric in METRICS.items():
+            table[title][name] = " / ".join(show(each[metric]) for each in numbers)
+    return _table(table, SHOWN_MAPS, "metric")
+
+
+@cache
+def _world(grid: int):
+    low, high = HOLES[grid]
+    task = Bump(grid=grid, support=SupportConfig(region="donut", low=low, high=high)).make()
+    empty = results.scorer(task)(np.zeros((1, grid**2, grid, grid)))
+    return empty, known_maps.world_of(empty.truths, empty.held_out)
+
+
+def _of_map(name: str, grid: int) -> dict[str, float]:
+    """Each metric of the prediction of a known map."""
+    empty, world = _world(grid)
+    axis, held_out = np.arange(grid, dtype=np.float32), lambda _: empty.held_out
+    drawn = known_maps.render(name, world)
+    return function.measure(drawn, [axis, axis], held_out, empty.truths, False)[""]
 
 
 def coverage_lines() -> list[str]:

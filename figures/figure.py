@@ -22,13 +22,15 @@ FIGURES: dict[str, "Figure"] = {}  # in the order in which their modules are imp
 class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
-    whether it is drawn without being named in `--only`."""
+    whether it is drawn without being named in `--only`.  of_settings: whether it shows the rows of
+    settings.json instead of runs (`papers.robustness`)."""
 
     name: str
     draw: Callable
     runs: tuple[str, ...] | Callable
     scale: str
     by_default: bool
+    of_settings: bool = False
 
     def shows(self, names, scale: str) -> list[str]:
         """Those of the names that the figure shows at a scale, in their order."""
@@ -36,11 +38,17 @@ class Figure(NamedTuple):
         return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
 
 
-def figure(name: str, runs: tuple[str, ...] | Callable, scale: str = "", by_default: bool = True):
+def figure(
+    name: str,
+    runs: tuple[str, ...] | Callable,
+    scale: str = "",
+    by_default: bool = True,
+    of_settings: bool = False,
+):
     """Registers the decorated function as a figure."""
 
     def register(draw):
-        FIGURES[name] = Figure(name, draw, runs, scale, by_default)
+        FIGURES[name] = Figure(name, draw, runs, scale, by_default, of_settings)
         return draw
 
     return register

@@ -5,10 +5,12 @@
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md. Trained networks stay in
 DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
 figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
-names them.
+names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
+claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
 """
 
 import contextlib
+import json
 import sys
 import time
 from pathlib import Path
@@ -17,39 +19,54 @@ from absl import flags
 
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
+from compgen_jax.papers import robustness, settings
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
 
-from . import plotting, report
+from . import digests, plotting, report
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated; all by default.")
+ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, or claims.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
+QUICK_RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quick"
 
 
 def main():
     scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
-    papers = [*(_with_models(paper) for paper in PAPERS), *map(_own, cli.load_extensions(EXTEND))]
+    own = [_own(module) for module in cli.load_extensions(EXTEND)]
+    papers = [*(_with_models(paper) for paper in PAPERS), *own]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
-    waiting = {figure: figure.shows(configs, scale) for figure in _chosen(scale)}
-    shown = {name for names in waiting.values() for name in names}
-    groups = _by_program({name: one for name, one in configs.items() if name in shown})
+    chosen = _chosen(scale)
+    groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
+    varied = settings.configs(groups, configs)
+    waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
+    shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
+    wanted = {name: one for name, one in configs.items() if name in shown}
+    there = list(wanted.values())
+    wanted |= {one.name: one for one in varied.values() if one not in there}
+    programs = _by_program(wanted)
     _keep_scales_apart(workdir, scale)
-    clock, finished = _Clock(len(groups) + len(waiting) + 1), {}
-    for group in groups:
-        _train(workdir, group, clock)
-        finished |= _load(workdir, group)
+    clock, finished = _Clock(len(programs) + len(chosen) + 1), {}
+    for program in programs:
+        _train(workdir, program, clock)
+        finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
         for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
             names = waiting.pop(figure)
             _draw(workdir, figure, {name: finished[name] for name in names}, clock)
-    others = {name: one for name, one in configs.items() if name not in finished}
-    _write_results(workdir, scale, papers, finished | _load(workdir, others), clock)
+    finished |= _load(workdir, {n: one for n, one in configs.items() if n not in finished})
+    with clock.spending("judging claims"):
+        judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
+    if varied:
+        rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
+        for figure in [one for one in chosen if one.of_settings]:
+            _draw(workdir, figure, {}, clock, rows)
+    _write_results(workdir, scale, papers, finished, judged, clock)
 
 
 def run_directory(workdir: Path, config: Config) -> Path:
@@ -64,23 +81,33 @@ def _with_models(paper: Paper) -> Paper:
 
 
 def _own(module) -> Paper:
-    """The claims (`CLAIMS`) and runs (`runs(scale)`) of a user's file."""
+    """The claims (`CLAIMS`), runs (`runs(scale)`) and settings (`SETTINGS`) of a user's file."""
     rows = tuple(getattr(module, "CLAIMS", ()))
     letters = "".join({claim.name[0] for claim in rows})
     runs = getattr(module, "runs", lambda scale: {})
-    return Paper(Path(module.__file__).stem, letters, runs, rows)
+    groups = tuple(getattr(module, "SETTINGS", ()))
+    return Paper(Path(module.__file__).stem, letters, runs, rows, settings=groups)
+
+
+def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settings.Group]:
+    """The user's own settings or, without any, those of all papers."""
+    groups = [group for paper in own for group in paper.settings]
+    groups = groups or [group for paper in papers for group in paper.settings]
+    if unknown := {base for group in groups for base in group.bases} - configs.keys():
+        raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
+    return groups
 
 
 def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default."""
+    """The figures that `--only` names; without it, those that are drawn by default. 'claims' names
+    none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in drawn:
-            raise ConfigError(
-                f"--only={name}: no such figure at {scale} scale; allowed: {', '.join(drawn)}"
-            )
+        if name not in drawn and name != "claims":
+            allowed = ", ".join([*drawn, "claims"])
+            raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
-    return [drawn[name] for name in dict.fromkeys(names)]
+    return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
 
 
 def _keep_scales_apart(workdir: Path, scale: str):
@@ -135,25 +162,55 @@ def _load(workdir: Path, configs: dict[str, Config]) -> dict:
     }
 
 
-def _draw(workdir: Path, figure: Figure, runs: dict, clock):
+def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | None = None):
+    """Draws a figure of runs, or of rows of settings.json."""
     with clock.spending("measuring and drawing"):
-        drawn = figure.draw(runs)
+        drawn = figure.draw(rows if figure.of_settings else runs)
         paths = []
         for suffix, content in plotting.saved(drawn).items():
             paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
             directory.write_bytes(paths[-1], content)
         plotting.close(drawn)
+        summaries = {run.name: run.path / "summary.json" for run in runs.values()
+                     if isinstance(run, results.FinishedRun)}  # fmt: skip
+        if figure.of_settings:
+            summaries = {"settings": workdir / "settings.json"}
+        digests.note(paths[0], figure, {n: path.read_bytes() for n, path in summaries.items()})
     clock.say(f"drew {' and '.join(str(path) for path in paths)}")
 
 
-def _write_results(workdir: Path, scale: str, papers: list[Paper], finished: dict, clock):
+def _judge_settings(workdir, papers, finished, judged, groups, varied, clock) -> list[dict]:
+    """Judges every claim at every setting, whose runs are loaded for as long as that takes. Writes
+    settings.json and returns its rows."""
+    in_paper = {one.name: one.in_paper for group in groups for one in group.settings}
+    every, rows = [claim for paper in papers for claim in paper.claims], []
+    for setting, allowed in in_paper.items():
+        configs = {base: config for (base, name), config in varied.items() if name == setting}
+        with clock.spending("judging settings"):
+            there = _load(workdir, configs)
+            rows += robustness.at_setting(every, judged, finished, there, setting, allowed)
+    asked = {robustness.key_of(row) for row in rows}
+    bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
+    rows = robustness.merged(_settings(workdir, judged), [*bases, *rows])
+    directory.write_json(workdir / "settings.json", rows)
+    return rows
+
+
+def _settings(workdir: Path, judged: list[dict]) -> list[dict]:
+    """The rows of settings.json whose criteria still hold."""
+    path = workdir / "settings.json"
+    rows = json.loads(path.read_text()) if path.exists() else []
+    return robustness.current(rows, judged)
+
+
+def _write_results(workdir: Path, scale: str, papers, finished: dict, judged: list[dict], clock):
     """claims.json and RESULTS.md, of all that is finished."""
-    with clock.spending("judging claims"):
-        judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
-        directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
-        drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
-        page = report.page(scale, papers, finished, judged, drawn)
-        directory.write_text(workdir / "RESULTS.md", page)
+    quick = report.settings(QUICK_RESULTS) if scale == "paper" else []
+    judged = robustness.with_settings(judged, _settings(workdir, judged), quick)
+    directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
+    drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
+    page = report.page(scale, papers, finished, judged, drawn)
+    directory.write_text(workdir / "RESULTS.md", page)
     clock.say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}; {clock.spent()}")
 
 

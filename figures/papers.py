@@ -5,6 +5,7 @@ from functools import partial
 from compgen_jax.papers.forced_rendering import calibrations as forced_rendering_known
 from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
+from compgen_jax.papers.forced_rendering import settings as forced_rendering_settings
 from compgen_jax.papers.league import calibrations as league_known
 from compgen_jax.papers.league import claims as league_claims
 from compgen_jax.papers.league import runs as league_runs
@@ -12,8 +13,9 @@ from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.scale import calibrations as scale_known
 from compgen_jax.papers.scale import claims as scale_claims
 from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.papers.scale import settings as scale_settings
 
-from . import forced_rendering, scale, league  # isort: skip  # noqa: F401  (registers figures)
+from . import forced_rendering, scale, league, robustness  # isort: skip  # noqa: F401  (registers figures)
 from .figure import FIGURES
 from .forced_rendering import tables as forced_rendering_tables
 from .league import tables as league_tables
@@ -30,6 +32,7 @@ FORCED_RENDERING = Paper(
     note=forced_rendering_tables.NOTE,
     table=forced_rendering_tables.table,
     conclude=forced_rendering_tables.conclude,
+    settings=forced_rendering_settings.GROUPS,
 )
 SCALE = Paper(
     title="Scale",
@@ -39,6 +42,7 @@ SCALE = Paper(
     calibrations=scale_known.CALIBRATIONS,
     note=scale_claims.NOTE,
     table=scale_tables.table,
+    settings=scale_settings.GROUPS,
 )
 LEAGUE = Paper(
     title="League",

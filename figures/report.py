@@ -1,16 +1,20 @@
 """RESULTS.md: the numbers and verdicts of one scale in words."""
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-from compgen_jax.claims import READINGS
+from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, READINGS, REPRODUCED, from_rows
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
+from compgen_jax.papers import robustness
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.training import loop
 
+VERDICTS = REPRODUCED, CONTRADICTED, INCONCLUSIVE
+CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
 PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
 
 
@@ -35,6 +39,15 @@ def committed(folder: Path, configs: dict[str, Config]) -> dict[str, CommittedRu
     }
 
 
+def settings(folder: Path) -> list[dict]:
+    """The rows of folder/settings.json whose criteria are those of folder/claims.json."""
+    paths = folder / "settings.json", folder / "claims.json"
+    if not all(path.exists() for path in paths):
+        return []
+    rows, claims = (json.loads(path.read_text()) for path in paths)
+    return robustness.current(rows, from_rows(claims))
+
+
 def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn: list[str]) -> str:
     """RESULTS.md.
 
@@ -48,17 +61,92 @@ def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn:
         "from the runs in `trained/`. This command makes all of it again, pictures included:",
         "",
         f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
+        *_verdicts(papers, judged),
     ]
     for paper in papers:
         ran = {name: runs[name] for name, config in paper.runs(scale).items()
                if name in runs and not config.is_sweep}  # fmt: skip
-        lines += _part(paper, ran, [row for row in judged if row["claim"][0] in paper.letters])
+        lines += _part(paper, ran, _of(paper, judged))
     if not_run := _not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
         lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
     for name in drawn:
         lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
+
+
+def _verdicts(papers: list[Paper], judged: list[dict]) -> list[str]:
+    """What was found, claim by claim, and how much of it chance could give; [] without claims."""
+    if not judged:
+        return []
+    lines = ["", "## Verdicts", ""]
+    for paper in papers:
+        verdicts = [row["as_stated"]["verdict"] for row in _of(paper, judged)]
+        counts = [f"{verdicts.count(one)} are {one}" for one in VERDICTS]
+        if verdicts:
+            lines += [f"- {paper.title}, {len(verdicts)} verdicts as stated: {', '.join(counts)}."]
+    lines += ["", *by_chance(judged), *changed(papers, judged)]
+    lines += [
+        "",
+        "Codes by verdict, as stated. In brackets: how many trained settings give the verdict of "
+        "the base, and why nothing is concluded.",
+        "",
+        f"| claim | statement | {' | '.join(VERDICTS)} |",
+        "|---" * (2 + len(VERDICTS)) + "|",
+    ]
+    table = {}
+    for row in judged:
+        statement = re.sub(r"^with the \w+ code, ", "", row["statement"])
+        cells = table.setdefault((row["claim"], statement), {one: [] for one in VERDICTS})
+        cells[row["as_stated"]["verdict"]].append(_code(row))
+    for key, cells in table.items():
+        shown = (", ".join(cells[verdict]) for verdict in VERDICTS)
+        lines.append(f"| {' | '.join([*key, *shown])} |")
+    return lines
+
+
+def _of(paper: Paper, judged: list[dict]) -> list[dict]:
+    return [row for row in judged if row["claim"][0] in paper.letters]
+
+
+def _code(row: dict) -> str:
+    """'bump (12 of 15; depends on upright)'."""
+    reading = row["as_stated"]
+    said = [robustness.share(reading), reading["reason"].partition(":")[0]]
+    shown = "; ".join(each for each in said if each)
+    return (row["code"] or "all") + (f" ({shown})" if shown else "")
+
+
+def by_chance(judged: list[dict]) -> list[str]:
+    """Lines on how many conditions were judged, and how many chance alone would decide."""
+    count = sum(
+        len(row[name]["conditions"])
+        for row in judged
+        for name in (READINGS[-1:] if _is_same(row) else READINGS)
+    )
+    return [
+        f"This page judges {count} conditions, each by a 95% interval. If every true value lay at "
+        f"its bound, chance alone would have {CHANCE * count:.1f} of them hold ({CHANCE:.1%}) and "
+        "as many fail.",
+    ]
+
+
+def changed(papers: list[Paper], judged: list[dict]) -> list[str]:
+    """Lines on the criteria that were changed after a verdict of theirs was known."""
+    named = {row["claim"] for row in judged}
+    rows = [claim for paper in papers for claim in paper.claims]
+    rows = {(one.name, one.changed): None for one in rows if one.changed and one.name in named}
+    if not rows:
+        return ["", "No criterion was changed after a verdict of it was known."]
+    count = len({name for name, _ in rows})
+    head = f"The criteria of {count} claims were changed after a verdict of theirs was known:"
+    return ["", head, "", *(f"- {name}: {how.removeprefix(name).strip()}" for name, how in rows)]
+
+
+def _is_same(row: dict) -> bool:
+    """Whether both readings ask the same, and answer it."""
+    first, second = ([row[name][key] for key in ("criterion", "verdict")] for name in READINGS)
+    return first == second
 
 
 def _part(paper: Paper, runs: dict, judged: list[dict]) -> list[str]:
@@ -78,9 +166,8 @@ def _part(paper: Paper, runs: dict, judged: list[dict]) -> list[str]:
     ]
     for row in judged:
         head = row["claim"], row["code"]
-        same = row["as_stated"]["conditions"] == row["stricter"]["conditions"]
-        for name in READINGS[-1:] if same else READINGS:
-            title = "both" if same else name.replace("_", " ")
+        for name in READINGS[-1:] if _is_same(row) else READINGS:
+            title = "both" if _is_same(row) else name.replace("_", " ")
             lines += _reading_lines(*head, title, row[name])
             head = "", ""
     lines += ["", "What was claimed, and what else was measured:", ""]
@@ -93,12 +180,25 @@ def _part(paper: Paper, runs: dict, judged: list[dict]) -> list[str]:
 
 
 def _reading_lines(claim: str, code: str, title: str, reading: dict):
-    verdict = f"**{reading['verdict']}**"
-    verdict += f" ({reading['reason']})" if reading["reason"] else ""
+    said = [reading["reason"], _of_settings(reading)]
+    said = "; ".join(each for each in said if each)
+    verdict = f"**{reading['verdict']}**" + (f" ({said})" if said else "")
     for name, number in reading["conditions"].items():
         shown = text.with_interval(number)
         yield f"| {claim} | {code} | {title} | {name} {number['must be']} | {shown} | {verdict} |"
         claim = code = title = verdict = ""
+
+
+def _of_settings(reading: dict) -> str:
+    """'reproduced in 12 of 15 trained settings, 2 not trained', or ''."""
+    settings = reading.get("settings")
+    if not settings:
+        return ""
+    trained = f"{settings['verdict']} in {robustness.share(reading)} trained settings"
+    said = [trained] if settings["trained"] else []
+    said += [f"{settings['quick']} of them quick"] if settings["quick"] else []
+    said += [f"{settings['untrained']} not trained"] if settings["untrained"] else []
+    return ", ".join(said)
 
 
 def _not_run(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:

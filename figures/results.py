@@ -2,10 +2,10 @@
 
     python -m figures.results --workdir=runs/quick [--add]
 
-Copies claims.json, the pictures and every run's summary to docs/results/SCALE, and writes all pages
-that are made of these (`figures.pages`). What is there already is replaced or, if DIR lacks it,
-removed. With --add it stays, and only what it lacks is added: so results can grow in parts, on
-several machines.
+Copies claims.json, the pictures with their digests and every run's summary to docs/results/SCALE,
+and writes all pages that are made of these (`figures.pages`). What is there already is replaced or,
+if DIR lacks it, removed. With --add it stays, and only what it lacks is added: so results can grow
+run by run, on several machines. A verdict stays only while its criterion is the same.
 """
 
 import json
@@ -15,11 +15,13 @@ from pathlib import Path
 from absl import flags
 
 from compgen_jax import cli
-from compgen_jax.claims import READINGS, from_rows, rows
+from compgen_jax.claims import READINGS, from_rows, possible, rows
 from compgen_jax.config import ConfigError
+from compgen_jax.papers import robustness
+from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import report
+from . import digests, report
 from .make import run_directory
 from .papers import FIGURES, PAPERS
 
@@ -50,6 +52,19 @@ def drawn(scale: str) -> list[str]:
     return sorted(path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
 
 
+def changes_since(scale: str) -> dict[str, list[str]]:
+    """For every figure in docs/results, what has changed since it was drawn (`digests.changes`)."""
+    lines, every, found = digests.read(RESULTS / scale / "figures"), configs(scale), {}
+    for name in drawn(scale):
+        shown = [every[run].name for run in FIGURES[name].shows(every, scale)]
+        paths = [RESULTS / scale / "runs" / f"{run}.json" for run in shown]
+        if FIGURES[name].of_settings:
+            paths = [RESULTS / scale / "settings.json"]
+        summaries = {path.stem: path.read_bytes() for path in paths if path.exists()}
+        found[name] = digests.changes(lines.get(name), FIGURES[name], summaries)
+    return found
+
+
 def page(scale: str) -> str:
     """RESULTS.md, made of what else is in docs/results. A sweep ran if a figure of it is there."""
     every = configs(scale)
@@ -61,8 +76,9 @@ def page(scale: str) -> str:
 def with_added(before: list[dict], added: list[dict]) -> list[dict]:
     """Judged claims and those of other runs, in order.
 
-    A claim that both have keeps its first verdict: none is drawn a second time. It gives way only
-    if it lacks a number that the added one has, as a run to compare with was not at hand.
+    A claim that both have keeps its first verdict: none is drawn a second time. It gives way if its
+    criterion has changed since, or if it lacks a number that the added one has, as a run to compare
+    with was not at hand.
     """
     by_sentence = {_sentence(claim): claim for claim in before}
     order = list(by_sentence)
@@ -72,10 +88,39 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
         sentence = _sentence(claim)
         if sentence not in by_sentence:
             order.insert(place, sentence)
-        if sentence not in by_sentence or _known(claim) > _known(by_sentence[sentence]):
+        if sentence not in by_sentence or _gives_way(by_sentence[sentence], claim):
             by_sentence[sentence] = claim
         place = order.index(sentence) + 1
     return sorted((by_sentence[sentence] for sentence in order), key=_place)  # stable
+
+
+def _gives_way(before: dict, added: dict) -> bool:
+    asked, newly = _asked(before), _asked(added)
+    if asked == newly:
+        return _known(added) > _known(before)
+    # where fewer networks are at hand, a claim over depths, say, has some of its conditions alone
+    return not newly < asked
+
+
+def _asked(claim: dict) -> set:
+    """The criteria of both readings, condition by condition."""
+    return {
+        (reading, name, number["must be"])
+        for reading in READINGS
+        for name, number in claim[reading]["conditions"].items()
+    }
+
+
+def still_judged(before: list[dict]) -> list[dict]:
+    """Those judged claims that a paper still makes, by the criterion that it still has, as far as
+    that can be told without its runs."""
+    asked = [one for paper in PAPERS for claim in paper.claims for one in possible(claim)]
+    return [row for row in before if any(_is_asked(row, *one) for one in asked)]
+
+
+def _is_asked(row: dict, name: str, statement: str, criteria: dict) -> bool:
+    same = (row["claim"], row["statement"]) == (name, statement)
+    return same and all(row[reading]["criterion"] == text for reading, text in criteria.items())
 
 
 def _sentence(claim: dict) -> tuple:
@@ -98,27 +143,54 @@ def _known(claim: dict) -> set:
     }
 
 
+def settings(scale: str) -> list[dict]:
+    """The rows of settings.json in docs/results whose criteria still hold."""
+    return report.settings(RESULTS / scale)
+
+
 def take(workdir: Path, add: bool) -> Path:
     """Takes what was run in `workdir` instead of what is in docs/results or, to `add`, beside it.
     Returns the folder in docs/results."""
     scale = (workdir / "scale").read_text().strip()
     target = RESULTS / scale
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
-    judged = with_added(claims(scale), judged) if add else judged
+    judged = with_added(still_judged(claims(scale)), judged) if add else judged
     directory.write_json(target / "claims.json", rows(judged, scale))
     copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
     summaries = {one.name: run_directory(workdir, one) / "summary.json"
                  for one in configs(scale).values() if not one.is_sweep}  # fmt: skip
     copied |= {f"runs/{n}.json": path for n, path in summaries.items() if path.exists()}
+    if (workdir / "settings.json").exists():
+        copied["settings.json"] = workdir / "settings.json"
+    lines, made = (digests.read(one / "figures") for one in (target, workdir))
     for name, path in copied.items():
-        if not (add and (target / name).exists()):
+        # verdicts at settings and their picture belong together
+        of_settings = name in ("settings.json", "figures/robustness.png")
+        if of_settings and "settings.json" in copied or not add or _adds(target / name, path):
             directory.write_bytes(target / name, path.read_bytes())
-    for path in () if add else sorted([*target.glob("figures/*.png"), *target.glob("runs/*.json")]):
+            lines[path.stem] = made.get(path.stem)
+    there = [*target.glob("figures/*.png"), *target.glob("runs/*.json"), target / "settings.json"]
+    for path in () if add else sorted(path for path in there if path.exists()):
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
+    digests.write(target / "figures", lines)
+    for each in [each for each in SCALES if (RESULTS / each / "claims.json").exists()]:
+        quick = settings("quick") if each == "paper" else []
+        judged = robustness.with_settings(claims(each), settings(each), quick)
+        directory.write_json(RESULTS / each / "claims.json", rows(judged, each))
     directory.write_text(target / "RESULTS.md", page(scale))
     return target
+
+
+def _adds(there: Path, added: Path) -> bool:
+    """Whether docs/results lacks a file or, for a summary, some of its numbers."""
+    if not there.exists():
+        return True
+    if added.name != "summary.json":
+        return False
+    before, after = (json.loads(path.read_text())["mean"].keys() for path in (there, added))
+    return after > before
 
 
 def main():

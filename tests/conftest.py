@@ -12,6 +12,7 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.conv import Conv
+from compgen_jax.runs import experiment
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import trials
@@ -30,8 +31,8 @@ if jax.__version_info__ < (0, 11):
         jax.devices()  # reads it
 
 # the files that take longest, in this order
-LONGEST = ("test_sweep", "test_end_to_end", "test_measure", "test_command_lines", "test_directory",
-           "test_own_task", "test_together", "test_padding", "test_loop", "test_calibration",
+LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
+           "test_directory", "test_together", "test_loop", "test_calibration", "test_padding",
            "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
@@ -72,6 +73,13 @@ def tiny() -> Config:
         model=Conv(depth=2, width=4),
         training=TrainingConfig(epochs=6, batch_size=32, seeds=(0, 7), evaluate_every=2),
     )
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny, tmp_path_factory):
+    """(directory, summary) of the finished tiny run, for tests that only read it."""
+    workdir = tmp_path_factory.mktemp("tiny") / "run"
+    return workdir, experiment.train(tiny, workdir, progress=False)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from compgen_jax import settings
 from compgen_jax.config import to_dict
 from compgen_jax.papers.presets import PAPERS, PRESETS
-from figures import fields, pages, presets
+from figures import fields, presets
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
@@ -32,25 +32,6 @@ def test_the_page_of_presets_has_a_command_that_works_from_any_directory():
     command = "python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick"
     assert f"| `bump_cnn_quick` | `{command}` | {preset.takes} | {preset.result} |" in page
     assert all(f"| `{name}` |" in page for name in PRESETS)
-
-
-def test_a_claim_has_one_row_for_all_codes_and_scales():
-    """Though its statement names other numbers; what was not run has no symbol."""
-    row = lambda statement, verdict, code="bump": {
-        "claim": "C10", "code": code, "statement": statement,
-        "as_stated": {"verdict": verdict}, "stricter": {"verdict": "inconclusive"},
-    }  # fmt: skip
-    quick = [
-        row("with the bump code, 30 are enough", "reproduced"),
-        row("with the ramp code, 30 are enough", "contradicted", "ramp"),
-        row("what else", "contradicted"),
-    ]
-    paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
-    assert pages.verdicts({"quick": quick, "paper": paper})[2:] == [
-        "| C10 | bump / ramp | 30 are enough | ✓ / ✗ | – / – | – / · | – / · |",
-        "| C10 | bump | what else | ✗ | – |  |  |",
-        "| C10 | bump | red |  |  | ✓ | – |",
-    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -32,7 +32,7 @@ def run(desk, module, *arguments):
 
 def test_each_recipe_is_short():
     assert set(RECIPES) == {f"my_{what}.py" for what in
-                            ("task", "model", "metric", "claim", "figure")}  # fmt: skip
+                            ("task", "model", "metric", "claim", "figure", "settings")}  # fmt: skip
     for text in RECIPES.values():
         assert len([line for line in text.splitlines() if line.strip()]) <= 25
 
@@ -54,3 +54,17 @@ def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
     assert (stated["claim"], stricter["reading"]) == ("X1", "stricter")
     assert stated["verdict"] in ("reproduced", "contradicted", "inconclusive")
     assert "X1" in (workdir / "RESULTS.md").read_text()
+
+
+def test_a_claim_is_judged_at_settings_of_ones_own_alone(desk):
+    """In the directory where its base is trained already."""
+    workdir, files = desk / "mine", f"extend={desk}/my_claim.py,{desk}/my_settings.py"
+    run(desk, "figures.make", files, "only=robustness", f"workdir={workdir}")
+    rows = json.loads((workdir / "settings.json").read_text())
+    names = ["base", "learning rate x3", "training time x1/2", "more samples", "shallow"]
+    assert [(row["claim"], row["setting"]) for row in rows] == [("X1", name) for name in names]
+    assert len(list((workdir / "trained").iterdir())) == len(names)
+    (stated, _) = json.loads((workdir / "claims.json").read_text())
+    agree = [row["verdict"] == rows[0]["verdict"] for row in rows[1:]]
+    assert stated["settings"]["agree"] == sum(agree) and stated["settings"]["trained"] == 4
+    assert (workdir / "figures" / "robustness.png").exists()

@@ -95,11 +95,11 @@ def test_a_task_in_a_file_is_swept(own, tmp_path):
     assert all(np.isfinite(row[f"ood.{plan.score_names(config)[0]}"]) for row in rows)
 
 
-@pytest.mark.parametrize("own", ["{}", "{'nearest_seen': baselines.nearest_seen}"])
-def test_without_a_trivial_predictor_nothing_is_known_of_it(own_task, tmp_path, own):
-    """None at all, or but the nearest seen point, which is no predictor of seen ones."""
+def test_without_a_trivial_predictor_of_seen_points_nothing_is_known(own_task, tmp_path):
+    """The nearest seen point is none. Without any predictor: the task with claims, below."""
     path, name = own_task
-    made = path.read_text().replace("held_out, example)", f"held_out, example, baselines={own})")
+    predictors = "baselines={'nearest_seen': baselines.nearest_seen}"
+    made = path.read_text().replace("held_out, example)", f"held_out, example, {predictors})")
     path.write_text(
         made.replace("import numpy", "from compgen_jax.tasks import baselines\nimport numpy")
     )
@@ -127,12 +127,14 @@ OWN_CLAIMS = """
 
 def test_a_task_in_a_file_may_ask_claims_of_its_own(own_task, tmp_path):
     path, name = own_task
-    path.write_text(path.read_text() + OWN_CLAIMS)
+    made = path.read_text().replace("held_out, example)", "held_out, example, baselines={})")
+    path.write_text(made + OWN_CLAIMS)
     config = changed(Config("turned", model=MLP(depth=1, width=8)), FEW | {"task.name": name})
     experiment.train(config, tmp_path / "run", progress=False)
     composition, own = judge_run.judge_directory(tmp_path / "run")
     assert (composition["claim"], composition["code"]) == ("composition", "turned")
     assert composition["details"].keys() >= {"error ID", "error OOD"}
+    assert composition["stricter"]["verdict"] == "inconclusive"
     assert own["claim"] == "mine" and own["as_stated"]["verdict"] == "reproduced"
     expected = results.load(tmp_path / "run").layers("probe.id_accuracy")[:, 0].mean()
     assert own["as_stated"]["measured"] == pytest.approx(expected)

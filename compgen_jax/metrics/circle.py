@@ -35,14 +35,14 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
     if factors.ndim != 2 or held_out.shape != factors.shape[:1]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
     labels = [tuple(label) for label in factors[:, 1:].tolist()]
-    found = []
+    gaps = []
     for label in sorted(set(labels)):
         cells = np.flatnonzero([one == label for one in labels])
         if held_out[cells].any():
-            found.append(_gap(label, cells, factors[:, 0] % period, held_out, period))
-    if not found:
+            gaps.append(_gap(label, cells, factors[:, 0] % period, held_out, period))
+    if not gaps:
         raise ValueError("nothing is held out, so there is no gap")
-    return found
+    return gaps
 
 
 def _gap(label, cells, angles_B, held_out_B, period) -> Gap:

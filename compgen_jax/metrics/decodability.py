@@ -88,25 +88,29 @@ def decode(
     versions = [columns, *(columns[donor] for donor in donors)]
     owners = np.concatenate([owner_T + len(targets) * k for k in range(len(versions))])
 
-    found, qualities = [], []
+    by_layer, qualities = [], []
     for name, layer in layers.items():
         features = compact(_rows(name, layer))
         fitted = cross_fitted(features, np.concatenate(versions, axis=1), owners, fold_B, folds)
         parts = np.split(fitted, len(versions), axis=1)
         apart = [[part[:, owner_T == f] for f in range(len(targets))] for part in parts]
-        own = _scores(targets, apart[0], measures, held_out, fold_B, groups)
+        scored = _scores(targets, apart[0], measures, held_out, fold_B, groups)
         control = [
             _scores([target[donor] for target in targets], part, measures, held_out, fold_B)
             for donor, part in zip(donors, apart[1:], strict=True)
         ]
-        found.append((own, control))
+        by_layer.append((scored, control))
         qualities.append(_quality(targets, apart[0], measures, held_out))
 
-    scores = {r: np.array([[one[r][0] for one in own] for own, _ in found]) for r in REGIONS}
+    scores = {
+        r: np.array([[one[r][0] for one in scored] for scored, _ in by_layer]) for r in REGIONS
+    }
     for region in REGIONS:
-        values = [[[one[region][0] for one in each] for each in control] for _, control in found]
+        values = [[[one[region][0] for one in each] for each in control] for _, control in by_layer]
         scores[f"shuffled.{region}"] = np.mean(values, axis=1)
-    without = {r: np.array([[one[r][1] for one in own] for own, _ in found]) for r in REGIONS}
+    without = {
+        r: np.array([[one[r][1] for one in scored] for scored, _ in by_layer]) for r in REGIONS
+    }
     intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in REGIONS}
     best = int(np.argmax(np.round(_mean(scores["id"]), TIED)))
     return Decoded(
@@ -114,14 +118,14 @@ def decode(
     )
 
 
-def means(found: Decoded, region: str, measure: str | None = None) -> list[dict]:
+def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dict]:
     """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) that have a score
     in the region, 'id' or 'ood', or 'shuffled.' of one, which has no interval."""
-    counted = [measure in (None, name) for name in found.measures]
-    value_L = _mean(found.scores[region][:, counted])
-    if region not in found.without:
+    counted = [measure in (None, name) for name in decoded.measures]
+    value_L = _mean(decoded.scores[region][:, counted])
+    if region not in decoded.without:
         return _measured(value_L, np.full((len(value_L), 2), np.nan))
-    without_LxS = _mean(np.moveaxis(found.without[region][:, counted], 1, -1))
+    without_LxS = _mean(np.moveaxis(decoded.without[region][:, counted], 1, -1))
     return _measured(value_L, jackknife_interval(value_L, without_LxS, most=1))
 
 
@@ -261,7 +265,7 @@ def _predict(fit: _Fit, features_QxD, penalties_T):
 def _scores(targets, predictions, measures, held_out, fold_B, groups=None) -> list[dict]:
     """For each factor {'id', 'ood'}: its score, and its scores without each group where there are
     any, else None."""
-    found = []
+    by_factor = []
     for target, prediction, measure in zip(targets, predictions, measures, strict=True):
         seen = np.array([not _constant(column) for column in target[~held_out].T])
         parts = {}
@@ -277,8 +281,8 @@ def _scores(targets, predictions, measures, held_out, fold_B, groups=None) -> li
             full = _mean(np.array([score for score, _ in scored]))
             without = np.array([each for _, each in scored]).reshape(len(scored), count)
             parts[region] = full, _mean(without.T)
-        found.append(parts)
-    return found
+        by_factor.append(parts)
+    return by_factor
 
 
 def _r2(targets, predictions, group=None):
@@ -426,20 +430,20 @@ def _donors(groups, held_out, rng):
     seen = np.flatnonzero(~held_out)
     order = seen[np.argsort(groups[seen], kind="stable")]
     members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-    for own, donor in zip(members, rng.permutation(len(members)), strict=True):
-        donor_B[own] = np.resize(members[donor], len(own))
+    for rows, donor in zip(members, rng.permutation(len(members)), strict=True):
+        donor_B[rows] = np.resize(members[donor], len(rows))
     return donor_B
 
 
 def _ranks_without(pair_2xB, ranks_2xB, gone_B):
     """(2, B - G) ranks of the other rows, once those of a group are gone."""
     kept = ~gone_B
-    found = []
+    ranks_left = []
     for values, ranks in zip(pair_2xB, ranks_2xB, strict=True):
         away = np.sort(values[gone_B])
         below, up_to = (np.searchsorted(away, values[kept], side) for side in ("left", "right"))
-        found.append(ranks[kept] - (below + up_to) / 2)
-    return np.stack(found)
+        ranks_left.append(ranks[kept] - (below + up_to) / 2)
+    return np.stack(ranks_left)
 
 
 def _correlation(pair_2xB):

@@ -31,12 +31,12 @@ class LastLayer(Arrays):
 
 def _decode(features_RxD, factors_RxF, held_out_R, groups_R) -> dict:
     known = np.ptp(factors_RxF[~held_out_R], axis=0) > 0  # one never shown cannot be fitted
-    found = decodability.decode(
+    decoded = decodability.decode(
         {"layer": features_RxD}, factors_RxF[:, known], held_out_R, groups_R, FOLDS,
         classes=np.zeros(known.sum(), bool),
     )  # fmt: skip
     return {
-        name: mean_over_factors(found.scores[name.removesuffix("_r2")][0], len(known))
+        name: mean_over_factors(decoded.scores[name.removesuffix("_r2")][0], len(known))
         for name in SCORES
     }
 
@@ -44,15 +44,15 @@ def _decode(features_RxD, factors_RxF, held_out_R, groups_R) -> dict:
 @layer_metric(*(f"decode.{name}" for name in SCORES), at="points")
 def decode(features_RxD, factors_RxF, held_out_R, groups_R) -> dict:
     """R^2, means over the factors."""
-    found = _decode(features_RxD, factors_RxF, held_out_R, groups_R)
-    return {f"decode.{name}": value for name, value in found.items()}
+    scores = _decode(features_RxD, factors_RxF, held_out_R, groups_R)
+    return {f"decode.{name}": value for name, value in scores.items()}
 
 
 @layer_metric("decode.untrained.id_r2", "decode.untrained.ood_r2", at="points")
 def decode_untrained(untrained_RxD, factors_RxF, held_out_R, groups_R) -> dict:
     """The same of the network before training."""
-    found = _decode(untrained_RxD, factors_RxF, held_out_R, groups_R)
-    return {f"decode.untrained.{name}": found[name] for name in ("id_r2", "ood_r2")}
+    scores = _decode(untrained_RxD, factors_RxF, held_out_R, groups_R)
+    return {f"decode.untrained.{name}": scores[name] for name in ("id_r2", "ood_r2")}
 
 
 @output_metric("decode.recovery", "decode.active_recovery", at="points")

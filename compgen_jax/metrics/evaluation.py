@@ -17,11 +17,11 @@ def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}
     def mean(values_B, mask_B):
         return jnp.sum(jnp.where(mask_B, values_B, 0.0)) / jnp.sum(mask_B)
 
-    found = {}
+    by_region = {}
     for region, mask_B in masks.items():
         means = {name: mean(values_B, mask_B) for name, values_B in scores.items()}
-        found |= {f"{region}.{name}": value for name, value in (means | derived(means)).items()}
-    return found
+        by_region |= {f"{region}.{name}": value for name, value in (means | derived(means)).items()}
+    return by_region
 
 
 class CellResults(NamedTuple):

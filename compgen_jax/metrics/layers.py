@@ -142,8 +142,8 @@ def probe_of_each_factor(probe_scores, factor_names) -> dict:
 
 @layer_metric(*(f"cosine.{name}" for name in AGREEMENTS))
 def cosine_agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
-    found = agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB)
-    return {f"cosine.{name}": value for name, value in found.items()}
+    correlations = agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB)
+    return {f"cosine.{name}": value for name, value in correlations.items()}
 
 
 def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
@@ -156,19 +156,19 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
     as `kernel` is of a layer; of two bumps of width sigma the cosine is a Gaussian of lengths
     sqrt(2) sigma. NaN for fewer than three held-out cells; the latter also without an ID cell.
     """
-    found = dict.fromkeys(AGREEMENTS, np.nan)
+    correlations = dict.fromkeys(AGREEMENTS, np.nan)
     if held_out_B.sum() < 3:
-        return found
+        return correlations
     matrices = kernel_BxB, np.asarray(true_kernel_BxB), kernels.binary(factors_BxF)
     upper = np.triu_indices(held_out_B.sum(), k=1)
     pairs = {"": [each[np.ix_(held_out_B, held_out_B)][upper] for each in matrices]}
     if not held_out_B.all():
         pairs["cross_"] = [each[np.ix_(held_out_B, ~held_out_B)].ravel() for each in matrices]
     for across, (kernel, true, binary) in pairs.items():
-        found[f"{across}binary"] = kernels.correlation(kernel, binary)
-        found[f"{across}true"] = kernels.correlation(kernel, true)
-        found[f"{across}partial"] = kernels.partial_correlation(kernel, binary, true)
-    return found
+        correlations[f"{across}binary"] = kernels.correlation(kernel, binary)
+        correlations[f"{across}true"] = kernels.correlation(kernel, true)
+        correlations[f"{across}partial"] = kernels.partial_correlation(kernel, binary, true)
+    return correlations
 
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
@@ -210,12 +210,12 @@ def angles(tensors_BxRxR, held_out_B, tangent_names) -> dict:
     """Mean |cosine| of the angle between the tangents of each two real factors, over ID and over
     held-out cells; NaN for a region without cells."""
     cosines = np.abs(np.asarray(geometry.cosines(tensors_BxRxR), np.float64))
-    found = {}
+    by_pair = {}
     for (i, a), (j, b) in combinations(enumerate(tangent_names), 2):
         for region, mask in zip(REGIONS, (~held_out_B, held_out_B), strict=True):
             values = cosines[mask, i, j]
-            found[f"angle.{a}-{b}.{region}"] = values.mean() if values.size else np.nan
-    return found
+            by_pair[f"angle.{a}-{b}.{region}"] = values.mean() if values.size else np.nan
+    return by_pair
 
 
 layer_metric(*tuning.TUNING_NUMBERS)(tuning.layer_tuning)
@@ -223,5 +223,5 @@ layer_metric(*tuning.TUNING_NUMBERS)(tuning.layer_tuning)
 
 @layer_metric(*(f"untrained.{name}" for name in tuning.TUNING_NUMBERS))
 def untrained_tuning(untrained_BxD, sizes) -> dict:
-    found = tuning.layer_tuning(untrained_BxD, sizes)
-    return {f"untrained.{name}": value for name, value in found.items()}
+    numbers = tuning.layer_tuning(untrained_BxD, sizes)
+    return {f"untrained.{name}": value for name, value in numbers.items()}

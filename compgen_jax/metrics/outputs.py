@@ -55,23 +55,23 @@ def similarities(predictions_Bx, truths_Bx) -> dict:
 
 @output_metric(*(f"output.{s}.{name}" for s in SIMILARITIES for name in layers.AGREEMENTS))
 def similarity_agreements(similarities, factors_BxF, held_out_B, true_similarities) -> dict:
-    found = {}
+    correlations = {}
     for name, kernel in similarities.items():
-        ours = layers.agreements(kernel, factors_BxF, held_out_B, true_similarities[name])
-        found |= {f"output.{name}.{key}": value for key, value in ours.items()}
-    return found
+        of_kernel = layers.agreements(kernel, factors_BxF, held_out_B, true_similarities[name])
+        correlations |= {f"output.{name}.{key}": value for key, value in of_kernel.items()}
+    return correlations
 
 
 @output_metric("output.target_rank", "output.epsilon_rank")
 def target_ranks(predictions_BxD, sizes) -> dict:
     """Ranks over the factors (Eq 13 to 17), the largest of any entry and factor."""
-    found = [
+    ranks = [
         decomposition.target_rank(predictions_BxD, sizes, factor)
         for factor in decomposition.distinct_factors(sizes)
     ]
     return {
-        "output.target_rank": max(each.rank.max() for each in found),
-        "output.epsilon_rank": max(each.epsilon_rank.max() for each in found),
+        "output.target_rank": max(each.rank.max() for each in ranks),
+        "output.epsilon_rank": max(each.epsilon_rank.max() for each in ranks),
     }
 
 
@@ -79,14 +79,14 @@ def target_ranks(predictions_BxD, sizes) -> dict:
 def training_law_ranks(training_law_G, sizes) -> dict:
     """How far the law of the training points is from a mixture of one, and of two, products (Eq
     18 to 20); the largest of one factor against the others."""
-    found = [
+    divergences = [
         decomposition.distribution_rank(
             grids.unfold(training_law_G.ravel(), training_law_G.shape[::-1], factor), max_rank=2
         ).kl
         for factor in decomposition.distinct_factors(sizes)
     ]
     names = (f"output.training_law_kl_rank_{k}" for k in (1, 2))
-    return dict(zip(names, np.max(found, axis=0), strict=True))
+    return dict(zip(names, np.max(divergences, axis=0), strict=True))
 
 
 @output_metric(*(f"output.superposition.{c}.{s}" for c in CONSTRUCTIONS
@@ -94,13 +94,15 @@ def training_law_ranks(training_law_G, sizes) -> dict:
 def superposition_scores(superpositions, predictions_BxD, factors_BxF, held_out_B,
                          distance_B) -> dict:  # fmt: skip
     predictions = np.asarray(predictions_BxD, np.float64)[held_out_B]
-    found = {}
+    by_construction = {}
     for name, parts in superpositions.items():
         scores = superposition.scores(
             predictions, parts, factors_BxF[held_out_B], distance_B[held_out_B]
         )
-        found |= {f"output.superposition.{name}.{key}": value for key, value in scores.items()}
-    return found
+        by_construction |= {
+            f"output.superposition.{name}.{key}": value for key, value in scores.items()
+        }
+    return by_construction
 
 
 @output_metric(*(f"output.kernel_regression.{name}_error" for name in KERNELS))
@@ -108,12 +110,12 @@ def kernel_regressions(places_BxF, predictions_BxD, truths_Bx, held_out_B) -> di
     """Errors of kernels on the factors, in cells, over a blank prediction's."""
     places = places_BxF.astype(np.float32)
     outputs = np.asarray(predictions_BxD, np.float64)[held_out_B]
-    blank, found = np.mean(truths_Bx[held_out_B] ** 2), {}
+    blank, errors = np.mean(truths_Bx[held_out_B] ** 2), {}
     for name in KERNELS:
         fit = kernels.kernel_regression(
             places[~held_out_B], predictions_BxD[~held_out_B], places[held_out_B],
             isotropic=name == "isotropic",
         )  # fmt: skip
         error = np.mean((fit.prediction - outputs) ** 2)
-        found[f"output.kernel_regression.{name}_error"] = error / blank
-    return found
+        errors[f"output.kernel_regression.{name}_error"] = error / blank
+    return errors

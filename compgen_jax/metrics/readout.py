@@ -22,10 +22,10 @@ def drawn_size(signals_TxBxHxW, targets_CxHxW):
             f"{targets.shape}"
         )
     by_place = targets.reshape(-1, height * width, height * width)  # size, place, pixel
-    found = []
+    sizes = []
     for one_BxHxW in signals:
         flat = one_BxHxW.reshape(len(one_BxHxW), -1)
         place = np.argmax(flat, axis=1)
         errors = [np.square(flat - true[place]).mean(axis=1) for true in by_place]
-        found.append(np.argmin(errors, axis=0))
-    return np.array(found)
+        sizes.append(np.argmin(errors, axis=0))
+    return np.array(sizes)

@@ -101,7 +101,7 @@ def numbers(metrics: list[Metric], arrays: Arrays) -> dict[str, float]:
 
     ValueError for a metric that needs an array which there is not.
     """
-    found = {}
+    values_by_name = {}
     for metric in metrics:
         wanted = metric.names(arrays) if callable(metric.names) else metric.names
         for need in metric.needs:
@@ -114,10 +114,10 @@ def numbers(metrics: list[Metric], arrays: Arrays) -> dict[str, float]:
         values = None if any(one is None for one in given) else metric.function(*given)
         if values is None:
             values = np.nan
-        found |= {
+        values_by_name |= {
             name: float(values[name] if isinstance(values, dict) else values) for name in wanted
         }
-    return found
+    return values_by_name
 
 
 def layer_numbers(arrays: Arrays, at: str) -> dict[str, float]:

@@ -112,21 +112,21 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
     ones, at least half as far from the seen cells as the farthest; NaN where there is none.
 
     `parts_QxKxD` are a point's own superpositions, None where these cannot be made."""
-    found = dict.fromkeys(SCORES, np.nan)
+    means = dict.fromkeys(SCORES, np.nan)
     if parts_QxKxD is None:
-        return found
+        return means
     inner_Q = inner(distance_Q)
     values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD)}
     points = np.asarray(points_QxF)
     if (points[:, None] != points[None]).all(axis=2).any(axis=1).all():
         others = other_coordinates(points, SHUFFLES)
         values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)
-    for name, found_Q in values.items():
+    for name, values_Q in values.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
-            found[name] = float(np.nanmean(found_Q))
-            found[f"inner_{name}"] = float(np.nanmean(found_Q[..., inner_Q]))
-    return found
+            means[name] = float(np.nanmean(values_Q))
+            means[f"inner_{name}"] = float(np.nanmean(values_Q[..., inner_Q]))
+    return means
 
 
 def inner(distance_Q):

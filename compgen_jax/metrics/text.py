@@ -25,5 +25,5 @@ def with_interval(measured: dict, digits: int = 3) -> str:
 def between(page: str, marks: tuple[str, str], lines: list[str]) -> str:
     """The page with these lines between its two marks, instead of what was there."""
     begin, end = marks
-    found = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
-    return found.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)
+    section = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    return section.sub(lambda _: "\n".join([begin, "", *lines, "", end]), page)

@@ -91,8 +91,8 @@ def _product_variance(maps_GxD):
         elif len(cells) > 2:
             matrices = [np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
                         for axis in cells]  # fmt: skip
-            found = [_alternate(matrices, start) for start in _starts(maps, matrices)]
-            explained.append(np.maximum(*found))
+            bounds = [_alternate(matrices, start) for start in _starts(maps, matrices)]
+            explained.append(np.maximum(*bounds))
         else:
             explained.append(np.zeros(len(maps)))  # one factor has no interaction
     return np.concatenate(explained)
@@ -168,14 +168,14 @@ def layer_tuning(features_BxD, sizes) -> dict:
     in proportion to a unit's variance, so that what hardly varies hardly counts; 'tuning.active' is
     the share of all units that are active.
     """
-    found = tuning(features_BxD, sizes)
-    active_share = float(np.mean(found.active))
-    if not found.active.any():
+    of_units = tuning(features_BxD, sizes)
+    active_share = float(np.mean(of_units.active))
+    if not of_units.active.any():
         return dict.fromkeys(TUNING_NUMBERS, np.nan) | {"tuning.active": active_share}
-    one_factor = found.main.max(axis=0)[found.active]
-    interaction, product = found.interaction[found.active], found.product[found.active]
+    one_factor = of_units.main.max(axis=0)[of_units.active]
+    interaction, product = of_units.interaction[of_units.active], of_units.product[of_units.active]
     values = one_factor, interaction, product, product > 0.5, one_factor > 0.5
-    weights = found.variance[found.active]
+    weights = of_units.variance[of_units.active]
     weighted = [float(np.average(value, weights=weights)) for value in (one_factor, product)]
     numbers = [*(float(np.mean(value)) for value in values), *weighted, active_share]
     return dict(zip(TUNING_NUMBERS, numbers, strict=True))

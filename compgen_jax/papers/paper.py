@@ -14,6 +14,7 @@ from typing import NamedTuple
 from compgen_jax.calibration import Calibration
 from compgen_jax.claims import Claim
 from compgen_jax.config import Config
+from compgen_jax.papers.settings import Group
 
 SCALES = "quick", "paper"
 
@@ -23,8 +24,9 @@ class Paper(NamedTuple):
     runs: scale -> configs by name, sweeps among them (`config.is_sweep`), in training order.
     claims: its rows, in the order of the page.  calibrations: see `calibration`.  note: what a
     reader of its verdicts should know.  table: finished runs by name -> lines of RESULTS.md on what
-    they score.  conclude: judged claims -> further lines.  with_models: names of a user's own
-    models -> the paper with runs of them too; None of a paper that has no use for them."""
+    they score.  conclude: judged claims -> further lines.  settings: what the paper leaves open
+    around its base networks (`papers.settings`).  with_models: names of a user's own models -> the
+    paper with runs of them too; None of a paper that has no use for them."""
 
     title: str
     letters: str
@@ -34,4 +36,5 @@ class Paper(NamedTuple):
     note: str = ""
     table: Callable = lambda runs: []
     conclude: Callable = lambda judged: []
+    settings: tuple[Group, ...] = ()
     with_models: Callable | None = None

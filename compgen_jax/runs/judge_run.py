@@ -80,7 +80,7 @@ def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
         (
             means[region, run.task.error]
             for name, means in run.trivial.items()
-            if ood or name not in baselines.KNOW_ID
+            if ood or not baselines.knows_id(name)
         ),
         default=np.nan,
     )

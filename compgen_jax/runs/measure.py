@@ -122,11 +122,13 @@ def missing_metrics(place: str, names: set) -> list:
     ]
 
 
-def measure(run: FinishedRun, metrics, steps=(), progress: bool = True) -> Measured:
+def measure(run: FinishedRun, metrics, steps=(), last_layers: int | None = None,
+            progress: bool = True) -> Measured:  # fmt: skip
     """These metrics, all of one place, of every network of a finished run.
 
-    `steps` are kept ones (`FinishedRun.kept_steps`); by default the end of training. Raises
-    RunError and ValueError as `measure_directory` explains.
+    `steps` are kept ones (`FinishedRun.kept_steps`); by default the end of training.
+    `last_layers`: measure the last so many layers alone, the prediction among them. Raises RunError
+    and ValueError as `measure_directory` explains.
     """
     last = loop.total_steps(run.config, run.task)
     of_layers, of_outputs = (
@@ -150,7 +152,8 @@ def measure(run: FinishedRun, metrics, steps=(), progress: bool = True) -> Measu
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
                 layers, prediction = place.record(network, keys[index], seed)
-                for name, arrays in layers.items():
+                chosen = list(layers.items())[-last_layers if last_layers else 0 :]
+                for name, arrays in chosen:
                     note(step, index, name, registry.numbers(of_layers, arrays))
                 if of_outputs:
                     note(step, index, "output", registry.numbers(of_outputs, prediction))

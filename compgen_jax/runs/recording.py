@@ -24,7 +24,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import family, loop
+from compgen_jax.training import loop, task_group
 
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
 # layer is decomposed once for every factor, and its units' best products have no closed form
@@ -44,7 +44,7 @@ class LayerFunctions:
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
         lowering = choose_lowering(backend=jax.default_backend(), trials=1, forward_mode=True)
-        module = run.config.model.make(family.shapes_of(task, lowering))
+        module = run.config.model.make(task_group.shapes_of(task, lowering))
         several = getattr(module, "of_each_input", False)
         key = loop.stream(jax.random.key(0), "test")
 

@@ -67,24 +67,24 @@ class FinishedRun:
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
-        """What `interpolate` says at every cell, one answer for each network's seed, scored as the
-        task scores. Raises RunError for a task without it (`Task.interpolated`)."""
+        """What `interpolations` says at every cell, once for each network, with the task's scores.
+        Raises RunError for a task without it (`Task.interpolated`)."""
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no interpolator")
         different = list(dict.fromkeys(self.seeds))
         of_network = np.array([different.index(seed) for seed in self.seeds])
-        predictions, truths, scores = interpolate(self.config, self.task, different)
+        predictions, truths, scores = interpolations(self.config, self.task, different)
         scores = {name: values[of_network] for name, values in scores.items()}
         return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
     def trivial(self) -> dict[str, dict]:
-        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, and
-        of the interpolator if there is one."""
-        seeds = list(dict.fromkeys(self.seeds))
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
+        lookups along each factor alone, and of the interpolator if there is one."""
+        task, seeds = tasks.with_lookups_along_factors(self.task), list(dict.fromkeys(self.seeds))
         return {
             predictor: {place: float(np.mean(values)) for place, values in means.items()}
-            for predictor, means in trivial_means(self.config, self.task, seeds).items()
+            for predictor, means in trivial_means(self.config, task, seeds).items()
         }
 
     @cached_property
@@ -99,10 +99,7 @@ class FinishedRun:
         saved = {
             step: directory.restore(self.path, template, step).state.params for step in set(steps)
         }
-        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *(saved[step] for step in steps))
-        seeds = np.repeat(self.seeds, len(steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        return self._with([saved[step] for step in steps])
 
     @property
     def kept_steps(self) -> list[int]:
@@ -113,6 +110,18 @@ class FinishedRun:
         """The same run with its networks at a kept step. Raises RunError for another step."""
         params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
+
+    @cached_property
+    def along(self) -> "FinishedRun":
+        """The same run with all networks of its kept steps: for each seed one after the other."""
+        return self._with([self.at(step).params for step in self.kept_steps])
+
+    def _with(self, params_of_steps: list) -> "FinishedRun":
+        """The same run with its networks at several steps, for each seed one after the other."""
+        join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
+        params = jax.tree.map(join, *params_of_steps)
+        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
@@ -189,7 +198,7 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def interpolate(config: Config, task: Task, seeds):
+def interpolations(config: Config, task: Task, seeds):
     """What `baselines.interpolate` says at the task's points, from the complete points that each
     seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores (T, B) by name).
 
@@ -231,7 +240,7 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
     if task.interpolated:
-        found["interpolator"] = jax.vmap(means)(interpolate(config, task, seeds)[2])
+        found["interpolator"] = jax.vmap(means)(interpolations(config, task, seeds)[2])
     return found
 
 

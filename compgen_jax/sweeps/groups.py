@@ -188,7 +188,8 @@ class CompileGroup:
     def _slot(self, trial: SweepTrial) -> Slot:
         """A trial, scored at all cells, then at padding, then at real points."""
         single, key = single_run(self.config, trial), jax.random.key(trial.seed)
-        dataset, real = _draw(single.config, self.config.sweep.real_points)(key)
+        draws = _draws(single.config, self.config.sweep.real_points)
+        dataset, real = (draw(key) for draw in draws)
         loop.check_dataset(single.task, dataset, trial.seed)
         cells = tasks.points(single.task)
         held_out = np.asarray(single.task.held_out(cells))
@@ -217,15 +218,19 @@ def balanced(width: int, count: int) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def _draw(single: Config, n_points: int):
-    """key -> (data set, real points (R, F) of the ID region), jitted; R is 0 where none is real."""
+def _draws(single: Config, n_points: int):
+    """The functions key -> data set and key -> real points (R, F) of the ID region, jitted; R is 0
+    where no factor is real.
+
+    They are two programs: data sets of other sizes have the same real points, whose program then
+    comes from jax's compilation cache.
+    """
     task = single.task.make()
 
-    def draw(key):
-        real = tasks.real_points(task, loop.stream(key, "test"), n_points)
-        return loop.dataset_of(task, key), real
+    def real_points(key):
+        return tasks.real_points(task, loop.stream(key, "test"), n_points)
 
-    return jax.jit(draw)
+    return jax.jit(functools.partial(loop.dataset_of, task)), jax.jit(real_points)
 
 
 def _seen(task: tasks.Task, dataset, held_out):

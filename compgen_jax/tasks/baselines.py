@@ -73,8 +73,11 @@ BASELINES = {
     "nearest_seen": nearest_seen,
     "nearest_same_labels": nearest_same_labels,
 }
-# they are right where training showed the answer: no predictors of ID points
-KNOW_ID = ("nearest_seen", "nearest_same_labels", "interpolator")
+
+
+def knows_id(name: str) -> bool:
+    """Whether a predictor is right where training showed the answer: none of ID points."""
+    return name.startswith("nearest_") or name == "interpolator"
 
 
 # --- from the codes that one seed was shown; NumPy, float64 -------------------------------------

@@ -254,7 +254,8 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
 
     They are those of `images.scores`, and `images.rendered`. With a third factor there are two
     more. The size is right if, of the true bumps of all sizes at the requested place, that of the
-    requested size is nearest to the prediction. The combination is right if place and size are.
+    requested size is nearest to the prediction. The combination is right if place and size are. An
+    image of another size is not rendered, though it correlates with what is asked.
     """
     image = settings.image
     found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
@@ -271,6 +272,7 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
         requested = jnp.round((point[2] - grid.axes[2].first) / grid.axes[2].step)
         right = (jnp.argmin(errors_S) == requested) & jnp.isfinite(errors_S).all()
         found["size_accuracy"] = right
+        found["rendered"] = found["rendered"] & right
         found["combination_accuracy"] = right & found["exact_accuracy"]
     return found
 

@@ -196,21 +196,37 @@ def nearest_seen(task: Task, held_out_B):
     return seen[index], distances
 
 
-def nearest_same_labels(task: Task, held_out_B):
-    """(B,) index of the nearest seen point with the same labels, for every point: only ordered
-    factors differ. Where there is none, or no factor is a label, of the nearest seen point."""
-    held_out = np.asarray(held_out_B)
-    index, _ = nearest_seen(task, held_out)
-    labels = points(task)[:, [not factor.real for factor in task.factors]]
-    if not labels.shape[1]:
-        return index
-    _, group_B = np.unique(labels, axis=0, return_inverse=True)
+def nearest_with_same(task: Task, held_out_B, fixed):
+    """(B,) index of the nearest seen point with the same values of the factors that are `fixed`,
+    (F,) bool, for every point. Where there is none, of the nearest seen point."""
+    if not any(fixed):
+        return nearest_seen(task, held_out_B)[0]
+    if has_grid(task):
+        return grids.nearest_seen(held_out_B, **geometry(task), fixed=fixed)
+    held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
+    _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
     group_B = group_B.reshape(-1)
     for group in np.unique(group_B[held_out]):
         of_group = group_B == group
         if (of_group & ~held_out).any():
             index[of_group] = nearest_seen(task, held_out | ~of_group)[0][of_group]
     return index
+
+
+def with_lookups_along_factors(task: Task) -> Task:
+    """The task with one more trivial predictor for each factor, `nearest_along_FACTOR`: what is
+    true at the nearest seen point that differs in this factor alone. A task without a grid is
+    returned as it is."""
+    if not has_grid(task):
+        return task
+
+    def along(moved: int):
+        fixed = [index != moved for index in range(len(task.factors))]
+        index = nearest_with_same(task, regions(task)["ood"], fixed)
+        return lambda asked: asked.truths[index]
+
+    lookups = {f"nearest_along_{f.name}": along(index) for index, f in enumerate(task.factors)}
+    return task._replace(baselines=task.baselines | lookups)
 
 
 def examples_at(task: Task, key, points) -> Example:
@@ -258,7 +274,8 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
-    nearest = nearest_seen(task, held_out)[0], nearest_same_labels(task, held_out)
+    labels = [not factor.real for factor in task.factors]
+    nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
     inputs, targets = examples_at(task, key, at)
     of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
     truths, seen, same_labels = (

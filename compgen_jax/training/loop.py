@@ -16,7 +16,7 @@ from compgen_jax.settings import in_own_files
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
-from compgen_jax.training.family import TaskGroup, shapes_of
+from compgen_jax.training.task_group import TaskGroup, shapes_of
 from compgen_jax.training.trials import trials_side_by_side
 
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
@@ -217,7 +217,7 @@ def make_trainer(
     """The run of `config` for one of `trials` trials (by default, as many as it has seeds).
 
     With `members` the program has several tasks instead of the config's one, padded to the last,
-    which is the largest (`training.family`). `lowering` overrides the choice by backend.
+    which is the largest (`training.task_group`). `lowering` overrides the choice by backend.
     """
     training = config.training
     lowering = lowering or _lowering(config, trials or len(training.seeds))
@@ -301,22 +301,3 @@ def template(config: Config):
     """Shapes of the states of all seeds of `config`, leading axis T; nothing is compiled."""
     keys = jax.eval_shape(jax.vmap(jax.random.key), jnp.array(config.training.seeds))
     return jax.eval_shape(jax.vmap(make_trainer(config).init), keys)
-
-
-def make_train(config: Config) -> Callable:
-    """train(key, hyper) -> (TrainState, losses_S): the whole run, pure, for one seed."""
-    task = check(config)
-    trainer = make_trainer(config)
-    chunk, steps = config.execution.chunk_steps, total_steps(config, task)
-
-    def train(key, hyper):
-        trial = Trial(key, hyper, dataset_of(task, key), jnp.int32(0))
-
-        def run_chunk(state, index):
-            n_steps = jnp.minimum(chunk, steps - index * chunk)
-            return trainer.advance(trial, state, n_steps)
-
-        state, losses = jax.lax.scan(run_chunk, trainer.init(key), jnp.arange(-(-steps // chunk)))
-        return state, losses.reshape(-1)[:steps]
-
-    return train

@@ -5,7 +5,7 @@ import numpy as np
 
 from compgen_jax.models import model
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import family
+from compgen_jax.training import task_group
 
 BOTH = ("bump", "ramp")  # codes of the networks that the paper looks into
 
@@ -44,7 +44,7 @@ def first_seed_layers(run, cells) -> dict:
 
 def layers_of(run, params, inputs) -> dict:
     """One network's activations (B, ...) of every layer, by name, for inputs (B, ...)."""
-    module = run.config.model.make(family.shapes_of(run.task))
+    module = run.config.model.make(task_group.shapes_of(run.task))
     activations = model.apply(module, params, inputs)[1]
     return {name: activations[name] for name in sorted(activations)}
 

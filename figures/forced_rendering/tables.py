@@ -54,7 +54,7 @@ def _row(run, region: str) -> str:
         name: mean[key]["value"]
         for name in (*task.baselines, "interpolator")
         if (key := f"{region}.{name}_{task.error}") in mean
-        and not (region == "id" and name in baselines.KNOW_ID)
+        and not (region == "id" and baselines.knows_id(name))
     }
     # others that know the truth of an ID combination have no error there but rounding
     least = 1e-6 * max(trivial.values())

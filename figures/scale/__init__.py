@@ -1,3 +1,3 @@
 """Figures of "Scale leads to compositional generalization": importing this registers them."""
 
-from . import figures  # noqa: F401
+from . import figures, others  # noqa: F401

@@ -10,7 +10,7 @@ from compgen_jax.metrics import geometry
 from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import family
+from compgen_jax.training import task_group
 
 from . import timing
 
@@ -28,7 +28,7 @@ def _compare(preset: str, rounds: int) -> list[dict]:
     points = jnp.asarray(tasks.cells(task.factors))
     contenders = {}
     for lowering in AUTODIFF:
-        model = config.model.make(family.shapes_of(task, lowering))
+        model = config.model.make(task_group.shapes_of(task, lowering))
         params = model.init(key, task.example(key, points[0]).input)
 
         def layers(point, model=model, params=params):

@@ -14,7 +14,7 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import family
+from compgen_jax.training import task_group
 from figures.forced_rendering import fig9
 
 
@@ -32,7 +32,7 @@ def run_of(objects, of, mixes: bool):
         images[gap.cells] = circle.cross_fade(*truths[list(gap.edges)], gap.place)
     with jax.numpy_rank_promotion("allow"):
         cells = results.scorer(task)(np.stack([1.02 * images, 0.98 * images]))
-    module = model.make(family.shapes_of(task))
+    module = model.make(task_group.shapes_of(task))
     inputs = tasks.examples_at(task, jax.random.key(0), points[:1]).input
     params = jax.vmap(lambda key: module.init(key, inputs[0]))(
         jax.random.split(jax.random.key(0), 2)

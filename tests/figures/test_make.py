@@ -14,8 +14,9 @@ from compgen_jax.claims import Claim, Condition, exact_id, from_rows
 from compgen_jax.config import changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.settings import Group, times, to
 from compgen_jax.runs import experiment
-from figures import make, plotting
+from figures import digests, make, plotting
 from figures.figure import Figure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -49,6 +50,11 @@ def draw(runs):
     return figure
 
 
+def draw_settings(rows):
+    """A figure of nothing but a title."""
+    return draw([f"{row['claim']} {row['setting']}" for row in rows])
+
+
 def claim(name, **fields):
     return Claim(name, f"{name} holds", (Condition("accuracy", lambda e: exact_id(e.net.cells),
                  above=0.0),), **{"runs": {"net": "first"}, "trained": None} | fields)  # fmt: skip
@@ -72,13 +78,16 @@ def figures(tiny, tmp_path, monkeypatch):
               stricter=(Condition("wide", lambda e: exact_id(e.other.cells), above=0.0),)),
         claim("X3", runs={"net": "wide"}, trained=lambda e: exact_id(e.net.cells)),
     )  # fmt: skip
-    paper = Paper("Tiny", "X", lambda scale: configs, claims)
+    twice = times("model.width", 2)
+    group = Group(("first",), (twice, to("broad", model__width=9)._replace(in_paper=False)))
+    paper = Paper("Tiny", "X", lambda scale: configs, claims, settings=(group,))
     monkeypatch.setattr(make, "PAPERS", (paper,))
     every = [
         Figure("both", draw, ("first", "again"), "", True),
         Figure("wide", draw, ("wide",), "", True),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
+        Figure("varied", draw_settings, (), "", False, of_settings=True),
     ]
     monkeypatch.setattr(make, "FIGURES", {one.name: one for one in every})
     if not flags.FLAGS.is_parsed():
@@ -104,7 +113,9 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     monkeypatch.setattr(experiment, "train_together", train)
     workdir = figures(["both"])
     assert trained == [["first_quick", "again_quick"]]
-    assert {path.name for path in (workdir / "figures").iterdir()} == {"both.png", "both.pdf"}
+    assert {path.name for path in (workdir / "figures").iterdir()} == {
+        "both.png", "both.pdf", "digests.json"
+    }  # fmt: skip
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
     assert "- wide_quick: 24 steps\n" in page and "- tiny_sweep: a sweep\n" in page
@@ -115,7 +126,10 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    assert {path.stem for path in (workdir / "figures").iterdir()} == {"both", "wide"}
+    lines = digests.read(workdir / "figures")
+    assert lines.keys() == {path.stem for path in (workdir / "figures").glob("*.png")}
+    assert lines.keys() == {"both", "wide"} and digests.wrong(workdir / "figures") == []
+    assert list(lines["both"]["runs"]) == ["again_quick", "first_quick"]
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
     assert "first_quick, again_quick: already trained" in said and "judging claims" in said
@@ -127,9 +141,35 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
 
 def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
+    """And nothing where only claims are judged."""
+    assert not (figures(["claims"]) / "trained").exists()
     workdir = figures(["swept"])
-    assert {path.stem for path in (workdir / "figures").iterdir()} == {"swept"}
+    assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"swept"}
+    assert digests.read(workdir / "figures")["swept"]["runs"] == {}
     assert len(list((workdir / "sweeps").iterdir())) == 1 and not (workdir / "trained").exists()
     assert json.loads((workdir / "claims.json").read_text()) == []
     figures(["swept"])
     assert "tiny_sweep: already trained" in capsys.readouterr().err
+
+
+def test_settings_are_trained_and_judged_for_a_figure_that_is_named(figures, capsys):
+    """A setting that is a run of the paper already is that run; other commands keep the rows."""
+    workdir = figures(["varied"])
+    names = {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
+    assert names == {"first_quick", "first_width_x2_quick", "wide_quick"}
+    rows = json.loads((workdir / "settings.json").read_text())
+    assert [(row["claim"], row["setting"], row["in_paper"]) for row in rows] == [
+        (name, setting, setting != "broad")
+        for setting in ("base", "width x2", "broad")
+        for name in ("X1", "X2")
+    ]
+    assert {path.stem for path in (workdir / "figures").iterdir()} == {"varied"}
+    figures(["wide"])
+    said = capsys.readouterr().err
+    assert "first_quick: already trained" not in said and "wide_quick: already trained" in said
+    judged = from_rows(json.loads((workdir / "claims.json").read_text()))
+    assert [one["claim"] for one in judged] == ["X1", "X2", "X3"]
+    agree = [row["verdict"] == rows[0]["verdict"] for row in rows if row["claim"] == "X1"]
+    assert judged[0]["as_stated"]["settings"]["agree"] == sum(agree[1:])
+    assert "settings" not in judged[2]["as_stated"]
+    assert json.loads((workdir / "settings.json").read_text()) == rows

@@ -1,25 +1,30 @@
 """What `figures.results` takes over, and what it keeps of earlier days."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import Claim, Condition, Evidence, from_rows, judge, rows
+from compgen_jax.papers import robustness
 from compgen_jax.runs import directory
-from figures import results
+from figures import digests, results
 from figures.make import run_directory
 
 SUMMARIES = results.RESULTS / "quick" / "runs"
 
 
-def claim(name, code, value, compared=0.0):
+def made(name, code="", value=1.0, compared=0.0, above=0.0):
     """A claim on two numbers, the second of which needs another network (NaN without)."""
-    own = Condition("own", lambda e: np.full(3, value), above=0.0)
-    beyond = Condition("less another's", lambda e: value - np.full(3, compared), above=0.0)
-    row = Claim(name, f"{name} holds", (own,), (own, beyond), code=code, trained=None)
-    return judge(row, Evidence({"net": KnownRun((0, 1, 2))}))
+    own = Condition("own", lambda e: np.full(3, value), above=above)
+    beyond = Condition("less another's", lambda e: value - np.full(3, compared), above=above)
+    return Claim(name, f"{name} holds", (own,), (own, beyond), code=code, trained=None)
+
+
+def claim(*arguments, **fields):
+    return judge(made(*arguments, **fields), Evidence({"net": KnownRun((0, 1, 2))}))
 
 
 def as_read(judged):
@@ -55,10 +60,36 @@ def test_a_claim_whose_comparison_was_not_at_hand_gives_way_to_one_that_has_it()
     assert results.with_added(partly, again) == partly
 
 
+def test_a_verdict_is_kept_only_while_its_criterion_is_the_same():
+    before, changed = as_read([claim("C1", "bump", 1.0)]), as_read([claim("C1", above=0.5)])
+    changed[0]["code"] = "bump"
+    assert results.with_added(before, changed) == changed
+    fewer = as_read([claim("C1", "bump", 2.0)])
+    fewer[0]["stricter"]["conditions"].pop("less another's")  # as its networks are elsewhere
+    assert results.with_added(before, fewer) == before
+    assert results.with_added(fewer, before) == before
+
+
+def test_a_claim_that_was_not_judged_again_is_kept_while_a_paper_makes_it(monkeypatch):
+    """And while its criterion, as far as it can be told without the runs, is the same."""
+    kept = as_read([claim("C1", "bump"), claim("C2", "bump")])
+    gone = as_read([claim("C3", "bump"), claim("C1", "ramp", above=0.5)])
+    by_runs = replace(made("C2"), stricter=lambda e: e.net.conditions)
+    paper = results.PAPERS[0]._replace(claims=(made("C1"), by_runs))
+    monkeypatch.setattr(results, "PAPERS", (paper,))
+    assert results.still_judged(kept + gone) == kept
+    changed = replace(by_runs, as_stated=made("C2", above=0.5).as_stated)
+    monkeypatch.setattr(results, "PAPERS", (paper._replace(claims=(made("C1"), changed)),))
+    assert results.still_judged(kept) == kept[:1]
+
+
 @pytest.fixture
 def target(tmp_path, monkeypatch):
-    """docs/results, for a while elsewhere."""
+    """docs/results, for a while elsewhere; the papers claim what these tests judge."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    first, *others = results.PAPERS
+    first = first._replace(claims=(made("C1"), made("C2")))
+    monkeypatch.setattr(results, "PAPERS", (first, *others))
     return tmp_path / "results" / "quick"
 
 
@@ -68,6 +99,8 @@ def finished(workdir, network, claims, figure):
     run = run_directory(workdir, config)
     directory.write_bytes(run / "summary.json", (SUMMARIES / f"{network}.json").read_bytes())
     directory.write_bytes(workdir / "figures" / f"{figure}.png", b"picture")
+    summaries = {config.name: (run / "summary.json").read_bytes()}
+    digests.note(workdir / "figures" / f"{figure}.png", results.FIGURES[figure], summaries)
     directory.write_text(workdir / "scale", "quick\n")
     directory.write_json(workdir / "claims.json", rows(claims, "quick"))
     return workdir
@@ -92,9 +125,50 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     results.take(second, add=False)
     assert [one["code"] for one in results.claims("quick")] == ["ramp"]
     assert set(results.runs("quick")) == {"ramp_cnn"}
-    assert [path.name for path in (target / "figures").iterdir()] == ["codes.png"]
+    assert [path.name for path in (target / "figures").glob("*.png")] == ["codes.png"]
+    assert list(digests.read(target / "figures")) == ["codes"]
     assert "bump_cnn_quick" not in (target / "RESULTS.md").read_text().partition("## Not run")[0]
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
+
+
+def test_a_summary_with_further_numbers_takes_the_place_of_the_old_one(tmp_path, target):
+    claims = [claim("C1", "bump", 1.0)]
+    first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1b")
+    results.take(first, add=False)
+    (path,) = first.glob("trained/*/summary.json")
+    summary = json.loads(path.read_text())
+    for added, kept in (({}, True), ({"ood.new": {"value": 1, "ci95": [0, 2]}}, False)):
+        newer = {"seeds": {"9": {}}, "mean": summary["mean"] | added}
+        directory.write_json(path, newer)
+        results.take(first, add=True)
+        there = json.loads((target / "runs" / "bump_cnn_quick.json").read_text())
+        assert (there != newer) == kept
+
+
+def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
+    """They say of each claim how far it holds, at the paper's size as well."""
+    claims = [claim("C1", "bump", -1.0)]
+    with_settings = finished(tmp_path / "a", "bump_cnn_quick", claims, "robustness")
+    varied = robustness.at_base([claim("C1", "bump", 1.0)])[0]
+    rows = [*robustness.at_base(claims), varied | {"setting": "upright"}]
+    directory.write_json(with_settings / "settings.json", rows)
+    results.take(with_settings, add=False)
+    paper = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1b")
+    directory.write_text(paper / "scale", "paper\n")
+    results.take(paper, add=True)
+    reason = lambda scale: results.claims(scale)[0]["as_stated"]["reason"]
+    assert (reason("quick"), reason("paper")) == ("depends on upright", "depends on quick: upright")
+    assert "bump (0 of 1; depends on upright)" in (target / "RESULTS.md").read_text()
+    other = finished(tmp_path / "c", "ramp_cnn_quick", claims, "codes")
+    results.take(other, add=True)
+    assert reason("quick") == "depends on upright"
+    directory.write_json(with_settings / "settings.json", rows[:1])
+    directory.write_bytes(with_settings / "figures" / "robustness.png", b"another")
+    results.take(with_settings, add=True)
+    assert (target / "figures" / "robustness.png").read_bytes() == b"another"
+    assert reason("quick") == ""
+    results.take(other, add=False)
+    assert not (target / "settings.json").exists()
 
 
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
@@ -104,3 +178,24 @@ def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     results.take(finished(tmp_path / "b", "bump_cnn_quick", claims, "fig4c"), add=True)
     page = (target / "RESULTS.md").read_text()
     assert "- data_scaling_quick: " not in page and "- holdout_map_quick: " in page
+
+
+def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
+    claims = [claim("C1", "bump", 1.0)]
+    first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1d")
+    results.take(first, add=False)
+    assert results.changes_since("quick") == {"fig1d": []}
+    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"mean": {}})
+    assert results.changes_since("quick") == {"fig1d": ["runs"]}
+    # the line goes where the picture goes, and another picture is none of it
+    another = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1d")
+    directory.write_bytes(another / "figures" / "fig1d.png", b"another picture")
+    results.take(another, add=True)
+    assert digests.wrong(target / "figures") == []
+    results.take(another, add=False)
+    assert digests.wrong(target / "figures") == [
+        "fig1d.png is not the picture of its line in digests.json"
+    ]
+    (another / "figures" / "digests.json").unlink()
+    results.take(another, add=False)
+    assert results.changes_since("quick") == {"fig1d": ["no digest"]}

@@ -52,21 +52,6 @@ def test_trials_of_several_grids_train_padded_in_one_program(config):
     assert timed.waste == pytest.approx(1 - (64 + 144) / 288)
 
 
-def test_a_work_compares_single_runs_and_its_programs(config, monkeypatch):
-    def program(name, singles, steps, flops, *how, **lowering):
-        return Contender(name, len(singles), steps, flops, lambda: None, compile_s=1.5)
-
-    monkeypatch.setattr(sweep, "program", program)
-    monkeypatch.setattr(contenders, "cores", lambda: 1)
-    programs = (2, "gemm", "float32", True, 1), (4, "lax", "float32", False, 1)
-    rows = sweep.compare(sweep.Work(config, (8, 12), programs, 2, 4), 1, peer, 32)
-    names = ["PyTorch eager, one after another", sweep.SINGLE, "2 vmapped, gemm, float32",
-             "4 in turn on 1 devices, lax, float32"]  # fmt: skip
-    assert [row["contender"] for row in rows] == names
-    assert [row["trials"] for row in rows] == [2, 2, 2, 4]
-    assert [row["compile s"] for row in rows] == [None, 3.0, 1.5, 1.5]
-
-
 def test_a_program_that_does_not_fit_has_a_note(config, monkeypatch):
     monkeypatch.setattr(loop, "make_trainer", refuse)
     monkeypatch.setattr(contenders, "cores", lambda: 1)
@@ -74,19 +59,6 @@ def test_a_program_that_does_not_fit_has_a_note(config, monkeypatch):
     rows = sweep.compare(sweep.Work(config, (8,), programs, 1, 4), 1, peer, 32)
     note = "RESOURCE_EXHAUSTED: Out of memory"
     assert [row["note"] for row in rows] == ["", note, note]
-
-
-def test_the_works_of_the_backends():
-    at_one_grid, in_a_group = sweep.on_accelerator()
-    assert {program[0] for program in at_one_grid.programs} == {1, 4, 16, 64, 256}
-    assert {program[0] for program in in_a_group.programs} == {6, 18, 66, 258}
-    for work in (at_one_grid, in_a_group):
-        assert {program[1] for program in work.programs} == {"lax", "gemm", "winograd"}
-        assert (work.config.model.width, work.config.model.depth) == (64, 4)
-        rounded = [program for program in work.programs if program[2] == "bfloat16"]
-        assert rounded and all(program[1] != "winograd" for program in rounded)
-    for work in sweep.on_cpu():
-        assert all(decoders.step_flops(single) > 0 for single in sweep.singles_of(work, 3))
 
 
 def test_pytorchs_decoder_has_as_many_parameters(config):

@@ -1,9 +1,7 @@
-"""The command line of activations that someone brings, in this process but for one."""
+"""The command line of activations that someone brings, in this process."""
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from compgen_jax.config import ConfigError
 from compgen_jax.metrics import decodability
 from launch import probe
+from tests.launch.test_command_lines import call
 
 ROOT = Path(__file__).parent.parent.parent
 OUTPUTS = ("probe.json", "probe.png", "probe.pdf")
@@ -208,12 +207,7 @@ def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
         assert f"| `{name}` |" in page
 
 
-def test_as_a_user_types_it(tmp_path):
+def test_its_flags_as_a_user_types_them(tmp_path):
     np.savez(tmp_path / "mine.npz", **arrays(held_out=None))
-    found = subprocess.run(
-        [sys.executable, "-m", "launch.probe", f"--activations={tmp_path / 'mine.npz'}"],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert found.returncode == 2 and not found.stdout
-    assert found.stderr.startswith("error: --activations=") and "lacks held_out" in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+    with pytest.raises(ConfigError, match="^--activations=.*lacks held_out"):
+        call(probe, f"--activations={tmp_path / 'mine.npz'}")

@@ -96,9 +96,3 @@ def test_one_factor_has_no_interaction():
     assert shares.interactions.shape == (0, 2) and not shares.interaction.any()
     found = anova.kernel_anova(gram(values), (6,))
     assert found.interaction == 0 and found.constant + found.main[0] == pytest.approx(1)
-
-
-def test_large_grids_take_few_units_at_a_time():
-    maps = np.zeros((28, 28, 28, 500), np.float32)
-    blocks = [block.shape[-1] for block in anova.blocks_of_units(maps)]
-    assert sum(blocks) == 500 and max(blocks) * 28**3 <= BLOCK * 1024

@@ -22,10 +22,6 @@ SQUARE = (N, N)
 HOLE_SIZES = (HIGH - LOW + 1,) * 2
 
 
-def gram_of(name):
-    return gram(flat(known_map(name)))
-
-
 def test_operator_schmidt_pairs_the_coordinates():
     """k_x and k_y differ, so that a wrong reshape shows."""
     k_x, k_y = gram(np.random.default_rng(0).normal(size=(2, 3, 3)).reshape(6, 3)).reshape(2, 3, 6)[
@@ -53,23 +49,6 @@ def test_schmidt_ranks_of_known_maps(name, rank, rank_in_hole):
         assert dec.rank(hole, tolerance) == rank_in_hole
     turned = dec.operator_schmidt(gram(rotated(features.astype(np.float64))), SQUARE)
     assert dec.rank(turned) == rank
-
-
-def test_schmidt_ranks_of_ideal_kernels_and_noise():
-    code = np.concatenate([PROFILES[CELLS[:, 0]], PROFILES[CELLS[:, 1]]], axis=1)
-    for kernel, expected in ((gram(code), 2), (binary(CELLS), 2), (np.eye(N * N), 1)):
-        assert dec.rank(dec.operator_schmidt(kernel, SQUARE)) == expected
-    assert dec.rank(dec.operator_schmidt(gram_of("noise"), SQUARE)) == N * N
-
-
-def test_metrics_rank_composition_superposition_lookup_noise():
-    values = {name: dec.operator_schmidt(gram_of(name), SQUARE)
-              for name in ("bump", "plus", "lookup", "noise")}  # fmt: skip
-    terms = [np.exp(dec.entropy(value)) for value in values.values()]
-    assert terms[0] == pytest.approx(1) and np.all(np.diff(terms) > [0.05, 0.2, 10])
-    in_hole = {name: kernel_anova(gram(flat(known_map(name))[HOLE]), HOLE_SIZES) for name in values}
-    assert abs(in_hole["plus"].interaction) < 1e-6 and abs(in_hole["lookup"].interaction) < 1e-6
-    assert 0.2 < in_hole["bump"].interaction < 0.4 and in_hole["noise"].interaction > 0.6
 
 
 def test_epsilon_rank_and_entropy_in_closed_form():

@@ -113,23 +113,6 @@ def test_equals_torch_with_the_kernel_flipped(lowering, k, stride):
     assert_near(y, torch_y.numpy().transpose(0, 2, 3, 1), TOLERANCE[lowering])
 
 
-@pytest.mark.parametrize("lowering", LOWERINGS)
-@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
-def test_models_under_vmap_are_the_models_one_by_one(lowering, k, stride):
-    x, kernel, gy = draw(0, (3, 2, 4, 8, 8), (3, k, k, 8, 9), (3, 2, stride * 4, stride * 8, 9))
-
-    def gradients(x, kernel, gy):
-        y, pull = jax.vjp(
-            lambda x, kernel: conv_transpose(x, kernel, stride=stride, lowering=lowering), x, kernel
-        )
-        return y, *pull(gy)
-
-    together = jax.jit(jax.vmap(gradients))(x, kernel, gy)
-    one_by_one = jax.jit(lambda *args: jax.lax.map(lambda a: gradients(*a), args))(x, kernel, gy)
-    for one, other in zip(together, one_by_one, strict=True):
-        assert_near(one, np.asarray(other), TOLERANCE[lowering])
-
-
 @pytest.mark.parametrize("lowering", ("lax", "gemm"))
 @pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
 def test_forward_mode_is_the_transpose_of_reverse_mode(lowering, k, stride):

@@ -172,21 +172,6 @@ def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
     np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
 
 
-def test_gradient_of_orthonormal_is_that_of_jax_through_qr():
-    def by_qr(vectors):
-        q, r = jnp.linalg.qr(vectors.swapaxes(-2, -1))
-        return (q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[:, None]).swapaxes(-2, -1)
-
-    raw = jax.random.normal(KEY, (2, 4, 6))
-    weights = jax.random.normal(jax.random.key(1), raw.shape)
-    gradients = [
-        jax.jit(jax.grad(lambda v, f=f: jnp.sum(weights * f(v))))(raw)
-        for f in (by_qr, lowrank.orthonormal)
-    ]
-    scale = float(jnp.abs(gradients[0]).max())
-    np.testing.assert_allclose(gradients[0] / scale, gradients[1] / scale, atol=2e-5)
-
-
 @BOTH
 def test_gradient_agrees_with_float64_central_differences(vectors):
     """Along a random direction of all parameters, through the independent loops."""

@@ -4,7 +4,6 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from compgen_jax.models import model
@@ -85,32 +84,6 @@ def test_gradient_agrees_with_float64_central_differences(settings):
     assert float(found) == pytest.approx(expected, rel=2e-4)
 
 
-def tables(settings):
-    """(6, 6, 2): the outputs over 6 values of either factor."""
-    module = build(settings, (4, 3), (2,))
-    params = variables(module, (4, 3))
-    x, y = jax.random.normal(KEY, (6, 4)), jax.random.normal(jax.random.key(1), (6, 3))
-    codes = jnp.concatenate([jnp.repeat(x, 6, axis=0), jnp.tile(y, (6, 1))], axis=1)
-    outputs = np.asarray(jax.jit(lambda c: model.apply(module, params, c)[0])(codes), np.float64)
-    return outputs.reshape(6, 6, 2), params["params"]
-
-
-def test_no_two_factors_of_a_sum_interact():
-    table, _ = tables(KINDS[0])
-    interaction = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean((0, 1))
-    assert np.abs(interaction).max() < 1e-5
-    assert table.std(axis=0).min() > 0.1 and table.std(axis=1).min() > 0.1
-
-
-@pytest.mark.parametrize("terms", [1, 2])
-def test_an_entry_of_two_factors_has_rank_terms(terms):
-    """Over the values of both factors, without the bias."""
-    table, params = tables(Multiplicative(depth=2, width=7, terms=terms))
-    for entry in range(2):
-        values = np.linalg.svd(table[..., entry] - params["bias"][entry], compute_uv=False)
-        assert values[terms - 1] > 1e-2 * values[0] and values[terms] < 1e-5 * values[0]
-
-
 def test_initial_weights_count_the_part_that_each_network_reads():
     parts = (100, 25)
     for kind, last in ((Additive, "image"), (Multiplicative, "maps")):
@@ -145,31 +118,3 @@ def test_products_sum_to_one_at_the_start_but_for_the_kernels(parts, terms):
         assert float(found.mean()) == pytest.approx(share, rel=0.5)
         kernel = np.asarray(params["params"][f"factor_{factor}"]["maps"]["kernel"])
         assert len(np.unique(kernel)) > 0.99 * kernel.size  # terms differ
-
-
-def test_one_term_learns_a_product_and_says_it_where_it_was_not_shown():
-    """A quarter of a table of rank 1 is held out; a constant is off by the table's variance."""
-    table = jnp.float32(np.outer(np.linspace(1, 1.4, 4), np.linspace(1, 1.5, 4)))
-    module = build(Multiplicative(depth=1, width=16, terms=1), (4, 4), ())
-    first, second = np.divmod(np.arange(16), 4)
-    codes = jnp.concatenate([jnp.eye(4)[first], jnp.eye(4)[second]], axis=1)
-    held_out = (first >= 2) & (second >= 2)
-    errors = lambda params: jnp.square(model.apply(module, params, codes)[0] - table.ravel())
-    optimiser = optax.adam(1e-2)
-
-    def step(carry, _):
-        params, state = carry
-        loss = lambda params: jnp.mean(errors(params), where=~held_out)
-        value, gradient = jax.value_and_grad(loss)(params)
-        updates, state = optimiser.update(gradient, state)
-        return (optax.apply_updates(params, updates), state), value
-
-    @jax.jit
-    def train(key):
-        params = module.init(key, codes[0])
-        (params, _), losses = jax.lax.scan(step, (params, optimiser.init(params)), length=300)
-        return losses, errors(params)
-
-    losses, found = train(KEY)
-    assert losses[-1] < 1e-4 < losses[0]
-    assert found[held_out].mean() < 0.2 * np.var(np.asarray(table.ravel())[held_out])

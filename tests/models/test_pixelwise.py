@@ -25,15 +25,6 @@ def variables(decoder, code_length, seed=0):
     return jax.tree.map(lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.3), params)
 
 
-def count(decoder, code_length):
-    params = jax.eval_shape(decoder.init, KEY, jnp.zeros(code_length))
-    return sum(leaf.size for leaf in jax.tree.leaves(params))
-
-
-def test_no_parameter_belongs_to_a_pixel():
-    assert count(build(grid=8), 16) == count(build(grid=20), 16)
-
-
 def test_a_larger_grid_extends_the_image():
     """Pixels do not see each other: the grid only says at how many of them the MLP is read."""
     code = jax.random.normal(KEY, (5,))

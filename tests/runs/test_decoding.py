@@ -13,7 +13,7 @@ from compgen_jax.runs import directory, experiment, measure, recording, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from compgen_jax.training import family, loop
+from compgen_jax.training import loop, task_group
 
 TESTS, M = 32, 4
 TINY = Config(
@@ -79,7 +79,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     layers, last = recording.Points(loaded, set()).record(params, key, 7)
     given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
-    module = TINY.model.make(family.shapes_of(task))
+    module = TINY.model.make(task_group.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))
     for index in (0, 9, TESTS + 5):
         for name, layer in one(index)[1].items():

@@ -31,11 +31,9 @@ def contents(path):
     return {p: p.read_bytes() for p in files if p.name not in (".lock", "train.log")}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tiny, tmp_path_factory):
-    """A finished run of the tiny config, shared by the tests that only read it."""
-    workdir = tmp_path_factory.mktemp("undisturbed") / "run"
-    return tiny, workdir, experiment.train(tiny, workdir, progress=False)
+@pytest.fixture
+def undisturbed(tiny, tiny_run):
+    return tiny, *tiny_run
 
 
 def test_a_run_writes_what_the_readme_promises(undisturbed):
@@ -82,7 +80,8 @@ def test_parameters_along_training_and_scores_of_cells_are_kept(undisturbed, tmp
     template = loop.template(config).params
     chex.assert_trees_all_equal(directory.kept_parameters(workdir, 12, template), run.params)
     early = directory.kept_parameters(workdir, 1, template)
-    start = jax.vmap(loop.make_trainer(config).init)(jax.vmap(jax.random.key)(jnp.array([0, 7])))
+    init = jax.jit(jax.vmap(loop.make_trainer(config).init))
+    start = init(jax.vmap(jax.random.key)(jnp.array([0, 7])))
     moved = [np.abs(a - b).max() for a, b in zip(
         jax.tree.leaves(early), jax.tree.leaves(start.params), strict=True)]  # fmt: skip
     assert 0 < max(moved) < 2e-3  # one step of AdamW
@@ -334,28 +333,6 @@ def test_trained_decoders_draw_at_any_real_point(undisturbed):
     np.testing.assert_allclose(
         fine[:, ::2, ::2].reshape(2, 64), cells.scores["mse"], rtol=1e-3, atol=1e-7
     )
-
-
-STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
-
-
-def test_a_killed_stream_goes_on_to_the_same_bits(tiny, tmp_path):
-    """Its points are functions of the step: it sees what it would have seen."""
-    config = changed(tiny, STREAM)
-    whole = experiment.train(config, tmp_path / "whole", progress=False)
-    with interrupted_after_a_save():
-        two_at_once = changed(config, {"execution.chunk_steps": 2})
-        experiment.train(two_at_once, tmp_path / "killed", progress=False)
-    assert experiment.train(config, tmp_path / "killed", progress=False) == whole
-    lines = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
-    assert [line.split(",")[:3] for line in lines[1::2]] == [
-        ["5", "0", "0"], ["10", "0", "0"], ["12", "0", "0"]
-    ]  # fmt: skip
-    params = [results.load(tmp_path / name).params for name in ("whole", "killed")]
-    chex.assert_trees_all_equal(*params)
-    for name in ("metrics.csv", "summary.json"):
-        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
-        assert whole == killed
 
 
 def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path):

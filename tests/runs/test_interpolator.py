@@ -21,7 +21,7 @@ def config_of(task, batch_size=16):
 
 def test_stripes_are_no_complete_points():
     alone = Bump(grid=8, stripes=StripesConfig(copies=1), support=SupportConfig(samples=0))
-    predictions, truths, scores = results.interpolate(config_of(alone), alone.make(), (0, 3))
+    predictions, truths, scores = results.interpolations(config_of(alone), alone.make(), (0, 3))
     assert predictions.shape == truths.shape == (2, 64, 8, 8) and not predictions.any()
     np.testing.assert_allclose(scores["mse"], scores["blank_mse"])
     assert not scores["rendered"].any()
@@ -48,7 +48,7 @@ def code_and_truth(points):
 
 
 def test_a_table_shows_the_points_that_count():
-    predictions, truths, _ = results.interpolate(config_of(Bump(grid=8)), waves(), (0,))
+    predictions, truths, _ = results.interpolations(config_of(Bump(grid=8)), waves(), (0,))
     cells, expected = code_and_truth(tasks.points(waves()))
     np.testing.assert_allclose(truths[0], expected, atol=1e-6)
     shown = code_and_truth([[0.5, 1], [1, 2], [1, 0.5]])
@@ -63,7 +63,7 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
         return points, jnp.arange(batch_size) < 3  # the fourth does not count
 
     task = waves(next_batch)
-    predictions, _, _ = results.interpolate(config_of(Bump(grid=8), batch_size=4), task, (0,))
+    predictions, _, _ = results.interpolations(config_of(Bump(grid=8), batch_size=4), task, (0,))
     cells, _ = code_and_truth(tasks.points(task))
     shown = code_and_truth([[0, 1], [1, 1], [2, 1], [0.25, 1], [1.25, 1]])
     np.testing.assert_allclose(predictions[0], baselines.interpolate(*shown, cells), atol=1e-5)

@@ -34,14 +34,14 @@ class Mine(Model):
 """
 
 
-@pytest.fixture
-def trained(tiny, tmp_path):
-    path = tmp_path / "own" / "towers.py"
-    path.parent.mkdir()
+@pytest.fixture(scope="module")
+def trained(tiny, tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "towers.py"
     path.write_text(OWN)
     config = changed(tiny, {"model.name": f"{path}:Mine"})
-    experiment.train(config, tmp_path / "run", progress=False)
-    return path, tmp_path / "run"
+    workdir = tmp_path_factory.mktemp("towers") / "run"
+    experiment.train(config, workdir, progress=False)
+    return path, workdir
 
 
 def test_layers_are_in_the_models_order(trained):

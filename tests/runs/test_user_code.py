@@ -1,6 +1,8 @@
 """A task of the user's own: trained, resumed and analysed from its directory, and never silently
 another task than the one that was trained."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -10,16 +12,39 @@ from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, experiment, measure, results, user_code
 from compgen_jax.runs.directory import RunError
+from tests.conftest import OWN_TASK
+
+BASE = Config(
+    name="turned",
+    model=MLP(depth=2, width=8),
+    training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0, 1)),
+)
 
 
 @pytest.fixture
 def config(own_task):
-    base = Config(
-        name="turned",
-        model=MLP(depth=2, width=8),
-        training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0, 1)),
-    )
-    return changed(base, {"task.name": own_task[1]})
+    return changed(BASE, {"task.name": own_task[1]})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A finished run of the task, and the name that its config has it by."""
+    path = tmp_path_factory.mktemp("own") / "turned.py"
+    path.write_text(OWN_TASK.lstrip())
+    workdir, name = tmp_path_factory.mktemp("trained") / "run", f"{path}:Turned"
+    experiment.train(changed(BASE, {"task.name": name}), workdir, progress=False)
+    return workdir, name
+
+
+@pytest.fixture
+def workdir(trained, own_task, tmp_path):
+    """A copy of the finished run, whose task lies in this test's own file."""
+    copy = tmp_path / "run"
+    shutil.copytree(trained[0], copy)
+    text = (copy / "config.json").read_text()
+    assert trained[1] in text
+    (copy / "config.json").write_text(text.replace(trained[1], own_task[1]))
+    return copy
 
 
 def another_process(path):
@@ -38,9 +63,8 @@ def rewrite(path, old, new):
     another_process(path)
 
 
-def test_a_directory_remembers_what_its_task_made(config, tmp_path):
-    workdir = tmp_path / "run"
-    summary = experiment.train(config, workdir, progress=False)
+def test_a_directory_remembers_what_its_task_made(config, workdir):
+    summary = directory.read_summary(workdir)
     assert {"id.mse", "ood.mse", "ood.nearest_seen_mse"} <= set(summary["mean"])
     saved = dict(np.load(workdir / "task.npz", allow_pickle=False))
     assert saved["factors.object"].tolist() == [0, 1, 2, 3, 4]
@@ -77,12 +101,8 @@ def test_a_file_that_makes_another_task_is_noticed(config, own_task, tmp_path, o
         user_code.check(tmp_path, other, other.task.make())
 
 
-def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(
-    config, own_task, tmp_path
-):
+def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config, own_task, workdir):
     path, name = own_task
-    workdir = tmp_path / "run"
-    experiment.train(config, workdir, progress=False)
     kept = (workdir / "task.npz").read_bytes()
     rewrite(path, "gain * jnp", "gain * 1.5 * jnp")
     other = changed(config, {"task.name": name})
@@ -110,11 +130,9 @@ def test_a_comment_is_no_change(config, own_task, tmp_path):
 
 
 def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
-    config, own_task, tmp_path, monkeypatch
+    own_task, workdir, tmp_path, monkeypatch
 ):
     path, _ = own_task
-    workdir = tmp_path / "run"
-    experiment.train(config, workdir, progress=False)
     text = path.read_text()
     path.unlink()
     another_process(path)
@@ -165,10 +183,9 @@ def test_rounding_of_another_version_is_no_change(config, tmp_path):
                 target=example(key, point).target * 1.01)))  # fmt: skip
 
 
-def test_the_measurement_of_a_task_with_a_discrete_factor(config, tmp_path):
+def test_the_measurement_of_a_task_with_a_discrete_factor(workdir):
     """Metric tensors of the angle alone; the object is probed as a label."""
-    experiment.train(config, tmp_path / "run", progress=False)
-    measured = measure.measure_directory(tmp_path / "run", progress=False)
+    measured = measure.measure_directory(workdir, progress=False)
     assert measured.factors == ("object", "angle") and measured.sizes == (5, 8)
     assert measured.layers == ("layer_00", "layer_01", "layer_02", "output")
     assert measured.maps["held_out"].shape == (8, 5) and measured.maps["held_out"].sum() == 2
@@ -177,7 +194,7 @@ def test_the_measurement_of_a_task_with_a_discrete_factor(config, tmp_path):
     np.testing.assert_allclose(measured.maps["volume"][:, 0], np.pi / 180, rtol=1e-5)
     for name in ("schmidt.rank", "anova.interaction", "probe.id_accuracy"):
         assert np.isfinite(measured.numbers[name]).all(), name
-    written = directory.read_json(tmp_path / "run" / "analysis.json")
+    written = directory.read_json(workdir / "analysis.json")
     assert written["factors"] == ["object", "angle"] and written["sizes"] == [5, 8]
 
 

@@ -164,6 +164,15 @@ def test_readings_score_every_place_that_a_region_leaves():
     ]  # fmt: skip
 
 
+def test_a_search_may_look_for_the_share_rendered():
+    config = sweep_of(REGIONS, **{"sweep.search.scores": ("rendered",)})
+    trials = [SweepTrial((region,), 0, 32) for region in ("none", "donut")]
+    found = [[each.column for each in plan.searched(config, trial)] for trial in trials]
+    assert found == [["unseen.rendered", "real.rendered"], ["ood.rendered"]]
+    assert set(found[0]) < {each.column for each in plan.readings(config, trials[0])}
+    assert {"ood.rendered", "unseen.rendered"} < {*plan.layout(config).measures}
+
+
 def test_the_columns_are_the_axes_the_seed_the_search_and_all_scores_everywhere():
     layout = plan.layout(sweep_of(GRIDS, REGIONS))
     assert layout.header[:6] == (

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -282,23 +281,6 @@ def test_supports_and_seeds_share_one_program_and_nothing_else_does():
     others = {loop.program(config, config.task.make()) for config in configs_of(OTHERS)}
     assert len(set(programs)) == 1
     assert len(others) == len(OTHERS) and programs[0] not in others
-
-
-def test_supports_train_in_one_compilation():
-    chex.clear_trace_counter()
-    trainer = loop.make_trainer(TINY)
-
-    @jax.jit
-    @chex.assert_max_traces(n=1)
-    def run(trial):
-        return trainer.advance(trial, trainer.init(trial.key), 4)[1]
-
-    found = []
-    for config in configs_of(SUPPORTS):
-        dataset = sampling.padded(loop.dataset_of(config.task.make(), KEY), 21)
-        trial = loop.Trial(KEY, loop.hyper_of(config), dataset, jnp.int32(0))
-        found.append(tuple(np.asarray(run(trial)[:4]).tolist()))
-    assert np.isfinite(found).all() and len(set(found)) == len(SUPPORTS)
 
 
 # --- scores ----------------------------------------------------------------------------------

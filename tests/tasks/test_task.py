@@ -71,6 +71,40 @@ def test_a_task_over_cells_shows_every_seen_cell_once():
     assert (own.examples, own.units, own.differentiable) == (4, {"cell": 7}, False)
 
 
+def test_the_nearest_point_with_the_same_labels_against_a_loop():
+    task = own_task()
+    points, held_out = tasks.cells(task.factors), tasks.regions(task)["ood"]
+    apart = lambda a, b: math.dist(
+        (0, min((a[1] - b[1]) % 360, (b[1] - a[1]) % 360) / 30, a[2]), (0, 0, b[2])
+    )
+    for fixed in ((True, False, False), (True, False, True), (False, True, True)):
+        found = tasks.nearest_with_same(task, held_out, fixed)
+        for cell, index in enumerate(found):
+            same = (points == points[cell])[:, np.flatnonzero(fixed)].all(axis=1)
+            alike = np.flatnonzero(same & ~held_out)
+            assert index in alike
+            if fixed[0] and fixed[2]:
+                least = min(apart(points[i], points[cell]) for i in alike)
+                assert apart(points[index], points[cell]) == pytest.approx(least)
+    # all angles of an object held out: no seen point has its label
+    alone = own_task()._replace(held_out=lambda points: points[..., 0] == 2)
+    held_out = tasks.regions(alone)["ood"]
+    found = tasks.nearest_with_same(alone, held_out, (True, False, False))
+    np.testing.assert_array_equal(found, tasks.nearest_seen(alone, held_out)[0])
+
+
+def test_points_without_a_grid_keep_their_labels_too():
+    rng = np.random.default_rng(7)
+    at = np.column_stack([rng.integers(0, 3, 40), rng.uniform(0, 1, 40)]).astype(np.float32)
+    factors = OBJECT, Factor("height", np.array([0.0, 1.0]))
+    task = over_cells(factors, lambda points: points[..., 1] < -1, example)._replace(points=at)
+    held_out = (at[:, 0] == 1) & (at[:, 1] > 0.5)
+    found = tasks.nearest_with_same(task, held_out, (True, False))
+    for cell, index in enumerate(found):
+        alike = [i for i in range(40) if not held_out[i] and at[i, 0] == at[cell, 0]]
+        assert index == min(alike, key=lambda i: abs(at[i, 1] - at[cell, 1]))
+
+
 def test_a_task_that_shows_nothing_is_an_error():
     with pytest.raises(ValueError, match="every cell is held out"):
         over_cells((OBJECT,), lambda points: points[..., 0] >= 0, example)

@@ -13,7 +13,7 @@ from compgen_jax.models.conv import Conv
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, padding
-from compgen_jax.training.family import shapes_of
+from compgen_jax.training.task_group import shapes_of
 from tests.models.shapes import of_image
 from tests.trees import share_apart
 
@@ -33,7 +33,7 @@ def config_of(tiny, code):
             "task.support.region": "none",
             "task.stripes.copies": 1,
             "model.width": 8,
-            "model.depth": 3,
+            "model.depth": 2,
             "training.batch_size": 8,
             "execution.chunk_steps": STEPS,
         },

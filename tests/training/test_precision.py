@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, changed, fingerprint, identity
+from compgen_jax.config import Config, changed, identity
 from compgen_jax.models.convolution import choose_lowering, conv_transpose
 from compgen_jax.training import loop
 
@@ -81,15 +81,6 @@ def test_gradients_are_near_float32s_and_all_that_is_trained_stays_in_float32(ti
     assert losses[-3:].mean() < losses[:3].mean()
 
 
-def test_the_default_is_the_program_without_an_option(tiny):
-    """No cast to another precision, and the same identity and directory as ever."""
-    given = changed(tiny, {"training.precision": "float32"})
-    assert given == tiny and fingerprint(given) == fingerprint(tiny)
-    assert not any("precision" in field for field in identity(tiny))
-    for lowering in ("lax", "gemm", "winograd"):
-        assert not any("bf16" in text for text in traced(tiny, lowering))
-
-
 def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
     advance, predict = traced(in_bfloat16(tiny))
     assert "bf16" in advance and "bf16" not in predict
@@ -97,18 +88,6 @@ def test_training_in_bfloat16_is_evaluated_in_float32_and_can_be_padded(tiny):
     config = changed(in_bfloat16(tiny), {"task.grid": 12, "task.support.region": "none"})
     members = tuple(changed(config, {"task.grid": grid}).task.make() for grid in (8, 12))
     assert "bf16" in traced(config, members=members)[0]
-
-
-def test_precisions_do_not_share_a_program(tiny):
-    programs = [loop.program(each, loop.check(each)) for each in (tiny, in_bfloat16(tiny))]
-    assert programs[0] != programs[1]
-
-
-def test_an_unknown_precision_and_a_decoder_without_convolutions_are_named(tiny):
-    with pytest.raises(ConfigError, match="precision='float16': must be one of float32, bfloat16"):
-        changed(tiny, {"training.precision": "float16"})
-    with pytest.raises(ConfigError, match="convolutions, which config.model.name='mlp' has not"):
-        in_bfloat16(changed(tiny, {"model.name": "mlp"}))
 
 
 def test_no_lowering_is_chosen_whose_transforms_amplify_the_rounding(tiny):

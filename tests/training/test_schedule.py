@@ -13,7 +13,7 @@ from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
-from compgen_jax.training.family import shapes_of
+from compgen_jax.training.task_group import shapes_of
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
@@ -102,32 +102,6 @@ def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
     theirs = optax.cosine_decay_schedule(1.0, 1000)
     np.testing.assert_allclose(shares, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
     assert loop.rate_share("constant", 999, 1000) == 1.0
-
-
-def test_a_constant_rate_is_the_optimiser_of_earlier_runs_bit_for_bit():
-    """Its states too, so that their checkpoints go on."""
-    params, gradients = params_and_gradients()
-
-    def steps(make):
-        @jax.jit
-        def update(gradient, state, params, rate, strength):
-            return make(rate, strength).update(gradient, state, params)
-
-        rate, strength = jnp.float32(0.03), jnp.float32(0.4)
-        state = make(rate, strength).init(params)
-        return run(lambda g, s, p, _: update(g, s, p, rate, strength), state, params, gradients)
-
-    hyper = lambda *values: dict(zip(("training.learning_rate", "training.weight_decay"), values,
-                                     strict=True))  # fmt: skip
-    earlier = steps(lambda rate, strength: optax.adamw(
-        rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=strength))  # fmt: skip
-    now = steps(lambda *values: loop.optimizer(hyper(*values), TrainingConfig()))
-    share = loop.rate_share("constant", jnp.int32(3), STEPS)
-    shared = steps(lambda *values: loop.optimizer(hyper(*values), TrainingConfig(), share=share))
-    for other in (now, shared):
-        assert jax.tree.structure(other) == jax.tree.structure(earlier)
-        for leaf, value in zip(*map(jax.tree.leaves, (other, earlier)), strict=True):
-            np.testing.assert_array_equal(leaf, value)
 
 
 @functools.cache

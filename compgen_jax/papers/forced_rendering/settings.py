@@ -1,68 +1,12 @@
 """The settings that the paper leaves open, each changed alone around a base network (quick scale).
 
 A verdict that holds at one setting may fail at another. So each base network is trained again at
-every setting of its list, and its claims are judged there once more (`claims.SettingVerdict`).
+every setting of its list, and its claims are judged there once more (`papers.settings`).
 """
 
-import itertools
-import re
-from collections.abc import Callable
-from typing import NamedTuple
-
-from compgen_jax.config import Config, changed, field_value
+from compgen_jax.papers.settings import Group, Setting, times, to, training_time
 
 THIRD, THRICE = 1 / 3, 3.0  # of the learning rate
-
-
-class Setting(NamedTuple):
-    """name: in words, such as 'learning rate x3'.  values: base config -> what it changes.
-    in_paper: whether the paper's text allows the setting."""
-
-    name: str
-    values: Callable[[Config], dict]
-    in_paper: bool = True
-
-
-class Group(NamedTuple):
-    """bases: names of runs that are changed together, as claims compare them.  settings: the list,
-    each setting changed alone."""
-
-    bases: tuple[str, ...]
-    settings: tuple[Setting, ...]
-
-
-def _shown(factor: float) -> str:
-    return f"1/{round(1 / factor)}" if factor < 1 else f"{factor:g}"
-
-
-def times(field: str, factor: float, words: str = "") -> Setting:
-    """A number multiplied; `words` names it."""
-
-    def values(config):
-        value = factor * field_value(config, field)
-        return {field: round(value) if isinstance(field_value(config, field), int) else value}
-
-    words = words or field.rpartition(".")[2].replace("_", " ")
-    return Setting(f"{words} x{_shown(factor)}", values)
-
-
-def training_time(factor: float) -> Setting:
-    """Epochs or steps multiplied, whichever the config counts, with as many evaluations."""
-
-    def values(config):
-        training = config.training
-        field = "steps" if training.steps else "epochs"
-        count = round(factor * getattr(training, field))
-        every = max(1, round(factor * training.evaluate_every))
-        return {f"training.{field}": count, "training.evaluate_every": every}
-
-    return Setting(f"training time x{_shown(factor)}", values)
-
-
-def to(name: str, **values) -> Setting:
-    """Fields set to values; '__' stands for a dot: `to('upright', task__image__polarity=...)`."""
-    fixed = {field.replace("__", "."): value for field, value in values.items()}
-    return Setting(name, lambda config: fixed)
 
 
 def on_grid(grid: int) -> Setting:
@@ -130,24 +74,3 @@ STRIPES = Group(
     ),
 )
 GROUPS = BUMPS_ALONE, RAMP, LOW_RANK, STRIPES
-
-
-def runs(base_runs: dict[str, Config], groups=GROUPS) -> dict[tuple[str, str], Config]:
-    """{(base, setting): config} for every setting of every base network. A setting that is among
-    `base_runs` already keeps that run's name, and so its directory."""
-    names = {changed(config, {"name": "any"}): config.name for config in base_runs.values()}
-    configs = {}
-    for group in groups:
-        for base, setting in itertools.product(group.bases, group.settings):
-            config = base_runs[base]
-            values = setting.values(config)
-            alike = changed(config, {"name": "any", **values})
-            name = names.get(alike) or _name(config, setting)
-            configs[base, setting.name] = changed(config, {"name": name, **values})
-    return configs
-
-
-def _name(config: Config, setting: Setting) -> str:
-    stem = config.name.removesuffix("_quick")
-    words = re.sub(r"[^\w.]+", "_", setting.name)
-    return f"{stem}_{words}" + "_quick" * (stem != config.name)

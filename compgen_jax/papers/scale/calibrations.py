@@ -1,7 +1,14 @@
 """Known answers that the criteria of the second paper are tried on."""
 
 from compgen_jax.calibration import Calibration, Case, excluding
-from compgen_jax.papers.scale import composing, known_constructions, known_readings, known_students
+from compgen_jax.papers.scale import (
+    codes,
+    composing,
+    known_constructions,
+    known_plans,
+    known_readings,
+    known_students,
+)
 from compgen_jax.papers.scale.known_students import student
 from compgen_jax.tasks.module_supports import n_sets
 
@@ -20,11 +27,6 @@ def _by_modules(name) -> list:
         total = n_sets(modules, known_students.MOST)
         found += _by_sets(name, modules, [round(share * total) for share in SHARES])
     return found
-
-
-def _beside_an_mlp(name) -> list:
-    """The student as the transformer, beside a learner."""
-    return [*_by_sets("learner", draw="mlp"), *_by_sets(name, model="task_transformer")]
 
 
 def _of_students(claim, mechanism, excluded, runs, passes=()) -> Case:
@@ -48,13 +50,23 @@ NAMES = tuple(known_students.STUDENTS)
 LEARNERS = ("learner", "quick learner", "by share")
 FALSE = ("bilinear", "sum of singles", "nearest", "memorizer", "approacher", "noise")
 OF_STUDENTS = (
-    _of_students(
-        "S1a",
-        LEARNERS,
-        excluding(NAMES, *LEARNERS),
-        lambda name: _by_sets(name, seen=(SEEN[0], SEEN[-1])),
-        # These are better at held-out sets by what is no composing.
-        passes=("nearest", "approacher"),
+    *(
+        Case(
+            title,
+            LEARNERS,
+            excluding(NAMES, *LEARNERS),
+            # These are better at held-out sets by what is no composing.
+            ("nearest", "approacher"),
+            lambda name, known: dict(
+                zip(("few", "many"), _by_sets(name, seen=(SEEN[0], SEEN[-1])), strict=True)
+            ),
+            {"student": "transformer"},
+            row,
+        )
+        for title, row in (
+            ("S1a", composing.MORE_SETS_HELP),
+            ("S1d, other students", composing.MORE_SETS_HELP_OTHERS),
+        )
     ),
     _of_students(
         "S1b",
@@ -63,7 +75,6 @@ OF_STUDENTS = (
         lambda name: [student(name, width) for width in WIDTHS],
     ),
     _of_students("S1c", ("learner",), excluding(NAMES, "learner", "quick learner"), _by_modules),
-    _of_students("S1d", ("quick learner",), excluding(NAMES, "quick learner"), _beside_an_mlp),
     Case(
         "S2a",
         ("composer", *LEARNERS),
@@ -72,19 +83,34 @@ OF_STUDENTS = (
         fields={"encoding": "identity"},
     ),
     *(
+        Case(
+            f"S2a, couplings{title}",
+            ("composer", *LEARNERS),
+            FALSE,
+            passes,
+            lambda name, known, authors=authors: {
+                "student": student(name),
+                "authors": student(authors or name),
+            },
+            row=codes.COUPLINGS_ARE_COMPOSED,
+        )
+        # The second has a composer of the nearly affine code, whatever is composed of the other.
+        for title, authors, passes in (("", "", ()), (", composed if affine", "composer", FALSE))
+    ),
+    *(
         _of_support(
             support,
-            composing.SUPPORT_MATTERS,
+            codes.SUPPORT_MATTERS,
             ("learner", "quick learner"),
             ("composer", "by share", *FALSE),
             # The bilinear part of this learner errs more on sets with an unseen module.
             passes=("by share",) * (support == "non_compositional"),
         )
-        for support in composing.UNCOVERED
+        for support in codes.UNCOVERED
     ),
     *(
-        _of_support(support, composing.COVERING_IS_ENOUGH, ("composer", *LEARNERS), FALSE)
-        for support in composing.COVERED
+        _of_support(support, codes.COVERING_IS_ENOUGH, ("composer", *LEARNERS), FALSE)
+        for support in codes.COVERED
     ),
 )
 
@@ -99,11 +125,26 @@ def _case(claim, mechanism, names, argument, passes=()) -> Case:
     return Case(claim, mechanism, excluding(names, *mechanism), passes, runs)
 
 
-TOLD = ("tells", "at the bound", "below")
+TOLD = ("tells", "at the bound", "below", "modules alone")
 READINGS = known_readings.READINGS
 CALIBRATIONS = (
     _calibration(
         "Students", {name: one.does for name, one in known_students.STUDENTS.items()}, OF_STUDENTS
+    ),
+    _calibration(
+        "Plans in the gridworld",
+        {name: one.does for name, one in known_plans.PLANS.items()},
+        (
+            Case(
+                "S1d, preference gridworld",
+                ("learner",),
+                excluding(known_plans.PLANS, "learner"),
+                ("approacher",),
+                lambda name, known: known[name],
+                row=composing.MORE_PREFERENCES_HELP,
+            ),
+        ),
+        known_plans.runs_of,
     ),
     _calibration(
         "Constructions for k-hot tasks",
@@ -135,7 +176,13 @@ CALIBRATIONS = (
                 "students",
                 passes=("by sets", "lost by all", "none composes"),
             ),
-            _case("S4c", ("tells", "at the bound", "all compose"), READINGS, "students"),
+            _case(
+                "S4c",
+                ("tells", "at the bound", "all compose"),
+                READINGS,
+                "students",
+                passes=("modules alone",),
+            ),
         ),
         known_readings.runs_of,
     ),

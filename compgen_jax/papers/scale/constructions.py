@@ -1,11 +1,14 @@
 """ReLU networks written down by hand that compute the hyperteacher: how many neurons it takes.
 
-The claim is that of arXiv 2507.07207, that neurons linear in the number of modules are enough. The
-constructions are our own. `k_hot` is exact for weights of 0 and 1, with 2MH + H neurons. `graded`
-approximates the teacher for all weights in [0, 1] with 2HI knots + 2H, whatever M: the mixed weight
-matrix is linear in the task's weights, so only its H I products with x are to be approximated.
-Their error is proportional to the range of the mixed entries. A teacher's own range grows with M,
-up to the one that entries of at most `largest_entry` allow at any M.
+arXiv 2507.07207 claims that neurons linear in the number of modules are enough. The constructions
+are our own:
+
+    k_hot    exact for weights of 0 and 1, with 2MH + H neurons
+    graded   near the teacher for all weights in [0, 1], with 2HI knots + 2H neurons at any M
+
+The mixed weight matrix is linear in the task's weights. So `graded` approximates only its H I
+products with x. The error is proportional to the range of the mixed entries. A teacher's own range
+grows with M, up to the range that entries of at most `largest_entry` allow.
 
 Dimensions: M modules, H hidden units, I inputs, O outputs, B examples.
 """
@@ -155,15 +158,6 @@ def graded(teacher: Teacher, knots: int, largest: float | None = None) -> ReluML
     )
 
 
-def guarantee(teacher: Teacher, knots: int, largest: float | None = None):
-    """(O,) what no error of `graded` exceeds: an interpolated square is too large by spacing^2 / 4
-    at most, so a product is wrong by half spacing^2 / 16 at most."""
-    weights_MxHxI, _, readout_OxH = _arrays(teacher)
-    _, half_HxI = _range(weights_MxHxI, teacher.most, largest)
-    spacing = 2 * REACH / (knots + 1)
-    return np.abs(readout_OxH) @ half_HxI.sum(-1) * spacing**2 / 16
-
-
 def _arrays(teacher):
     return tuple(np.asarray(part, np.float64) for part in teacher[:3])
 
@@ -258,39 +252,36 @@ def row(seed, knots, network: ReluMLP, teacher: Teacher, tasks) -> dict:
     return {"modules": modules, "knots": knots, "neurons": neurons(network), "seed": seed, **found}
 
 
-def _curves(rows, measure):
-    """{(modules, seed): rows' knots, neurons and errors in increasing knots}; the measures are
-    those of a row and "relative", the RMSE over the target's standard deviation."""
-    of = {"relative": lambda row: (1 - row["r2"]) ** 0.5}.get(measure, lambda row: row[measure])
-    curves = {}
-    for row in sorted(rows, key=lambda row: row["knots"]):
-        point = (row["knots"], row["neurons"], of(row))
-        curves.setdefault((row["modules"], row["seed"]), []).append(point)
-    return {case: np.array(points).T for case, points in curves.items()}
+def _by_teacher(rows) -> dict:
+    """{(modules, seed): its rows by rising number of knots}"""
+    found = {}
+    for one in sorted(rows, key=lambda one: one["knots"]):
+        found.setdefault((one["modules"], one["seed"]), []).append(one)
+    return found
 
 
-def error_slopes(rows, measure: str = "rmse") -> dict:
-    """{(modules, seed): slope of log error on log knots} of `table_graded`; measure: "rmse",
-    "max_error" or "relative" (RMSE over the target's standard deviation)."""
+def error_slopes(rows) -> dict:
+    """{(modules, seed): slope of log RMSE on log knots} of `table_graded`."""
+    column = lambda own, name: np.log([one[name] for one in own])
     return {
-        case: float(np.polyfit(np.log(knots), np.log(error), 1)[0])
-        for case, (knots, _, error) in _curves(rows, measure).items()
+        case: float(np.polyfit(column(own, "knots"), column(own, "rmse"), 1)[0])
+        for case, own in _by_teacher(rows).items()
     }
 
 
-def neurons_for(rows, error: float, measure: str = "relative") -> dict:
-    """{(modules, seed): neurons for that error}, log-log between the rows of `table_graded`, NaN
-    outside of them."""
+def neurons_for(rows, error: float) -> dict:
+    """{(modules, seed): neurons with which RMSE / standard deviation is `error`}, log-log between
+    the rows of `table_graded`, NaN outside of them."""
+    found = {}
+    for case, own in _by_teacher(rows).items():
+        falling = [-np.log((1 - one["r2"]) ** 0.5) for one in own]
+        counts = np.log([one["neurons"] for one in own])
+        found[case] = float(np.exp(np.interp(-np.log(error), falling, counts, np.nan, np.nan)))
+    return found
 
-    def of(count, found):
-        at = np.interp(-np.log(error), -np.log(found), np.log(count), np.nan, np.nan)
-        return float(np.exp(at))
 
-    return {case: of(*curve[1:]) for case, curve in _curves(rows, measure).items()}
-
-
-def neuron_ratios(rows, error: float, low=8, high=32, measure: str = "relative") -> dict:
+def neuron_ratios(rows, error: float, low=8, high=32) -> dict:
     """{seed: neurons for that error with `high` modules over those with `low`}."""
-    found = neurons_for(rows, error, measure)
+    found = neurons_for(rows, error)
     seeds = sorted({seed for _, seed in found})
     return {seed: found[high, seed] / found[low, seed] for seed in seeds}

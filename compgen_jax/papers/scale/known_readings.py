@@ -21,13 +21,15 @@ LOST = 0.35  # by an untrained network's last layer
 
 class Layers(NamedTuple):
     """R^2 of the latent from the first layer and from the last, also before training, and the
-    share of latents that is recovered from the last."""
+    share of latents that is recovered from the last; `modules`: of sets of modules, as many unless
+    given."""
 
     first: float
     last: float
     untrained_first: float
     untrained_last: float
     recovery: float
+    modules: float | None = None
 
 
 def bound(right: float) -> float:
@@ -69,6 +71,11 @@ READINGS = {
     "below": KnownReading(
         lambda success, sets: _tells(success, sets, lambda right: max(bound(right) - 0.1, 0)),
         "the same, recovery .1 below the bound",
+    ),
+    "modules alone": KnownReading(
+        lambda success, sets: _tells(success, sets, lambda right: 0.4 * right)._replace(
+            modules=min(bound(right_of(success)) + 0.1, 1.0)),
+        "the first again, of modules alone: recovery of latents is far below the bound",
     ),
     "constant": KnownReading(
         lambda success, sets: Layers(0.8, 0.8, 0.8, 0.8, 0.3), "every layer tells as much"
@@ -124,7 +131,10 @@ def runs_of(name: str) -> list[KnownRun]:
                 "decode.untrained.ood_r2": noisy(1.0, one.untrained_first, one.untrained_last),
                 "decode.shuffled.ood_r2": noisy(0.0, 0.0, 0.0),
             }
-            recovery = of_every_seed(one.recovery)
-            outputs = {"decode.recovery": recovery, "decode.active_recovery": recovery}
+            modules = one.recovery if one.modules is None else one.modules
+            outputs = {
+                "decode.recovery": of_every_seed(one.recovery),
+                "decode.active_recovery": of_every_seed(modules),
+            }
             found.append(known_run(scores, layers, outputs, width=width, seen=seen))
     return found

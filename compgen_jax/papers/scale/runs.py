@@ -1,13 +1,17 @@
 """The runs of the second paper, and how claims and figures pick among them by their configs."""
 
+import numpy as np
+
 from compgen_jax.config import Config, changed
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.scale import presets
+from compgen_jax.statistics import mean_with_interval
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports
 
 # Sets seen, by number of modules: how many of them does a gain of .5 take?
 NEEDED_QUICK = {4: (4, 7, 11), 8: (9, 22, 44, 69), 16: (60, 174, 522)}
+PREFERENCES_SEEN = {"quick": (9, 69), "paper": (60, 522)}  # sets of preferences
 BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
 BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
 
@@ -15,7 +19,9 @@ BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' c
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     found = {}
-    for group in (sets_and_widths, codes, supports, more_modules, sets_needed, bridge):
+    groups = (sets_and_widths, codes, supports, more_modules, sets_needed, bridge, architectures,
+              preferences, middle)  # fmt: skip
+    for group in groups:
         for name, config in group(scale).items():
             found.setdefault(name, config)
     return found
@@ -30,9 +36,14 @@ def sets_and_widths(scale: str) -> dict[str, Config]:
 
 
 def codes(scale: str) -> dict[str, Config]:
-    """By code of the latent, each trained as long as it takes."""
+    """By code of the latent, each trained as long as it takes. The invertible code has the authors'
+    weights, too, with which it is nearly affine."""
     expanded = _expanded("encodings", scale)
-    return _named([presets.with_code(one, one.task.code.name) for one in expanded], scale)
+    authors = [
+        changed(config, {"task.code.std": presets.AUTHORS_STD})
+        for config in expanded if config.task.code.name == "invertible"
+    ]  # fmt: skip
+    return _named([presets.with_code(config) for config in expanded + authors], scale)
 
 
 def supports(scale: str) -> dict[str, Config]:
@@ -46,14 +57,50 @@ def more_modules(scale: str) -> dict[str, Config]:
 
 
 def sets_needed(scale: str) -> dict[str, Config]:
-    """By number of modules and sets seen; at the paper's size of a transformer, too."""
+    """By number of modules and sets seen."""
     if scale == "paper":
-        names = "tasks_needed", "tasks_needed_transformer"
-        return _named([config for name in names for config in _expanded(name, scale)], scale)
+        return _named(_expanded("tasks_needed", scale), scale)
     base = changed(_expanded("hyperteacher", scale)[0], {"model.width": 256})
     where = [(modules, seen) for modules, each in NEEDED_QUICK.items() for seen in each]
     fields = [{"task.modules": modules, "task.support.seen": seen} for modules, seen in where]
     return _named([changed(base, each) for each in fields], scale)
+
+
+def architectures(scale: str) -> dict[str, Config]:
+    """Transformers and hypernetworks by sets seen."""
+    names = "transformer" if scale == "quick" else "tasks_needed_transformer", "hypernetwork"
+    configs = [config for name in names for config in _expanded(name, scale)]
+    modules = {"quick": 8, "paper": 16}[scale]
+    return _named([config for config in configs if config.task.modules == modules], scale)
+
+
+def preferences(scale: str) -> dict[str, Config]:
+    """Of the preference gridworld by sets seen."""
+    quick = "_quick" * (scale == "quick")
+    return {
+        f"preference_seen_{seen}": changed(
+            PRESETS["preference" + quick],
+            {"name": f"preference_seen_{seen}{quick}", "task.support.seen": seen},
+        )
+        for seen in PREFERENCES_SEEN[scale]
+    }
+
+
+def middle(scale: str) -> dict[str, Config]:
+    """Between the scales, beside the quick ones: by sets seen and width, and at the widest by
+    support. Every draw has a teacher, a split and a training seed of its own."""
+    if scale == "paper":
+        return {}
+    found = {}
+    for preset in ("hyperteacher_middle", "supports_middle"):
+        for config in _runs_of(preset):
+            draw = config.task.seed
+            support = config.task.support.name
+            parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
+            parts += [support] * (support != "random") + [f"draw_{draw}"]
+            values = {"task.support.seed": draw, "training.seeds": (draw,)}
+            found["_".join(parts)] = changed(config, {"name": "_".join(parts), **values})
+    return found
 
 
 def bridge(scale: str) -> dict[str, Config]:
@@ -93,8 +140,12 @@ def _decoders(scale: str) -> dict[str, Config]:
 
 
 def _expanded(preset: str, scale: str) -> list[Config]:
+    return _runs_of(preset + "_quick" * (scale == "quick"))
+
+
+def _runs_of(preset: str) -> list[Config]:
     """The single runs of a sweep, each with all seeds."""
-    sweep = PRESETS[preset + "_quick" * (scale == "quick")]
+    sweep = PRESETS[preset]
     cases = {case.axes: case for case in plan.first_trials(sweep)}
     seeds = {"training.seeds": sweep.training.seeds}
     return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
@@ -108,6 +159,7 @@ def _named(configs, scale: str) -> dict[str, Config]:
         parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
         parts += [model.name] * (model.name != "task_mlp")
         parts += [task.code.name] * (task.code.name != "identity")
+        parts += ["nearly_affine"] * (task.code.std == presets.AUTHORS_STD)
         parts += [task.support.name] * (task.support.name != "random")
         name = "_".join(parts)
         found[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
@@ -115,6 +167,38 @@ def _named(configs, scale: str) -> dict[str, Config]:
 
 
 # --- picks among finished runs -----------------------------------------------------------------
+
+
+class Draws:
+    """Runs of one seed each that differ in teacher, split and seed, in place of a run whose seeds
+    they are. Intervals are then over teachers and splits, too."""
+
+    def __init__(self, runs):
+        name, _, _ = runs[0].config.name.rpartition("_draw_")
+        self.runs, self.config = runs, changed(runs[0].config, {"name": name})
+        self.seeds = tuple(range(len(runs)))
+        of_draw = [next(iter(run.summary["seeds"].values())) for run in runs]
+        self.summary = {
+            "seeds": dict(zip(map(str, self.seeds), of_draw, strict=True)),
+            "mean": {key: mean_with_interval([one[key] for one in of_draw]) for key in of_draw[0]},
+            "task": runs[0].summary["task"],
+        }
+
+    def layers(self, metric: str):
+        return np.concatenate([run.layers(metric) for run in self.runs])
+
+    def outputs(self, metric: str):
+        return np.concatenate([run.outputs(metric) for run in self.runs])
+
+
+def of_draws(runs: dict) -> dict[str, Draws]:
+    """{name without the draw: the draws}, of those runs of the middle scale that all have."""
+    groups = {}
+    for name, run in runs.items():
+        if name.startswith("middle_"):
+            groups.setdefault(name.rpartition("_draw_")[0], []).append(run)
+    most = max(map(len, groups.values()), default=0)
+    return {name: Draws(group) for name, group in groups.items() if len(group) == most > 1}
 
 
 def sets_seen(config: Config) -> int:

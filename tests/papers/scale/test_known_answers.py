@@ -5,14 +5,20 @@ from math import comb
 import numpy as np
 import pytest
 
-from compgen_jax.papers.scale import constructions, known_constructions, known_students, neurons
+from compgen_jax.papers.scale import (
+    constructions,
+    known_constructions,
+    known_school,
+    known_students,
+    neurons,
+)
 from compgen_jax.papers.scale.known_readings import READINGS, runs_of
 from compgen_jax.papers.scale.quantities import score
 
 
 @pytest.fixture(scope="module")
 def school():
-    return known_students.school("random", 8, 69)
+    return known_school.school("random", 8, 69)
 
 
 def test_known_students_answer_what_they_say(school):
@@ -47,8 +53,8 @@ def test_the_bilinear_map_is_the_best_of_its_kind(school):
     "support, share", [("random", (1, 1)), ("disconnected", (0, 0)), ("unpopular", (0, 0.3))]
 )
 def test_covered_tasks_by_a_loop(support, share):
-    school = known_students.school(support, 8, 44)
-    covered = known_students.covered(school)
+    school = known_school.school(support, 8, 44)
+    covered = known_school.covered(school)
     shown = [set(np.flatnonzero(row)) for row in school.sets[school.seen]]
     for latent, one in list(zip(school.latents, covered, strict=True))[::37]:
         members = set(np.flatnonzero(latent))
@@ -72,8 +78,8 @@ def test_a_bank_per_task_is_exact_and_a_small_bound_is_not():
 
 def test_scaled_rows_have_the_error_that_they_say():
     rows = {name: known_constructions.graded(name).graded for name in known_constructions.GRADED}
-    slopes = constructions.error_slopes(rows["steps"], "relative")
-    plain = constructions.error_slopes(rows["graded"], "relative")
+    slopes = constructions.error_slopes(rows["steps"])
+    plain = constructions.error_slopes(rows["graded"])
     for case, slope in slopes.items():
         assert slope == pytest.approx(plain[case] + 0.8, abs=1e-6)
     ratios = constructions.neuron_ratios(rows["bank per module"], neurons.ERROR)

@@ -1,0 +1,227 @@
+"""Verdicts that survive their settings: claims judged at every setting of their base networks.
+
+Rows of settings.json, one for each claim and setting, as stated: claim, code, statement, setting,
+in_paper, verdict, reason, measured, ci95, trained, criterion (at the base). The setting 'base' is
+the claim as it stands.
+"""
+
+import re
+
+from compgen_jax.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_RUN,
+    NOT_TRAINED,
+    READINGS,
+    REPRODUCED,
+    Evidence,
+    evidence_of,
+    evidences,
+    heading,
+    judge_reading,
+)
+
+BASE = "base"
+AS_STATED = READINGS[0]
+QUICK = "quick: "  # before the name of a setting whose networks are smaller than the claim's
+MOST_NAMED = 2  # settings in a reason
+KEY = ("claim", "code", "statement")
+
+
+# --- judging at a setting ----------------------------------------------------------------------
+
+
+def at_base(judged: list[dict]) -> list[dict]:
+    """The rows of the base for judged claims."""
+    return [_row(without_settings(claim), BASE, True) for claim in judged]
+
+
+def at_setting(
+    claims, judged: list[dict], runs: dict, replaced: dict, setting: str, in_paper: bool = True
+) -> list[dict]:
+    """The rows of one setting, for the claims that compare only runs that have it. With one of them
+    left at the base, a comparison would measure what the setting changes.
+
+    Args: judged: the claims at the base; others are not asked. runs: by name, at the base.
+    replaced: those of the setting, by the names of their bases.
+    """
+    base, rows = {key_of(claim): without_settings(claim) for claim in judged}, []
+    for claim in claims:
+        for evidence in evidences(claim, runs):
+            key = key_of(heading(claim, evidence))
+            there = evidence_of(claim, evidence.fields, {**runs, **replaced})
+            if key in base and there is not None:
+                try:
+                    there = _AtSetting(there, replaced)
+                    reading, _ = judge_reading(claim, there, AS_STATED)
+                except _NotChanged:
+                    continue
+                if not _is_missing(reading):
+                    reading["criterion"] = base[key][AS_STATED]["criterion"]
+                    rows.append(_row(base[key] | {AS_STATED: reading}, setting, in_paper))
+    return rows
+
+
+class _NotChanged(Exception):
+    """A reading asked for a run that is not at the setting."""
+
+
+class _AtSetting(Evidence):
+    """Evidence whose runs are all at a setting; numbers that are written down are as they are.
+    Raises _NotChanged for other runs."""
+
+    def __init__(self, evidence: Evidence, replaced: dict):
+        super().__init__(evidence.runs, evidence.fields, evidence.names)
+        self._changed = list(replaced.values())
+
+    def __getattr__(self, name):
+        return self._checked(super().__getattr__(name))
+
+    @property
+    def first(self):
+        return self._checked(super().first)
+
+    def _checked(self, value):
+        for run in value if isinstance(value, list) else [value]:
+            if hasattr(run, "seeds") and not any(run is one for one in self._changed):
+                raise _NotChanged
+        return value
+
+
+def _row(claim: dict, setting: str, in_paper: bool) -> dict:
+    reading = claim[AS_STATED]
+    return {name: claim[name] for name in KEY} | {
+        "setting": setting,
+        "in_paper": in_paper,
+        **{name: reading[name] for name in ("verdict", "reason", "measured", "ci95")},
+        "trained": not reading["reason"].startswith(NOT_TRAINED),
+        "criterion": reading["criterion"],
+    }
+
+
+def _is_missing(reading: dict) -> bool:
+    return reading["reason"].startswith(NOT_RUN)
+
+
+def key_of(row: dict) -> tuple:
+    return tuple(row[name] for name in KEY)
+
+
+def current(rows: list[dict], judged: list[dict]) -> list[dict]:
+    """Those rows whose claim is still judged by the criterion that it had."""
+    criteria = {key_of(claim): claim[AS_STATED]["criterion"] for claim in judged}
+    return [row for row in rows if criteria.get(key_of(row)) == row["criterion"]]
+
+
+def merged(before: list[dict], added: list[dict]) -> list[dict]:
+    """Rows of settings.json with added ones in the place of those of the same claim and setting."""
+    by_key = {(key_of(row), row["setting"]): row for row in (*before, *added)}
+    return list(by_key.values())
+
+
+# --- what the settings say of a verdict --------------------------------------------------------
+
+
+def with_settings(judged: list[dict], rows: list[dict], quick: list[dict] = ()) -> list[dict]:
+    """Judged claims, as stated, with the verdicts of other settings beside their own.
+
+    A reading that was asked at other settings gets 'settings': its verdict and reason at the base,
+    how many trained settings agree, of how many, how many of these are quick, how many were not
+    trained, and the names of those that differ. It becomes inconclusive if its verdict depends on a
+    setting. A claim that has all this already gets it anew.
+
+    Args: rows: of settings.json at this scale. quick: those of the quick scale, for the paper's.
+    """
+    judged = [without_settings(claim) for claim in judged]
+    return [_with_others(claim, _others(claim, judged, rows, quick)) for claim in judged]
+
+
+def without_settings(claim: dict) -> dict:
+    """A judged claim with its verdicts at the base alone."""
+    readings = {name: dict(claim[name]) for name in READINGS}
+    for reading in readings.values():
+        settings = reading.pop("settings", {})
+        reading |= {name: settings[name] for name in ("verdict", "reason") if settings}
+    return claim | readings
+
+
+def _others(claim: dict, judged: list[dict], rows: list[dict], quick: list[dict]) -> list[dict]:
+    """Rows of other settings: those of this scale, claims whose code names another setting, and
+    those of the quick scale. `counts` says whether the verdict may depend on them."""
+    others = [one for one in judged if key_of(one) != key_of(claim)]
+    siblings = [_row(one, _setting(one) or "the base settings", True) for one in others]
+    found = [
+        row | {"counts": row["in_paper"]}
+        for row in (*rows, *siblings)
+        if _sentence(row) == _sentence(claim)
+    ]
+    sentence, verdict = _sentence(claim, any_number=True), claim[AS_STATED]["verdict"]
+    small = [row for row in quick if _sentence(row, any_number=True) == sentence]
+    bases = [row["verdict"] for row in small if row["setting"] == BASE]
+    # where small networks give another verdict at the base as well, their size may be the reason
+    counts = verdict == CONTRADICTED or verdict in bases
+    found += [
+        row | {"setting": QUICK + row["setting"], "counts": row["in_paper"] and counts}
+        for row in small
+        if row["setting"] != BASE
+    ]
+    return [row for row in found if row["setting"] != BASE and not _is_missing(row)]
+
+
+def _setting(claim: dict) -> str:
+    """What its code says of the setting: 'upright' of 'bump, upright'."""
+    return claim["code"].partition(", ")[2]
+
+
+def _sentence(row: dict, any_number: bool = False) -> tuple:
+    """What a row shares with those of other settings; with those of another scale but for the
+    numbers in its statement."""
+    statement = re.sub(r"\d+", "#", row["statement"]) if any_number else row["statement"]
+    return row["claim"], row["code"].partition(", ")[0], statement
+
+
+def _with_others(claim: dict, others: list[dict]) -> dict:
+    if not others:
+        return claim
+    stated = claim[AS_STATED]
+    trained = [row for row in others if row["trained"]]
+    differ = [row["setting"] for row in trained if row["verdict"] != stated["verdict"]]
+    settings = {
+        "verdict": stated["verdict"],
+        "reason": stated["reason"],
+        "agree": len(trained) - len(differ),
+        "trained": len(trained),
+        "quick": sum(row["setting"].startswith(QUICK) for row in trained),
+        "untrained": len(others) - len(trained),
+        "differ": differ,
+    }
+    depends = _depends_on(stated["verdict"], [row for row in trained if row["counts"]])
+    decided = {"verdict": INCONCLUSIVE, "reason": depends} if depends else {}
+    # a stricter reading that asks the same has the same verdicts
+    return claim | {
+        name: claim[name] | {"settings": settings} | decided
+        for name in READINGS
+        if all(claim[name][key] == stated[key] for key in ("criterion", "verdict", "reason"))
+    }
+
+
+def _depends_on(verdict: str, trained: list[dict]) -> str:
+    """The reason why a verdict is withdrawn, or ''.
+
+    The base is one guess among all settings that a paper's text allows, so no verdict may depend on
+    which of them is called the base. If one setting gives 'reproduced' and another 'contradicted',
+    neither stands. Beside inconclusive settings 'reproduced' stands, and its share tells how far.
+    'Contradicted' does not: it says that the paper is wrong, so every setting must give it.
+    """
+    if verdict == INCONCLUSIVE:
+        return ""
+    opposed = {REPRODUCED: (CONTRADICTED,), CONTRADICTED: (REPRODUCED, INCONCLUSIVE)}[verdict]
+    names = [row["setting"] for row in trained if row["verdict"] in opposed]
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return f"depends on {'; '.join([*names[:MOST_NAMED], *more])}" if names else ""
+
+
+def share(reading: dict) -> str:
+    """'12 of 15' trained settings that give the verdict of the base; '' if there is none."""
+    settings = reading.get("settings", {"trained": 0})
+    return f"{settings['agree']} of {settings['trained']}" if settings["trained"] else ""

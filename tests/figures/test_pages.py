@@ -1,0 +1,130 @@
+"""Tables of verdicts, of criteria and of known answers, from rows that are written here."""
+
+from compgen_jax.calibration import Calibration, Case
+from compgen_jax.claims import Claim, Condition
+from compgen_jax.papers.paper import Paper
+from figures import criteria, pages, results, verdicts
+
+CONDITION = Condition("share rendered OOD", 0.0, below=0.5)
+
+
+def reading(verdict, reason="", **fields):
+    number = {"value": 0.25, "ci95": [0.2, 0.3], "must be": "below 0.5"}
+    return {
+        "verdict": verdict, "reason": reason, "measured": 0.25, "ci95": [0.2, 0.3],
+        "conditions": {"share rendered OOD": number},
+    } | fields  # fmt: skip
+
+
+def row(statement, verdict, code="bump", name="C10", **fields):
+    return {
+        "claim": name, "code": code, "statement": statement,
+        "as_stated": reading(verdict, **fields), "stricter": reading("inconclusive"),
+    }  # fmt: skip
+
+
+SETTINGS = {"agree": 14, "trained": 16, "untrained": 2, "differ": ["depth 6", "N = 20"]}
+
+
+def test_a_claim_has_one_row_for_all_codes_and_scales():
+    """Though its statement names other numbers; what was not run has no symbol."""
+    quick = [
+        row("with the bump code, 30 are enough", "reproduced", settings=SETTINGS),
+        row("with the ramp code, 30 are enough", "contradicted", "ramp"),
+        row("what else", "contradicted"),
+    ]
+    paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
+    assert verdicts.table({"quick": quick, "paper": paper})[2:] == [
+        "| C10 | bump / ramp | 30 are enough | ✓ 14/16 / ✗ | – / – | – / · | – / · |",
+        "| C10 | bump | what else | ✗ | – |  |  |",
+        "| C10 | bump | red |  |  | ✓ | – |",
+    ]
+
+
+def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections():
+    claims = (
+        Claim("C10", "with the {code} code, {few} (of all) are enough", CONDITION, figure="Fig 4b",
+              objection="Too few. More do no better."),
+        Claim("C10", "none is enough", CONDITION),
+        Claim("C11", "never run", CONDITION),
+    )  # fmt: skip
+    quick = [
+        row("with the bump code, 30 (of all) are enough", "reproduced", settings=SETTINGS),
+        row("with the ramp code, 30 (of all) are enough", "inconclusive", "ramp", reason="no hole"),
+        row("an older sentence", "reproduced"),
+    ]
+    paper = [row("with the bump code, 50 (of all) are enough", "contradicted")]
+    page = Paper("Forced rendering", "C", lambda scale: {}, claims)
+    found = verdicts.lines((page,), {"quick": quick, "paper": paper})
+    settings = "14 of 16 trained settings, 2 not trained; not depth 6, N = 20"
+    assert found == [
+        "## Forced rendering", "",
+        "### C10 (Fig 4b)", "", "*30 (of all) are enough.*", "",
+        "It is decided by: share rendered OOD, below 0.5.", "",
+        "| code | quick | paper |", "|---|---|---|",
+        f"| bump | 0.25 [0.2, 0.3] **✓** / **–**; {settings} | 0.25 [0.2, 0.3] **✗** / **–** |",
+        "| ramp | 0.25 [0.2, 0.3] **–** / **–**; no hole |  |",
+        "", "Objection: Too few. More do no better.", "",
+        "### C10", "", "*None is enough.*", "", "Not run.", "",
+        "### C11", "", "*Never run.*", "", "Not run.", "",
+        "Judged under an earlier sentence, and not shown: C10 at quick scale.",
+    ]  # fmt: skip
+
+
+def test_criteria_are_asked_once_and_changed_ones_are_named():
+    same, other = row("a", "reproduced"), row("b", "reproduced")
+    other["stricter"] = reading("reproduced", conditions={"more": {"must be": "above 0"}})
+    many = {f"condition {k}": {"must be": "above 0"} for k in range(6)}
+    long = row("c", "reproduced", name="C11", conditions=many)
+    long["stricter"] = long["as_stated"]
+    assert criteria.asked([same, same, other, long])[2:] == [
+        "| C10 | share rendered OOD below 0.5 | the same<br>more above 0 |",
+        "| C11 | condition 0 above 0; condition 1 above 0; and 4 more | the same |",
+    ]
+    claims = (
+        Claim("C1", "fails", CONDITION),
+        Claim("S3b", "graded", CONDITION, changed="its bound went from 1.1 to 2"),
+    )
+    paper = Paper("P", "CS", lambda scale: {}, claims)
+    assert criteria.changed((paper,))[2:] == ["| S3b | its bound went from 1.1 to 2 |"]
+    assert len(criteria.changed((paper._replace(claims=claims[:1]),))) == 1
+
+
+def test_known_answers_have_a_line_for_each_claim_with_both_sizes():
+    does = {"bump": "the bump", "plus": "its stripes", "blank": "nothing"}
+    yes, no, maybe = "reproduced", "contradicted", "inconclusive"
+    calibration = lambda title, *cases: Calibration(
+        title, dict(does), tuple(Case(name, ("plus",), ("blank",)) for name in cases), dict
+    )
+    first = {"C4": {"bump": (maybe, no), "plus": (yes, yes), "blank": (no, no)}}
+    corner = {"C9": {"bump": (yes, no), "plus": (yes, no), "blank": (maybe, no)}}
+    second = {"C4": {"bump": (no, no), "plus": (yes, yes), "blank": (no, no)}}
+    tables = [
+        (calibration("N = 16, donut", "C4"), first),
+        (calibration("N = 16, corner", "C9"), corner),
+        (calibration("N = 28, donut", "C4"), second),
+    ]
+    assert criteria.decided_lines(tables) == [
+        "*bump*: the bump; *plus*: its stripes; *blank*: nothing.",
+        "",
+        "| claim | N = 16: as stated | N = 16: stricter | N = 28: as stated | N = 28: stricter |",
+        "|---|---|---|---|---|",
+        "| C4 | **plus** (open: bump) | **plus** | **plus** | the same |",
+        "| C9 | bump, **plus** (open: blank) | none |  |  |",
+    ]
+    students = [(calibration("Students", "S1", "S2"), {"S1": first["C4"], "S2": first["C4"]})]
+    assert criteria.decided_lines(students) == [
+        "Students: *bump*: the bump; *plus*: its stripes; *blank*: nothing.",
+        "",
+        "| claim | as stated | stricter |",
+        "|---|---|---|",
+        "| S1; S2 | **plus** (open: bump) | **plus** |",
+    ]
+
+
+def test_the_gallery_lists_figures_that_are_older_than_what_they_show(monkeypatch):
+    changes = {"fig1": [], "fig7": ["caption", "code"], "fig9": ["no digest"]}
+    monkeypatch.setattr(results, "changes_since", lambda scale: changes if scale == "paper" else {})
+    assert "- paper, caption, code: fig7.\n- paper, no digest: fig9.\n" in pages.gallery()
+    monkeypatch.setattr(results, "changes_since", lambda scale: {"fig1": []})
+    assert pages.OLDER not in pages.gallery()

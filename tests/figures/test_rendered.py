@@ -1,0 +1,95 @@
+"""The share rendered beside that of interpolation, in figures and in the table of RESULTS.md."""
+
+import numpy as np
+import pytest
+
+from compgen_jax.calibration import KnownRun
+from compgen_jax.config import Config
+from compgen_jax.papers.forced_rendering import known_maps
+from compgen_jax.runs import results
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.supports import SupportConfig
+from figures import plotting, report
+from figures.forced_rendering import codes, controls, fig1
+from tests.figures.panels import axis_of, lines_of, means
+
+N = 8
+HOLE = SupportConfig(region="donut", low=3, high=5)
+
+
+def known_run(network: str, interpolator: str, code: str = "bump"):
+    """A run whose images, and whose interpolator's, are those of known maps."""
+    settings = Bump(grid=N, code=CodeConfig(name=code), support=HOLE)
+    task = settings.make()
+    score = results.scorer(task)
+    empty = score(np.zeros((1, N * N, N, N), np.float32))
+    world = known_maps.world_of(empty.truths, empty.held_out)
+    drawn, by_kernel = (
+        score(known_maps.jittered(known_maps.images(name, world), 2))
+        for name in (network, interpolator)
+    )
+    return KnownRun(
+        (0, 1), drawn, config=Config(task=settings), task=task, interpolator=by_kernel,
+        error_at=lambda points: np.full((2, len(points)), 0.01),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {
+        "bump_cnn": known_run("plus", "bump"),
+        "ramp_cnn": known_run("edge", "plus", "ramp"),
+    }
+
+
+EDGE = 8 / 9  # of the hole, which the edge map draws rightly
+
+
+def test_figure_1_says_what_is_rendered_and_what_is_interpolated(runs):
+    drawn = fig1.draw(runs)
+    titles = [axis.get_title() for axis in drawn.axes]
+    assert "bump code\nrendered OOD 0.00, interpolated 1.00" in titles
+    assert f"ramp code\nrendered OOD {EDGE:.2f}, interpolated 0.00" in titles
+    drawn.draw_without_rendering()
+    plotting.close(drawn)
+
+
+def test_the_codes_have_their_interpolators(runs):
+    drawn = codes.draw(runs)
+    share = axis_of(drawn, "a")
+    diamonds = [
+        line.get_xydata()[0].tolist() for line in lines_of(share, "D") if len(line.get_xydata())
+    ]
+    assert diamonds == [[-0.3, 1.0], [0.7, 0.0]]
+    shown = [y for _, y in means(share)]
+    assert sorted(shown) == pytest.approx([0, EDGE])
+    by_distance = lines_of(axis_of(drawn, "b"), "None")
+    assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
+    drawn.draw_without_rendering()
+    plotting.close(drawn)
+
+
+def test_the_controls_have_their_interpolators(runs):
+    names = ("wide_bumps", "random_cells", "donut_pixelwise", "donut_stripes")
+    shown = runs | {name: known_run("bump", "edge") for name in names}
+    del shown["ramp_cnn"]
+    drawn = controls.draw(shown)
+    share = axis_of(drawn, "a")
+    diamonds = [line.get_xydata()[0] for line in lines_of(share, "D") if len(line.get_xydata())]
+    assert [x for x, _ in diamonds] == pytest.approx([1, *[EDGE] * 4])
+    drawn.draw_without_rendering()
+    plotting.close(drawn)
+
+
+def test_the_table_has_both_shares_or_a_dash():
+    number = lambda value: {"value": value, "ci95": [value - 0.125, value + 0.125]}
+    old = {f"{region}.{name}": number(0.5) for region in ("id", "ood")
+           for name in ("mse", "blank_mse", "exact_accuracy")}  # fmt: skip
+    new = old | {"ood.rendered": number(0.25), "ood.interpolator_rendered": number(0.375)}
+    lines = report.errors_of_images({"old": {"mean": old}, "new": {"mean": new}})
+    header, _, *rows = lines[2:]
+    assert header.startswith("| network | region | rendered | by interpolation | MSE / blank |")
+    assert rows[1].startswith("| old | OOD | – | – | 1 |")
+    assert rows[3].startswith("| new | OOD | 0.25 [0.125, 0.375] | 0.375 [0.25, 0.5] | 1 |")
+    assert all(row.count("|") == header.count("|") for row in rows)

@@ -1,0 +1,46 @@
+"""Metrics along training: those of single networks at the kept steps, measured once."""
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax.config import changed
+from compgen_jax.metrics import decomposition, kernels
+from compgen_jax.runs import along, experiment, measure, results
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("along") / "run"
+    experiment.train(changed(tiny, {"training.keep": 3}), workdir, progress=False)
+    return results.load(workdir)
+
+
+def test_all_networks_stand_seed_by_seed_as_at_single_steps(run):
+    assert run.kept_steps[-1] == 12 and run.along.seeds == (0,) * 3 + (7,) * 3
+    for network, step in ((0, run.kept_steps[0]), (4, run.kept_steps[1]), (5, 12)):
+        single = run.at(step).params
+        for found, expected in zip(
+            jax.tree.leaves(run.along.params), jax.tree.leaves(single), strict=True
+        ):
+            np.testing.assert_array_equal(found[network], expected[network // 3])
+
+
+def test_numbers_are_those_of_the_predictions_and_are_kept(run, monkeypatch):
+    names = "schmidt.exp_entropy", "output.superposition.sums.r2"
+    found = along.along_training(run, names, progress=False)
+    of_layers, of_output = (found[name] for name in names)
+    assert list(of_layers)[-1] == "output" and len(of_layers) == 2
+    assert list(of_output) == ["output"] and of_output["output"].shape == (2, 3)
+    for at, step in enumerate(run.kept_steps):
+        drawn = run.at(step).cells.predictions.reshape(2, 64, 64)
+        for seed in range(2):
+            values = decomposition.operator_schmidt(kernels.gram(drawn[seed]), (8, 8))
+            expected = np.exp(decomposition.entropy(values))
+            assert of_layers["output"][seed, at] == pytest.approx(expected, rel=1e-4)
+
+    monkeypatch.setattr(measure, "measure", None)
+    again = along.along_training(run, names)
+    np.testing.assert_array_equal(again[names[0]]["output"], of_layers["output"])
+    # measured along with what was asked for
+    assert set(along.along_training(run, ["schmidt.rank"])["schmidt.rank"]) == set(of_layers)
