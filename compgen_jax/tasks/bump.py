@@ -64,7 +64,7 @@ class Bump(Family):
     """The paper's task on an N x N grid. `images`, unless 0, is the number of training images and
     replaces `support.samples`: first the stripes (shuffled, if not all fit), then points.
 
-    With 2 `objects` an image is the sum of two bumps, and the input joins their codes. The factors
+    With 2 `bumps` an image is the sum of two bumps, and the input joins their codes. The factors
     and the held-out region are those of the first bump. The second lies on any pixel: each training
     image has drawn one, and all measurements at a cell show the same one.
     """
@@ -75,7 +75,7 @@ class Bump(Family):
     code: CodeConfig = CodeConfig()
     support: SupportConfig = traced(SupportConfig())
     stripes: StripesConfig = StripesConfig()
-    objects: int = number(1, low=1, high=2)
+    bumps: int = number(1, low=1, high=2)
     images: int = number(0, low=0, high=10**7, traced=True)
 
     def check(self, config):
@@ -121,7 +121,7 @@ def example(point, settings: Bump) -> Example:
     """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
     Of two objects a point (x, y, x2, y2) places both, and (x, y) the first alone
     (`second_place`)."""
-    if settings.objects == 1:
+    if settings.bumps == 1:
         code, signal = _object(point, settings)
     else:
         second = point[2:] if len(point) > 2 else second_place(point, settings.grid)
@@ -191,7 +191,7 @@ def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
     first n are the same for any number of points. Of two objects, (x, y, x2, y2)."""
     points = supports.sample(key, support(settings), n_points(settings))
-    if settings.objects == 2:
+    if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
         keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(points)))
         draw = lambda key: jax.random.randint(key, (2,), 0, settings.grid).astype(jnp.float32)
@@ -237,12 +237,12 @@ def _task(settings: Bump) -> Task:
         next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
         prediction=partial(flip, settings=settings.image),
         scores=partial(
-            _scores if settings.objects == 1 else _scores_of_two, settings=settings, grid=grid
+            _scores if settings.bumps == 1 else _scores_of_two, settings=settings, grid=grid
         ),
         nearest=partial(supports.nearest_seen, grid=grid),
         accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
         baselines=baselines.BASELINES | others,
-        parts=settings.objects * encodings.part_lengths(grid.counts, settings.code),
+        parts=settings.bumps * encodings.part_lengths(grid.counts, settings.code),
         differentiable=settings.code.name != "onehot",
         units={"value": settings.grid} if stripes else {"cell": math.prod(grid.counts)},
         check=check,
@@ -345,7 +345,7 @@ def _check(settings: Bump):
             f"config.task.size.values={size.values}: a third factor needs two sizes or more, from "
             f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
         )
-    if settings.objects == 2:
+    if settings.bumps == 2:
         for field, value, off in (
             ("stripes.copies", stripes.copies, 0),
             ("size.values", size.values, 0),
@@ -353,7 +353,7 @@ def _check(settings: Bump):
         ):
             if value != off:
                 raise ConfigError(
-                    f"config.task.{field}={value!r}: is for one object; config.task.objects=2 "
+                    f"config.task.{field}={value!r}: is for one object; config.task.bumps=2 "
                     f"needs {off!r}"
                 )
     if size.values and stripes.copies:

@@ -34,9 +34,9 @@ class Inverse(Bump):
 
     def check(self, config):
         super().check(config)
-        if self.objects == 2:
+        if self.bumps == 2:
             raise ConfigError(
-                "config.task.objects=2: an image does not tell which of its bumps is the first; "
+                "config.task.bumps=2: an image does not tell which of its bumps is the first; "
                 "say 1"
             )
         if self.answer == "coordinates" and self.stripes.copies:

@@ -17,7 +17,7 @@ from tests.figures import panels
 @pytest.fixture(scope="module")
 def run():
     """Of three seeds the first draws both bumps, the others the second alone at held-out cells."""
-    config = Config(task=Bump(grid=12, objects=2, support=SupportConfig(low=3, high=8)))
+    config = Config(task=Bump(grid=12, bumps=2, support=SupportConfig(low=3, high=8)))
     task = config.task.make()
     points = tasks.points(task)
     truths, held_out = results.truths_at(task, points), np.asarray(task.held_out(points))

@@ -59,7 +59,7 @@ def test_what_an_interpolator_renders_is_not_composed():
 @cache
 def pairs(*drawn):
     """A run of two objects that draws these of (first, second) at ID and at held-out cells."""
-    task = replace(SETTINGS, objects=2).make()
+    task = replace(SETTINGS, bumps=2).make()
     points = tasks.points(task)
     truths = results.truths_at(task, points)
     firsts = np.stack([draw(*cell) for cell in CELLS])

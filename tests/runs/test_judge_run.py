@@ -127,10 +127,10 @@ def lookups(task):
 
 
 def known_run(settings, answers_Bx, task=None):
-    """A run of three seeds that say this, but for a gain of a few in a million."""
+    """A run of three seeds that say this, each with a gain of its own: errors of 0 have no log."""
     task = task or settings.make()
     config = Config(name="known", task=settings, training=TrainingConfig(seeds=SEEDS))
-    gains = 1 + 1e-6 * np.arange(len(SEEDS)).reshape(-1, *(1,) * np.ndim(answers_Bx))
+    gains = 1 + 2e-6 * (2 + np.arange(len(SEEDS))).reshape(-1, *(1,) * np.ndim(answers_Bx))
     truths = np.asarray(asked_of(task).truths)
     cells = results.scorer(task, truths)(gains * np.asarray(answers_Bx)[None])
     run = results.FinishedRun(config, task, None, {}, SEEDS)
@@ -173,5 +173,5 @@ def test_the_nearest_phase_shown_is_no_composition(phases):
     assert error < 0.5 * min(trivial["nearest_seen"], trivial["best_constant"])
     assert error == pytest.approx(trivial["nearest_same_labels"], rel=1e-5)
     ratio = composition(run)["stricter"]["measured"]
-    assert ratio >= 1
+    assert ratio == pytest.approx(1, rel=1e-3) or ratio > 1
     assert verdicts(composition(run)) == (CONTRADICTED, CONTRADICTED)

@@ -369,7 +369,7 @@ def test_a_combination_of_three_is_right_if_its_size_is():
 
 PAIRS = Bump(
     grid=16,
-    objects=2,
+    bumps=2,
     support=SupportConfig(region="donut", low=4, high=11, samples=400),
 )
 
@@ -416,7 +416,7 @@ def test_training_holds_out_the_first_of_two_objects_alone():
     assert np.unique(second, axis=0).shape[0] > 150 and (second == second.round()).all()
     fewer = replace(PAIRS, support=replace(PAIRS.support, samples=7, require_marginals=False))
     np.testing.assert_array_equal(drawn(fewer)[:, 2:], second[:7])
-    single = replace(PAIRS, objects=1)
+    single = replace(PAIRS, bumps=1)
     np.testing.assert_array_equal(drawn(single), first)
     task = PAIRS.make()
     task.check(task.dataset(KEY))
@@ -454,7 +454,7 @@ def test_each_of_two_objects_is_scored_with_the_other_taken_off():
 def test_a_first_object_at_the_nearest_seen_cell_is_not_rendered():
     """Of wide bumps, whose images at neighbouring cells correlate: the third part of `rendered`."""
     wide = replace(PAIRS, image=ImageConfig(sigma=4.5))
-    task, single = wide.make(), replace(wide, objects=1).make()
+    task, single = wide.make(), replace(wide, bumps=1).make()
     point = jnp.array([4.0, 8.0])
     truth = 1 - task.example(KEY, point).target
     first, nearest = (1 - single.example(KEY, jnp.array(at)).target for at in ((4.0, 8), (3.0, 8)))
@@ -468,7 +468,7 @@ def test_a_first_object_at_the_nearest_seen_cell_is_not_rendered():
         (replace(PAIRS, stripes=StripesConfig(1)), "stripes.copies=1: is for one object"),
         (replace(PAIRS, size=SizeConfig(3)), "size.values=3: is for one object"),
         (replace(PAIRS, support=SupportConfig(fresh="cells")), "support.fresh='cells': is for one"),
-        (replace(PAIRS, objects=3), "objects=3: must be at least 1 and at most 2"),
+        (replace(PAIRS, bumps=3), "bumps=3: must be at least 1 and at most 2"),
     ],
 )
 def test_what_makes_no_sense_of_two_objects_is_refused(of, message):

@@ -235,8 +235,8 @@ def labelled(**options):
             r"needs a code with a unit for each value, in parts of \(8, 8\), not \(1, 1",
         ),
         (
-            lambda: Config(task=Inverse(objects=2)),
-            "objects=2: an image does not tell which of its bumps is the first",
+            lambda: Config(task=Inverse(bumps=2)),
+            "bumps=2: an image does not tell which of its bumps is the first",
         ),
         (lambda: inverse(labelled(real=False), "coordinates"), "kind is a label or an angle"),
         (lambda: inverse(labelled(period=8.0), "coordinates"), "kind is a label or an angle"),

@@ -232,7 +232,7 @@ ON_SCATTERED = (
 def objects(grid: int) -> dict[str, KnownRun]:
     """All known pairs around a hole, by name."""
     single = bumps(grid, "donut")
-    score, empty = _scorer_of(replace(single, objects=2))
+    score, empty = _scorer_of(replace(single, bumps=2))
     firsts = results.truths_at(single.make(), empty.factors)
     drawn = {
         name: score(known_maps.jittered(

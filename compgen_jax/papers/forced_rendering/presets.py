@@ -182,7 +182,7 @@ ROTATION_OBJECTS = _variant(
 TWO_OBJECTS = _variant(
     BUMP_CNN,
     "two_objects",
-    {"task.objects": 2, "task.support.samples": 20_000} | _epochs(15, 5),
+    {"task.bumps": 2, "task.support.samples": 20_000} | _epochs(15, 5),
 )
 
 # bumps with a third factor, their size; a box of combinations is held out
