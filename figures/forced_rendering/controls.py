@@ -36,7 +36,8 @@ def draw(runs):
     is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
     that a seed was shown. Only a network above its diamond does more than interpolate. (b) Error
     over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
-    ID images of bumps. Means over seeds with 95% intervals; grey dots are seeds."""
+    ID images of bumps. Means over seeds with 95% intervals; grey dots are seeds. Wide bumps carry
+    no verdict: what they fail to render may be worse interpolation. Two objects (K1) decide."""
     base = runs["bump_cnn"]
     scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
