@@ -138,6 +138,11 @@ class Claim:
     objection: str = ""
     changed: str = ""
 
+    def __post_init__(self):
+        both = self.runs.keys() & {name for fields in _combinations(self) for name in fields}
+        if both:
+            raise ValueError(f"{self.name}: {', '.join(both)}: is a run and a field of `each`")
+
 
 class Undecided(LookupError):
     """Raised by a quantity from which nothing can be concluded; the message says why."""

@@ -248,12 +248,12 @@ DISTORTS_VOLUME = Claim(
 )
 
 
-MLP_AND_CNNS = {"mlp": "{mlp}", "conv": "{code}_cnn", "convs": "{code}_cnn_depth*?"}
+MLP_AND_CNNS = {"mlp": "{run}", "conv": "{code}_cnn", "convs": "{code}_cnn_depth*?"}
 
 
 def _every_mlp(trained_for: str) -> tuple[dict, ...]:
     return tuple(
-        {"code": code, "mlp": f"{code}_mlp{trained_for}{depth}", "deep": deep}
+        {"code": code, "run": f"{code}_mlp{trained_for}{depth}", "deep": deep}
         for code in COMPOSING
         for depth, deep in MLP_DEPTHS.items()
     )
