@@ -20,12 +20,12 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import criteria, digests, fields, presets, results, verdicts
+from . import committed, criteria, digests, fields, presets, verdicts
 from .forced_rendering import tables
 from .league import page as league
 from .papers import FIGURES, PAPERS
 
-ROOT, DOCS = results.ROOT, results.ROOT / "docs"
+ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
 CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the tables of docs/criteria.md, too.")
 GALLERY = """# Gallery
@@ -40,8 +40,8 @@ numbers of a run have changed since, or it is not known what drew them (*no dige
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
     """What every generated page should hold; the tables of criteria as they are unless asked."""
-    claims = {scale: results.claims(scale) for scale in SCALES}
-    made = {DOCS / "results" / scale / "RESULTS.md": results.page(scale) for scale in SCALES}
+    claims = {scale: committed.claims(scale) for scale in SCALES}
+    made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
     made |= {DOCS / "gallery.md": gallery(), DOCS / "presets.md": presets.page()}
     parts = {
         ROOT / "README.md": {"verdicts": verdicts.table(claims)},
@@ -52,7 +52,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             "changed": criteria.changed(PAPERS),
         }
         | (criteria.parts() if with_criteria else {}),
-        DOCS / "league.md": {"league": league.lines(results.runs("quick"), claims["quick"])},
+        DOCS / "league.md": {"league": league.lines(committed.runs("quick"), claims["quick"])},
         DOCS / "sweeps.md": {"exponents": exponents(claims)},
     }
     for path, by_name in parts.items():
@@ -77,7 +77,7 @@ def exponents(claims_by_scale: dict[str, list[dict]]) -> list[str]:
 
 def gallery() -> str:
     """All figures in docs/results, at either scale, with their captions."""
-    parts, there = [GALLERY], {scale: results.drawn(scale) for scale in SCALES}
+    parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
     if older := [line for scale in SCALES for line in _older(scale)]:
         parts += [OLDER, "\n".join(older)]
     for name, figure in FIGURES.items():
@@ -97,7 +97,7 @@ def gallery() -> str:
 def _older(scale: str) -> list[str]:
     """Lines on the figures of a scale that are older than what they show, by what changed."""
     by_change = {}
-    for name, what in results.changes_since(scale).items():
+    for name, what in committed.changes_since(scale).items():
         by_change.setdefault(", ".join(what), []).append(name)
     return [f"- {scale}, {what}: {', '.join(names)}." for what, names in by_change.items() if what]
 
@@ -119,7 +119,7 @@ def main():
     for path in stale:
         print(f"{path.relative_to(ROOT)} is not up to date", file=sys.stderr)
     wrong = [
-        line for scale in SCALES for line in digests.wrong(results.RESULTS / scale / "figures")
+        line for scale in SCALES for line in digests.wrong(committed.RESULTS / scale / "figures")
     ]
     for line in wrong:
         print(line, file=sys.stderr)

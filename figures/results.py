@@ -5,7 +5,8 @@
 Copies claims.json, the pictures with their digests and every run's summary to docs/results/SCALE,
 and writes all pages that are made of these (`figures.pages`). What is there already is replaced or,
 if DIR lacks it, removed. With --add it stays, and only what it lacks is added: so results can grow
-run by run, on several machines. A verdict stays only while its criterion is the same.
+run by run, on several machines. A verdict stays only while its criterion is the same, and a picture
+while what draws it is.
 """
 
 import json
@@ -21,56 +22,11 @@ from compgen_jax.papers import robustness
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import digests, report
+from . import committed, digests, pages
 from .make import run_directory
-from .papers import FIGURES, PAPERS
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results"
 WORKDIR = cli.define_workdir()
 ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
-
-
-def configs(scale: str) -> dict:
-    """All runs and sweeps of all papers, by name."""
-    return {name: config for paper in PAPERS for name, config in paper.runs(scale).items()}
-
-
-def claims(scale: str) -> list[dict]:
-    """The judged claims in docs/results, [] for a scale without."""
-    path = RESULTS / scale / "claims.json"
-    return from_rows(json.loads(path.read_text())) if path.exists() else []
-
-
-def runs(scale: str) -> dict[str, report.CommittedRun]:
-    """The runs whose summaries are in docs/results, by name."""
-    return report.committed(RESULTS / scale / "runs", configs(scale))
-
-
-def drawn(scale: str) -> list[str]:
-    """The names of the figures in docs/results."""
-    return sorted(path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
-
-
-def changes_since(scale: str) -> dict[str, list[str]]:
-    """For every figure in docs/results, what has changed since it was drawn (`digests.changes`)."""
-    lines, every, found = digests.read(RESULTS / scale / "figures"), configs(scale), {}
-    for name in drawn(scale):
-        shown = [every[run].name for run in FIGURES[name].shows(every, scale)]
-        paths = [RESULTS / scale / "runs" / f"{run}.json" for run in shown]
-        if FIGURES[name].of_settings:
-            paths = [RESULTS / scale / "settings.json"]
-        summaries = {path.stem: path.read_bytes() for path in paths if path.exists()}
-        found[name] = digests.changes(lines.get(name), FIGURES[name], summaries)
-    return found
-
-
-def page(scale: str) -> str:
-    """RESULTS.md, made of what else is in docs/results. A sweep ran if a figure of it is there."""
-    every = configs(scale)
-    shown = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
-    ran = runs(scale) | {name: None for name in shown if every[name].is_sweep}
-    return report.page(scale, PAPERS, ran, claims(scale), drawn(scale))
 
 
 def with_added(before: list[dict], added: list[dict]) -> list[dict]:
@@ -114,7 +70,7 @@ def _asked(claim: dict) -> set:
 def still_judged(before: list[dict]) -> list[dict]:
     """Those judged claims that a paper still makes, by the criterion that it still has, as far as
     that can be told without its runs."""
-    asked = [one for paper in PAPERS for claim in paper.claims for one in possible(claim)]
+    asked = [one for paper in committed.PAPERS for claim in paper.claims for one in possible(claim)]
     return [row for row in before if any(_is_asked(row, *one) for one in asked)]
 
 
@@ -130,7 +86,7 @@ def _sentence(claim: dict) -> tuple:
 def _place(claim: dict) -> tuple:
     """Papers in order, then 'C2' before 'C10' and 'S1a' before 'S1b'."""
     letter, number, part = re.fullmatch(r"(\w)(\d+)(\w*)", claim["claim"]).groups()
-    return "".join(paper.letters for paper in PAPERS).index(letter), int(number), part
+    return "".join(paper.letters for paper in committed.PAPERS).index(letter), int(number), part
 
 
 def _known(claim: dict) -> set:
@@ -143,30 +99,29 @@ def _known(claim: dict) -> set:
     }
 
 
-def settings(scale: str) -> list[dict]:
-    """The rows of settings.json in docs/results whose criteria still hold."""
-    return report.settings(RESULTS / scale)
-
-
 def take(workdir: Path, add: bool) -> Path:
     """Takes what was run in `workdir` instead of what is in docs/results or, to `add`, beside it.
     Returns the folder in docs/results."""
     scale = (workdir / "scale").read_text().strip()
-    target = RESULTS / scale
+    target = committed.RESULTS / scale
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
-    judged = with_added(still_judged(claims(scale)), judged) if add else judged
+    judged = with_added(still_judged(committed.claims(scale)), judged) if add else judged
     directory.write_json(target / "claims.json", rows(judged, scale))
     copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
     summaries = {one.name: run_directory(workdir, one) / "summary.json"
-                 for one in configs(scale).values() if not one.is_sweep}  # fmt: skip
+                 for one in committed.configs(scale).values() if not one.is_sweep}  # fmt: skip
     copied |= {f"runs/{n}.json": path for n, path in summaries.items() if path.exists()}
     if (workdir / "settings.json").exists():
         copied["settings.json"] = workdir / "settings.json"
     lines, made = (digests.read(one / "figures") for one in (target, workdir))
+    older = {
+        f"figures/{name}.png" for name, changes in committed.changes_since(scale).items() if changes
+    }
     for name, path in copied.items():
         # verdicts at settings and their picture belong together
         of_settings = name in ("settings.json", "figures/robustness.png")
-        if of_settings and "settings.json" in copied or not add or _adds(target / name, path):
+        replaced = not add or name in older or (of_settings and "settings.json" in copied)
+        if replaced or _adds(target / name, path):
             directory.write_bytes(target / name, path.read_bytes())
             lines[path.stem] = made.get(path.stem)
     there = [*target.glob("figures/*.png"), *target.glob("runs/*.json"), target / "settings.json"]
@@ -175,11 +130,11 @@ def take(workdir: Path, add: bool) -> Path:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     digests.write(target / "figures", lines)
-    for each in [each for each in SCALES if (RESULTS / each / "claims.json").exists()]:
-        quick = settings("quick") if each == "paper" else []
-        judged = robustness.with_settings(claims(each), settings(each), quick)
-        directory.write_json(RESULTS / each / "claims.json", rows(judged, each))
-    directory.write_text(target / "RESULTS.md", page(scale))
+    for each in [each for each in SCALES if (committed.RESULTS / each / "claims.json").exists()]:
+        quick = committed.settings("quick") if each == "paper" else []
+        judged = robustness.with_settings(committed.claims(each), committed.settings(each), quick)
+        directory.write_json(committed.RESULTS / each / "claims.json", rows(judged, each))
+    directory.write_text(target / "RESULTS.md", committed.page(scale))
     return target
 
 
@@ -194,14 +149,12 @@ def _adds(there: Path, added: Path) -> bool:
 
 
 def main():
-    from . import pages
-
     workdir = Path(cli.require(WORKDIR))
     if not (workdir / "claims.json").exists():
         raise ConfigError(f"--workdir={workdir}: holds no claims.json; figures.make writes it")
     target = take(workdir, ADD.value)
     pages.write()
-    print(f"wrote {target.relative_to(ROOT)}")
+    print(f"wrote {target.relative_to(committed.ROOT)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Tables of verdicts at both scales: the README's, and the claims of docs/claims.md.
 
-Judged claims are those of docs/results, a list for each scale (`results.claims`).
+Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """
 
 import re

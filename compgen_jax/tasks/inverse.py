@@ -36,8 +36,7 @@ class Inverse(Bump):
         super().check(config)
         if self.bumps == 2:
             raise ConfigError(
-                "config.task.bumps=2: an image does not tell which of its bumps is the first; "
-                "say 1"
+                "config.task.bumps=2: an image does not tell which of its bumps is the first; say 1"
             )
         if self.answer == "coordinates" and self.stripes.copies:
             raise ConfigError(

@@ -4,7 +4,7 @@ those of their lines."""
 import pytest
 
 from compgen_jax.papers.paper import SCALES
-from figures import digests, results
+from figures import committed, digests
 from figures.figure import Figure
 
 HELPERS = '''
@@ -92,4 +92,4 @@ def test_a_line_without_its_picture_is_wrong(tmp_path):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_committed_pictures_are_those_of_their_lines(scale):
-    assert digests.wrong(results.RESULTS / scale / "figures") == []
+    assert digests.wrong(committed.RESULTS / scale / "figures") == []

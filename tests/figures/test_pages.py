@@ -3,7 +3,7 @@
 from compgen_jax.calibration import Calibration, Case
 from compgen_jax.claims import Claim, Condition
 from compgen_jax.papers.paper import Paper
-from figures import criteria, pages, results, verdicts
+from figures import committed, criteria, pages, verdicts
 
 CONDITION = Condition("share rendered OOD", 0.0, below=0.5)
 
@@ -124,7 +124,9 @@ def test_known_answers_have_a_line_for_each_claim_with_both_sizes():
 
 def test_the_gallery_lists_figures_that_are_older_than_what_they_show(monkeypatch):
     changes = {"fig1": [], "fig7": ["caption", "code"], "fig9": ["no digest"]}
-    monkeypatch.setattr(results, "changes_since", lambda scale: changes if scale == "paper" else {})
+    monkeypatch.setattr(
+        committed, "changes_since", lambda scale: changes if scale == "paper" else {}
+    )
     assert "- paper, caption, code: fig7.\n- paper, no digest: fig9.\n" in pages.gallery()
-    monkeypatch.setattr(results, "changes_since", lambda scale: {"fig1": []})
+    monkeypatch.setattr(committed, "changes_since", lambda scale: {"fig1": []})
     assert pages.OLDER not in pages.gallery()

@@ -10,10 +10,10 @@ from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import Claim, Condition, Evidence, from_rows, judge, rows
 from compgen_jax.papers import robustness
 from compgen_jax.runs import directory
-from figures import digests, results
+from figures import committed, digests, results
 from figures.make import run_directory
 
-SUMMARIES = results.RESULTS / "quick" / "runs"
+SUMMARIES = committed.RESULTS / "quick" / "runs"
 
 
 def made(name, code="", value=1.0, compared=0.0, above=0.0):
@@ -75,32 +75,32 @@ def test_a_claim_that_was_not_judged_again_is_kept_while_a_paper_makes_it(monkey
     kept = as_read([claim("C1", "bump"), claim("C2", "bump")])
     gone = as_read([claim("C3", "bump"), claim("C1", "ramp", above=0.5)])
     by_runs = replace(made("C2"), stricter=lambda e: e.net.conditions)
-    paper = results.PAPERS[0]._replace(claims=(made("C1"), by_runs))
-    monkeypatch.setattr(results, "PAPERS", (paper,))
+    paper = committed.PAPERS[0]._replace(claims=(made("C1"), by_runs))
+    monkeypatch.setattr(committed, "PAPERS", (paper,))
     assert results.still_judged(kept + gone) == kept
     changed = replace(by_runs, as_stated=made("C2", above=0.5).as_stated)
-    monkeypatch.setattr(results, "PAPERS", (paper._replace(claims=(made("C1"), changed)),))
+    monkeypatch.setattr(committed, "PAPERS", (paper._replace(claims=(made("C1"), changed)),))
     assert results.still_judged(kept) == kept[:1]
 
 
 @pytest.fixture
 def target(tmp_path, monkeypatch):
     """docs/results, for a while elsewhere; the papers claim what these tests judge."""
-    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
-    first, *others = results.PAPERS
+    monkeypatch.setattr(committed, "RESULTS", tmp_path / "results")
+    first, *others = committed.PAPERS
     first = first._replace(claims=(made("C1"), made("C2")))
-    monkeypatch.setattr(results, "PAPERS", (first, *others))
+    monkeypatch.setattr(committed, "PAPERS", (first, *others))
     return tmp_path / "results" / "quick"
 
 
 def finished(workdir, network, claims, figure):
     """A directory of figures.make in which one network was trained and one figure drawn."""
-    config = results.configs("quick")[network.removesuffix("_quick")]
+    config = committed.configs("quick")[network.removesuffix("_quick")]
     run = run_directory(workdir, config)
     directory.write_bytes(run / "summary.json", (SUMMARIES / f"{network}.json").read_bytes())
     directory.write_bytes(workdir / "figures" / f"{figure}.png", b"picture")
     summaries = {config.name: (run / "summary.json").read_bytes()}
-    digests.note(workdir / "figures" / f"{figure}.png", results.FIGURES[figure], summaries)
+    digests.note(workdir / "figures" / f"{figure}.png", committed.FIGURES[figure], summaries)
     directory.write_text(workdir / "scale", "quick\n")
     directory.write_json(workdir / "claims.json", rows(claims, "quick"))
     return workdir
@@ -114,17 +114,17 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert results.take(first, add=False) == target
     results.take(second, add=True)
     results.take(again, add=True)
-    assert values(results.claims("quick")) == [("C1", "bump", 1.0), ("C1", "ramp", 2.0)]
+    assert values(committed.claims("quick")) == [("C1", "bump", 1.0), ("C1", "ramp", 2.0)]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
-    assert set(results.runs("quick")) == {"bump_cnn", "ramp_cnn"}
+    assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     page = (target / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in page and "| ramp_cnn_quick | OOD |" in page
     assert "--only=codes,fig1b\n" in page and "- onehot_cnn_quick: " in page
     assert "- ramp_cnn_quick: " not in page.partition("## Not run")[2]
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
-    assert [one["code"] for one in results.claims("quick")] == ["ramp"]
-    assert set(results.runs("quick")) == {"ramp_cnn"}
+    assert [one["code"] for one in committed.claims("quick")] == ["ramp"]
+    assert set(committed.runs("quick")) == {"ramp_cnn"}
     assert [path.name for path in (target / "figures").glob("*.png")] == ["codes.png"]
     assert list(digests.read(target / "figures")) == ["codes"]
     assert "bump_cnn_quick" not in (target / "RESULTS.md").read_text().partition("## Not run")[0]
@@ -156,7 +156,7 @@ def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
     paper = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1b")
     directory.write_text(paper / "scale", "paper\n")
     results.take(paper, add=True)
-    reason = lambda scale: results.claims(scale)[0]["as_stated"]["reason"]
+    reason = lambda scale: committed.claims(scale)[0]["as_stated"]["reason"]
     assert (reason("quick"), reason("paper")) == ("depends on upright", "depends on quick: upright")
     assert "bump (0 of 1; depends on upright)" in (target / "RESULTS.md").read_text()
     other = finished(tmp_path / "c", "ramp_cnn_quick", claims, "codes")
@@ -184,18 +184,19 @@ def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
     claims = [claim("C1", "bump", 1.0)]
     first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1d")
     results.take(first, add=False)
-    assert results.changes_since("quick") == {"fig1d": []}
-    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"mean": {}})
-    assert results.changes_since("quick") == {"fig1d": ["runs"]}
+    assert committed.changes_since("quick") == {"fig1d": []}
     # the line goes where the picture goes, and another picture is none of it
     another = finished(tmp_path / "b", "bump_cnn_quick", claims, "fig1d")
     directory.write_bytes(another / "figures" / "fig1d.png", b"another picture")
     results.take(another, add=True)
     assert digests.wrong(target / "figures") == []
-    results.take(another, add=False)
+    # one that is older than its runs gives way
+    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"mean": {}})
+    assert committed.changes_since("quick") == {"fig1d": ["runs"]}
+    results.take(another, add=True)
     assert digests.wrong(target / "figures") == [
         "fig1d.png is not the picture of its line in digests.json"
     ]
     (another / "figures" / "digests.json").unlink()
     results.take(another, add=False)
-    assert results.changes_since("quick") == {"fig1d": ["no digest"]}
+    assert committed.changes_since("quick") == {"fig1d": ["no digest"]}
