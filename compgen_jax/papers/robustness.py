@@ -22,7 +22,7 @@ from compgen_jax.claims import (
 )
 
 BASE = "base"
-AS_STATED = READINGS[0]
+AS_STATED, STRICTER = READINGS
 QUICK = "quick: "  # before the name of a setting whose networks are smaller than the claim's
 MOST_NAMED = 2  # settings in a reason
 KEY = ("claim", "code", "statement")
@@ -147,23 +147,15 @@ def without_settings(claim: dict) -> dict:
 
 def _others(claim: dict, judged: list[dict], rows: list[dict], quick: list[dict]) -> list[dict]:
     """Rows of other settings: those of this scale, claims whose code names another setting, and
-    those of the quick scale. `counts` says whether the verdict may depend on them."""
+    those of the quick scale."""
     others = [one for one in judged if key_of(one) != key_of(claim)]
     siblings = [_row(one, _setting(one) or "the base settings", True) for one in others]
-    found = [
-        row | {"counts": row["in_paper"]}
-        for row in (*rows, *siblings)
-        if _sentence(row) == _sentence(claim)
-    ]
-    sentence, verdict = _sentence(claim, any_number=True), claim[AS_STATED]["verdict"]
-    small = [row for row in quick if _sentence(row, any_number=True) == sentence]
-    bases = [row["verdict"] for row in small if row["setting"] == BASE]
-    # where small networks give another verdict at the base as well, their size may be the reason
-    counts = verdict == CONTRADICTED or verdict in bases
+    found = [row for row in (*rows, *siblings) if _sentence(row) == _sentence(claim)]
+    sentence = _sentence(claim, any_number=True)
     found += [
-        row | {"setting": QUICK + row["setting"], "counts": row["in_paper"] and counts}
-        for row in small
-        if row["setting"] != BASE
+        row | {"setting": QUICK + row["setting"]}
+        for row in quick
+        if _sentence(row, any_number=True) == sentence and row["setting"] != BASE
     ]
     return [row for row in found if row["setting"] != BASE and not _is_missing(row)]
 
@@ -195,14 +187,16 @@ def _with_others(claim: dict, others: list[dict]) -> dict:
         "untrained": len(others) - len(trained),
         "differ": differ,
     }
-    depends = _depends_on(stated["verdict"], [row for row in trained if row["counts"]])
+    depends = _depends_on(stated["verdict"], [row for row in trained if row["in_paper"]])
     decided = {"verdict": INCONCLUSIVE, "reason": depends} if depends else {}
-    # a stricter reading that asks the same has the same verdicts
-    return claim | {
-        name: claim[name] | {"settings": settings} | decided
-        for name in READINGS
-        if all(claim[name][key] == stated[key] for key in ("criterion", "verdict", "reason"))
-    }
+    readings = {AS_STATED: stated | {"settings": settings} | decided}
+    stricter = claim[STRICTER]
+    if all(stricter[key] == stated[key] for key in ("criterion", "verdict", "reason")):
+        readings[STRICTER] = stricter | {"settings": settings} | decided
+    elif depends and stricter["verdict"] == CONTRADICTED:  # judged at the base alone
+        at_base = {"verdict": stricter["verdict"], "reason": stricter["reason"]}
+        readings[STRICTER] = stricter | {"settings": settings | at_base} | decided
+    return claim | readings
 
 
 def _depends_on(verdict: str, trained: list[dict]) -> str:

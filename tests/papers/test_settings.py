@@ -154,13 +154,15 @@ def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expect
     assert from_rows(rows([found], "quick")) == [found]
 
 
-def test_a_stricter_reading_that_asks_something_else_keeps_its_verdict():
-    before = judged_as(C)
-    before["stricter"] |= {"criterion": "more"}
-    (found,) = robustness.with_settings([before], at(R))
-    assert found["as_stated"]["verdict"] == U and found["stricter"] == before["stricter"]
-    assert robustness.share(found["stricter"]) == ""
-    (found,) = robustness.with_settings([before], at(U + "!"))
+def test_a_stricter_reading_that_asks_something_else_keeps_its_verdict_but_contradicted():
+    """It is judged at the base alone, so it cannot say that the paper is wrong at every setting."""
+    for verdict, others, expected in ((C, R, U), (R, C, R), (C, C, C)):
+        before = judged_as(verdict)
+        before["stricter"] |= {"criterion": "more"}
+        (found,) = robustness.with_settings([before], at(others))
+        assert found["stricter"]["verdict"] == expected
+        assert robustness.without_settings(found) == before
+    (found,) = robustness.with_settings([judged_as(C)], at(U + "!"))
     assert found["as_stated"]["verdict"] == C and robustness.share(found["as_stated"]) == ""
 
 
@@ -175,8 +177,8 @@ def test_codes_that_name_a_setting_are_settings_of_each_other():
 
 
 def test_at_the_papers_size_the_quick_settings_must_agree():
-    """Statements name numbers of their scale. 'Contradicted' needs every quick setting;
-    'reproduced' fails by them only if the small network at the base gives it too."""
+    """Statements name numbers of their scale. 'Contradicted' needs every quick setting,
+    'reproduced' that none contradicts."""
     before = [judged_as(C, statement="50 are enough")]
     small = lambda base, *others: (
         robustness.at_base([judged_as(base, statement="30 are enough")])
@@ -188,5 +190,6 @@ def test_at_the_papers_size_the_quick_settings_must_agree():
     assert found(before, small(C, C, R))["reason"] == "depends on quick: s2"
     before = [judged_as(R, statement="50 are enough")]
     assert found(before, small(R, R, C))["reason"] == "depends on quick: s2"
-    assert found(before, small(C, C, C))["verdict"] == R
+    assert found(before, small(U, U))["verdict"] == R
+    assert found(before, small(U, C))["reason"] == "depends on quick: s1"
     assert found(before, small(U, C))["settings"]["differ"] == ["quick: s1"]

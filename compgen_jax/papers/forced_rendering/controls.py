@@ -16,6 +16,7 @@ from compgen_jax.claims import CONTRADICTED, REPRODUCED, Claim, Condition, once
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.papers.forced_rendering.figure1 import CLEARLY, PAPER_GRID
 from compgen_jax.papers.forced_rendering.images import (
+    OOD_CELLS,
     above_predictors,
     exact,
     interpolated,
@@ -64,7 +65,7 @@ SECOND_IS_RENDERED = Condition(
     "share rendered OOD of the second object",
     late(lambda cells: mean_score(cells, "rendered_second", cells.held_out)),
     above=0.5,
-    cells=late(lambda cells: cells.held_out.sum()),
+    cells=OOD_CELLS,
 )
 # Each object is scored with the true other one taken off. Stricter: the second one, which lies
 # anywhere, is rendered in the same images, so that the network works where it lights pixels.
@@ -184,6 +185,7 @@ RANDOM_CELLS_ARE_RENDERED = Claim(
             _over_interpolator,
             above=-CLEARLY,
             below=CLEARLY,
+            cells=OOD_CELLS,
         ),
     ),
     details=OF_IMAGES,
@@ -214,7 +216,9 @@ SHARED_PIXELS_COMPOSE = Claim(
     as_stated=rendered_ood(above=0.9),
     stricter=lambda e: (
         rendered_ood(above=0.9),
-        above_predictors(rendered(e.net.late.cells), {"interpolator": interpolated(e)}),
+        above_predictors(
+            rendered(e.net.late.cells), {"interpolator": interpolated(e)}, OOD_CELLS(e)
+        ),
     ),
     details=OF_IMAGES,
     objection=(
@@ -233,7 +237,7 @@ SHARED_PIXELS_COMPOSE = Claim(
 def _composed_and_better(evidence) -> tuple[Condition, ...]:
     cells = evidence.net.late.cells
     known = trivial_shares(cells) | {"interpolator": interpolated(evidence)}
-    return rendered_ood(above=0.9), above_predictors(rendered(cells), known)
+    return rendered_ood(above=0.9), above_predictors(rendered(cells), known, OOD_CELLS(evidence))
 
 
 # From the stripes themselves the bumps could be drawn without error, as their product.

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, once
+from compgen_jax.claims import Claim, Condition, Reading, once
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
+    OOD_CELLS,
     exact,
     interpolated,
     late,
@@ -43,7 +44,7 @@ def _not_above_interpolator(evidence) -> Condition:
     """On smaller grids the interpolator's share was known before this criterion."""
     post_hoc = evidence.net.late.cells.grid < PAPER_GRID
     name = "share rendered OOD, less the interpolator's" + ", post hoc" * post_hoc
-    return Condition(name, _over_interpolator, below=CLEARLY)
+    return Condition(name, _over_interpolator, below=CLEARLY, cells=OOD_CELLS)
 
 
 # Stricter: a kernel on the same codes renders as much, to within `CLEARLY`.
@@ -111,13 +112,19 @@ SUCCEEDS_NEAR_EDGE = Claim(
     runs={"net": "{code}_cnn", "control": "onehot_cnn"},
     **RENDERED_ID,
     as_stated=RISES,
-    stricter=(
-        RISES,
-        Condition(
-            "the same, less that of the onehot code",
-            lambda e: slope_on_nearness(e.net.late.cells) - slope_on_nearness(e.control.late.cells),
-            above=0,
+    stricter=Reading(
+        (
+            RISES,
+            Condition(
+                "the same, less that of the onehot code",
+                lambda e: (
+                    slope_on_nearness(e.net.late.cells) - slope_on_nearness(e.control.late.cells)
+                ),
+                above=0,
+            ),
         ),
+        lambda e: np.minimum(rendered_id(e.net.late.cells), rendered_id(e.control.late.cells)),
+        "share rendered ID of the worse of both",
     ),
     details=share_by_distance,
     objection=(
@@ -184,7 +191,7 @@ SEVERAL = Condition(
     "share of OOD images with 2 peaks",
     lambda e: _peaks(e).several,
     above=0.5,
-    cells=late(lambda cells: cells.held_out.sum()),
+    cells=OOD_CELLS,
 )
 # Stricter: the peaks are in line, as those of noise are not, by `CLEARLY` more than by chance.
 SUPERPOSES_SEEN = Claim(

@@ -43,10 +43,12 @@ def relative_error(cells: CellResults):
     return evaluation.relative_error(cells, cells.held_out)
 
 
+OOD_CELLS = late(lambda cells: cells.held_out.sum())
+
+
 def rendered_ood(above: float | None = None, below: float | None = None) -> Condition:
     """A condition on the share rendered over held-out cells."""
-    count = late(lambda cells: cells.held_out.sum())
-    return Condition("share rendered OOD", late(rendered), above, below, count)
+    return Condition("share rendered OOD", late(rendered), above, below, OOD_CELLS)
 
 
 def trivial_shares(cells: CellResults) -> dict[str, float]:
@@ -65,12 +67,12 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
 _all_rendered = jax.jit(jax.vmap(images.rendered))
 
 
-def above_predictors(share_T, shares: dict) -> Condition:
-    """A share rendered OOD is above that of every predictor, whose shares are given by name."""
+def above_predictors(share_T, shares: dict, cells: int) -> Condition:
+    """A share rendered of `cells` OOD cells is above that of every predictor, by name."""
     best = max(shares, key=lambda name: np.mean(shares[name]))
     of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
     name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
-    return Condition(name, share_T - of_best, above=0)
+    return Condition(name, share_T - of_best, above=0, cells=cells)
 
 
 def interpolated(evidence):

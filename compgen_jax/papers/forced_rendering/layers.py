@@ -432,6 +432,12 @@ def _changes_beyond(other, name: str) -> tuple[Condition, ...]:
     )
 
 
+CHANGES = tuple(
+    Condition(TITLES[share], lambda e, share=share: _change(e.net, share), **bound)
+    for share, bound in SHARES.items()
+)
+
+
 def _sharpening(evidence):
     """(T,) slope of the last hidden layer's product share on log10 of 1 + the number of bumps."""
     counts = np.array([run.config.task.support.samples for run in evidence.by_bumps])
@@ -462,14 +468,9 @@ UNITS_TURN_FROM_STRIPES_TO_BUMPS = Claim(
     },
     when=lambda e: len(e.by_bumps) > 1,
     code="bump",
-    as_stated=(
-        *(
-            Condition(TITLES[share], lambda e, share=share: _change(e.net, share), **bound)
-            for share, bound in SHARES.items()
-        ),
-        SHARPER,
-    ),
+    as_stated=(*CHANGES, SHARPER),
     stricter=(
+        *CHANGES,
         SHARPER,
         *_changes_beyond(
             lambda e, share: _change(e.net, share, "untrained."), "that before training"

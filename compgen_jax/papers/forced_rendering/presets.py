@@ -214,7 +214,7 @@ DATA_SCALING = Config(
         },
         search=SearchConfig(
             field="task.images",
-            per=(("cell", (1 / 8, 1 / 2, 2.0)), ("value", (1.0, 2.0, 4.0, 10.0))),
+            per=(("cell", (1 / 8, 1 / 2, 2.0)), ("value", (1.0, 2.0, 2.25, 3.0, 10.0))),
             scores=("rendered",),
         ),
     ),
@@ -305,7 +305,8 @@ MEDIUM_SCALING = QUICK_SWEEP | {
     "training.steps": 2400,
     "sweep.axes": (("task.grid", (24, 32, 40, 56)), *SCHEMES),
     # fewer at first than at quick scale: the larger N, the smaller a share of the cells is enough
-    "sweep.search.per": (("cell", (1 / 16, 1 / 4, 1.0)), ("value", (1.0, 2.0, 8.0))),
+    # with stripes, also a few bumps more than the 2N stripes
+    "sweep.search.per": (("cell", (1 / 16, 1 / 4, 1.0)), ("value", (1.0, 2.0, 2.25, 3.0, 8.0))),
 }
 # as many epochs, not steps: for a third of the smallest grid's cells it is as many of both
 MEDIUM_EPOCHS = MEDIUM_SCALING | {

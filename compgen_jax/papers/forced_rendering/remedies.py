@@ -13,6 +13,7 @@ from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
+    OOD_CELLS,
     above_predictors,
     exact,
     interpolated,
@@ -210,7 +211,7 @@ RENDERS = rendered_ood(above=ENOUGH)._replace(name="share rendered OOD, {few} bu
 def _better_than_bumps_alone(evidence) -> tuple[Condition, ...]:
     cells = evidence.net.late.cells
     known = trivial_shares(cells) | {"interpolator": interpolated(evidence)}
-    return RENDERS, above_predictors(rendered(cells), known)
+    return RENDERS, above_predictors(rendered(cells), known, cells.held_out.sum())
 
 
 # Stricter: more than by any predictor that knows bumps alone. The trivial ones know every ID cell.
@@ -229,7 +230,9 @@ FEW_BUMPS_MULTIPLY = Claim(
     trained_name="share rendered ID, or accuracy on the stripes",
     as_stated=(
         RENDERS,
-        Condition("share rendered OOD, {few} bumps minus none", _more_than_none, above=0),
+        Condition(
+            "share rendered OOD, {few} bumps minus none", _more_than_none, above=0, cells=OOD_CELLS
+        ),
     ),
     stricter=_better_than_bumps_alone,
     details=lambda e: {

@@ -15,6 +15,7 @@ from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.images import (
+    OOD_CELLS,
     above_predictors,
     exact,
     late,
@@ -262,7 +263,7 @@ def _gap_rendered(above: float) -> Condition:
         "share rendered OOD",
         late(rendered_in_gap),
         above=above,
-        cells=late(lambda cells: cells.held_out.sum()),
+        cells=OOD_CELLS,
     )
 
 
@@ -273,7 +274,9 @@ def _interpolated(evidence):
 def _exceeds_trivial_predictors(evidence) -> tuple[Condition, ...]:
     cells = evidence.net.late.cells
     known = trivial_shares(cells) | {"interpolator": _interpolated(evidence)}
-    return _gap_rendered(above=0.9), above_predictors(rendered_in_gap(cells), known)
+    return _gap_rendered(above=0.9), above_predictors(
+        rendered_in_gap(cells), known, cells.held_out.sum()
+    )
 
 
 # As stated, most images of the gap are rendered. Stricter, nearly all of them are, and more than by

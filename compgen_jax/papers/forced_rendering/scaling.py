@@ -234,8 +234,11 @@ def exponents(sweep, scheme: str, table=None) -> list[Exponent]:
             )
             name = ", ".join(filter(None, words))
             curve = thresholds(scored, reading, scheme, setting, count)
-            if count is not DROPPED or (curve.status_SxK == REACHED).any():
-                stated = (region, where) in STATED
+            reached = (curve.status_SxK == REACHED).any()
+            if count is not DROPPED or reached:
+                # bumps alone need not be enough in a held-out corner: no number is asked there
+                never = count is EVERY_IMAGE and where == "ood" and not reached
+                stated = (region, where) in STATED and not never
                 found.append(_exponent(name, scored, curve, count, preview, stated))
     return found
 
@@ -260,7 +263,8 @@ def _exponent(name, rows, curve: Curve, count: Count, preview: str, is_stated: b
         why = why or f"not identified: fewer than two grids have a threshold ({bounds})"
     elif not scaling.is_resolved(statuses):
         why = why or f"not resolved: {statuses['coarse']} thresholds are known to a factor above 2"
-    if seen["value"] < TRAINED:
+    # without a seen cell in any set, only stripes can have been enough
+    if seen["value"] < TRAINED or (count is EVERY_IMAGE and np.isnan(seen["value"])):
         share = f"share rendered of seen cells {text.number(seen['value'])} at N = {grid}"
         why = why or f"not trained: {share}, {TRAINED:g} asked"
     number |= {"undecided_because": why} if why else {}
