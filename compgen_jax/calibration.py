@@ -13,6 +13,8 @@ comes out wrong.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from compgen_jax.claims import READINGS, REPRODUCED, Claim, Evidence, judge
 
 
@@ -29,6 +31,11 @@ class KnownRun:
         self.layer_numbers, self.output_numbers = layer_numbers or {}, output_numbers or {}
         self.late = self
         vars(self).update(others)
+
+    @property
+    def shown(self):
+        """(T, B) bool: every ID cell was shown."""
+        return np.repeat(~self.cells.held_out[None], len(self.seeds), axis=0)
 
     def layers(self, metric: str):
         return self.layer_numbers[metric]

@@ -78,6 +78,17 @@ class FinishedRun:
         return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
+    def shown(self):
+        """(T, B) bool: the cells that each network was shown whole; a stripe shows none."""
+        points, of_seed = tasks.points(self.task), {}
+        shown_to = jax.jit(partial(_shown, self.config, self.task))
+        for seed in dict.fromkeys(self.seeds):
+            (given, counts, *_), _ = shown_to(jax.random.key(seed), jnp.asarray(points))
+            given = np.asarray(given)[np.asarray(counts)]
+            of_seed[seed] = (points[:, None] == given[None]).all(axis=2).any(axis=1)
+        return np.stack([of_seed[seed] for seed in self.seeds])
+
+    @cached_property
     def trivial(self) -> dict[str, dict]:
         """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
         lookups along each factor alone, and of the interpolator if there is one."""

@@ -115,7 +115,7 @@ def lifted(x, y):
         (lifted, plus, blank, (R, R)),  # the level is free
         (plus, plus, blank, (C, C)),
         (draw, draw, blank, (U, R)),  # stripes alone are enough
-        (draw, plus, draw, (R, C)),  # so is a kernel, with the bumps alone
+        (draw, plus, draw, (R, U)),  # so is a kernel, with the bumps alone
         (lambda x, y: draw(x + 1, y), plus, blank, (C, C)),
     ],
 )

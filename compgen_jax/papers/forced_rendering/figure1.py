@@ -44,7 +44,7 @@ def _not_above_interpolator(evidence) -> Condition:
     """On smaller grids the interpolator's share was known before this criterion."""
     post_hoc = evidence.net.late.cells.grid < PAPER_GRID
     name = "share rendered OOD, less the interpolator's" + ", post hoc" * post_hoc
-    return Condition(name, _over_interpolator, below=CLEARLY, cells=OOD_CELLS)
+    return Condition(name, _over_interpolator, below=CLEARLY)
 
 
 # Stricter: a kernel on the same codes renders as much, to within `CLEARLY`.

@@ -80,6 +80,12 @@ def interpolated(evidence):
     return rendered(evidence.net.late.interpolator)
 
 
+def rendered_shown(run):
+    """(T,) share rendered of the cells that each network was shown. Of many ID cells that were not,
+    nothing is asked before a network may be judged."""
+    return np.average(run.cells.scores["rendered"], axis=1, weights=run.shown)
+
+
 def worst_exact_id(*runs):
     """(T,) exact accuracy ID of the worse of some runs, where all of them must be trained."""
     return np.min([exact_id(run.late.cells) for run in runs], axis=0)

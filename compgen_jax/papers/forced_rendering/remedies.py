@@ -18,8 +18,8 @@ from compgen_jax.papers.forced_rendering.images import (
     exact,
     interpolated,
     rendered,
-    rendered_id,
     rendered_ood,
+    rendered_shown,
     trivial_shares,
     within_a_pixel,
 )
@@ -226,8 +226,8 @@ FEW_BUMPS_MULTIPLY = Claim(
         "by_bumps": "stripes_*_bumps{setting}",
     },
     code="bump{shown}",
-    trained=lambda e: np.minimum(rendered_id(e.net.late.cells), stripe_accuracy(_stripes(e))),
-    trained_name="share rendered ID, or accuracy on the stripes",
+    trained=lambda e: np.minimum(rendered_shown(e.net.late), stripe_accuracy(_stripes(e))),
+    trained_name="share rendered of the bumps shown, or accuracy on the stripes",
     as_stated=(
         RENDERS,
         Condition(
@@ -253,7 +253,8 @@ FEW_BUMPS_MULTIPLY = Claim(
     changed=(
         "C10 first repeated a condition of C9. Then it asked for an error below a quarter of a "
         "blank image's, which punishes the level, and for the brightest pixel. All verdicts were "
-        "known, those of one setting of four. It now asks for the share rendered, in every setting."
+        "known, those of one setting of four. It now asks for the share rendered, in every "
+        "setting. Its gate asks for the bumps that were shown; it asked for every ID cell."
     ),
 )
 CLAIMS = STRIPES_ADD_UP, FEW_BUMPS_MULTIPLY
