@@ -12,7 +12,7 @@ COLUMNS = {
     "bumps alone": {
         "bump_cnn": ("bump code", CODES["bump"]),
         "ramp_cnn": ("ramp code", CODES["ramp"]),
-        "random_cells": ("bump code, random hold-out", "0.35"),
+        "random_cells": ("random hold-out", "0.35"),
     },
     "stripes": {
         "stripes_0_bumps": ("stripes alone", FAILS),
