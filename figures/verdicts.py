@@ -7,6 +7,7 @@ import re
 
 from compgen_jax.claims import READINGS, Claim
 from compgen_jax.metrics import text
+from compgen_jax.papers import robustness
 from compgen_jax.papers.paper import Paper
 
 AS_STATED, STRICTER = READINGS
@@ -26,7 +27,7 @@ def table(claims_by_scale: dict[str, list[dict]]) -> list[str]:
         for claim in claims:
             statement = WITH_CODE.sub("", claim["statement"])
             # statements name numbers of their scale
-            row = rows.setdefault((claim["claim"], re.sub(r"\d+", "#", statement)), {})
+            row = rows.setdefault((claim["claim"], robustness.of_any_scale(statement)), {})
             row.setdefault("statement", statement)
             for reading in READINGS:
                 row.setdefault(claim["code"], {})[scale, reading] = _symbol(claim[reading])

@@ -168,8 +168,13 @@ def _setting(claim: dict) -> str:
 def _sentence(row: dict, any_number: bool = False) -> tuple:
     """What a row shares with those of other settings; with those of another scale but for the
     numbers in its statement."""
-    statement = re.sub(r"\d+", "#", row["statement"]) if any_number else row["statement"]
+    statement = of_any_scale(row["statement"]) if any_number else row["statement"]
     return row["claim"], row["code"].partition(", ")[0], statement
+
+
+def of_any_scale(statement: str) -> str:
+    """The statement without the numbers that differ between scales: all but depths."""
+    return re.sub(r"(?<!depth )\b\d+", "#", statement)
 
 
 def _with_others(claim: dict, others: list[dict]) -> dict:

@@ -32,11 +32,15 @@ def test_a_claim_has_one_row_for_all_codes_and_scales():
         row("with the bump code, 30 are enough", "reproduced", settings=SETTINGS),
         row("with the ramp code, 30 are enough", "contradicted", "ramp"),
         row("what else", "contradicted"),
+        row("at depth 2, it falls", "contradicted"),
+        row("at depth 6, it falls", "reproduced"),
     ]
     paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
     assert verdicts.table({"quick": quick, "paper": paper})[2:] == [
         "| C10 | bump / ramp | 30 are enough | ✓ 14/16 / ✗ | – / – | – / · | – / · |",
         "| C10 | bump | what else | ✗ | – |  |  |",
+        "| C10 | bump | at depth 2, it falls | ✗ | – |  |  |",
+        "| C10 | bump | at depth 6, it falls | ✓ | – |  |  |",
         "| C10 | bump | red |  |  | ✓ | – |",
     ]
 
