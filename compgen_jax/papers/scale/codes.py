@@ -23,7 +23,13 @@ def of_run(name: str, run: str = "student"):
 
 def title_of_code(e) -> str:
     kind = "affine" if e.student.summary["task"]["code_r2"] >= AFFINE else "not affine"
-    return f"{e.encoding.replace('_', ' ')} ({kind})"
+    return f"{e.encoding.replace('_', ' ')} ({kind}){_other_width(e)}"
+
+
+def _other_width(e) -> str:
+    """', width 1024', which is a setting of the same claim; '' for the base width."""
+    width = e.fields.get("size", "").rpartition("width_")[2]
+    return f", width {width}" if width not in ("", "256") else ""
 
 
 def code_r2(run: str):
@@ -90,7 +96,7 @@ CODE_IS_COMPOSED = of_code(
     "shuffled intervals, examples, and the couplings of the stricter reading are not affine.",
 )
 COUPLINGS_ARE_COMPOSED = of_code(
-    code="invertible (nearly affine; stricter: not affine)",
+    code=lambda e: "invertible (nearly affine; stricter: not affine)" + _other_width(e),
     each={"size": SIZES_OF_CODES},
     runs={"student": "{size}_invertible", "authors": "{size}_invertible_nearly_affine"},
     as_stated=Reading(
