@@ -34,7 +34,7 @@ def probe(
     Args:
       features: (B, D), any D.  factors: (B, F).  held_out: (B,) bool.
       folds: of the ID points, assigned at random from `seed`.
-      real: of each factor, whether its values are numbers. Of labels every r2 is NaN, and only the
+      real: whether the values of each factor are numbers. For labels r2 is NaN, and only the
         accuracies say something. None: all are.
       periods: of each factor, inf where it does not repeat. An angle jumps where it repeats, so
         its cosine and sine are probed, and its r2 is over both. None: none repeats.

@@ -213,8 +213,8 @@ def interpolations(config: Config, task: Task, seeds):
     """What `baselines.interpolate` says at the task's points, from the complete points that each
     seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores (T, B) by name).
 
-    A code is the model's input, flattened. Of points that are drawn afresh at each step the first
-    `DRAWN` count. A seed without complete points (stripes alone) has 0 everywhere.
+    A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
+    count. A seed without complete points (stripes alone) has 0 everywhere.
     """
     points, held = tasks.points(task), []
     shown_to = jax.jit(partial(_shown, config, task))

@@ -119,7 +119,7 @@ def flip(image, settings: ImageConfig):
 
 def example(point, settings: Bump) -> Example:
     """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
-    Of two objects a point (x, y, x2, y2) places both, and (x, y) the first alone
+    With two bumps, (x, y, x2, y2) places both, and (x, y) the first alone
     (`second_place`)."""
     if settings.bumps == 1:
         code, signal = _object(point, settings)
@@ -189,7 +189,7 @@ def stripe_points(grid: int):
 
 def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
-    first n are the same for any number of points. Of two objects, (x, y, x2, y2)."""
+    first n are the same for any number of points. With two bumps, F = 4."""
     points = supports.sample(key, support(settings), n_points(settings))
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))

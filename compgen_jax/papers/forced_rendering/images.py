@@ -13,6 +13,9 @@ from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.tasks import baselines, images
 
+CLEARLY = 0.05  # of a share: what the ID gate forgives as well
+PAPER_GRID = 28
+
 
 def late(quantity: Callable) -> Callable:
     """evidence -> quantity(what `net` draws at every cell, late in training)."""
@@ -80,9 +83,26 @@ def interpolated(evidence):
     return rendered(evidence.net.late.interpolator)
 
 
+def over_interpolator(above: float | None = None) -> Callable:
+    """evidence -> a condition on the share rendered OOD less the interpolator's: below `CLEARLY`,
+    and above a bound."""
+
+    def condition(evidence) -> Condition:
+        less = rendered(evidence.net.late.cells) - interpolated(evidence)
+        name = f"share rendered OOD, less the interpolator's{post_hoc(evidence)}"
+        return Condition(name, less, above, CLEARLY)
+
+    return condition
+
+
+def post_hoc(evidence) -> str:
+    """For a condition of which a number was known, at smaller grids, before it was chosen."""
+    return ", post hoc" * (evidence.net.late.cells.grid < PAPER_GRID)
+
+
 def rendered_shown(run):
-    """(T,) share rendered of the cells that each network was shown. Of many ID cells that were not,
-    nothing is asked before a network may be judged."""
+    """(T,) share rendered of the cells that each network was shown. A network that saw a few bumps
+    may be judged whatever it draws at the other ID cells."""
     return np.average(run.cells.scores["rendered"], axis=1, weights=run.shown)
 
 

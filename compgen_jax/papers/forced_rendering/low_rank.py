@@ -167,9 +167,9 @@ def log_volumes(cells: CellResults):
 
 
 class Smoothness(NamedTuple):
-    """Of the log volume of what is drawn, (T,) each: its mean absolute difference between
-    neighbouring cells, over all cells and over the corner; and its mean distance from that of the
-    true images over the corner."""
+    """How smooth the log volume of what is drawn is, (T,) each: its mean absolute difference
+    between neighbouring cells, over all cells and over the corner; and its mean distance from that
+    of the true images over the corner."""
 
     roughness: np.ndarray
     in_corner: np.ndarray

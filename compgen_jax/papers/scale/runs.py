@@ -75,7 +75,7 @@ def architectures(scale: str) -> dict[str, Config]:
 
 
 def preferences(scale: str) -> dict[str, Config]:
-    """Of the preference gridworld by sets seen."""
+    """Networks of the preference gridworld, by sets seen."""
     quick = "_quick" * (scale == "quick")
     return {
         f"preference_seen_{seen}": changed(
