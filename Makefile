@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 BENCH_STAMP := $(VENV)/.installed-bench
 SOURCES := setup.py setup.cfg pyproject.toml constraints.txt
 
-.PHONY: setup figures test docs-check bench lint clean
+.PHONY: setup figures test test-browser docs-check bench lint clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,10 @@ figures: setup
 
 test: setup
 	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+
+# pages and their scripts in headless Chromium (apt-get install chromium chromium-driver)
+test-browser: setup
+	$(BIN)/python -m pytest tests/browser
 
 # the generated pages are what their sources print
 docs-check: setup
