@@ -38,7 +38,7 @@ from compgen_jax.training import loop, task_group
 
 from .arrays import encode
 
-MOST_PARAMETERS = 1_000_000  # 5.3 MB in a page
+MOST_PARAMETERS = 600_000  # 3.2 MB in a page; networks of the paper's size have 130,000 to 560,000
 TRIED = 64  # random points that tell whether a code is made of one part for each factor
 
 
