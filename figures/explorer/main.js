@@ -176,7 +176,7 @@ function drawTheMap() {
   const cell = Math.max(2, Math.floor(Math.min(292 / cells[0].length, 292 / cells.length, 60)));
   const canvas = $("map").querySelector("canvas");
   drawMap(canvas, cells, share, makeScale(["right", "between", "wrong"]), { cell, outline: network.held_out.values });
-  canvas.style.width = `${canvas.width}px`;
+  $("map").style.width = `${canvas.width}px`;
   $("legend-low").textContent = low;
   $("legend-high").textContent = high;
 }
@@ -329,8 +329,8 @@ function drawRules() {
       $("rule-cards").textContent = "This combination was shown in training: choose one inside the outline.";
       return;
     }
-    const options = { limits: brightened(drawn) };
     const card = (name, values, text, about) => {
+      const options = { limits: brightened(values) };
       const found = make("div", { className: "card", title: about }, make("h3", { textContent: name }), figure("", values, options), make("p", { textContent: text }), make("p", { textContent: about }));
       found.querySelector("figcaption").remove();
       found.dataset.rule = name;
@@ -338,7 +338,7 @@ function drawRules() {
     };
     $("rule-cards").replaceChildren(card(`seed ${network.seeds[seed]} draws`, drawn, "", placeName(network.place(cell))),
       ...rules(cell, seed).map(({ name, parts, about }) => {
-        const { fit, r2 } = explain(drawn, parts), found = card(name, fit, `r² = ${short(Math.max(r2, 0))}`, about);
+        const { fit, r2 } = explain(drawn, parts), found = card(name, parts.length > 1 ? fit : parts[0], `r² = ${short(Math.max(r2, 0))}`, about);
         found.dataset.r2 = r2;
         return found;
       }));

@@ -57,7 +57,7 @@ LAYER_NUMBERS = {
     "decode.id_r2": "probe R², shown",
     "decode.ood_r2": "probe R², never shown",
 }
-BASE64 = 4 / 3
+MOST_LIVE = 0.6  # of a network's share of the page
 
 
 def payload(runs: dict, verdicts=(), seeds=()) -> dict:
@@ -139,7 +139,7 @@ class _Atlas:
     def within(self, name: str, size: float) -> dict:
         """The network's value, of at most `size` characters if that can be."""
         live = self.live()
-        if live and _size(live) > size / 2:
+        if live and _size(live) > MOST_LIVE * size:
             live = None
         rest = self.description(name) | {"layers": self.layers(), "live": live}
         room = size - _size(rest)
