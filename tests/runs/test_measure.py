@@ -21,7 +21,7 @@ from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import task_group
+from compgen_jax.training import loop, task_group
 
 N = 8
 DIGITS = Config(
@@ -175,9 +175,33 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
     )
     early = found.table["anova.interaction", first]["layer_02"]
     assert (early != found.table["anova.interaction", last]["layer_02"]).all()
-    for earlier in (loaded.at(first), loaded.late):  # the kept table is of the end alone
-        with pytest.raises(RunError, match="takes the layers of earlier steps"):
-            earlier.layers("anova.interaction")
+    with pytest.raises(RunError, match="takes the layers of earlier steps"):
+        loaded.at(first).layers("anova.interaction")
+
+
+def test_late_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
+    workdir = tmp_path / "run"
+    shutil.copytree(run, workdir)
+    before, late = measure.read(workdir), results.load(workdir).late
+    steps = loop.last_evaluations(late.config, late.task)
+    assert late.seeds == tuple(np.repeat(measured.seeds, len(steps)).tolist())
+    layers, outputs = late.layers("probe.ood_r2"), late.outputs("output.cosine.cross_binary")
+    of_seed = layers.reshape(len(measured.seeds), len(steps), -1)
+    np.testing.assert_array_equal(of_seed[:, -1], measured.numbers["probe.ood_r2"])
+    assert outputs.shape == (len(late.seeds),)
+    metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
+    alone = measure.measure(results.load(workdir), metrics, steps[:1], progress=False)
+    first = np.stack(list(alone.table["probe.ood_r2", steps[0]].values()), axis=1)
+    np.testing.assert_array_equal(of_seed[:, 0], first)
+    # the end of training and its maps stay as they are, and all is read back
+    kept = measure.read(workdir)
+    chex.assert_trees_all_equal(kept.numbers, before.numbers)
+    chex.assert_trees_all_equal(kept.maps, before.maps)
+    assert ("schmidt.rank", steps[0]) not in kept.table
+    monkeypatch.setattr(measure, "measure", None)
+    again = results.load(workdir).late
+    np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
+    np.testing.assert_array_equal(again.layers("probe.id_r2").shape, layers.shape)
 
 
 # --- known answers -------------------------------------------------------------------------------
