@@ -21,7 +21,7 @@ from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from compgen_jax.training import loop, task_group
+from compgen_jax.training import task_group
 
 N = 8
 DIGITS = Config(
@@ -179,18 +179,16 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
         loaded.at(first).layers("anova.interaction")
 
 
-def test_late_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
+def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
     workdir = tmp_path / "run"
     shutil.copytree(run, workdir)
-    before, late = measure.read(workdir), results.load(workdir).late
-    steps = loop.last_evaluations(late.config, late.task)
-    assert late.seeds == tuple(np.repeat(measured.seeds, len(steps)).tolist())
-    layers, outputs = late.layers("probe.ood_r2"), late.outputs("output.cosine.cross_binary")
-    of_seed = layers.reshape(len(measured.seeds), len(steps), -1)
-    np.testing.assert_array_equal(of_seed[:, -1], measured.numbers["probe.ood_r2"])
-    assert outputs.shape == (len(late.seeds),)
+    loaded = results.load(workdir)
+    before, steps = measure.read(workdir), loaded.kept_steps
+    layers = loaded.along.layers("probe.ood_r2")
+    of_seed = layers.reshape(len(loaded.seeds), len(steps), -1)
+    np.testing.assert_array_equal(of_seed[:, -1], before.numbers["probe.ood_r2"])
     metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
-    alone = measure.measure(results.load(workdir), metrics, steps[:1], progress=False)
+    alone = measure.measure(loaded, metrics, steps[:1], progress=False)
     first = np.stack(list(alone.table["probe.ood_r2", steps[0]].values()), axis=1)
     np.testing.assert_array_equal(of_seed[:, 0], first)
     # the end of training and its maps stay as they are, and all is read back
@@ -198,10 +196,14 @@ def test_late_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path
     chex.assert_trees_all_equal(kept.numbers, before.numbers)
     chex.assert_trees_all_equal(kept.maps, before.maps)
     assert ("schmidt.rank", steps[0]) not in kept.table
+    late = loaded.late  # of so short a run the end, five times
+    outputs = late.outputs("output.cosine.cross_binary").reshape(2, 5)
+    end = loaded.outputs("output.cosine.cross_binary")
+    np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
     monkeypatch.setattr(measure, "measure", None)
-    again = results.load(workdir).late
+    again = results.load(workdir).along
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
-    np.testing.assert_array_equal(again.layers("probe.id_r2").shape, layers.shape)
+    assert again.layers("probe.id_r2").shape == layers.shape
 
 
 # --- known answers -------------------------------------------------------------------------------

@@ -108,10 +108,13 @@ def _over_bumps(evidence):
     return superposition_r2(evidence.net, "sums") - ideal(evidence.net.cells).bump_r2
 
 
+BEYOND_OTHERS = Condition(
+    "R2 on the superpositions, over that of other points'", _beyond_other_points, above=CLEARLY
+)
 # As stated, in the construction that the paper uses for the code, above that of other points by
-# `CLEARLY`, as a true bump has .0004 more. Stricter, in sums of matching outputs, at least `MOST`
-# of what an ideal superposer scores (the nearest seen image has .52 to .55 of it). The sums are
-# over all ID cells, each once, as all of them are among the 20,000 samples of Figure 1d.
+# `CLEARLY`, as a true bump has .0004 more. Stricter, in sums of matching outputs too, at least
+# `MOST` of what an ideal superposer scores (the nearest seen image has .52 to .55 of it). The sums
+# are over all ID cells, each once, as all of them are among the 20,000 samples of Figure 1d.
 SUPERPOSES = Claim(
     "C4",
     "with the {code} code, an OOD output is the sum of its superpositions",
@@ -119,12 +122,11 @@ SUPERPOSES = Claim(
     each=tuple(network for network in NETWORKS if network["code"] in CODES),
     runs={"net": "{run}"},
     code="{code}{where}",
-    as_stated=Condition(
-        "R2 on the superpositions, over that of other points'", _beyond_other_points, above=CLEARLY
-    ),
+    as_stated=BEYOND_OTHERS,
     stricter=(
         Condition("R2 on sums, over an ideal superposer's", _over_superposer, above=MOST),
         Condition("R2 on sums, less that of true bumps", _over_bumps, above=0),
+        BEYOND_OTHERS,
     ),
     details=lambda e: {
         f"R2, construction {name}, {whose}": superposition_r2(e.net, name, of_other_points)
@@ -140,7 +142,9 @@ SUPERPOSES = Claim(
     changed=(
         "C4 first asked for R2 above .5, a bound that depends on the grid and rejects ideal "
         "superposers. The ramp was judged on another network than the figure's. Verdicts of both "
-        f"were known. {AT_THE_END} Those of the paper's size still are."
+        "were known. The stricter reading did not ask for more than other points' sums explain, so "
+        "that noise passed around the authors' small hole. "
+        f"{AT_THE_END} Those of the paper's size still are."
     ),
 )
 
