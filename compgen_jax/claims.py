@@ -7,7 +7,7 @@
         each={"code": ("bump", "ramp")},
         runs={"net": "{code}_cnn"},
         as_stated=(
-            Condition("slope of R2", lambda e: slope(e.net.layers("probe.ood_r2")), below=0),
+            Condition("slope", lambda e: slope(e.net.late.layers("probe.ood_r2")), below=0),
         ),
     )
 
