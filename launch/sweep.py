@@ -2,7 +2,7 @@
 
 python -m launch.sweep --config=data_scaling_quick --workdir=runs/scaling
 
-On several machines the same command runs on each of them: see docs/machines.md.
+On several machines the same command runs on each of them: see docs/how_to/machines.md.
 """
 
 from absl import flags

@@ -1,4 +1,4 @@
-"""The recipes of docs/extend.md, run from outside the package by the commands that they name."""
+"""The recipes of docs/how_to/extend.md, run from outside the package by their own commands."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extend.md").read_text()
+PAGE = (ROOT / "docs" / "how_to" / "extend.md").read_text()
 RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", PAGE, re.S))
 
 

@@ -1,4 +1,4 @@
-"""What RESULTS.md and docs/sweeps.md say of the paper's runs and claims, in tables and words."""
+"""Tables and words of RESULTS.md and docs/how_to/sweeps.md on the paper's runs and claims."""
 
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
@@ -14,7 +14,8 @@ NOTE = (
     "verdict needs every condition on its whole interval, and says why where it is inconclusive. "
     "What a seed draws is judged by its median over five evaluations in the last tenth of "
     "training; what its layers do (C4 to C7, C12, C13) is measured at the end. "
-    "docs/criteria.md has the maps on which criteria were tried, and those that were withdrawn."
+    "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
+    "withdrawn."
 )
 OF_BUMPS = {"id.blank_mse", "id.position_accuracy"}  # what summaries of images of bumps have
 
@@ -95,8 +96,8 @@ def conclude(judged: list[dict]) -> list[str]:
 
 
 def exponents(judged: list[dict]) -> list[str]:
-    """Lines of docs/sweeps.md: by every reading of C11 (how many images are enough) the exponent of
-    each scheme with its interval, and whether that is the paper's; [] without that claim."""
+    """Lines of docs/how_to/sweeps.md: by every reading of C11 (how many images are enough) the
+    exponent of each scheme with its interval, and whether that is the paper's; [] without it."""
     judged = [claim for claim in judged if claim["claim"] == "C11"]
     if not judged:
         return []
