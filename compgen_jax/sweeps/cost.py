@@ -34,7 +34,9 @@ def describe(config: Config) -> list[str]:
     began = time.perf_counter()
     program, slots = group.rehearse(batch)
     timing = cost.measure(program, slots, group.size, began)
-    of_batch = group.size * max(of_program[groups.single_run(config, each).program] for each in batch)
+    of_batch = group.size * max(
+        of_program[groups.single_run(config, each).program] for each in batch
+    )
     seconds = len(work) * timing.compile + sum(work) / of_batch * timing.step
     sizes = f"{min(numbers):,}" + f" to {max(numbers):,}" * (len(numbers) > 1)
     lines = [
