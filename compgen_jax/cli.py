@@ -30,8 +30,10 @@ flags.disclaim_key_flags()  # --help of a command lists the flags that are defin
 _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
 
 
+@cache
 def define_config(name: str = "config"):
-    """--config=PRESET or FILE.py:NAME; returns the flag's holder. --config.KEY=VALUE overrides."""
+    """--config=PRESET or FILE.py:NAME; returns the flag's holder, one for all commands imported
+    together. --config.KEY=VALUE overrides."""
     return flags.DEFINE_string(
         name,
         None,
@@ -90,7 +92,7 @@ def read_config(holder, load=None) -> Config:
         )
         error.add_note(_list_presets())
         raise error
-    load = load or partial(load_config, flag=flag)
+    load = load or partial(load_config, flag=f"{flag}=")
     return _override(load(holder.value))
 
 
@@ -99,10 +101,10 @@ def print_config(config: Config):
     print(json.dumps(configs.to_dict(config), indent=1))
 
 
-def load_config(value: str, flag: str = "--config") -> Config:
+def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns.
 
-    Raises ConfigError, with file and line where the user's file is at fault.
+    Raises ConfigError, with file and line where the user's file is at fault, else with the `flag`.
     """
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
@@ -112,7 +114,7 @@ def load_config(value: str, flag: str = "--config") -> Config:
         get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
     else:
         if not os.path.isfile(path):
-            raise ConfigError(f"{flag}={value}: there is no file {path!r}")
+            raise ConfigError(f"{flag}{value}: there is no file {path!r}")
         module = settings.load_file(path)
         get_config, file = getattr(module, "get_config", None), module.__file__
         if not callable(get_config):
@@ -120,7 +122,7 @@ def load_config(value: str, flag: str = "--config") -> Config:
     try:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
-        raise ConfigError(f"{flag}={value}: {error}") from error
+        raise ConfigError(f"{flag}{value}: {error}") from error
     except Exception as error:  # the user's code may raise anything
         raise settings.in_user_code(error, file) from error
     if isinstance(config, ConfigDict):

@@ -40,6 +40,8 @@ def draw(task: Task, panels: list[Panel]) -> bytes:
         for axis, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
             (_draw_map if is_map else _draw_dots)(axis, task, panel, held_out)
             axis.set_title(panel.title)
+        if is_map:
+            figure.supxlabel("outlined: held-out cells", fontsize=7, color=OOD_COLOR)
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=200)
         plt.close(figure)

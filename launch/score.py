@@ -52,7 +52,7 @@ def _load_task(value: str) -> Config:
     if path.endswith(".py") and Path(path).is_file():
         if isinstance(getattr(settings.load_file(path), name, None), type):
             return changed(Config(name=name), {"model.name": "mlp", "task.name": value})
-    return cli.load_config(value, "--task")
+    return cli.load_config(value, "--task=")
 
 
 def _write_template(config: Config, task):
@@ -101,10 +101,10 @@ def table(run, mean: dict) -> list[str]:
     """Every number on ID and on held-out cells, then those of trivial predictors."""
     names = list(dict.fromkeys(name.partition(".")[2] for name in mean))
     width = max(map(len, [*names, *run.trivial]))
-    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':24}OOD"]
+    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':28}OOD"]
     for name in names:
         in_id, ood = (text.with_interval(mean[f"{region}.{name}"]) for region in ("id", "ood"))
-        lines.append(f"{name:{max(width, 15)}}  {in_id:24}{ood}")
+        lines.append(f"{name:{max(width, 15)}}  {in_id:28}{ood}")
     asked = [judge_run.headline(run.task), run.task.error]
     shown = [score for score in dict.fromkeys(asked) if score]
     lines.append("what knows no composition, OOD: " + ", ".join(shown))

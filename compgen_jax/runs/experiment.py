@@ -14,7 +14,15 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, results, train_log, user_code
+from compgen_jax.runs import (
+    directory,
+    environment,
+    out_of_memory,
+    results,
+    tensorboard,
+    train_log,
+    user_code,
+)
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -69,6 +77,7 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
     """
     for config, _ in wanted:
         check_single(config)
+        tensorboard.check(config)
     wanted = [(config, loop.check(config), Path(workdir)) for config, workdir in wanted]
     if len({schedule(config, task) for config, task, _ in wanted}) > 1:
         raise ValueError("configs that train together must share their program")
@@ -131,6 +140,9 @@ def _train(jobs: list[_Job], progress: bool):
     late = sorted(set(loop.last_evaluations(config, task)))
     losses, scores = [], {}  # since the last evaluation; (T, B) by name, by evaluation
     with (
+        tensorboard.curves(
+            [job.workdir for job in jobs if job.config.execution.tensorboard]
+        ) as write_curves,
         _progress_bar(jobs, evaluations[-1], progress) as bar,
         out_of_memory.explained(
             "lower config.training.batch_size or config.model.width, or set "
@@ -163,6 +175,7 @@ def _train(jobs: list[_Job], progress: bool):
                 losses_TxS, losses = np.concatenate(losses, axis=1), []
                 for job in jobs:
                     _record(job, step, *job.of((joined, losses_TxS, means)))
+                    write_curves(job.workdir, job.rows[-len(job.seeds) :])
                 bar.set_postfix_str(_postfix(losses_TxS, means, task), refresh=False)
         for stop in late:
             if stop not in scores:  # evaluated before this process resumed the runs

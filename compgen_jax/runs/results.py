@@ -81,10 +81,10 @@ class FinishedRun:
     def shown(self):
         """(T, B) bool: the cells that each network was shown whole; a stripe shows none."""
         points, of_seed = tasks.points(self.task), {}
-        shown_to = jax.jit(partial(shown_examples, self.config, self.task))
+        drawn = jax.jit(partial(_points_shown, self.config, self.task))
         for seed in dict.fromkeys(self.seeds):
-            (given, counts, *_), _ = shown_to(jax.random.key(seed), jnp.asarray(points))
-            given = np.asarray(given)[np.asarray(counts)]
+            given, counts = jax.device_get(drawn(jax.random.key(seed)))
+            given = given[counts]
             of_seed[seed] = (points[:, None] == given[None]).all(axis=2).any(axis=1)
         return np.stack([of_seed[seed] for seed in self.seeds])
 
@@ -255,27 +255,29 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
-def shown_examples(config: Config, task: Task, key, points, drawn: int = DRAWN):
-    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at. Codes are flattened. `drawn` counts the shown points of a
-    task that draws new ones at each step."""
+def _points_shown(config: Config, task: Task, key, drawn: int = DRAWN):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
-        given, counts = dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    else:
-        batch = config.training.batch_size
-        draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-        given, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
-        given, counts = given.reshape(-1, given.shape[-1])[:drawn], counts.ravel()[:drawn]
+        return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
+    batch = config.training.batch_size
+    draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+    points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
+    return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
-    def codes_and_truths(key, at):
-        inputs, target = tasks.examples_at(task, key, at)
-        flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(inputs)]
+
+def shown_examples(config: Config, task: Task, key, points, drawn: int = DRAWN):
+    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
+    of the points that it is scored at. Codes are flattened."""
+
+    def codes_and_truths(name, at):
+        given, target = tasks.examples_at(task, loop.stream(key, name), at)
+        flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    example = loop.stream(key, "example")
-    test = loop.stream(key, "test")
-    return (given, counts, *codes_and_truths(example, given)), codes_and_truths(test, points)
+    given, counts = _points_shown(config, task, key, drawn)
+    shown = (given, counts, *codes_and_truths("example", given))
+    return shown, codes_and_truths("test", points)
 
 
 def truths_at(task: Task, points):
