@@ -49,6 +49,12 @@ def define_workdir():
 
 
 @cache
+def define_out():
+    """--out=DIR; returns the flag's holder, one for all commands imported together."""
+    return flags.DEFINE_string("out", None, "The directory of what is written.")
+
+
+@cache
 def define_print_config():
     """--print_config; returns the flag's holder, one for all commands imported together."""
     about = "Print the complete config as JSON, overrides included, and stop."

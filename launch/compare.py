@@ -26,7 +26,7 @@ from . import cell_maps
 
 A = flags.DEFINE_string("a", None, "The directory of a finished run.")
 B = flags.DEFINE_string("b", None, "The directory of another one, of the same task.")
-OUT = flags.DEFINE_string("out", None, "Where results go; by default compare_A_B/.")
+OUT = cli.define_out()
 REGIONS = ("id", "ood")
 NOTE = """settled: the interval is on one side of 0. A number: so many seeds would be the least for
 that, if difference and spread stay as they are here. A new sample of this size settles it about

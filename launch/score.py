@@ -23,7 +23,7 @@ from . import cell_maps
 
 PREDICTIONS = flags.DEFINE_string("predictions", None, "The file of predictions, a .npz.")
 TASK = cli.define_config("task")
-OUT = flags.DEFINE_string("out", None, "Where results go; by default beside the predictions.")
+OUT = cli.define_out()
 TEMPLATE = flags.DEFINE_string(
     "template", None, "Writes the cells, and the training set of --seed, to this .npz, and stops."
 )
