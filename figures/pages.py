@@ -21,7 +21,6 @@ from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
 from . import committed, criteria, digests, fields, presets, verdicts
-from .forced_rendering import tables
 from .league import page as league
 from .papers import FIGURES, PAPERS
 
@@ -57,7 +56,6 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         DOCS / "findings/league.md": {
             "league": league.lines(committed.runs("quick"), claims["quick"])
         },
-        DOCS / "how_to/sweeps.md": {"exponents": exponents(claims)},
     }
     for path, by_name in parts.items():
         page = path.read_text()
@@ -68,15 +66,6 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             page = text.between(page, marks, lines)
         made[path] = page
     return made
-
-
-def exponents(claims_by_scale: dict[str, list[dict]]) -> list[str]:
-    """A table of exponents for each scale that has them."""
-    lines = []
-    for scale, claims in claims_by_scale.items():
-        if table := tables.exponents(claims):
-            lines += ["", f"At {scale} scale:", "", *table]
-    return lines[1:]
 
 
 def gallery() -> str:

@@ -1,4 +1,4 @@
-"""Tables and words of RESULTS.md and docs/how_to/sweeps.md on the paper's runs and claims."""
+"""What RESULTS.md says of the paper's runs and claims, in tables and words."""
 
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
@@ -68,11 +68,15 @@ def _row(run, region: str) -> str:
 
 
 def conclude(judged: list[dict]) -> list[str]:
-    """Lines of RESULTS.md on what the judged controls say together; none without controls."""
+    """Lines of RESULTS.md on what the judged controls say together, and on exponents; none without
+    such claims."""
+    lines = exponents(judged)
+    if lines:
+        lines = ["", "## How many images are enough?", "", *lines]
     judged = [claim for claim in judged if claim["claim"] in controls.SENTENCES]
     if not judged:
-        return []
-    lines = [
+        return lines
+    lines += [
         "",
         "## Composition, or the lighting of pixels?",
         "",
@@ -96,8 +100,8 @@ def conclude(judged: list[dict]) -> list[str]:
 
 
 def exponents(judged: list[dict]) -> list[str]:
-    """Lines of docs/how_to/sweeps.md: by every reading of C11 (how many images are enough) the
-    exponent of each scheme with its interval, and whether that is the paper's; [] without it."""
+    """By every reading of C11 (how many images are enough) the exponent of each scheme with its
+    interval, and whether that is the paper's; [] without it."""
     judged = [claim for claim in judged if claim["claim"] == "C11"]
     if not judged:
         return []
