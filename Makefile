@@ -13,7 +13,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 DOCS_STAMP := $(VENV)/.installed-docs
 SOURCES := setup.py setup.cfg pyproject.toml constraints.txt
 
-.PHONY: setup figures test docs docs-check bench lint clean
+.PHONY: setup figures test test-browser docs docs-check bench lint clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,10 @@ test: setup
 # the site, in build/site; the variable stills a notice about another program
 docs: $(DOCS_STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# pages and their scripts in headless Chromium (apt-get install chromium chromium-driver)
+test-browser: setup
+	$(BIN)/python -m pytest tests/browser
 
 # the generated pages are what their sources print
 docs-check: setup
