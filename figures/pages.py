@@ -85,10 +85,10 @@ def gallery() -> str:
         shown = [scale for scale in SCALES if name in there[scale]]
         if shown:
             caption = " ".join(inspect.getdoc(figure.draw).split()).replace("*", "")
-            mark = "" if figure.by_default else " †"
+            caption += "" if figure.by_default else " †"
             pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
                         for scale in shown]  # fmt: skip
-            parts += [f"## {name}{mark}", *pictures, f"*{caption}*"]
+            parts += [f"## {name}", *pictures, f"*{caption}*"]
     return "\n\n".join(parts) + "\n"
 
 
