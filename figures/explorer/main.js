@@ -4,7 +4,7 @@ import { connectControls, describeControls } from "controls";
 import { openNetwork, row } from "data";
 import { drawLayer, drawStrip } from "layers";
 import { connectLive } from "live";
-import { explain, interval, mean, short, withInterval, worded } from "numbers";
+import { fitted, interval, mean, short, withInterval, worded } from "numbers";
 import { color, drawMap, drawOutput, makeScale } from "pictures";
 import { drawVerdicts } from "verdicts";
 
@@ -307,14 +307,14 @@ function rules(cell, seed) {
     const sums = along(network.everyCell, truthAt);
     return sums[0].map((_, d) => sums.reduce((sum, part) => sum + part[d], 0));
   };
-  const several = network.axes.length > 1 && !network.points;
+  const known = network.rules.rules;
   return [
-    { name: "what is asked", parts: [truth], about: "the true output" },
-    several && { name: "superposition", parts: along(seen, drawnAt), about: "its own outputs for seen combinations that share a factor, added" },
-    several && { name: "plus", parts: [plus()], about: "true outputs that share a factor, added" },
-    { name: "nearest seen", parts: [network.predictor("nearest", seed, cell)], about: "the true output of the nearest seen combination" },
-    { name: "local interpolator", parts: [network.predictor("interpolator", seed, cell)], about: "a smooth blend of seen outputs with similar codes" },
-  ].filter((rule) => rule && rule.parts[0]);
+    { name: "what is asked", parts: () => [truth], about: "the true output" },
+    { name: "superposition", parts: () => along(seen, drawnAt), about: "its own outputs for seen combinations that share a factor, added" },
+    { name: "plus", parts: () => [plus()], about: "true outputs that share a factor, added" },
+    { name: "nearest seen", parts: () => [network.predictor("nearest", seed, cell)], about: "the true output of the nearest seen combination" },
+    { name: "local interpolator", parts: () => [network.predictor("interpolator", seed, cell)], about: "a smooth blend of seen outputs with similar codes" },
+  ].filter(({ name }) => known.includes(name)).map((rule) => ({ ...rule, parts: rule.parts() }));
 }
 
 let rulesDue = 0;
@@ -337,7 +337,9 @@ function drawRules() {
     };
     $("rule-cards").replaceChildren(card(`seed ${network.seeds[seed]} draws`, drawn, "", placeName(network.place(cell))),
       ...rules(cell, seed).map(({ name, parts, about }) => {
-        const { fit, r2 } = explain(drawn, parts), found = card(name, name === "superposition" || name === "plus" ? fit : parts[0], `r² = ${short(Math.max(r2, 0))}`, about);
+        const r2 = network.explained(state.step, seed, cell)[name];
+        const picture = name === "superposition" || name === "plus" ? fitted(drawn, parts) : parts[0];
+        const found = card(name, picture, `r² = ${r2.toFixed(2)}`, about);
         found.dataset.r2 = r2;
         return found;
       }));
