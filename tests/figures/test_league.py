@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from compgen_jax.papers.league import runs
-from figures import plotting
 from figures.league import figures, page, tables
 from figures.papers import FIGURES
 from tests.figures import committed
@@ -17,14 +16,12 @@ def finished():
     return committed.finished(runs.runs("quick"), names, with_tasks=True)
 
 
-def test_figures_of_finished_runs(finished):
+def test_figures_of_finished_runs(drawn, finished):
     for name in ("league", "league_geometry"):
         figure = FIGURES[name]
         assert figure.shows([*finished, "bump_cnn"], "quick") == list(finished)
         assert not figure.by_default
-        drawn = figure.draw(finished)
-        drawn.draw_without_rendering()
-        plotting.close(drawn)
+        drawn(figure.draw, finished)
 
 
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
