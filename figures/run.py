@@ -93,7 +93,7 @@ def _draw_layers(axis, run, lines: dict):
     axis.set_xticks(range(len(names)), names)
     axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel="R² or share")
     axis.legend(loc="best", **plotting.LEGEND)
-    plotting.panel(axis, "b", title)
+    plotting.panel(axis, "b", title, wrap=56)
 
 
 def _draw_along(axis, factor, column_B, cells):
