@@ -23,7 +23,8 @@ def geometric_mean_with_interval(values_T) -> dict:
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
     """Student's t interval of the mean of T independent values: exact for normal ones, for others
-    docs/criteria.md has its simulated coverage. NaN for a single value, which shows no spread.
+    docs/findings/criteria.md has its simulated coverage. NaN for a single value, which shows no
+    spread.
 
     ValueError unless the values are a non-empty vector.
     """
@@ -68,7 +69,7 @@ def seeds_to_settle(differences_T, least: float = 0.0, level: float = LEVEL) -> 
 def median_with_interval(values_T) -> dict:
     """{'value': median, 'ci95': [low, high]} over seeds: as far to either side as the interval of
     the mean, times how much further from its centre a median of normal values lies than their mean.
-    Also of skewed values its simulated coverage is near nominal (docs/criteria.md)."""
+    Also of skewed values its simulated coverage is near nominal (docs/findings/criteria.md)."""
     values = np.asarray(values_T, np.float64)
     median, (low, high) = float(np.median(values)), t_interval(values)
     half = spread_of_median(len(values)) * (high - low) / 2

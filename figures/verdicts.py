@@ -1,4 +1,4 @@
-"""Tables of verdicts at both scales: the README's, and the claims of docs/claims.md.
+"""Tables of verdicts at both scales: the README's, and the claims of docs/findings/claims.md.
 
 Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """
@@ -51,7 +51,7 @@ def _symbol(reading: dict) -> str:
     return f"{symbol} {settings['agree']}/{settings['trained']}" if settings else symbol
 
 
-# --- docs/claims.md ----------------------------------------------------------------------------
+# --- docs/findings/claims.md -------------------------------------------------------------------
 
 
 def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> list[str]:
