@@ -13,7 +13,8 @@ from compgen_jax.papers.presets import PAPERS, PRESETS
 from figures import fields, presets
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
+PAGES = [*(ROOT / name for name in NAMES), *(ROOT / "docs").rglob("*.md")]
 
 
 def test_the_config_page_lists_every_field_of_every_preset():
