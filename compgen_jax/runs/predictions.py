@@ -67,7 +67,7 @@ class GivenRun(results.FinishedRun):
         return found
 
 
-def examples(config: Config, task: Task, seeds, drawn: int = results.DRAWN) -> list:
+def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> list:
     """What each seed is shown, and what it is scored at, as `results.shown_examples`."""
     points = jnp.asarray(tasks.points(task))
     shown = jax.jit(partial(results.shown_examples, config, task, drawn=drawn))
