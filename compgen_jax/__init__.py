@@ -17,4 +17,4 @@ first factor varying fastest (`grids`). In image tasks the factors x (the column
 are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

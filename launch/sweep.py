@@ -2,8 +2,8 @@
 
 python -m launch.sweep --config=data_scaling_quick --workdir=runs/scaling
 
-On several machines the same command runs on each of them: see docs/how_to/machines.md. --print_config
-shows the complete config, --dry_run what it would cost; neither writes anything.
+On several machines the same command runs on each of them: see docs/how_to/machines.md.
+--print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
 from absl import flags

@@ -45,7 +45,9 @@ from .live import live_network
 DETAILS = ((255, True, 10), (127, True, 10), (63, True, 10), (63, True, 6), (31, True, 6),
            (31, True, 4), (31, False, 4), (15, False, 3), (15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
-LARGE_IMAGES = 600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
+LARGE_IMAGES = (
+    600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
+)
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
 MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
 COLUMNS = 24  # of points that form no grid, laid out in rows
