@@ -91,7 +91,7 @@ def measure_directory(workdir, metric: str | None = None, progress: bool = True)
     if known is not None and metric and (metric, known.last_step) in known.table:
         return known
     if metric is None:
-        on_grid = tasks.has_grid(loop.check(directory.read_config(workdir)))
+        on_grid = tasks.has_grid(loop.check(results.config_of(workdir)))
         place = "grid" if on_grid else "points"
     else:
         place = registry.place_of(metric)

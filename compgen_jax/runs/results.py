@@ -81,10 +81,10 @@ class FinishedRun:
     def shown(self):
         """(T, B) bool: the cells that each network was shown whole; a stripe shows none."""
         points, of_seed = tasks.points(self.task), {}
-        shown_to = jax.jit(partial(_shown, self.config, self.task))
+        drawn = jax.jit(partial(_points_shown, self.config, self.task))
         for seed in dict.fromkeys(self.seeds):
-            (given, counts, *_), _ = shown_to(jax.random.key(seed), jnp.asarray(points))
-            given = np.asarray(given)[np.asarray(counts)]
+            given, counts = jax.device_get(drawn(jax.random.key(seed)))
+            given = given[counts]
             of_seed[seed] = (points[:, None] == given[None]).all(axis=2).any(axis=1)
         return np.stack([of_seed[seed] for seed in self.seeds])
 
@@ -184,10 +184,26 @@ class FinishedRun:
         return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
-def load(workdir) -> FinishedRun:
-    """A finished run at its end. Raises RunError, naming what is missing or damaged."""
-    workdir = Path(workdir)
+def config_of(workdir) -> Config:
+    """The config of a run's directory. Raises RunError for a sweep's, which keeps no networks."""
     config = directory.read_config(workdir)
+    if config.is_sweep:
+        alone = {"sweep.axes": ()} if config.sweep.axes else {}
+        alone |= {name: values[0] for name, values in config.sweep.axes}
+        alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
+        flags = " ".join(f"--config.{name}={value}" for name, value in alone.items())
+        raise RunError(
+            f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
+            f"summary.json. To look into one trial, train it: launch.train --config=... {flags}"
+        )
+    return config
+
+
+def load(workdir) -> FinishedRun:
+    """A finished run at its end. Raises RunError for a sweep, and for what is missing or damaged,
+    naming it."""
+    workdir = Path(workdir)
+    config = config_of(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     task = loop.check(config)
@@ -255,26 +271,29 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
+def _points_shown(config: Config, task: Task, key):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `DRAWN`."""
+    dataset = loop.dataset_of(task, key)
+    if task.examples and isinstance(dataset, sampling.Table):
+        return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
+    batch = config.training.batch_size
+    draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+    drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
+    return drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
+
+
 def _shown(config: Config, task: Task, key, points):
     """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
     of the points that it is scored at."""
-    dataset = loop.dataset_of(task, key)
-    if task.examples and isinstance(dataset, sampling.Table):
-        drawn, counts = dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    else:
-        batch = config.training.batch_size
-        draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-        drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
-        drawn, counts = drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
 
-    def codes_and_truths(key, at):
-        given, target = tasks.examples_at(task, key, at)
+    def codes_and_truths(name, at):
+        given, target = tasks.examples_at(task, loop.stream(key, name), at)
         flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    example = loop.stream(key, "example")
-    test = loop.stream(key, "test")
-    return (drawn, counts, *codes_and_truths(example, drawn)), codes_and_truths(test, points)
+    drawn, counts = _points_shown(config, task, key)
+    shown = (drawn, counts, *codes_and_truths("example", drawn))
+    return shown, codes_and_truths("test", points)
 
 
 def truths_at(task: Task, points):
