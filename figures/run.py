@@ -23,6 +23,8 @@ EXAMPLES = 6
 GRID_LINES = {
     "probe.id_r2": ("probe $R^2$ ID", "--", "0.2"),
     "probe.ood_r2": ("probe $R^2$ OOD", "-", "0.2"),
+    "probe.id_accuracy": ("probe accuracy ID", "--", "#d08a2e"),
+    "probe.ood_accuracy": ("probe accuracy OOD", "-", "#d08a2e"),
     "anova.interaction": ("interaction share", "-", "#6a51a3"),
 }
 POINT_LINES = {
@@ -75,9 +77,12 @@ def _draw_error(axis, run, cells):
 
 
 def _draw_layers(axis, run, lines: dict):
+    """The R2 of a probe is of numbers alone; of labels its accuracy is drawn."""
+    labels = not all(factor.real for factor in run.task.factors)
     for metric, (title, dash, color) in lines.items():
         means = np.clip(mean_band(run.layers(metric))[0], -0.05, 1)  # a probe below 0 reads nothing
-        axis.plot(means, dash, marker=".", color=color, label=title)
+        if np.isfinite(means).any() and (labels or not metric.endswith("accuracy")):
+            axis.plot(means, dash, marker=".", color=color, label=title)
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
     axis.set(xlabel="layer", ylim=(-0.05, 1.05))
