@@ -25,14 +25,16 @@ class FinishedRun:
     """A finished run: what it says at any points, and what its layers do.
 
     config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
-    the networks.  path: its directory, None for networks of earlier steps.
+    the networks.  path: its directory, None for networks of one earlier step.  steps: of its
+    networks, where each seed has several; () for one network of each seed.
 
     Everything else is computed when it is first asked for.
     """
 
-    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None):
+    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None,
+                 steps=()):  # fmt: skip
         self.config, self.task, self.params = config, task, params
-        self.summary, self.seeds = summary, tuple(seeds)
+        self.summary, self.seeds, self.steps = summary, tuple(seeds), tuple(steps)
         self.path = None if path is None else Path(path)
         self._metrics = {}
 
@@ -63,7 +65,7 @@ class FinishedRun:
 
         points = tasks.points(self.task)
         (predictions, truths), scores = self._over_seeds(predict_and_score, points)
-        return _at_cells(self.task, self.seeds, predictions, truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions, truths[0], scores)
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
@@ -75,7 +77,7 @@ class FinishedRun:
         of_network = np.array([different.index(seed) for seed in self.seeds])
         predictions, truths, scores = interpolations(self.config, self.task, different)
         scores = {name: values[of_network] for name, values in scores.items()}
-        return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
     def shown(self):
@@ -105,12 +107,7 @@ class FinishedRun:
 
         Raises RunError, naming what is missing or damaged.
         """
-        template = loop.template(self.config)
-        steps = loop.last_evaluations(self.config, self.task)
-        saved = {
-            step: directory.restore(self.path, template, step).state.params for step in set(steps)
-        }
-        return self._with([saved[step] for step in steps])
+        return self._with(loop.last_evaluations(self.config, self.task))
 
     @property
     def kept_steps(self) -> list[int]:
@@ -118,31 +115,41 @@ class FinishedRun:
         return directory.kept_steps(self.path)
 
     def at(self, step: int) -> "FinishedRun":
-        """The same run with its networks at a kept step. Raises RunError for another step."""
-        params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
+        """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
+        another step."""
+        template = loop.template(self.config)
+        if step in loop.last_evaluations(self.config, self.task):
+            params = directory.restore(self.path, template, step).state.params
+        else:
+            params = directory.kept_parameters(self.path, step, template.params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
 
     @cached_property
     def along(self) -> "FinishedRun":
         """The same run with all networks of its kept steps: for each seed one after the other."""
-        return self._with([self.at(step).params for step in self.kept_steps])
+        return self._with(self.kept_steps)
 
-    def _with(self, params_of_steps: list) -> "FinishedRun":
+    def _with(self, steps) -> "FinishedRun":
         """The same run with its networks at several steps, for each seed one after the other."""
+        saved = {step: self.at(step).params for step in set(steps)}
         join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *params_of_steps)
-        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        params = jax.tree.map(join, *(saved[step] for step in steps))
+        seeds = np.repeat(self.seeds, len(steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path, steps)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
     def layers(self, metric: str):
         """(T, L): a metric of every layer, input first, prediction ('output') last; `decode.*` has
         none of the prediction."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)
         return self._measured(metric).numbers[metric]
 
     def outputs(self, metric: str):
         """(T,): a metric of the prediction as a whole."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)[:, 0]
         return self._measured(metric).outputs[metric]
 
     @property
@@ -165,12 +172,12 @@ class FinishedRun:
     def _measured(self, metric: str | None = None):
         from compgen_jax.runs import measure
 
-        if self.path is None:  # the table in the directory is of the end of training alone
+        if self.path is None:
             raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
         asked = metric or "all"
         if asked not in self._metrics:
-            found = measure.measure_directory(self.path, metric)
-            self._metrics |= dict.fromkeys((*found.numbers, *found.outputs, asked), found)
+            found = measure.measure_directory(self.path, metric, self.steps)
+            self._metrics |= dict.fromkeys((*found.names_at(self.steps), asked), found)
         return self._metrics[asked]
 
     def _over_seeds(self, function, points):
@@ -233,7 +240,7 @@ def interpolations(config: Config, task: Task, seeds):
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
     points, held = tasks.points(task), []
-    shown_to = jax.jit(partial(_shown, config, task))
+    shown_to = jax.jit(partial(shown_examples, config, task))
     score = jax.jit(jax.vmap(task.scores))
     for seed in seeds:
         key = jax.random.key(seed)
@@ -271,28 +278,28 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
-def _points_shown(config: Config, task: Task, key):
-    """The points that a seed is shown, and whether each counts; of a stream, the first `DRAWN`."""
+def _points_shown(config: Config, task: Task, key, drawn: int = DRAWN):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
         return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
     batch = config.training.batch_size
     draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-    drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
-    return drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
+    points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
+    return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
 
-def _shown(config: Config, task: Task, key, points):
+def shown_examples(config: Config, task: Task, key, points, drawn: int = DRAWN):
     """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at."""
+    of the points that it is scored at. Codes are flattened."""
 
     def codes_and_truths(name, at):
         given, target = tasks.examples_at(task, loop.stream(key, name), at)
         flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    drawn, counts = _points_shown(config, task, key)
-    shown = (drawn, counts, *codes_and_truths("example", drawn))
+    given, counts = _points_shown(config, task, key, drawn)
+    shown = (given, counts, *codes_and_truths("example", given))
     return shown, codes_and_truths("test", points)
 
 
@@ -312,12 +319,12 @@ def scorer(task: Task, truths=None) -> Callable:
     def scored(signals_TxBx) -> evaluation.CellResults:
         signals = np.asarray(signals_TxBx)
         scores = jax.tree.map(np.asarray, score(signals, np.asarray(truths), points))
-        return _at_cells(task, tuple(range(len(signals))), signals, truths, scores)
+        return at_cells(task, tuple(range(len(signals))), signals, truths, scores)
 
     return scored
 
 
-def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
+def at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(
