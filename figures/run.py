@@ -96,11 +96,8 @@ def _draw_layers(axis, run, lines: dict):
                 title = f"{score} of the factors OOD {moved} from first to last"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
-    axis.set(
-        xlabel="layer",
-        ylim=(-0.05, 1.05),
-        ylabel="accuracy or share" if "accuracy" in title else "R² or share",
-    )
+    score = "accuracy" if title.startswith("accuracy") else "R²"
+    axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel=f"{score} or share")
     axis.legend(loc="best", **plotting.LEGEND)
     plotting.panel(axis, "b", title)
 

@@ -126,7 +126,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     }  # fmt: skip
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
-    assert "- wide_quick: 24 steps\n" in page and "- tiny_sweep: a sweep\n" in page
+    assert "| wide_quick | 1 | 24 steps |\n" in page and "| tiny_sweep | 1 | a sweep |\n" in page
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
     assert [one["claim"] for one in judged] == ["X1", "X2"]
     assert judged[1]["stricter"]["reason"] == "not run: wide: wide"

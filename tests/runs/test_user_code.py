@@ -194,6 +194,19 @@ def test_a_class_that_lost_its_name_is_one_line(config, own_task, tmp_path):
         results.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("objects: int = number(5, low=2, high=9)", "objects: int", "objects"),
+        ("gain: float = number(1.0, above=0)", "gain: list = None", "gain"),
+    ],
+)
+def test_a_field_without_a_default_or_of_another_type_is_one_line(own_task, old, new, field):
+    rewrite(own_task[0], old, new)
+    with pytest.raises(ConfigError, match=f"its field {field} needs a default, and the type bool"):
+        settings.family("task", own_task[1])
+
+
 def test_rounding_of_another_version_is_no_change(config, tmp_path):
     task = config.task.make()
     user_code.remember(tmp_path, config, task)
