@@ -191,10 +191,26 @@ class FinishedRun:
         return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
-def load(workdir) -> FinishedRun:
-    """A finished run at its end. Raises RunError, naming what is missing or damaged."""
-    workdir = Path(workdir)
+def config_of(workdir) -> Config:
+    """The config of a run's directory. Raises RunError for a sweep's, which keeps no networks."""
     config = directory.read_config(workdir)
+    if config.is_sweep:
+        alone = {"sweep.axes": ()} if config.sweep.axes else {}
+        alone |= {name: values[0] for name, values in config.sweep.axes}
+        alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
+        flags = " ".join(f"--config.{name}={value}" for name, value in alone.items())
+        raise RunError(
+            f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
+            f"summary.json. To look into one trial, train it: launch.train --config=... {flags}"
+        )
+    return config
+
+
+def load(workdir) -> FinishedRun:
+    """A finished run at its end. Raises RunError for a sweep, and for what is missing or damaged,
+    naming it."""
+    workdir = Path(workdir)
+    config = config_of(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     task = loop.check(config)

@@ -147,7 +147,7 @@ def error_of(read, *arguments) -> str:
         ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
         ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
         ([TINY[0], "--config.model.name=cnn"], "config.model.name='cnn': must be one of conv"),
-        ([TINY[0], "--config.task.name=nowhere.py:Mine"], "nowhere.py is gone: put it back"),
+        ([TINY[0], "--config.task.name=nowhere.py:Mine"], "there is no file nowhere.py"),
         ([TINY[0], "--config.training.precision=half"], "must be one of float32, bfloat16"),
     ],
 )  # fmt: skip
@@ -246,7 +246,7 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     mean = json.loads((tmp_path / "none" / "summary.json").read_text())["mean"]
     assert mean["ood.mse"]["value"] is None and mean["id.mse"]["value"] > 0
     workdir = f"--workdir={tmp_path / 'run'}"
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="there is no such directory"):
         call(analyze, workdir)
     call(train, *command, workdir)
     capsys.readouterr()
