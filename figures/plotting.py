@@ -268,7 +268,8 @@ def outline(axis, mask_NxN, **kwargs):
 def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
     """An image from white, `lowest` or less, to black, `amplitude`. A circle marks the requested
     position."""
-    axis.imshow(signal_NxN, origin="lower", cmap="gray_r", vmin=lowest, vmax=amplitude)
+    style = {"cmap": "gray_r", "interpolation": "nearest"}
+    axis.imshow(signal_NxN, origin="lower", vmin=lowest, vmax=amplitude, **style)
     if factors is not None:
         axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
     axis.set(xticks=[], yticks=[])

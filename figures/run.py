@@ -35,10 +35,10 @@ POINT_LINES = {
 def draw(run: results.FinishedRun):
     """(a) The error on ID and held-out combinations over that of the best trivial predictor:
     geometric mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors,
-    and on a grid the share of the features' variance that needs two factors or more jointly. (c) On a grid, the
-    error along each factor, ID (blue) and held-out (red) combinations apart. (d) Held-out
-    combinations of a grid whose outputs are images: above what is asked, below what the first seed
-    draws."""
+    and on a grid the share of the features' variance that needs two factors or more jointly. (c) On
+    a grid, the error along each factor, ID (blue) and held-out (red) combinations apart. (d)
+    Held-out combinations of a grid whose outputs are images: above what is asked, below what the
+    first seed draws."""
     cells, on_grid = run.cells, tasks.has_grid(run.task)
     images = _as_images(cells.truths) if on_grid else None
     height = 2.5 if not on_grid else 4.6 + 2.0 * (images is not None)
