@@ -224,7 +224,7 @@ def _draw_errors(axis, networks) -> str:
     plotting.log_scale(axis, "y")
     bumps = list(map(bumps_of, networks))
     nearer = [str(count) for count, one in zip(bumps, ratios, strict=True) if one < 1]
-    return f"nearer the bump with {', '.join(nearer) or 'none'}"
+    return f"nearer bump: {', '.join(nearer) or 'none'}"
 
 
 def _draw_accuracy(axis, networks) -> str:
