@@ -77,10 +77,10 @@ def read_config(holder) -> Config:
     return _override(load_config(holder.value))
 
 
-def load_config(value: str) -> Config:
+def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns.
 
-    Raises ConfigError, with file and line where the user's file is at fault.
+    Raises ConfigError, with file and line where the user's file is at fault, else with the `flag`.
     """
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
@@ -90,7 +90,7 @@ def load_config(value: str) -> Config:
         get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
     else:
         if not os.path.isfile(path):
-            raise ConfigError(f"--config={value}: there is no file {path!r}")
+            raise ConfigError(f"{flag}{value}: there is no file {path!r}")
         module = settings.load_file(path)
         get_config, file = getattr(module, "get_config", None), module.__file__
         if not callable(get_config):
@@ -98,7 +98,7 @@ def load_config(value: str) -> Config:
     try:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
-        raise ConfigError(f"--config={value}: {error}") from error
+        raise ConfigError(f"{flag}{value}: {error}") from error
     except Exception as error:  # the user's code may raise anything
         raise settings.in_user_code(error, file) from error
     if isinstance(config, ConfigDict):

@@ -5,13 +5,15 @@ are drawn with y upwards.
 """
 
 import io
+import sys
 
 import matplotlib
 import numpy as np
 
 from compgen_jax.statistics import mean_band, mean_with_interval
 
-matplotlib.use("Agg")
+if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
+    matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 STYLE = {

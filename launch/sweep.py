@@ -7,10 +7,10 @@ On several machines the same command runs on each of them: see docs/machines.md.
 
 from absl import flags
 
-from compgen_jax import cli
+from compgen_jax import api, cli
 from compgen_jax.config import Config
 from compgen_jax.metrics import scaling, text
-from compgen_jax.sweeps import processes, sweep
+from compgen_jax.sweeps import processes
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
@@ -29,7 +29,7 @@ def main():
         cli.use_all_cores(NUMBER.value)  # the processes share this machine's cores
     processes.start(ADDRESS.value, NUMBER.value, ID.value)
     try:
-        summary = sweep.run(config, workdir)
+        summary = api.sweep(config, workdir).summary
     except BaseException:
         processes.abandon()
         raise

@@ -3,9 +3,8 @@
 python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
 """
 
-from compgen_jax import cli
+from compgen_jax import api, cli
 from compgen_jax.metrics import text
-from compgen_jax.runs import experiment
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
@@ -13,7 +12,7 @@ WORKDIR = cli.define_workdir()
 
 def main():
     config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    means = experiment.train(config, workdir)["mean"]
+    means = api.train(config, workdir).summary["mean"]
     for region in ("id", "ood"):
         scores = [
             f"{name.removeprefix(f'{region}.')} {text.number(mean['value'], 4)}"

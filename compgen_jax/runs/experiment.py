@@ -1,7 +1,6 @@
 """Training from config to summary: the host's loop around the jitted training chunks."""
 
 import contextlib
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from tqdm import tqdm
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, environment, out_of_memory, results, train_log, user_code
+from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -290,7 +290,7 @@ def _progress_bar(jobs, total: int, shown: bool):
         desc=f"{names} ({trials} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
-        mininterval=0.5 if sys.stderr.isatty() else 20,
+        mininterval=progress_bar.seconds_between_updates(),
         dynamic_ncols=True,
     )
 
