@@ -179,7 +179,8 @@ def judge(workdir):
 def explore(workdir) -> Path:
     """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
     returns its path: DIR/explorer.html. Raises RunError for a run that is not finished."""
-    return beside("launch.explore").explore(_load_run(workdir).path)
+    run = _load_run(workdir)
+    return beside("launch.explore").explore(run.path)
 
 
 def beside(name: str):

@@ -2,7 +2,7 @@
 
     python -m figures.pages [--check] [--criteria]
 
-Writes the README's table of verdicts, RESULTS.md of both scales, docs/gallery.md, docs/presets.md
+Writes the README's table of findings, RESULTS.md of both scales, docs/gallery.md, docs/presets.md
 and parts of docs/claims.md, config.md, criteria.md, league.md and sweeps.md, all from docs/results
 and from the code. What docs/criteria.md says of known answers takes ten minutes and is computed
 only with --criteria. With --check nothing is written: a page that differs is named, and so is a
@@ -20,7 +20,7 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import committed, criteria, digests, fields, presets, verdicts
+from . import committed, criteria, digests, fields, findings, presets, verdicts
 from .forced_rendering import tables
 from .league import page as league
 from .papers import FIGURES, PAPERS
@@ -44,8 +44,11 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
     made |= {DOCS / "gallery.md": gallery(), DOCS / "presets.md": presets.page()}
     parts = {
-        ROOT / "README.md": {"verdicts": verdicts.table(claims)},
-        DOCS / "claims.md": {"claims": verdicts.lines(PAPERS, claims)},
+        ROOT / "README.md": {"findings": findings.lines(claims["quick"])},
+        DOCS / "claims.md": {
+            "verdicts": verdicts.table(claims),
+            "claims": verdicts.lines(PAPERS, claims),
+        },
         DOCS / "config.md": {"fields": fields.lines()},
         DOCS / "criteria.md": {
             "asked": criteria.asked(claims["quick"]),

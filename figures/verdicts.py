@@ -1,4 +1,4 @@
-"""Tables of verdicts at both scales: the README's, and the claims of docs/claims.md.
+"""Verdicts at both scales: a table of all, and the claims one by one, both in docs/claims.md.
 
 Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """
@@ -15,7 +15,7 @@ SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
 WITH_CODE = re.compile(r"^with the [\w-]+ code, ")
 
 
-# --- the README's table ------------------------------------------------------------------------
+# --- the table of all verdicts -----------------------------------------------------------------
 
 
 def table(claims_by_scale: dict[str, list[dict]]) -> list[str]:
@@ -51,7 +51,7 @@ def _symbol(reading: dict) -> str:
     return f"{symbol} {settings['agree']}/{settings['trained']}" if settings else symbol
 
 
-# --- docs/claims.md ----------------------------------------------------------------------------
+# --- the claims one by one ---------------------------------------------------------------------
 
 
 def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> list[str]:
