@@ -16,7 +16,7 @@ own measure, and *stricter*, with alternatives and controls excluded. A reading 
 every condition holds on its whole 95% interval, `contradicted` if some condition fails on its whole
 interval, and `inconclusive` otherwise. It is also inconclusive if the network did not learn what
 it was shown (`Claim.trained` below `Claim.trained_at`). Criteria are tried on known answers before
-they judge a network (`calibration`, docs/criteria.md).
+they judge a network (`calibration`, docs/findings/criteria.md).
 
 A quantity is
 
@@ -48,7 +48,7 @@ READINGS = ("as_stated", "stricter")
 # Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
 # least this many cells to either side of its mean. It is the least number of half cells with which
 # simulated intervals of shares that are 1 in most seeds cover their mean in 93% of samples
-# (docs/criteria.md).
+# (docs/findings/criteria.md).
 LEAST_CELLS = 1.5
 TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
@@ -117,7 +117,8 @@ class Claim:
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
-    objection: the strongest objection to the verdict, and what answers it, for docs/claims.md.
+    objection: the strongest objection to the verdict, and what answers it, for
+        docs/findings/claims.md.
     changed: which criterion was changed after a verdict of it was known, and how; '' for none.
     """
 

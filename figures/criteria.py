@@ -1,5 +1,6 @@
-"""The generated parts of docs/criteria.md: what claims ask, which criteria were changed, criteria
-on known answers, metrics on known maps, and the coverage of intervals. Nothing is trained."""
+"""The generated parts of docs/findings/criteria.md: what claims ask, which criteria were changed,
+criteria on known answers, metrics on known maps, and the coverage of intervals. Nothing is
+trained."""
 
 from functools import cache
 

@@ -6,10 +6,10 @@
         ...
         return a matplotlib figure
 
-Its docstring is the caption in docs/gallery.md. `runs` names the runs that it shows, of any paper;
-a '*' stands for any part of a name. Where they differ between the scales, `runs` is a function
-scale -> names. The drawing function gets the finished runs as a dict by name, in the order in which
-they are trained.
+Its docstring is the caption in docs/findings/gallery.md. `runs` names the runs that it shows, of
+any paper; a '*' stands for any part of a name. Where they differ between the scales, `runs` is a
+function scale -> names. The drawing function gets the finished runs as a dict by name, in the order
+in which they are trained.
 """
 
 import fnmatch

@@ -1,4 +1,4 @@
-"""docs/presets.md: the page of all presets."""
+"""docs/reference/presets.md: the page of all presets."""
 
 from compgen_jax.papers.preset import Preset
 from compgen_jax.papers.presets import PAPERS

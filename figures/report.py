@@ -67,9 +67,9 @@ def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn:
         ran = {name: runs[name] for name, config in paper.runs(scale).items()
                if name in runs and not config.is_sweep}  # fmt: skip
         lines += _part(paper, ran, _of(paper, judged))
-    if not_run := _not_run(scale, papers, runs):
+    if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
-        lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
+        lines += missing
     for name in drawn:
         lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
@@ -201,7 +201,21 @@ def _of_settings(reading: dict) -> str:
     return ", ".join(said)
 
 
-def _not_run(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
+def not_run(scale: str, papers: list[Paper], runs: dict) -> list[str]:
+    """A table of what was not trained, with its cost; [] if there is nothing. Networks of the same
+    cost whose names differ in numbers alone are one row."""
+    rows = {}
+    for name, cost in _costs(scale, papers, runs).items():
+        rows.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
+    lines = [
+        f"| {names[0]} to {names[-1]} | {len(names)} | {cost} each |" if len(names) > 1
+        else f"| {names[0]} | 1 | {cost} |"
+        for (_, cost), names in rows.items()
+    ]  # fmt: skip
+    return ["| network or sweep | number | cost |", "|---|---|---|", *lines] if lines else []
+
+
+def _costs(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
     """The cost of what was not trained: optimiser steps of all seeds, and the time of a preset. A
     paper of which nothing ran is one line."""
     costs = {}

@@ -1,4 +1,4 @@
-"""Verdicts at both scales: a table of all, and the claims one by one, both in docs/claims.md.
+"""Verdicts at both scales, for docs/findings/claims.md: a table of all, and the claims one by one.
 
 Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """

@@ -3,7 +3,7 @@
     python -m launch.probe --activations=FILE.npz
 
 Writes probe.json, probe.png and probe.pdf beside the file, or into --workdir. What the file holds
-is in docs/probe.md.
+is in docs/how_to/probe.md.
 """
 
 from pathlib import Path

@@ -2,7 +2,8 @@
 
 python -m launch.sweep --config=data_scaling_quick --workdir=runs/scaling
 
-On several machines the same command runs on each of them: see docs/machines.md.
+On several machines the same command runs on each of them: see docs/how_to/machines.md.
+--print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
 from absl import flags
@@ -10,10 +11,12 @@ from absl import flags
 from compgen_jax import api, cli
 from compgen_jax.config import Config
 from compgen_jax.metrics import scaling, text
-from compgen_jax.sweeps import processes
+from compgen_jax.sweeps import cost, processes
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
+PRINT_CONFIG = cli.define_print_config()
+DRY_RUN = cli.define_dry_run()
 AUTOMATIC = "; automatic on Slurm, Open MPI, Kubernetes and TPU pods."
 ADDRESS = flags.DEFINE_string(
     "coordinator_address", None, f"HOST:PORT where the others reach the first process{AUTOMATIC}"
@@ -24,7 +27,12 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def main():
-    config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
+    config = cli.read_config(CONFIG)
+    if PRINT_CONFIG.value:
+        return cli.print_config(config)
+    if DRY_RUN.value:
+        return print("\n".join(cost.describe(config)))
+    workdir = cli.require(WORKDIR)
     if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
         cli.use_all_cores(NUMBER.value)  # the processes share this machine's cores
     processes.start(ADDRESS.value, NUMBER.value, ID.value)

@@ -66,7 +66,7 @@ class FinishedRun:
 
         points = tasks.points(self.task)
         (predictions, truths), scores = self._over_seeds(predict_and_score, points)
-        return _at_cells(self.task, self.seeds, predictions, truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions, truths[0], scores)
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
@@ -78,16 +78,16 @@ class FinishedRun:
         of_network = np.array([different.index(seed) for seed in self.seeds])
         predictions, truths, scores = interpolations(self.config, self.task, different)
         scores = {name: values[of_network] for name, values in scores.items()}
-        return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
     def shown(self):
         """(T, B) bool: the cells that each network was shown whole; a stripe shows none."""
         points, of_seed = tasks.points(self.task), {}
-        shown_to = jax.jit(partial(_shown, self.config, self.task))
+        drawn = jax.jit(partial(_points_shown, self.config, self.task))
         for seed in dict.fromkeys(self.seeds):
-            (given, counts, *_), _ = shown_to(jax.random.key(seed), jnp.asarray(points))
-            given = np.asarray(given)[np.asarray(counts)]
+            given, counts = jax.device_get(drawn(jax.random.key(seed)))
+            given = given[counts]
             of_seed[seed] = (points[:, None] == given[None]).all(axis=2).any(axis=1)
         return np.stack([of_seed[seed] for seed in self.seeds])
 
@@ -220,7 +220,7 @@ def interpolations(config: Config, task: Task, seeds):
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
     points, held = tasks.points(task), []
-    shown_to = jax.jit(partial(_shown, config, task))
+    shown_to = jax.jit(partial(shown_examples, config, task))
     score = jax.jit(jax.vmap(task.scores))
     for seed in seeds:
         key = jax.random.key(seed)
@@ -258,26 +258,29 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
-def _shown(config: Config, task: Task, key, points):
-    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at."""
+def _points_shown(config: Config, task: Task, key, drawn: int = DRAWN):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
-        drawn, counts = dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    else:
-        batch = config.training.batch_size
-        draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-        drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
-        drawn, counts = drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
+        return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
+    batch = config.training.batch_size
+    draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+    points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
+    return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
-    def codes_and_truths(key, at):
-        given, target = tasks.examples_at(task, key, at)
+
+def shown_examples(config: Config, task: Task, key, points, drawn: int = DRAWN):
+    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
+    of the points that it is scored at. Codes are flattened."""
+
+    def codes_and_truths(name, at):
+        given, target = tasks.examples_at(task, loop.stream(key, name), at)
         flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    example = loop.stream(key, "example")
-    test = loop.stream(key, "test")
-    return (drawn, counts, *codes_and_truths(example, drawn)), codes_and_truths(test, points)
+    given, counts = _points_shown(config, task, key, drawn)
+    shown = (given, counts, *codes_and_truths("example", given))
+    return shown, codes_and_truths("test", points)
 
 
 def truths_at(task: Task, points):
@@ -296,12 +299,12 @@ def scorer(task: Task, truths=None) -> Callable:
     def scored(signals_TxBx) -> evaluation.CellResults:
         signals = np.asarray(signals_TxBx)
         scores = jax.tree.map(np.asarray, score(signals, np.asarray(truths), points))
-        return _at_cells(task, tuple(range(len(signals))), signals, truths, scores)
+        return at_cells(task, tuple(range(len(signals))), signals, truths, scores)
 
     return scored
 
 
-def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
+def at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(

@@ -1,4 +1,4 @@
-"""docs/league.md: the table, and sentences that are made of its numbers.
+"""docs/findings/league.md: the table, and sentences that are made of its numbers.
 
 All of it comes from the committed summaries and from the claim's row.
 """

@@ -119,8 +119,8 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     page = (target / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in page and "| ramp_cnn_quick | OOD |" in page
-    assert "--only=codes,fig1b\n" in page and "- onehot_cnn_quick: " in page
-    assert "- ramp_cnn_quick: " not in page.partition("## Not run")[2]
+    assert "--only=codes,fig1b\n" in page and "| onehot_cnn_quick | 1 |" in page
+    assert "| ramp_cnn_quick |" not in page.partition("## Not run")[2]
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
     assert [one["code"] for one in committed.claims("quick")] == ["ramp"]

@@ -197,7 +197,7 @@ def test_bad_files_and_places_are_one_line(command, tmp_path):
 
 
 def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
-    page = (ROOT / "docs" / "probe.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "probe.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
