@@ -1,4 +1,7 @@
-"""Parts of figures; no training, and no metrics but means over seeds.
+"""Parts of figures; no training, and no metrics but means over seeds. All figures share one style.
+
+A figure is as wide as a page, `WIDTH`, or as a column, `COLUMN`, and no text in it is smaller than
+`SMALL`. A panel's letter and its title, what was found in numbers, stand above it (`panel`).
 
 T is the number of networks (seeds), B of points, N the side of a grid of cells, L of layers. Images
 are drawn with y upwards.
@@ -6,9 +9,13 @@ are drawn with y upwards.
 
 import io
 import sys
+import textwrap
 
 import matplotlib
 import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.ticker import NullFormatter
+from PIL import Image
 
 from compgen_jax.statistics import mean_band, mean_with_interval
 
@@ -16,15 +23,21 @@ if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of i
     matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
+WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
+SMALL = 7  # points, of the smallest text
+MOST_BYTES = 240_000  # of a picture; a larger one gets a palette of 256 colours
 STYLE = {
     "figure.dpi": 150,
     "savefig.dpi": 200,
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "axes.titlelocation": "left",
+    "figure.titlesize": 8,
+    "legend.fontsize": SMALL,
+    "legend.title_fontsize": SMALL,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
@@ -37,6 +50,26 @@ DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 FAINT = {"color": "0.85", "linewidth": 0.8, "zorder": 0}
 SEEN = {"fmt": "s", "markerfacecolor": "white"}  # how a mean over ID points is marked
 MINUS = "\N{MINUS SIGN}"
+VOLUME = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}  # log₁₀ of a volume over that of ID cells
+VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
+
+
+def _even_hues(lightness: float = 0.7, chroma: float = 0.125, steps: int = 256):
+    """Colours of one lightness and chroma once round the circle of hues, in OKLab: equal steps look
+    equally far apart, and the last colour is beside the first."""
+    angles = 2 * np.pi * np.arange(steps) / steps
+    a, b = chroma * np.cos(angles), chroma * np.sin(angles)
+    lms = [lightness + p * a + q * b for p, q in
+           ((0.3963377774, 0.2158037573), (-0.1055613458, -0.0638541728),
+            (-0.0894841775, -1.2914855480))]  # fmt: skip
+    to_linear = [[4.0767416621, -3.3077115913, 0.2309699292],
+                 [-1.2684380046, 2.6097574011, -0.3413193965],
+                 [-0.0041960863, -0.7034186147, 1.7076147010]]  # fmt: skip
+    linear = np.clip(np.power(lms, 3).T @ np.transpose(to_linear), 0, 1)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+ANGLES = ListedColormap(_even_hues(), "angles")  # of what goes round, such as an angle
 
 
 # --- figures and axes --------------------------------------------------------------------------
@@ -72,23 +105,49 @@ def canvas_of(figure):
     return canvas
 
 
-def panel_label(axis, letter: str):
+def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
+    """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
+    `wrap` letters or, with 0, in one line that may be longer than the axis is wide."""
+    place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     axis.annotate(
-        letter, (0, 1), xytext=(-4, 6), xycoords="axes fraction", textcoords="offset points",
-        fontweight="bold", fontsize=10, ha="right", va="bottom",
-    )  # fmt: skip
-
-
-def panel_labels(axes, letters: str):
-    for axis, letter in zip(axes, letters, strict=True):
-        panel_label(axis, letter)
-
-
-def title_left(axis, text: str, **style):
-    """A title that begins where the axis does, on the height of its panel's letter."""
-    axis.annotate(
-        text, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points", **style
+        letter, (0, 1), xytext=(-4, up), fontweight="bold", fontsize=10, ha="right", **place
     )
+    if wrap:
+        axis.set_title(textwrap.fill(title, wrap), pad=up, **style)
+    else:
+        axis.annotate(title, (0, 1), xytext=(0, up), **place, **style).set_in_layout(False)
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def span(values, shown=percent) -> str:
+    """'2%', or '2% to 15%': from the smallest value to the largest."""
+    ends = dict.fromkeys(shown(end) for end in (np.nanmin(values), np.nanmax(values)))
+    return " to ".join(ends)
+
+
+def signed(value: float, digits: int = 2) -> str:
+    return f"{value:+.{digits}f}".replace("-", MINUS)
+
+
+def change(change_T, digits: int = 2) -> str:
+    """'falls by 0.43': what a number does, by the interval of its change over seeds."""
+    number = mean_with_interval(change_T)
+    size, (low, high) = f"{abs(number['value']):.{digits}f}", number["ci95"]
+    if low > 0 or high < 0:
+        return f"{'rises' if low > 0 else 'falls'} by {size}"
+    return f"does not surely change ({signed(number['value'], digits)})"
+
+
+def log_scale(axis, along: str):
+    """Logarithmic x, y or both ('xy'), with plain numbers at powers of ten."""
+    for each in along:
+        axis.set(**{f"{each}scale": "log"})
+        ticks = getattr(axis, f"{each}axis")
+        ticks.set_major_formatter("{x:g}")
+        ticks.set_minor_formatter(NullFormatter())
 
 
 def below(axis, place: float, text: str, down: float, **style):
@@ -99,10 +158,16 @@ def below(axis, place: float, text: str, down: float, **style):
     )  # fmt: skip
 
 
-def label_regions(axis):
-    """Entries for a legend: the marks of held-out and of ID points."""
-    axis.plot([], [], "o", color="0.3", markersize=4, label="held out")
-    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="seen")
+def label_regions(axis, seeds: bool = True):
+    """Entries for a legend: the marks of held-out and of ID points, and of one seed."""
+    axis.plot([], [], "o", color="0.3", markersize=4, label="held out (OOD)")
+    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="seen (ID)")
+    if seeds:
+        label_seeds(axis)
+
+
+def label_seeds(axis):
+    axis.plot([], [], ".", color="0.6", markersize=3, label="one seed")
 
 
 def label_colors(axis, colors: dict[str, str]):
@@ -111,12 +176,24 @@ def label_colors(axis, colors: dict[str, str]):
         axis.plot([], [], "o", color=color, markersize=4, label=label)
 
 
-def legend_above(axis, **kwargs):
+LEGEND = {"handlelength": 1.4, "handletextpad": 0.4, "columnspacing": 0.9, "labelspacing": 0.25}
+
+
+def legend_in_row(axis, **kwargs):
     """The legend in one row above the axis, where no line can meet it."""
-    axis.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=4, borderaxespad=0.1,
-        handlelength=1.4, handletextpad=0.4, columnspacing=0.8, **kwargs,
-    )  # fmt: skip
+    style = {"loc": "lower left", "bbox_to_anchor": (0, 0.98), "ncols": 9, "borderaxespad": 0.1}
+    axis.legend(**style | LEGEND | kwargs)
+
+
+def legend_below(figure, *axes, ncols: int = 4, **kwargs):
+    """One legend for all entries of these axes (by default of all), each once, under a figure or
+    subfigure, where no line can meet it."""
+    entries = {}
+    for axis in axes or figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    style = {"loc": "outside lower center", "ncols": ncols} | LEGEND | kwargs
+    figure.legend(entries.values(), entries.keys(), **style)
 
 
 # --- maps over the factor plane ----------------------------------------------------------------
@@ -141,10 +218,10 @@ def name_pixels(axis, last: int):
     axis.set_yticks([0, last])
 
 
-def show_share(axis, cells, score: str, **kwargs):
+def show_share(axis, cells, score: str):
     """The share of seeds of which a score is true, by cell, with the held-out region outlined."""
     share = cells.scores[score].mean(axis=0)
-    image = show_map(axis, over_grid(share, cells), vmin=0, vmax=1, **kwargs)
+    image = show_map(axis, over_grid(share, cells), vmin=0, vmax=1, cmap="cividis")
     outline(axis, over_grid(cells.held_out, cells))
     return image
 
@@ -155,6 +232,11 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
     outline(axis, held_out, color=color, linewidth=0.8)
     axis.set(xticks=[], yticks=[])
     return image
+
+
+def volume_bar(figure, image, **place):
+    """The scale of log volume, the same in every figure."""
+    figure.colorbar(image, label=VOLUME_LABEL, extend="both", ticks=[-1, 0, 1], **place)
 
 
 def over_grid(values_B, cells):
@@ -194,12 +276,12 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
     axis.spines[:].set(visible=True, color=edge or "0.7", linewidth=0.8)
 
 
-def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0):
-    """A held-out image on its own scale, as most are far fainter than a bump. Its largest value, in
-    units of the amplitude, is printed below."""
+def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD_COLOR):
+    """An image on its own scale, as most held-out ones are far fainter than a bump. Its largest
+    value, in units of the amplitude, is printed below."""
     top = float(np.max(signal_NxN)) + 0.0  # no minus zero
-    show_signal(axis, signal_NxN, max(top, 1e-6), factors, OOD_COLOR)
-    axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=6, labelpad=2)
+    show_signal(axis, signal_NxN, max(top, 1e-6), factors, edge)
+    axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=SMALL, labelpad=1)
 
 
 def show_held_out(axes, images_B, cells, indices):
@@ -280,9 +362,10 @@ def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: v
     axis.fill_between(places_K, low, high, color=color, alpha=0.15, linewidth=0)
 
 
-def draw_line(axis, values_TxL, end, color, linestyle, label):
-    """One network's number by layer; the last layer, the image, at position `end`."""
-    middle, low, high = mean_band(values_TxL)
+def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value: value):
+    """One network's number by layer; the last layer, the image, at position `end`. `undo` takes a
+    logarithm back."""
+    middle, low, high = (undo(each) for each in mean_band(values_TxL))
     inner = np.arange(len(middle) - 1)
     last = [len(middle) - 2, end]
     axis.plot(
@@ -302,8 +385,11 @@ def layer_names(count: int):
     return ["code", *(str(index) for index in range(1, count - 1)), "image"]
 
 
-def name_layers(axis, count: int):
-    axis.set_xticks(range(count), layer_names(count))
+def name_layers(axis, count: int, every: int = 1):
+    """Ticks at all layers; `every` second is named, say, and the image."""
+    names = layer_names(count)
+    shown = [name if at % every == 0 or name == "image" else "" for at, name in enumerate(names)]
+    axis.set_xticks(range(count), shown)
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -316,8 +402,16 @@ def saved(figure) -> dict[str, bytes]:
         content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
         figure.savefig(content, format=suffix, metadata=undated)
         figure.set_layout_engine("none")  # the layout stays, and is not computed twice
-        files[suffix] = content.getvalue()
+        is_large = suffix == "png" and content.tell() > MOST_BYTES
+        files[suffix] = _with_palette(content) if is_large else content.getvalue()
     return files
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    content, colors = io.BytesIO(), Image.open(png).convert("RGB")
+    palette = colors.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    palette.save(content, "png", optimize=True, dpi=(STYLE["savefig.dpi"],) * 2)
+    return content.getvalue()
 
 
 def close(figure):

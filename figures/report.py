@@ -124,10 +124,12 @@ def by_chance(judged: list[dict]) -> list[str]:
         for row in judged
         for name in (READINGS[-1:] if _is_same(row) else READINGS)
     )
+    settings = sum(row["as_stated"].get("settings", {}).get("trained", 0) for row in judged)
+    beside = f" {settings} verdicts at other settings stand beside them." if settings else ""
     return [
         f"This page judges {count} conditions, each by a 95% interval. If every true value lay at "
         f"its bound, chance alone would have {CHANCE * count:.1f} of them hold ({CHANCE:.1%}) and "
-        "as many fail.",
+        f"as many fail.{beside}",
     ]
 
 

@@ -25,14 +25,16 @@ class FinishedRun:
     """A finished run: what it says at any points, and what its layers do.
 
     config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
-    the networks.  path: its directory, None for networks of earlier steps.
+    the networks.  path: its directory, None for networks of one earlier step.  steps: of its
+    networks, where each seed has several; () for one network of each seed.
 
     Everything else is computed when it is first asked for.
     """
 
-    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None):
+    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None,
+                 steps=()):  # fmt: skip
         self.config, self.task, self.params = config, task, params
-        self.summary, self.seeds = summary, tuple(seeds)
+        self.summary, self.seeds, self.steps = summary, tuple(seeds), tuple(steps)
         self.path = None if path is None else Path(path)
         self._metrics = {}
 
@@ -108,12 +110,7 @@ class FinishedRun:
 
         Raises RunError, naming what is missing or damaged.
         """
-        template = loop.template(self.config)
-        steps = loop.last_evaluations(self.config, self.task)
-        saved = {
-            step: directory.restore(self.path, template, step).state.params for step in set(steps)
-        }
-        return self._with([saved[step] for step in steps])
+        return self._with(loop.last_evaluations(self.config, self.task))
 
     @property
     def kept_steps(self) -> list[int]:
@@ -121,31 +118,41 @@ class FinishedRun:
         return directory.kept_steps(self.path)
 
     def at(self, step: int) -> "FinishedRun":
-        """The same run with its networks at a kept step. Raises RunError for another step."""
-        params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
+        """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
+        another step."""
+        template = loop.template(self.config)
+        if step in loop.last_evaluations(self.config, self.task):
+            params = directory.restore(self.path, template, step).state.params
+        else:
+            params = directory.kept_parameters(self.path, step, template.params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
 
     @cached_property
     def along(self) -> "FinishedRun":
         """The same run with all networks of its kept steps: for each seed one after the other."""
-        return self._with([self.at(step).params for step in self.kept_steps])
+        return self._with(self.kept_steps)
 
-    def _with(self, params_of_steps: list) -> "FinishedRun":
+    def _with(self, steps) -> "FinishedRun":
         """The same run with its networks at several steps, for each seed one after the other."""
+        saved = {step: self.at(step).params for step in set(steps)}
         join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *params_of_steps)
-        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        params = jax.tree.map(join, *(saved[step] for step in steps))
+        seeds = np.repeat(self.seeds, len(steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path, steps)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
     def layers(self, metric: str):
         """(T, L): a metric of every layer, input first, prediction ('output') last; `decode.*` has
         none of the prediction."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)
         return self._measured(metric).numbers[metric]
 
     def outputs(self, metric: str):
         """(T,): a metric of the prediction as a whole."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)[:, 0]
         return self._measured(metric).outputs[metric]
 
     @property
@@ -168,12 +175,12 @@ class FinishedRun:
     def _measured(self, metric: str | None = None):
         from compgen_jax.runs import measure
 
-        if self.path is None:  # the table in the directory is of the end of training alone
+        if self.path is None:
             raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
         asked = metric or "all"
         if asked not in self._metrics:
-            found = measure.measure_directory(self.path, metric)
-            self._metrics |= dict.fromkeys((*found.numbers, *found.outputs, asked), found)
+            found = measure.measure_directory(self.path, metric, self.steps)
+            self._metrics |= dict.fromkeys((*found.names_at(self.steps), asked), found)
         return self._metrics[asked]
 
     def _over_seeds(self, function, points):

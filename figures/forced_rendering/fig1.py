@@ -13,7 +13,7 @@ from ..figure import figure
 from .lookup import by_code
 
 # sizes in inches
-MAP, IMAGE, GAP, ROW = 1.3, 0.48, 0.04, 2.0
+MAP, IMAGE, GAP, ROW = 1.25, 0.54, 0.04, 2.05
 
 
 @figure("fig1b", runs=("bump_cnn",))
@@ -36,28 +36,28 @@ def draw(runs):
     asked and what the first seed draws, at ID and at held-out cells (circles); each held-out image
     has its own scale, and its largest value is printed below."""
     shown = by_code(runs)
-    picture = plotting.new_figure(9.05, len(shown) * ROW + 0.1)
+    height = len(shown) * ROW + 0.1
+    picture = plotting.new_figure(plotting.WIDTH, height)
     held_out = [plotting.over_grid(run.cells.held_out, run.cells) for run in shown.values()]
     names = ["seen (ID)"] * len(shown)
     if len(shown) == 2 and np.array_equal(*held_out):
-        held_out[1], names[1] = _corner(len(held_out[1])), "seen (ID), Figures 3, 4"
+        held_out[1], names[1] = _corner(len(held_out[1])), "seen, Figures 3, 4"
     errors = [_relative_error(run) for run in shown.values()]
     limits = {"vmin": 1e-3, "vmax": max(2.0, *(each.max() for each in errors))}
     for row, (code, run) in enumerate(shown.items()):
-        bottom = ROW * (len(shown) - 1 - row) + 0.4
-        region = plotting.axis_at(picture, 0.45, bottom, MAP, MAP)
+        bottom = height - 0.1 - (row + 1) * ROW + 0.42
+        region = plotting.axis_at(picture, 0.4, bottom, MAP, MAP)
         _draw_region(region, held_out[row], names[row])
-        axis = plotting.axis_at(picture, 2.3, bottom, MAP, MAP)
+        axis = plotting.axis_at(picture, 2.2, bottom, MAP, MAP)
         image = plotting.show_map(axis, errors[row], run.cells.grid, norm="log", **limits)
         plotting.outline(axis, plotting.over_grid(run.cells.held_out, run.cells))
-        axis.set_title(f"{code} code\n{_shares(run)}", fontsize=7)
-        plotting.panel_label(axis, "bc"[row])
-        bar = plotting.axis_at(picture, 2.3 + MAP + 0.05, bottom, 0.07, MAP)
-        picture.colorbar(image, cax=bar, label="MSE / blank image's")
-        _draw_examples(picture, 4.75, bottom + 0.12, run.cells, _id_examples(run.cells))
-        _draw_examples(picture, 6.95, bottom + 0.12, run.cells, _ood_examples(run.cells))
+        title = f"{code} code: {_shares(run)}"
+        plotting.panel(axis, "bc"[row], title, wrap=34, color=plotting.CODE_COLORS[code])
+        bar = plotting.axis_at(picture, 2.2 + MAP + 0.05, bottom, 0.07, MAP)
+        picture.colorbar(image, cax=bar, label="MSE / blank image's", format="{x:g}")
+        _draw_examples(picture, 4.36, bottom - 0.02, run.cells)
         if row == 0:
-            plotting.panel_label(region, "a")
+            plotting.panel(region, "a")
     return picture
 
 
@@ -76,12 +76,13 @@ def draw_authors(runs):
 
 
 def _shares(run) -> str:
-    """'rendered .06, kernel .36': shares of held-out cells, means over seeds."""
+    """Shares of held-out cells rendered by the network and by kernel regression, means over
+    seeds."""
     by_network, by_kernel = (
-        mean_score(cells, "rendered", cells.held_out).mean()
+        plotting.percent(mean_score(cells, "rendered", cells.held_out).mean())
         for cells in (run.cells, run.interpolator)
     )
-    return f"rendered {by_network:.2f}, kernel {by_kernel:.2f}"
+    return f"{by_network} of held-out cells rendered, by interpolation {by_kernel}"
 
 
 def _corner(grid: int):
@@ -112,45 +113,39 @@ def _draw_region(axis, held_out_NxN, name: str):
     plotting.name_pixels(axis, last)
 
 
-def _draw_examples(picture, left, bottom, cells, indices):
-    """What is asked above what the first seed draws, for a few cells of one region."""
-    held_out = cells.held_out[indices[0]]
-    color = plotting.OOD_COLOR if held_out else plotting.ID_COLOR
-    drawn = plotting.row_at(picture, left, bottom, IMAGE, len(indices), GAP)
-    asked = plotting.row_at(picture, left, bottom + IMAGE + GAP, IMAGE, len(indices), GAP)
-    rows = [(asked, cells.truths)]
-    if held_out:
-        plotting.show_held_out(drawn, cells.predictions[0], cells, indices)
-    else:
-        rows.append((drawn, cells.predictions[0]))
-        asked[0].set_ylabel("asked")
-        drawn[0].set_ylabel("drawn")
-    for axes, images in rows:
-        for axis, index in zip(axes, indices, strict=True):
+def _draw_examples(picture, left, bottom, cells):
+    """What is asked beside what the first seed draws: on top two ID cells, below two held-out
+    ones."""
+    for column, (indices, name, color) in enumerate((
+        (_id_examples(cells), "ID (seen)", plotting.ID_COLOR),
+        (_ood_examples(cells), "OOD (held out)", plotting.OOD_COLOR),
+    )):  # fmt: skip
+        at = left + column * (2 * (IMAGE + GAP) + 0.08)
+        for row, index in enumerate(indices):
+            height = bottom + (len(indices) - 1 - row) * (IMAGE + GAP + 0.12) + 0.06
+            axes = asked, drawn = plotting.row_at(picture, at, height, IMAGE, 2, GAP)
             factors = cells.factors[index]
-            plotting.show_signal(axis, images[index], cells.amplitude, factors, color)
-    name = "OOD (held out)" if held_out else "ID (seen)"
-    asked[0].annotate(
-        f"{name}, seed {cells.seeds[0]}",
-        (left / picture.get_figwidth(), (bottom + 2 * IMAGE + 0.12) / picture.get_figheight()),
-        xycoords="figure fraction",
-        color=color,
-    )
+            plotting.show_signal(asked, cells.truths[index], cells.amplitude, factors, color)
+            plotting.show_scaled(
+                drawn, cells.predictions[0, index], factors, cells.amplitude, color
+            )
+            if row == 0:
+                plotting.panel(asked, "", name, up=14, color=color)
+                for axis, word in zip(axes, ("asked", "drawn"), strict=True):
+                    axis.set_title(word, pad=2, fontsize=plotting.SMALL)
 
 
 def _id_examples(cells) -> list[int]:
-    """Places around the held-out region, the same for every network."""
-    low, high, last = *_bounds(cells), cells.grid - 1
-    centre = (low + high) / 2
-    points = [low / 2, (last - low[0] / 2, centre[1]), (centre[0], low[1] / 2), last - low / 2]
+    """Places beside the held-out region, the same for every network."""
+    low, high = _bounds(cells)
+    points = low / 2, (cells.grid - 1 - low[0] / 2, (low[1] + high[1]) / 2)
     return [plotting.nearest_cell(cells, ~cells.held_out, np.round(point)) for point in points]
 
 
 def _ood_examples(cells) -> list[int]:
-    """Places from the held-out region's edge to its centre, the same for every network."""
+    """One place near the held-out region's edge and one at its centre, for every network."""
     low, high = _bounds(cells)
-    points = [low + ((low + high) / 2 - low) * share for share in (0.1, 0.4, 0.7, 1.0)]
-    points[1][0], points[2][1] = high[0] - 1, high[1] - 2  # not all on one diagonal
+    points = (low[0] + 0.4 * (high[0] - low[0]) / 2, high[1] - 1), (low + high) / 2
     return [plotting.nearest_cell(cells, cells.held_out, np.round(point)) for point in points]
 
 

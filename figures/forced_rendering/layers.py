@@ -3,7 +3,6 @@
 import numpy as np
 
 from compgen_jax.metrics import geometry, spectra
-from compgen_jax.statistics import mean_band
 
 from .. import plotting
 from ..figure import figure
@@ -17,8 +16,18 @@ RANKS = {
 }
 DECODERS = {"conv": "CNN", "mlp": "MLP"}
 RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
+METRICS = {  # of Figure 2: what it is, and its label
+    ("probe.ood_r2", "probe.id_r2"): ("probe R² OOD", "probe R²"),
+    ("factorization.mean_of_ratios", "factorization.ratio_of_means"): (
+        "factorization", "factorization\n(Eq 7, for parity)"
+    ),
+    ("anova.interaction_ood", "anova.interaction"): (
+        "interaction OOD", "interaction of x and y\n(share of variance)"
+    ),
+}  # fmt: skip
+LINES = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("OOD cells", "all cells")
 # sizes in inches
-MAP, GAP, ROW = 0.72, 0.06, 1.08
+MAP, GAP, ROW = 0.46, 0.05, 0.92
 
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
@@ -31,41 +40,34 @@ def draw_layers(runs):
     paper: the share of a layer's variance that needs x and y jointly, over held-out and, dashed,
     over all cells."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
-    picture = plotting.new_figure(7.4, 8.0)
-    curves, maps = picture.subfigures(2, 1, height_ratios=[2.7, 1])
-    axes = curves.subplots(3, len(BOTH), sharex="col", sharey="row")
-    rows = (
-        ("probe.ood_r2", "probe.id_r2"),
-        ("factorization.mean_of_ratios", "factorization.ratio_of_means"),
-        ("anova.interaction_ood", "anova.interaction"),
-    )
-    for column, code in enumerate(BOTH):
-        for axis, (solid, dashed) in zip(axes[:, column], rows, strict=True):
+    deepest = {code: of_code[-1] for code, of_code in networks.items()}
+    picture = plotting.new_figure(plotting.WIDTH, 8.4)
+    above, maps, below = picture.subfigures(3, 1, height_ratios=[3.9, 2.1, 2.2])
+    axes = [*above.subplots(2, len(BOTH), sharey="row"), below.subplots(1, len(BOTH), sharey=True)]
+    rows = zip(axes, ("ab", "cd", "gh"), METRICS.items(), LINES, strict=True)
+    for row, letters, ((solid, dashed), (name, label)), words in rows:
+        for axis, letter, (code, run) in zip(row, letters, deepest.items(), strict=True):
             _draw_lines(axis, networks, code, solid)
             _draw_lines(axis, networks, code, dashed, dashed=True)
-        axes[0, column].set_title(f"{code} code")
-        axes[0, column].set_ylim(max(-1, axes[0, column].get_ylim()[0]), None)
-        axes[2, column].set_xlabel("layer")
-    axes[0, 0].set_ylabel("probe $R^2$")
-    axes[1, 0].set_ylabel("factorization\nEq 7 (for parity)")
-    axes[2, 0].set_ylabel("interaction of x and y\n(share of variance)")
-    axes[0, 0].legend(loc="lower left")
-    names = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("over the hole", "all cells")
-    places = "lower right", "lower right", "upper left"
-    for axis, labels, place in zip(axes[:, 1], names, places, strict=True):
+            by_layer = run.layers(solid)
+            moved = plotting.change(by_layer[:, -2] - by_layer[:, 0])
+            title = f"{code} code, depth {depth_of(run)}: {name} {moved} to the last hidden layer"
+            plotting.panel(axis, letter, title, wrap=46)
+            axis.set_xlabel("layer")
+        row[0].set_ylabel(label)
         style = {"color": "0.3", "linewidth": 1.2}
-        lines = [axis.plot([], [], dash, **style)[0] for dash in ("-", "--")]
-        axis.legend(lines, labels, loc=place)
-    plotting.panel_labels(axes.flat, "abcdgh")
-    deepest = {code: of_code[-1] for code, of_code in networks.items()}
+        keys = [row[1].plot([], [], dash, **style)[0] for dash in ("-", "--")]
+        row[1].legend(keys, words, loc="best")
+    axes[0][0].set_ylim(max(-1, axes[0][0].get_ylim()[0]), None)
+    axes[0][0].legend(loc="lower left")
     strips = maps.subplots(len(BOTH), max(len(run.layer_names) for run in deepest.values()))
     for row, (code, run), letter in zip(strips, deepest.items(), "ef", strict=True):
-        draw_strip(maps, row, run, f"{code}\ndepth {depth_of(run)}")
-        plotting.panel_label(row[0], letter)
+        image = draw_strip(row, run, letter, f"{code} code, depth {depth_of(run)}")
+    plotting.volume_bar(maps, image, ax=strips, pad=0.01, aspect=14, shrink=0.8)
     return picture
 
 
-def _draw_lines(axis, networks, code, metric, dashed=False):
+def _draw_lines(axis, networks, code, metric, dashed=False, of_logarithms=False):
     """A metric by layer of a code's networks, a line for every depth. The drawn image stands apart
     on the right, where images of all depths and codes stand one above the other."""
     every = [run for of_code in networks.values() for run in of_code]
@@ -75,34 +77,32 @@ def _draw_lines(axis, networks, code, metric, dashed=False):
     for run in networks[code]:
         label = None if dashed else f"depth {depth_of(run)}"
         color = colors[depths.index(depth_of(run))]
-        values = run.layers(metric)
-        plotting.draw_line(axis, values, end, color, "--" if dashed else "-", label)
+        values, undo = run.layers(metric), {}
+        if of_logarithms:
+            values, undo = np.log(values), {"undo": np.exp}
+        plotting.draw_line(axis, values, end, color, "--" if dashed else "-", label, **undo)
     plotting.name_layers(axis, end + 1)
 
 
-def mean_log_volume(run):
-    """(L, N, N) log10 of the volume element, mean over seeds."""
-    return geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
+def relative_log_volume(run):
+    """(L, N, N) log10 of the volume element, mean over seeds, less its mean over ID cells."""
+    volume = geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
+    return volume - volume[:, ~run.maps["held_out"]].mean(axis=1)[:, None, None]
 
 
-def draw_strip(picture, axes, run, label: str):
-    """The volume of every layer over the geometric mean of its ID cells, all on one scale; axes
-    without a layer are hidden."""
-    volume, held_out = mean_log_volume(run), run.maps["held_out"]
-    relative = volume - volume[:, ~held_out].mean(axis=1)[:, None, None]
-    limit = np.percentile(np.abs(relative), 99)
-    for axis, values, name in zip(
-        axes, relative, plotting.layer_names(len(relative)), strict=False
-    ):
-        image = plotting.show_cells(axis, values, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
-        axis.set_title(name)
+def draw_strip(axes, run, letter: str, name: str):
+    """The volume of every layer over the geometric mean of its ID cells; axes without a layer are
+    hidden. Returns an image, for the scale."""
+    relative, held_out = relative_log_volume(run), run.maps["held_out"]
+    names = plotting.layer_names(len(relative))
+    for axis, values, title in zip(axes, relative, names, strict=False):
+        image = plotting.show_cells(axis, values, held_out, **plotting.VOLUME)
+        axis.set_xlabel(title, labelpad=2)
     for axis in axes[len(relative) :]:
         axis.set_axis_off()
-    axes[0].set_ylabel(label)
-    picture.colorbar(
-        image, ax=axes, label="$\\log_{10}$ volume\nover seen cells'", pad=0.01, aspect=10,
-        shrink=0.8, extend="both",
-    )  # fmt: skip
+    ratio = plotting.signed(run.layers("volume.log10_ratio")[:, -1].mean())
+    plotting.panel(axes[0], letter, f"{name}: log₁₀ volume OOD is {ratio} from ID in the image")
+    return image
 
 
 # the lowest is registered first
@@ -121,72 +121,75 @@ def draw_volumes(runs):
     by layer, ID and OOD, with 95% intervals over seeds."""
     networks = sorted(runs.values(), key=depth_of)
     columns = max(len(run.layer_names) for run in networks)
-    left, panel = 0.5, 0.5 + columns * (MAP + GAP) + 0.55
-    height = len(networks) * ROW + 0.65
-    picture = plotting.new_figure(panel + 2.1, height)
+    left, panel = 0.3, 5.4
+    height = len(networks) * ROW + 1.1
+    picture = plotting.new_figure(plotting.WIDTH, height)
     for row, run in enumerate(networks):
-        bottom = height - 0.25 - MAP - row * ROW
+        bottom = height - 0.55 - MAP - row * ROW
         axes = plotting.row_at(picture, left, bottom, MAP, len(run.layer_names), GAP)
-        _draw_volumes(axes, run)
+        image = _draw_volumes(axes, run)
         axes[0].set_ylabel(f"depth {depth_of(run)}")
-        probe = plotting.axis_at(picture, panel, bottom, 2.0, MAP)
-        plotting.draw_line(
-            probe, run.layers("probe.id_r2"), columns - 1, plotting.ID_COLOR, "--", "ID"
-        )
-        plotting.draw_line(
-            probe, run.layers("probe.ood_r2"), columns - 1, plotting.OOD_COLOR, "-", "OOD"
-        )
-        plotting.name_layers(probe, columns)
+        probe = plotting.axis_at(picture, panel, bottom, plotting.WIDTH - panel - 0.1, MAP + 0.15)
+        for region, color, dash in (
+            ("id", plotting.ID_COLOR, "--"), ("ood", plotting.OOD_COLOR, "-")
+        ):  # fmt: skip
+            values = run.layers(f"probe.{region}_r2")
+            plotting.draw_line(probe, values, columns - 1, color, dash, region.upper())
+        plotting.name_layers(probe, columns, every=2)
+        probe.set(ylabel="R²", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
         if run is not networks[-1]:
             probe.set_xticks(range(columns), [])
-        probe.set(ylabel="$R^2$", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
-        if row == 0:
-            probe.set_title("linear probe", pad=3)
-            probe.legend(loc="lower left", fontsize=6, borderaxespad=0.1)
-    key = plotting.axis_at(picture, left + 0.1, 0.27, 1.2, 0.07)
-    scale = plotting.plt.cm.ScalarMappable(plotting.plt.Normalize(-3, 3))
-    picture.colorbar(scale, cax=key, orientation="horizontal", ticks=[-3, 0, 3])
-    key.set_xticklabels([f"mean {plotting.MINUS} 3 sd", "mean", "+ 3 sd"])
-    key.tick_params(labelsize=6, pad=1, length=2)
+    probe.set_xlabel("layer")
+    first = picture.axes[len(networks[0].layer_names)]
+    plotting.legend_in_row(first, title="linear probe", alignment="left")
+    key = plotting.axis_at(picture, left + 0.3, 0.5, 1.2, 0.08)
+    plotting.volume_bar(picture, image, cax=key, orientation="horizontal")
     config = networks[0].config
-    picture.text(
-        (left + 1.6) / picture.get_figwidth(), 0.27 / height,
-        f"{config.task.code.name} code, {DECODERS[config.model.name]}: $\\log_{{10}}$ volume.  "
-        "Below a map: $\\log_{10}$ (OOD volume / ID volume).",
-        fontsize=7,
-    )  # fmt: skip
+    ratios = [10 ** run.layers("volume.log10_ratio")[:, -1].mean() for run in networks]
+    title = (
+        f"{config.task.code.name} code, {DECODERS[config.model.name]}: the image's volume OOD is "
+        f"{plotting.span(ratios, '{:.2g}'.format)} of that ID"
+    )
+    picture.text(left / plotting.WIDTH, 1 - 0.18 / height, title)
+    note = "below a map: log₁₀ (volume OOD / volume ID)"
+    picture.text((left + 1.9) / plotting.WIDTH, 0.5 / height, note, fontsize=plotting.SMALL)
     return picture
 
 
 def _draw_volumes(axes, run):
+    """Returns an image, for the scale."""
     held_out, names = run.maps["held_out"], plotting.layer_names(len(axes))
-    ratios = mean_band(run.layers("volume.log10_ratio"))[0]
-    for axis, name, volume, ratio in zip(axes, names, mean_log_volume(run), ratios, strict=True):
-        centre, spread = volume.mean(), max(volume.std(), 1e-3)
-        limits = {"vmin": centre - 3 * spread, "vmax": centre + 3 * spread}
-        plotting.show_cells(axis, volume, held_out, plotting.OOD_COLOR, **limits)
-        axis.set_title(name, pad=3)
-        axis.set_xlabel(f"{ratio:+.2f}".replace("-", plotting.MINUS), fontsize=6.5, labelpad=2)
+    ratios = run.layers("volume.log10_ratio").mean(axis=0)
+    for axis, name, volume, ratio in zip(
+        axes, names, relative_log_volume(run), ratios, strict=True
+    ):
+        image = plotting.show_cells(axis, volume, held_out, **plotting.VOLUME)
+        axis.set_title(name, pad=2, loc="center")
+        axis.set_xlabel(plotting.signed(ratio), fontsize=plotting.SMALL, labelpad=2)
+    return image
 
 
 @figure("ranks", runs=EVERY_DEPTH)
 def draw_ranks(runs):
     """How many dimensions every layer uses, by three counts, for two codes; one line for each
-    depth, with 95% intervals over seeds. Dotted: the true images themselves."""
+    depth, geometric means with 95% intervals over seeds. Dotted: the true images themselves."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
-    picture = plotting.new_figure(8.2, 4.2)
+    picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
+    letters = iter("abcdef")
     for row, code in zip(axes, BOTH, strict=True):
         true = spectra.spectrum(flat(networks[code][0].cells.truths))
         for axis, (name, title) in zip(row, RANKS.items(), strict=True):
-            _draw_lines(axis, networks, code, f"spectrum.{name}")
+            _draw_lines(axis, networks, code, f"spectrum.{name}", of_logarithms=True)
             axis.axhline(getattr(true, name), color="0.4", linestyle=":", label="true images")
             axis.set(yscale="log", ylim=(1.5, 1.5 * true.numerical_rank))
-            axis.set_title(title if code == BOTH[0] else "")
             axis.set_yticks(RANK_TICKS, RANK_TICKS)
             axis.minorticks_off()
             axis.set_xlabel("layer" if code == BOTH[-1] else "")
-        row[0].set_ylabel(f"{code} code\ndimensions")
-    axes[0, -1].legend(loc="lower right", ncols=2, columnspacing=1)
-    plotting.panel_labels(axes.flat, "abcdef")
+            deepest = np.log(networks[code][-1].layers(f"spectrum.{name}")).mean(axis=0)
+            first, last = np.exp(deepest[[0, -2]])
+            title = f"{title}: {first:.0f} in the code, {last:.0f} in the last hidden layer"
+            plotting.panel(axis, next(letters), title, wrap=27)
+        row[0].set_ylabel(f"{code} code: dimensions")
+    plotting.legend_below(picture)
     return picture

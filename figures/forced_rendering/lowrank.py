@@ -3,7 +3,12 @@
 import numpy as np
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.papers.forced_rendering.low_rank import embedding_matrices, log_volumes, smoothness
+from compgen_jax.papers.forced_rendering.low_rank import (
+    embedding_matrices,
+    embedding_numbers,
+    log_volumes,
+    smoothness,
+)
 from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
@@ -23,7 +28,7 @@ DRAWN = (0.35, 0.6)  # in panel a
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9))
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
 # sizes in inches
-WIDTH, IMAGE = 9.05, 0.7
+IMAGE, TOKEN, SMALL_IMAGE, MAP = 0.55, 0.68, 0.45, 1.25
 
 
 @figure("fig3", runs=tuple(TITLES))
@@ -41,18 +46,17 @@ def draw_low_rank(runs):
     four ablations: seeds, geometric means and 95% intervals; dotted, a blank image's."""
     ablations = in_order(TITLES, runs)
     shown = {name: ablations[name] for name in SHOWN}
-    picture = plotting.new_figure(WIDTH, 6.85)
-    _draw_architecture(picture, 5.0, ablations["lowrank_both"])
-    tokens = [plotting.row_at(picture, 0.6, bottom, 0.8, 4, 0.08) for bottom in (3.89, 2.95)]
+    picture = plotting.new_figure(plotting.WIDTH, 6.6)
+    _draw_architecture(picture, 5.05, ablations["lowrank_both"])
+    tokens = [plotting.row_at(picture, 0.42, bottom, TOKEN, 4, 0.05) for bottom in (3.72, 2.92)]
     _draw_tokens(tokens, shown)
-    images = [plotting.row_at(picture, 0.6, bottom, 0.62, len(POINTS), 0.06)
-              for bottom in (1.89, 1.07, 0.25)]  # fmt: skip
+    images = [plotting.row_at(picture, 3.85, bottom, SMALL_IMAGE, len(POINTS), 0.03)
+              for bottom in (4.0, 3.36, 2.72)]  # fmt: skip
     _draw_held_out(images, shown)
-    maps = plotting.row_at(picture, 5.1, 3.34, 1.35, 2, 0.12)
-    _draw_smoothness(maps, plotting.axis_at(picture, 8.04, 3.34, 0.08, 1.35), shown)
-    errors = plotting.axis_at(picture, 5.65, 0.5, 2.15, 2.0)
+    maps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12)
+    _draw_smoothness(maps, plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP), shown)
+    errors = plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4)
     _draw_errors(errors, ablations)
-    plotting.panel_labels((tokens[0][0], images[0][0], maps[0], errors), "bcde")
     return picture
 
 
@@ -75,32 +79,31 @@ def _draw_architecture(picture, bottom, run):
     cells = run.cells
     indices = plotting.held_out_cells(cells, [DRAWN])
     code, *layers = (np.asarray(layer[0]) for layer in first_seed_layers(run, indices).values())
-    pitch = (WIDTH - 0.75 - 2 * IMAGE) / (len(layers) + 1)
-    lefts = 0.35 + pitch * np.arange(len(layers) + 2)
+    pitch = (plotting.WIDTH - 0.45 - 2 * IMAGE) / (len(layers) + 1)
+    lefts = 0.25 + pitch * np.arange(len(layers) + 2)
     rows, middle = (bottom + 0.18 + IMAGE, bottom + 0.1), bottom + 0.14 + IMAGE / 2
     title = rows[0] + IMAGE + 0.05
     canvas = plotting.canvas_of(picture)
-    canvas.text(0.1, title, "a", fontweight="bold", fontsize=10)
-    canvas.text(lefts[0], title, f"both penalties, seed {cells.seeds[0]}", color="0.3")
     codes = zip(rows, "xy", np.split(code, 2), cells.factors[indices[0]], strict=True)
     for row, name, half, value in codes:
         axis = plotting.axis_at(picture, lefts[0], row + IMAGE / 2 - 0.05, IMAGE, 0.1)
         plotting.show_signal(axis, half[None], 1.0)
         axis.set_aspect("auto")
-        axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=6.5, labelpad=3)
+        axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=plotting.SMALL, labelpad=3)
+        if name == "x":
+            plotting.panel(axis, "a", f"both penalties, seed {cells.seeds[0]}", up=22)
         _draw_arrow(canvas, lefts[0], lefts[1], row + IMAGE / 2)
     between = (lefts[0] + IMAGE + lefts[1]) / 2
-    formula = "$E = \\sum_k \\lambda_k u_k v_k^T$"
-    canvas.text(between, middle + IMAGE / 2, formula, fontsize=7.5, ha="center", va="center")
+    canvas.text(between, middle + IMAGE / 2, "E = Σ λ u vᵀ", fontsize=7.5, ha="center", va="center")
     for index, (left, layer) in enumerate(zip(lefts[1:], layers, strict=False)):
         name = f"hidden layer {index}" if index else "embeddings E"
-        name += f" (2 of {layer.shape[-1]})" if layer.shape[-1] > 2 else ""
+        name += f",\n2 of {layer.shape[-1]}" if layer.shape[-1] > 2 else ""
         canvas.text(left + IMAGE / 2, title, name, ha="center")
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
             plotting.show_signed(plotting.axis_at(picture, left, row, IMAGE, IMAGE), channel)
-        _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3$\\times$3")
+        _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3×3")
     drawn = ("image", cells.predictions[0]), ("asked", cells.truths)
-    for left, (name, images) in zip((lefts[-1], WIDTH - 0.2 - IMAGE), drawn, strict=True):
+    for left, (name, images) in zip((lefts[-1], plotting.WIDTH - 0.1 - IMAGE), drawn, strict=True):
         axis = plotting.axis_at(picture, left, middle, IMAGE, IMAGE)
         plotting.show_held_out([axis], images, cells, indices)
         axis.set_title(name, pad=3)
@@ -110,7 +113,7 @@ def _draw_arrow(canvas, left, right, height, label=""):
     left, right = left + IMAGE + 0.08, right - 0.08
     style = {"arrowstyle": "-|>", "color": "0.4", "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
     canvas.annotate("", (right, height), (left, height), arrowprops=style)
-    canvas.text((left + right) / 2, height + 0.06, label, fontsize=6.5, ha="center")
+    canvas.text((left + right) / 2, height + 0.06, label, fontsize=plotting.SMALL, ha="center")
 
 
 def _draw_tokens(axes, shown):
@@ -120,7 +123,7 @@ def _draw_tokens(axes, shown):
         with_hole = held_out.any(axis=0)
         kinds = np.flatnonzero(~with_hole), np.flatnonzero(with_hole)
         tokens = [kind[int(share * len(kind))] for kind in kinds for share in (0.4, 0.8)]
-        row[0].set_ylabel(f"{TITLES[name]}\n$\\pm${limit:.2g}", fontsize=7)
+        row[0].set_ylabel(f"{TITLES[name]}\n±{limit:.2g}", fontsize=plotting.SMALL)
         for axis, token in zip(row, tokens, strict=True):
             plotting.show_signed(axis, embedded[token], limit)
             rows = np.broadcast_to(held_out[:, token, None], held_out.shape)
@@ -128,6 +131,9 @@ def _draw_tokens(axes, shown):
             if row is axes[0]:
                 color = plotting.OOD_COLOR if with_hole[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
+    constant = [embedding_numbers(run)["constant_share"].mean() for run in shown.values()]
+    title = "embeddings: {:.0%}, with penalties {:.0%} constant".format(*constant)
+    plotting.panel(axes[0][0], "b", title, up=16)
 
 
 def _draw_held_out(axes, shown):
@@ -137,9 +143,14 @@ def _draw_held_out(axes, shown):
     drawn |= {TITLES[name]: run.cells.predictions[0] for name, run in shown.items()}
     for row, (name, images) in zip(axes, drawn.items(), strict=True):
         plotting.show_held_out(row, images, cells, indices)
-        row[0].set_ylabel(name.replace(" ", "\n"), fontsize=7)
+        row[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
     for axis, index in zip(axes[0], indices, strict=True):
-        axis.set_title("({:.0f}, {:.0f})".format(*cells.factors[index]), pad=3)
+        point = "({:.0f}, {:.0f})".format(*cells.factors[index])
+        axis.set_title(point, pad=3, fontsize=plotting.SMALL)
+    rendered = [evaluation.mean_score(run.cells, "rendered", run.cells.held_out).mean()
+                for run in shown.values()]  # fmt: skip
+    title = "OOD rendered: {:.0%}, with both penalties {:.0%}".format(*rendered)
+    plotting.panel(axes[0][0], "c", title, up=16)
 
 
 def _draw_smoothness(axes, bar, shown):
@@ -147,22 +158,25 @@ def _draw_smoothness(axes, bar, shown):
     held_out = plotting.over_grid(cells.held_out, cells)
     maps = [log_volumes(run.cells) for run in shown.values()]
     means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps]
-    limit = np.percentile(np.abs(means), 99)
+    steps = []
     for axis, mean, (name, run) in zip(axes, means, shown.items(), strict=True):
-        image = plotting.show_cells(axis, mean, held_out, cmap="RdBu_r", vmin=-limit, vmax=limit)
+        image = plotting.show_cells(axis, mean, held_out, **plotting.VOLUME)
         axis.set_title(TITLES[name], pad=3)
         rough = smoothness(run.cells)
-        every, corner = rough.roughness.mean(), rough.in_corner.mean()
-        axis.set_xlabel(f"steps: all {every:.3f}, corner {corner:.3f}", fontsize=6.5, labelpad=3)
-    label = "$\\log_{10}$ volume\nover ID cells'"
-    bar.figure.colorbar(image, cax=bar, extend="both", label=label)
+        steps.append(rough.in_corner.mean())
+        text = f"steps: all {rough.roughness.mean():.3f},\ncorner {steps[-1]:.3f}"
+        axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
+    plotting.volume_bar(bar.figure, image, cax=bar)
+    title = "steps in the corner: {:.3f}, with penalties {:.3f}".format(*steps)
+    plotting.panel(axes[0], "d", title, up=16)
 
 
 def _draw_errors(axis, ablations):
+    ood = {}
     for name, run in ablations.items():
         errors, (seen, held_out) = zip(*mse(run).values(), strict=True)
         numbers = [mean_with_interval(np.log10(values)) for values in errors]
-        centre = [10 ** number["value"] for number in numbers]
+        centre = _, ood[name] = [10 ** number["value"] for number in numbers]
         ends = [10 ** np.nan_to_num(n["ci95"], nan=n["value"]) for n in numbers]
         bars = [np.abs(end - at)[:, None] for end, at in zip(ends, centre, strict=True)]
         axis.plot(*errors, ".", color=COLORS[name], markersize=4, alpha=0.6)
@@ -170,5 +184,9 @@ def _draw_errors(axis, ablations):
         axis.plot(*centre, "o", color=COLORS[name], markeredgecolor="w", label=TITLES[name])
     axis.axvline(seen, **plotting.DOTTED)
     axis.axhline(held_out, **plotting.DOTTED, label="blank image")
-    axis.set(xscale="log", yscale="log", xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axis.plot([], [], ".", color="0.3", markersize=4, alpha=0.6, label="one seed")
+    axis.set(xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
+    plotting.log_scale(axis, "xy")
+    best = min(ood, key=ood.get)
+    plotting.panel(axis, "e", f"lowest OOD: {TITLES[best]}, {ood[best]:.2g}")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)

@@ -9,11 +9,12 @@ from .. import plotting
 from ..figure import figure
 from .lookup import by_code, flat
 
-CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of seen"}
+CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of ID"}
+TITLES = "x alone", "y alone", "sum", "drawn"
 EXAMPLES = (1, 2)  # of the saved held-out points
-AGREEMENTS = {"binary": "binary", "true": "true\nimages", "partial": "binary, given\ntrue images"}
+AGREEMENTS = {"binary": "binary", "true": "true\nimages", "partial": "binary,\ngiven true"}
 # sizes in inches
-IMAGE, GAP = 0.85, 0.06
+IMAGE, GAP = 0.51, 0.05
 
 
 @figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
@@ -25,29 +26,25 @@ def draw_superposition(runs):
     cells such sums explain, and as a control sums of other cells' x and y; means over seeds with
     95% intervals, grey dots are seeds."""
     shown = by_code(runs)
-    row, block = IMAGE + 0.24, 4 * (IMAGE + GAP)
-    picture = plotting.new_figure(2 * block + 3.35, 2 * row + 0.5)
+    row, block = IMAGE + 0.65, 4 * (IMAGE + GAP)
+    picture = plotting.new_figure(plotting.WIDTH, 2 * row + 0.1)
     for index, (code, run) in enumerate(shown.items()):
-        left = 0.3 + index * (block + 0.3)
-        upper, lower = (plotting.row_at(picture, left, 0.22 + (1 - line) * row, IMAGE, 4, GAP)
-                        for line in range(2))  # fmt: skip
-        _draw_parts(upper, run, CONSTRUCTION[code], EXAMPLES[0])
-        _draw_parts(lower, run, CONSTRUCTION[code], EXAMPLES[1])
-        titles = ("$f(x_{super})$", "$f(y_{super})$", "their sum", "$f(x, y)$")
-        for axis, title in zip(upper, titles, strict=True):
-            axis.set_title(title, pad=3)
-        place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        upper[0].annotate(
-            f"{code} code: {CONSTRUCTIONS[CONSTRUCTION[code]]}, seed {run.cells.seeds[0]}", (0, 1),
-            xytext=(0, 17), color=plotting.CODE_COLORS[code], **place,
-        )  # fmt: skip
-        upper[0].annotate(
-            "ab"[index], (0, 1), xytext=(-4, 15), fontweight="bold", fontsize=10, ha="right",
-            **place,
-        )  # fmt: skip
-    panel = plotting.axis_at(picture, 2 * block + 1.3, 0.5, 1.95, 2 * row - 0.42)
+        bottom = (1 - index) * row + 0.25
+        for column, example in enumerate(EXAMPLES):
+            left = 0.25 + column * (block + 0.08)
+            axes = plotting.row_at(picture, left, bottom, IMAGE, 4, GAP)
+            _draw_parts(axes, run, CONSTRUCTION[code], example)
+            for axis, word in zip(axes, TITLES, strict=True):
+                axis.set_title(word, pad=2, fontsize=plotting.SMALL)
+            if column == 0:
+                of_sum = run.outputs(f"output.superposition.{CONSTRUCTION[code]}.r2").mean()
+                title = (f"{code} code: sums of what is drawn for x and for y alone explain "
+                         f"{of_sum:.0%} OOD (R²)")  # fmt: skip
+                color = plotting.CODE_COLORS[code]
+                plotting.panel(axes[0], "ab"[index], title, up=14, color=color)
+    panel = plotting.axis_at(picture, 5.35, 0.62, 1.35, 2 * row - 0.95)
     _draw_explained(panel, shown)
-    plotting.panel_label(panel, "c")
+    plotting.panel(panel, "c")
     return picture
 
 
@@ -57,7 +54,7 @@ def _draw_parts(axes, run, construction, example):
     point = run.maps["superposition.points"][example]
     for axis, image in zip(axes, (of_x, of_y, of_x + of_y, drawn), strict=True):
         plotting.show_scaled(axis, image, point, run.cells.amplitude)
-    axes[0].set_ylabel("({:.0f}, {:.0f})".format(*point), labelpad=2)
+    axes[0].set_ylabel("({:.0f}, {:.0f})".format(*point), labelpad=2, fontsize=plotting.SMALL)
 
 
 def _draw_explained(axis, shown):
@@ -68,14 +65,15 @@ def _draw_explained(axis, shown):
             r2, others = run.outputs(f"{name}.r2"), run.outputs(f"{name}.shuffled_r2")
             plotting.show_number(axis, place - 0.15, r2, fmt="o", color=color)
             plotting.show_number(axis, place + 0.2, others, color=color, **plotting.SEEN)
-        plotting.below(axis, (block + 0.5) * count - 0.5, title, 20)
+        plotting.below(axis, (block + 0.5) * count - 0.5, title, 20, fontsize=plotting.SMALL)
     axis.plot([], [], "o", color="0.3", markersize=4, label="own x and y")
     axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="others'")
+    plotting.label_seeds(axis)
     places = range(len(CONSTRUCTIONS) * count)
     axis.set_xticks(places, list(shown) * len(CONSTRUCTIONS))
     axis.axvline(count - 0.5, color="0.85", linewidth=0.8)
-    axis.set(ylabel="$R^2$ over the hole", ylim=(0, 1), xlim=(-0.6, len(places) - 0.4))
-    axis.legend(loc="upper right", title="superposition of", title_fontsize=7)
+    axis.set(ylabel="R² over OOD cells", ylim=(0, 1), xlim=(-0.6, len(places) - 0.4))
+    axis.legend(loc="upper right", title="superposition of", **plotting.LEGEND)
 
 
 @figure("fig1e", runs=("bump_cnn", "ramp_cnn"))
@@ -95,17 +93,18 @@ def draw_kernels(runs):
     for code, run in shown.items():
         within = run.maps["held_out"].ravel()
         kernel = run.maps["similarity.cosine"][np.ix_(within, within)]
-        kernels_by_title[f"{code} code, seed {run.cells.seeds[0]}"] = kernel
+        kernels_by_title[f"{code} code"] = kernel
     count = len(kernels_by_title)
-    picture = plotting.new_figure(9.05, 2.25)
-    axes = picture.subplots(1, count + 1, width_ratios=[1] * count + [1.15])
-    for axis, (title, kernel) in zip(axes, kernels_by_title.items(), strict=False):
+    picture = plotting.new_figure(plotting.WIDTH, 2.3)
+    axes = picture.subplots(1, count + 1, width_ratios=[1] * count + [1.3])
+    for axis, letter, (title, kernel) in zip(axes, "abcd", kernels_by_title.items(), strict=False):
         image = axis.imshow(kernel, origin="lower", vmin=0, vmax=1, interpolation="nearest")
-        axis.set(title=title, xticks=[], yticks=[], xlabel="held-out cells")
-    axes[0].set_ylabel("held-out cells\n(row by row)")
-    picture.colorbar(image, ax=axes[:-1], label="similarity", shrink=0.75, pad=0.01, aspect=15)
+        axis.set(xticks=[], yticks=[], xlabel="OOD cells")
+        plotting.panel(axis, letter, title)
+    axes[0].set_ylabel("OOD cells")
+    picture.colorbar(image, ax=axes[:-1], label="cosine similarity", location="bottom", shrink=0.5)
     _draw_agreements(axes[-1], shown)
-    plotting.panel_labels(axes, "abcde")
+    plotting.legend_below(picture, axes[-1], loc="lower right")
     return picture
 
 
@@ -116,11 +115,14 @@ def _draw_agreements(axis, shown):
             values = run.outputs(f"output.cosine.{name}")
             plotting.show_number(axis, place + 0.3 * (index - 0.5), values, fmt="o", color=color)
     plotting.label_colors(axis, {code: plotting.CODE_COLORS[code] for code in shown})
-    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
-    axis.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()), fontsize=6)
+    plotting.label_seeds(axis)
+    axis.axhline(0, **plotting.FAINT)
+    axis.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
     axis.set(ylabel="correlation of kernels", ylim=(None, 1.02), xlim=(-0.5, 2.5))
-    axis.set_title("agreement with")
-    axis.legend(loc="upper right", handletextpad=0.1)
+    nearest = [max(AGREEMENTS, key=lambda name: run.outputs(f"output.cosine.{name}").mean())
+               for run in shown.values()]  # fmt: skip
+    words = dict.fromkeys(AGREEMENTS[name].replace("\n", " ") for name in nearest)
+    plotting.panel(axis, "e", f"drawn images are most like: {', '.join(words)}", wrap=26)
 
 
 @figure("fig8", runs=("bump_cnn", "ramp_cnn"))
@@ -129,21 +131,22 @@ def draw_similarities(runs):
     the bump (a to c) and the ramp code (d to f): by cosine, by L2 distance, and by the pixels that
     both images fill. Bumps fill so few pixels that few pairs share one. Framed in white: pairs of a
     held-out and an ID cell, the section that the paper shows in Figure 1e (claim C5)."""
-    picture = plotting.new_figure(7.4, 4.6)
+    picture = plotting.new_figure(plotting.WIDTH, 4.6)
     shown = by_code(runs)
-    axes = picture.subplots(len(shown), 3)
+    axes, letters = picture.subplots(len(shown), 3), iter("abcdef")
     for row, (code, run) in zip(axes, shown.items(), strict=True):
         held_out = run.maps["held_out"].ravel()
         order = np.argsort(held_out, kind="stable")
         for axis, name in zip(row, ("cosine", "l2", "overlap"), strict=True):
             kernel = run.maps[f"similarity.{name}"][np.ix_(order, order)]
-            _draw_similarity(picture, axis, name, kernel, int((~held_out).sum()))
+            title = _draw_similarity(picture, axis, name, kernel, int((~held_out).sum()))
+            plotting.panel(axis, next(letters), title, wrap=30)
         row[0].set_ylabel(f"{code} code, seed {run.cells.seeds[0]}", labelpad=12)
-    plotting.panel_labels(axes.flat, "abcdef")
     return picture
 
 
-def _draw_similarity(picture, axis, name, kernel, seen: int):
+def _draw_similarity(picture, axis, name, kernel, seen: int) -> str:
+    """Returns the panel's title: what it shows, and its mean in the frame."""
     off_diagonal = kernel[~np.eye(len(kernel), dtype=bool)]
     label = None
     if name == "cosine":
@@ -156,13 +159,14 @@ def _draw_similarity(picture, axis, name, kernel, seen: int):
     image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, interpolation="nearest")
     axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
     axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+    framed = kernel[seen:, :seen].mean()
     size = seen - 2, len(kernel) - seen - 1
     frame = {"fill": False, "color": "white", "linewidth": 1.2}
     axis.add_patch(plotting.plt.Rectangle((0, seen), *size, **frame))
     centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
-    axis.set_xticks(centres, ["ID", "OOD"], fontsize=7)
-    axis.set_yticks(centres, ["ID", "OOD"], fontsize=7, rotation=90, va="center")
+    axis.set_xticks(centres, ["ID", "OOD"])
+    axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
     axis.tick_params(length=0)
-    axis.set_title(title)
     extend = "max" if kernel.max() > high else "neither"
     picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
+    return f"{title}: {framed:.2g} in the frame".replace("-", plotting.MINUS)

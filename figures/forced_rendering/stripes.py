@@ -5,9 +5,8 @@ import functools
 import jax
 import numpy as np
 
-from compgen_jax.metrics import evaluation
+from compgen_jax.metrics import evaluation, tuning
 from compgen_jax.papers.forced_rendering import remedies, signals
-from compgen_jax.papers.forced_rendering.paper_units import PAPER_UNITS, paper_unit_maps
 from compgen_jax.runs import recording, results
 from compgen_jax.statistics import geometric_mean_with_interval
 from compgen_jax.tasks import bump
@@ -30,7 +29,7 @@ SHOWN_ALONE = {
 }
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
-SEEDS = 3  # whose images Figure 7 shows
+SEEDS = 2  # whose images Figure 7 shows
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
 COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
@@ -56,44 +55,46 @@ def draw_stripes(runs):
     For the decoder that saw a few bumps: log10 of every layer's volume element over the mean of its
     ID cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
     interaction of x and y, each on its own scale; below, the shares of a unit's variance over cells
-    that x alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The same for
-    the paper's two units, with tuning curves: mean over y against x, and mean over x against y;
-    the corner's columns and rows are shaded."""
+    that x alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The
+    same for two units that are chosen by their shares: of the first hidden layer the one to which
+    the lesser of x and y alone matters most, as in a plus, and of the last hidden layer the one of
+    the largest product of x and y, as in a bump; with tuning curves: mean over y against x, and
+    mean over x against y; the corner's columns and rows are shaded."""
     run = next(runs[name] for name in FEW if name in runs)
     networks = by_bumps(runs)
-    picture = plotting.new_figure(9.05, 7.4)
-    top, strip, bottom = picture.subfigures(3, 1, height_ratios=[2.9, 1.25, 2.6])
-    shown, asked = top.subfigures(1, 2, width_ratios=[3.2, 5.2])
+    picture = plotting.new_figure(plotting.WIDTH, 7.9)
+    top, strip, bottom = picture.subfigures(3, 1, height_ratios=[3.5, 1.25, 3.0])
+    shown, asked = top.subfigures(1, 2, width_ratios=[2.2, 4.6])
     _draw_training(shown, run)
     _draw_held_out(asked.subplots(len(POINTS), 2 + len(networks)), networks)
     row = strip.subplots(1, len(run.layer_names))
-    draw_strip(strip, row, run, f"{name_of(run)}\nall seeds")
-    plotting.panel_label(row[0], "d")
-    panel, paper = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
+    image = draw_strip(row, run, "d", name_of(run))
+    plotting.volume_bar(strip, image, ax=row, pad=0.01, aspect=10, shrink=0.9)
+    panel, chosen = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
     _draw_panel(panel, run)
-    _draw_paper_units(paper, run)
+    _draw_chosen_units(chosen, run)
     return picture
 
 
 def _draw_training(picture, run):
-    axes = picture.subplot_mosaic([["x", "all", "all"], ["y", "all", "all"]])
+    axes = picture.subplot_mosaic([["x", "y"], ["all", "all"]], height_ratios=[1, 1.7])
     task, true = run.config.task, _true_stripes(run.config.task)
     middle = task.grid // 2
     for name, stripe in (("x", true[middle]), ("y", true[task.grid + middle])):
         plotting.show_signal(axes[name], stripe, stripe.max())
-        axes[name].set_title(f"stripe at {name} = {middle}", pad=3)
+        axes[name].set_title(f"{name} = {middle}", pad=3)
     key = loop.stream(jax.random.key(run.config.training.seeds[0]), "data")
     points = np.asarray(bump.training_points(key, task))
     points = points[~np.isnan(points).any(axis=1)]
     axis, held_out = axes["all"], run.maps["held_out"]
     axis.plot(*points.T, ".", color=plotting.ID_COLOR, markersize=4)
     extent = (-0.5, task.grid - 0.5)
-    axis.set(aspect="equal", xlim=extent, ylim=extent, title=f"+ {name_of(run)}")
+    axis.set(aspect="equal", xlim=extent, ylim=extent, title=f"and {name_of(run)}")
     plotting.name_pixels(axis, task.grid - 1)
     plotting.outline(axis, held_out)
     centre = np.argwhere(held_out).mean(axis=0)[::-1]
     axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
-    plotting.panel_label(axes["x"], "a")
+    plotting.panel(axes["x"], "a", "all stripes, such as", up=16)
 
 
 def _draw_held_out(axes, networks):
@@ -105,11 +106,13 @@ def _draw_held_out(axes, networks):
         for axis, image in zip(row, [cells.truths[index], plus[order[index]], *drawn], strict=True):
             _show_range(axis, image, cells, index)
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*cells.factors[index]), labelpad=2)
-    names = [name_of(run).replace(" ", "\n") for run in networks]
-    titles = ["asked:\nthe bump", "the plus:\ntwo stripes", *names]
+    titles = ["asked", "plus", *(name_of(run) for run in networks)]
     for axis, title in zip(axes[0], titles, strict=True):
-        axis.set_title(title, pad=3)
-    plotting.panel_label(axes[0, 0], "b")
+        axis.set_title(title, pad=3, fontsize=plotting.SMALL)
+    rendered = [evaluation.mean_score(run.cells, "rendered", run.cells.held_out).mean()
+                for run in networks]  # fmt: skip
+    title = f"rendered OOD: {', '.join(map(plotting.percent, rendered))}"
+    plotting.panel(axes[0, 0], "b", title, up=16)
 
 
 def _show_range(axis, image, cells, index):
@@ -120,7 +123,7 @@ def _show_range(axis, image, cells, index):
     plotting.show_signal(axis, image, high, cells.factors[index], plotting.OOD_COLOR, lowest=low)
     ends = (f"{end / cells.amplitude:.1f}".replace("-0.0", "0.0") for end in (low, high))
     text = " to ".join(ends).replace("-", plotting.MINUS)
-    axis.set_xlabel(text, fontsize=6, labelpad=2)
+    axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
 
 
 def _draw_panel(picture, run):
@@ -130,31 +133,32 @@ def _draw_panel(picture, run):
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
         show_unit(axis, unit, held_out)
-    title = f"units of layer 1, {name_of(run)}, seed {run.cells.seeds[0]}: shares of x and of y"
-    picture.suptitle(f"{title} below", fontsize=8)
-    plotting.panel_label(axes[0], "e")
+    main = tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1]).main.sum(axis=0)
+    title = f"layer 1: x and y apart explain {plotting.span(main)} of a unit"
+    plotting.panel(axes[0], "e", title)
 
 
-def _draw_paper_units(picture, run):
-    units, held_out = paper_unit_maps(run), run.maps["held_out"]
-    if not len(units):
-        return
-    axes = picture.subplots(len(units), 2, width_ratios=[1, 1.6], squeeze=False)
-    for row, unit, (layer, channel, *_) in zip(axes, units, PAPER_UNITS, strict=False):
+def _draw_chosen_units(picture, run):
+    held_out, names = run.maps["held_out"], run.layer_names
+    axes = picture.subplots(2, 2, width_ratios=[1, 1.4])
+    for row, number, name in zip(axes, (1, len(names) - 2), ("plus", "product"), strict=True):
+        units = run.unit_maps(names[number])
+        shares = tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1])
+        of_unit = shares.main.min(axis=0) if name == "plus" else shares.product
+        unit = units[np.nanargmax(np.where(shares.active, of_unit, np.nan))]
         show_unit(row[0], unit, held_out)
-        row[0].set_ylabel(f"layer {layer},\nchannel {channel}")
+        row[0].set_ylabel(f"layer {number}, most\nlike a {name}")
         draw_curves(row[1], unit, held_out)
         row[1].set_ylabel("mean activation")
-    axes[-1, 1].set_xlabel("x or y (pixels)")
-    plotting.legend_above(axes[0, 1])
-    picture.suptitle("the paper's two units, likewise, and their tuning curves", fontsize=8)
-    plotting.panel_label(axes[0, 0], "f")
+        row[1].set_xlabel("x or y (pixels)")
+    plotting.panel(axes[0, 0], "f", "chosen by tuning")
+    plotting.legend_below(picture, axes[0, 1], ncols=2)
 
 
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
     """Figure 7. (a) All stripes, as training shows them. (b) At held-out points (circles), what
-    three seeds draw that saw so many bumps beside the stripes. Each image runs from its lowest
+    two seeds draw that saw so many bumps beside the stripes. Each image runs from its lowest
     value, white, to its largest, black; both are printed below. (c) Error over the held-out corner
     to the true bump and to the plus, the sum of its two stripes, each over a blank image's error to
     the same; dotted, 1. (d) The share of held-out images that are rendered, and of those whose
@@ -163,11 +167,11 @@ def draw_bumps(runs):
     networks = by_bumps(runs)
     seeds = networks[0].cells.seeds[:SEEDS]
     rows = max(len(networks), 3)
-    picture = plotting.new_figure(9.05, 1.3 + 0.9 * rows)
-    top, below = picture.subfigures(2, 1, height_ratios=[1.25, 0.95 * rows])
+    picture = plotting.new_figure(plotting.WIDTH, 1.2 + 0.95 * rows)
+    top, below = picture.subfigures(2, 1, height_ratios=[1.1, 1.0 * rows])
     stripes = top.subplots(1, 2)
     _draw_all_stripes(stripes, networks[0])
-    drawn, numbers = below.subfigures(1, 2, width_ratios=[6.2, 2.6])
+    drawn, numbers = below.subfigures(1, 2, width_ratios=[4.6, 2.2])
     axes = drawn.subplots(len(networks), len(seeds) * len(POINTS))
     for row, run in zip(axes, networks, strict=True):
         indices = plotting.held_out_cells(run.cells, POINTS) * len(seeds)
@@ -177,9 +181,12 @@ def draw_bumps(runs):
     for index, seed in enumerate(seeds):
         axes[0, len(POINTS) * index + len(POINTS) // 2].set_title(f"seed {seed}", pad=3)
     error, accuracy = numbers.subplots(2, 1, sharex=True)
-    _draw_errors(error, networks)
-    _draw_accuracy(accuracy, networks)
-    plotting.panel_labels((stripes[0], axes[0, 0], error, accuracy), "abcd")
+    titles = _draw_errors(error, networks), _draw_accuracy(accuracy, networks)
+    for axis, letter, title in zip((error, accuracy), "cd", titles, strict=True):
+        plotting.panel(axis, letter, title)
+    plotting.legend_below(numbers, ncols=2)
+    plotting.panel(stripes[0], "a")
+    plotting.panel(axes[0, 0], "b")
     return picture
 
 
@@ -194,8 +201,10 @@ def _draw_all_stripes(axes, run):
         axis.set(xticks=[], yticks=[], title=f"{name} = 0 to {len(images) - 1}")
 
 
-def _draw_errors(axis, networks):
+def _draw_errors(axis, networks) -> str:
+    """Returns the panel's title."""
     held_out = networks[0].cells.held_out
+    means = []
     wanted = {"bump": networks[0].cells.truths[held_out], "plus": _plus(networks[0])}
     for name, images in wanted.items():
         blank = np.square(images).mean()
@@ -205,12 +214,19 @@ def _draw_errors(axis, networks):
         ]
         style = COLORS[name], f"to the {name}", geometric_mean_with_interval
         plotting.show_numbers(axis, range(len(networks)), values, *style)
+        means.append([geometric_mean_with_interval(each)["value"] for each in values])
+    ratios = np.divide(*means)  # to the bump, over to the plus
     axis.axhline(1, **plotting.DOTTED)
-    axis.set(yscale="log", ylabel="OOD MSE /\nblank image's")
-    plotting.legend_above(axis)
+    plotting.label_seeds(axis)
+    axis.set(ylabel="OOD MSE /\nblank image's")
+    plotting.log_scale(axis, "y")
+    bumps = list(map(bumps_of, networks))
+    nearer = [str(count) for count, one in zip(bumps, ratios, strict=True) if one < 1]
+    return f"nearer the bump: {', '.join(nearer) or 'none'}"
 
 
-def _draw_accuracy(axis, networks):
+def _draw_accuracy(axis, networks) -> str:
+    """Returns the panel's title."""
     scores = {"exact_accuracy": ("0.55", "brightest pixel"), "rendered": ("black", "rendered")}
     for name, style in scores.items():
         values = [evaluation.mean_score(run.cells, name, run.cells.held_out) for run in networks]
@@ -218,7 +234,7 @@ def _draw_accuracy(axis, networks):
     axis.set_xticks(range(len(networks)), [bumps_of(run) for run in networks])
     axis.axhline(remedies.ENOUGH, **plotting.DOTTED)
     axis.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(0, 1.05))
-    plotting.legend_above(axis)
+    return f"rendered: {', '.join(plotting.percent(each.mean()) for each in values)}"
 
 
 @figure("additive", runs=("stripes_0_bumps*",), scale="paper")
@@ -229,8 +245,9 @@ def draw_additive(runs):
     f(x) + f(y) - f() on held-out images, where all three are the network's own outputs (-1 stands
     for what is below), and the share rendered. Means over seeds with 95% intervals; grey dots are
     seeds."""
-    picture = plotting.new_figure(7.4, 2.6)
+    picture = plotting.new_figure(plotting.WIDTH, 3.2)
     weights, scores = picture.subplots(1, 2)
+    lessers, sums = [], []
     for place, run in enumerate(runs.values()):
         stripes, cells = remedies.stripes_of(run), run.cells
         lesser, product, _ = remedies.weights(cells, stripes.true)
@@ -240,15 +257,21 @@ def draw_additive(runs):
         plotting.show_number(weights, place + 0.12, product, fmt="o", color=COLORS["bump"])
         plotting.show_number(scores, place - 0.12, sum_r2, fmt="o", color="black")
         plotting.show_number(scores, place + 0.12, share, fmt="s", color="0.55")
+        lessers.append(lesser.mean())
+        sums.append(sum_r2.mean())
     plotting.label_colors(weights, {"lesser stripe": COLORS["plus"], "product": COLORS["bump"]})
-    labels = {"R$^2$ of its own sum": "black", "share rendered": "0.55"}
+    labels = {"R² of its own sum": "black", "share rendered": "0.55"}
     plotting.label_colors(scores, labels)
     for axis in (weights, scores):
         axis.axhline(0, **plotting.FAINT)
-        axis.set_xticks(range(len(runs)), [SHOWN_ALONE[name] for name in runs], fontsize=6)
+        axis.set_xticks(range(len(runs)), [SHOWN_ALONE[name] for name in runs], rotation=40,
+                        ha="right")  # fmt: skip
         axis.set_xlim(-0.6, max(len(runs), 2) - 0.4)
-        plotting.legend_above(axis)
+    plotting.label_seeds(weights)
+    plotting.legend_below(picture)
     weights.set_ylabel("weight in held-out images")
     scores.set_ylim(-1.1, 1.1)
-    plotting.panel_labels((weights, scores), "ab")
+    two = "{:.2g}".format
+    plotting.panel(weights, "a", f"the lesser stripe weighs {plotting.span(lessers, two)}")
+    plotting.panel(scores, "b", f"own sums explain R² {plotting.span(sums, two)}")
     return picture

@@ -32,22 +32,26 @@ def draw_tuning(runs):
     decoder that saw bumps alone, outside the same corner."""
     networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     shown = networks[0], networks[-1]
-    picture = plotting.new_figure(9.05, 6.9)
-    maps, shares = picture.subfigures(2, 1, height_ratios=[4.6, 2])
+    picture = plotting.new_figure(plotting.WIDTH, 7.2)
+    maps, shares = picture.subfigures(2, 1, height_ratios=[4.8, 2.4])
     for side, run, letter in zip(maps.subfigures(1, 2), shown, "ab", strict=True):
-        plotting.panel_label(_draw_units(side, run), letter)
+        title = f"{name_of(run)}, seed {run.cells.seeds[0]}"
+        plotting.panel(_draw_units(side, run), letter, title, up=26)
+    plotting.legend_below(maps, *maps.subfigs[0].axes)
     axes = shares.subplots(1, len(SHARES), sharey=True)
-    for axis, (metric, title) in zip(axes, SHARES.items(), strict=True):
+    for axis, letter, (metric, title) in zip(axes, "cde", SHARES.items(), strict=True):
+        alone = runs["corner_bumps"].layers(f"tuning.{metric}")
         for run, color in zip(shown, NETWORK_COLORS, strict=True):
             values = run.layers(f"tuning.{metric}")
             plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name_of(run))
-        alone = runs["corner_bumps"].layers(f"tuning.{metric}")
         plotting.draw_line(axis, alone, alone.shape[1] - 1, "0.2", "--", "bumps alone")
         plotting.name_layers(axis, values.shape[1])
-        axis.set(xlabel="layer", title=title, ylim=(-0.02, 1.05))
+        axis.set(xlabel="layer", ylim=(-0.02, 1.05))
+        last = [run.layers(f"tuning.{metric}")[:, -2].mean() for run in shown]
+        title += ": {:.2f} and, with bumps, {:.2f} in the last hidden layer".format(*last)
+        plotting.panel(axis, letter, title, wrap=31)
     axes[0].set_ylabel("share of a unit's variance")
-    axes[-1].legend(loc="upper left")
-    plotting.panel_labels(axes, "cde")
+    plotting.legend_below(shares)
     return picture
 
 
@@ -66,12 +70,10 @@ def _draw_units(picture, run):
                 draw_curves(pair[1], unit, held_out)
             pair[1].set_yticks([])
         row[0].set_ylabel(f"layer {layer}")
-    for axis, curves, name in zip(axes[0, ::2], axes[0, 1::2], QUANTILES, strict=True):
-        axis.set_title(f"{name}\ninteraction", pad=3)
-        plotting.legend_above(curves)
+    for axis, name in zip(axes[0, ::2], QUANTILES, strict=True):
+        axis.set_title(f"{name}\ninteraction", pad=3, fontsize=plotting.SMALL)
     for axis in axes[-1, 1::2]:
-        axis.set_xlabel("x or y (pixels)")
-    picture.suptitle(f"{name_of(run)}, seed {run.cells.seeds[0]}", fontsize=8)
+        axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
     return axes[0, 0]
 
 
@@ -85,14 +87,15 @@ def show_unit(axis, map_NxN, held_out):
     plotting.show_cells(axis, map_NxN, held_out, plotting.OOD_COLOR)
     x, y = tuning.tuning(map_NxN.reshape(-1, 1), map_NxN.shape[::-1]).main[:, 0]
     text = "dead" if np.isnan(x) else f"x {x:.2f}, y {y:.2f}"
-    axis.set_xlabel(text, fontsize=6.5, labelpad=2)
+    axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
 
 
 def draw_curves(axis, map_NxN, held_out):
     """Mean over y as a function of x, and mean over x as a function of y."""
     curves = tuning.marginals(map_NxN[..., None])
     for (name, (color, dash)), curve in zip(CURVES.items(), curves, strict=True):
-        axis.plot(curve[:, 0], dash, color=color, linewidth=1.2, label=f"of {name}")
+        axis.plot(curve[:, 0], dash, color=color, linewidth=1.2, label=f"against {name}")
     hidden = np.flatnonzero(held_out.any(axis=0))
-    axis.axvspan(hidden[0] - 0.5, hidden[-1] + 0.5, color="0.93", linewidth=0, zorder=0)
+    corner = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows, columns"}
+    axis.axvspan(hidden[0] - 0.5, hidden[-1] + 0.5, **corner)
     axis.set(xlim=(-0.5, len(map_NxN) - 0.5), xticks=[0, len(map_NxN) - 1])

@@ -70,6 +70,14 @@ def test_a_verdict_is_kept_only_while_its_criterion_is_the_same():
     assert results.with_added(fewer, before) == before
 
 
+def test_the_same_numbers_are_taken_with_what_is_said_of_them_now():
+    before, added = as_read([claim("C1", value=1.0)]), as_read([claim("C1", value=1.0 + 1e-9)])
+    added[0]["stricter"]["reason"] = "one seed decides: reproduced without seed 0"
+    assert results.with_added(before, added) == added
+    other = as_read([claim("C1", value=1.0 + 1e-3)])
+    assert results.with_added(before, other) == before
+
+
 def test_a_claim_that_was_not_judged_again_is_kept_while_a_paper_makes_it(monkeypatch):
     """And while its criterion, as far as it can be told without the runs, is the same."""
     kept = as_read([claim("C1", "bump"), claim("C2", "bump")])

@@ -15,6 +15,10 @@ from compgen_jax.tasks import baselines, images
 
 CLEARLY = 0.05  # of a share: what the ID gate forgives as well
 PAPER_GRID = 28
+AT_THE_END = (  # of `Claim.changed`
+    "Its numbers were of the end of training alone, and are now medians over late checkpoints; "
+    "verdicts of the end were known."
+)
 
 
 def late(quantity: Callable) -> Callable:
