@@ -12,7 +12,7 @@ TINY = {
         "task.grid": 8,
         "task.support.high": 4,
         "task.support.samples": 96,
-        "model.width": 4,
+        "model.name": "mlp",
         "model.depth": 2,
         "training.epochs": 20,
         "training.seeds": (0, 3),
@@ -24,6 +24,7 @@ TINY = {
 @pytest.mark.parametrize("name", TINY)
 def test_a_notebook_runs_and_is_committed_without_outputs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the kernel starts in another directory
+    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # it compiles more than it computes
     notebook = nbformat.read(ROOT / "docs" / "tutorials" / f"{name}.ipynb", as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in code)

@@ -73,7 +73,8 @@ def test_it_is_short_and_every_command_is_run_below():
 
 def test_the_first_look_in_python_and_by_command_line(desk, capsys):
     exec(PYTHON[0], {})
-    assert "held_out\nFalse" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "held_out\nFalse" in printed and "runs/first/explorer.html\n" in printed
     assert (desk / "first_look.png").exists()
     (desk / "runs/first/explorer.html").unlink()
     trained = (desk / "runs/first/summary.json").stat().st_mtime_ns
