@@ -31,8 +31,8 @@ class Finding(NamedTuple):
 FINDINGS = (
     Finding(
         "C1", "bump", "reproduced",
-        "The network renders {number} of the held-out positions, and nearly all of the others.",
-        "fig1",
+        "The network of the first look renders {number} of the held-out positions, and nearly all of "
+        "the others.", "fig1",
     ),
     Finding(
         "K1", "bump", "reproduced",
@@ -42,7 +42,7 @@ FINDINGS = (
     ),
     Finding(
         "C3", "ramp", "contradicted",
-        "The paper says that wrong images show several bumps. Of a network that is given *x* and "
+        "The first paper says that wrong images show several bumps. Of a network that is given *x* and "
         "*y* as two plain numbers, {number} do.", "codes",
     ),
     Finding(
@@ -53,8 +53,9 @@ FINDINGS = (
     ),
     Finding(
         "K3", "bump", "reproduced",
-        "If as many positions are held out at random, {number} are rendered. Kernel regression on "
-        "the code renders as many, so this test does not show that a network composes.", "controls",
+        "If as many positions are held out at random, {number} are rendered. Kernel regression, "
+        "which mixes training images whose codes are alike, renders as many, so this test does not "
+        "show that a network composes.", "controls",
     ),
     Finding(
         "K5", "bump", "reproduced",
@@ -101,10 +102,12 @@ def judged(finding: Finding, claims: list[dict]) -> dict:
 
 
 def _number(reading: dict, is_share: bool) -> str:
+    """The measured value with its interval, which for a share ends at 100% at most."""
     if not is_share:
         measured = {"value": reading["measured"], "ci95": reading["ci95"]}
         return text.with_interval(measured, digits=2)
     value, low, high = (
-        f"{100 * each:.1f}".removesuffix(".0") for each in (reading["measured"], *reading["ci95"])
+        f"{min(100 * each, 100):.1f}".removesuffix(".0")
+        for each in (reading["measured"], *reading["ci95"])
     )
     return f"{value}% [{low}, {high}]"
