@@ -259,10 +259,12 @@ def _choose(name, runs: dict[str, Any], fields: dict):
 
 
 def judge(claim: Claim, evidence: Evidence) -> dict:
-    """A judged claim: name, code, statement, figure, seeds, both readings and details.
+    """A judged claim: name, code, statement, figure, seeds, names of runs, both readings and
+    details.
 
     A reading has its verdict, the reason if it is inconclusive, the criterion in words, the first
-    condition's value and interval, and all conditions with their values and bounds.
+    condition's value and interval, and all conditions with their values, by seed as well where they
+    are means over seeds, and bounds.
     """
     fields, seeds = evidence.fields, _seeds(evidence)
     numbers, readings = {}, {}
@@ -274,7 +276,13 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
         name.format(**fields): _number(_measured(quantity, evidence, seeds), None, evidence)
         for name, quantity in details.items()
     }
-    return heading(claim, evidence) | {"seeds": seeds, **readings, "details": numbers}
+    runs = [name.rstrip("?") for name in evidence.names.values() if isinstance(name, str)]
+    return heading(claim, evidence) | {
+        "seeds": seeds,
+        "runs": runs,
+        **readings,
+        "details": numbers,
+    }
 
 
 def heading(claim: Claim, evidence: Evidence) -> dict:
@@ -323,9 +331,11 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
     found = [_number(*pair, evidence) for pair in zip(measured, conditions, strict=True)]
     decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
     numbers = {
-        name: number | {"must be": condition.bounds, "holds": HOLDS[verdict]}
-        for name, number, condition, (verdict, _) in zip(
-            names, found, conditions, decided, strict=True
+        name: number
+        | ({} if isinstance(values, dict) else {"per_seed": np.asarray(values, float).tolist()})
+        | {"must be": condition.bounds, "holds": HOLDS[verdict]}
+        for name, number, values, condition, (verdict, _) in zip(
+            names, found, measured, conditions, decided, strict=True
         )
     }
     verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, names)

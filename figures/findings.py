@@ -31,8 +31,8 @@ class Finding(NamedTuple):
 FINDINGS = (
     Finding(
         "C1", "bump", "reproduced",
-        "The network of the first look renders {number} of the held-out positions, and nearly all of "
-        "the others.", "fig1",
+        "The network of the first look renders {number} of the held-out positions, and nearly all "
+        "of the others.", "fig1",
     ),
     Finding(
         "K1", "bump", "reproduced",
@@ -42,8 +42,8 @@ FINDINGS = (
     ),
     Finding(
         "C3", "ramp", "contradicted",
-        "The first paper says that wrong images show several bumps. Of a network that is given *x* and "
-        "*y* as two plain numbers, {number} do.", "codes",
+        "The first paper says that wrong images show several bumps. Of a network that is given *x* "
+        "and *y* as two plain numbers, {number} do.", "codes",
     ),
     Finding(
         "C6", "bump", "reproduced",

@@ -2,7 +2,8 @@
 
     python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
-Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md. Trained networks stay in
+Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
+DIR/explorer.html. Trained networks stay in
 DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
 figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
 names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
@@ -25,15 +26,18 @@ from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
 
 from . import digests, plotting, report
+from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, or claims.")
+ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, explorer, or claims.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
+# one network of each kind; how many bumps join the stripes differs between the scales
+EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
 QUICK_RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quick"
 
 
@@ -46,13 +50,16 @@ def main():
     groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
     varied = settings.configs(groups, configs)
     waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
+    wanted_page = not ONLY.value or "explorer" in ONLY.value
+    explored = [name for name in EXPLORED if name in configs and wanted_page]
     shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
+    shown |= set(explored)
     wanted = {name: one for name, one in configs.items() if name in shown}
     there = list(wanted.values())
     wanted |= {one.name: one for one in varied.values() if one not in there}
     programs = _by_program(wanted)
     _keep_scales_apart(workdir, scale)
-    clock, finished = _Clock(len(programs) + len(chosen) + 1), {}
+    clock, finished = _Clock(len(programs) + len(chosen) + bool(explored) + 1), {}
     for program in programs:
         _train(workdir, program, clock)
         finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
@@ -66,6 +73,12 @@ def main():
         rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
         for figure in [one for one in chosen if one.of_settings]:
             _draw(workdir, figure, {}, clock, rows)
+    if explored:
+        with clock.spending("measuring and drawing"):
+            rows = [row for row in claims.rows(judged, scale) if {*row["runs"]} & {*explored}]
+            runs = {name: finished[name] for name in explored}
+            path = page.write(runs, workdir / "explorer.html", rows)
+        clock.say(f"wrote {path}")
     _write_results(workdir, scale, papers, finished, judged, clock)
 
 
@@ -99,12 +112,12 @@ def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settin
 
 
 def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default. 'claims' names
-    none of them."""
+    """The figures that `--only` names; without it, those that are drawn by default. 'claims' and
+    'explorer' name none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in drawn and name != "claims":
-            allowed = ", ".join([*drawn, "claims"])
+        if name not in drawn and name not in ("claims", "explorer"):
+            allowed = ", ".join([*drawn, "explorer", "claims"])
             raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
     return [drawn[name] for name in dict.fromkeys(names) if name in drawn]

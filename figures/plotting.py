@@ -17,13 +17,14 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import NullFormatter
 from PIL import Image
 
-from compgen_jax.statistics import mean_band, mean_with_interval
+from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
 if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
     matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
+SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
 MOST_BYTES = 240_000  # of a picture; a larger one gets a palette of 256 colours
 STYLE = {
@@ -50,7 +51,7 @@ DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 FAINT = {"color": "0.85", "linewidth": 0.8, "zorder": 0}
 SEEN = {"fmt": "s", "markerfacecolor": "white"}  # how a mean over ID points is marked
 MINUS = "\N{MINUS SIGN}"
-VOLUME = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}  # log₁₀ of a volume over that of ID cells
+VOLUME = {"cmap": "RdBu_r", "vmin": -0.75, "vmax": 0.75}  # log₁₀ of a volume over that of ID cells
 VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
 
 
@@ -114,7 +115,7 @@ def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **st
     )
     if wrap:
         axis.set_title(textwrap.fill(title, wrap), pad=up, **style)
-    else:
+    elif title:
         axis.annotate(title, (0, 1), xytext=(0, up), **place, **style).set_in_layout(False)
 
 
@@ -236,7 +237,7 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
 
 def volume_bar(figure, image, **place):
     """The scale of log volume, the same in every figure."""
-    figure.colorbar(image, label=VOLUME_LABEL, extend="both", ticks=[-1, 0, 1], **place)
+    figure.colorbar(image, label=VOLUME_LABEL, extend="both", ticks=[-0.5, 0, 0.5], **place)
 
 
 def over_grid(values_B, cells):
@@ -341,6 +342,11 @@ def show_number(axis, position, values_T, mean=mean_with_interval, **kwargs):
         point_with_interval(axis, position, mean(finite), finite, **kwargs)
 
 
+def geometric_mean(values_T) -> dict:
+    """Mean and interval of errors; what rounds to no error is `SMALLEST`."""
+    return geometric_mean_with_interval(np.maximum(values_T, SMALLEST))
+
+
 def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval):
     """Numbers at several positions, their means joined by a line."""
     means = [mean(values)["value"] for values in values_SxT]
@@ -409,7 +415,7 @@ def saved(figure) -> dict[str, bytes]:
 
 def _with_palette(png: io.BytesIO) -> bytes:
     content, colors = io.BytesIO(), Image.open(png).convert("RGB")
-    palette = colors.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    palette = colors.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
     palette.save(content, "png", optimize=True, dpi=(STYLE["savefig.dpi"],) * 2)
     return content.getvalue()
 

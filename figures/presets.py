@@ -5,6 +5,8 @@ from compgen_jax.papers.presets import PAPERS
 
 HEAD = """# Presets
 
+Which runs come with the package, how long do they take, and what came out?
+
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
 intervals. `python -m figures.pages` writes this page."""

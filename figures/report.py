@@ -136,13 +136,13 @@ def by_chance(judged: list[dict]) -> list[str]:
 def changed(papers: list[Paper], judged: list[dict]) -> list[str]:
     """Lines on the criteria that were changed after a verdict of theirs was known."""
     named = {row["claim"] for row in judged}
-    rows = [claim for paper in papers for claim in paper.claims]
-    rows = {(one.name, one.changed): None for one in rows if one.changed and one.name in named}
-    if not rows:
+    claims = [claim for paper in papers for claim in paper.claims]
+    found = dict.fromkeys(one.name for one in claims if one.changed and one.name in named)
+    if not found:
         return ["", "No criterion was changed after a verdict of it was known."]
-    count = len({name for name, _ in rows})
-    head = f"The criteria of {count} claims were changed after a verdict of theirs was known:"
-    return ["", head, "", *(f"- {name}: {how.removeprefix(name).strip()}" for name, how in rows)]
+    return ["", f"The criteria of {len(found)} claims were changed after a verdict of theirs was "
+            f"known: {', '.join(found)}. Their rows (`changed`) and docs/findings/criteria.md say "
+            "how."]  # fmt: skip
 
 
 def _is_same(row: dict) -> bool:

@@ -1,5 +1,7 @@
 """Claims at every setting of their base networks, as a picture."""
 
+import textwrap
+
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.papers import robustness
 
@@ -10,7 +12,7 @@ NOT_TRAINED = "not trained"
 COLORS = {REPRODUCED: "#7fbf9f", CONTRADICTED: "#e0795b", INCONCLUSIVE: "#f0e2a8"}
 COLORS[NOT_TRAINED] = "#d9d9d9"
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–", NOT_TRAINED: "·"}
-MOST_LETTERS = 62  # of a claim's sentence
+LETTERS = 44  # of a claim's sentence in a line
 
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
@@ -22,19 +24,22 @@ def draw(rows):
     keys = list(dict.fromkeys(map(robustness.key_of, rows)))
     settings = list(dict.fromkeys([robustness.BASE, *(row["setting"] for row in rows)]))
     found = {(robustness.key_of(row), row["setting"]): _outcome(row) for row in rows}
-    drawn = plotting.new_figure(4.6 + 0.19 * len(settings), 1.7 + 0.19 * len(keys))
+    drawn = plotting.new_figure(plotting.WIDTH, 2.0 + 0.25 * len(keys))
     axis = drawn.subplots()
     for (key, setting), outcome in found.items():
         place = settings.index(setting), keys.index(key)
         corner = place[0] - 0.47, place[1] - 0.47
         axis.add_patch(plotting.plt.Rectangle(corner, 0.94, 0.94, color=COLORS[outcome], lw=0))
-        axis.text(*place, SYMBOLS[outcome], ha="center", va="center", fontsize=6.5)
+        axis.text(*place, SYMBOLS[outcome], ha="center", va="center", fontsize=plotting.SMALL)
+    kept = []
     for row, key in enumerate(keys):
         text = _share(found, key, settings)
-        axis.text(len(settings) - 0.3, row, text, va="center", fontsize=7)
-    axis.text(len(settings) - 0.3, -0.75, "as at the base", va="bottom", fontsize=7, rotation=60)
+        kept.append(len(set(text.split(" of "))) == 1)
+        axis.text(len(settings) - 0.3, row, text, va="center", fontsize=plotting.SMALL)
+    style = {"va": "bottom", "fontsize": plotting.SMALL, "rotation": 60}
+    axis.text(len(settings) - 0.3, -0.75, "as at the base", **style)
     axis.set_xticks(range(len(settings)), settings, rotation=60, ha="left", rotation_mode="anchor")
-    axis.set_yticks(range(len(keys)), [_shortened(key) for key in keys])
+    axis.set_yticks(range(len(keys)), [_sentence(key) for key in keys])
     axis.set(xlim=(-0.6, len(settings) + 1.6), ylim=(len(keys) - 0.5, -0.5))
     axis.xaxis.tick_top()
     axis.tick_params(length=0)
@@ -42,7 +47,9 @@ def draw(rows):
     axis.axvline(0.5, color="0.3", linewidth=0.8)
     for outcome, color in COLORS.items():
         axis.plot([], [], "s", color=color, markersize=6, label=f"{SYMBOLS[outcome]} {outcome}")
-    axis.legend(loc="upper left", bbox_to_anchor=(0, 0), ncols=4, borderaxespad=0.4)
+    plotting.legend_below(drawn)
+    drawn.suptitle(f"{sum(kept)} of {len(keys)} verdicts are the same at every trained setting",
+                   x=0.01, ha="left")  # fmt: skip
     return drawn
 
 
@@ -57,10 +64,8 @@ def _share(outcomes: dict, key: tuple, settings: list[str]) -> str:
     return f"{trained.count(outcomes[key, robustness.BASE])} of {len(trained)}"
 
 
-def _shortened(key: tuple) -> str:
+def _sentence(key: tuple) -> str:
     """'C1 bump: held-out combinations are not rendered'."""
     claim, code, statement = key
-    statement = statement.removeprefix(f"with the {code} code, ")
-    if len(statement) > MOST_LETTERS:
-        statement = statement[: MOST_LETTERS - 1].rsplit(" ", 1)[0] + " …"
-    return f"{f'{claim} {code}'.strip()}: {statement}"
+    text = f"{claim} {code}".strip() + f": {statement.removeprefix(f'with the {code} code, ')}"
+    return "\n".join(textwrap.wrap(text, LETTERS, max_lines=2, placeholder=" …"))

@@ -13,7 +13,7 @@ from compgen_jax import cli
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.judge_run import best_trivial_error
-from compgen_jax.statistics import mean_band, mean_with_interval
+from compgen_jax.statistics import mean_band
 from compgen_jax.tasks import task as tasks
 
 from . import plotting
@@ -21,78 +21,98 @@ from . import plotting
 WORKDIR = cli.define_workdir()
 EXAMPLES = 6
 GRID_LINES = {
-    "probe.id_r2": ("probe $R^2$ ID", "--", "0.2"),
-    "probe.ood_r2": ("probe $R^2$ OOD", "-", "0.2"),
+    "probe.id_r2": ("probe R² ID", "--", "0.2"),
+    "probe.ood_r2": ("probe R² OOD", "-", "0.2"),
     "anova.interaction": ("interaction share", "-", "#6a51a3"),
 }
 POINT_LINES = {
-    "decode.id_r2": ("factors $R^2$ ID", "--", "0.2"),
+    "decode.id_r2": ("factors R² ID", "--", "0.2"),
     "decode.ood_r2": ("OOD", "-", "0.2"),
     "decode.untrained.ood_r2": ("OOD before training", ":", "0.2"),
 }
 
 
 def draw(run: results.FinishedRun):
-    """(a) The error on ID and held-out combinations over that of the best trivial predictor: mean,
-    95% interval and seeds. (b) By layer, what a linear probe reads of the factors, and on a grid
-    the share of the features' variance that needs two factors or more jointly. (c) On a grid, the
+    """(a) The error on ID and held-out combinations over that of the best trivial predictor:
+    geometric mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors,
+    and on a grid the share of the features' variance that needs two factors or more jointly. (c) On a grid, the
     error along each factor, ID (blue) and held-out (red) combinations apart. (d) Held-out
     combinations of a grid whose outputs are images: above what is asked, below what the first seed
     draws."""
     cells, on_grid = run.cells, tasks.has_grid(run.task)
     images = _as_images(cells.truths) if on_grid else None
-    figure = plotting.new_figure(7.4, 2.4 if not on_grid else 3.8 + 1.7 * (images is not None))
+    height = 2.5 if not on_grid else 4.6 + 2.0 * (images is not None)
+    figure = plotting.new_figure(plotting.WIDTH, height)
     rows = np.atleast_1d(figure.subfigures(1 + on_grid + (images is not None), 1))
     error, layers = rows[0].subplots(1, 2, width_ratios=[1, 2])
     _draw_error(error, run, cells)
     _draw_layers(layers, run, GRID_LINES if on_grid else POINT_LINES)
-    panels = [error, layers]
     if on_grid:
         along = np.atleast_1d(rows[1].subplots(1, len(run.task.factors), sharey=True))
         for axis, factor, column in zip(along, run.task.factors, cells.factors.T, strict=True):
             _draw_along(axis, factor, column, cells)
         along[0].set_ylabel(cells.error)
-        panels.append(along[0])
+        plotting.panel(along[0], "c")
+        plotting.legend_below(rows[1], along[0])
     if images is not None:
-        panels.append(_draw_examples(rows[2], cells, images))
-    for axis, letter in zip(panels, "abcd", strict=False):
-        plotting.panel_label(axis, letter)
+        plotting.panel(_draw_examples(rows[2], cells, images), "d", "held-out combinations", up=16)
     return figure
 
 
 def _draw_error(axis, run, cells):
-    regions = {"ID": ~cells.held_out, "OOD": cells.held_out}
-    for position, (region, mask) in enumerate(regions.items()):
+    regions = {
+        "ID": (~cells.held_out, plotting.ID_COLOR),
+        "OOD": (cells.held_out, plotting.OOD_COLOR),
+    }
+    for position, (region, (mask, color)) in enumerate(regions.items()):
         trivial = best_trivial_error(run, ood=region == "OOD")
         relative = evaluation.mean_score(cells, cells.error, mask) / trivial
-        plotting.point_with_interval(
-            axis, position, mean_with_interval(relative), relative, fmt="o", markersize=4,
-            color=(plotting.ID_COLOR, plotting.OOD_COLOR)[position],
-        )  # fmt: skip
-    axis.axhline(1, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        number = plotting.geometric_mean(relative)
+        style = {"fmt": "o", "markersize": 4, "color": color}
+        plotting.point_with_interval(axis, position, number, relative, **style)
+    axis.axhline(1, **plotting.DOTTED)
+    plotting.label_seeds(axis)
     axis.set_xticks(range(2), list(regions))
-    axis.set(xlim=(-0.5, 1.6), yscale="log", ylabel=f"{cells.error} /\nbest trivial predictor's")
+    axis.set(xlim=(-0.5, 1.6), ylabel=f"{cells.error} /\nbest trivial predictor's")
+    plotting.log_scale(axis, "y")
+    axis.legend(loc="best", **plotting.LEGEND)
+    plotting.panel(axis, "a", f"OOD error: {number['value']:.2g} of a trivial predictor's", wrap=26)
 
 
 def _draw_layers(axis, run, lines: dict):
-    for metric, (title, dash, color) in lines.items():
-        means = np.clip(mean_band(run.layers(metric))[0], -0.05, 1)  # a probe below 0 reads nothing
-        axis.plot(means, dash, marker=".", color=color, label=title)
+    title = ""
+    for metric, (label, dash, color) in lines.items():
+        values = run.layers(metric)
+        means = np.clip(mean_band(values)[0], -0.05, 1)  # a probe below 0 reads nothing
+        if np.isfinite(means).any():  # labels have no R²
+            axis.plot(means, dash, marker=".", color=color, label=label)
+            if metric.endswith(".ood_r2") and "untrained" not in metric:
+                moved = plotting.change(values[:, -1] - values[:, 0])
+                title = f"R² of the factors OOD {moved} from first to last"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
-    axis.set(xlabel="layer", ylim=(-0.05, 1.05))
-    axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, handlelength=3)
+    axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel="R² or share")
+    axis.legend(loc="best", **plotting.LEGEND)
+    plotting.panel(axis, "b", title)
 
 
 def _draw_along(axis, factor, column_B, cells):
-    errors_B = evaluation.errors(cells).mean(axis=0)
-    for mask, color in ((~cells.held_out, plotting.ID_COLOR), (cells.held_out, plotting.OOD_COLOR)):
+    errors_TxB = evaluation.errors(cells)
+    for mask, color, label in (
+        (~cells.held_out, plotting.ID_COLOR, "seen (ID)"),
+        (cells.held_out, plotting.OOD_COLOR, "held out (OOD)"),
+    ):
         values = np.unique(column_B[mask])
-        means = [errors_B[mask & (column_B == value)].mean() for value in values]
-        axis.plot(values, means, "o-" if factor.real else "o", markersize=3, color=color)
-    axis.set(xlabel=factor.name, yscale="log")
+        means = [
+            plotting.geometric_mean(errors_TxB[:, mask & (column_B == value)].mean(axis=1))
+            for value in values
+        ]
+        style = {"markersize": 3, "color": color, "label": label}
+        axis.plot(values, [mean["value"] for mean in means], "o-" if factor.real else "o", **style)
+    axis.set_xlabel(factor.name)
+    plotting.log_scale(axis, "y")
     if not factor.real:
-        axis.set_xticks(np.unique(column_B))
+        axis.set_xticks(factor.values, factor.labels or None)
 
 
 def _as_images(signals):
@@ -113,7 +133,9 @@ def _draw_examples(figure, cells, images):
             scaled = np.clip((shown[cell] - low) / (high - low), 0, 1)
             axis.imshow(scaled, origin="lower", cmap="gray_r", vmin=0, vmax=1)
             axis.set(xticks=[], yticks=[])
-        axes[0, column].set_title(", ".join(f"{v:.3g}" for v in cells.factors[cell]), fontsize=6.5)
+        axes[0, column].set_title(
+            ", ".join(f"{v:.3g}" for v in cells.factors[cell]), fontsize=plotting.SMALL
+        )
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
     return axes[0, 0]

@@ -216,7 +216,7 @@ def test_a_claim_makes_two_rows_that_are_read_back():
     rows = claims.rows(found, "quick")
     assert [row["reading"] for row in rows] == ["as stated", "stricter"] * 2
     fields = {"claim", "reading", "statement", "figure", "criterion", "measured", "ci95", "seeds",
-              "scale", "verdict", "reason", "code", "conditions", "details"}  # fmt: skip
+              "scale", "verdict", "reason", "code", "conditions", "details", "runs"}  # fmt: skip
     assert all(row.keys() == fields and row["scale"] == "quick" for row in rows)
     assert rows[3]["measured"] == found[1]["stricter"]["measured"]
     assert claims.from_rows(json.loads(json.dumps(rows))) == found

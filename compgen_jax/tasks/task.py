@@ -28,12 +28,14 @@ class Factor(NamedTuple):
     name: for tables and figures.  values: (V,) those of the cells, ascending.
     real: whether points lie between them; a discrete factor's values are labels.
     period: once round, for an angle, in the unit of the values.
+    labels: names of a discrete factor's values, for figures.
     """
 
     name: str
     values: np.ndarray
     real: bool = True
     period: float = math.inf
+    labels: tuple[str, ...] = ()
 
 
 class Example(NamedTuple):

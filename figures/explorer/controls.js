@@ -99,15 +99,18 @@ export function describeControls() {
   $("score").value = state.score;
   Object.assign($("step"), { max: last, value: state.step });
   $("bright").checked = state.bright;
-  $("bright").parentElement.hidden = network.kind === "curve";
+  $("bright").parentElement.hidden = network.kind !== "image";
+  $("halves").hidden = !network.hasHalfSteps(state.step);
+  $("place-legend").hidden = !network.positions;
   $("step-name").textContent = `: ${network.steps[state.step]} of ${network.steps[last]}`;
   Object.assign($("seed"), { max: seeds.length - 1, value: state.seed });
   $("seed-name").textContent = state.seed < 0 ? `: all ${seeds.length}` : `: ${seeds[state.seed]} alone`;
   const shownOf = network.all_seeds > seeds.length ? ` of ${network.all_seeds}` : "";
   $("seed-name").textContent += shownOf;
   const [across, up] = state.axes;
-  $("across").textContent = `${network.axes[across].name} →`;
-  $("up").textContent = up === undefined ? "" : `${network.axes[up].name} →`;
+  const arrow = (axis) => (network.axes[axis]?.name ? `${network.axes[axis].name} →` : "");
+  $("across").textContent = arrow(across);
+  $("up").textContent = arrow(up);
   describeAxes();
 }
 

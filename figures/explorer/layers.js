@@ -9,7 +9,8 @@ function smallMap(values, names) {
   const canvas = make("canvas"), cells = slice(), every = values.filter(Number.isFinite);
   const low = every.reduce((a, b) => Math.min(a, b), Infinity), high = every.reduce((a, b) => Math.max(a, b), -Infinity);
   const share = (cell) => (values[cell] - low) / (high - low || 1);
-  drawMap(canvas, cells, share, makeScale(names), { cell: Math.max(1, Math.round(96 / cells[0].length)), outline: network.held_out.values });
+  drawMap(canvas, cells, share, makeScale(names), { room: 112, outline: network.held_out.values });
+  canvas.style.width = `${canvas.width}px`;
   return make("div", { className: "map small" }, canvas, make("div", { className: "cursor" }));
 }
 
@@ -57,7 +58,7 @@ function metric(layer, index) {
   drawEllipses(canvas, cells, (cell) => {
     const [x, y] = [lengths[0][cell], lengths[1][cell]];
     return [x * x, x * y * cosines[cell], y * y];
-  }, Math.max(5, Math.floor(290 / cells[0].length)));
+  }, Math.max(5, Math.floor(290 / Math.max(cells.length, cells[0].length))));
   return make("div", {}, make("h3", { textContent: `Metric of ${layerTitle(index)}` }),
     make("p", { className: "hint", textContent: "Each ellipse is long in the direction in which the layer changes fastest." }),
     make("div", { className: "map small" }, canvas, make("div", { className: "cursor" })));

@@ -17,7 +17,7 @@ export function connectLive(network, body) {
   let remembered = null, share = 0, due = 0;
 
   const range = network.live.codes.values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
-  const title = (part) => (named ? network.factors[part] : `part ${part + 1}`);
+  const title = (part) => (named ? network.factors[part] : parts.length > 1 ? `part ${part + 1}` : "all factors");
   const sliders = partOf.map((part, unit) => {
     const name = `${title(part)}, unit ${unit}`;
     const slider = make("input", { type: "range", min: range[0], max: range[1], step: "any", title: `${name}: drag, or double-click to switch`, ariaLabel: name });

@@ -173,10 +173,9 @@ function wrongness() {
 
 function drawTheMap() {
   const { share, low, high } = wrongness(), cells = slice();
-  const cell = Math.max(2, Math.floor(Math.min(292 / cells[0].length, 292 / cells.length, 60)));
   const canvas = $("map").querySelector("canvas");
-  drawMap(canvas, cells, share, makeScale(["right", "between", "wrong"]), { cell, outline: network.held_out.values });
-  canvas.style.width = `${canvas.width}px`;
+  drawMap(canvas, cells, share, makeScale(["right", "between", "wrong"]), { room: 292, outline: network.held_out.values });
+  $("map").style.width = `${canvas.width}px`;
   $("legend-low").textContent = low;
   $("legend-high").textContent = high;
 }
@@ -192,12 +191,12 @@ export function drawCursor() {
   }
 }
 
-export const valueName = (axis, value) => `${network.factors[axis]} = ${network.axes[axis]?.labels?.[value] ?? short(value)}`;
+export const valueName = (axis, value) => `${network.factors[axis]} = ${network.axes[axis]?.labels?.[value] ?? short(value, 4)}`;
 
 export function placeName(at = state.at) {
   const names = network.values(at).map((value, k) => valueName(k, value));
   const shown = names.length > 6 ? names.filter((_, k) => network.values(at)[k] !== 0) : names;
-  return (network.points ? `measured point ${at[0]}: ` : "") + shown.join(", ");
+  return shown.join(", ");
 }
 
 function figure(name, values, options = {}) {
@@ -228,14 +227,14 @@ function drawGrid() {
     cell.classList.toggle("chosen", state.seed === k);
   });
   for (const ring of grid.querySelectorAll(".place")) {
-    ring.hidden = !network.upwards || network.kind !== "image";
+    ring.hidden = !network.positions || network.kind !== "image";
     ring.style.left = `${100 * (state.at[0] + 0.5) / network.shape[1]}%`;
     ring.style.top = `${100 - 100 * (state.at[1] + 0.5) / network.shape[0]}%`;
   }
 }
 
 // Limits that show a faint picture as well as a full one.
-const brightened = (values) => ({ low: network.low, high: Math.max(network.low + 0.02 * (network.high - network.low), values.reduce((a, b) => Math.max(a, b))) });
+const brightened = (values) => network.kind !== "image" ? network : ({ low: network.low, high: Math.max(network.low + 0.02 * (network.high - network.low), values.reduce((a, b) => Math.max(a, b))) });
 const spread = () => ({ low: network.low - network.high, high: network.high - network.low });
 
 function outputCell(name, answer = false) {
@@ -308,7 +307,7 @@ function rules(cell, seed) {
     const sums = along(network.everyCell, truthAt);
     return sums[0].map((_, d) => sums.reduce((sum, part) => sum + part[d], 0));
   };
-  const several = network.axes.length > 1;
+  const several = network.axes.length > 1 && !network.points;
   return [
     { name: "what is asked", parts: [truth], about: "the true output" },
     several && { name: "superposition", parts: along(seen, drawnAt), about: "its own outputs for seen combinations that share a factor, added" },
@@ -329,8 +328,8 @@ function drawRules() {
       $("rule-cards").textContent = "This combination was shown in training: choose one inside the outline.";
       return;
     }
-    const options = { limits: brightened(drawn) };
     const card = (name, values, text, about) => {
+      const options = { limits: brightened(values) };
       const found = make("div", { className: "card", title: about }, make("h3", { textContent: name }), figure("", values, options), make("p", { textContent: text }), make("p", { textContent: about }));
       found.querySelector("figcaption").remove();
       found.dataset.rule = name;
@@ -338,7 +337,7 @@ function drawRules() {
     };
     $("rule-cards").replaceChildren(card(`seed ${network.seeds[seed]} draws`, drawn, "", placeName(network.place(cell))),
       ...rules(cell, seed).map(({ name, parts, about }) => {
-        const { fit, r2 } = explain(drawn, parts), found = card(name, fit, `r² = ${short(Math.max(r2, 0))}`, about);
+        const { fit, r2 } = explain(drawn, parts), found = card(name, name === "superposition" || name === "plus" ? fit : parts[0], `r² = ${short(Math.max(r2, 0))}`, about);
         found.dataset.r2 = r2;
         return found;
       }));

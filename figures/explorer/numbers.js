@@ -39,10 +39,10 @@ export function explain(picture, parts) {
   return { fit, r2: total > 0 ? 1 - left / total : NaN };
 }
 
-export function short(value) {
+export function short(value, digits = 3) {
   if (value === null || !Number.isFinite(value)) return "–";
   const text = Math.abs(value) >= 1e-3 && Math.abs(value) < 1e5 || value === 0
-    ? String(Number(value.toPrecision(3))) : value.toExponential(1);
+    ? String(Number(value.toPrecision(digits))) : value.toExponential(1);
   return text.replace("-", "−");
 }
 

@@ -8,7 +8,7 @@ How fine they are, and how many checkpoints there are, is chosen so that a page 
 A network's value, with T seeds, K steps, B cells, M fine positions, D entries of an output:
 
     axes        name, values, fine (the values of fine positions), real, labels: one per factor
-    points      (B, F) of a task without a grid, whose only axis counts the points
+    points      (B, F) of a task without a grid, whose axes say where the page lays them out
     held_out    (B,) bool;  held_out_fine (M,)
     kind        'image', 'rgb' or 'curve', and the `shape` of one output
     scores      {name: {'hit', 'values': (K, T, B)}}, the first is shown first
@@ -45,9 +45,10 @@ from .live import live_network
 DETAILS = ((255, True, 10), (127, True, 10), (63, True, 10), (63, True, 6), (31, True, 6),
            (31, True, 4), (31, False, 4), (15, False, 3), (15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
-LARGE_IMAGES = 200_000  # entries of the images at all cells of one seed
+LARGE_IMAGES = 600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
-MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 576, 8
+MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
+COLUMNS = 24  # of points that form no grid, laid out in rows
 AT_ONCE = 1024  # points
 UNITS = 8  # of every layer
 LAYER_NUMBERS = {
@@ -57,7 +58,7 @@ LAYER_NUMBERS = {
     "decode.id_r2": "probe R², shown",
     "decode.ood_r2": "probe R², never shown",
 }
-BASE64 = 4 / 3
+MOST_LIVE = 0.6  # of a network's share of the page
 
 
 def payload(runs: dict, verdicts=(), seeds=()) -> dict:
@@ -112,11 +113,15 @@ class _Atlas:
             ]
         else:  # as many held-out points as seen ones, in their order
             held_out = tasks.regions(task)["ood"]
-            each = [np.flatnonzero(of)[: MOST_POINTS // 2] for of in (~held_out, held_out)]
+            rows = min(min(held_out.sum(), (~held_out).sum()) // COLUMNS, MOST_POINTS // COLUMNS)
+            each = [np.flatnonzero(of)[: rows * COLUMNS] for of in (held_out, ~held_out)]
             chosen = np.concatenate(each)
             cells = tasks.points(task)[chosen]
-            self.sizes = (len(cells),)
-            self.axes = [tasks.Factor("measured point", np.arange(len(cells)), real=False)]
+            self.sizes = (COLUMNS, 2 * int(rows))
+            self.axes = [
+                tasks.Factor(name, np.arange(size), real=False)
+                for name, size in zip(("measured points", ""), self.sizes, strict=True)
+            ]
         self.chosen, self.held_out = chosen, np.asarray(task.held_out(cells))
         return cells
 
@@ -139,7 +144,7 @@ class _Atlas:
     def within(self, name: str, size: float) -> dict:
         """The network's value, of at most `size` characters if that can be."""
         live = self.live()
-        if live and _size(live) > size / 2:
+        if live and _size(live) > MOST_LIVE * size:
             live = None
         rest = self.description(name) | {"layers": self.layers(), "live": live}
         room = size - _size(rest)
@@ -178,8 +183,8 @@ class _Atlas:
             "held_out_fine": held_out_fine,
             "kind": _kind(self.shape),
             "shape": list(self.shape),
-            # images of positions (x, y) have y upwards, as the map has
-            "upwards": [axis.name for axis in self.axes[:2]] == ["x", "y"],
+            # the first two factors are a place in the image
+            "positions": [axis.name for axis in self.axes[:2]] == ["x", "y"],
             "seeds": self.seeds,
             "all_seeds": len(run.seeds),
             "error": task.error,
@@ -264,7 +269,7 @@ class _Atlas:
 
     def _units(self, features_BxD):
         """(U, B): some units of a layer, by rising interaction, or those that vary most."""
-        if len(self.sizes) > 1:
+        if tasks.has_grid(self.task) and len(self.sizes) > 1:
             panel = tuning.choose_units(tuning.tuning(features_BxD, self.sizes), UNITS)
         else:
             panel = np.argsort(-features_BxD.var(axis=0), kind="stable")[:UNITS]

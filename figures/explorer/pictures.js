@@ -35,13 +35,11 @@ export function drawOutput(canvas, values, network, { signed = false, beside = n
   const scale = makeScale(signed ? ["less", "paper", "more"] : ["paper", "ink"]);
   paint(canvas, width, height, (k) => {
     const rowIndex = Math.floor(k / width), column = k % width;
-    const source = ((network.upwards ? height - 1 - rowIndex : rowIndex) * width + column) * channels;
-    if (channels === 1) {
-      const value = values[source];
-      return scale(signed ? (value / reach + 1) / 2 : (value - limits.low) / (limits.high - limits.low));
-    }
-    const share = (value) => signed ? (value / reach + 1) / 2 : (value - limits.low) / (limits.high - limits.low);
-    return [0, 1, 2].map((channel) => 255 * Math.min(Math.max(share(values[source + channel]), 0), 1));
+    const source = ((height - 1 - rowIndex) * width + column) * channels;  // the first row lies below
+    const entry = values.slice(source, source + channels);
+    if (signed) return scale((entry.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / reach + 1) / 2);
+    const shares = [...entry].map((value) => Math.min(Math.max((value - limits.low) / (limits.high - limits.low), 0), 1));
+    return channels === 1 ? scale(shares[0]) : shares.map((share) => 255 * share);
   });
 }
 
@@ -66,34 +64,40 @@ function drawCurve(canvas, values, { low, high }, signed, beside) {
 }
 
 // A map of cells: values of a slice [row][column], rows upwards; `outline` marks held-out ones.
-export function drawMap(canvas, slice, shareOf, scale, { cell = 1, outline = null } = {}) {
+export function drawMap(canvas, slice, shareOf, scale, { room, outline }) {
   const rows = slice.length, columns = slice[0].length;
-  const context = canvas.getContext("2d");
-  canvas.width = columns * cell;
-  canvas.height = rows * cell;
+  const context = canvas.getContext("2d"), [wide, high] = cellSize(columns, rows, room);
+  canvas.width = columns * wide;
+  canvas.height = rows * high;
   slice.forEach((line, j) => line.forEach((index, i) => {
     context.fillStyle = `rgb(${scale(shareOf(index)).map(Math.round)})`;
-    context.fillRect(i * cell, (rows - 1 - j) * cell, cell, cell);
+    context.fillRect(i * wide, (rows - 1 - j) * high, wide, high);
   }));
-  if (!outline) return;
   context.strokeStyle = color("text");
-  context.lineWidth = 3;
+  context.lineWidth = room > 200 ? 3 : 2;
   context.beginPath();
   const hidden = (j, i) => Boolean(slice[j]?.[i] !== undefined && outline[slice[j][i]]);
   for (let j = -1; j < rows; j++) {
     for (let i = -1; i < columns; i++) {
-      const top = (rows - 1 - j) * cell, right = (i + 1) * cell;
+      const top = (rows - 1 - j) * high, right = (i + 1) * wide;
       if (i >= 0 && hidden(j, i) !== hidden(j + 1, i)) {
-        context.moveTo(i * cell, inside(top, canvas.height));
+        context.moveTo(i * wide, inside(top, canvas.height));
         context.lineTo(right, inside(top, canvas.height));
       }
       if (j >= 0 && hidden(j, i) !== hidden(j, i + 1)) {
         context.moveTo(inside(right, canvas.width), top);
-        context.lineTo(inside(right, canvas.width), top + cell);
+        context.lineTo(inside(right, canvas.width), top + high);
       }
     }
   }
   context.stroke();
+}
+
+// Whole pixels; a cell is at most three times as long as wide, unless it would be too thin to see.
+function cellSize(columns, rows, room) {
+  const [wide, high] = [room / columns, room / rows];
+  return [Math.min(wide, Math.max(3 * high, 20)), Math.min(high, Math.max(3 * wide, 20))]
+    .map((size) => Math.max(1, Math.floor(size)));
 }
 
 const inside = (place, size) => Math.min(Math.max(place, 1.5), size - 1.5);

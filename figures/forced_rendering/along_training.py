@@ -1,5 +1,7 @@
 """What decoders draw along training: do they memorise first and compose later, or never?"""
 
+import numpy as np
+
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs.along import along_training
 
@@ -28,14 +30,14 @@ NAMES = tuple(name for networks in COLUMNS.values() for name in networks)
 # by row: its label, and what its solid and dashed lines are, with the place of the layer measured
 SOLID, DASHED = "-", "--"
 ROWS = {
-    "share rendered": {"OOD": None, "ID": None},
-    "Schmidt rank\nof the images": {
+    "share rendered OOD\n(dashed: ID)": {"OOD": None, "ID": None},
+    "Schmidt rank of images\n(dashed: effective rank)": {
         "rank": ("schmidt.rank", -1), "exp(entropy)": ("schmidt.exp_entropy", -1)
     },
-    "share of the\nimages' kernel": {
+    "share of the kernel in\none factor (dashed:\nfirst product)": {
         "one factor": ("explained.hoeffding", -1), "first product": ("explained.schmidt", -1)
     },
-    "$R^2$ OOD": {
+    "R² OOD: probe\n(dashed: superposition)": {
         "probe, last hidden layer": ("probe.ood_r2", 0),
         "superposition, images": ("output.superposition.sums.r2", -1),
     },
@@ -47,7 +49,8 @@ LIMITS = (-0.03, 1.03), (0.8, 2000), (0, 1.03), (-1.05, 1.05)
 @figure("training", runs=NAMES, by_default=False)
 def draw(runs):
     """What decoders draw along training, at the steps whose parameters are kept (about 20 seconds
-    of a CPU core a network at quick scale, once); means over seeds with 95% intervals. A network
+    of a CPU core a network at quick scale, once); means over seeds, of ranks geometric, with 95%
+    intervals. A network
     that memorises first has its ID images rendered long before its OOD ones. (a to c) The share of
     images rendered, OOD and, dashed, outside the hold-out. (d to f) The Schmidt rank of the images'
     Gram matrix and, dashed, its effective rank, exp(entropy) of its spectrum; true bumps have 1.
@@ -55,24 +58,21 @@ def draw(runs):
     product (Eq 35); true bumps have .49 at N = 16 (.31 at 28), and 1. (j to l) On OOD cells, R² of
     a linear probe of x and y on the last hidden layer and, dashed, of images in terms of the sums
     of ID images of the same row and column."""
-    picture = plotting.new_figure(8.6, 6.8)
+    picture = plotting.new_figure(plotting.WIDTH, 7.6)
     axes = picture.subplots(len(ROWS), len(COLUMNS), sharex="col", sharey="row")
     for column, (title, networks) in zip(axes.T, COLUMNS.items(), strict=True):
         for name, (label, color) in networks.items():
             if name in runs:
                 _draw_network(column, runs[name], label, color)
-        column[0].set_title(title)
-        if column[0].lines:
-            column[0].legend(loc="upper left")
-        column[-1].set(xscale="log", xlabel="training steps")
-    for row, (label, lines) in zip(axes, ROWS.items(), strict=True):
-        row[0].set_ylabel(label)
-        keys = [row[-1].plot([], [], line, color="0.3")[0] for line in (SOLID, DASHED)]
-        row[-1].legend(keys, lines, loc="center left", bbox_to_anchor=(1, 0.5))
-    for row, limits in zip(axes, LIMITS, strict=True):
-        row[0].set_ylim(limits)
-    axes[1, 0].set_yscale("log")
-    plotting.panel_labels(axes.flat, "abcdefghijkl")
+        style = {"ncols": 1, "title": title, "alignment": "left"}
+        plotting.legend_in_row(column[0], **style)
+        column[-1].set_xlabel("training steps")
+        plotting.log_scale(column[-1], "x")
+    for row, label, limits in zip(axes, ROWS, LIMITS, strict=True):
+        row[0].set(ylabel=label, ylim=limits)
+    plotting.log_scale(axes[1, 0], "y")
+    for axis, letter in zip(axes.flat, "abcdefghijkl", strict=True):
+        plotting.panel(axis, letter)
     return picture
 
 
@@ -85,10 +85,12 @@ def _draw_network(column, run, label: str, color):
                 mask = cells.held_out if name == "OOD" else ~cells.held_out
                 rendered = evaluation.mean_score(cells, "rendered", mask)
                 values_TxK = rendered.reshape(-1, len(steps))
+                if name == "OOD":
+                    label = f"{label}: {values_TxK[:, -1].mean():.0%} OOD"
             else:
                 metric, layer = of_line
                 values_TxK = list(measured[metric].values())[layer]
-            plotting.draw_band(
-                axis, steps, values_TxK, dash, color, linewidth=1.2,
-                label=label if dash == SOLID else None,
-            )  # fmt: skip
+            style = {"linewidth": 1.2, "label": label if dash == SOLID else None}
+            if of_line and of_line[0].startswith("schmidt"):
+                values_TxK, style["undo"] = np.log(values_TxK), np.exp
+            plotting.draw_band(axis, steps, values_TxK, dash, color, **style)

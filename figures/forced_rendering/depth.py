@@ -46,5 +46,7 @@ def draw(runs):
     error.set_xticks(sorted({depth_of(run) for of_code in by_code.values() for run in of_code}))
     error.set(xlabel="depth", ylabel="OOD MSE / blank image's", ylim=(0, None))
     error.legend(loc="lower left")
-    plotting.panel(error, "c", f"OOD errors are at least {min(lowest):.0%} of a blank image's", wrap=24)
+    plotting.panel(
+        error, "c", f"OOD errors are at least {min(lowest):.0%} of a blank image's", wrap=24
+    )
     return picture

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from compgen_jax.papers.forced_rendering.low_rank import embedding_numbers
-from compgen_jax.statistics import geometric_mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -68,7 +67,7 @@ def _draw_numbers(axes, ablations) -> tuple:
     for place, (name, run) in enumerate(ablations.items()):
         numbers, color = embedding_numbers(run), COLORS[name]
         plotting.show_number(shares, place, numbers["top_share"], fmt="o", color=color)
-        mean = {"mean": geometric_mean_with_interval, "color": color}
+        mean = {"mean": plotting.geometric_mean, "color": color}
         plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, **plotting.SEEN)
         plotting.show_number(ranks, place + 0.15, numbers["spectrum_entropy"], **mean, fmt="o")
         constant = numbers["constant_share"]

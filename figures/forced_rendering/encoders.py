@@ -2,7 +2,6 @@
 not?"""
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.statistics import geometric_mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -16,7 +15,7 @@ COLORS = {
 }
 SCORES = {"exact_accuracy": "exact", "position_accuracy": "within\n1 pixel"}
 UNIT = "mean_answer"  # the predictor whose error is 1
-TRIVIAL = {"nearest_seen": "nearest seen,\nheld out", "best_constant": "best constant,\nheld out"}
+TRIVIAL = {"nearest_seen": "nearest seen,\nOOD", "best_constant": "best constant,\nOOD"}
 ASIDE = 0.2  # how far each encoder stands from their common place
 
 
@@ -31,28 +30,37 @@ def draw(runs):
     means over seeds. Diamonds are trivial predictors: the answer of the nearest ID cell, and the
     best single number. Intervals are 95%; grey dots are seeds."""
     shown = in_order(TITLES, runs)
-    picture = plotting.new_figure(9.05, 2.75)
-    axes = picture.subplots(1, len(shown) + 2, width_ratios=[1.05] * len(shown) + [1.15, 1.45])
-    *maps, accuracy, error = axes
+    picture = plotting.new_figure(plotting.WIDTH, 4.7)
+    above, below = picture.subfigures(2, 1, height_ratios=[1, 1.3])
+    maps = above.subplots(1, len(shown), squeeze=False)[0]
+    accuracy, error = below.subplots(1, 2)
+    within, errors = [], []
     for index, (name, run) in enumerate(shown.items()):
         aside, color = 2 * ASIDE * (index - (len(shown) - 1) / 2), COLORS[name]
         image = plotting.show_share(maps[index], run.cells, "exact_accuracy")
-        maps[index].set_title(TITLES[name], color=color)
+        exact, near = (evaluation.mean_score(run.cells, score, run.cells.held_out).mean()
+                       for score in SCORES)  # fmt: skip
+        title = f"{TITLES[name]}: {exact:.0%} exact OOD"
+        plotting.panel(maps[index], "ab"[index], title, color=color)
         _draw_accuracy(accuracy, run.cells, aside, color)
-        _draw_error(error, run, aside, color)
-    picture.colorbar(image, ax=maps, label="share of seeds, exact", shrink=0.62)
+        errors.append(_draw_error(error, run, aside, color))
+        within.append(near)
+    above.colorbar(image, ax=list(maps), label="share of seeds, exact", shrink=0.8)
     plotting.label_regions(accuracy)
+    accuracy.plot([], [], "D", color="0.3", markersize=3.5, label="trivial predictor, OOD")
     accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
     accuracy.set(ylabel="share of combinations", ylim=(-0.04, 1.06), xlim=(-0.5, len(SCORES) - 0.5))
-    plotting.legend_above(accuracy)
     plotting.label_colors(error, {SHORT[name]: COLORS[name] for name in shown})
     error.axhline(-1.6, color="0.7", linewidth=0.8)
     error.axvline(1, **plotting.DOTTED)
-    names = ["encoder, seen", "encoder, held out", *TRIVIAL.values()]
+    names = ["encoder, ID", "encoder, OOD", *TRIVIAL.values()]
     error.set_yticks([-row for row in range(len(names))], names)
-    error.set(xscale="log", xlabel="MSE / the mean answer's", ylim=(0.4 - len(names), 0.5))
-    plotting.legend_above(error)
-    plotting.panel_labels(axes, "abcdef"[: len(axes)])
+    error.set(xlabel="MSE / the mean answer's", ylim=(0.4 - len(names), 0.5))
+    plotting.log_scale(error, "x")
+    plotting.panel(accuracy, "c", f"within 1 pixel OOD: {plotting.span(within)}")
+    title = f"OOD errors: {plotting.span(errors)} of the mean answer's"
+    plotting.panel(error, "d", title, wrap=40)
+    plotting.legend_below(below)
     return picture
 
 
@@ -63,13 +71,15 @@ def _draw_accuracy(axis, cells, aside, color):
         plotting.show_regions(axis, place + aside, 0.09, held_out, seen, color=color)
 
 
-def _draw_error(axis, run, aside, color):
+def _draw_error(axis, run, aside, color) -> float:
+    """Returns the mean error over held-out cells."""
     seen, held_out = relative_errors(run).values()
-    style = {"mean": geometric_mean_with_interval, "across": True, "color": color}
+    style = {"mean": plotting.geometric_mean, "across": True, "color": color}
     plotting.show_number(axis, -aside, seen, **style, **plotting.SEEN)
     plotting.show_number(axis, -1 - aside, held_out, **style, fmt="o")
     for row, error in enumerate(trivial_errors(run).values(), start=2):
         axis.plot(error, -row - aside, "D", color=color, markersize=3.5)
+    return plotting.geometric_mean(held_out)["value"]
 
 
 def relative_errors(run) -> dict:

@@ -126,7 +126,9 @@ def _draw_examples(picture, left, bottom, cells):
             axes = asked, drawn = plotting.row_at(picture, at, height, IMAGE, 2, GAP)
             factors = cells.factors[index]
             plotting.show_signal(asked, cells.truths[index], cells.amplitude, factors, color)
-            plotting.show_scaled(drawn, cells.predictions[0, index], factors, cells.amplitude, color)
+            plotting.show_scaled(
+                drawn, cells.predictions[0, index], factors, cells.amplitude, color
+            )
             if row == 0:
                 plotting.panel(asked, "", name, up=14, color=color)
                 for axis, word in zip(axes, ("asked", "drawn"), strict=True):

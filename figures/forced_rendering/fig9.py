@@ -18,7 +18,7 @@ SHOWN = 10  # angles of the gap whose images are drawn
 AROUND = 25.0  # degrees beside the gap in the enlarged part of panel a
 UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
 # sizes in inches
-WIDTH, HEIGHT, IMAGE, LEFT = 9.05, 7.35, 0.58, 1.18
+HEIGHT, IMAGE, LEFT = 6.75, 0.41, 0.95
 
 
 class Turned(NamedTuple):
@@ -54,7 +54,7 @@ def draw(runs):
     largest true value."""
     runs = in_order(TITLES, runs)
     shown = {name: turned(run.cells) for name, run in runs.items()}
-    picture = plotting.new_figure(WIDTH, HEIGHT)
+    picture = plotting.new_figure(plotting.WIDTH, HEIGHT)
     _draw_errors(picture, shown)
     name, run = next(iter(runs.items()))
     _draw_layers(picture, run, TITLES[name], shown[name])
@@ -76,8 +76,8 @@ def turned(cells: CellResults) -> Turned:
 
 
 def _draw_errors(picture, shown):
-    whole = plotting.axis_at(picture, 0.65, 5.55, 4.0, 1.45)
-    part = plotting.axis_at(picture, 5.05, 5.55, 2.2, 1.45)
+    whole = plotting.axis_at(picture, 0.6, 5.1, 3.1, 1.35)
+    part = plotting.axis_at(picture, 3.95, 5.1, 1.65, 1.35)
     first = next(iter(shown.values()))
     low, high = first.cells.factors[first.edges, 0] % circle.PERIOD
     high += circle.PERIOD * (high <= low)
@@ -95,13 +95,25 @@ def _draw_errors(picture, shown):
             errors = np.square(images - true[first.gap.cells]).mean(axis=(1, 2)) / first.blank
             angles = low + (high - low) * place
             axis.plot(angles, errors, style, color=color, linewidth=1.2, label=label)
-        axis.set(yscale="log", xlabel="angle (degrees)")
+        axis.set(xlabel="angle (degrees)")
+        plotting.log_scale(axis, "y")
     whole.set(xlim=(0, circle.PERIOD), ylabel="MSE / blank image's")
     whole.set_xticks(np.arange(0, circle.PERIOD + 1, 60))
-    part.set(xlim=(low - AROUND, high + AROUND), ylim=whole.get_ylim(), title="around the gap")
+    part.set(xlim=(low - AROUND, high + AROUND), ylim=whole.get_ylim())
+    part.set_title("around the gap")
     part.tick_params(labelleft=False)
-    part.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
-    plotting.panel_label(whole, "a")
+    whole.axvspan(0, 0, color=plotting.OOD_COLOR, alpha=0.12, linewidth=0, label="gap")
+    keys = whole.get_legend_handles_labels()
+    part.legend(*keys, loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)
+    ratios = [_in_gap_over_outside(network) for network in shown.values()]
+    times = plotting.span(ratios, "{:.0f}".format)
+    plotting.panel(whole, "a", f"errors in the gap are {times} times those outside")
+
+
+def _in_gap_over_outside(network: Turned) -> float:
+    errors = evaluation.errors(network.cells)[:, network.indices]
+    inside = network.cells.held_out[network.indices]
+    return errors[:, inside].mean() / errors[:, ~inside].mean()
 
 
 def _draw_curve(axis, network: Turned, color, label):
@@ -119,25 +131,27 @@ def _draw_curve(axis, network: Turned, color, label):
 
 def _draw_layers(picture, run, title: str, network: Turned):
     layers = first_seed_layers(run, network.indices)
-    pitch = min(1.75, (WIDTH - 1.1) / len(layers))
-    size = min(1.3, pitch - 0.25)
+    pitch = min(1.6, (plotting.WIDTH - 0.95) / len(layers))
+    size = min(1.25, pitch - 0.15)
     hidden = network.cells.held_out[network.indices]
-    axes = plotting.row_at(picture, 0.4, 3.4, size, len(layers), pitch - size)
+    axes = plotting.row_at(picture, 0.3, 3.1, size, len(layers), pitch - size)
     for index, (axis, layer) in enumerate(zip(axes, layers.values(), strict=True)):
         plane, method = flattened(flat(np.asarray(layer)))
-        style = {"c": network.angles, "cmap": "hsv", "vmin": 0, "vmax": 360}
+        style = {"c": network.angles, "cmap": plotting.ANGLES, "vmin": 0, "vmax": 360}
         points = axis.scatter(*plane.T, s=7, linewidths=0, **style)
         # beneath the others, as a rim
         axis.scatter(*plane[hidden].T, s=28, color=plotting.OOD_COLOR, linewidths=0, zorder=0)
         name = f"layer {index}" if index else "code"
-        axis.set_title(f"{name}\n{method}", pad=3, fontsize=7)
+        axis.set_title(f"{name}\n{method}", pad=3, fontsize=plotting.SMALL)
         axis.set(xticks=[], yticks=[])
         axis.set_aspect("equal", adjustable="datalim")
         axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
     axes[0].set_ylabel(f"{title}, seed {network.cells.seeds[0]}")
-    plotting.panel_label(axes[0], "b")
-    right = 0.4 + len(layers) * pitch - pitch + size
-    bar = plotting.axis_at(picture, right + 0.12, 3.4, 0.08, size)
+    axes[0].plot([], [], "o", color=plotting.OOD_COLOR, markersize=5, label="rim: in the gap")
+    plotting.panel(axes[0], "b", up=22)
+    plotting.legend_in_row(axes[0], bbox_to_anchor=(0, 1.2))
+    right = 0.3 + len(layers) * pitch - pitch + size
+    bar = plotting.axis_at(picture, right + 0.08, 3.1, 0.08, size)
     picture.colorbar(points, cax=bar, label="angle (degrees)", ticks=[0, 90, 180, 270, 360])
 
 
@@ -176,19 +190,19 @@ def _draw_images(picture, shown):
     first = next(iter(shown.values()))
     columns, places = _columns(first.gap)
     truths = first.cells.truths
-    rows = [("asked", first, columns, truths[columns])]
+    rows, outside = [("asked", first, columns, truths[columns])], []
     for name, network in shown.items():
         indices, _ = _columns(network.gap)
         label = f"{TITLES[name]},\nseed {network.cells.seeds[0]}"
         rows.append((label, network, indices, network.cells.predictions[0, indices]))
     fade = circle.cross_fade(*truths[first.edges], places)
     rows.append(("cross-fade\nof the edges", first, columns, fade))
-    pitch_x = min(IMAGE + 0.05, (WIDTH - LEFT - 0.1) / len(columns))
+    pitch_x = min(IMAGE + 0.06, (plotting.WIDTH - LEFT - 0.1) / len(columns))
     pitch_y = min(IMAGE + 0.16, 2.8 / len(rows))
     size = min(pitch_x - 0.05, pitch_y - 0.13)
     for row, (label, network, indices, images) in enumerate(rows):
         is_fade = images is fade
-        bottom = 3.07 - (row + 1) * pitch_y - 0.15 * is_fade
+        bottom = 2.62 - (row + 1) * pitch_y - 0.12 * is_fade
         axes = plotting.row_at(picture, LEFT, bottom, size, len(indices), pitch_x - size)
         cells = network.cells
         edges = flat(cells.truths[network.edges])
@@ -199,10 +213,13 @@ def _draw_images(picture, shown):
             if row == 0:
                 axis.set_title(f"{cells.factors[index, 0]:.0f}°", pad=2, color=color)
             if not is_fade:
-                axis.set_xlabel(f"{residual:.2f}", fontsize=6.5, labelpad=1.5)
-        axes[0].set_ylabel(label, rotation=0, ha="right", va="center")
-        if row == 0 or is_fade:
-            plotting.panel_label(axes[0], "d" if is_fade else "c")
-    right = LEFT + len(columns) * pitch_x - 0.05
-    note = "below: share outside the span of both edges' images"
-    plotting.canvas_of(picture).text(right, 3.13, note, ha="right", color="0.3")
+                axis.set_xlabel(f"{residual:.2f}", fontsize=plotting.SMALL, labelpad=1.5)
+                outside.append(residuals[cells.held_out[indices]].mean())
+        axes[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=plotting.SMALL)
+        if row == 0:
+            top = axes[0]
+        if is_fade:
+            plotting.panel(axes[0], "d", up=-2)
+    drawn = plotting.span(outside[1:], "{:.2f}".format)
+    plotting.panel(top, "c", "below: share outside the span of both edges' images, in the gap "
+                   f"{outside[0]:.2f} asked, {drawn} drawn", up=16)  # fmt: skip

@@ -1,6 +1,8 @@
 """The error by grid and share of the held-out square: a map that is in the authors' code, not in
 the paper."""
 
+from string import ascii_lowercase
+
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogFormatter
@@ -50,25 +52,27 @@ def draw_holdout_map(runs):
     }
     norm = _norm([each for pair in pairs.values() for each in pair])
     height = max(0.36 * len(sides), 1.0) + 0.85
-    picture = plotting.new_figure(1.6 + 2 * max(0.48 * len(grids), 1.6), 0.3 + height * len(pairs))
-    axes = picture.subplots(len(pairs), 2, squeeze=False)
+    picture = plotting.new_figure(plotting.WIDTH, 0.3 + height * len(pairs))
+    axes, letters = picture.subplots(len(pairs), 2, squeeze=False), iter(ascii_lowercase)
     for line, (title, (held_out, outside)) in zip(axes, pairs.items(), strict=True):
         _draw_map(line[0], held_out, grids, sides, norm)
         image = _draw_map(line[1], outside, grids, sides, norm)
         cells = "seen cells" if outside.on_seen_YxX.all() else "unseen cells"
         note = " (* seen cells)" if cells[0] == "u" and outside.on_seen_YxX.any() else ""
-        line[0].set_title(f"{title}:\nheld-out cells", loc="left")
-        line[1].set_title(f"\n{cells} outside{note}", loc="left")
+        places = f"{title}: held-out cells", f"{cells} outside{note}"
+        for axis, errors, where in zip(line, (held_out, outside), places, strict=True):
+            text = f"{where}, {plotting.span(errors.values_YxX, '{:.2g}'.format)}"
+            plotting.panel(axis, next(letters), text, wrap=38)
         line[0].set_ylabel("side of the square / N")
+        line[1].tick_params(labelleft=False)
     for axis in axes[-1]:
         axis.set_xlabel("N (pixels)")
-    plotting.panel_labels(axes.ravel(), "abcdefghijklmnopqrstuvwxyz"[: axes.size])
     bar = picture.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
                            aspect=20 * len(pairs))  # fmt: skip
     bar.ax.yaxis.set_minor_formatter(LogFormatter())
     support = config.task.support
     data = DATA[support.in_proportion].format(support.samples)
-    picture.suptitle(f"training sets: {data}", fontsize=8)
+    picture.suptitle(f"training sets: {data}")
     return picture
 
 
@@ -114,7 +118,7 @@ def _draw_map(axis, errors: ErrorMap, grids, sides, norm):
         if errors.succeeded_YxX[y, x] < errors.trials_YxX[y, x]:
             text += f"\n{errors.succeeded_YxX[y, x]} of {errors.trials_YxX[y, x]}"
         color = "black" if norm(value) > 0.6 else "white"
-        axis.text(x, y, text, ha="center", va="center", fontsize=6, color=color)
+        axis.text(x, y, text, ha="center", va="center", fontsize=plotting.SMALL, color=color)
     axis.set_xticks(range(len(grids)), grids)
     axis.set_yticks(range(len(sides)), [f"{side:.2g}" for side in sides])
     return image

@@ -156,7 +156,8 @@ def _draw_similarity(picture, axis, name, kernel, seen: int) -> str:
     else:
         title, label, kernel = "overlap", "pixels in a thousand", 1000 * kernel
         low, high = 0, 1000 * max(np.percentile(off_diagonal, 99.9), 1 / len(kernel))
-    image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, interpolation="nearest")
+    style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
+    image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
     axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
     axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
     framed = kernel[seen:, :seen].mean()

@@ -4,7 +4,6 @@ import numpy as np
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory
-from compgen_jax.statistics import geometric_mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -15,11 +14,11 @@ MODELS = {"pixelwise": "per-pixel MLP", "transformer": "transformer"}
 HOLES = {"corner": "corner held out", "donut": "square held out"}
 COLORS = {"pixelwise": "#009e73", "transformer": "#cc79a7"}
 # of the held-out region's width and height
-POINTS = ((0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.1, 0.9), (0.9, 0.9))
+POINTS = ((0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.1, 0.9))
 APART = 0.16  # ID from held-out numbers, either side of a network's place
 # sizes in inches: panels a and b, images
-WIDTH, LEFT, PANEL, BETWEEN = 9.05, 0.7, 1.75, 0.65
-IMAGE, GAP, ROW = 0.55, 0.06, 0.78
+LEFT, PANEL, BETWEEN = 0.62, 1.3, 0.6
+IMAGE, GAP, ROW = 0.48, 0.04, 0.78
 
 
 @figure(
@@ -39,34 +38,43 @@ def draw(runs):
     order = list(MODELS)
     runs = dict(sorted(runs.items(), key=lambda item: (order.index(model_of(item[1])),
                                                        depth_of(item[1]))))  # fmt: skip
-    height = max(len(runs) * ROW + 0.5, 3.0)
-    top, tall = height - 0.42, min(height - 1.15, 2.6)
-    picture = plotting.new_figure(WIDTH, height)
+    height = max(len(runs) * ROW + 0.9, 3.1)
+    top, tall = height - 0.5, min(height - 1.4, 2.6)
+    picture = plotting.new_figure(plotting.WIDTH, height)
     error, accuracy = _panels(picture, top - tall, tall)
+    errors, hits = [], []
     for x, (name, run) in zip(places(runs), runs.items(), strict=True):
         cells, color = run.cells, COLORS[model_of(run)]
         masks = cells.held_out, ~cells.held_out
         relative = [evaluation.relative_error(cells, mask) for mask in masks]
         exact = [evaluation.mean_score(cells, "exact_accuracy", mask) for mask in masks]
-        mean = {"mean": geometric_mean_with_interval}
+        mean = {"mean": plotting.geometric_mean}
         plotting.show_regions(error, x, APART, *relative, color=color, **mean)
         plotting.show_regions(accuracy, x, APART, *exact, color=color)
+        errors.append(plotting.geometric_mean(relative[0])["value"])
+        hits.append(exact[0].mean())
         theirs = authors.relative_errors(name) if run.config.name == name else {}
         for value in theirs.values():
             error.plot(x - 2.2 * APART, value, "D", color="0.25", fillstyle="none", markersize=4)
     plotting.label_regions(error)
     if any(line.get_marker() == "D" for line in error.lines):
         error.plot([], [], "D", color="0.25", fillstyle="none", markersize=4, label="authors'")
-    error.axhline(1, **plotting.DOTTED)
-    error.set(yscale="log", ylabel="MSE / blank image's")
-    plotting.legend_above(error)
+    held_out = {model_of(run): run.config.task.support.region for run in runs.values()}
+    names = {f"{MODELS[model]}, {HOLES.get(hole, hole)}": COLORS[model]
+             for model, hole in held_out.items()}  # fmt: skip
+    plotting.label_colors(error, names)
+    error.axhline(1, **plotting.DOTTED, label="blank image")
+    error.set(ylabel="MSE / blank image's")
+    plotting.log_scale(error, "y")
+    plotting.legend_below(picture, error, loc="lower left", ncols=3)
     accuracy.set(ylabel="exact accuracy", ylim=(-0.04, 1.06))
     for axis in (error, accuracy):
         _name_networks(axis, runs)
     images = [_draw_images(picture, run, top - IMAGE - row * ROW)
               for row, run in enumerate(runs.values())]  # fmt: skip
-    plotting.title_left(images[0], "first seed, at held-out points")
-    plotting.panel_labels((error, accuracy, images[0]), "abc")
+    plotting.panel(error, "a", f"OOD error {plotting.span(errors)}")
+    plotting.panel(accuracy, "b", f"{plotting.span(hits)} exact OOD")
+    plotting.panel(images[0], "c", "first seed, held out")
     return picture
 
 
@@ -79,25 +87,29 @@ def draw_begun(runs):
     the share of images whose brightest pixel is the requested one; means. (c) What the first seed
     draws at held-out points (circles); each image has its own scale."""
     ((name, run),) = runs.items()
-    picture = plotting.new_figure(WIDTH, 2.6)
-    error, accuracy = _panels(picture, 0.5, 1.7)
+    picture = plotting.new_figure(plotting.WIDTH, 2.75)
+    error, accuracy = _panels(picture, 0.7, 1.6)
     metrics = directory.read_metrics(run.path)
     epochs = metrics["epoch"][0]
     theirs = authors.relative_errors(name)
-    for region, dash, label in (("ood", "-", "held out"), ("id", "--", "seen")):
+    for region, dash, label in (("id", "--", "seen (ID)"), ("ood", "-", "held out (OOD)")):
         relative = metrics[f"{region}.mse"] / metrics[f"{region}.blank_mse"]
         logarithms = np.log10(relative)
         _draw_by_epoch(error, epochs, logarithms, dash, label, lambda log: 10**log)
         error.axhline(theirs[region], **plotting.DOTTED)
         _draw_by_epoch(accuracy, epochs, metrics[f"{region}.exact_accuracy"], dash, label)
-    error.set(yscale="log", xlabel="epoch", ylabel="MSE / blank image's")
-    error.annotate("authors', after 2000 epochs", (epochs[0], theirs["id"]), xytext=(0, 2),
-                   textcoords="offset points", fontsize=6.5)  # fmt: skip
+        last = 10 ** logarithms[:, -1].mean()
+    error.plot([], [], **plotting.DOTTED, label="authors', after 2000 epochs")
+    error.plot([], [], color="0.6", linewidth=0.4, label="one seed")
+    error.set(xlabel="epoch", ylabel="MSE / blank image's")
+    plotting.log_scale(error, "y")
     accuracy.set(xlabel="epoch", ylabel="exact accuracy", ylim=(-0.04, 1.06))
-    plotting.legend_above(error)
-    image = _draw_images(picture, run, 2.2 - IMAGE)
-    plotting.title_left(image, "first seed, at held-out points")
-    plotting.panel_labels((error, accuracy, image), "abc")
+    plotting.legend_below(picture, error, loc="lower left")
+    image = _draw_images(picture, run, 2.3 - IMAGE)
+    exact = metrics["ood.exact_accuracy"][:, -1].mean()
+    plotting.panel(error, "a", f"OOD error {last:.1%} at the end")
+    plotting.panel(accuracy, "b", f"{exact:.0%} exact OOD")
+    plotting.panel(image, "c", "first seed, held out")
     return picture
 
 
@@ -125,28 +137,20 @@ def places(runs: dict) -> list[float]:
 
 
 def _name_networks(axis, runs: dict):
-    """Ticks by depth, and below them the model and what it does not see."""
+    """Ticks by depth; models are told by colour."""
     at = places(runs)
     axis.set_xticks(at, [str(depth_of(run)) for run in runs.values()])
     axis.set(xlim=(at[0] - 0.6, at[-1] + 0.6), xlabel="layers")
-    for model, title in MODELS.items():
-        same = [(x, run) for x, run in zip(at, runs.values(), strict=True)
-                if model_of(run) == model]  # fmt: skip
-        if same:
-            region = same[0][1].config.task.support.region
-            text = f"{title}\n{HOLES.get(region, region)}"
-            centre = sum(x for x, _ in same) / len(same)
-            plotting.below(axis, centre, text, 29, fontsize=6.5, color=COLORS[model])
 
 
 def _draw_images(picture, run, bottom: float):
     """Returns the first image's axis."""
-    left, model = WIDTH - 0.1 - len(POINTS) * (IMAGE + GAP), model_of(run)
+    left, model = plotting.WIDTH - 0.05 - len(POINTS) * (IMAGE + GAP), model_of(run)
     axes = plotting.row_at(picture, left, bottom, IMAGE, len(POINTS), GAP)
     indices = plotting.held_out_cells(run.cells, POINTS)
     plotting.show_held_out(axes, run.cells.predictions[0], run.cells, indices)
     axes[0].set_ylabel(
         f"{MODELS[model]}\n{depth_of(run)} layers", color=COLORS[model], rotation=0, ha="right",
-        va="center", labelpad=6,
+        va="center", labelpad=4, fontsize=plotting.SMALL,
     )  # fmt: skip
     return axes[0]

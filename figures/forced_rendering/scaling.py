@@ -4,6 +4,8 @@ Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.tabl
 number of seeds, K of grids.
 """
 
+from string import ascii_lowercase
+
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
@@ -31,7 +33,7 @@ MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"
 COLUMNS = ("unseen", "real", "ood")
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
-PANELS = 4  # in a row
+PANELS = 3  # in a row
 EDGE = -0.3  # of the exponents' scale
 UNRESOLVED = {"value": np.nan, "ci95": (np.nan, np.nan)}
 Line = plotting.plt.Line2D
@@ -56,13 +58,12 @@ def draw_thresholds(runs):
         for setting in settings_of(rows, place[0])
     ]
     lines, columns = -(-len(panels) // PANELS), min(len(panels), PANELS)
-    picture = plotting.new_figure(0.9 + 2.05 * columns, 0.45 + 2.9 * lines)
+    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.9 * lines)
     axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for axis in axes.ravel()[len(panels) :]:
         axis.set_axis_off()
     for axis, letter, panel in zip(axes.ravel(), "abcdefghijklmnop", panels, strict=False):
-        _draw_thresholds(axis, rows, *panel)
-        plotting.panel_label(axis, letter)
+        _draw_thresholds(axis, letter, rows, *panel)
     for axis in axes[:, 0]:
         axis.set_ylabel(f"images to render {target:g}")
     handles = [Line([], [], linestyle="none", color="0.3", label="a seed", marker=".",
@@ -72,11 +73,11 @@ def draw_thresholds(runs):
                             markerfacecolor="white", markersize=4))  # fmt: skip
     handles.append(Line([], [], linestyle="--", color="0.75", label="the paper's exponents"))
     handles.append(Line([], [], linestyle=":", color="0.5", label="2 N: all stripes"))
-    picture.legend(handles=handles, loc="outside lower center", ncols=min(5, 2 * columns))
+    picture.legend(handles=handles, loc="outside lower center", ncols=3, **plotting.LEGEND)
     return picture
 
 
-def _draw_thresholds(axis, rows, reading, setting):
+def _draw_thresholds(axis, letter: str, rows, reading, setting):
     shown = schemes(rows, reading.region)
     for scheme in shown:
         curve = thresholds(rows, reading, scheme, setting)
@@ -93,12 +94,10 @@ def _draw_thresholds(axis, rows, reading, setting):
     axis.tick_params(labelbottom=True)
     axis.yaxis.set_major_formatter("{x:g}")
     axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
-    axis.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1, handlelength=1.4,
-        handletextpad=0.4, labelspacing=0.2,
-    )  # fmt: skip
+    plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
     title = [scored_place(reading), told_apart(setting, settings_of(rows, reading.region))]
     axis.set_title("\n".join(filter(None, title)), pad=6 + 11 * len(shown))
+    plotting.panel(axis, letter)
 
 
 def _draw_curve(axis, curve, scheme: str):
@@ -133,7 +132,7 @@ def _power(number: dict) -> str:
     if np.isnan(value):
         return "no exponent"
     interval = "no interval" if np.isnan(low) else f"[{low:.1f}, {high:.1f}]"
-    return f"$N^{{{value:.1f}}}$ {interval}"
+    return f"N^{value:.1f} {interval}".replace("-", plotting.MINUS)
 
 
 def _draw_reference(axis, grids_K, means_K, exponent: int):
@@ -143,10 +142,10 @@ def _draw_reference(axis, grids_K, means_K, exponent: int):
     first = np.flatnonzero(np.isfinite(means_K))[0]
     line_K = means_K[first] * (grids_K / grids_K[first]) ** exponent
     axis.plot(grids_K, line_K, "--", color="0.75", linewidth=1, zorder=0)
-    name = r"$\propto N$" if exponent == 1 else rf"$\propto N^{exponent}$"
+    name = "∝ N" if exponent == 1 else f"∝ N{' ¹²³'[exponent]}"
     axis.annotate(
         name, (grids_K[-1], line_K[-1]), xytext=(3, 0), textcoords="offset points", va="center",
-        fontsize=6.5, color="0.5",
+        fontsize=plotting.SMALL, color="0.5",
     )  # fmt: skip
 
 
@@ -174,9 +173,9 @@ def draw_exponents(runs):
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
     panels = [(r, s) for r in regions for s in settings_of(rows, r)]
     columns = [where for where in COLUMNS if any(where in places(region) for region in regions)]
-    picture = plotting.new_figure(1.2 + 2.5 * len(columns), 0.75 + 2.1 * len(panels))
+    picture = plotting.new_figure(plotting.WIDTH, 0.8 + 2.1 * len(panels))
     axes = picture.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
-    highest = 3.4
+    highest, letters = 3.4, iter(ascii_lowercase)
     for line, (region, setting) in zip(axes, panels, strict=True):
         for axis, where in zip(line, columns, strict=True):
             if where == "ood" and region == "none":
@@ -184,26 +183,34 @@ def draw_exponents(runs):
                 continue
             title = [scored_place(Reading(region, where, target))]
             title.append(told_apart(setting, settings_of(rows, region)))
-            axis.set_title("\n".join(filter(None, title)), pad=4)
-            highest = max(highest, _draw_exponents(axis, rows, region, where, setting))
+            found = _draw_exponents(axis, rows, region, where, setting)
+            title = ", ".join(filter(None, title))
+            if len(found):
+                title += f": {plotting.span(found, lambda one: plotting.signed(one, 1))}"
+            plotting.panel(axis, next(letters), title, wrap=30)
+            highest = max([highest, *found])
             for exponent in (1, 2, 3):
                 axis.axhline(exponent, **plotting.FAINT)
             axis.axhline(EDGE, color="0.6", linewidth=0.5)
             axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-            note = {"fontsize": 5.5, "color": "0.4", "va": "bottom"}
-            axis.text(TARGETS[0], EDGE + 0.02, "below: not identified or resolved", **note)
+            note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
+            axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
             axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
             axis.label_outer(remove_inner_ticks=False)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
     handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
     handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
-    picture.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.2)
+    handles.append(Line([], [], linestyle="", marker="o", markersize=2.2, color="0.3",
+                        fillstyle="none", label="not identified or resolved"))  # fmt: skip
+    handles.append(Line([], [], linestyle="", marker="v", markersize=3, color="0.3",
+                        label="below the scale"))  # fmt: skip
+    picture.legend(handles=handles, loc="outside lower center", ncols=5, **plotting.LEGEND)
     return picture
 
 
-def _draw_exponents(axis, rows, region, where, setting) -> float:
-    """All schemes; returns the highest exponent."""
-    highest = 0.0
+def _draw_exponents(axis, rows, region, where, setting) -> list[float]:
+    """All schemes; returns the exponents that are known."""
+    found = []
     for index, scheme in enumerate(schemes(rows, region)):
         numbers = []
         for target in TARGETS.tolist():
@@ -220,5 +227,5 @@ def _draw_exponents(axis, rows, region, where, setting) -> float:
         bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
         axis.plot(TARGETS[missing], bottom, "o", color=color, markersize=2.2, fillstyle="none",
                   markeredgewidth=0.6)  # fmt: skip
-        highest = max([highest, *values[np.isfinite(values)]])
-    return highest
+        found += list(values[np.isfinite(values)])
+    return found

@@ -8,7 +8,6 @@ import numpy as np
 from compgen_jax.metrics import evaluation, tuning
 from compgen_jax.papers.forced_rendering import remedies, signals
 from compgen_jax.runs import recording, results
-from compgen_jax.statistics import geometric_mean_with_interval
 from compgen_jax.tasks import bump
 from compgen_jax.training import loop
 
@@ -30,6 +29,7 @@ SHOWN_ALONE = {
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
 SEEDS = 2  # whose images Figure 7 shows
+STRONG = 0.1  # of a layer's largest variance: units that Figure 4f may show
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
 COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
 
@@ -56,14 +56,15 @@ def draw_stripes(runs):
     ID cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
     interaction of x and y, each on its own scale; below, the shares of a unit's variance over cells
     that x alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The
-    same for two units that are chosen by their shares: of the first hidden layer the one to which
-    the lesser of x and y alone matters most, as in a plus, and of the last hidden layer the one of
-    the largest product of x and y, as in a bump; with tuning curves: mean over y against x, and
+    same for two units that are chosen by their shares, among those with a tenth of the largest
+    variance: of the first hidden layer the one with the largest lesser of both shares, as in a
+    plus, and of the last hidden layer the one of the largest share by a product of x and y, as in
+    a bump; with tuning curves: mean over y against x, and
     mean over x against y; the corner's columns and rows are shaded."""
     run = next(runs[name] for name in FEW if name in runs)
     networks = by_bumps(runs)
-    picture = plotting.new_figure(plotting.WIDTH, 7.9)
-    top, strip, bottom = picture.subfigures(3, 1, height_ratios=[3.5, 1.25, 3.0])
+    picture = plotting.new_figure(plotting.WIDTH, 7.2)
+    top, strip, bottom = picture.subfigures(3, 1, height_ratios=[3.4, 1.25, 2.5])
     shown, asked = top.subfigures(1, 2, width_ratios=[2.2, 4.6])
     _draw_training(shown, run)
     _draw_held_out(asked.subplots(len(POINTS), 2 + len(networks)), networks)
@@ -145,11 +146,12 @@ def _draw_chosen_units(picture, run):
         units = run.unit_maps(names[number])
         shares = tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1])
         of_unit = shares.main.min(axis=0) if name == "plus" else shares.product
-        unit = units[np.nanargmax(np.where(shares.active, of_unit, np.nan))]
+        varies = shares.variance > STRONG * shares.variance.max()
+        unit = units[np.nanargmax(np.where(varies, of_unit, np.nan))]
         show_unit(row[0], unit, held_out)
         row[0].set_ylabel(f"layer {number}, most\nlike a {name}")
         draw_curves(row[1], unit, held_out)
-        row[1].set_ylabel("mean activation")
+        row[1].set_ylabel("activation")
         row[1].set_xlabel("x or y (pixels)")
     plotting.panel(axes[0, 0], "f", "chosen by tuning")
     plotting.legend_below(picture, axes[0, 1], ncols=2)
@@ -212,9 +214,9 @@ def _draw_errors(axis, networks) -> str:
             np.square(run.cells.predictions[:, held_out] - images).mean(axis=(1, 2, 3)) / blank
             for run in networks
         ]
-        style = COLORS[name], f"to the {name}", geometric_mean_with_interval
+        style = COLORS[name], f"to the {name}", plotting.geometric_mean
         plotting.show_numbers(axis, range(len(networks)), values, *style)
-        means.append([geometric_mean_with_interval(each)["value"] for each in values])
+        means.append([plotting.geometric_mean(each)["value"] for each in values])
     ratios = np.divide(*means)  # to the bump, over to the plus
     axis.axhline(1, **plotting.DOTTED)
     plotting.label_seeds(axis)
@@ -222,7 +224,7 @@ def _draw_errors(axis, networks) -> str:
     plotting.log_scale(axis, "y")
     bumps = list(map(bumps_of, networks))
     nearer = [str(count) for count, one in zip(bumps, ratios, strict=True) if one < 1]
-    return f"nearer the bump: {', '.join(nearer) or 'none'}"
+    return f"nearer the bump with {', '.join(nearer) or 'none'}"
 
 
 def _draw_accuracy(axis, networks) -> str:

@@ -23,7 +23,7 @@ NAMES = {
     "random": "combinations at random",
 }
 ASIDE = dict(zip(NAMES, (-0.3, -0.1, 0.1, 0.3), strict=True))
-SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact\nposition"}
+SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
 PAIRS = {"x-y": "#6a51a3", "x-size": "#238b45", "y-size": "#d94801"}
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
@@ -33,74 +33,91 @@ def draw(runs):
     """Networks of three factors, by what is held out: a box of combinations, of which each pair of
     values is seen; a square of x and y at every size, so that none of its pairs (x, y) is seen; one
     of x and size at every y; or as many combinations as in the box, at random. Means over seeds
-    with 95% intervals; grey dots are seeds; filled is held out, open is ID. (a) The share of good
-    images (an error of at most a quarter of a blank image's) and of exact positions. (b) Error over
-    held-out combinations, that of a blank image being 1; diamonds are predictors that only know the
-    ID images. (c) Good held-out images by how many of their three pairs of values occur in some ID
-    combination. (d) The same by the distance to the nearest ID combination. (e) By layer, mean
-    |cosine| of the angle between the tangents of two factors, for the box and for the square of x
-    and y; solid held out, dashed ID. (f) For these two, by layer: log10 of the volume element of
-    held-out combinations over that of ID ones, geometric means. (g) What the first seeds draw at
-    combinations of the held-out box (circles), of three sizes; each image has its own scale, and
-    its largest value is printed below. (h) The share of images with the right position, with the
-    right size (that of the nearest true image at the drawn position), and with both."""
+    (geometric for errors) with 95% intervals; grey dots are seeds; filled is held out, open is ID.
+    (a) The share of good images (an error of at most a quarter of a blank image's) and of exact
+    positions. (b) Error over held-out combinations, that of a blank image being 1; diamonds are
+    predictors that only know the ID images. (c) Good held-out images by how many of their three
+    pairs of values occur in some ID combination. (d) The same by the distance to the nearest ID
+    combination. (e) The share of images with the right position, with the right size (that of the
+    nearest true image at the drawn position), and with both. (f, g) By layer, mean |cosine| of the
+    angle between the tangents of two factors, for the box and for the square of x and y; solid held
+    out, dashed ID; titles have the mean over pairs. (h) For these two, by layer: log10 of the
+    volume element of held-out combinations over that of ID ones, geometric means. (i) What first seeds
+    draw at combinations of the held-out box (circles), of three sizes; each image has its own
+    scale, and its largest value is printed below."""
     shown = {RUNS[name]: run for name, run in in_order(RUNS, runs).items()}
     results = {name: run.cells for name, run in shown.items()}
-    picture = plotting.new_figure(9.05, 8.2)
-    rows = picture.subfigures(3, 1, height_ratios=[2.5, 2.2, 3.5])
-    accuracy, error, pairs, distance = rows[0].subplots(1, 4, width_ratios=[1.1, 1.2, 1, 1])
-    _draw_accuracy(accuracy, results)
-    _draw_error(error, results)
-    _draw_pairs(pairs, results)
+    farthest, ratios = (0.0, 0.0), []
+    picture = plotting.new_figure(plotting.WIDTH, 9.2)
+    *rows, drawn = picture.subfigures(4, 1, height_ratios=[2.3, 2.2, 2.3, 2.9])
+    accuracy, error = rows[0].subplots(1, 2)
+    pairs, distance, readout = rows[1].subplots(1, 3)
+    *angles, volume = rows[2].subplots(1, 3)
+    good, errors = _draw_accuracy(accuracy, results), _draw_error(error, results)
+    seen = _draw_pairs(pairs, results)
     for name, cells in results.items():
         levels, means = evaluation.profile_by_distance(cells.scores["image_accuracy"], cells)
         style = {"markersize": 3, "linewidth": 1}
         plotting.draw_band(distance, levels, means, "o-", COLORS[name], **style)
-    distance.set(xlabel="distance to the nearest\nseen combination (cells)", ylim=(-0.04, 1.06))
-    *angles, volume = rows[1].subplots(1, 3)
-    for axis, name in zip(angles, ("box", "xy"), strict=True):
-        _draw_angles(axis, shown[name])
-        axis.set_title(f"held out: {NAMES[name]}", pad=16)
+        farthest = max(farthest, (levels[-1], means[:, -1].mean()))
+    distance.set(xlabel="distance to the nearest\nID combination (cells)", ylim=(-0.04, 1.06))
+    distance.set_ylabel("good images OOD")
+    both = _draw_readout(readout, results)
+    for axis, letter, name in zip(angles, "fg", ("box", "xy"), strict=True):
+        moved = _draw_angles(axis, shown[name])
+        plotting.panel(axis, letter, f"held out {NAMES[name]}: {moved}", wrap=28)
         values = shown[name].layers("volume.log10_ratio")
         plotting.draw_line(volume, values, values.shape[1] - 1, COLORS[name], "-", None)
-    volume.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+        ratios.append(values[:, -1].mean())
+    volume.axhline(0, **plotting.FAINT)
     plotting.name_layers(volume, values.shape[1])
-    volume.set(xlabel="layer", ylabel="$\\log_{10}$ volume, OOD / ID")
-    examples, read = rows[2].subfigures(1, 2, width_ratios=[6.4, 2.6])
-    _draw_examples(examples, results)
-    readout = read.subplots(1, 1)
-    _draw_readout(readout, results)
-    handles = [
-        plotting.plt.Line2D([], [], linestyle="none", marker="o", color=COLORS[name], label=text)
-        for name, text in NAMES.items()
-    ]
-    picture.legend(handles=handles, loc="outside upper center", ncols=4, title="held out")
-    labelled = accuracy, error, pairs, distance, angles[0], volume, examples.axes[0], readout
-    plotting.panel_labels(labelled, "abcdefgh")
+    volume.set(xlabel="layer", ylabel="log₁₀ volume, OOD / ID")
+    _draw_examples(drawn, results)
+    titles = {
+        accuracy: f"{plotting.span(good)} good images OOD",
+        error: f"OOD errors: {plotting.span(errors)} of a blank image's",
+        pairs: f"{plotting.span(seen)} good where all pairs are seen",
+        distance: f"{farthest[1]:.0%} good farthest away",
+        readout: f"position and size right: {plotting.span(both)} OOD",
+    }
+    for (axis, title), letter in zip(titles.items(), "abcde", strict=True):
+        plotting.panel(axis, letter, title, wrap=30)
+    ends = plotting.span(ratios, plotting.signed)
+    plotting.panel(volume, "h", f"log₁₀ volume OOD / ID: {ends} in the image", wrap=30)
+    plotting.label_colors(accuracy, {NAMES[name]: COLORS[name] for name in results})
+    plotting.label_regions(accuracy)
+    accuracy.plot([], [], "D", color="0.3", markersize=3, label="trivial predictor")
+    plotting.legend_below(rows[1], accuracy)
+    plotting.legend_below(rows[2], angles[0])
     return picture
 
 
-def _draw_accuracy(axis, results):
+def _draw_accuracy(axis, results) -> list[float]:
+    """Like the other drawings of a panel: returns the numbers that its title names."""
     for place, score in enumerate(SCORES):
         for name, cells in results.items():
             _show_share(axis, place, name, cells, cells.scores[score])
-    plotting.label_regions(axis)
     axis.set_xticks(range(len(SCORES)), list(SCORES.values()))
     axis.set(ylabel="share of combinations", ylim=(-0.04, 1.06), xlim=(-0.5, len(SCORES) - 0.5))
-    axis.legend(loc="lower left")
+    return [evaluation.mean_score(cells, "image_accuracy", cells.held_out).mean()
+            for cells in results.values()]  # fmt: skip
 
 
 def _show_share(axis, place, name, cells, hits_TxB):
-    """The share of hits among held-out and among ID combinations."""
-    shares = (hits_TxB[:, mask].mean(axis=1, dtype=np.float64)
-              for mask in (cells.held_out, ~cells.held_out))  # fmt: skip
+    """The share of hits among held-out and among ID combinations; returns the first's mean."""
+    shares = [hits_TxB[:, mask].mean(axis=1, dtype=np.float64)
+              for mask in (cells.held_out, ~cells.held_out)]  # fmt: skip
     plotting.show_regions(axis, place + ASIDE[name], 0.04, *shares, color=COLORS[name])
+    return shares[0].mean()
 
 
-def _draw_error(axis, results):
+def _draw_error(axis, results) -> list[float]:
+    means = []
     for index, (name, cells) in enumerate(results.items()):
         relative = evaluation.relative_error(cells, cells.held_out)
-        plotting.show_number(axis, -index, relative, across=True, fmt="o", color=COLORS[name])
+        style = {"across": True, "fmt": "o", "color": COLORS[name]}
+        plotting.show_number(axis, -index, relative, plotting.geometric_mean, **style)
+        means.append(plotting.geometric_mean(relative)["value"])
         errors = trivial_errors(cells)
         for row, predictor in enumerate(PREDICTORS, start=len(results)):
             height = -row - 0.18 * (index - 1.5)
@@ -108,11 +125,14 @@ def _draw_error(axis, results):
     axis.axhline(0.5 - len(results), color="0.7", linewidth=0.8)
     axis.axvline(1, **plotting.FAINT)
     names = [*(NAMES[name] for name in results), *PREDICTORS.values()]
-    axis.set_yticks([-row for row in range(len(names))], names, fontsize=6.5)
-    axis.set(xscale="log", xlabel="MSE OOD / blank image's")
+    axis.set_yticks([-row for row in range(len(names))], names)
+    axis.set(xlabel="MSE OOD / blank image's")
+    plotting.log_scale(axis, "x")
+    return means
 
 
-def _draw_pairs(axis, results):
+def _draw_pairs(axis, results) -> list[float]:
+    all_seen = [np.nan]
     for index, (name, cells) in enumerate(results.items()):
         counts = pairs_seen(cells.held_out, cells.sizes)
         for count in range(4):
@@ -121,20 +141,24 @@ def _draw_pairs(axis, results):
                 values = evaluation.mean_score(cells, "image_accuracy", chosen)
                 place = count + 0.2 * (index - 1.5)
                 plotting.show_number(axis, place, values, fmt="o", color=COLORS[name])
+                all_seen += [values.mean()] if count == 3 else []
     axis.set_xticks(range(4))
-    axis.set(xlabel="pairs of values seen", ylabel="good images, held out", ylim=(-0.04, 1.06),
-             xlim=(-0.5, 3.5))  # fmt: skip
+    axis.set(xlabel="pairs of values seen\n(of three)", ylabel="good images OOD",
+             ylim=(-0.04, 1.06), xlim=(-0.5, 3.5))  # fmt: skip
+    return all_seen
 
 
-def _draw_angles(axis, run):
+def _draw_angles(axis, run) -> str:
     end = len(run.layer_names) - 1
     for pair, color in PAIRS.items():
-        for region, dash, label in (("ood", "-", pair.replace("-", ", ")), ("id", "--", None)):
+        name = pair.replace("-", ", ")
+        for region, dash, label in (("ood", "-", name), ("id", "--", f"{name}, ID")):
             values = run.layers(f"angle.{pair}.{region}")
             plotting.draw_line(axis, values, end, color, dash, label)
     plotting.name_layers(axis, end + 1)
     axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
-    plotting.legend_above(axis)
+    last = np.mean([run.layers(f"angle.{pair}.ood")[:, -2].mean() for pair in PAIRS])
+    return f"{last:.2f} OOD in the last hidden layer"
 
 
 def example_cells(box) -> list[int]:
@@ -161,15 +185,20 @@ def _draw_examples(picture, results):
         row[0].set_ylabel(name, color=COLORS.get(name, "black"))
         plotting.show_held_out(row, images, box, indices)
     for axis, index in zip(axes[0], indices, strict=True):
-        axis.set_title("({:.0f}, {:.0f})\nsize {:.2g}".format(*box.factors[index]), pad=3)
+        point = "({:.0f}, {:.0f})\nsize {:.2g}".format(*box.factors[index])
+        axis.set_title(point, pad=3, fontsize=plotting.SMALL)
+    plotting.panel(axes[0, 0], "i", "first seeds", up=28)
 
 
-def _draw_readout(axis, results):
+def _draw_readout(axis, results) -> list[float]:
+    found = []
     for name, cells in results.items():
         asked = grids.indices(cells.sizes)[:, 2]
         right_size = drawn_size(cells.predictions, cells.truths) == asked
         right_place = cells.scores["exact_accuracy"] > 0
         for place, hits in enumerate((right_place, right_size, right_place & right_size)):
-            _show_share(axis, place, name, cells, hits)
+            share = _show_share(axis, place, name, cells, hits)
+        found.append(share)
     axis.set_xticks(range(3), ["position", "size", "both"])
-    axis.set(ylabel="share of images that have right", ylim=(-0.04, 1.06), xlim=(-0.5, 2.5))
+    axis.set(ylabel="share that have it right", ylim=(-0.04, 1.06), xlim=(-0.5, 2.5))
+    return found

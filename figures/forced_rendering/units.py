@@ -29,11 +29,11 @@ def draw_tuning(runs):
     rows are shaded. (c to e) By layer, means over active units with 95% intervals over seeds: the
     share of a unit's variance (c) of x alone or of y alone, whichever is larger, (d) of x and y
     jointly, and (e), part of that, of the best product of a function of x and one of y. Dashed: a
-    decoder that saw bumps alone, outside the same corner."""
+    decoder that saw bumps alone, outside the same corner. Titles have the last hidden layer."""
     networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     shown = networks[0], networks[-1]
     picture = plotting.new_figure(plotting.WIDTH, 7.2)
-    maps, shares = picture.subfigures(2, 1, height_ratios=[4.8, 2.4])
+    maps, shares = picture.subfigures(2, 1, height_ratios=[4.9, 2.3])
     for side, run, letter in zip(maps.subfigures(1, 2), shown, "ab", strict=True):
         title = f"{name_of(run)}, seed {run.cells.seeds[0]}"
         plotting.panel(_draw_units(side, run), letter, title, up=26)
@@ -48,8 +48,8 @@ def draw_tuning(runs):
         plotting.name_layers(axis, values.shape[1])
         axis.set(xlabel="layer", ylim=(-0.02, 1.05))
         last = [run.layers(f"tuning.{metric}")[:, -2].mean() for run in shown]
-        title += ": {:.2f} and, with bumps, {:.2f} in the last hidden layer".format(*last)
-        plotting.panel(axis, letter, title, wrap=31)
+        title += ": {:.2f}, with bumps {:.2f}".format(*last)
+        plotting.panel(axis, letter, title, wrap=30)
     axes[0].set_ylabel("share of a unit's variance")
     plotting.legend_below(shares)
     return picture
@@ -69,6 +69,7 @@ def _draw_units(picture, run):
                 show_unit(pair[0], unit, held_out)
                 draw_curves(pair[1], unit, held_out)
             pair[1].set_yticks([])
+            pair[1].tick_params(labelbottom=layer == layers[-1])
         row[0].set_ylabel(f"layer {layer}")
     for axis, name in zip(axes[0, ::2], QUANTILES, strict=True):
         axis.set_title(f"{name}\ninteraction", pad=3, fontsize=plotting.SMALL)

@@ -1,5 +1,7 @@
 """The league's table as a picture, and whether layers on ID cells tell who composes."""
 
+from string import ascii_lowercase
+
 import numpy as np
 
 from compgen_jax.metrics import prediction, text
@@ -11,6 +13,7 @@ from ..figure import figure
 from . import tables
 
 MARKS = "os^Dv<>Pphd*X8"  # of architectures
+HOLDOUT_COLORS = {"block": "#d55e00", "corner": "#0072b2", "random": "#009e73"}
 AXIS_TITLES = {
     "interaction": "interaction share",
     "probe": "probe R²",
@@ -31,7 +34,7 @@ def draw(runs):
     a twentieth of a blank image's. Right of the table: parameters on the first task. All hold-outs
     of a task leave out as many combinations."""
     cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
-    drawn = plotting.new_figure(1.9 + 0.86 * len(columns), 1.3 + 0.4 * len(cells))
+    drawn = plotting.new_figure(plotting.WIDTH, 1.7 + 0.42 * len(cells))
     axis = drawn.subplots()
     trivial = [max(column.trivial.values()) for column in columns.values()]
     values = np.full((len(cells) + 1, len(columns)), np.nan)
@@ -42,11 +45,14 @@ def draw(runs):
                 _write(axis, column, row, of_model[place])
     values[-1] = trivial
     for column, value in enumerate(trivial):
-        axis.text(column, len(cells), _two(value), ha="center", va="center", fontsize=6.5)
+        axis.text(column, len(cells), _two(value), ha="center", va="center")
     colors = plotting.plt.get_cmap("RdYlBu").with_extremes(bad="white")
     axis.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto", alpha=0.6)
-    axis.set_yticks(range(len(cells) + 1), [*cells, "best trivial predictor"])
-    axis.set_xticks(range(len(columns)), [HOLDOUTS[holdout] for _, holdout in columns])
+    names = [name.replace(", ", ",\n") for name in cells]
+    axis.set_yticks(range(len(cells) + 1), [*names, "best trivial\npredictor"])
+    counts = [_composing(cells.values(), place) for place in columns]
+    held_out = [HOLDOUTS[holdout].replace(" ", "\n") for _, holdout in columns]
+    axis.set_xticks(range(len(columns)), held_out)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     axis.axhline(len(cells) - 0.5, color="white", linewidth=4)
@@ -56,11 +62,25 @@ def draw(runs):
             axis.text(np.mean(own), -0.62, title, ha="center", va="bottom", fontweight="bold")
             axis.axvline(own[-1] + 0.5, color="white", linewidth=4)
     last = len(columns) - 0.4
-    axis.text(last, -0.62, "parameters", va="bottom", fontsize=6.5)
+    small = {"fontsize": plotting.SMALL, "va": "center"}
+    axis.text(last, -0.75, "para-\nmeters", **small)
     for row, count in enumerate(tables.parameters(runs.values()).values()):
-        axis.text(last, row, f"{count:,}", va="center", fontsize=6.5)
+        axis.text(last, row, f"{count:,}", **small)
+    for column, count in enumerate(counts):
+        axis.text(column, len(cells) + 0.72, count, ha="center", **small)
+    axis.text(-0.6, len(cells) + 0.72, "compose", ha="right", **small)
+    axis.set_ylim(len(cells) + 1, -0.5)
     axis.set_xlabel("held out")
+    learnt = plotting.plt.Rectangle((0, 0), 1, 1, fill=False, linestyle=":", color="0.3")
+    key = "share composed, small: by interpolation; below: 95% interval.  Bold: composes.  Dotted"
+    axis.legend([learnt], [f"{key}: not learnt"], loc="upper center", bbox_to_anchor=(0.4, -0.12))
     return drawn
+
+
+def _composing(models, place) -> str:
+    """'4 of 12': how many of the models that have a run there compose."""
+    composes = [of_model[place].composes for of_model in models if place in of_model]
+    return f"{sum(composes)} of {len(composes)}"
 
 
 def _two(value: float) -> str:
@@ -73,52 +93,57 @@ def _two(value: float) -> str:
 def _write(axis, column, row, cell):
     low, high = cell.ood["ci95"]
     weight = "bold" if cell.composes else "normal"
-    place = {"ha": "center", "va": "center"}
-    axis.text(column, row - 0.2, _two(cell.ood["value"]), fontsize=7, fontweight=weight, **place)
-    axis.text(column + 0.34, row - 0.2, _two(cell.interpolated), fontsize=4.6, color="0.3", **place)
-    axis.text(column, row + 0.12, f"[{_two(low)}, {_two(high)}]", fontsize=5.2, **place)
+    small = {"fontsize": plotting.SMALL, "va": "center"}
+    axis.text(column + 0.02, row - 0.28, _two(cell.ood["value"]), fontweight=weight, ha="right",
+              va="center")  # fmt: skip
+    axis.text(column + 0.12, row - 0.27, _two(cell.interpolated), color="0.35", **small)
+    axis.text(column, row + 0.03, f"[{_two(low)}, {_two(high)}]", ha="center", **small)
     if not cell.learnt:
         seen = f"seen {tables.floor(cell.seen['value'])}"
-        axis.text(column, row + 0.37, seen, fontsize=4.6, style="italic", **place)
+        axis.text(column, row + 0.33, seen, style="italic", ha="center", **small)
         axis.add_patch(plotting.plt.Rectangle(
-            (column - 0.45, row - 0.46), 0.9, 0.92, fill=False, linestyle=":", color="0.3"
+            (column - 0.47, row - 0.47), 0.94, 0.94, fill=False, linestyle=":", color="0.3"
         ))  # fmt: skip
 
 
 @figure("league_geometry", runs=("league_*",), by_default=False)
 def draw_prediction(runs):
     """L1 (does the last hidden layer, on seen combinations alone, tell which networks compose?). A
-    dot is a run of the league; its mark is the architecture, its colour the task and hold-out. The
-    share composed OOD against (a) the share of variance that is in no factor alone, (b) the R² of a
-    linear probe of the factors, and (c) the spread of the volume element, which one-hot codes lack.
-    Above: Spearman's rank correlation inside a task and hold-out, with its 95% interval over
-    architectures, and the number of runs."""
+    dot is a run of the league; its mark is the architecture, its colour the hold-out, its row the
+    task. The share composed OOD against, from left to right, the share of variance that is in no
+    factor alone, the R² of a linear probe of the factors, and the spread of the volume element,
+    which one-hot codes lack. On top: Spearman's rank correlation inside a task and hold-out, over
+    all tasks, with its 95% interval over architectures, and the number of runs."""
     networks = networks_of(runs.values())
-    families, groups = (list(dict.fromkeys(labels)) for labels in networks[:2])
-    colors = plotting.plt.get_cmap("tab10")
-    drawn = plotting.new_figure(8.6, 3.3)
-    axes = drawn.subplots(1, len(GEOMETRY), sharey=True)
-    for axis, name, letter in zip(axes, GEOMETRY, "abc", strict=True):
-        for family, group, x, y in zip(
-            networks.family,
-            networks.group,
-            networks.predictors[name],
-            networks.outcome,
-            strict=True,
-        ):
-            mark = MARKS[families.index(family) % len(MARKS)]
-            axis.plot(x, y, mark, markersize=4, color=colors(groups.index(group) % 10), alpha=0.8)
-        number = prediction.rank_correlation(networks, name)
-        axis.set_title(f"{text.with_interval(number, 2)}, {number['networks']} runs")
-        axis.set(xlabel=AXIS_TITLES[name], ylim=(-0.04, 1.04))
-        plotting.panel_label(axis, letter)
-    axes[0].set_ylabel("share composed OOD")
-    handles = [plotting.plt.Line2D([], [], marker=mark, linestyle="", color="0.3", markersize=4)
-               for mark in MARKS[: len(families)]]  # fmt: skip
-    handles += [plotting.plt.Line2D([], [], marker="o", linestyle="", color=colors(k % 10),
-                                    markersize=4) for k in range(len(groups))]  # fmt: skip
-    drawn.legend(
-        handles, [*families, *groups], loc="outside lower center", ncols=7, fontsize=6.5,
-        handletextpad=0.2, columnspacing=0.9,
-    )  # fmt: skip
+    families = list(dict.fromkeys(networks.family))
+    places = [group.split(", ") for group in networks.group]
+    there = [task for task in TASKS if any(task == own for own, _ in places)]
+    drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 1.75 * len(there))
+    axes = drawn.subplots(len(there), len(GEOMETRY), sharex="col", sharey=True, squeeze=False)
+    letters = iter(ascii_lowercase)
+    for task, line in zip(there, axes, strict=True):
+        is_first, is_last = task == there[0], task == there[-1]
+        for axis, name in zip(line, GEOMETRY, strict=True):
+            for family, (own, holdout), x, y in zip(
+                networks.family, places, networks.predictors[name], networks.outcome, strict=True
+            ):
+                if own == task:
+                    mark = MARKS[families.index(family) % len(MARKS)]
+                    axis.plot(x, y, mark, markersize=4, color=HOLDOUT_COLORS[holdout], alpha=0.8)
+            number = prediction.rank_correlation(networks, name)
+            title = f"{_sure(number)}: {text.with_interval(number, 2)}, {number['networks']} runs"
+            plotting.panel(axis, next(letters), title if is_first else "", wrap=30)
+            axis.set(xlabel=AXIS_TITLES[name] if is_last else "", ylim=(-0.04, 1.04))
+        line[0].set_ylabel(f"{TASKS[task]}:\nshare composed OOD")
+    for family, mark in zip(families, MARKS, strict=False):
+        axes[0, 0].plot([], [], mark, color="0.3", markersize=4, label=family)
+    shown = {HOLDOUTS[holdout]: color for holdout, color in HOLDOUT_COLORS.items()}
+    plotting.label_colors(axes[0, 0], shown)
+    plotting.legend_below(drawn, axes[0, 0], ncols=5)
     return drawn
+
+
+def _sure(number: dict) -> str:
+    """What the interval of a correlation says."""
+    low, high = number["ci95"]
+    return "rises with it" if low > 0 else "falls with it" if high < 0 else "no sure relation"

@@ -49,9 +49,9 @@ def show_gains(axis, runs, title_of):
             values = score(run, f"{region}.gain")
             plotting.show_number(axis, position + offset, values, fmt="o", color=color,
                                  markerfacecolor=face)  # fmt: skip
-    axis.set_xticks(range(len(runs)), [title_of(run) for run in runs], fontsize=6.5)
+    axis.set_xticks(range(len(runs)), [title_of(run) for run in runs])
     axis.set(ylabel="gain", ylim=(min(-1.05, axis.get_ylim()[0]), 1.08))
-    axis.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    axis.axhline(0, **plotting.FAINT)
     criterion(axis)
 
 
@@ -62,12 +62,21 @@ def title_of_support(run) -> str:
 def trivial(axis, level: float, title: str):
     """A grey line at what a trivial predictor scores."""
     axis.axhline(level, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    axis.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=6, color="0.4",
-                  ha="right", va="bottom")  # fmt: skip
+    axis.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=plotting.SMALL,
+                  color="0.4", ha="right", va="bottom")  # fmt: skip
 
 
 def criterion(axis):
     axis.axhline(COMPOSED, **plotting.DOTTED)
+
+
+def composed(runs, title_of) -> str:
+    """How many of these surely compose held-out sets, and which."""
+    lowest = [mean_with_interval(score(run, "ood.gain"))["ci95"][0] for run in runs]
+    found = [title_of(run) for run, low in zip(runs, lowest, strict=True) if low > COMPOSED]
+    names = f": {', '.join(dict.fromkeys(found))}" if found else ""
+    names = names.replace("\n", " ")
+    return f"{len(found)} of {len(runs)} compose{names}"
 
 
 def count_axis(axis, values, label: str):
@@ -77,10 +86,9 @@ def count_axis(axis, values, label: str):
     axis.set_xlabel(label)
 
 
-def label(axes, columns=2, **kwargs):
-    """Legends above all axes that have labels, and the letters of the panels."""
-    for axis, letter in zip(axes, "abcd", strict=False):
+def finish(axes, titles, **style):
+    """Every panel's letter, title and, if it has entries, legend."""
+    for axis, letter, title in zip(axes, "abcd", titles, strict=False):
         if axis.get_legend_handles_labels()[0] and not axis.get_legend():
-            axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=columns, handlelength=1.2,
-                        **kwargs)  # fmt: skip
-        plotting.panel_label(axis, letter)
+            axis.legend(**{"loc": "best"} | plotting.LEGEND | style)
+        plotting.panel(axis, letter, title, wrap=34)

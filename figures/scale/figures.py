@@ -1,6 +1,7 @@
 """Figures of "Scale leads to compositional generalization", S1 to S4."""
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from compgen_jax.papers.scale import decoding, neurons
 from compgen_jax.papers.scale import runs as rows
@@ -33,8 +34,8 @@ def draw_scale(runs):
     the share of all sets that is seen, for each number of modules: where a curve crosses .5, the
     sets are enough. Means over seeds with 95% intervals; the line at .5 is the criterion."""
     by_width = rows.seen_by_width(runs.values())
-    drawn = plotting.new_figure(9.4, 2.9)
-    r2, gain, widths, needed = axes = drawn.subplots(1, 4, width_ratios=[1.3, 1, 1, 1])
+    drawn = plotting.new_figure(plotting.WIDTH, 5.4)
+    (r2, gain), (widths, needed) = axes = drawn.subplots(2, 2)
     for (width, own), color in parts.colored(by_width):
         parts.show_sets(r2, own, "r2", color, f"width {width}")
         parts.show_sets(gain, own, "gain", color, f"width {width}")
@@ -58,8 +59,23 @@ def draw_scale(runs):
     for axis in (gain, widths, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
         parts.criterion(axis)
-    needed.legend(loc="lower left", bbox_to_anchor=(0, 0.98), handlelength=1.2)
-    parts.label(axes)
+    r2.plot([], [], ":", color="0.4", label="on seen sets")
+    plotting.label_seeds(r2)
+    gain.plot([], [], **plotting.DOTTED, label="criterion, .5")
+    last = {name: score(widest[-1], f"ood.{name}").mean() for name in ("r2", "gain")}
+    narrow = score(by_width[min(by_width)][-1], "ood.gain").mean()
+    where = f"with {seen[-1]} sets seen and width {max(by_width)}"
+    titles = (
+        f"R² {last['r2']:.2f} {where}",
+        f"gain {plotting.signed(last['gain'])} {where}",
+        f"{seen[-1]} sets: gain {plotting.signed(narrow)} at width {min(by_width)}, "
+        f"{plotting.signed(last['gain'])} at {max(by_width)}",
+        "gain with the most sets seen: "
+        + plotting.span([scores(own, "ood.gain")[-1].mean()
+                         for own in rows.seen_by_modules(runs.values()).values()],
+                        plotting.signed),
+    )  # fmt: skip
+    parts.finish(axes.flat, titles)
     return drawn
 
 
@@ -76,16 +92,23 @@ def draw_codes_and_supports(runs):
     (a) from each code of the latent, with the R² of an affine map from code to latent below; at
     less than .9 the code is called not affine; (b) for each support, with as many sets seen. Means
     over seeds, 95% intervals, and the seeds as dots. The line at .5 is the criterion."""
-    drawn = plotting.new_figure(7.8, 3.0)
-    codes, supports = axes = drawn.subplots(1, 2, width_ratios=[6, 6])
+    drawn = plotting.new_figure(plotting.WIDTH, 5.2)
+    codes, supports = drawn.subplots(2, 1)
     of_codes = _alike(runs.values(), lambda task: task.code.name, "identity")
     parts.show_gains(codes, of_codes, _title_of_code)
     of_supports = _alike(runs.values(), lambda task: task.support.name, "random")
     parts.show_gains(supports, of_supports, parts.title_of_support)
-    codes.plot([], [], "o", color=plotting.ID_COLOR, label="seen sets")
-    codes.plot([], [], "o", color=plotting.OOD_COLOR, markerfacecolor="white", label="held out")
-    plotting.legend_above(codes)
-    parts.label(axes)
+    codes.plot([], [], "o", color=plotting.ID_COLOR, markersize=4, label="seen sets")
+    codes.plot([], [], "o", color=plotting.OOD_COLOR, markerfacecolor="white", markersize=4,
+               label="held-out sets")  # fmt: skip
+    plotting.label_seeds(codes)
+    codes.plot([], [], **plotting.DOTTED, label="criterion, .5")
+    plotting.legend_below(drawn, codes)
+    for axis, letter, of_axis, title_of in (
+        (codes, "a", of_codes, lambda run: run.config.task.code.name.replace("_", " ")),
+        (supports, "b", of_supports, parts.title_of_support),
+    ):
+        plotting.panel(axis, letter, parts.composed(of_axis, title_of), wrap=90)
     return drawn
 
 
@@ -122,9 +145,9 @@ def draw_neurons(runs):
     (dotted). (c) Trained MLPs: R² on held-out sets by width; the line at .95 is what the needed
     width gives. Means over 4 teachers, or over seeds with 95% intervals."""
     built = neurons.CONSTRUCTED
-    drawn = plotting.new_figure(7.4, 2.9)
+    drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     error, knots, trained = axes = drawn.subplots(1, 3)
-    _draw_exact(error, built.exact)
+    largest, smallest = _draw_exact(error, built.exact), []
     for table, dash, title in ((built.graded, "o-", "{} modules"), (built.graded_own, ":", None)):
         of_modules = {row["modules"]: [] for row in table}
         for row in table:
@@ -132,11 +155,15 @@ def draw_neurons(runs):
         for (modules, own), color in parts.colored(of_modules):
             at = sorted({row["neurons"] for row in own})
             errors = [[(1 - row["r2"]) ** 0.5 for row in own if row["neurons"] == n] for n in at]
-            knots.plot(at, np.mean(errors, axis=1), dash, color=color, markersize=3, linewidth=1,
+            means = np.exp(np.log(errors).mean(axis=1))
+            knots.plot(at, means, dash, color=color, markersize=3, linewidth=1,
                        label=title and title.format(modules))  # fmt: skip
-    knots.set(yscale="log", ylabel="error / standard deviation")
+            smallest.append(means[-1])
+    knots.plot([], [], ":", color="0.4", label="own interval")
+    knots.set_ylabel("error / standard deviation")
+    plotting.log_scale(knots, "y")
     parts.count_axis(knots, sorted({row["neurons"] for row in built.graded}), "ReLUs")
-    knots.tick_params(axis="x", labelsize=6)
+    knots.tick_params(axis="x", rotation=30)
     by_modules = rows.width_by_modules(runs.values())
     for (modules, by_width), color in parts.colored(by_modules):
         values = scores(by_width.values(), "ood.r2")
@@ -144,16 +171,27 @@ def draw_neurons(runs):
     trained.axhline(neurons.REACHED, **plotting.DOTTED)
     parts.count_axis(trained, list(next(iter(by_modules.values()))), "width of an MLP")
     trained.set(ylabel="R² on held-out sets")
-    parts.label(axes)
+    best = [values[-1].mean() for values in
+            (scores(by_width.values(), "ood.r2") for by_width in by_modules.values())]  # fmt: skip
+    titles = (
+        f"k-hot: errors at most {largest:.1g}",
+        f"graded: errors down to {plotting.span(smallest, '{:.1g}'.format)}",
+        f"trained: R² {plotting.span(best, '{:.3f}'.format)} at the largest width",
+    )
+    for axis, letter, title in zip(axes, "abc", titles, strict=True):
+        plotting.panel(axis, letter, title, wrap=28)
+        axis.legend(loc="best", **plotting.LEGEND)
     return drawn
 
 
-def _draw_exact(axis, table):
+def _draw_exact(axis, table) -> float:
+    """Returns the largest error of all."""
     modules = sorted({row["modules"] for row in table})
     errors = [[row["max_error"] for row in table if row["modules"] == m] for m in modules]
     axis.plot(modules, np.max(errors, axis=1), "o-", color="0.2", markersize=3, label="error")
-    axis.set(yscale="log", ylim=(1e-7, 1e-4), ylabel="largest error")
-    axis.axhline(neurons.EXACT, **plotting.DOTTED)
+    axis.set(ylim=(1e-7, 1e-4), ylabel="largest error")
+    plotting.log_scale(axis, "y")
+    axis.axhline(neurons.EXACT, **plotting.DOTTED, label="exact in float32")
     parts.count_axis(axis, modules, "modules")
     right = axis.twinx()
     counts = [next(row["neurons"] for row in table if row["modules"] == m) for m in modules]
@@ -162,6 +200,7 @@ def _draw_exact(axis, table):
     right.set_ylabel("ReLUs", color="#3182bd")
     right.spines["right"].set_visible(True)
     axis.plot([], [], "s--", color="#3182bd", markersize=3, label="ReLUs")
+    return max(row["max_error"] for row in table)
 
 
 @figure("scale4", runs=_shown(rows.sets_and_widths), by_default=False)
@@ -173,12 +212,15 @@ def draw_decodability(runs):
     before training. (c) The share of held-out tasks whose modules (filled), or whose latent to a
     tenth (open), are those that lie nearest to what is read, beside 1 - √δ, where δ is the share of
     tasks with R² below .95. The line is the theorem's bound, less .02."""
-    drawn = plotting.new_figure(7.4, 2.9)
+    drawn = plotting.new_figure(plotting.WIDTH, 3.0)
     against, depth, theorem = axes = drawn.subplots(1, 3)
-    by_width = rows.seen_by_width(runs.values())
+    by_width, points, above = rows.seen_by_width(runs.values()), [], []
     for (width, own), color in parts.colored(by_width):
         for run in own:
             r2, asked = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
+            points.append((r2, decoding.read(run)[:, -1]))
+            recovered = run.outputs("decode.active_recovery")
+            above.append(recovered >= asked - decoding.SLACK)
             before, after = decoding.read_untrained(run)[:, -1], decoding.read(run)[:, -1]
             against.plot(r2, before, ".", color="0.8", markersize=3, zorder=0)
             against.plot(r2, after, "o", color=color, markersize=3)
@@ -211,7 +253,19 @@ def draw_decodability(runs):
         xlim=(-0.05, 1.05),
         ylim=(-0.05, 1.05),
     )
-    plotting.legend_above(against)
-    plotting.legend_above(depth)
-    parts.label(axes)
+    against.plot([], [], ".", color="0.8", markersize=3, label="before training")
+    depth.plot([], [], ":", color="0.4", label="before training")
+    for label, face in (("modules", "0.3"), ("latents", "white")):
+        theorem.plot([], [], "o", color="0.3", markersize=3, markerfacecolor=face, label=label)
+    theorem.plot([], [], "-", color="0.5", linewidth=0.8, label="the theorem's bound")
+    rank = spearmanr(*np.concatenate(points, axis=1)).statistic
+    last = [decoding.read(run)[:, -1].mean() for run in all_runs]
+    titles = (
+        f"Spearman {plotting.signed(rank)}",
+        f"R² {plotting.span(last, '{:.2f}'.format)} in the last layer",
+        f"modules: {np.concatenate(above).mean():.0%} of seeds above the bound",
+    )
+    for axis, letter, title in zip(axes, "abc", titles, strict=True):
+        plotting.panel(axis, letter, title, wrap=28)
+        axis.legend(loc="best", **plotting.LEGEND)
     return drawn

@@ -20,12 +20,13 @@ def draw_others(runs):
     bilinear map, which composes nothing. (c) The gridworld of preferences: share of right steps;
     dashed: the most frequent action and the plan of the nearest seen set. Means over seeds with 95%
     intervals."""
-    drawn = plotting.new_figure(7.4, 2.7)
-    axes = drawn.subplots(1, 3)
+    drawn = plotting.new_figure(plotting.WIDTH, 2.9)
+    axes, titles = drawn.subplots(1, 3), []
     for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=False):
         for own in rows.seen_by_modules(runs.values(), model).values():
             parts.show_sets(axis, own, "r2", plotting.OOD_COLOR, model.removeprefix("task_"))
             parts.trivial(axis, baseline(own[-1], "bilinear"), "bilinear map")
+            titles.append(f"R² {score(own[-1], 'ood.r2').mean():.2f} with the most sets")
         axis.set(ylabel="R² on held-out sets")
     own = [run for name, run in runs.items() if name.startswith("preference_")]
     own.sort(key=lambda run: rows.sets_seen(run.config))
@@ -34,7 +35,9 @@ def draw_others(runs):
         wrong = score(own[-1], f"ood.{predictor}_miss").mean()
         parts.trivial(axes[2], 1 - wrong, title)
     axes[2].set(ylabel="right steps on held-out sets", ylim=(0, 1.03))
-    parts.label(axes)
+    right = score(own[-1], "ood.step_accuracy").mean()
+    axes[0].plot([], [], ":", color="0.4", label="on seen sets")
+    parts.finish(axes, [*titles, f"{right:.0%} of steps right with the most sets"])
     return drawn
 
 
@@ -46,8 +49,9 @@ def draw_middle(runs):
     (open) sets for each support at width 512, 522 sets seen. Means over draws with 95% intervals;
     the line at .5 is the criterion."""
     draws = rows.of_draws(runs)
-    drawn = plotting.new_figure(8.6, 2.9)
-    r2, gain, supports = axes = drawn.subplots(1, 3, width_ratios=[1, 1, 1.7])
+    drawn = plotting.new_figure(plotting.WIDTH, 5.2)
+    axes = drawn.subplot_mosaic([["r2", "gain"], ["supports", "supports"]])
+    r2, gain, supports = axes = [axes[name] for name in ("r2", "gain", "supports")]
     for (width, own), color in parts.colored(rows.seen_by_width(draws.values())):
         parts.show_sets(r2, own, "r2", color, f"width {width}")
         parts.show_sets(gain, own, "gain", color, f"width {width}")
@@ -60,7 +64,17 @@ def draw_middle(runs):
     )
     others = [run for run in draws.values() if run.config.task.support.name != "random"]
     parts.show_gains(supports, [random, *others], parts.title_of_support)
-    parts.label(axes)
+    r2.plot([], [], ":", color="0.4", label="on seen sets")
+    supports.plot([], [], "o", color=plotting.ID_COLOR, markersize=4, label="seen sets")
+    supports.plot([], [], "o", color=plotting.OOD_COLOR, markerfacecolor="white", markersize=4,
+                  label="held-out sets")  # fmt: skip
+    last = {name: score(random, f"ood.{name}").mean() for name in ("r2", "gain")}
+    titles = (
+        f"R² {last['r2']:.2f} with the most sets and width",
+        f"gain {plotting.signed(last['gain'])} with the most sets and width",
+        parts.composed([random, *others], parts.title_of_support),
+    )
+    parts.finish(axes, titles)
     return drawn
 
 
@@ -76,17 +90,24 @@ def draw_bridge(runs):
     sets, where sets are held out at random, where no seen set joins two groups of modules, and
     where one module is never seen; narrow and wide. A block is compositional and connected in the
     second paper's sense, and fails."""
-    drawn = plotting.new_figure(7.4, 3.0)
+    drawn = plotting.new_figure(plotting.WIDTH, 3.6)
     bumps, modules = axes = drawn.subplots(1, 2)
     students = [run for name, run in runs.items() if name.startswith("modules_")]
     decoders = [run for run in runs.values() if run not in students]
-    _draw_held_out(bumps, [(_share_of_cells(run), run) for run in decoders], "ood.exact_accuracy")
-    _draw_held_out(modules, [(parts.share_seen(run), run) for run in students], "ood.gain")
+    shares = [(_share_of_cells(run), run) for run in decoders]
+    accuracy = _draw_held_out(bumps, shares, "ood.exact_accuracy")
+    shares = [(parts.share_seen(run), run) for run in students]
+    gains = _draw_held_out(modules, shares, "ood.gain")
     bumps.set(xlabel="share of cells seen", ylabel="exact accuracy on held-out cells",
               ylim=(-0.04, 1.05))  # fmt: skip
     modules.set(xlabel="share of sets seen", ylabel="gain on held-out sets")
     parts.criterion(modules)
-    parts.label(axes, fontsize=6)
+    worded = (
+        ", ".join(f"{shown(value)} {title}" for title, value in each.items())
+        for each, shown in ((accuracy, plotting.percent), (gains, plotting.signed))
+    )
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
+    parts.finish(axes, [f"wide networks: {words}" for words in worded], **place)
     return drawn
 
 
@@ -98,15 +119,16 @@ HELD_OUT = {
 }
 
 
-def _draw_held_out(axis, pairs, name: str):
+def _draw_held_out(axis, pairs, name: str) -> dict[str, float]:
     """A score by the share seen, of every kind of hold-out and width, side by side; pairs of share
-    and run, which may be none."""
+    and run, which may be none. Returns wide networks' means at the largest share, by hold-out."""
     support = lambda run: run.config.task.support
     kind = lambda run: getattr(support(run), "region", None) or support(run).name
     shares = sorted({round(share, 3) for share, _ in pairs})
     found = {(kind(run), run.config.model.width) for _, run in pairs}
     kinds = sorted(found, key=lambda one: (list(HELD_OUT).index(one[0]), one[1]))
     widest = max((width for _, width in kinds), default=0)
+    wide = {}
     for index, (region, width) in enumerate(kinds):
         title, color = HELD_OUT[region]
         own = [(shares.index(round(share, 3)), run) for share, run in pairs
@@ -114,11 +136,13 @@ def _draw_held_out(axis, pairs, name: str):
         own.sort(key=lambda pair: pair[0])
         aside = 0.07 * (index - (len(kinds) - 1) / 2)
         places, values = [place + aside for place, _ in own], scores([run for _, run in own], name)
+        wide[title] = values[-1].mean()
         face, dash = (color, "o-") if width == widest else ("white", "o--")
         parts.draw_line(axis, places, values, dash, color=color, markerfacecolor=face,
                         label=f"{title}, width {width}")  # fmt: skip
     axis.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares])
     axis.set_xlim(-0.4, len(shares) - 0.6)
+    return wide
 
 
 def _share_of_cells(run) -> float:

@@ -3,16 +3,18 @@
 import pytest
 
 from figures import plotting
+from tests.figures.panels import assert_readable
 
 
 @pytest.fixture
 def drawn():
-    """drawn(draw, runs): the figure, laid out, and closed at the end."""
+    """drawn(draw, runs): the figure, laid out and readable, and closed at the end."""
     figures = []
 
     def draw(function, runs):
         figures.append(function(runs))
         figures[-1].canvas.draw()
+        assert_readable(figures[-1])
         return figures[-1]
 
     yield draw

@@ -1,4 +1,13 @@
-"""Parts of a drawn figure."""
+"""Parts of a drawn figure, and what all figures have."""
+
+import re
+
+import numpy as np
+from matplotlib.text import Text
+
+from figures import plotting
+
+NEAR = 0.4  # inches: letters that are nearer stand in one row or column
 
 
 def axis_of(figure, letter):
@@ -24,3 +33,54 @@ def lines_of(axis, marker, color=None):
 
 def images_of(figure):
     return [axis.images[0].get_array() for axis in figure.axes if axis.images]
+
+
+def title_of(axis) -> str:
+    """In one line, without the letter before it; '' if it has none."""
+    after = [text.get_text() for text in axis.texts if text.get_text() and not _is_letter(text)]
+    titles = [axis.get_title(loc=side) for side in ("left", "center")]
+    return " ".join(next(filter(None, [*titles, *after]), "").split())
+
+
+def _is_letter(text) -> bool:
+    return text.get_fontweight() == "bold" and len(text.get_text()) == 1
+
+
+def assert_readable(figure):
+    """At the width at which it is printed: no small text, panels in order, none empty, and every
+    axis of numbers named. The figure is drawn."""
+    assert figure.get_figwidth() in (plotting.WIDTH, plotting.COLUMN)
+    shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and text.axes in (None, *shown):
+            assert text.get_fontsize() >= plotting.SMALL, text
+            assert not re.search(r"\$.*[\^_]", text.get_text()), text  # smaller by a third
+    letters = [text for axis in shown for text in axis.texts if _is_letter(text)]
+    names = np.array([text.get_text() for text in letters])
+    if letters:
+        left, bottom = np.transpose([text.get_window_extent().min for text in letters]) / figure.dpi
+        in_rows, in_columns = _order(-bottom, left), _order(left, -bottom)
+        assert sorted(names) in (list(names[in_rows]), list(names[in_columns])), names
+    for axis in shown:
+        assert axis.has_data(), axis
+        for along in "xy":
+            ticks = getattr(axis, f"get_{along}ticklabels")()
+            numbers = [one for one in ticks if one.get_visible() and _is_number(one.get_text())]
+            same = getattr(axis, f"get_shared_{along}_axes")().get_siblings(axis)
+            named = any(getattr(one, f"get_{along}label")() for one in same)
+            assert named or not numbers, (axis, along)
+
+
+def _order(first_L, then_L) -> list[int]:
+    """By the first coordinate and, where that is about the same, by the other."""
+    groups = []
+    for at in np.argsort(first_L, kind="stable"):
+        if groups and first_L[at] - first_L[groups[-1][0]] < NEAR:
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return [at for group in groups for at in sorted(group, key=lambda one: then_L[one])]
+
+
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"[\d.,+\-\N{MINUS SIGN}e%]+", text))

@@ -62,8 +62,8 @@ def test_the_figure_draws_both_networks(drawn, both):
     ideal = curves["edges' cross-fade"].get_ydata()
     np.testing.assert_allclose(error[inside], ideal, rtol=0.2, atol=0.01)
     assert curves["several objects"].get_ydata().max() < 0.02
-    manifolds = [axis.get_title() for axis in figure.axes if "PCA" in axis.get_title()]
-    assert [title.partition("\n")[0] for title in manifolds] == [
+    titles = [axis.get_title(loc="left") for axis in figure.axes]
+    assert [title.partition("\n")[0] for title in titles if "PCA" in title] == [
         "code", "layer 1", "layer 2", "layer 3",
     ]  # fmt: skip
     residuals = [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()[:2] == "0."]

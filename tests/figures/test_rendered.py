@@ -10,9 +10,9 @@ from compgen_jax.runs import results
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
-from figures import plotting, report
+from figures import report
 from figures.forced_rendering import codes, controls, fig1
-from tests.figures.panels import axis_of, lines_of, means
+from tests.figures.panels import axis_of, lines_of, means, title_of
 
 N = 8
 HOLE = SupportConfig(region="donut", low=3, high=5)
@@ -46,40 +46,33 @@ def runs():
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
 
 
-def test_figure_1_says_what_is_rendered_and_what_is_interpolated(runs):
-    drawn = fig1.draw(runs)
-    titles = [axis.get_title() for axis in drawn.axes]
-    assert "bump code\nrendered 0.00, kernel 1.00" in titles
-    assert f"ramp code\nrendered {EDGE:.2f}, kernel 0.00" in titles
-    drawn.draw_without_rendering()
-    plotting.close(drawn)
+def test_figure_1_says_what_is_rendered_and_what_is_interpolated(drawn, runs):
+    figure = drawn(fig1.draw, runs)
+    titles = [title_of(axis) for axis in figure.axes]
+    shares = "{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}"
+    assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
 
 
-def test_the_codes_have_their_interpolators(runs):
-    drawn = codes.draw(runs)
-    share = axis_of(drawn, "a")
+def test_the_codes_have_their_interpolators(drawn, runs):
+    figure = drawn(codes.draw, runs)
+    share = axis_of(figure, "a")
     diamonds = [
         line.get_xydata()[0].tolist() for line in lines_of(share, "D") if len(line.get_xydata())
     ]
     assert diamonds == [[-0.3, 1.0], [0.7, 0.0]]
     shown = [y for _, y in means(share)]
     assert sorted(shown) == pytest.approx([0, EDGE])
-    by_distance = lines_of(axis_of(drawn, "b"), "None")
+    by_distance = lines_of(axis_of(figure, "b"), "None")[:2]
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
-    drawn.draw_without_rendering()
-    plotting.close(drawn)
 
 
-def test_the_controls_have_their_interpolators(runs):
+def test_the_controls_have_their_interpolators(drawn, runs):
     names = ("wide_bumps", "random_cells", "donut_pixelwise", "donut_stripes")
     shown = runs | {name: known_run("bump", "edge") for name in names}
     del shown["ramp_cnn"]
-    drawn = controls.draw(shown)
-    share = axis_of(drawn, "a")
+    share = axis_of(drawn(controls.draw, shown), "a")
     diamonds = [line.get_xydata()[0] for line in lines_of(share, "D") if len(line.get_xydata())]
     assert [x for x, _ in diamonds] == pytest.approx([1, *[EDGE] * 4])
-    drawn.draw_without_rendering()
-    plotting.close(drawn)
 
 
 def test_the_table_has_both_shares_or_a_dash():

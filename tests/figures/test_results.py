@@ -182,10 +182,10 @@ def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     claims = [claim("C1", "bump", 1.0)]
     results.take(finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1b"), add=False)
-    assert "- data_scaling_quick: " in (target / "RESULTS.md").read_text()
+    assert "| data_scaling_quick | " in (target / "RESULTS.md").read_text()
     results.take(finished(tmp_path / "b", "bump_cnn_quick", claims, "fig4c"), add=True)
     page = (target / "RESULTS.md").read_text()
-    assert "- data_scaling_quick: " not in page and "- holdout_map_quick: " in page
+    assert "| data_scaling_quick | " not in page and "| holdout_map_quick | " in page
 
 
 def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):

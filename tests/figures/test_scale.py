@@ -10,7 +10,6 @@ from compgen_jax.papers.scale.claims import CLAIMS
 from compgen_jax.runs import experiment
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
-from figures import plotting
 from figures.papers import FIGURES
 from figures.scale import tables
 from tests.figures import committed
@@ -106,7 +105,7 @@ def test_committed_summaries_give_the_committed_verdicts(finished):
         assert judged[name]["measured"] == pytest.approx(other["measured"], rel=1e-6)
 
 
-def test_every_claim_and_figure_of_finished_runs(all_runs, constructed):
+def test_every_claim_and_figure_of_finished_runs(drawn, all_runs, constructed):
     judged = judge_all(CLAIMS, all_runs)
     assert {row["claim"] for row in judged} == {claim.name for claim in CLAIMS}
     middle = [row for row in judged if row["figure"] == "scale_middle"]
@@ -115,9 +114,7 @@ def test_every_claim_and_figure_of_finished_runs(all_runs, constructed):
     for name in ("scale1", "scale1d", "scale2", "scale3", "scale4", "scale_middle", "bridge"):
         figure = FIGURES[name]
         assert not figure.by_default
-        drawn = figure.draw({each: all_runs[each] for each in figure.shows(all_runs, "quick")})
-        drawn.draw_without_rendering()
-        plotting.close(drawn)
+        drawn(figure.draw, {each: all_runs[each] for each in figure.shows(all_runs, "quick")})
 
 
 def test_figures_show_the_runs_that_they_draw():

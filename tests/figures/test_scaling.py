@@ -14,7 +14,7 @@ from compgen_jax.sweeps.sweep import FinishedSweep
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures.forced_rendering import holdout, scaling, tables
-from tests.figures.panels import lines_of
+from tests.figures.panels import lines_of, title_of
 from tests.papers.test_scaling import GRIDS, MEASURES, SIDE, make_row, make_table
 
 BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
@@ -89,10 +89,10 @@ def test_thresholds_are_drawn_where_they_are(drawn):
     rows = make_table() + make_table({"stripes": (1, 2)}, region="corner")
     figure = drawn(scaling.draw_thresholds, shown(rows, make_config()))
     unseen, real, corner = visible(figure)
-    titles = [axis.get_title() for axis in figure.axes]
+    titles = [title_of(axis) for axis in figure.axes]
     assert titles == ["unseen cells", "points between cells", "the held-out corner"]
-    assert legend_of(unseen)[0].startswith("bumps alone: $N^{3.0}$ [")
-    assert legend_of(unseen)[1].startswith("stripes and bumps: $N^{1.0}$ [")
+    assert legend_of(unseen)[0].startswith("bumps alone: N^3.0 [")
+    assert legend_of(unseen)[1].startswith("stripes and bumps: N^1.0 [")
     assert [text.split(":")[0] for text in legend_of(corner)] == ["stripes and bumps"]
     assert unseen.get_ylabel() == "images to render 0.9"
     assert unseen.get_xscale() == unseen.get_yscale() == "log"
@@ -133,7 +133,7 @@ def test_references_start_at_the_first_mean(drawn):
     (stripes,) = [line for line in axis.lines if line.get_linestyle() == ":"]
     np.testing.assert_allclose(stripes.get_ydata(), 2 * np.array(GRIDS))
     names = {text.get_text() for text in axis.texts}
-    assert names >= {r"$\propto N^3$", r"$\propto N$"}
+    assert names >= {"∝ N³", "∝ N"}
 
 
 def test_no_bound_is_dropped(drawn):
@@ -175,15 +175,15 @@ def test_one_grid_one_seed_and_failures_are_drawn(drawn):
     single = drawn(
         scaling.draw_thresholds, shown(make_table(seeds=1), make_config(regions=("none",)))
     )
-    assert legend_of(single.axes[0])[0] == "bumps alone: $N^{3.0}$ no interval"
+    assert legend_of(single.axes[0])[0] == "bumps alone: N^3.0 no interval"
 
 
 def test_every_setting_has_a_panel_that_says_which(drawn):
     rows = make_table() + make_table(rate=2e-3)
     figure = drawn(scaling.draw_thresholds, shown(rows, make_config(regions=("none",))))
-    assert [axis.get_title().partition("\n")[2] for axis in figure.axes] == [
-        "learning rate 0.001", "learning rate 0.002",
-    ] * 2  # fmt: skip
+    titles = [title_of(axis) for axis in visible(figure)]
+    rates = ["learning rate 0.001", "learning rate 0.002"] * 2
+    assert all(map(str.endswith, titles, rates)) and len(titles) == len(rates)
 
 
 def test_exponents_follow_the_share_asked_for(drawn):
@@ -203,7 +203,7 @@ def test_exponents_follow_the_share_asked_for(drawn):
     assert exponents[0.7] == pytest.approx(2.5, abs=0.1)
     assert unseen.get_ylim()[0] < 0 and unseen.get_ylim()[1] > 3.2
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["bumps alone", "searched share"]
+    assert labels[:2] == ["bumps alone", "searched share"]
 
 
 def exponents_of(axis):
@@ -217,7 +217,7 @@ def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
         row["ood.rendered"] = min(row["ood.rendered"], 0.72)
     figure = drawn(scaling.draw_exponents, shown(rows, make_config(regions=("corner",))))
     axis = figure.axes[2]
-    assert axis.get_title() == "the held-out corner"
+    assert title_of(axis).startswith("the held-out corner: +")
     (missing,) = [line for line in axis.lines
                   if line.get_marker() == "o" and line.get_fillstyle() == "none"]  # fmt: skip
     low = missing.get_ydata()
@@ -258,8 +258,8 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
     assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
     assert written(outside)[1, 0] == "0.024"
-    assert held_out.get_title(loc="left") == "bumps alone, donut held out:\nheld-out cells"
-    assert outside.get_title(loc="left").strip() == "unseen cells outside"
+    assert title_of(held_out) == "bumps alone, donut held out: held-out cells, 0.4 to 1"
+    assert title_of(outside) == "unseen cells outside, 0.016 to 0.024"
     assert [t.get_text() for t in held_out.get_xticklabels()] == ["8", "12"]
     assert [t.get_text() for t in held_out.get_yticklabels()] == ["0.2", "0.5"]
     assert figure.get_suptitle() == (
@@ -268,7 +268,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     fixed = make_map_config(in_proportion=False)
     figure = drawn(holdout.draw_holdout_map, shown(make_map(("bumps", "stripes")), fixed))
     assert figure.get_suptitle() == "training sets: 700 bumps at every N"
-    titles = [axis.get_title(loc="left").split(",")[0] for axis in figure.axes[:4:2]]
+    titles = [title_of(axis).split(",")[0] for axis in figure.axes[:4:2]]
     assert titles == ["bumps alone", "stripes and bumps"]
 
 
@@ -283,13 +283,13 @@ def test_the_map_says_which_numbers_are_of_fewer_seeds_or_of_seen_cells(drawn):
     held_out, outside = figure.axes[:2]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
-    assert outside.get_title(loc="left").strip() == "unseen cells outside (* seen cells)"
+    assert title_of(outside) == "unseen cells outside (* seen cells), 0.001 to 0.024"
 
 
 def test_a_map_of_seen_cells_alone_needs_no_stars(drawn):
     rows = [row | {"unseen.mse": math.nan} for row in make_map()]
     outside = drawn(holdout.draw_holdout_map, shown(rows, make_map_config())).axes[1]
-    assert outside.get_title(loc="left").strip() == "seen cells outside"
+    assert title_of(outside) == "seen cells outside, 0.002"
     assert not any("*" in text for text in written(outside).values())
 
 
