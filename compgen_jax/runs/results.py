@@ -45,8 +45,11 @@ class FinishedRun:
     def predict(self, points):
         """(T, B, ...): what every network says at points (B, F), any real values, NaN for a
         missing factor; NumPy."""
-        of_seed = loop.make_trainer(self.config).predict
-        return self._over_seeds(lambda key, params, at: of_seed(key, params, at)[0], points)
+        return self.predict_with_truth(points)[0]
+
+    def predict_with_truth(self, points):
+        """What `predict` returns and, of the same shape, what the task asks each network for."""
+        return self._over_seeds(loop.make_trainer(self.config).predict, points)
 
     def error_at(self, points):
         """(T, B): the error of every network at points (B, F)."""
