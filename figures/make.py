@@ -8,6 +8,8 @@ DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is t
 figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
 names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
 claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
+`--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
+that are trained in DIR or committed in docs/results.
 """
 
 import contextlib
@@ -24,8 +26,9 @@ from compgen_jax.papers import robustness, settings
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
+from compgen_jax.training import loop
 
-from . import digests, plotting, report
+from . import committed, digests, plotting, report
 from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
@@ -47,10 +50,15 @@ def main():
     papers = [*(_with_models(paper) for paper in PAPERS), *own]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
+    beside = _beside_own(workdir, scale, chosen) if MODELS.value else {}
     groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
     varied = settings.configs(groups, configs)
-    waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
-    wanted_page = not ONLY.value or "explorer" in ONLY.value
+    waiting = {
+        one: [n for n in one.shows(configs, scale) if not (one.of_summaries and n in beside)]
+        for one in chosen
+        if not one.of_settings
+    }
+    wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
     explored = [name for name in EXPLORED if name in configs and wanted_page]
     shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
     shown |= set(explored)
@@ -64,8 +72,10 @@ def main():
         _train(workdir, program, clock)
         finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
         for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
-            names = waiting.pop(figure)
-            _draw(workdir, figure, {name: finished[name] for name in names}, clock)
+            waiting.pop(figure)
+            runs = beside | finished if figure.of_summaries else finished
+            names = [name for name in figure.shows(configs, scale) if runs.get(name)]
+            _draw(workdir, figure, {name: runs[name] for name in names}, clock)
     finished |= _load(workdir, {n: one for n, one in configs.items() if n not in finished})
     with clock.spending("judging claims"):
         judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
@@ -91,6 +101,15 @@ def run_directory(workdir: Path, config: Config) -> Path:
 def _with_models(paper: Paper) -> Paper:
     """With runs of the user's own models, if there are any and the paper has a use for them."""
     return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
+
+
+def _beside_own(workdir: Path, scale: str, chosen: list[Figure]) -> dict:
+    """What figures of summaries draw beside the user's own models: the papers' runs that are
+    finished in `workdir` or committed, None for others."""
+    configs = {name: one for paper in PAPERS for name, one in paper.runs(scale).items()}
+    names = {n for one in chosen if one.of_summaries for n in one.shows(configs, scale)}
+    known = committed.runs(scale) | _load(workdir, {name: configs[name] for name in names})
+    return {name: known.get(name) for name in names}
 
 
 def _own(module) -> Paper:
@@ -119,8 +138,12 @@ def _chosen(scale: str) -> list[Figure]:
         if name not in drawn and name not in ("claims", "explorer"):
             allowed = ", ".join([*drawn, "explorer", "claims"])
             raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
-    names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
-    return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
+    default = "of_summaries" if MODELS.value else "by_default"
+    names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
+    chosen = [drawn[name] for name in dict.fromkeys(names) if name in drawn]
+    if MODELS.value and not any(one.of_summaries for one in chosen):
+        raise ConfigError("--models: are rows of the league; say --only=league, or no --only")
+    return chosen
 
 
 def _keep_scales_apart(workdir: Path, scale: str):
@@ -142,7 +165,11 @@ def _by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
         if config.is_sweep:
             sweeps.append({name: config})
         else:
-            program = experiment.schedule(config, config.task.make())
+            try:
+                task = loop.check(config)
+            except ConfigError as error:
+                raise ConfigError(f"{name}: {error}") from error
+            program = experiment.schedule(config, task)
             groups.setdefault(program, {})[name] = config
     return [*groups.values(), *sweeps]
 

@@ -23,7 +23,8 @@ from launch import compgen
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *SITE]
+NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
+PAGES = [*(ROOT / name for name in NAMES), *SITE]
 GENERATED = {"claims", "gallery", "criteria", "config", "presets", "RESULTS"}
 MOST_LINES = 200
 BESIDE_FIGURES = {"claims"}  # what --only takes that is no figure

@@ -80,7 +80,11 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     assert row["stricter"]["verdict"] in ("reproduced", "contradicted", "inconclusive")
     written = json.loads((tmp_path / "whole" / "claims.json").read_text())
     assert claims.from_rows(written) == [row] and row["claim"] == "composition"
-    plotting.close(figure_of_run.draw(run))
+    drawn = figure_of_run.draw(run)
+    lines = {line.get_label(): line.get_ydata() for line in drawn.axes[1].get_lines()}
+    assert all(np.isfinite(values).any() for values in lines.values())
+    assert "probe accuracy OOD" in lines and ("probe R² OOD" in lines) == (source == SPRITES)
+    plotting.close(drawn)
 
 
 def test_a_task_in_a_file_is_swept(own, tmp_path):

@@ -116,7 +116,7 @@ def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
     if known is not None and metric and (metric, known.last_step) in known.table:
         return known
     if metric is None:
-        on_grid = tasks.has_grid(loop.check(directory.read_config(workdir)))
+        on_grid = tasks.has_grid(loop.check(results.config_of(workdir)))
         place = "grid" if on_grid else "points"
     else:
         place = registry.place_of(metric)

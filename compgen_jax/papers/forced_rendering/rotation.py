@@ -17,6 +17,7 @@ from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.images import (
     OOD_CELLS,
     above_predictors,
+    all_rendered,
     exact,
     late,
     relative_error,
@@ -98,11 +99,8 @@ def rendered_in_gap(results: CellResults, predictions=None):
     drawn, shown = results.predictions if predictions is None else predictions, []
     for gap in circle.gaps(results.factors, results.held_out):
         nearest = results.truths[np.array(gap.edges)[np.round(gap.place).astype(int)]]
-        shown.append(_all_rendered(drawn[:, gap.cells], results.truths[gap.cells], nearest))
+        shown.append(all_rendered(drawn[:, gap.cells], results.truths[gap.cells], nearest))
     return np.concatenate(shown, axis=1).mean(axis=1)
-
-
-_all_rendered = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None, None)))
 
 
 def trivial_shares(results: CellResults) -> dict[str, float]:
