@@ -3,10 +3,10 @@
     python -m figures.pages [--check] [--criteria]
 
 Writes RESULTS.md of both scales, docs/findings/gallery.md, docs/reference/presets.md and parts of
-docs/findings/{claims,criteria,league}.md, docs/limits.md and docs/reference/config.md, all from
-docs/results and from the code. What docs/findings/criteria.md says of known answers takes some
-minutes and is computed only with --criteria. With --check nothing is written: a page that differs
-is named, and so is a picture that is not the one of its digest; then the command fails.
+README.md, docs/findings/{claims,criteria,league}.md, docs/limits.md and docs/reference/config.md,
+all from docs/results and from the code. What docs/findings/criteria.md says of known answers takes
+some minutes and is computed only with --criteria. With --check nothing is written: a page that
+differs is named, and so is a picture that is not the one of its digest; then the command fails.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import committed, criteria, digests, fields, presets, report, verdicts
+from . import committed, criteria, digests, fields, findings, presets, report, verdicts
 from .league import page as league
 from .papers import FIGURES, PAPERS
 
@@ -45,6 +45,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
     parts = {
+        ROOT / "README.md": {"findings": findings.lines(claims["quick"])},
         DOCS / "findings/claims.md": {
             "counts": verdicts.counts(PAPERS, claims),
             "verdicts": verdicts.table(claims),

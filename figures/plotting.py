@@ -8,6 +8,7 @@ are drawn with y upwards.
 """
 
 import io
+import sys
 import textwrap
 
 import matplotlib
@@ -18,16 +19,17 @@ from PIL import Image
 
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
-matplotlib.use("Agg")
+if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
+    matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed
 SMALLEST = 1e-12  # of an error on a logarithmic axis
 SMALL = 7  # points, of the smallest text
-MOST_BYTES = 240_000  # of a picture; a larger one gets a palette of 256 colours
+DOTS = 200, 150  # to an inch
+MOST_BYTES = 240_000  # of a picture; a larger one has fewer dots and then, if need be, few colours
 STYLE = {
     "figure.dpi": 150,
-    "savefig.dpi": 200,
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -268,7 +270,8 @@ def outline(axis, mask_NxN, **kwargs):
 def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
     """An image from white, `lowest` or less, to black, `amplitude`. A circle marks the requested
     position."""
-    axis.imshow(signal_NxN, origin="lower", cmap="gray_r", vmin=lowest, vmax=amplitude)
+    style = {"cmap": "gray_r", "interpolation": "nearest"}
+    axis.imshow(signal_NxN, origin="lower", vmin=lowest, vmax=amplitude, **style)
     if factors is not None:
         axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
     axis.set(xticks=[], yticks=[])
@@ -401,20 +404,25 @@ def name_layers(axis, count: int, every: int = 1):
 
 def saved(figure) -> dict[str, bytes]:
     """The figure as png and as pdf. No date is in the file: the same runs give the same bytes."""
-    files = {}
-    for suffix in ("png", "pdf"):
-        content, undated = io.BytesIO(), {"CreationDate": None} if suffix == "pdf" else {}
-        figure.savefig(content, format=suffix, metadata=undated)
-        figure.set_layout_engine("none")  # the layout stays, and is not computed twice
-        is_large = suffix == "png" and content.tell() > MOST_BYTES
-        files[suffix] = _with_palette(content) if is_large else content.getvalue()
-    return files
+    files = {"pdf": _file(figure, "pdf", metadata={"CreationDate": None})}
+    for dots in DOTS:
+        files["png"] = _file(figure, "png", dpi=dots)
+        if len(files["png"]) < MOST_BYTES:
+            return files
+    return files | {"png": _with_palette(_file(figure, "png", dpi=DOTS[0]))}
 
 
-def _with_palette(png: io.BytesIO) -> bytes:
-    content, colors = io.BytesIO(), Image.open(png).convert("RGB")
+def _file(figure, suffix: str, **options) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix, **options)
+    figure.set_layout_engine("none")  # the layout stays, and is not computed twice
+    return content.getvalue()
+
+
+def _with_palette(png: bytes) -> bytes:
+    content, colors = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
     palette = colors.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE)
-    palette.save(content, "png", optimize=True, dpi=(STYLE["savefig.dpi"],) * 2)
+    palette.save(content, "png", optimize=True, dpi=DOTS[:1] * 2)
     return content.getvalue()
 
 

@@ -12,7 +12,7 @@ NOT_TRAINED = "not trained"
 COLORS = {REPRODUCED: "#7fbf9f", CONTRADICTED: "#e0795b", INCONCLUSIVE: "#f0e2a8"}
 COLORS[NOT_TRAINED] = "#d9d9d9"
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–", NOT_TRAINED: "·"}
-LETTERS = 44  # of a claim's sentence in a line
+LETTERS = 50  # of a claim's sentence in a line
 
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)

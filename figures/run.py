@@ -99,7 +99,7 @@ def _draw_layers(axis, run, lines: dict):
     score = "accuracy" if title.startswith("accuracy") else "R²"
     axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel=f"{score} or share")
     axis.legend(loc="best", **plotting.LEGEND)
-    plotting.panel(axis, "b", title)
+    plotting.panel(axis, "b", title, wrap=56)
 
 
 def _draw_along(axis, factor, column_B, cells):

@@ -3,7 +3,6 @@
 Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """
 
-import os
 import re
 
 from compgen_jax.claims import (
@@ -21,6 +20,7 @@ from compgen_jax.papers.paper import Paper
 AS_STATED, STRICTER = READINGS
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
 WITH_CODE = re.compile(r"^with the [\w-]+ code, ")
+DEPTH = re.compile(r"(?:(depth \d+), )?(.*)")
 TITLES = {"quick": "quick", "paper": "papers' size"}
 
 
@@ -75,9 +75,9 @@ def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> 
     for paper in papers:
         found += ["", f"## {paper.title}"]
         for claim in paper.claims:
-            rows = _rows(claim, claims_by_scale)
-            shown += [row for by_scale in rows.values() for row in by_scale.values()]
-            found += ["", *_claim(claim, rows)] if rows else []
+            for statement, rows in _rows(claim, claims_by_scale).items():
+                shown += [row for by_scale in rows.values() for row in by_scale.values()]
+                found += ["", *_section(claim, statement, rows)]
         if not_run := unjudged(paper, claims_by_scale):
             found += ["", f"### Not run of {paper.title}", "", *not_run]
     earlier = sorted({
@@ -91,51 +91,48 @@ def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> 
 
 
 def unjudged(paper: Paper, claims_by_scale: dict[str, list[dict]]) -> list[str]:
-    """A line for each claim of a paper that has no verdict at any scale."""
-    lines = []
-    for claim in paper.claims:
-        if not _rows(claim, claims_by_scale):
-            sentences = dict.fromkeys(WITH_CODE.sub("", one) for _, one, _ in possible(claim))
-            lines.append(f"- {claim.name}: {_shared(set(sentences)) or '; '.join(sentences)}.")
-    return lines
+    """A line for each sentence of a paper that has no verdict at any scale."""
+    return list(dict.fromkeys(
+        f"- {claim.name}: {_apart(statement)[1]}."
+        for claim in paper.claims if not _rows(claim, claims_by_scale)
+        for _, statement, _ in possible(claim)
+    ))  # fmt: skip
 
 
-def _rows(claim: Claim, claims_by_scale: dict) -> dict[tuple, dict]:
-    """{(sentence without its code and numbers, code): {scale: judged row}} of a claim: those with
-    its statement, fields filled in."""
+def _apart(statement: str) -> tuple[str, str]:
+    """'depth 6', and the rest of a statement without its code."""
+    depth, rest = DEPTH.fullmatch(WITH_CODE.sub("", statement)).groups()
+    return depth or "", rest
+
+
+def _rows(claim: Claim, claims_by_scale: dict) -> dict[str, dict[str, dict]]:
+    """{sentence: {code and depth: {scale: judged row}}} of a claim: those with its statement,
+    fields filled in. A sentence stands for those of all scales, which name other numbers."""
     own = re.compile(re.sub(r"\\{.+?\\}", ".*", re.escape(claim.statement)))
-    found = {}
+    sentences, found = {}, {}
     for scale, claims in claims_by_scale.items():
         for row in claims:
             if row["claim"] == claim.name and own.fullmatch(row["statement"]):
-                sentence = robustness.of_any_scale(WITH_CODE.sub("", row["statement"]))
-                found.setdefault((sentence, row["code"]), {})[scale] = row
+                depth, sentence = _apart(row["statement"])
+                sentence = sentences.setdefault(robustness.of_any_scale(sentence), sentence)
+                about = ", ".join(filter(None, [row["code"], depth]))
+                found.setdefault(sentence, {}).setdefault(about, {})[scale] = row
     return found
 
 
-def _claim(claim: Claim, rows: dict[tuple, dict]) -> list[str]:
-    some = next(row for by_scale in rows.values() for row in by_scale.values())
-    sentences = {sentence for sentence, _ in rows}
-    shared = _shared(sentences)
-    statement = shared if len(sentences) > 1 else WITH_CODE.sub("", some["statement"])
-    of_paper = f" ({claim.figure})" * bool(claim.figure)
+def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
+    judged = [row for by_scale in rows.values() for row in by_scale.values()]
     scales = list(dict.fromkeys(scale for by_scale in rows.values() for scale in by_scale))
-    name, number = next(iter(some[AS_STATED]["conditions"].items()))
-    found = [f"### {claim.name}: {statement}{of_paper}", "",
+    name, number = next(iter(judged[0][AS_STATED]["conditions"].items()))
+    of_paper = f" ({claim.figure})" * bool(claim.figure)
+    found = [f"### {claim.name}: {sentence}{of_paper}", "",
              f"Decided by: {name}, {number['must be']}.", "",
              f"| | {' | '.join(TITLES[scale] for scale in scales)} |",
              "|---" * (1 + len(scales)) + "|"]  # fmt: skip
-    for (sentence, code), by_scale in rows.items():
-        title = ", ".join(filter(None, [code, sentence.removesuffix(shared).rstrip(", ")]))
+    for about, by_scale in rows.items():
         cells = [_cell(by_scale[one]) if one in by_scale else "" for one in scales]
-        found.append(f"| {' | '.join([title, *cells])} |")
+        found.append(f"| {' | '.join([about, *cells])} |")
     return found + (["", f"Objection: {claim.objection}"] if claim.objection else [])
-
-
-def _shared(sentences: set[str]) -> str:
-    """What the sentences end with in common, from a comma on."""
-    common = os.path.commonprefix([sentence[::-1] for sentence in sentences])[::-1]
-    return common if common in sentences else common.partition(", ")[2]
 
 
 def _cell(row: dict) -> str:

@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 
 from .probe_figure import ID_COLOR, OOD_COLOR, STYLE
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
 
 MOST_TICKS = 6
 
@@ -28,24 +26,28 @@ class Panel(NamedTuple):
 
 
 def draw(task: Task, panels: list[Panel]) -> bytes:
-    """A png with the panels side by side.
+    """A png with the panels side by side, as `figure_of`."""
+    content = io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        figure = figure_of(task, panels)
+        figure.savefig(content, format="png", dpi=200)
+    return content.getvalue()
 
-    A grid of two factors or more is a map over the first two, with means over the others and the
-    held-out cells outlined. One factor, or points without a grid, are dots: red where held out.
-    """
+
+def figure_of(task: Task, panels: list[Panel]) -> Figure:
+    """A grid of two factors or more is a map over the first two, with means over the others and the
+    held-out cells outlined. One factor, or points without a grid, are dots: red where held out."""
     held_out = tasks.regions(task)["ood"]
     is_map = tasks.has_grid(task) and len(task.factors) > 1
-    with matplotlib.rc_context(STYLE):
-        figure = plt.figure(figsize=(3.25 * len(panels), 2.8), layout="constrained")
-        for axis, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
-            (_draw_map if is_map else _draw_dots)(axis, task, panel, held_out)
-            axis.set_title(panel.title)
-        if is_map:
-            figure.supxlabel("outlined: held-out cells", fontsize=7, color=OOD_COLOR)
-        content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=200)
-        plt.close(figure)
-    return content.getvalue()
+    figure = Figure(figsize=(3.25 * len(panels), 2.8), layout="constrained")
+    for axis, panel in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
+        (_draw_map if is_map else _draw_dots)(axis, task, panel, held_out)
+        axis.set_title(panel.title)
+    if is_map:
+        others = " and ".join(factor.name for factor in task.factors[2:])
+        note = "outlined: held-out cells" + f"; means over {others}" * bool(others)
+        figure.supxlabel(note, fontsize=7, color=OOD_COLOR)
+    return figure
 
 
 def _draw_map(axis, task, panel: Panel, held_out_B):
@@ -65,7 +67,8 @@ def _draw_map(axis, task, panel: Panel, held_out_B):
     for factor, set_ticks in ((first, axis.set_xticks), (second, axis.set_yticks)):
         step = -(-len(factor.values) // MOST_TICKS)
         places = np.arange(len(factor.values))[::step]
-        set_ticks(places, [f"{factor.values[place]:g}" for place in places])
+        names = factor.labels or [f"{value:g}" for value in factor.values]
+        set_ticks(places, names[::step])
     axis.set(xlabel=first.name, ylabel=second.name)
 
 

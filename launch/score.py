@@ -77,7 +77,9 @@ def _score(config: Config, task):
     print("\n".join(table(run, mean)))
     reading = judged["stricter"]
     why = f", {reading['reason']}" if reading["reason"] else ""
-    print(f"the held-out cells are composed: {reading['verdict']}{why} ({reading['criterion']})")
+    print(f"the held-out cells are composed: {reading['verdict']}{why}")
+    for name, number in reading["conditions"].items():
+        print(f"  {name}: {text.with_interval(number)}, must be {number['must be']}")
     trivial = {
         name: {".".join(place): value for place, value in means.items()}
         for name, means in run.trivial.items()
@@ -101,10 +103,10 @@ def table(run, mean: dict) -> list[str]:
     """Every number on ID and on held-out cells, then those of trivial predictors."""
     names = list(dict.fromkeys(name.partition(".")[2] for name in mean))
     width = max(map(len, [*names, *run.trivial]))
-    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':28}OOD"]
+    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':32}OOD"]
     for name in names:
         in_id, ood = (text.with_interval(mean[f"{region}.{name}"]) for region in ("id", "ood"))
-        lines.append(f"{name:{max(width, 15)}}  {in_id:28}{ood}")
+        lines.append(f"{name:{max(width, 15)}}  {in_id:32}{ood}")
     asked = [judge_run.headline(run.task), run.task.error]
     shown = [score for score in dict.fromkeys(asked) if score]
     lines.append("what knows no composition, OOD: " + ", ".join(shown))

@@ -8,10 +8,10 @@ On several machines the same command runs on each of them: see docs/how_to/machi
 
 from absl import flags
 
-from compgen_jax import cli
+from compgen_jax import api, cli
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
-from compgen_jax.sweeps import cost, processes, sweep
+from compgen_jax.sweeps import cost, processes
 from compgen_jax.sweeps.summary import combination, describe_search
 
 CONFIG = cli.define_config()
@@ -38,7 +38,7 @@ def main():
         cli.use_all_cores(NUMBER.value)  # the processes share this machine's cores
     processes.start(ADDRESS.value, NUMBER.value, ID.value)
     try:
-        summary = sweep.run(config, workdir)
+        summary = api.sweep(config, workdir).summary
     except BaseException:
         processes.abandon()
         raise

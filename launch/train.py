@@ -5,9 +5,9 @@ python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
 --print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
-from compgen_jax import cli
+from compgen_jax import api, cli
 from compgen_jax.metrics import text
-from compgen_jax.runs import cost, experiment
+from compgen_jax.runs import cost
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
@@ -22,7 +22,7 @@ def main():
     if DRY_RUN.value:
         return print("\n".join(cost.describe(config)))
     workdir = cli.require(WORKDIR)
-    means = experiment.train(config, workdir)["mean"]
+    means = api.train(config, workdir).summary["mean"]
     for region in ("id", "ood"):
         scores = [
             f"{name.removeprefix(f'{region}.')} {text.number(mean['value'], 4)}"

@@ -23,7 +23,8 @@ from launch import compgen
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *SITE]
+NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
+PAGES = [*(ROOT / name for name in NAMES), *SITE]
 GENERATED = {"claims", "gallery", "criteria", "config", "presets", "RESULTS"}
 MOST_LINES = 200
 BESIDE_FIGURES = {"claims"}  # what --only takes that is no figure
@@ -100,12 +101,8 @@ def test_the_site_has_every_page_in_its_navigation():
 def commands(page) -> list[list[str]]:
     """The words of every command of this package in a page's blocks, after `python -m`."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.S | re.M)
-    lines = (
-        "\n".join(text for language, text in blocks if not language)
-        .replace("\\\n", " ")
-        .splitlines()
-    )
-    words = [shlex.split(line, comments=True) for line in lines]
+    text = "\n".join(block for language, block in blocks if not language).replace("\\\n", " ")
+    words = [shlex.split(line, comments=True) for line in text.splitlines()]
     found = [line[line.index("-m") + 1 :] for line in words if "-m" in line]
     found += [
         [compgen.COMMANDS[line[1]][0], *line[2:]] for line in words if line[:1] == ["compgen"]

@@ -1,7 +1,6 @@
 """Training from config to summary: the host's loop around the jitted training chunks."""
 
 import contextlib
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from compgen_jax.runs import (
     train_log,
     user_code,
 )
+from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -319,7 +319,7 @@ def _progress_bar(jobs, total: int, shown: bool):
         desc=f"{names} ({trials} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
-        mininterval=0.5 if sys.stderr.isatty() else 20,
+        mininterval=progress_bar.seconds_between_updates(),
         dynamic_ncols=True,
     )
 

@@ -34,9 +34,13 @@ class GivenRun(results.FinishedRun):
     """Predictions in the place of a finished run: `cells`, `trivial` and `interpolator` are what
     they are there. There is one checkpoint, and there are no layers."""
 
-    def __init__(self, config: Config, task: Task, predictions, seeds):
-        super().__init__(config, task, None, {}, seeds)
-        self.predictions = predictions
+    def __init__(self, name: str, config: Config, task: Task, predictions):
+        super().__init__(config, task, None, {}, config.training.seeds)
+        self.said_by, self.predictions = name, predictions
+
+    @property
+    def name(self) -> str:
+        return self.said_by
 
     @cached_property
     def cells(self) -> evaluation.CellResults:
@@ -63,7 +67,7 @@ class GivenRun(results.FinishedRun):
         return found
 
 
-def examples(config: Config, task: Task, seeds, drawn: int = results.DRAWN) -> list:
+def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> list:
     """What each seed is shown, and what it is scored at, as `results.shown_examples`."""
     points = jnp.asarray(tasks.points(task))
     shown = jax.jit(partial(results.shown_examples, config, task, drawn=drawn))
@@ -99,7 +103,7 @@ def load(path, config: Config, task: Task) -> GivenRun:
     _require(path, seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu",
              f"seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")  # fmt: skip
     config = changed(config, {"training.seeds": tuple(int(seed) for seed in seeds)})
-    return GivenRun(config, task, said.astype(np.float32), config.training.seeds)
+    return GivenRun(Path(path).stem, config, task, said.astype(np.float32))
 
 
 def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:

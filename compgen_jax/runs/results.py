@@ -45,8 +45,11 @@ class FinishedRun:
     def predict(self, points):
         """(T, B, ...): what every network says at points (B, F), any real values, NaN for a
         missing factor; NumPy."""
-        of_seed = loop.make_trainer(self.config).predict
-        return self._over_seeds(lambda key, params, at: of_seed(key, params, at)[0], points)
+        return self.predict_with_truth(points)[0]
+
+    def predict_with_truth(self, points):
+        """What `predict` returns and, of the same shape, what the task asks each network for."""
+        return self._over_seeds(loop.make_trainer(self.config).predict, points)
 
     def error_at(self, points):
         """(T, B): the error of every network at points (B, F)."""
@@ -278,20 +281,21 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
-def _points_shown(config: Config, task: Task, key, drawn: int = DRAWN):
-    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`."""
+def _points_shown(config: Config, task: Task, key, drawn: int | None = None):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`, by
+    default `DRAWN`."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
         return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    batch = config.training.batch_size
+    drawn, batch = drawn or DRAWN, config.training.batch_size
     draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
     points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
     return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
 
-def shown_examples(config: Config, task: Task, key, points, drawn: int = DRAWN):
+def shown_examples(config: Config, task: Task, key, points, drawn: int | None = None):
     """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at. Codes are flattened."""
+    of the points that it is scored at. Codes are flattened; `drawn` as in `_points_shown`."""
 
     def codes_and_truths(name, at):
         given, target = tasks.examples_at(task, loop.stream(key, name), at)

@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import directory, environment, train_log, user_code
+from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
 from compgen_jax.settings import is_own
 from compgen_jax.sweeps import groups, plan, processes, table
@@ -218,7 +219,7 @@ class _Progress:
             desc=config.name,
             disable=not (shown and processes.is_first()),
             bar_format="{desc}{postfix} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
-            mininterval=0.5 if sys.stderr.isatty() else 20,
+            mininterval=progress_bar.seconds_between_updates(),
             dynamic_ncols=True,
         )
 

@@ -13,7 +13,7 @@ from compgen_jax.tasks.task import Example, Factor, over_cells
 
 SIDE = 12
 FACTORS = (
-    Factor("shape", np.arange(3), real=False),  # square, disc, diamond
+    Factor("shape", np.arange(3), real=False, labels=("square", "disc", "diamond")),
     Factor("hue", np.arange(0, 360, 30), period=360),
     Factor("scale", np.linspace(0.4, 0.8, 5)),
 )

@@ -23,6 +23,7 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
 
 import base64
 import zlib
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +44,7 @@ from .live import live_network
 
 # levels of an image, half-way positions, checkpoints
 DETAILS = ((255, True, 10), (127, True, 10), (63, True, 10), (63, True, 6), (31, True, 6),
-           (31, True, 4), (31, False, 4), (15, False, 3), (15, False, 1))  # fmt: skip
+           (31, True, 4), (31, True, 3), (15, True, 3), (31, False, 3), (15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
 LARGE_IMAGES = (
     600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
@@ -66,13 +67,24 @@ MOST_LIVE = 0.6  # of a network's share of the page
 def payload(runs: dict, verdicts=(), seeds=()) -> dict:
     """{'networks': [...], 'verdicts': [...], 'level'} of finished runs by name; `seeds` are those
     to show, by default the first `MOST_SEEDS`. Raises RunError for a seed that a run lacks."""
-    read = {name: _Atlas(run, seeds) for name, run in runs.items()}
-    room = limit(read.values()) - PAGE - len(str(verdicts))
+    atlases = [_Atlas(run, seeds) for run in runs.values()]
+    room = limit(atlases) - PAGE - len(str(verdicts))
     return {
-        "networks": [atlas.within(name, room / len(read)) for name, atlas in read.items()],
+        "networks": within(room, dict(zip(runs, atlases, strict=True))),
         "verdicts": list(verdicts),
         "level": LEVEL,
     }
+
+
+def within(room: float, atlases: dict) -> list[dict]:
+    """The networks' values, all in the finest detail with which they have at most `room`
+    characters, or else in the coarsest."""
+    constant = [atlas.constant(name, room / len(atlases)) for name, atlas in atlases.items()]
+    for detail in DETAILS:
+        images = [atlas.images(*detail) for atlas in atlases.values()]
+        if _size(constant) + _size(images) <= room:
+            break
+    return [one | other for one, other in zip(constant, images, strict=True)]
 
 
 def limit(atlases) -> float:
@@ -143,21 +155,13 @@ class _Atlas:
         flat = lambda values: values.reshape(*values.shape[:2], -1)
         return flat(predictions), flat(truths), scores
 
-    def within(self, name: str, size: float) -> dict:
-        """The network's value, of at most `size` characters if that can be."""
+    def constant(self, name: str, room: float) -> dict:
+        """The part of the network's value that is the same in every detail. The live form is left
+        out if it would take too much of the network's share of the page."""
         live = self.live()
-        if live and _size(live) > MOST_LIVE * size:
+        if live and _size(live) > MOST_LIVE * room:
             live = None
-        rest = self.description(name) | {"layers": self.layers(), "live": live}
-        room = size - _size(rest)
-        last = self.steps[-1]
-        fine = self.answers(self.fine_points, last)[:2] if self.fine else None
-        others = self.counterfactuals()
-        for levels, with_fine, count in DETAILS:
-            images = self.images(levels, fine if with_fine else None, count, others)
-            if _size(images) <= room:
-                break
-        return rest | images
+        return self.description(name) | {"layers": self.layers(), "live": live}
 
     def description(self, name: str) -> dict:
         run, task = self.run, self.task
@@ -193,7 +197,9 @@ class _Atlas:
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
         }
 
-    def images(self, levels: int, fine, count: int, others: dict) -> dict:
+    def images(self, levels: int, half_way: bool, count: int) -> dict:
+        """The part that depends on the detail."""
+        fine = self.half_way if half_way else None
         steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
         last = self.predictions[self.steps[-1]]
         low = min(float(np.quantile(last, 0.0005)), float(self.truths.min()))
@@ -210,7 +216,8 @@ class _Atlas:
             "truths": None if fine else shrink(self.truths),
             "truths_fine": shrink(fine[1]) if fine else None,
         }
-        return found | {name: shrink(each) for name, each in others.items() if each is not None}
+        others = self.counterfactuals.items()
+        return found | {name: each if each is None else shrink(each) for name, each in others}
 
     def packed_scores(self, steps) -> dict:
         """Those that say what is right first, and the error."""
@@ -223,6 +230,12 @@ class _Atlas:
                 found[name] = {"hit": hit, "values": pack(values)}
         return found
 
+    @cached_property
+    def half_way(self):
+        """(predictions, truths) at the fine positions; None without them."""
+        return self.answers(self.fine_points, self.steps[-1])[:2] if self.fine else None
+
+    @cached_property
     def counterfactuals(self) -> dict:
         """What predictors that do not compose say at the held-out cells; see the module."""
         held_out = np.flatnonzero(self.held_out)

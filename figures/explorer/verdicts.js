@@ -34,7 +34,7 @@ function axis(number) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 300 34");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${short(number.value)}, interval ${ends.map(short).join(" to ")}, ${number["must be"]}`);
+  svg.setAttribute("aria-label", `${short(number.value)}, interval ${ends.map((end) => short(end)).join(" to ")}, ${number["must be"]}`);
   const put = (tag, fields, text = "") => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
     Object.entries(fields).forEach(([name, value]) => element.setAttribute(name, value));

@@ -70,7 +70,7 @@ def draw(runs):
         axis.set_title(f"{code} code")
         axis.label_outer()
     bottom.colorbar(image, ax=maps, label="share of seeds\nthat render it", shrink=0.9, pad=0.01)
-    plotting.panel(maps[0], "d", f"{next(iter(results))} code")
+    plotting.panel(maps[0], "d")
     return picture
 
 

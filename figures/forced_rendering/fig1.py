@@ -21,7 +21,7 @@ def draw_bump(runs):
     """Figure 1a and b, for the bump code alone. (a) The combinations of x and y that are held out.
     (b) Left, the error at every half pixel over that of a blank image, mean over seeds; above it
     the share of held-out cells rendered by the network, and by kernel ridge regression. Right, what
-    is asked and what the first seed draws, at ID and at held-out cells (circles); each held-out
+    is asked and what the first seed draws, at ID and at held-out cells (circles); each drawn
     image has its own scale, and its largest value is printed below. This is the first figure,
     because its network is trained first."""
     return draw(runs)
@@ -33,7 +33,7 @@ def draw(runs):
     out in Figures 3 and 4. (b, c) The bump and the ramp code. Left, the error at every half pixel
     over that of a blank image, mean over seeds; above it the share of held-out cells rendered by
     the network, and by kernel ridge regression on the same codes (interpolation). Right, what is
-    asked and what the first seed draws, at ID and at held-out cells (circles); each held-out image
+    asked and what the first seed draws, at ID and at held-out cells (circles); each drawn image
     has its own scale, and its largest value is printed below."""
     shown = by_code(runs)
     height = len(shown) * ROW + 0.1

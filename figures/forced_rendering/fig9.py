@@ -18,7 +18,7 @@ SHOWN = 10  # angles of the gap whose images are drawn
 AROUND = 25.0  # degrees beside the gap in the enlarged part of panel a
 UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
 # sizes in inches
-HEIGHT, IMAGE, LEFT = 6.75, 0.41, 0.95
+HEIGHT, IMAGE, LEFT = 6.9, 0.41, 0.95
 
 
 class Turned(NamedTuple):
@@ -76,8 +76,8 @@ def turned(cells: CellResults) -> Turned:
 
 
 def _draw_errors(picture, shown):
-    whole = plotting.axis_at(picture, 0.6, 5.1, 3.1, 1.35)
-    part = plotting.axis_at(picture, 3.95, 5.1, 1.65, 1.35)
+    whole = plotting.axis_at(picture, 0.6, 5.25, 3.1, 1.35)
+    part = plotting.axis_at(picture, 3.95, 5.25, 1.65, 1.35)
     first = next(iter(shown.values()))
     low, high = first.cells.factors[first.edges, 0] % circle.PERIOD
     high += circle.PERIOD * (high <= low)

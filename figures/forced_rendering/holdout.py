@@ -65,7 +65,7 @@ def draw_holdout_map(runs):
             plotting.panel(axis, next(letters), text, wrap=38)
         line[0].set_ylabel("side of the square / N")
         line[1].tick_params(labelleft=False)
-    for axis in axes[-1]:
+    for axis in axes.flat:
         axis.set_xlabel("N (pixels)")
     bar = picture.colorbar(image, ax=axes, label="MSE / blank image's", pad=0.01, format="{x:g}",
                            aspect=20 * len(pairs))  # fmt: skip

@@ -91,7 +91,7 @@ def _draw_architecture(picture, bottom, run):
         axis.set_aspect("auto")
         axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=plotting.SMALL, labelpad=3)
         if name == "x":
-            plotting.panel(axis, "a", f"both penalties, seed {cells.seeds[0]}", up=22)
+            plotting.panel(axis, "a", f"seed {cells.seeds[0]}", up=22)
         _draw_arrow(canvas, lefts[0], lefts[1], row + IMAGE / 2)
     between = (lefts[0] + IMAGE + lefts[1]) / 2
     canvas.text(between, middle + IMAGE / 2, "E = Σ λ u vᵀ", fontsize=7.5, ha="center", va="center")

@@ -140,7 +140,7 @@ def draw_similarities(runs):
         for axis, name in zip(row, ("cosine", "l2", "overlap"), strict=True):
             kernel = run.maps[f"similarity.{name}"][np.ix_(order, order)]
             title = _draw_similarity(picture, axis, name, kernel, int((~held_out).sum()))
-            plotting.panel(axis, next(letters), title, wrap=30)
+            plotting.panel(axis, next(letters), title, wrap=22)
         row[0].set_ylabel(f"{code} code, seed {run.cells.seeds[0]}", labelpad=12)
     return picture
 
@@ -148,11 +148,10 @@ def draw_similarities(runs):
 def _draw_similarity(picture, axis, name, kernel, seen: int) -> str:
     """Returns the panel's title: what it shows, and its mean in the frame."""
     off_diagonal = kernel[~np.eye(len(kernel), dtype=bool)]
-    label = None
     if name == "cosine":
-        title, low, high = "cosine", 0, 1
+        title, label, low, high = "cosine", "similarity", 0, 1
     elif name == "l2":
-        title, low, high = "minus L2 distance", off_diagonal.min(), 0
+        title, label, low, high = "minus L2 distance", "distance", off_diagonal.min(), 0
     else:
         title, label, kernel = "overlap", "pixels in a thousand", 1000 * kernel
         low, high = 0, 1000 * max(np.percentile(off_diagonal, 99.9), 1 / len(kernel))

@@ -33,7 +33,7 @@ MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"
 COLUMNS = ("unseen", "real", "ood")
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
-PANELS = 3  # in a row
+PANELS = 2  # in a row
 EDGE = -0.3  # of the exponents' scale
 UNRESOLVED = {"value": np.nan, "ci95": (np.nan, np.nan)}
 Line = plotting.plt.Line2D
@@ -58,7 +58,7 @@ def draw_thresholds(runs):
         for setting in settings_of(rows, place[0])
     ]
     lines, columns = -(-len(panels) // PANELS), min(len(panels), PANELS)
-    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.9 * lines)
+    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.6 * lines)
     axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for axis in axes.ravel()[len(panels) :]:
         axis.set_axis_off()

@@ -149,7 +149,7 @@ def _draw_chosen_units(picture, run):
         varies = shares.variance > STRONG * shares.variance.max()
         unit = units[np.nanargmax(np.where(varies, of_unit, np.nan))]
         show_unit(row[0], unit, held_out)
-        row[0].set_ylabel(f"layer {number}, most\nlike a {name}")
+        row[0].set_ylabel(f"layer {number}:\n{name}-like", fontsize=plotting.SMALL)
         draw_curves(row[1], unit, held_out)
         row[1].set_ylabel("activation")
         row[1].set_xlabel("x or y (pixels)")
@@ -224,7 +224,7 @@ def _draw_errors(axis, networks) -> str:
     plotting.log_scale(axis, "y")
     bumps = list(map(bumps_of, networks))
     nearer = [str(count) for count, one in zip(bumps, ratios, strict=True) if one < 1]
-    return f"nearer the bump with {', '.join(nearer) or 'none'}"
+    return f"nearer bump: {', '.join(nearer) or 'none'}"
 
 
 def _draw_accuracy(axis, networks) -> str:
@@ -272,7 +272,7 @@ def draw_additive(runs):
     plotting.label_seeds(weights)
     plotting.legend_below(picture)
     weights.set_ylabel("weight in held-out images")
-    scores.set_ylim(-1.1, 1.1)
+    scores.set(ylim=(-1.1, 1.1), ylabel="R² or share OOD")
     two = "{:.2g}".format
     plotting.panel(weights, "a", f"the lesser stripe weighs {plotting.span(lessers, two)}")
     plotting.panel(scores, "b", f"own sums explain R² {plotting.span(sums, two)}")

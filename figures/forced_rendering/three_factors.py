@@ -42,8 +42,8 @@ def draw(runs):
     nearest true image at the drawn position), and with both. (f, g) By layer, mean |cosine| of the
     angle between the tangents of two factors, for the box and for the square of x and y; solid held
     out, dashed ID; titles have the mean over pairs. (h) For these two, by layer: log10 of the
-    volume element of held-out combinations over that of ID ones, geometric means. (i) What first seeds
-    draw at combinations of the held-out box (circles), of three sizes; each image has its own
+    volume element of held-out combinations over that of ID ones, geometric means. (i) What first
+    seeds draw at combinations of the held-out box (circles), of three sizes; each image has its own
     scale, and its largest value is printed below."""
     shown = {RUNS[name]: run for name, run in in_order(RUNS, runs).items()}
     results = {name: run.cells for name, run in shown.items()}
@@ -65,7 +65,7 @@ def draw(runs):
     both = _draw_readout(readout, results)
     for axis, letter, name in zip(angles, "fg", ("box", "xy"), strict=True):
         moved = _draw_angles(axis, shown[name])
-        plotting.panel(axis, letter, f"held out {NAMES[name]}: {moved}", wrap=28)
+        plotting.panel(axis, letter, f"{NAMES[name]}: {moved}", wrap=28)
         values = shown[name].layers("volume.log10_ratio")
         plotting.draw_line(volume, values, values.shape[1] - 1, COLORS[name], "-", None)
         ratios.append(values[:, -1].mean())
@@ -158,7 +158,7 @@ def _draw_angles(axis, run) -> str:
     plotting.name_layers(axis, end + 1)
     axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
     last = np.mean([run.layers(f"angle.{pair}.ood")[:, -2].mean() for pair in PAIRS])
-    return f"{last:.2f} OOD in the last hidden layer"
+    return f"{last:.2f} OOD, last hidden layer"
 
 
 def example_cells(box) -> list[int]:

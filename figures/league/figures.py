@@ -31,7 +31,8 @@ def draw(runs):
     of the seen combinations are right; that accuracy is given below. Composed means: of bumps, that
     the image is rendered (at any level: correlation, gain, and more like it than like the nearest
     seen image); of digits, that the digit is right, the angle within 5 degrees, and the error below
-    a twentieth of a blank image's. Right of the table: parameters on the first task. All hold-outs
+    a twentieth of a blank image's. Right of the table: parameters on the first task. Below it: how
+    many of the models compose. All hold-outs
     of a task leave out as many combinations."""
     cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
     drawn = plotting.new_figure(plotting.WIDTH, 1.7 + 0.42 * len(cells))

@@ -55,8 +55,8 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
         Claim("C10", "with the {code} code, {few} (of all) are enough", CONDITION, figure="Fig 4b",
               objection="Too few. More do no better."),
         Claim("C10", "none is enough", CONDITION),
-        Claim("C11", "never {what}, it is run", CONDITION,
-              each={"what": ("at depth 2", "at depth 4")}),
+        Claim("C11", "with the bump code, depth {depth}, it is run", CONDITION,
+              each={"depth": (2, 4)}),
     )  # fmt: skip
     quick = [
         row("with the bump code, 30 (of all) are enough", "reproduced", settings=SETTINGS),
@@ -82,15 +82,17 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
 
 
 def test_each_depth_of_a_claim_has_a_row_of_its_own():
-    """Named by what its sentence has besides; the first has nothing."""
-    claim = Claim("C6", "with the {code} code, {depth}it falls", CONDITION)
+    """A sentence of its own is a section of its own."""
+    claim = Claim("C6", "with the {code} code, {depth}it {what}", CONDITION)
     quick = [
         row("with the bump code, it falls", "reproduced", name="C6"),
         row("with the bump code, depth 6, it falls", "contradicted", name="C6"),
+        row("with the bump code, it rises", "contradicted", name="C6"),
     ]
     found = verdicts.lines((Paper("P", "C", lambda scale: {}, (claim,)),), {"quick": quick})
-    assert found[2] == "### C6: it falls"
-    assert [line.partition(" 0.25")[0] for line in found[8:]] == ["| bump |", "| bump, depth 6 |"]
+    heads = [line.partition(" 0.25")[0] for line in found if line.startswith(("###", "| bump"))]
+    assert heads == ["### C6: it falls", "| bump |", "| bump, depth 6 |",
+                     "### C6: it rises", "| bump |"]  # fmt: skip
 
 
 def test_criteria_are_asked_once_and_changed_ones_are_named():

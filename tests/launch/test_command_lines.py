@@ -13,7 +13,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax import cli, settings
+from compgen_jax import __version__, cli, settings
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
@@ -278,7 +278,7 @@ def test_the_log_has_a_runs_starts_evaluations_and_outcomes(tiny, tmp_path, monk
     experiment.train(config, tmp_path / "run", progress=False)  # finished: nothing to do
     assert (tmp_path / "run" / "train.log").read_text() == log
     lines = [line.split(" ", 2)[2] for line in log.splitlines()]
-    assert lines[0].startswith("python ") and "compgen_jax 0.2.0, python 3." in lines[1]
+    assert lines[0].startswith("python ") and f"compgen_jax {__version__}, python 3." in lines[1]
     assert [line.split(":")[0] for line in lines[2:5]] == ["step 4", "step 8", "step 12"]
     assert "loss " in lines[2] and "exact ID " in lines[2]
     assert lines[5].startswith("KeyboardInterrupt after ") and lines[6] == lines[0]

@@ -9,7 +9,8 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import predictions, results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
-from launch import score
+from compgen_jax.tasks.task import Example, Factor, over_cells
+from launch import cell_maps, score
 from tests.launch.test_compgen import call
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
@@ -153,3 +154,25 @@ def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
         np.savez(tmp_path / "mine.npz", predictions=said)
     run_score(f"{tmp_path / 'mine.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
     assert "the held-out cells are composed: reproduced" in capsys.readouterr().out
+
+
+def test_a_map_has_its_factors_and_what_is_held_out():
+    """Of three factors the first two, with means over the third; dots without a grid of two."""
+    held_out = lambda points: (points[..., 0] > 1) & (points[..., 1] > 0)
+    example = lambda key, point: Example(point, point)
+    kind = Factor("kind", np.arange(3), real=False, labels=("a", "b", "c"))
+    others = Factor("y", np.arange(2.0)), Factor("size", np.arange(4.0))
+    task = over_cells((kind, *others), held_out, example)
+    values = np.arange(24.0)
+    figure = cell_maps.figure_of(task, [cell_maps.Panel("mine", values, signed=True)])
+    image = figure.axes[0].images[0]
+    expected = values.reshape(4, 2, 3).mean(axis=0)
+    np.testing.assert_allclose(image.get_array(), expected)
+    assert image.get_clim() == (-14, 14)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["a", "b", "c"]
+    assert figure.get_supxlabel() == "outlined: held-out cells; means over size"
+    dots = cell_maps.figure_of(
+        over_cells((others[1],), lambda at: at[..., 0] > 2, example),
+        [cell_maps.Panel("mine", np.arange(4.0))],
+    )
+    assert [line.get_xdata().tolist() for line in dots.axes[0].lines] == [[0, 1, 2], [3]]

@@ -46,11 +46,10 @@ def test_all_modules_and_data_files_are_installed(installed):
     for name in ("launch", "figures", "tests"):  # names that others may use
         assert not (target / name).exists()
     for module, _ in COMMANDS.values():
-        if module != "launch.explore":
-            assert (target / "compgen_jax" / f"{module.replace('.', '/')}.py").is_file()
+        assert (target / "compgen_jax" / f"{module.replace('.', '/')}.py").is_file()
 
 
-def test_it_trains_a_preset_by_name_from_an_empty_directory(installed, tmp_path):
+def test_it_trains_a_preset_by_name_and_explores_it_from_an_empty_directory(installed, tmp_path):
     _, target = installed
 
     def run(*command):
@@ -65,6 +64,7 @@ def test_it_trains_a_preset_by_name_from_an_empty_directory(installed, tmp_path)
     flags = [*TINY, "--config.training.steps=4", "--config.model.name=mlp", "--workdir=run"]
     assert "wrote run/summary.json" in run(*compgen, "train", *flags)
     assert set(json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"]) == {"0", "3"}
+    assert "wrote run/explorer.html" in run(*compgen, "explore", "--workdir=run")
     where = run(sys.executable, "-c", "import compgen_jax.figures.make as m; print(m.__file__)")
     assert where.startswith(str(target))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

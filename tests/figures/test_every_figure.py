@@ -1,0 +1,57 @@
+"""Every figure of trained bump decoders, on five tiny networks that the figures share."""
+
+import pytest
+
+from compgen_jax.config import changed
+from compgen_jax.papers.forced_rendering import runs as papers
+from compgen_jax.runs import experiment, results
+from figures import run
+from figures.papers import FIGURES
+
+TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
+        "training.steps": 8, "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
+HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
+         "corner": {"task.support.low": 4}}  # fmt: skip
+TRAINED = "bump_cnn", "ramp_cnn", "stripes_0_bumps", "stripes_30_bumps", "lowrank_both"
+# a network that stands for others, by their names
+AS = {"lowrank_none": "lowrank_both", "corner_bumps": "stripes_30_bumps"}
+BY_FIGURE = {
+    "fig1b": TRAINED[:1],
+    **dict.fromkeys(("fig11", "fig13"), TRAINED[:1]),
+    **dict.fromkeys(("fig1", "codes", "fig1d", "fig1e", "fig8", "fig2", "ranks", "fig10"),
+                    TRAINED[:2]),
+    **dict.fromkeys(("fig3", "fig6"), ("lowrank_none", "lowrank_both")),
+    **dict.fromkeys(("fig4", "fig7"), TRAINED[2:4]),
+    "additive": TRAINED[2:3],
+    "fig15": ("corner_bumps", *TRAINED[2:4]),
+    "training": (*TRAINED, "lowrank_none"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    configs, runs = papers.runs("quick"), {}
+    for name in TRAINED:
+        tiny = changed(configs[name], TINY | HOLES[configs[name].task.support.region])
+        path = tmp_path_factory.mktemp(name) / "run"
+        experiment.train(tiny, path, progress=False)
+        runs[name] = results.load(path)
+    return runs | {name: runs[like] for name, like in AS.items()}
+
+
+@pytest.mark.parametrize("name", BY_FIGURE)
+def test_a_figure_is_readable_at_its_printed_width(name, drawn, trained):
+    drawn(FIGURES[name].draw, {run: trained[run] for run in BY_FIGURE[name]})
+
+
+def test_the_picture_of_a_run_is_readable(drawn, trained):
+    drawn(run.draw, trained["bump_cnn"])
+
+
+def test_every_figure_of_the_first_paper_is_drawn_by_a_test():
+    elsewhere = {"controls", "two_objects", "three_factors", "fig9", "encoders", "pixels",
+                 "pixels_begun", "fig4c", "exponents", "holdout_map"}  # fmt: skip
+    draws = {FIGURES[name].draw for name in {*BY_FIGURE, *elsewhere}}
+    missing = [name for name, figure in FIGURES.items() if figure.draw not in draws
+               and figure.draw.__module__.startswith("figures.forced_rendering")]  # fmt: skip
+    assert set(missing) <= {"fig1_epochs", "fig1_authors"}  # which call fig1's
