@@ -10,9 +10,10 @@ BIN := $(VENV)/bin
 EXTRAS := test$(if $(CUDA),$(comma)cuda)$(if $(TPU),$(comma)tpu)
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 BENCH_STAMP := $(VENV)/.installed-bench
+DOCS_STAMP := $(VENV)/.installed-docs
 SOURCES := setup.py setup.cfg pyproject.toml constraints.txt
 
-.PHONY: setup figures test docs-check bench lint clean
+.PHONY: setup figures test test-browser docs docs-check bench lint clean
 
 setup: $(STAMP)
 
@@ -26,11 +27,23 @@ $(BENCH_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS),bench]'
 	@touch $@
 
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS),docs]'
+	@touch $@
+
 figures: setup
 	$(BIN)/python -m figures.make --scale=$(SCALE) --workdir=$(WORKDIR)
 
 test: setup
 	$(BIN)/python -m pytest -n logical --maxprocesses=8 --dist=loadfile --no-loadscope-reorder
+
+# the site, in build/site; the variable stills a notice about another program
+docs: $(DOCS_STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# pages and their scripts in headless Chromium (apt-get install chromium chromium-driver)
+test-browser: setup
+	$(BIN)/python -m pytest tests/browser
 
 # the generated pages are what their sources print
 docs-check: setup

@@ -15,6 +15,26 @@ Shape legend, used as a suffix where it helps (`codes_BxE`, `image_HxW`):
 A point is a vector of factor values (F,); cells are all combinations of the factors' values, the
 first factor varying fastest (`grids`). In image tasks the factors x (the column) and y (the row)
 are in pixels, pixel centres lie at the integers 0..N-1, and a pixel is addressed as `image[y, x]`.
+
+`import compgen_jax as cg` has what a notebook needs, and imports it when it is first used:
+`cg.train`, `cg.load`, `cg.sweep`, `cg.analyze`, `cg.judge` and `cg.explore` (see `api`).
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
+
+_SURFACE = (
+    "train", "sweep", "load", "analyze", "judge", "explore", "Run", "Sweep", "ConfigError",
+    "RunError",
+)  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name not in _SURFACE:
+        raise AttributeError(f"module 'compgen_jax' has no attribute {name!r}")
+    from compgen_jax import api
+
+    return getattr(api, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_SURFACE})

@@ -7,7 +7,7 @@
         each={"code": ("bump", "ramp")},
         runs={"net": "{code}_cnn"},
         as_stated=(
-            Condition("slope of R2", lambda e: slope(e.net.layers("probe.ood_r2")), below=0),
+            Condition("slope", lambda e: slope(e.net.late.layers("probe.ood_r2")), below=0),
         ),
     )
 
@@ -16,7 +16,7 @@ own measure, and *stricter*, with alternatives and controls excluded. A reading 
 every condition holds on its whole 95% interval, `contradicted` if some condition fails on its whole
 interval, and `inconclusive` otherwise. It is also inconclusive if the network did not learn what
 it was shown (`Claim.trained` below `Claim.trained_at`). Criteria are tried on known answers before
-they judge a network (`calibration`, docs/criteria.md).
+they judge a network (`calibration`, docs/findings/criteria.md).
 
 A quantity is
 
@@ -29,6 +29,9 @@ A quantity is
 
 Training ends at a constant rate, so its end is a draw too: of a seed's late checkpoints the median
 counts.
+
+A reading may be inconclusive because an interval crosses its bound. If it would be decided once one
+seed is left out, its reason says so: one seed decides. It stays inconclusive.
 """
 
 import fnmatch
@@ -48,11 +51,12 @@ READINGS = ("as_stated", "stricter")
 # Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
 # least this many cells to either side of its mean. It is the least number of half cells with which
 # simulated intervals of shares that are 1 in most seeds cover their mean in 93% of samples
-# (docs/criteria.md).
+# (docs/findings/criteria.md).
 LEAST_CELLS = 1.5
 TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
 NOT_TRAINED, NOT_RUN = "not trained", "not run"  # how reasons begin that say nothing of a network
+CROSSES, ONE_SEED = "interval crosses the bound", "one seed decides"
 
 
 class Condition(NamedTuple):
@@ -117,7 +121,8 @@ class Claim:
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
         Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
-    objection: the strongest objection to the verdict, and what answers it, for docs/claims.md.
+    objection: the strongest objection to the verdict, and what answers it, for
+        docs/findings/claims.md.
     changed: which criterion was changed after a verdict of it was known, and how; '' for none.
     """
 
@@ -254,10 +259,12 @@ def _choose(name, runs: dict[str, Any], fields: dict):
 
 
 def judge(claim: Claim, evidence: Evidence) -> dict:
-    """A judged claim: name, code, statement, figure, seeds, both readings and details.
+    """A judged claim: name, code, statement, figure, seeds, names of runs, both readings and
+    details.
 
     A reading has its verdict, the reason if it is inconclusive, the criterion in words, the first
-    condition's value and interval, and all conditions with their values and bounds.
+    condition's value and interval, and all conditions with their values, by seed as well where they
+    are means over seeds, and bounds.
     """
     fields, seeds = evidence.fields, _seeds(evidence)
     numbers, readings = {}, {}
@@ -266,10 +273,16 @@ def judge(claim: Claim, evidence: Evidence) -> dict:
         numbers |= gate
     details = claim.details(evidence) if callable(claim.details) else claim.details
     numbers |= {
-        name.format(**fields): _number(quantity, evidence, seeds)
+        name.format(**fields): _number(_measured(quantity, evidence, seeds), None, evidence)
         for name, quantity in details.items()
     }
-    return heading(claim, evidence) | {"seeds": seeds, **readings, "details": numbers}
+    runs = [name.rstrip("?") for name in evidence.names.values() if isinstance(name, str)]
+    return heading(claim, evidence) | {
+        "seeds": seeds,
+        "runs": runs,
+        **readings,
+        "details": numbers,
+    }
 
 
 def heading(claim: Claim, evidence: Evidence) -> dict:
@@ -293,7 +306,8 @@ def judge_reading(claim: Claim, evidence: Evidence, name: str) -> tuple[dict, di
         reading = Reading(reading, claim.trained, claim.trained_name)
     because = claim.undecided_because(evidence)
     if reading.trained is not None:
-        number = gate[reading.trained_name] = _number(reading.trained, evidence, seeds)
+        trained = _measured(reading.trained, evidence, seeds)
+        number = gate[reading.trained_name] = _number(trained, None, evidence)
         because = because or _not_trained(reading.trained_name, number, claim.trained_at)
     return _judged(reading.conditions, evidence, seeds, because), gate
 
@@ -311,16 +325,22 @@ def _not_trained(name: str, number: dict, least: float) -> str:
 
 
 def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions, numbers = _several(_of(evidence, conditions)), {}
-    for condition in conditions:
-        number = _number(condition.quantity, evidence, seeds, condition)
-        verdict, _ = decide(condition, number)
-        numbers[condition.name.format(**evidence.fields)] = number | {
-            "must be": condition.bounds,
-            "holds": HOLDS[verdict],
-        }
-    decided = [decide(*pair) for pair in zip(conditions, numbers.values(), strict=True)]
-    verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, list(numbers))
+    conditions = _several(_of(evidence, conditions))
+    names = [condition.name.format(**evidence.fields) for condition in conditions]
+    measured = [_measured(condition.quantity, evidence, seeds) for condition in conditions]
+    found = [_number(*pair, evidence) for pair in zip(measured, conditions, strict=True)]
+    decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
+    numbers = {
+        name: number
+        | ({} if isinstance(values, dict) else {"per_seed": np.asarray(values, float).tolist()})
+        | {"must be": condition.bounds, "holds": HOLDS[verdict]}
+        for name, number, values, condition, (verdict, _) in zip(
+            names, found, measured, conditions, decided, strict=True
+        )
+    }
+    verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, names)
+    if reason.startswith(CROSSES):
+        reason = _one_seed(conditions, measured, names, evidence, seeds) or reason
     first = next(iter(numbers.values()))
     return {
         "verdict": verdict,
@@ -330,6 +350,22 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
         "ci95": first["ci95"],
         "conditions": numbers,
     }
+
+
+def _one_seed(conditions, measured, names, evidence: Evidence, seeds) -> str:
+    """Why one seed decides: without it an inconclusive reading would be reproduced or contradicted.
+    '' if no single seed does. Numbers that are not one per seed stay as they are."""
+    for index, seed in enumerate(seeds if len(seeds) > 2 else ()):
+        others = [
+            np.delete(values, index) if np.shape(values) == (len(seeds),) else values
+            for values in measured
+        ]
+        found = [_number(*pair, evidence) for pair in zip(others, conditions, strict=True)]
+        decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
+        verdict, _ = _together(decided, names)
+        if verdict != INCONCLUSIVE:
+            return f"{ONE_SEED}: {verdict} without seed {seed}"
+    return ""
 
 
 def _several(conditions) -> tuple[Condition, ...]:
@@ -362,11 +398,11 @@ def decide(condition: Condition, number: dict) -> tuple[str, str]:
         return CONTRADICTED, ""
     if np.isnan([low, high]).any():
         return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
-    return INCONCLUSIVE, "interval crosses the bound"
+    return INCONCLUSIVE, CROSSES
 
 
-def _number(quantity, evidence: Evidence, seeds, condition: Condition | None = None) -> dict:
-    """{'value', 'ci95'} of a quantity over seeds."""
+def _measured(quantity, evidence: Evidence, seeds):
+    """A quantity's value for every seed, (T,), or {'value', 'ci95'} if it is no mean over seeds."""
     try:
         measured = _of(evidence, quantity)
     except Undecided as why:
@@ -375,7 +411,13 @@ def _number(quantity, evidence: Evidence, seeds, condition: Condition | None = N
         return measured | {"ci95": list(measured["ci95"])}
     if np.ndim(measured) == 0:
         measured = np.full(len(seeds), measured)
-    per_seed = median_over_checkpoints(measured, seeds)
+    return median_over_checkpoints(measured, seeds)
+
+
+def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
+    """{'value', 'ci95'} of what `_measured` gives."""
+    if isinstance(per_seed, dict):
+        return per_seed
     if condition is not None and condition.ratio:
         return geometric_mean_with_interval(np.maximum(per_seed, TINY))
     number = mean_with_interval(per_seed)

@@ -5,12 +5,13 @@ checkout but inside it in a wheel.
 """
 
 import contextlib
+import json
 import logging
 import os
 import re
 import sys
 import textwrap
-from functools import cache
+from functools import cache, partial
 
 import jax
 from absl import app, flags
@@ -29,10 +30,12 @@ flags.disclaim_key_flags()  # --help of a command lists the flags that are defin
 _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
 
 
-def define_config():
-    """--config=PRESET or FILE.py:NAME; returns the flag's holder. --config.KEY=VALUE overrides."""
+@cache
+def define_config(name: str = "config"):
+    """--config=PRESET or FILE.py:NAME; returns the flag's holder, one for all commands imported
+    together. --config.KEY=VALUE overrides."""
     return flags.DEFINE_string(
-        "config",
+        name,
         None,
         "The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a "
         "Config; --config.KEY=VALUE overrides a field.",
@@ -43,6 +46,26 @@ def define_config():
 def define_workdir():
     """--workdir=DIR; returns the flag's holder, one for all commands imported together."""
     return flags.DEFINE_string("workdir", None, "The directory of the run, or of the figures.")
+
+
+@cache
+def define_out():
+    """--out=DIR; returns the flag's holder, one for all commands imported together."""
+    return flags.DEFINE_string("out", None, "The directory of what is written.")
+
+
+@cache
+def define_print_config():
+    """--print_config; returns the flag's holder, one for all commands imported together."""
+    about = "Print the complete config as JSON, overrides included, and stop."
+    return flags.DEFINE_bool("print_config", False, about)
+
+
+@cache
+def define_dry_run():
+    """--dry_run; returns the flag's holder, one for all commands imported together."""
+    about = "Print what it would cost: steps, FLOPs, memory, time; train and write nothing."
+    return flags.DEFINE_bool("dry_run", False, about)
 
 
 @cache
@@ -64,23 +87,30 @@ def require(holder) -> str:
     return holder.value
 
 
-def read_config(holder) -> Config:
-    """The Config of --config with its overrides. Raises ConfigError; where --config is missing, a
-    note of the error lists the presets."""
+def read_config(holder, load=None) -> Config:
+    """The Config of --config with its overrides; `load` makes it of the flag's value, by default
+    `load_config`. Raises ConfigError; where the flag is missing, a note lists the presets."""
+    flag = f"--{holder.name}"
     if holder.value is None:
-        before = f"{_overrides[0].partition('=')[0]} needs --config" if _overrides else ""
+        before = f"{_overrides[0].partition('=')[0]} needs {flag}" if _overrides else ""
         error = ConfigError(
-            f"{before or '--config is missing'}; give a preset's name, or FILE.py:NAME of your own"
+            f"{before or f'{flag} is missing'}; give a preset's name, or FILE.py:NAME of your own"
         )
         error.add_note(_list_presets())
         raise error
-    return _override(load_config(holder.value))
+    load = load or partial(load_config, flag=f"{flag}=")
+    return _override(load(holder.value))
 
 
-def load_config(value: str) -> Config:
+def print_config(config: Config):
+    """Prints every field as JSON: `config.from_dict` reads it."""
+    print(json.dumps(configs.to_dict(config), indent=1))
+
+
+def load_config(value: str, flag: str = "--config=") -> Config:
     """The preset of that name, or what get_config(NAME) of FILE.py:NAME returns.
 
-    Raises ConfigError, with file and line where the user's file is at fault.
+    Raises ConfigError, with file and line where the user's file is at fault, else with the `flag`.
     """
     path, colon, name = value.partition(":")
     is_preset = not (colon or path.endswith(".py"))
@@ -90,7 +120,7 @@ def load_config(value: str) -> Config:
         get_config, file, name = presets.get_config, presets.__file__, value if is_preset else name
     else:
         if not os.path.isfile(path):
-            raise ConfigError(f"--config={value}: there is no file {path!r}")
+            raise ConfigError(f"{flag}{value}: there is no file {path!r}")
         module = settings.load_file(path)
         get_config, file = getattr(module, "get_config", None), module.__file__
         if not callable(get_config):
@@ -98,7 +128,7 @@ def load_config(value: str) -> Config:
     try:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
-        raise ConfigError(f"--config={value}: {error}") from error
+        raise ConfigError(f"{flag}{value}: {error}") from error
     except Exception as error:  # the user's code may raise anything
         raise settings.in_user_code(error, file) from error
     if isinstance(config, ConfigDict):
@@ -142,8 +172,11 @@ def _override(config: Config) -> Config:
     return configs.from_dict(values.config.to_dict())
 
 
-def run(main):
-    """Runs `main()`. A user's error ends in one line on stderr and a status that is not zero."""
+def run(main, positional=()):
+    """Runs `main()`. A user's error ends in one line on stderr and a status that is not zero.
+
+    positional: holders of string flags whose values may stand alone, in this order.
+    """
 
     def guarded(argv):
         del argv
@@ -161,7 +194,7 @@ def run(main):
         except KeyboardInterrupt:
             _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
 
-    app.run(guarded, flags_parser=_parse)
+    app.run(guarded, flags_parser=partial(_parse, positional=positional))
 
 
 def show_only_warnings_of_jax():
@@ -201,7 +234,7 @@ def use_all_cores(sharers: int = 1):
         jax.config.update("jax_num_cpu_devices", max(1, cores // sharers))
 
 
-def _parse(argv):
+def _parse(argv, positional=()):
     """Parses all flags, those of a --flagfile among them, but --config.KEY=VALUE: `read_config`
     takes these, as their types are the config's."""
     overrides, others = [], []
@@ -213,13 +246,18 @@ def _parse(argv):
                 overrides[-1] += f"={argument}"  # the value stood behind a space
             else:
                 others.append(argument)
+        flags.FLAGS.set_gnu_getopt()  # flags may follow what stands alone
         left = flags.FLAGS([argv[0], *others])
     except flags.Error as error:
         _stop(str(error).splitlines()[0], USAGE_ERROR)
     _overrides[:] = overrides
-    if len(left) > 1:
-        _stop(f"{left[1]!r} is not a flag; flags start with --", USAGE_ERROR)
-    if overrides and "config" not in flags.FLAGS:
+    alone = left[1:]
+    for holder, value in zip(positional, alone, strict=False):
+        flags.FLAGS[holder.name].value = value
+    if len(alone) > len(positional):
+        stray = alone[len(positional)]
+        _stop(f"{stray!r} is not a flag; flags start with --", USAGE_ERROR)
+    if overrides and not {"config", "task"} & set(flags.FLAGS):
         _stop(f"{overrides[0].partition('=')[0]}: this command takes no config", USAGE_ERROR)
     return left
 

@@ -97,12 +97,13 @@ class ExecutionConfig:
     turn (0 lets the backend decide); it changes results by rounding at most. `chunk_steps` are
     jitted between two moves of the progress bar and change no bit. `max_padding` bounds the work
     that a sweep's padding of small grids may waste where trials of several grids train side by
-    side, as a share of all.
+    side, as a share of all. `tensorboard` writes the metrics of a run for TensorBoard too.
     """
 
     trials_per_device: int = number(0, low=0)
     chunk_steps: int = number(50, low=1, high=10**6)
     max_padding: float = number(0.3, low=0, high=0.9)
+    tensorboard: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,9 @@ class Config:
         self.model.check(self)
         if self.is_sweep:
             _check_sweep(self)
+            board = self.execution.tensorboard
+            hint = "a sweep has no curves; trials.csv has its numbers"
+            require(not board, "execution.tensorboard", board, hint)
 
     @property
     def is_sweep(self) -> bool:

@@ -16,7 +16,7 @@ import math
 import sys
 import traceback
 import typing
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 # places of the families as text: a module is imported only when a config names its family
@@ -45,8 +45,15 @@ FAMILIES = {
 }
 
 
+VALUES = bool, int, float, str, tuple  # types of fields, beside dataclasses of these
+
+
 class ConfigError(ValueError):
     """A setting that no run can have: the message is one line, for the user."""
+
+
+class FileMissing(ConfigError):
+    """A user's file that is not there."""
 
 
 def require(ok, field: str, value, hint: str):
@@ -106,6 +113,12 @@ def family(group: str, name: str) -> type:
     is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
     hint = f"{path} has no dataclass {attribute} with a method make"
     require(is_family, f"{group}.name", name, hint)
+    for item in fields(kind):
+        wanted = types(kind)[item.name]
+        has_default = item.default is not MISSING or item.default_factory is not MISSING
+        hint = f"its field {item.name} needs a default, and the type bool, int, float, str or tuple"
+        usable = has_default and (wanted in VALUES or is_dataclass(wanted))
+        require(usable, f"{group}.name", name, hint)
     return kind
 
 
@@ -119,12 +132,17 @@ def family_name(kind: type) -> str:
     return f"{sys.modules[kind.__module__].__file__}:{kind.__qualname__}"
 
 
+def is_own(settings: Family) -> bool:
+    """Whether a family is a user's own."""
+    return ":" in settings.name
+
+
 def _find(path: str) -> Path:
     """A file where it was or, moved along with its run, in the current directory."""
     for place in (Path(path), Path(path).name):
         if Path(place).is_file():
             return Path(place)
-    raise ConfigError(f"{path} is gone: put it back, or run in a directory that has it")
+    raise FileMissing(f"there is no file {path}")
 
 
 def load_file(path):
@@ -135,6 +153,11 @@ def load_file(path):
             return module
     if path.suffix != ".py":
         raise ConfigError(f"{path}: is not a Python file: its name does not end in .py")
+    if path.stem in sys.stdlib_module_names:
+        raise ConfigError(
+            f"{path}: Python has a module {path.stem} of its own, which imports of this file would "
+            "find: rename it"
+        )
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -149,19 +172,19 @@ def load_file(path):
 
 @contextlib.contextmanager
 def in_own_files(*families: Family):
-    """Turns an error that the file of a user's family raises inside into a ConfigError with file
-    and line; other errors stay as they are."""
+    """Turns an error inside into a ConfigError, if one of the families is a user's own: with file
+    and line where that file raised it."""
     try:
         yield
     except ConfigError:
         raise
     except Exception as error:  # the user's code may raise anything
+        paths = [each.name.rpartition(":")[0] for each in families if is_own(each)]
+        if not paths:
+            raise
         files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-        for each in families:
-            path, _, _ = each.name.rpartition(":")
-            if path in files:
-                raise in_user_code(error, path) from error
-        raise
+        at_fault = [path for path in paths if path in files]
+        raise in_user_code(error, (at_fault or paths)[0]) from error
 
 
 def in_user_code(error: Exception, path) -> ConfigError:
@@ -174,6 +197,10 @@ def in_user_code(error: Exception, path) -> ConfigError:
         lines = [error.lineno]
     at = f", line {lines[-1]}" if lines else ""
     text = (str(error).splitlines() or [""])[0]
+    if isinstance(error, ImportError) and error.path:
+        beside = Path(path).parent / f"{error.name}.py"
+        if beside.is_file() and beside != Path(error.path):
+            text += f"; {beside.name} beside it is hidden by that module: rename it"
     return ConfigError(f"{path}{at}: {type(error).__name__}: {text}")
 
 

@@ -23,7 +23,8 @@ def geometric_mean_with_interval(values_T) -> dict:
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:
     """Student's t interval of the mean of T independent values: exact for normal ones, for others
-    docs/criteria.md has its simulated coverage. NaN for a single value, which shows no spread.
+    docs/findings/criteria.md has its simulated coverage. NaN for a single value, which shows no
+    spread.
 
     ValueError unless the values are a non-empty vector.
     """
@@ -43,10 +44,32 @@ def half_width(values_xT, level: float = LEVEL):
     return stdtrit(count - 1, (1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
+def seeds_to_settle(differences_T, least: float = 0.0, level: float = LEVEL) -> int | None:
+    """The least number of seeds whose interval of the mean would leave out 0, if mean and standard
+    deviation stay those of these values. None if no number would: a mean of 0, or one that is not
+    beyond `least`, the least half width that an interval has. None too for a single value.
+
+    It is where the half width equals the mean, so a new sample of this size settles it about every
+    second time.
+    """
+    values = np.asarray(differences_T, np.float64)
+    if values.size < 2 or not np.isfinite(values).all() or abs(values.mean()) <= least:
+        return None
+    share = abs(values.mean()) / values.std(ddof=1) if np.ptp(values) else np.inf
+    settles = lambda count: stdtrit(count - 1, (1 + level) / 2) / np.sqrt(count) < share
+    below, enough = 1, 2
+    while not settles(enough):
+        below, enough = enough, 2 * enough
+    while enough - below > 1:  # the half width falls with the count
+        middle = (below + enough) // 2
+        below, enough = (below, middle) if settles(middle) else (middle, enough)
+    return enough
+
+
 def median_with_interval(values_T) -> dict:
     """{'value': median, 'ci95': [low, high]} over seeds: as far to either side as the interval of
     the mean, times how much further from its centre a median of normal values lies than their mean.
-    Also of skewed values its simulated coverage is near nominal (docs/criteria.md)."""
+    Also of skewed values its simulated coverage is near nominal (docs/findings/criteria.md)."""
     values = np.asarray(values_T, np.float64)
     median, (low, high) = float(np.median(values)), t_interval(values)
     half = spread_of_median(len(values)) * (high - low) / 2

@@ -1,12 +1,18 @@
-"""The tables of a directory as pandas DataFrames, for readers: `pip install compgen_jax[pandas]`.
+"""Tables as pandas DataFrames, for readers: `pip install 'compgen_jax[pandas]'`.
 
     metrics("runs/mine").query("seed == 0").plot(x="step", y="ood.mse")
     layers("runs/mine").pivot_table(index="metric", columns="layer", values="value")
 
-Each raises FileNotFoundError if the directory has no such table.
+Each raises ModuleNotFoundError without pandas, and FileNotFoundError if the directory has no such
+table.
 """
 
+import json
 from pathlib import Path
+
+import numpy as np
+
+OF_CLAIMS = ("claim", "code", "statement", "reading", "verdict", "reason", "criterion", "measured")
 
 
 def metrics(workdir):
@@ -24,7 +30,44 @@ def layers(workdir):
     return _read(workdir, "layers.csv")
 
 
-def _read(workdir, name: str):
-    import pandas
+def claims(workdir):
+    """`claims.json` of a run or of figures: a row for each claim and reading. The interval of
+    `measured` is from `low` to `high`; `seeds` is their number."""
+    found = json.loads((Path(workdir) / "claims.json").read_text())
+    rows = [
+        {name: row[name] for name in OF_CLAIMS}
+        | dict(zip(("low", "high"), row["ci95"], strict=True))
+        | {"seeds": len(row["seeds"])}
+        for row in found
+    ]
+    return _pandas().DataFrame(rows)
 
-    return pandas.read_csv(Path(workdir) / name)
+
+def cells(results, factors):
+    """What every seed says at every cell (`metrics.evaluation.CellResults`): a row for each seed
+    and cell, with columns `seed`, those of the `factors` by name, `held_out`, `distance` in cells
+    to the nearest seen one, and each score."""
+    seeds, count = len(results.seeds), len(results.factors)
+    columns = {"seed": np.repeat(results.seeds, count)}
+    columns |= {
+        name: np.tile(values, seeds)
+        for name, values in zip(factors, results.factors.T, strict=True)
+    }
+    columns["held_out"] = np.tile(results.held_out, seeds)
+    columns["distance"] = np.tile(results.distance, seeds)
+    columns |= {name: values.ravel() for name, values in results.scores.items()}
+    return _pandas().DataFrame(columns)
+
+
+def _read(workdir, name: str):
+    return _pandas().read_csv(Path(workdir) / name)
+
+
+def _pandas():
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "DataFrames need pandas: pip install 'compgen_jax[pandas]'", name="pandas"
+        ) from error
+    return pandas

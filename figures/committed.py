@@ -47,11 +47,15 @@ def changes_since(scale: str) -> dict[str, list[str]]:
 
 
 def page(scale: str) -> str:
-    """RESULTS.md, made of what else is in docs/results. A sweep ran if a figure of it is there."""
+    """RESULTS.md, made of what else is in docs/results."""
+    return report.page(scale, PAPERS, ran(scale), claims(scale), drawn(scale))
+
+
+def ran(scale: str) -> dict:
+    """The runs whose summaries are there, and the sweeps (None) of which a figure is there."""
     every = configs(scale)
     shown = {name for figure in drawn(scale) for name in FIGURES[figure].shows(every, scale)}
-    ran = runs(scale) | {name: None for name in shown if every[name].is_sweep}
-    return report.page(scale, PAPERS, ran, claims(scale), drawn(scale))
+    return runs(scale) | {name: None for name in shown if every[name].is_sweep}
 
 
 def settings(scale: str) -> list[dict]:

@@ -1,5 +1,6 @@
-"""The generated parts of docs/criteria.md: what claims ask, which criteria were changed, criteria
-on known answers, metrics on known maps, and the coverage of intervals. Nothing is trained."""
+"""The generated parts of docs/findings/criteria.md: what claims ask, which criteria were changed,
+criteria on known answers, metrics on known maps, and the coverage of intervals. Nothing is
+trained."""
 
 from functools import cache
 
@@ -31,6 +32,7 @@ RENDERED_AT = (
     (16, 1.5, "donut", (3, 12)),
     (20, 1.0, "donut", (4, 15)),
     (28, 1.0, "donut", (6, 22)),
+    (28, 1.0, "donut", (10, 18)),
     (28, 1.0, "corner", (12,)),
     (32, 1.5, "donut", (7, 25)),
     (32, 1.5, "corner", (12,)),

@@ -1,4 +1,4 @@
-"""The tables of docs/config.md: every field of a config, from the dataclasses themselves."""
+"""The tables of docs/reference/config.md: every field, from the dataclasses themselves."""
 
 import inspect
 import math

@@ -6,10 +6,10 @@
         ...
         return a matplotlib figure
 
-Its docstring is the caption in docs/gallery.md. `runs` names the runs that it shows, of any paper;
-a '*' stands for any part of a name. Where they differ between the scales, `runs` is a function
-scale -> names. The drawing function gets the finished runs as a dict by name, in the order in which
-they are trained.
+Its docstring is the caption in docs/findings/gallery.md. `runs` names the runs that it shows, of
+any paper; a '*' stands for any part of a name. Where they differ between the scales, `runs` is a
+function scale -> names. The drawing function gets the finished runs as a dict by name, in the order
+in which they are trained.
 """
 
 import fnmatch
@@ -23,7 +23,8 @@ class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
     whether it is drawn without being named in `--only`.  of_settings: whether it shows the rows of
-    settings.json instead of runs (`papers.robustness`)."""
+    settings.json instead of runs (`papers.robustness`).  of_summaries: whether it needs no more of
+    its runs than config and summary, which are committed."""
 
     name: str
     draw: Callable
@@ -31,6 +32,7 @@ class Figure(NamedTuple):
     scale: str
     by_default: bool
     of_settings: bool = False
+    of_summaries: bool = False
 
     def shows(self, names, scale: str) -> list[str]:
         """Those of the names that the figure shows at a scale, in their order."""
@@ -44,11 +46,12 @@ def figure(
     scale: str = "",
     by_default: bool = True,
     of_settings: bool = False,
+    of_summaries: bool = False,
 ):
     """Registers the decorated function as a figure."""
 
     def register(draw):
-        FIGURES[name] = Figure(name, draw, runs, scale, by_default, of_settings)
+        FIGURES[name] = Figure(name, draw, runs, scale, by_default, of_settings, of_summaries)
         return draw
 
     return register

@@ -2,11 +2,14 @@
 
     python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
-Writes DIR/figures/*.png and *.pdf, DIR/claims.json and DIR/RESULTS.md. Trained networks stay in
+Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
+DIR/explorer.html. Trained networks stay in
 DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
 figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
 names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
 claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
+`--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
+that are trained in DIR or committed in docs/results.
 """
 
 import contextlib
@@ -23,17 +26,21 @@ from compgen_jax.papers import robustness, settings
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.sweeps import sweep
+from compgen_jax.training import loop
 
-from . import digests, plotting, report
+from . import committed, digests, plotting, report
+from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, or claims.")
+ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, explorer, or claims.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
+# one network of each kind; how many bumps join the stripes differs between the scales
+EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
 QUICK_RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quick"
 
 
@@ -43,22 +50,32 @@ def main():
     papers = [*(_with_models(paper) for paper in PAPERS), *own]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
+    beside = _beside_own(workdir, scale, chosen) if MODELS.value else {}
     groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
     varied = settings.configs(groups, configs)
-    waiting = {one: one.shows(configs, scale) for one in chosen if not one.of_settings}
+    waiting = {
+        one: [n for n in one.shows(configs, scale) if not (one.of_summaries and n in beside)]
+        for one in chosen
+        if not one.of_settings
+    }
+    wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
+    explored = [name for name in EXPLORED if name in configs and wanted_page]
     shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
+    shown |= set(explored)
     wanted = {name: one for name, one in configs.items() if name in shown}
     there = list(wanted.values())
     wanted |= {one.name: one for one in varied.values() if one not in there}
     programs = _by_program(wanted)
     _keep_scales_apart(workdir, scale)
-    clock, finished = _Clock(len(programs) + len(chosen) + 1), {}
+    clock, finished = _Clock(len(programs) + len(chosen) + bool(explored) + 1), {}
     for program in programs:
         _train(workdir, program, clock)
         finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
         for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
-            names = waiting.pop(figure)
-            _draw(workdir, figure, {name: finished[name] for name in names}, clock)
+            waiting.pop(figure)
+            runs = beside | finished if figure.of_summaries else finished
+            names = [name for name in figure.shows(configs, scale) if runs.get(name)]
+            _draw(workdir, figure, {name: runs[name] for name in names}, clock)
     finished |= _load(workdir, {n: one for n, one in configs.items() if n not in finished})
     with clock.spending("judging claims"):
         judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
@@ -66,6 +83,12 @@ def main():
         rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
         for figure in [one for one in chosen if one.of_settings]:
             _draw(workdir, figure, {}, clock, rows)
+    if explored:
+        with clock.spending("measuring and drawing"):
+            rows = [row for row in claims.rows(judged, scale) if {*row["runs"]} & {*explored}]
+            runs = {name: finished[name] for name in explored}
+            path = page.write(runs, workdir / "explorer.html", rows)
+        clock.say(f"wrote {path}")
     _write_results(workdir, scale, papers, finished, judged, clock)
 
 
@@ -78,6 +101,15 @@ def run_directory(workdir: Path, config: Config) -> Path:
 def _with_models(paper: Paper) -> Paper:
     """With runs of the user's own models, if there are any and the paper has a use for them."""
     return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
+
+
+def _beside_own(workdir: Path, scale: str, chosen: list[Figure]) -> dict:
+    """What figures of summaries draw beside the user's own models: the papers' runs that are
+    finished in `workdir` or committed, None for others."""
+    configs = {name: one for paper in PAPERS for name, one in paper.runs(scale).items()}
+    names = {n for one in chosen if one.of_summaries for n in one.shows(configs, scale)}
+    known = committed.runs(scale) | _load(workdir, {name: configs[name] for name in names})
+    return {name: known.get(name) for name in names}
 
 
 def _own(module) -> Paper:
@@ -99,15 +131,19 @@ def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settin
 
 
 def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default. 'claims' names
-    none of them."""
+    """The figures that `--only` names; without it, those that are drawn by default. 'claims' and
+    'explorer' name none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in drawn and name != "claims":
-            allowed = ", ".join([*drawn, "claims"])
+        if name not in drawn and name not in ("claims", "explorer"):
+            allowed = ", ".join([*drawn, "explorer", "claims"])
             raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
-    names = ONLY.value or [name for name, one in drawn.items() if one.by_default]
-    return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
+    default = "of_summaries" if MODELS.value else "by_default"
+    names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
+    chosen = [drawn[name] for name in dict.fromkeys(names) if name in drawn]
+    if MODELS.value and not any(one.of_summaries for one in chosen):
+        raise ConfigError("--models: are rows of the league; say --only=league, or no --only")
+    return chosen
 
 
 def _keep_scales_apart(workdir: Path, scale: str):
@@ -129,7 +165,11 @@ def _by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
         if config.is_sweep:
             sweeps.append({name: config})
         else:
-            program = experiment.schedule(config, config.task.make())
+            try:
+                task = loop.check(config)
+            except ConfigError as error:
+                raise ConfigError(f"{name}: {error}") from error
+            program = experiment.schedule(config, task)
             groups.setdefault(program, {})[name] = config
     return [*groups.values(), *sweeps]
 

@@ -2,11 +2,11 @@
 
     python -m figures.pages [--check] [--criteria]
 
-Writes the README's table of verdicts, RESULTS.md of both scales, docs/gallery.md, docs/presets.md
-and parts of docs/claims.md, config.md, criteria.md, league.md and sweeps.md, all from docs/results
-and from the code. What docs/criteria.md says of known answers takes ten minutes and is computed
-only with --criteria. With --check nothing is written: a page that differs is named, and so is a
-picture that is not the one of its digest; then the command fails.
+Writes RESULTS.md of both scales, docs/findings/gallery.md, docs/reference/presets.md and parts of
+README.md, docs/findings/{claims,criteria,league}.md, docs/limits.md and docs/reference/config.md,
+all from docs/results and from the code. What docs/findings/criteria.md says of known answers takes
+some minutes and is computed only with --criteria. With --check nothing is written: a page that
+differs is named, and so is a picture that is not the one of its digest; then the command fails.
 """
 
 import inspect
@@ -20,40 +20,46 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import committed, criteria, digests, fields, presets, verdicts
-from .forced_rendering import tables
+from . import committed, criteria, digests, fields, findings, presets, report, verdicts
 from .league import page as league
 from .papers import FIGURES, PAPERS
 
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the tables of docs/criteria.md, too.")
+CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the tables of criteria.md, too.")
 GALLERY = """# Gallery
 
-Every figure of `figures.make`, quick beside the paper's size if that was run. A figure's name is
-what `--only` takes; those marked † are drawn only if it names them. The first paper's figures show
-networks at the end of training; tables have the median of the last five evaluations.
-`python -m figures.pages` writes this page."""
-OLDER = """These figures are older than what they show: their caption, their drawing code or the
-numbers of a run have changed since, or it is not known what drew them (*no digest*)."""
+What does each figure show?
+
+A figure's name is what `figures.make --only` takes; those marked † are drawn only if it names them.
+The quick one stands above the one at the papers' size. The first paper's figures show networks at
+the end of training; tables have the median of the last five evaluations."""
+OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
+changed since. Of those with *no digest* it is not known what drew them."""
+SIZES = {"quick": "quick", "paper": "papers' size"}
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
     """What every generated page should hold; the tables of criteria as they are unless asked."""
     claims = {scale: committed.claims(scale) for scale in SCALES}
     made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
-    made |= {DOCS / "gallery.md": gallery(), DOCS / "presets.md": presets.page()}
+    made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
     parts = {
-        ROOT / "README.md": {"verdicts": verdicts.table(claims)},
-        DOCS / "claims.md": {"claims": verdicts.lines(PAPERS, claims)},
-        DOCS / "config.md": {"fields": fields.lines()},
-        DOCS / "criteria.md": {
+        ROOT / "README.md": {"findings": findings.lines(claims["quick"])},
+        DOCS / "findings/claims.md": {
+            "counts": verdicts.counts(PAPERS, claims),
+            "verdicts": verdicts.table(claims),
+            "claims": verdicts.lines(PAPERS, claims),
+        },
+        DOCS / "reference/config.md": {"fields": fields.lines()},
+        DOCS / "findings/criteria.md": {
             "asked": criteria.asked(claims["quick"]),
             "changed": criteria.changed(PAPERS),
         }
         | (criteria.parts() if with_criteria else {}),
-        DOCS / "league.md": {"league": league.lines(committed.runs("quick"), claims["quick"])},
-        DOCS / "sweeps.md": {"exponents": exponents(claims)},
+        DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
+        DOCS / "limits.md": {f"not run, {scale}": not_run(scale) for scale in SCALES}
+        | {"unjudged": [one for paper in PAPERS for one in verdicts.unjudged(paper, claims)]},
     }
     for path, by_name in parts.items():
         page = path.read_text()
@@ -66,31 +72,24 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     return made
 
 
-def exponents(claims_by_scale: dict[str, list[dict]]) -> list[str]:
-    """A table of exponents for each scale that has them."""
-    lines = []
-    for scale, claims in claims_by_scale.items():
-        if table := tables.exponents(claims):
-            lines += ["", f"At {scale} scale:", "", *table]
-    return lines[1:]
+def not_run(scale: str) -> list[str]:
+    """What was not trained at a scale, with its cost."""
+    return report.not_run(scale, PAPERS, committed.ran(scale))
 
 
 def gallery() -> str:
-    """All figures in docs/results, at either scale, with their captions."""
+    """All figures in docs/results, one picture to a row, with their captions."""
     parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
     if older := [line for scale in SCALES for line in _older(scale)]:
         parts += [OLDER, "\n".join(older)]
     for name, figure in FIGURES.items():
-        shown = {scale: f"results/{scale}/figures/{name}.png" for scale in SCALES
-                 if name in there[scale]}  # fmt: skip
-        if not shown:
-            continue
-        caption = " ".join(inspect.getdoc(figure.draw).split())
-        cells = [f"![{name}, {scale}]({path})" for scale, path in shown.items()]
-        mark = "" if figure.by_default else " †"
-        parts += [f"## {name}{mark}", f"*{caption.replace('*', '')}*",
-                  "\n".join([f"| {' | '.join(shown)} |", "|---" * len(shown) + "|",
-                             f"| {' | '.join(cells)} |"])]  # fmt: skip
+        shown = [scale for scale in SCALES if name in there[scale]]
+        if shown:
+            caption = " ".join(inspect.getdoc(figure.draw).split()).replace("*", "")
+            caption += "" if figure.by_default else " †"
+            pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
+                        for scale in shown]  # fmt: skip
+            parts += [f"## {name}", *pictures, f"*{caption}*"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -8,6 +8,7 @@ are drawn with y upwards.
 """
 
 import io
+import sys
 import textwrap
 
 import matplotlib
@@ -18,7 +19,8 @@ from PIL import Image
 
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
-matplotlib.use("Agg")
+if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
+    matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 WIDTH, COLUMN = 6.75, 3.25  # inches, as printed

@@ -1,9 +1,11 @@
-"""docs/presets.md: the page of all presets."""
+"""docs/reference/presets.md: the page of all presets."""
 
 from compgen_jax.papers.preset import Preset
 from compgen_jax.papers.presets import PAPERS
 
 HEAD = """# Presets
+
+Which runs come with the package, how long do they take, and what came out?
 
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%

@@ -67,9 +67,9 @@ def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn:
         ran = {name: runs[name] for name, config in paper.runs(scale).items()
                if name in runs and not config.is_sweep}  # fmt: skip
         lines += _part(paper, ran, _of(paper, judged))
-    if not_run := _not_run(scale, papers, runs):
+    if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
-        lines += [f"- {name}: {cost}" for name, cost in not_run.items()]
+        lines += missing
     for name in drawn:
         lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
@@ -124,23 +124,25 @@ def by_chance(judged: list[dict]) -> list[str]:
         for row in judged
         for name in (READINGS[-1:] if _is_same(row) else READINGS)
     )
+    settings = sum(row["as_stated"].get("settings", {}).get("trained", 0) for row in judged)
+    beside = f" {settings} verdicts at other settings stand beside them." if settings else ""
     return [
         f"This page judges {count} conditions, each by a 95% interval. If every true value lay at "
         f"its bound, chance alone would have {CHANCE * count:.1f} of them hold ({CHANCE:.1%}) and "
-        "as many fail.",
+        f"as many fail.{beside}",
     ]
 
 
 def changed(papers: list[Paper], judged: list[dict]) -> list[str]:
     """Lines on the criteria that were changed after a verdict of theirs was known."""
     named = {row["claim"] for row in judged}
-    rows = [claim for paper in papers for claim in paper.claims]
-    rows = {(one.name, one.changed): None for one in rows if one.changed and one.name in named}
-    if not rows:
+    claims = [claim for paper in papers for claim in paper.claims]
+    found = dict.fromkeys(one.name for one in claims if one.changed and one.name in named)
+    if not found:
         return ["", "No criterion was changed after a verdict of it was known."]
-    count = len({name for name, _ in rows})
-    head = f"The criteria of {count} claims were changed after a verdict of theirs was known:"
-    return ["", head, "", *(f"- {name}: {how.removeprefix(name).strip()}" for name, how in rows)]
+    return ["", f"The criteria of {len(found)} claims were changed after a verdict of theirs was "
+            f"known: {', '.join(found)}. Their rows (`changed`) and docs/findings/criteria.md say "
+            "how."]  # fmt: skip
 
 
 def _is_same(row: dict) -> bool:
@@ -201,7 +203,21 @@ def _of_settings(reading: dict) -> str:
     return ", ".join(said)
 
 
-def _not_run(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
+def not_run(scale: str, papers: list[Paper], runs: dict) -> list[str]:
+    """A table of what was not trained, with its cost; [] if there is nothing. Networks of the same
+    cost whose names differ in numbers alone are one row."""
+    rows = {}
+    for name, cost in _costs(scale, papers, runs).items():
+        rows.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
+    lines = [
+        f"| {names[0]} to {names[-1]} | {len(names)} | {cost} each |" if len(names) > 1
+        else f"| {names[0]} | 1 | {cost} |"
+        for (_, cost), names in rows.items()
+    ]  # fmt: skip
+    return ["| network or sweep | number | cost |", "|---|---|---|", *lines] if lines else []
+
+
+def _costs(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
     """The cost of what was not trained: optimiser steps of all seeds, and the time of a preset. A
     paper of which nothing ran is one line."""
     costs = {}

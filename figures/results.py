@@ -13,6 +13,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from absl import flags
 
 from compgen_jax import cli
@@ -33,8 +34,8 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
     """Judged claims and those of other runs, in order.
 
     A claim that both have keeps its first verdict: none is drawn a second time. It gives way if its
-    criterion has changed since, or if it lacks a number that the added one has, as a run to compare
-    with was not at hand.
+    criterion has changed since, if it lacks a number that the added one has, as a run to compare
+    with was not at hand, or if both have the same numbers, as the added one may say more of them.
     """
     by_sentence = {_sentence(claim): claim for claim in before}
     order = list(by_sentence)
@@ -53,9 +54,23 @@ def with_added(before: list[dict], added: list[dict]) -> list[dict]:
 def _gives_way(before: dict, added: dict) -> bool:
     asked, newly = _asked(before), _asked(added)
     if asked == newly:
-        return _known(added) > _known(before)
+        return _known(added) > _known(before) or _same_numbers(before, added)
     # where fewer networks are at hand, a claim over depths, say, has some of its conditions alone
     return not newly < asked
+
+
+def _same_numbers(before: dict, added: dict) -> bool:
+    """Whether all conditions have the same values and intervals, up to rounding."""
+    first, second = (
+        [
+            (np.nan if number is None else number)
+            for reading in READINGS
+            for one in claim[reading]["conditions"].values()
+            for number in (one["value"], *one["ci95"])
+        ]
+        for claim in (before, added)
+    )
+    return np.allclose(first, second, rtol=1e-6, atol=1e-9, equal_nan=True)
 
 
 def _asked(claim: dict) -> set:

@@ -23,6 +23,8 @@ EXAMPLES = 6
 GRID_LINES = {
     "probe.id_r2": ("probe R² ID", "--", "0.2"),
     "probe.ood_r2": ("probe R² OOD", "-", "0.2"),
+    "probe.id_accuracy": ("probe accuracy ID", "--", "#d08a2e"),
+    "probe.ood_accuracy": ("probe accuracy OOD", "-", "#d08a2e"),
     "anova.interaction": ("interaction share", "-", "#6a51a3"),
 }
 POINT_LINES = {
@@ -45,8 +47,8 @@ def draw(run: results.FinishedRun):
     figure = plotting.new_figure(plotting.WIDTH, height)
     rows = np.atleast_1d(figure.subfigures(1 + on_grid + (images is not None), 1))
     error, layers = rows[0].subplots(1, 2, width_ratios=[1, 2])
-    _draw_error(error, run, cells)
     _draw_layers(layers, run, GRID_LINES if on_grid else POINT_LINES)
+    _draw_error(error, run, cells)
     if on_grid:
         along = np.atleast_1d(rows[1].subplots(1, len(run.task.factors), sharey=True))
         for axis, factor, column in zip(along, run.task.factors, cells.factors.T, strict=True):
@@ -80,20 +82,24 @@ def _draw_error(axis, run, cells):
 
 
 def _draw_layers(axis, run, lines: dict):
-    title = ""
+    """A probe has R² for numbers alone; for labels its accuracy is drawn."""
+    title, labels = "", not all(factor.real for factor in run.task.factors)
     for metric, (label, dash, color) in lines.items():
         values = run.layers(metric)
         means = np.clip(mean_band(values)[0], -0.05, 1)  # a probe below 0 reads nothing
-        if np.isfinite(means).any():  # labels have no R²
+        if np.isfinite(means).any() and (labels or not metric.endswith("accuracy")):
             axis.plot(means, dash, marker=".", color=color, label=label)
-            if metric.endswith(".ood_r2") and "untrained" not in metric:
+            of_factors = metric.endswith((".ood_r2", ".ood_accuracy"))
+            if of_factors and "untrained" not in metric and not title:
                 moved = plotting.change(values[:, -1] - values[:, 0])
-                title = f"R² of the factors OOD {moved} from first to last"
+                score = "R²" if metric.endswith("r2") else "accuracy"
+                title = f"{score} of the factors OOD {moved} from first to last"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
-    axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel="R² or share")
+    score = "accuracy" if title.startswith("accuracy") else "R²"
+    axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel=f"{score} or share")
     axis.legend(loc="best", **plotting.LEGEND)
-    plotting.panel(axis, "b", title)
+    plotting.panel(axis, "b", title, wrap=56)
 
 
 def _draw_along(axis, factor, column_B, cells):

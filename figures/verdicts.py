@@ -1,47 +1,62 @@
-"""Tables of verdicts at both scales: the README's, and the claims of docs/claims.md.
+"""The generated parts of docs/findings/claims.md: a count, a table of all verdicts, every claim.
 
 Judged claims are those of docs/results, a list for each scale (`committed.claims`).
 """
 
 import re
 
-from compgen_jax.claims import READINGS, Claim
+from compgen_jax.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    READINGS,
+    REPRODUCED,
+    Claim,
+    possible,
+)
 from compgen_jax.metrics import text
 from compgen_jax.papers import robustness
 from compgen_jax.papers.paper import Paper
 
 AS_STATED, STRICTER = READINGS
-SYMBOLS = {"reproduced": "✓", "contradicted": "✗", "inconclusive": "–"}
+SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
 WITH_CODE = re.compile(r"^with the [\w-]+ code, ")
+DEPTH = re.compile(r"(?:(depth \d+), )?(.*)")
+TITLES = {"quick": "quick", "paper": "papers' size"}
 
 
-# --- the README's table ------------------------------------------------------------------------
+def counts(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> list[str]:
+    """A table: how many verdicts are what, for each paper, scale and reading."""
+    lines = [f"| | reading | {' | '.join(SYMBOLS)} |", "|---" * (2 + len(SYMBOLS)) + "|"]
+    for paper in papers:
+        for scale, claims in claims_by_scale.items():
+            of_paper = [row for row in claims if row["claim"][0] in paper.letters]
+            for name in READINGS if of_paper else ():
+                verdicts = [row[name]["verdict"] for row in of_paper]
+                numbers = " | ".join(str(verdicts.count(one)) for one in SYMBOLS)
+                head = f"{paper.title}, {TITLES[scale]}" if name == AS_STATED else ""
+                lines.append(f"| {head} | {name.replace('_', ' ')} | {numbers} |")
+    return lines
 
 
 def table(claims_by_scale: dict[str, list[dict]]) -> list[str]:
-    """A row for each claim; for each scale and reading a symbol for each code, with the share of
-    settings that agree; a dot, or nothing, for what was not run."""
+    """A row for each sentence; for each scale and reading the verdict of each code, with the share
+    of settings that agree."""
     columns = [(scale, reading) for scale in claims_by_scale for reading in READINGS]
     rows = {}
     for scale, claims in claims_by_scale.items():
         for claim in claims:
             statement = WITH_CODE.sub("", claim["statement"])
             # statements name numbers of their scale
-            row = rows.setdefault((claim["claim"], robustness.of_any_scale(statement)), {})
-            row.setdefault("statement", statement)
+            key = claim["claim"], robustness.of_any_scale(statement)
+            _, cells = rows.setdefault(key, (statement, {}))
             for reading in READINGS:
-                row.setdefault(claim["code"], {})[scale, reading] = _symbol(claim[reading])
-    titles = [f"{scale}: {reading.replace('_', ' ')}" for scale, reading in columns]
-    lines = [
-        f"| claim | code | statement | {' | '.join(titles)} |",
-        "|---" * (3 + len(titles)) + "|",
-    ]
-    for (name, _), row in rows.items():
-        codes = [code for code in row if code != "statement"]
-        cells = [" / ".join(row[code].get(column, "·") for code in codes) for column in columns]
-        cells = [cell if set(cell) - set("· /") else "" for cell in cells]
-        head = name, " / ".join(codes), row["statement"]
-        lines.append(f"| {' | '.join([*head, *cells])} |")
+                verdict = f"{claim['code']} {_symbol(claim[reading])}".strip()
+                cells.setdefault((scale, reading), []).append(verdict)
+    titles = [f"{TITLES[scale]}, {reading.replace('_', ' ')}" for scale, reading in columns]
+    lines = [f"| claim | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
+    for (name, _), (statement, cells) in rows.items():
+        shown = ["<br>".join(cells.get(column, ())) for column in columns]
+        lines.append(f"| **{name}** {statement} | {' | '.join(shown)} |")
     return lines
 
 
@@ -51,7 +66,7 @@ def _symbol(reading: dict) -> str:
     return f"{symbol} {settings['agree']}/{settings['trained']}" if settings else symbol
 
 
-# --- docs/claims.md ----------------------------------------------------------------------------
+# --- every claim -------------------------------------------------------------------------------
 
 
 def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> list[str]:
@@ -60,9 +75,11 @@ def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> 
     for paper in papers:
         found += ["", f"## {paper.title}"]
         for claim in paper.claims:
-            rows = _rows(claim, claims_by_scale)
-            shown += [row for by_scale in rows.values() for row in by_scale.values()]
-            found += ["", *_claim(claim, rows)]
+            for statement, rows in _rows(claim, claims_by_scale).items():
+                shown += [row for by_scale in rows.values() for row in by_scale.values()]
+                found += ["", *_section(claim, statement, rows)]
+        if not_run := unjudged(paper, claims_by_scale):
+            found += ["", f"### Not run of {paper.title}", "", *not_run]
     earlier = sorted({
         f"{row['claim']} at {scale} scale"
         for scale, claims in claims_by_scale.items() for row in claims
@@ -73,32 +90,48 @@ def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> 
     return found[1:]
 
 
-def _rows(claim: Claim, claims_by_scale: dict) -> dict[str, dict]:
-    """{code: {scale: judged row}} of a claim: those with its statement, fields filled in."""
+def unjudged(paper: Paper, claims_by_scale: dict[str, list[dict]]) -> list[str]:
+    """A line for each sentence of a paper that has no verdict at any scale."""
+    return list(dict.fromkeys(
+        f"- {claim.name}: {_apart(statement)[1]}."
+        for claim in paper.claims if not _rows(claim, claims_by_scale)
+        for _, statement, _ in possible(claim)
+    ))  # fmt: skip
+
+
+def _apart(statement: str) -> tuple[str, str]:
+    """'depth 6', and the rest of a statement without its code."""
+    depth, rest = DEPTH.fullmatch(WITH_CODE.sub("", statement)).groups()
+    return depth or "", rest
+
+
+def _rows(claim: Claim, claims_by_scale: dict) -> dict[str, dict[str, dict]]:
+    """{sentence: {code and depth: {scale: judged row}}} of a claim: those with its statement,
+    fields filled in. A sentence stands for those of all scales, which name other numbers."""
     own = re.compile(re.sub(r"\\{.+?\\}", ".*", re.escape(claim.statement)))
-    found = {}
+    sentences, found = {}, {}
     for scale, claims in claims_by_scale.items():
         for row in claims:
             if row["claim"] == claim.name and own.fullmatch(row["statement"]):
-                found.setdefault(row["code"], {})[scale] = row
+                depth, sentence = _apart(row["statement"])
+                sentence = sentences.setdefault(robustness.of_any_scale(sentence), sentence)
+                about = ", ".join(filter(None, [row["code"], depth]))
+                found.setdefault(sentence, {}).setdefault(about, {})[scale] = row
     return found
 
 
-def _claim(claim: Claim, rows: dict[str, dict]) -> list[str]:
-    some = next((row for by_scale in rows.values() for row in by_scale.values()), None)
-    statement = WITH_CODE.sub("", claim.statement if some is None else some["statement"])
-    found = [f"### {claim.name}" + f" ({claim.figure})" * bool(claim.figure), "",
-             f"*{statement[0].upper()}{statement[1:]}.*"]  # fmt: skip
-    if some is None:
-        found += ["", "Not run."]
-    else:
-        scales = list(dict.fromkeys(scale for by_scale in rows.values() for scale in by_scale))
-        name, number = next(iter(some[AS_STATED]["conditions"].items()))
-        found += ["", f"It is decided by: {name}, {number['must be']}.", "",
-                  f"| code | {' | '.join(scales)} |", "|---" * (1 + len(scales)) + "|"]  # fmt: skip
-        for code, by_scale in rows.items():
-            cells = [_cell(by_scale[one]) if one in by_scale else "" for one in scales]
-            found.append(f"| {' | '.join([code, *cells])} |")
+def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
+    judged = [row for by_scale in rows.values() for row in by_scale.values()]
+    scales = list(dict.fromkeys(scale for by_scale in rows.values() for scale in by_scale))
+    name, number = next(iter(judged[0][AS_STATED]["conditions"].items()))
+    of_paper = f" ({claim.figure})" * bool(claim.figure)
+    found = [f"### {claim.name}: {sentence}{of_paper}", "",
+             f"Decided by: {name}, {number['must be']}.", "",
+             f"| | {' | '.join(TITLES[scale] for scale in scales)} |",
+             "|---" * (1 + len(scales)) + "|"]  # fmt: skip
+    for about, by_scale in rows.items():
+        cells = [_cell(by_scale[one]) if one in by_scale else "" for one in scales]
+        found.append(f"| {' | '.join([about, *cells])} |")
     return found + (["", f"Objection: {claim.objection}"] if claim.objection else [])
 
 
@@ -109,7 +142,8 @@ def _cell(row: dict) -> str:
     number = {"value": reading["measured"], "ci95": reading["ci95"]}
     parts = [f"{text.with_interval(number)} {verdicts}", reading["reason"]]
     if settings := reading.get("settings"):
-        share = f"{settings['agree']} of {settings['trained']} trained settings"
-        parts.append(share + f", {settings['untrained']} not trained" * bool(settings["untrained"]))
-        parts.append(", ".join(settings["differ"]) and f"not {', '.join(settings['differ'])}")
+        share = f"{settings['agree']} of {settings['trained']} settings agree"
+        differ = f" (not {', '.join(settings['differ'])})" if settings["differ"] else ""
+        parts.append(share + differ)
+        parts.append(f"{settings['untrained']} not trained" * bool(settings["untrained"]))
     return "; ".join(part for part in parts if part)

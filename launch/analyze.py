@@ -4,7 +4,8 @@
 
 Writes layers.csv (a number for every seed, layer and metric), analysis.json (its summary, with
 means and intervals), analysis.npz (maps; for a task on a grid) and claims.json (verdicts: does the
-network compose what was held out?). --extend=FILE.py adds metrics of your own (docs/extend.md).
+network compose what was held out?). --extend=FILE.py adds metrics of your own
+(docs/how_to/extend.md).
 """
 
 from pathlib import Path

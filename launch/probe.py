@@ -3,7 +3,7 @@
     python -m launch.probe --activations=FILE.npz
 
 Writes probe.json, probe.png and probe.pdf beside the file, or into --workdir. What the file holds
-is in docs/probe.md.
+is in docs/how_to/probe.md.
 """
 
 from pathlib import Path
@@ -172,9 +172,11 @@ def measure(given: dict) -> tuple[decodability.Decoded, dict]:
         },
     }  # fmt: skip
     if given["success"] is not None:
-        report["success"] = decodability.success_correlation(
-            found.quality, given["success"], held_out, given["groups"]
-        )
+        for name, quality_B in zip(found.layers, found.quality, strict=True):
+            report["layers"][name]["success"] = decodability.success_correlation(
+                quality_B, given["success"], held_out, given["groups"]
+            )
+        report["success"] = report["layers"][found.chosen]["success"]
     return found, report
 
 
@@ -189,14 +191,20 @@ def table(report: dict) -> list[str]:
     kinds = list(report["layers"][chosen]["mean"])
     width = max(14, *(len(name) + 2 for name in report["layers"]))
     columns = [f"{TITLES[kind]:>9} ID{'OOD':>9}{'shuffled':>10}" for kind in kinds]
+    columns += [f"{'success':>12}"] * ("success" in report)
     lines = [f"{'mean of factors':{width}}" + "".join(columns)]
     for name, layer in report["layers"].items():
         cells = [
             f"{_number(mean['id']):>12}{_number(mean['ood']):>9}{_number(mean['shuffled.id']):>10}"
             for mean in layer["mean"].values()
         ]
+        if "success" in layer:
+            cells.append(f"{_number(layer['success']):>12}")
         lines.append(f"{name + ' *' * (name == chosen):{width}}" + "".join(cells))
-    lines.append(f"* {chosen}: best mean over all factors on ID rows; 95% intervals over groups:")
+    lines.append(
+        f"* {chosen}: the earliest layer whose mean over all factors on ID rows is within "
+        f"{decodability.TIED:g} of the best; 95% intervals over groups:"
+    )
     factors = report["layers"][chosen]["factors"]
     width = max(14, *(len(name) for name in factors))
     lines += [
@@ -206,7 +214,7 @@ def table(report: dict) -> list[str]:
     ]
     if "success" in report:
         found = _interval(report["success"])
-        lines.append(f"success of held-out rows with their decodability: Spearman {found}")
+        lines.append(f"success of held-out rows with their decodability there: Spearman {found}")
     return lines
 
 

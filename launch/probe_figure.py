@@ -23,7 +23,8 @@ REGIONS = {"id": ("ID (seen)", ID_COLOR, -1), "ood": ("OOD (held out)", OOD_COLO
 LABELS = {"r2": "$R^2$", "auc": "AUC"}
 SHUFFLED = "shuffled targets"
 CHANCE = {"r2": 0.0, "auc": 0.5}
-LOWEST = -0.25  # less is shown there, as a triangle: it reads nothing either
+CHANCE_LINE = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
+LOWEST = -0.25  # where an axis of R2 ends, unless a score is less: then it is logarithmic below -1
 MOST_NAMES = 12  # of layers along an axis
 MOST_FACTORS = 60  # a taller picture is of no use, and one of thousands can't be drawn
 
@@ -45,7 +46,8 @@ def draw(found, report: dict, success_B, held_out_B) -> dict:
             for axis in row[::2] if height > 4 * len(kinds) else ():
                 axis.set(box_aspect=1.2, anchor="N")
         if joined:
-            _draw_success(axes[0, 2], report, found.quality[held_out_B], success_B[held_out_B])
+            quality_B = found.quality[found.layers.index(found.chosen)]
+            _draw_success(axes[0, 2], report, quality_B[held_out_B], success_B[held_out_B])
             for axis in axes[1:, 2]:
                 axis.set_axis_off()
         entries = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
@@ -63,17 +65,18 @@ def _draw_layers(axis, report, kind):
     for region, (title, color, side) in REGIONS.items():
         _points(axis, places + 0.06 * side, [mean[region] for mean in means], color, title)
     for region, (_, color, _) in REGIONS.items():
-        shuffled = [mean[f"shuffled.{region}"]["value"] for mean in means]
+        shuffled = [_known(mean[f"shuffled.{region}"]["value"]) for mean in means]
         label = SHUFFLED if region == "id" else None
-        axis.plot(places, np.maximum(shuffled, LOWEST), "x:", color=color, alpha=0.6, markersize=4,
+        axis.plot(places, shuffled, "x:", color=color, alpha=0.6, markersize=4,
                   linewidth=0.8, label=label)  # fmt: skip
     chosen = names.index(report["chosen"])
     axis.axvspan(chosen - 0.3, chosen + 0.3, color="0.93", zorder=0, linewidth=0)
     step = -(-len(names) // MOST_NAMES)
     shown = [_plain(name) for name in names[::step]]
     axis.set_xticks(places[::step], shown, rotation=35, ha="right")
-    _frame(axis.axhline, kind)
-    axis.set_ylim(LOWEST - 0.05 if kind == "r2" else 0, 1.05)
+    axis.axhline(CHANCE[kind], **CHANCE_LINE)
+    scores = [mean[part]["value"] for mean in means for part in mean]
+    axis.set(**_scale("y", kind, scores))
     axis.set(xlim=(-0.5, len(names) - 0.5), ylabel=f"mean {LABELS[kind]} over factors")
     axis.set_title("by layer (grey: chosen on ID rows)")
 
@@ -94,27 +97,24 @@ def _draw_factors(axis, report, kind):
         _points(axis, places + 0.12 * side, values, color, None, across=True)
     axis.set_yticks(places, [_plain(name) for name in factors])
     axis.set_ylim(len(factors) - 0.4, -0.6)
-    axis.set_xlim(LOWEST - 0.05 if kind == "r2" else 0, 1.05)
-    _frame(axis.axvline, kind)
+    axis.axvline(CHANCE[kind], **CHANCE_LINE)
+    scores = [factor[region]["value"] for factor in factors.values() for region in REGIONS]
+    axis.set(**_scale("x", kind, scores))
     axis.set_xlabel(LABELS[kind])
     axis.set_title(title)
 
 
 def _points(axis, places, measured, color, label, across=False):
-    """Values with their intervals; what is below `LOWEST` stands there, as a triangle."""
+    """Values with their intervals."""
     value = np.array([_known(each["value"]) for each in measured])
     ends = np.array([[_known(end) for end in each["ci95"]] for each in measured])
-    shown = np.maximum(value, LOWEST)
-    ends = np.where(np.isnan(ends), shown[:, None], np.maximum(ends, LOWEST))
-    bars = np.maximum(np.stack([shown - ends[:, 0], ends[:, 1] - shown]), 0)
+    ends = np.where(np.isnan(ends), value[:, None], ends)
+    bars = np.maximum(np.stack([value - ends[:, 0], ends[:, 1] - value]), 0)
     style = {"fmt": "o" if across else "o-", "markersize": 3.5, "linewidth": 1, "capsize": 2}
-    low = value < LOWEST
-    edge = (shown[low], places[low]) if across else (places[low], shown[low])
-    axis.plot(*edge, "<" if across else "v", color=color, markersize=6)
     if across:
-        axis.errorbar(shown, places, xerr=bars, color=color, label=label, **style)
+        axis.errorbar(value, places, xerr=bars, color=color, label=label, **style)
     else:
-        axis.errorbar(places, shown, yerr=bars, color=color, label=label, **style)
+        axis.errorbar(places, value, yerr=bars, color=color, label=label, **style)
 
 
 def _draw_success(axis, report, quality, success):
@@ -126,8 +126,21 @@ def _draw_success(axis, report, quality, success):
     axis.ticklabel_format(useOffset=False)
 
 
-def _frame(line, kind):
-    line(CHANCE[kind], color="0.5", linestyle=":", linewidth=0.8, zorder=0)
+def _scale(side: str, kind: str, scores) -> dict:
+    """The limits of an axis that shows all scores, and its scale and ticks."""
+    if kind == "auc":
+        return {f"{side}lim": (0, 1.05)}
+    lowest = np.nanmin([_known(score) for score in scores], initial=0)
+    if lowest >= LOWEST:
+        return {f"{side}lim": (LOWEST - 0.05, 1.05)}
+    decades = range(int(np.ceil(np.log10(max(-lowest, 1)))) + 1)
+    ticks = [*(-(10.0**decade) for decade in reversed(decades)), 0, 0.5, 1]
+    return {
+        f"{side}scale": matplotlib.scale.SymmetricalLogScale(None, linthresh=1.1, linscale=2),
+        f"{side}ticks": ticks,
+        f"{side}ticklabels": [f"{tick:g}" for tick in ticks],
+        f"{side}lim": (min(1.6 * lowest, -1.05), 1.05),
+    }
 
 
 def _plain(name: str) -> str:

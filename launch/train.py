@@ -1,19 +1,28 @@
 """Trains all seeds of a config in one program; the same command resumes an interrupted run.
 
 python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
+
+--print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """
 
-from compgen_jax import cli
+from compgen_jax import api, cli
 from compgen_jax.metrics import text
-from compgen_jax.runs import experiment
+from compgen_jax.runs import cost
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
+PRINT_CONFIG = cli.define_print_config()
+DRY_RUN = cli.define_dry_run()
 
 
 def main():
-    config, workdir = cli.read_config(CONFIG), cli.require(WORKDIR)
-    means = experiment.train(config, workdir)["mean"]
+    config = cli.read_config(CONFIG)
+    if PRINT_CONFIG.value:
+        return cli.print_config(config)
+    if DRY_RUN.value:
+        return print("\n".join(cost.describe(config)))
+    workdir = cli.require(WORKDIR)
+    means = api.train(config, workdir).summary["mean"]
     for region in ("id", "ood"):
         scores = [
             f"{name.removeprefix(f'{region}.')} {text.number(mean['value'], 4)}"

@@ -122,6 +122,57 @@ def test_a_ratio_is_judged_by_its_logarithm():
     assert verdict(over_seeds([0.0] * 3, below=1, ratio=True)) == R
 
 
+@pytest.mark.parametrize(
+    ("conditions", "verdict", "reason"),
+    [
+        # .9 +- .12 on three seeds; with the fourth .69 +- .68
+        ([([0.05, 0.85, 0.9, 0.95], {"above": 0.5})], U, "one seed decides: reproduced without 0"),
+        ([([0.9, 0.1, 0.15, 0.2], {"above": 0.5})], U, "one seed decides: contradicted without 0"),
+        ([([0.0, 0.9, 0.1, 0.9], {"above": 0.5})], U, "interval crosses the bound"),
+        ([([0.85, 0.9, 0.95, 0.9], {"above": 0.5})], R, ""),
+        # a seed that decides one condition of two decides nothing, unless it fails
+        (
+            [([0.05, 0.85, 0.9, 0.95], {"above": 0.5}), ([0.0, 0.9, 0.1, 0.9], {"above": 0.5})],
+            U,
+            "interval crosses the bound",
+        ),
+        (
+            [([0.95, 0.2, 0.15, 0.1], {"above": 0.5}), ([0.0, 0.9, 0.1, 0.9], {"above": 0.5})],
+            U,
+            "one seed decides: contradicted without 0",
+        ),
+        # what is no mean over seeds stays as it is
+        (
+            [([0.05, 0.85, 0.9, 0.95], {"above": 0.5}),
+             ({"value": 1.0, "ci95": [0.9, 1.1]}, {"above": 0.5})],
+            U,
+            "one seed decides: reproduced without 0",
+        ),
+        ([({"value": 1.0, "ci95": [0.4, 1.1]}, {"above": 0.5})], U, "interval crosses the bound"),
+    ],
+)  # fmt: skip
+def test_one_seed_decides_where_its_absence_does(conditions, verdict, reason):
+    made = [Condition(f"{n}", value if isinstance(value, dict) else np.array(value), **bounds)
+            for n, (value, bounds) in enumerate(conditions)]  # fmt: skip
+    for values in (made, made[::-1]):
+        found = judged(*values, seeds=(0, 1, 2, 3))["as_stated"]
+        assert found["verdict"] == verdict
+        assert found["reason"].startswith(reason.replace("without 0", "without seed 0"))
+
+
+def test_two_seeds_cannot_lack_one_and_a_share_keeps_its_least_interval():
+    two = judged(over_seeds([0.1, 0.9], above=0.5), seeds=(0, 1))["as_stated"]
+    assert two["reason"].startswith("interval crosses the bound")
+    shares = [0.2, 0.93, 0.93, 0.93]
+    for cells, reason in ((30, "interval crosses"), (300, "one seed decides: reproduced")):
+        condition = over_seeds(shares, above=0.9, cells=cells)
+        found = judged(condition, seeds=(0, 1, 2, 3))["as_stated"]
+        assert found["reason"].startswith(reason)
+    ratio = over_seeds([100.0, 0.1, 0.12, 0.11], below=1, ratio=True)
+    found = judged(ratio, seeds=(5, 6, 7, 8))["as_stated"]
+    assert found["reason"] == "one seed decides: reproduced without seed 5"
+
+
 def test_nothing_is_concluded_from_what_was_not_learnt():
     """Each reading has its own gate."""
     high, low = (lambda evidence, level=level: np.full(3, level) for level in (1.0, 0.5))
@@ -165,7 +216,7 @@ def test_a_claim_makes_two_rows_that_are_read_back():
     rows = claims.rows(found, "quick")
     assert [row["reading"] for row in rows] == ["as stated", "stricter"] * 2
     fields = {"claim", "reading", "statement", "figure", "criterion", "measured", "ci95", "seeds",
-              "scale", "verdict", "reason", "code", "conditions", "details"}  # fmt: skip
+              "scale", "verdict", "reason", "code", "conditions", "details", "runs"}  # fmt: skip
     assert all(row.keys() == fields and row["scale"] == "quick" for row in rows)
     assert rows[3]["measured"] == found[1]["stricter"]["measured"]
     assert claims.from_rows(json.loads(json.dumps(rows))) == found

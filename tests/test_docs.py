@@ -1,19 +1,40 @@
-"""The documentation: short enough to read, all fields listed, links that lead somewhere.
+"""The documentation: short enough to read, all fields listed, links and commands that lead
+somewhere.
 
 `make docs-check` compares the generated pages with what their sources print."""
 
+import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import yaml
+from absl import flags
+from absl.testing import flagsaver
 
-from compgen_jax import settings
+from compgen_jax import cli, settings
 from compgen_jax.config import to_dict
 from compgen_jax.papers.presets import PAPERS, PRESETS
-from figures import fields, presets
+from figures import fields, make, presets
+from figures.papers import FIGURES
+from launch import compgen
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+DOCS = ROOT / "docs"
+SITE = sorted(DOCS.rglob("*.md"))
+NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
+PAGES = [*(ROOT / name for name in NAMES), *SITE]
+GENERATED = {"claims", "gallery", "criteria", "config", "presets", "RESULTS"}
+MOST_LINES = 200
+BESIDE_FIGURES = {"claims"}  # what --only takes that is no figure
+CONFIG = cli.define_config()
+
+
+def of_page(pages):
+    return pytest.mark.parametrize(
+        "page", pages, ids=lambda page: page.relative_to(ROOT).as_posix()
+    )
 
 
 def test_the_config_page_lists_every_field_of_every_preset():
@@ -34,9 +55,76 @@ def test_the_page_of_presets_has_a_command_that_works_from_any_directory():
     assert all(f"| `{name}` |" in page for name in PRESETS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def prose(page) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+
+
+def anchors(page) -> set[str]:
+    """Those of a page's headings, as GitHub and mkdocs name them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), flags=re.M)
+    plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"\s", "-", heading) for heading in plain}
+
+
+@of_page(PAGES)
 def test_links_lead_somewhere(page):
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if "://" not in target:
-            assert (page.parent / target.partition("#")[0]).exists(), f"{page}: {target}"
+            path, _, anchor = target.partition("#")
+            there = page.parent / path if path else page
+            assert there.exists(), f"{page}: {target}"
+            assert not anchor or anchor in anchors(there), f"{page}: {target}"
+
+
+@of_page(SITE)
+def test_a_page_names_its_question_and_is_short(page):
+    if page.stem != "RESULTS":
+        _, first = re.split(r"\n\n+", page.read_text())[:2]
+        assert first.replace("\n", " ").partition("?")[1] or page.name == "index.md", first
+    if page.stem not in GENERATED:
+        assert len(page.read_text().splitlines()) <= MOST_LINES
+
+
+def test_the_site_has_every_page_in_its_navigation():
+    def pages(entry):
+        if isinstance(entry, str):
+            return [entry]
+        return [page for one in (entry.values() if isinstance(entry, dict) else entry)
+                for page in pages(one)]  # fmt: skip
+
+    named = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    assert len(set(named)) == len(named)
+    assert {page.relative_to(DOCS).as_posix() for page in SITE} <= set(named)
+
+
+def commands(page) -> list[list[str]]:
+    """The words of every command of this package in a page's blocks, after `python -m`."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+    text = "\n".join(block for language, block in blocks if not language).replace("\\\n", " ")
+    words = [shlex.split(line, comments=True) for line in text.splitlines()]
+    found = [line[line.index("-m") + 1 :] for line in words if "-m" in line]
+    found += [
+        [compgen.COMMANDS[line[1]][0], *line[2:]] for line in words if line[:1] == ["compgen"]
+    ]
+    return [line for line in found if line[0].split(".")[0] in ("launch", "figures")]
+
+
+@of_page([page for page in SITE if commands(page)])
+def test_commands_parse(page, monkeypatch):
+    """Each flag is one of its command's, and built-in names exist."""
+    monkeypatch.chdir(ROOT)
+    for module, *arguments in commands(page):
+        module = importlib.import_module(module)
+        holders = [one for one in vars(module).values() if isinstance(one, flags.FlagHolder)]
+        known = {one.name for one in holders} | {"flagfile"}
+        arguments = [one for one in arguments if not one.startswith("--flagfile")]
+        asked = [re.split(r"[.=]", one.removeprefix("--"))[0] for one in arguments]
+        positional = [one for one in arguments if not one.startswith("-")]
+        assert known.issuperset({*asked} - {*positional}), arguments
+        with flagsaver.flagsaver():
+            cli._parse(["command", *(one for one in arguments if one.startswith("-"))])
+            if CONFIG.value and not CONFIG.value.startswith("my_"):
+                cli.read_config(CONFIG)
+            if not cli.define_extend().value:
+                assert {*make.ONLY.value} <= {*FIGURES, *BESIDE_FIGURES}, make.ONLY.value

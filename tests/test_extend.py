@@ -1,4 +1,4 @@
-"""The recipes of docs/extend.md, run from outside the package by the commands that they name."""
+"""The recipes of docs/how_to, run from outside the package by the commands that they name."""
 
 import json
 import re
@@ -6,11 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+from compgen_jax import settings
+
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extend.md").read_text()
-RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", PAGE, re.S))
+PAGES = [ROOT / "docs" / "how_to" / f"{name}.md" for name in ("extend", "training_set", "sweeps")]
+CELLS = [(float(x), float(y)) for x in range(1, 7) for y in range(1, 7)]
+TEXT = "".join(page.read_text() for page in PAGES)
+RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", TEXT, re.S))
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +37,18 @@ def run(desk, module, *arguments):
 
 
 def test_each_recipe_is_short():
-    assert set(RECIPES) == {f"my_{what}.py" for what in
-                            ("task", "model", "metric", "claim", "figure", "settings")}  # fmt: skip
+    kinds = ("task", "sample", "model", "metric", "claim", "figure", "settings")
+    assert set(RECIPES) == {f"my_{kind}.py" for kind in kinds}
     for text in RECIPES.values():
         assert len([line for line in text.splitlines() if line.strip()]) <= 25
+
+
+def test_a_training_set_of_ones_own_shows_so_many_id_cells_other_ones_to_each_seed(desk):
+    task = settings.load_file(desk / "my_sample.py").Sampled(shown=5).make()
+    (points, count), (others, _) = (task.dataset(jax.random.key(seed)) for seed in range(2))
+    assert task.examples == count == 5 and not np.array_equal(points, others)
+    held_out = [(x, y) for x in (5.0, 6.0) for y in (5.0, 6.0)]
+    assert {tuple(point) for point in points.tolist()} == set(CELLS) - set(held_out)
 
 
 def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_ones_own(desk):

@@ -26,6 +26,7 @@ ALLOWED = {
     "sweeps": SERVE_ALL | {"runs", "sweeps"},
     "papers": SERVE_ALL | {"tasks", "models", "claims", "calibration", "runs", "sweeps", "papers"},
     "compilation_cache": set(),
+    "api": SERVE_ALL | {"runs", "sweeps", "tables", "cli", "compilation_cache"},
     "cli": LOWEST | {"compilation_cache", "runs.directory", "papers.presets"},
 }
 

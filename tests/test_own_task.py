@@ -19,7 +19,7 @@ from figures import plotting
 from figures import run as figure_of_run
 
 ROOT = Path(__file__).parent.parent
-SPRITES, ADDITION = ROOT / "docs" / "own_task.py", ROOT / "tests" / "own_addition.py"
+SPRITES, ADDITION = ROOT / "docs" / "tutorials" / "own_task.py", ROOT / "tests" / "own_addition.py"
 FEW = {"training.steps": 30, "training.evaluate_every": 15, "training.seeds": (0, 3)}
 CELLS = {SPRITES: ((3, 12, 5), (12, 12, 3)), ADDITION: ((5, 5), (5,))}
 
@@ -47,9 +47,9 @@ def config_of(path: Path, name: str):
 def test_a_task_in_a_file_has_at_most_60_lines_and_the_page_shows_it():
     for path in (SPRITES, ADDITION):
         assert len(path.read_text().splitlines()) <= 60, path
-    page = (ROOT / "docs" / "own_task.md").read_text()
+    page = (ROOT / "docs" / "tutorials" / "own_task.md").read_text()
     assert f"```python\n{SPRITES.read_text()}```" in page
-    assert (ROOT / "docs" / re.search(r"!\[Sprites\]\((\S+)\)", page)[1]).exists()
+    assert (ROOT / "docs" / "tutorials" / re.search(r"!\[Sprites\]\((\S+)\)", page)[1]).exists()
 
 
 def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path, monkeypatch):
@@ -80,7 +80,11 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     assert row["stricter"]["verdict"] in ("reproduced", "contradicted", "inconclusive")
     written = json.loads((tmp_path / "whole" / "claims.json").read_text())
     assert claims.from_rows(written) == [row] and row["claim"] == "composition"
-    plotting.close(figure_of_run.draw(run))
+    drawn = figure_of_run.draw(run)
+    lines = {line.get_label(): line.get_ydata() for line in drawn.axes[1].get_lines()}
+    assert all(np.isfinite(values).any() for values in lines.values())
+    assert "probe accuracy OOD" in lines and ("probe R² OOD" in lines) == (source == SPRITES)
+    plotting.close(drawn)
 
 
 def test_a_task_in_a_file_is_swept(own, tmp_path):

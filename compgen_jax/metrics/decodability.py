@@ -21,7 +21,8 @@ from compgen_jax.statistics import jackknife_interval
 REGIONS = ("id", "ood")
 SHUFFLES = 3  # permutations that the control is the mean of
 CONSTANT = 1e-12  # a target that varies by less, relative to its size, is constant
-TIED = 9  # decimals to which mean scores of two layers are compared
+# Mean scores that differ by less are equal: a layer of .99997 tells no more than one of .99995.
+TIED = 1e-3
 
 
 class Decoded(NamedTuple):
@@ -33,8 +34,8 @@ class Decoded(NamedTuple):
     intervals: (L, F, 2) arrays 'id' and 'ood', 95%; NaN where a score, or that without one of the
       groups, has no value.
     without: (L, F, S) arrays 'id' and 'ood', the scores without each of the region's S groups.
-    chosen: the name of the layer of the best mean ID score, the earliest of equals.
-    quality: (B,), how well each row's factors are decoded at the chosen layer: the mean over the
+    chosen: the name of the earliest layer whose mean ID score is within `TIED` of the best.
+    quality: (L, B), how well each row's factors are decoded from a layer: the mean over the
       factors of minus the squared error over the ID rows' variance or, of a class, of the margin
       (`_margin`). Of ID rows by the fit that has not seen them. NaN where nothing is known.
     """
@@ -112,10 +113,9 @@ def decode(
         r: np.array([[one[r][1] for one in scored] for scored, _ in by_layer]) for r in REGIONS
     }
     intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in REGIONS}
-    best = int(np.argmax(np.round(_mean(scores["id"]), TIED)))
-    return Decoded(
-        tuple(layers), measures, scores, intervals, without, tuple(layers)[best], qualities[best]
-    )
+    mean_L = _mean(scores["id"])
+    chosen = tuple(layers)[int(np.argmax(mean_L > np.max(mean_L) - TIED))]
+    return Decoded(tuple(layers), measures, scores, intervals, without, chosen, np.stack(qualities))
 
 
 def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dict]:

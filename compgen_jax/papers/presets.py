@@ -4,6 +4,8 @@ import difflib
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import presets as forced_rendering
+from compgen_jax.papers.league import runs as league
+from compgen_jax.papers.paper import SCALES
 from compgen_jax.papers.scale import presets as scale
 
 PAPERS = {"Forced rendering": forced_rendering.PRESETS, "Scale": scale.PRESETS}
@@ -11,9 +13,13 @@ PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset i
 
 
 def get_config(preset: str = "") -> Config:
-    """The preset of that name. Raises ConfigError, which suggests close names."""
-    if preset not in PRESETS:
-        close = difflib.get_close_matches(preset, PRESETS, n=3, cutoff=0.5)
+    """The preset of that name, or the run of the league. Raises ConfigError, which suggests close
+    names."""
+    known = PRESETS
+    if preset.startswith("league_"):
+        known = {run.name: run for scale in SCALES for run in league.runs(scale).values()}
+    if preset not in known:
+        close = difflib.get_close_matches(preset, known, n=3, cutoff=0.5)
         hint = f"close are {', '.join(close)}" if close else "without --config all are listed"
         raise ConfigError(f"no preset {preset!r}; {hint}")
-    return PRESETS[preset]
+    return known[preset]

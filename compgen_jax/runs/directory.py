@@ -34,6 +34,7 @@ import numpy as np
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import train_log
+from compgen_jax.settings import FileMissing
 from compgen_jax.training import checkpoints
 
 # what reading a damaged .npz raises
@@ -108,12 +109,28 @@ def read_config(workdir) -> Config:
     """The config of a directory. Raises RunError where config.json is damaged."""
     path = Path(workdir) / "config.json"
     if not path.exists():
-        raise RunError(f"{workdir}: holds no run (no config.json)")
+        raise RunError(f"{workdir}: {_why_no_run(Path(workdir))}")
     values = read_json(path)
     try:
         return configs.from_dict(values)
+    except FileMissing as error:
+        renamed = "" if path.with_name("trials.csv").exists() else (
+            ", or write its new name into this config.json"
+        )  # fmt: skip
+        raise RunError(f"{path} cannot be used: {error}; put it back{renamed}") from error
     except ConfigError as error:
         raise RunError(f"{path} cannot be used: {error}") from error
+
+
+def _why_no_run(workdir: Path) -> str:
+    if not workdir.is_dir():
+        return "there is no such directory"
+    inside = (
+        path.parent for depth in ("*", "*/*") for path in workdir.glob(f"{depth}/config.json")
+    )
+    if runs := sorted(inside):
+        return f"holds {len(runs)} runs, each in a directory of its own, such as {runs[0]}"
+    return "holds no run (no config.json)"
 
 
 def read_summary(workdir: Path) -> dict:

@@ -1,7 +1,6 @@
 """Training from config to summary: the host's loop around the jitted training chunks."""
 
 import contextlib
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,16 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, environment, out_of_memory, results, train_log, user_code
+from compgen_jax.runs import (
+    directory,
+    environment,
+    out_of_memory,
+    results,
+    tensorboard,
+    train_log,
+    user_code,
+)
+from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.statistics import mean_with_interval
@@ -68,8 +76,8 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
     configs that share no `schedule` or directories named twice.
     """
     for config, _ in wanted:
-        if config.is_sweep:
-            raise ConfigError(f"{config.name} is a sweep, not one run: train it with launch.sweep")
+        check_single(config)
+        tensorboard.check(config)
     wanted = [(config, loop.check(config), Path(workdir)) for config, workdir in wanted]
     if len({schedule(config, task) for config, task, _ in wanted}) > 1:
         raise ValueError("configs that train together must share their program")
@@ -88,6 +96,23 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
         for step in sorted({job.step for job in jobs}, reverse=True):
             _train([job for job in jobs if job.step == step], progress)
         return [directory.read_summary(workdir) for *_, workdir in wanted]
+
+
+def rehearse(config: Config) -> tuple[Task, BatchProgram, Slot]:
+    """What `train` compiles for a config, and its trials; nothing is written.
+
+    Raises ConfigError for an impossible task, and for a sweep.
+    """
+    check_single(config)
+    task = loop.check(config)
+    seeds = len(config.training.seeds)
+    return task, *_compile([_Job(config, task, Path(), part=slice(0, seeds))])
+
+
+def check_single(config: Config):
+    """Raises ConfigError for a sweep."""
+    if config.is_sweep:
+        raise ConfigError(f"{config.name} is a sweep, not one run: train it with launch.sweep")
 
 
 def schedule(config: Config, task: Task) -> tuple:
@@ -115,6 +140,9 @@ def _train(jobs: list[_Job], progress: bool):
     late = sorted(set(loop.last_evaluations(config, task)))
     losses, scores = [], {}  # since the last evaluation; (T, B) by name, by evaluation
     with (
+        tensorboard.curves(
+            [job.workdir for job in jobs if job.config.execution.tensorboard]
+        ) as write_curves,
         _progress_bar(jobs, evaluations[-1], progress) as bar,
         out_of_memory.explained(
             "lower config.training.batch_size or config.model.width, or set "
@@ -122,6 +150,10 @@ def _train(jobs: list[_Job], progress: bool):
         ),
     ):
         program, slots = _compile(jobs)
+        for job in jobs:
+            user_code.remember(job.workdir, job.config, job.task)
+            directory.begin(job.workdir, job.config)
+            train_log.begin(job.workdir, job.config)
         state = split(_join([job.state for job in jobs])) if step else program.init(slots)
 
         def after_chunk(losses_TxN):
@@ -143,6 +175,7 @@ def _train(jobs: list[_Job], progress: bool):
                 losses_TxS, losses = np.concatenate(losses, axis=1), []
                 for job in jobs:
                     _record(job, step, *job.of((joined, losses_TxS, means)))
+                    write_curves(job.workdir, job.rows[-len(job.seeds) :])
                 bar.set_postfix_str(_postfix(losses_TxS, means, task), refresh=False)
         for stop in late:
             if stop not in scores:  # evaluated before this process resumed the runs
@@ -161,7 +194,7 @@ def _train(jobs: list[_Job], progress: bool):
 def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
     """The program of all trials of the jobs, while it is compiled, and the trials, leading axis T.
 
-    Raises ConfigError for a seed whose data set its task refuses; directories are begun after that.
+    Raises ConfigError for a seed whose data set its task refuses.
     """
     config, task = jobs[0].config, jobs[0].task
     keys = seed_keys([seed for job in jobs for seed in job.seeds])
@@ -185,10 +218,6 @@ def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
         for index, seed in enumerate(job.seeds, start=job.part.start):
             of_seed = jax.tree.map(lambda leaf, k=index: leaf[k], datasets)
             loop.check_dataset(job.task, of_seed, seed)
-    for job in jobs:
-        user_code.remember(job.workdir, job.config, job.task)
-        directory.begin(job.workdir, job.config)
-        train_log.begin(job.workdir, job.config)
     return program, split(Slot(trials, points, masks, nearest))
 
 
@@ -290,7 +319,7 @@ def _progress_bar(jobs, total: int, shown: bool):
         desc=f"{names} ({trials} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
-        mininterval=0.5 if sys.stderr.isatty() else 20,
+        mininterval=progress_bar.seconds_between_updates(),
         dynamic_ncols=True,
     )
 

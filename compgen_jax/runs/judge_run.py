@@ -17,6 +17,12 @@ RIGHT = 0.9  # of the held-out combinations
 HALF = 0.5  # of the best trivial predictor's error
 
 
+def headline(task: tasks.Task) -> str:
+    """The score that says whether a cell is answered rightly: `rendered`, else the task's accuracy;
+    '' for a task with an error alone."""
+    return "rendered" if "rendered" in tasks.score_names(task) else task.accuracy
+
+
 def composes(run: results.FinishedRun) -> Claim:
     """The claim that any task has: held-out combinations are answered rightly, and better than by
     any trivial predictor, an interpolator of the inputs among them.
@@ -36,7 +42,7 @@ def composes(run: results.FinishedRun) -> Claim:
         return lambda e: score(error, ood)(e) / best_trivial_error(e.run, ood)
 
     details = {"error ID": score(error, False), "error OOD": score(error, True)}
-    if "rendered" in tasks.score_names(run.task):
+    if headline(run.task) == "rendered":
         more = lambda e: score("rendered", True)(e) - best_trivial_share(e.run)
         conditions = (
             Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells),

@@ -63,6 +63,16 @@ class Measured(NamedTuple):
         """(T,) of the last step by metric of the prediction."""
         return {name: v[:, 0] for name, v in self._at_last_step(outputs=True).items()}
 
+    def along(self, metric: str, steps):
+        """(T * C, L) of a metric at C measured steps, for each seed one after the other."""
+        values = [list(self.table[metric, step].values()) for step in steps]
+        return np.transpose(values, (2, 0, 1)).reshape(-1, len(values[0]))
+
+    def names_at(self, steps) -> set[str]:
+        """The metrics measured at all these steps; at the last one without any."""
+        asked = set(steps or (self.last_step,))
+        return {name for name, _ in self.table if all((name, step) in self.table for step in asked)}
+
     @property
     def last_step(self) -> int:
         return max(step for _, step in self.table)
@@ -79,35 +89,55 @@ class Measured(NamedTuple):
         }
 
 
-def measure_directory(workdir, metric: str | None = None, progress: bool = True) -> Measured:
+def measure_directory(workdir, metric: str | None = None, steps=(),
+                      progress: bool = True) -> Measured:  # fmt: skip
     """What is known of the run in `workdir`, this metric included: from its table, or measured now
     and added to it. None: all metrics of the grid or, without one, of the task's points.
 
+    All metrics of a place are measured at the end of training. At other `steps` (see
+    `FinishedRun.at`) only this metric's row is, as each step costs as much as the end.
+
     Raises RunError for a run that is not finished, whose activations are not finite, or that has
-    too few ID points, and for a metric that there is not.
+    too few ID points, and for a metric or a step that there is not.
     """
     workdir = Path(workdir)
+    known = _at_end(workdir, metric, progress)
+    missing = [step for step in dict.fromkeys(steps) if (metric, step) not in known.table]
+    if missing:
+        rows = [row for row in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in row.fixed_names]
+        known = _joined(known, _explained(workdir, rows, missing, progress))
+        _write(workdir, known)
+    return known
+
+
+def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
+    """`measure_directory` at the end of training."""
     known = read(workdir)
     if known is not None and metric and (metric, known.last_step) in known.table:
         return known
     if metric is None:
-        on_grid = tasks.has_grid(loop.check(directory.read_config(workdir)))
+        on_grid = tasks.has_grid(loop.check(results.config_of(workdir)))
         place = "grid" if on_grid else "points"
     else:
         place = registry.place_of(metric)
     names = set() if known is None else {name for name, _ in known.table}
     missing = missing_metrics(place, names)
     if missing:
-        try:
-            with out_of_memory.explained("give launch.analyze a machine with more"):
-                measured = measure(results.load(workdir), missing, progress=progress)
-        except ValueError as error:
-            raise RunError(f"{workdir}: {error}") from error
+        measured = _explained(workdir, missing, (), progress)
         known = measured if known is None else _joined(known, measured)
         _write(workdir, known)
     if metric is not None and (metric, known.last_step) not in known.table:
         raise RunError(f"{workdir}: there is no metric {metric}")
     return known
+
+
+def _explained(workdir: Path, metrics, steps, progress: bool) -> Measured:
+    """`measure` of the run in `workdir`, with its errors as RunError."""
+    try:
+        with out_of_memory.explained("give launch.analyze a machine with more"):
+            return measure(results.load(workdir), metrics, steps, progress=progress)
+    except ValueError as error:
+        raise RunError(f"{workdir}: {error}") from error
 
 
 def missing_metrics(place: str, names: set) -> list:

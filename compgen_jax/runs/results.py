@@ -25,14 +25,16 @@ class FinishedRun:
     """A finished run: what it says at any points, and what its layers do.
 
     config, task, summary.  seeds: one for every network.  params: leaves have a leading axis T over
-    the networks.  path: its directory, None for networks of earlier steps.
+    the networks.  path: its directory, None for networks of one earlier step.  steps: of its
+    networks, where each seed has several; () for one network of each seed.
 
     Everything else is computed when it is first asked for.
     """
 
-    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None):
+    def __init__(self, config: Config, task: Task, params, summary: dict, seeds, path=None,
+                 steps=()):  # fmt: skip
         self.config, self.task, self.params = config, task, params
-        self.summary, self.seeds = summary, tuple(seeds)
+        self.summary, self.seeds, self.steps = summary, tuple(seeds), tuple(steps)
         self.path = None if path is None else Path(path)
         self._metrics = {}
 
@@ -43,8 +45,11 @@ class FinishedRun:
     def predict(self, points):
         """(T, B, ...): what every network says at points (B, F), any real values, NaN for a
         missing factor; NumPy."""
-        of_seed = loop.make_trainer(self.config).predict
-        return self._over_seeds(lambda key, params, at: of_seed(key, params, at)[0], points)
+        return self.predict_with_truth(points)[0]
+
+    def predict_with_truth(self, points):
+        """What `predict` returns and, of the same shape, what the task asks each network for."""
+        return self._over_seeds(loop.make_trainer(self.config).predict, points)
 
     def error_at(self, points):
         """(T, B): the error of every network at points (B, F)."""
@@ -63,7 +68,7 @@ class FinishedRun:
 
         points = tasks.points(self.task)
         (predictions, truths), scores = self._over_seeds(predict_and_score, points)
-        return _at_cells(self.task, self.seeds, predictions, truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions, truths[0], scores)
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
@@ -75,16 +80,16 @@ class FinishedRun:
         of_network = np.array([different.index(seed) for seed in self.seeds])
         predictions, truths, scores = interpolations(self.config, self.task, different)
         scores = {name: values[of_network] for name, values in scores.items()}
-        return _at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
+        return at_cells(self.task, self.seeds, predictions[of_network], truths[0], scores)
 
     @cached_property
     def shown(self):
         """(T, B) bool: the cells that each network was shown whole; a stripe shows none."""
         points, of_seed = tasks.points(self.task), {}
-        shown_to = jax.jit(partial(_shown, self.config, self.task))
+        drawn = jax.jit(partial(_points_shown, self.config, self.task))
         for seed in dict.fromkeys(self.seeds):
-            (given, counts, *_), _ = shown_to(jax.random.key(seed), jnp.asarray(points))
-            given = np.asarray(given)[np.asarray(counts)]
+            given, counts = jax.device_get(drawn(jax.random.key(seed)))
+            given = given[counts]
             of_seed[seed] = (points[:, None] == given[None]).all(axis=2).any(axis=1)
         return np.stack([of_seed[seed] for seed in self.seeds])
 
@@ -105,12 +110,7 @@ class FinishedRun:
 
         Raises RunError, naming what is missing or damaged.
         """
-        template = loop.template(self.config)
-        steps = loop.last_evaluations(self.config, self.task)
-        saved = {
-            step: directory.restore(self.path, template, step).state.params for step in set(steps)
-        }
-        return self._with([saved[step] for step in steps])
+        return self._with(loop.last_evaluations(self.config, self.task))
 
     @property
     def kept_steps(self) -> list[int]:
@@ -118,31 +118,41 @@ class FinishedRun:
         return directory.kept_steps(self.path)
 
     def at(self, step: int) -> "FinishedRun":
-        """The same run with its networks at a kept step. Raises RunError for another step."""
-        params = directory.kept_parameters(self.path, step, loop.template(self.config).params)
+        """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
+        another step."""
+        template = loop.template(self.config)
+        if step in loop.last_evaluations(self.config, self.task):
+            params = directory.restore(self.path, template, step).state.params
+        else:
+            params = directory.kept_parameters(self.path, step, template.params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
 
     @cached_property
     def along(self) -> "FinishedRun":
         """The same run with all networks of its kept steps: for each seed one after the other."""
-        return self._with([self.at(step).params for step in self.kept_steps])
+        return self._with(self.kept_steps)
 
-    def _with(self, params_of_steps: list) -> "FinishedRun":
+    def _with(self, steps) -> "FinishedRun":
         """The same run with its networks at several steps, for each seed one after the other."""
+        saved = {step: self.at(step).params for step in set(steps)}
         join = lambda *leaves: np.stack(leaves, axis=1).reshape(-1, *leaves[0].shape[1:])
-        params = jax.tree.map(join, *params_of_steps)
-        seeds = np.repeat(self.seeds, len(params_of_steps)).tolist()
-        return FinishedRun(self.config, self.task, params, self.summary, seeds)
+        params = jax.tree.map(join, *(saved[step] for step in steps))
+        seeds = np.repeat(self.seeds, len(steps)).tolist()
+        return FinishedRun(self.config, self.task, params, self.summary, seeds, self.path, steps)
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
     def layers(self, metric: str):
         """(T, L): a metric of every layer, input first, prediction ('output') last; `decode.*` has
         none of the prediction."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)
         return self._measured(metric).numbers[metric]
 
     def outputs(self, metric: str):
         """(T,): a metric of the prediction as a whole."""
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)[:, 0]
         return self._measured(metric).outputs[metric]
 
     @property
@@ -165,12 +175,12 @@ class FinishedRun:
     def _measured(self, metric: str | None = None):
         from compgen_jax.runs import measure
 
-        if self.path is None:  # the table in the directory is of the end of training alone
+        if self.path is None:
             raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
         asked = metric or "all"
         if asked not in self._metrics:
-            found = measure.measure_directory(self.path, metric)
-            self._metrics |= dict.fromkeys((*found.numbers, *found.outputs, asked), found)
+            found = measure.measure_directory(self.path, metric, self.steps)
+            self._metrics |= dict.fromkeys((*found.names_at(self.steps), asked), found)
         return self._metrics[asked]
 
     def _over_seeds(self, function, points):
@@ -184,10 +194,26 @@ class FinishedRun:
         return jax.tree.map(np.asarray, program(jnp.asarray(points), seeds))
 
 
-def load(workdir) -> FinishedRun:
-    """A finished run at its end. Raises RunError, naming what is missing or damaged."""
-    workdir = Path(workdir)
+def config_of(workdir) -> Config:
+    """The config of a run's directory. Raises RunError for a sweep's, which keeps no networks."""
     config = directory.read_config(workdir)
+    if config.is_sweep:
+        alone = {"sweep.axes": ()} if config.sweep.axes else {}
+        alone |= {name: values[0] for name, values in config.sweep.axes}
+        alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
+        flags = " ".join(f"--config.{name}={value}" for name, value in alone.items())
+        raise RunError(
+            f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
+            f"summary.json. To look into one trial, train it: launch.train --config=... {flags}"
+        )
+    return config
+
+
+def load(workdir) -> FinishedRun:
+    """A finished run at its end. Raises RunError for a sweep, and for what is missing or damaged,
+    naming it."""
+    workdir = Path(workdir)
+    config = config_of(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     task = loop.check(config)
@@ -217,7 +243,7 @@ def interpolations(config: Config, task: Task, seeds):
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
     points, held = tasks.points(task), []
-    shown_to = jax.jit(partial(_shown, config, task))
+    shown_to = jax.jit(partial(shown_examples, config, task))
     score = jax.jit(jax.vmap(task.scores))
     for seed in seeds:
         key = jax.random.key(seed)
@@ -255,26 +281,30 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
     return found
 
 
-def _shown(config: Config, task: Task, key, points):
-    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at."""
+def _points_shown(config: Config, task: Task, key, drawn: int | None = None):
+    """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`, by
+    default `DRAWN`."""
     dataset = loop.dataset_of(task, key)
     if task.examples and isinstance(dataset, sampling.Table):
-        drawn, counts = dataset.points, jnp.arange(len(dataset.points)) < dataset.count
-    else:
-        batch = config.training.batch_size
-        draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
-        drawn, counts = jax.vmap(draw)(jnp.arange(-(-DRAWN // batch)))
-        drawn, counts = drawn.reshape(-1, drawn.shape[-1])[:DRAWN], counts.ravel()[:DRAWN]
+        return dataset.points, jnp.arange(len(dataset.points)) < dataset.count
+    drawn, batch = drawn or DRAWN, config.training.batch_size
+    draw = lambda step: task.next_batch(loop.stream(key, "order"), step, dataset, batch)
+    points, counts = jax.vmap(draw)(jnp.arange(-(-drawn // batch)))
+    return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
-    def codes_and_truths(key, at):
-        given, target = tasks.examples_at(task, key, at)
+
+def shown_examples(config: Config, task: Task, key, points, drawn: int | None = None):
+    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
+    of the points that it is scored at. Codes are flattened; `drawn` as in `_points_shown`."""
+
+    def codes_and_truths(name, at):
+        given, target = tasks.examples_at(task, loop.stream(key, name), at)
         flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    example = loop.stream(key, "example")
-    test = loop.stream(key, "test")
-    return (drawn, counts, *codes_and_truths(example, drawn)), codes_and_truths(test, points)
+    given, counts = _points_shown(config, task, key, drawn)
+    shown = (given, counts, *codes_and_truths("example", given))
+    return shown, codes_and_truths("test", points)
 
 
 def truths_at(task: Task, points):
@@ -293,12 +323,12 @@ def scorer(task: Task, truths=None) -> Callable:
     def scored(signals_TxBx) -> evaluation.CellResults:
         signals = np.asarray(signals_TxBx)
         scores = jax.tree.map(np.asarray, score(signals, np.asarray(truths), points))
-        return _at_cells(task, tuple(range(len(signals))), signals, truths, scores)
+        return at_cells(task, tuple(range(len(signals))), signals, truths, scores)
 
     return scored
 
 
-def _at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
+def at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(

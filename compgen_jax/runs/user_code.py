@@ -26,11 +26,7 @@ TOLERANCE = 1e-4  # relative to the largest number: other versions of jax round 
 
 def is_own(config: Config) -> bool:
     """Whether the task or the model comes from a user's file."""
-    return any(_is_own(config, group) for group in settings.FAMILIES)
-
-
-def _is_own(config: Config, group: str) -> bool:
-    return getattr(config, group).name not in settings.FAMILIES[group]
+    return any(settings.is_own(getattr(config, group)) for group in settings.FAMILIES)
 
 
 def remember(workdir: Path, config: Config, task: Task):
@@ -75,7 +71,7 @@ def _made(config: Config, task: Task) -> dict:
     for kind in ("input", "target"):
         for index, leaf in enumerate(jax.tree.leaves(getattr(examples, kind))):
             made[f"{kind}s.{index}"] = np.asarray(leaf)
-    if _is_own(config, "model"):
+    if settings.is_own(config.model):
         made[ANSWERS] = np.asarray(_answers(config, task, examples.input))
     return made
 

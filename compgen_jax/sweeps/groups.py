@@ -169,9 +169,7 @@ class CompileGroup:
         if width == 1:
             advice = "lower config.training.batch_size or config.model.width"
         with out_of_memory.explained(advice):
-            idle = [batch_of_trials[-1]] * (self.size - len(batch_of_trials))
-            slots = [self._slot(trial) for trial in batch_of_trials + idle]
-            slots = trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots))
+            slots = self._slots(batch_of_trials)
             single = single_run(self.config, batch_of_trials[0])
             state, losses = program.advance(
                 slots, program.init(slots), single.steps, self.size,
@@ -184,6 +182,16 @@ class CompileGroup:
         errors = [self.measures.index(f"{where}.{single.task.error}") for where in plan.PLACES]
         values[~np.isfinite(values[:, 0]) | ~np.isfinite(values[:, errors]).any(axis=1)] = np.nan
         return values
+
+    def rehearse(self, batch_of_trials: list[SweepTrial]) -> tuple[BatchProgram, Slot]:
+        """The program, and what it is given to train a batch."""
+        return self._program_and_width[0], self._slots(batch_of_trials)
+
+    def _slots(self, batch_of_trials: list[SweepTrial]) -> Slot:
+        """The trials of a batch, the last one repeated to fill it, split over the devices."""
+        idle = [batch_of_trials[-1]] * (self.size - len(batch_of_trials))
+        slots = [self._slot(trial) for trial in batch_of_trials + idle]
+        return trials.split(jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots))
 
     def _slot(self, trial: SweepTrial) -> Slot:
         """A trial, scored at all cells, then at padding, then at real points."""

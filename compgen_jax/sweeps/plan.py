@@ -1,14 +1,15 @@
 """Which trials a sweep is made of, and which single run each of them is."""
 
 import dataclasses
+import functools
 from itertools import product
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed, field_value
 from compgen_jax.metrics import scaling
-from compgen_jax.settings import in_own_files
 from compgen_jax.sweeps.table import Layout, SweepTrial, Table
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -37,27 +38,77 @@ def layout(config: Config) -> Layout:
 
 def score_names(config: Config) -> tuple[str, ...]:
     """What the task scores and derives, in alphabetical order."""
-    axes = tuple(values[0] for _, values in config.sweep.axes)
-    return tasks.number_names(_task_of(config, axes))
+    return tasks.number_names(task_of(config, _first_axes(config)))
 
 
 def first_trials(config: Config) -> list[SweepTrial]:
     """Every combination of the axes with every seed, and a search's first values, in order."""
     return sorted(
         SweepTrial(axes, seed, value)
-        for axes in product(*(values for _, values in config.sweep.axes))
+        for axes in _combinations(config)
         for value in _first_values(config, axes)
         for seed in config.training.seeds
     )
+
+
+def check_search(config: Config):
+    """Raises ConfigError for a score or a unit that no task of a search has, and for a score that
+    cannot reach the target, as one that falls when a model gets better."""
+    search, known = config.sweep.search, score_names(config)
+    for score in search.scores:
+        if score not in known:
+            raise ConfigError(
+                f"config.sweep.search.scores: {score!r} is no score of the task; it has "
+                f"{', '.join(known)}"
+            )
+        best = _best(task_of(config, _first_axes(config)), score)
+        if best < search.target:
+            raise ConfigError(
+                f"config.sweep.search.scores: {score!r} is {best:g} for a perfect model, below "
+                f"the target {search.target:g}: a search needs a score that rises, as a share does"
+            )
+    units = {name for axes in _combinations(config) for name in task_of(config, axes).units}
+    for name, _ in search.per:
+        if name not in units:
+            raise ConfigError(
+                f"config.sweep.search.per: {name!r} is no unit of the task; it has "
+                f"{', '.join(sorted(units)) or 'none'}"
+            )
+    if not any(_first_values(config, axes) for axes in _combinations(config)):
+        names = ", ".join(name for name, _ in search.per)
+        raise ConfigError(f"config.sweep.search.per: the task has a size for none of {names}")
+
+
+def _best(task: tasks.Task, score: str) -> float:
+    """The score of a perfect prediction at the first seen point; infinity for a derived number."""
+    if score not in tasks.score_names(task):
+        return np.inf
+    point = tasks.points(task)[tasks.regions(task)["id"]][0]
+
+    @jax.jit
+    def perfect(point):
+        truth = tasks.truth(task, task.example(jax.random.key(0), point).target)
+        return task.scores(truth, truth, point)[score]
+
+    return float(perfect(point))
+
+
+def _combinations(config: Config) -> list[tuple]:
+    """The values of the axes, in every combination."""
+    return list(product(*(values for _, values in config.sweep.axes)))
+
+
+def _first_axes(config: Config) -> tuple:
+    return tuple(values[0] for _, values in config.sweep.axes)
 
 
 def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
         return [0]
-    units = _task_of(config, axes).units
+    units = task_of(config, axes).units
     values = list(search.start)
-    values += [each * units[name] for name, multiples in search.per if name in units
+    values += [each * units[name] for name, multiples in search.per if units.get(name)
                for each in multiples]  # fmt: skip
     if type(field_value(config, search.field)) is int:
         values = [max(1, round(value)) for value in values]
@@ -102,7 +153,7 @@ def _is_possible(config: Config, trial: SweepTrial) -> bool:
 
 def searched(config: Config, trial: SweepTrial) -> list[Reading]:
     """The readings around whose thresholds the search puts its values."""
-    task = _task_of(config, trial.axes)
+    task = task_of(config, trial.axes)
     places = scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
     return [Reading(where, score) for score in config.sweep.search.scores for where in places]
 
@@ -132,15 +183,14 @@ def config_of(config: Config, trial: SweepTrial) -> Config:
     return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
 
 
-def _task_of(config: Config, axes: tuple) -> tasks.Task:
+@functools.lru_cache(maxsize=256)
+def task_of(config: Config, axes: tuple) -> tasks.Task:
     """The task at these values of the axes, with the searched field as the config has it. Raises
     ConfigError, with the values of the axes, for an impossible task."""
     search = config.sweep.search.field
     value = field_value(config, search) if search else 0
     try:
-        single = config_of(config, SweepTrial(axes, config.training.seeds[0], value))
-        with in_own_files(single.task):
-            return single.task.make()
+        return loop.check(config_of(config, SweepTrial(axes, config.training.seeds[0], value)))
     except ConfigError as error:
         pairs = zip(config.sweep.axes, axes, strict=True)
         shown = ", ".join(f"{name}={value!r}" for (name, _), value in pairs)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from compgen_jax.config import Config
-from compgen_jax.metrics import scaling
+from compgen_jax.config import Config, field_value
+from compgen_jax.metrics import scaling, text
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.sweeps import plan, table
 from compgen_jax.sweeps.table import Table
@@ -70,3 +70,48 @@ def _means(layout: table.Layout, results: Table) -> list[dict]:
         }
         for axes, values in by_axes.items()
     ]
+
+
+def describe_search(config: Config, readings: list[dict]) -> list[str]:
+    """The thresholds of the scores that the search is for, a line for every combination of the
+    axes; then how they grow along an axis, where both are whole numbers, such as sizes, and the
+    exponent is resolved."""
+    axes, search, lines, powers = dict(config.sweep.axes), config.sweep.search, {}, []
+    for reading in readings:
+        if reading["score"] not in search.scores:
+            continue
+        wanted = f"{reading['where']} {reading['score']} {reading['target']:g}"
+        along, by_value = reading.get("along"), {}
+        for each in reading["thresholds"]:
+            by_value.setdefault(each.get(along), []).append(each)
+        for value, thresholds in by_value.items():
+            place = combination(reading | ({along: value} if along else {}), axes)
+            head = ", ".join(filter(None, [place, wanted]))
+            lines[f"{head}: {search.field} {_threshold(thresholds)}"] = None  # each of them once
+        whole = along and {type(v) for v in (*axes[along], field_value(config, search.field))}
+        if whole == {int} and scaling.is_resolved(reading["exponent"]):
+            head = ", ".join(filter(None, [combination(reading, axes), wanted]))
+            power = text.with_interval(reading["exponent"])
+            powers.append(f"{head}: {search.field} ~ ({along})^{power}")
+    return [*lines, *powers]
+
+
+def _threshold(thresholds: list[dict]) -> str:
+    """The geometric mean over the seeds that have one, and how many do not."""
+    seeds, parts = len(thresholds), []
+    for status in dict.fromkeys((scaling.REACHED, *(each["status"] for each in thresholds))):
+        values = [each["value"] for each in thresholds if each["status"] == status]
+        if status == scaling.REACHED and values:
+            mean = mean_with_interval(np.log(values))
+            parts.append(text.with_interval({name: np.exp(mean[name]) for name in mean}))
+        elif status == scaling.UNKNOWN:
+            parts.append(f"unknown for {len(values)} of {seeds} seeds")
+        elif values:
+            most = max(values) if status == scaling.ABOVE else min(values)
+            parts.append(f"{status} {text.number(most)} for {len(values)} of {seeds} seeds")
+    return ", ".join(parts)
+
+
+def combination(values: dict, axes) -> str:
+    """Those of the values that are of axes, as text."""
+    return ", ".join(f"{name} {values[name]}" for name in axes if name in values)

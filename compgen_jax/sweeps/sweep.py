@@ -21,10 +21,13 @@ from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import directory, environment, train_log, user_code
+from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
+from compgen_jax.settings import is_own
 from compgen_jax.sweeps import groups, plan, processes, table
 from compgen_jax.sweeps.summary import summarize
 from compgen_jax.sweeps.table import SweepTrial, Table
+from compgen_jax.training import contracts
 
 
 def run(config: Config, workdir, progress: bool = True) -> dict:
@@ -81,9 +84,11 @@ class FinishedSweep(NamedTuple):
 def load(workdir) -> FinishedSweep:
     """A finished sweep. Raises RunError."""
     workdir = Path(workdir)
+    config = directory.read_config(workdir)
+    if not config.is_sweep:
+        raise RunError(f"{workdir}: holds one run, not a sweep")
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
-    config = directory.read_config(workdir)
     rows = table.rows(_read(workdir, config, plan.first_trials(config)), plan.layout(config))
     return FinishedSweep(config, rows)
 
@@ -95,21 +100,25 @@ def check(config: Config, trials: list[SweepTrial]):
             "config.sweep.axes=(): an empty sweep; name fields and their values, or train the one "
             "run of this config with launch.train"
         )
-    layout, search = plan.layout(config), config.sweep.search
-    for score in search.scores if search.field else ():
-        if f"ood.{score}" not in layout.measures:
-            raise ConfigError(
-                f"config.sweep.search.scores: {score!r} is no score of the task; it has "
-                f"{', '.join(plan.score_names(config))}"
-            )
-    if search.field and not trials:
-        units = sorted(name for name, _ in search.per)
-        raise ConfigError(f"config.sweep.search.per: the task names none of {', '.join(units)}")
-    for trial in {trial._replace(seed=config.training.seeds[0]) for trial in trials}:
+    layout = plan.layout(config)
+    if config.sweep.search.field:
+        plan.check_search(config)
+    programs, again = set(), {}
+    for trial in sorted({trial._replace(seed=config.training.seeds[0]) for trial in trials}):
         try:
-            groups.single_run(config, trial)
+            with contracts.compiled() as names:
+                single = groups.single_run(config, trial)
         except ConfigError as error:
             raise ConfigError(f"config.sweep: {layout.describe(trial)}: {error}") from error
+        if single.program in programs and is_own(config.task):
+            again |= dict.fromkeys(names)
+        programs.add(single.program)
+    if again and processes.is_first():
+        print(
+            f"warning: {config.task.name}: {', '.join(again)} compiled anew for each value of a "
+            "traced field: jit it outside of make, and give it the value as an argument",
+            file=sys.stderr,
+        )
 
 
 def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> Table:
@@ -210,7 +219,7 @@ class _Progress:
             desc=config.name,
             disable=not (shown and processes.is_first()),
             bar_format="{desc}{postfix} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
-            mininterval=0.5 if sys.stderr.isatty() else 20,
+            mininterval=progress_bar.seconds_between_updates(),
             dynamic_ncols=True,
         )
 

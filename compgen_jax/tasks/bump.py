@@ -244,7 +244,10 @@ def _task(settings: Bump) -> Task:
         baselines=baselines.BASELINES | others,
         parts=settings.bumps * encodings.part_lengths(grid.counts, settings.code),
         differentiable=settings.code.name != "onehot",
-        units={"value": settings.grid} if stripes else {"cell": math.prod(grid.counts)},
+        units={
+            "value": settings.grid if stripes else None,
+            "cell": None if stripes else math.prod(grid.counts),
+        },
         check=check,
     )
 

@@ -86,7 +86,8 @@ class Task(NamedTuple):
     facts:      () -> named numbers of the task itself, for the summary of its runs.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
-    units:      named units of a data set's natural size; see `SearchConfig`.
+    units:      named units of a data set's natural size, None for one that these settings have not;
+                see `SearchConfig`.
     check:      a seed's dataset, concrete -> None; raises ConfigError if it cannot serve.
     """
 
@@ -122,7 +123,7 @@ def over_cells(factors, held_out, example, **others) -> Task:
     """
     factors = tuple(factors)
     points = cells(factors)
-    seen = points[~np.asarray(held_out(points))]
+    seen = points[~_mask(held_out, points)]
     if not len(seen):
         raise ValueError("every cell is held out")
     fields = {
@@ -238,11 +239,11 @@ def examples_at(task: Task, key, points) -> Example:
 
 def shapes(task: Task) -> tuple:
     """(input, output) of a model of the task as `jax.ShapeDtypeStruct`s; nothing is compiled."""
-    given, target = _example_shapes(task)[1]
+    given, target = example_shapes(task)[1]
     return given, target if task.output is None else task.output
 
 
-def _example_shapes(task: Task) -> tuple:
+def example_shapes(task: Task) -> tuple:
     """A point and its example as `jax.ShapeDtypeStruct`s."""
     point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
     return point, jax.eval_shape(task.example, jax.eval_shape(jax.random.key, 0), point)
@@ -255,7 +256,7 @@ def truth(task: Task, target):
 
 def score_names(task: Task) -> tuple[str, ...]:
     """The names of the task's scores, in alphabetical order; nothing is compiled."""
-    point, (_, target) = _example_shapes(task)
+    point, (_, target) = example_shapes(task)
     prediction = jax.eval_shape(lambda target: truth(task, target), target)
     return tuple(sorted(jax.eval_shape(task.scores, prediction, prediction, point)))
 
@@ -268,7 +269,7 @@ def number_names(task: Task) -> tuple[str, ...]:
 
 def regions(task: Task) -> dict:
     """{'id', 'ood'}: which of the task's points (B,) bool."""
-    held_out = np.asarray(task.held_out(points(task)))
+    held_out = _mask(task.held_out, points(task))
     return {"id": ~held_out, "ood": held_out}
 
 
@@ -288,6 +289,12 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
         name: jax.vmap(task.scores)(predict(asked), truths, at)
         for name, predict in task.baselines.items()
     }
+
+
+def _mask(held_out, points):
+    """(B,) bool NumPy: what `held_out` says of points, also where a program is being traced."""
+    with jax.ensure_compile_time_eval():  # as `held_out` may use jax
+        return np.asarray(held_out(points))
 
 
 def real_points(task: Task, key, count: int):

@@ -82,6 +82,10 @@ class BatchProgram:
         fits = [trials_that_fit(each, np.int32(0), pair, device) for each in (advance, score)]
         return None if None in fits else min(fits)
 
+    def memory(self, slots: Slot, state) -> int:
+        """Bytes that a training step needs on each device, by the compiler's estimate."""
+        return self._advance.memory(np.int32(0), (slots, state))
+
     def compile(self, slots: Slot, with_init: bool):
         """Compiles the functions for slots (T, ...) of these shapes, and returns before it is done:
         training begins while `score` is compiled."""

@@ -12,10 +12,11 @@ from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.settings import in_own_files
+from compgen_jax.settings import in_own_files, is_own
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
+from compgen_jax.training import contracts
 from compgen_jax.training.task_group import TaskGroup, shapes_of
 from compgen_jax.training.trials import trials_side_by_side
 
@@ -130,7 +131,10 @@ def check(config: Config) -> Task:
     that is impossible, and for an endless run."""
     with in_own_files(config.task, config.model):
         task = config.task.make()
-        config.model.make(shapes_of(task))
+        if is_own(config.task) or is_own(config.model):
+            contracts.check(config, task)
+        else:
+            config.model.make(shapes_of(task))
     if not (task.examples or config.training.steps):
         raise ConfigError(
             "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "

@@ -98,6 +98,13 @@ class OverSplitTrials:
 
         return compile
 
+    def memory(self, shared, trials) -> int:
+        """Bytes that the program needs on each device, by the compiler's estimate. Compiles it,
+        unless `lower` has."""
+        if _shapes((shared, trials)) not in self.compiled:
+            self.lower(shared, trials)()
+        return needed_memory(self.compiled[_shapes((shared, trials))].result())
+
     def _mapped(self, trials):
         """The program on as many devices as there are shares: made once, as jax keeps what it has
         compiled there."""
@@ -144,14 +151,18 @@ def trials_that_fit(fn: Callable, shared, trial, device) -> int | None:
         return None
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), trial)
     compiled = jax.jit(jax.vmap(fn, (None, 0))).lower(shared, one).compile()
+    return max(1, int(7 / 8 * limit / needed_memory(compiled)))
+
+
+def needed_memory(compiled) -> int:
+    """Bytes of a compiled program on each device."""
     memory = compiled.memory_analysis()
-    needed = (
+    return (
         memory.temp_size_in_bytes
         + memory.argument_size_in_bytes
         + memory.output_size_in_bytes
         - memory.alias_size_in_bytes
     )
-    return max(1, int(7 / 8 * limit / needed))
 
 
 def trials_side_by_side(count: int, trials_per_device: int, platform: str) -> int:

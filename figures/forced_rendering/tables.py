@@ -1,4 +1,4 @@
-"""What RESULTS.md and docs/sweeps.md say of the paper's runs and claims, in tables and words."""
+"""What RESULTS.md says of the paper's runs and claims, in tables and words."""
 
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
@@ -14,7 +14,8 @@ NOTE = (
     "verdict needs every condition on its whole interval, and says why where it is inconclusive. "
     "What a seed draws is judged by its median over five evaluations in the last tenth of "
     "training; what its layers do (C4 to C7, C12, C13) is measured at the end. "
-    "docs/criteria.md has the maps on which criteria were tried, and those that were withdrawn."
+    "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
+    "withdrawn."
 )
 OF_BUMPS = {"id.blank_mse", "id.position_accuracy"}  # what summaries of images of bumps have
 
@@ -67,11 +68,15 @@ def _row(run, region: str) -> str:
 
 
 def conclude(judged: list[dict]) -> list[str]:
-    """Lines of RESULTS.md on what the judged controls say together; none without controls."""
+    """Lines of RESULTS.md on what the judged controls say together, and on exponents; none without
+    such claims."""
+    lines = exponents(judged)
+    if lines:
+        lines = ["", "## How many images are enough?", "", *lines]
     judged = [claim for claim in judged if claim["claim"] in controls.SENTENCES]
     if not judged:
-        return []
-    lines = [
+        return lines
+    lines += [
         "",
         "## Composition, or the lighting of pixels?",
         "",
@@ -95,8 +100,8 @@ def conclude(judged: list[dict]) -> list[str]:
 
 
 def exponents(judged: list[dict]) -> list[str]:
-    """Lines of docs/sweeps.md: by every reading of C11 (how many images are enough) the exponent of
-    each scheme with its interval, and whether that is the paper's; [] without that claim."""
+    """By every reading of C11 (how many images are enough) the exponent of each scheme with its
+    interval, and whether that is the paper's; [] without it."""
     judged = [claim for claim in judged if claim["claim"] == "C11"]
     if not judged:
         return []

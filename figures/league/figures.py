@@ -21,7 +21,7 @@ AXIS_TITLES = {
 }
 
 
-@figure("league", runs=("league_*",), by_default=False)
+@figure("league", runs=("league_*",), by_default=False, of_summaries=True)
 def draw(runs):
     """The share of held-out combinations that every model (rows) composes, on every task and
     hold-out (columns): mean over seeds with its 95% interval. Small and grey, on its right: the

@@ -11,13 +11,15 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax.claims import Claim, Condition, exact_id, from_rows
-from compgen_jax.config import changed
+from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.settings import Group, times, to
-from compgen_jax.runs import experiment
+from compgen_jax.runs import directory, experiment
 from figures import digests, make, plotting
 from figures.figure import Figure
+from figures.papers import FIGURES, LEAGUE
+from figures.report import CommittedRun
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -80,7 +82,11 @@ def figures(tiny, tmp_path, monkeypatch):
     )  # fmt: skip
     twice = times("model.width", 2)
     group = Group(("first",), (twice, to("broad", model__width=9)._replace(in_paper=False)))
-    paper = Paper("Tiny", "X", lambda scale: configs, claims, settings=(group,))
+    own = {"mine": changed(tiny, {"name": "mine_quick", "model.width": 7})}
+    paper = Paper(
+        "Tiny", "X", lambda scale: configs, claims, settings=(group,),
+        with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
+    )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
     every = [
         Figure("both", draw, ("first", "again"), "", True),
@@ -88,13 +94,15 @@ def figures(tiny, tmp_path, monkeypatch):
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
         Figure("varied", draw_settings, (), "", False, of_settings=True),
+        Figure("rows", draw, ("first", "again", "mine"), "", False, of_summaries=True),
     ]
     monkeypatch.setattr(make, "FIGURES", {one.name: one for one in every})
     if not flags.FLAGS.is_parsed():
         flags.FLAGS(["test"])
 
-    def main(only=()):
-        with flagsaver.flagsaver(workdir=str(tmp_path / "work"), only=list(only)):
+    def main(only=(), models=()):
+        work = str(tmp_path / "work")
+        with flagsaver.flagsaver(workdir=work, only=list(only), models=list(models)):
             make.main()
         return tmp_path / "work"
 
@@ -118,7 +126,7 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     }  # fmt: skip
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
-    assert "- wide_quick: 24 steps\n" in page and "- tiny_sweep: a sweep\n" in page
+    assert "| wide_quick | 1 | 24 steps |\n" in page and "| tiny_sweep | 1 | a sweep |\n" in page
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
     assert [one["claim"] for one in judged] == ["X1", "X2"]
     assert judged[1]["stricter"]["reason"] == "not run: wide: wide"
@@ -173,3 +181,60 @@ def test_settings_are_trained_and_judged_for_a_figure_that_is_named(figures, cap
     assert judged[0]["as_stated"]["settings"]["agree"] == sum(agree[1:])
     assert "settings" not in judged[2]["as_stated"]
     assert json.loads((workdir / "settings.json").read_text()) == rows
+
+
+def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):
+    shown = []
+    monkeypatch.setattr(make, "_draw", lambda *arguments: shown.append(list(arguments[2])))
+    with pytest.raises(ConfigError, match="--models: .* say --only=league, or no --only"):
+        figures(["wide"], models=["mine.py:Mine"])
+    workdir = figures(models=["mine.py:Mine"])
+    names = {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
+    assert names == {"mine_quick"} and shown == [["mine"]]
+    (run,) = report_of(workdir)
+    monkeypatch.setattr(make.committed, "runs", lambda scale: {"first": run})
+    figures(models=["mine.py:Mine"])
+    assert shown[1:] == [["first", "mine"]]
+
+
+def report_of(workdir):
+    """The runs there, as committed ones."""
+    for path in (workdir / "trained").iterdir():
+        yield CommittedRun(directory.read_config(path), directory.read_summary(path))
+
+
+def test_a_model_that_cannot_be_in_the_league_is_one_line_before_anything_trains(
+    figures, tmp_path, monkeypatch
+):
+    path = tmp_path / "wide.py"
+    path.write_text(WIDE)
+    monkeypatch.setattr(make, "PAPERS", (LEAGUE,))
+    monkeypatch.setattr(make, "FIGURES", FIGURES)
+    with pytest.raises(ConfigError) as error:
+        figures(models=[f"{path}:Wide"])
+    message = f"league_bumps_block_wide_wide: {path}:Wide: its output is (257,), and the task asks"
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+    assert not (tmp_path / "work").exists()
+
+
+WIDE = """
+from dataclasses import dataclass
+
+from flax import linen as nn
+
+from compgen_jax.models.model import Model
+
+
+class Layer(nn.Module):
+    outputs: int
+
+    @nn.compact
+    def __call__(self, code):
+        return nn.Dense(self.outputs)(code), {"layer_00": code}
+
+
+@dataclass(frozen=True)
+class Wide(Model):
+    def make(self, shapes):
+        return Layer(shapes.output.size + 1)
+"""

@@ -26,22 +26,27 @@ def row(statement, verdict, code="bump", name="C10", **fields):
 SETTINGS = {"agree": 14, "trained": 16, "untrained": 2, "differ": ["depth 6", "N = 20"]}
 
 
-def test_a_claim_has_one_row_for_all_codes_and_scales():
-    """Though its statement names other numbers; what was not run has no symbol."""
+def test_a_sentence_has_one_row_for_all_codes_and_scales():
+    """Though it names other numbers; what was not run is left empty."""
     quick = [
         row("with the bump code, 30 are enough", "reproduced", settings=SETTINGS),
         row("with the ramp code, 30 are enough", "contradicted", "ramp"),
-        row("what else", "contradicted"),
-        row("at depth 2, it falls", "contradicted"),
+        row("at depth 2, it falls", "contradicted", ""),
         row("at depth 6, it falls", "reproduced"),
     ]
     paper = [row("with the bump code, 50 are enough", "inconclusive"), row("red", "reproduced")]
     assert verdicts.table({"quick": quick, "paper": paper})[2:] == [
-        "| C10 | bump / ramp | 30 are enough | ✓ 14/16 / ✗ | – / – | – / · | – / · |",
-        "| C10 | bump | what else | ✗ | – |  |  |",
-        "| C10 | bump | at depth 2, it falls | ✗ | – |  |  |",
-        "| C10 | bump | at depth 6, it falls | ✓ | – |  |  |",
-        "| C10 | bump | red |  |  | ✓ | – |",
+        "| **C10** 30 are enough | bump ✓ 14/16<br>ramp ✗ | bump –<br>ramp – | bump – | bump – |",
+        "| **C10** at depth 2, it falls | ✗ | – |  |  |",
+        "| **C10** at depth 6, it falls | bump ✓ | bump – |  |  |",
+        "| **C10** red |  |  | bump ✓ | bump – |",
+    ]
+    papers = Paper("Scale", "S", lambda scale: {}, ()), Paper("Bumps", "C", lambda scale: {}, ())
+    assert verdicts.counts(papers, {"quick": quick, "paper": []}) == [
+        "| | reading | reproduced | contradicted | inconclusive |",
+        "|---|---|---|---|---|",
+        "| Bumps, quick | as stated | 2 | 2 | 0 |",
+        "|  | stricter | 0 | 0 | 4 |",
     ]
 
 
@@ -50,7 +55,8 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
         Claim("C10", "with the {code} code, {few} (of all) are enough", CONDITION, figure="Fig 4b",
               objection="Too few. More do no better."),
         Claim("C10", "none is enough", CONDITION),
-        Claim("C11", "never run", CONDITION),
+        Claim("C11", "with the bump code, depth {depth}, it is run", CONDITION,
+              each={"depth": (2, 4)}),
     )  # fmt: skip
     quick = [
         row("with the bump code, 30 (of all) are enough", "reproduced", settings=SETTINGS),
@@ -60,19 +66,33 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
     paper = [row("with the bump code, 50 (of all) are enough", "contradicted")]
     page = Paper("Forced rendering", "C", lambda scale: {}, claims)
     found = verdicts.lines((page,), {"quick": quick, "paper": paper})
-    settings = "14 of 16 trained settings, 2 not trained; not depth 6, N = 20"
+    settings = "14 of 16 settings agree (not depth 6, N = 20); 2 not trained"
     assert found == [
         "## Forced rendering", "",
-        "### C10 (Fig 4b)", "", "*30 (of all) are enough.*", "",
-        "It is decided by: share rendered OOD, below 0.5.", "",
-        "| code | quick | paper |", "|---|---|---|",
+        "### C10: 30 (of all) are enough (Fig 4b)", "",
+        "Decided by: share rendered OOD, below 0.5.", "",
+        "| | quick | papers' size |", "|---|---|---|",
         f"| bump | 0.25 [0.2, 0.3] **✓** / **–**; {settings} | 0.25 [0.2, 0.3] **✗** / **–** |",
         "| ramp | 0.25 [0.2, 0.3] **–** / **–**; no hole |  |",
         "", "Objection: Too few. More do no better.", "",
-        "### C10", "", "*None is enough.*", "", "Not run.", "",
-        "### C11", "", "*Never run.*", "", "Not run.", "",
+        "### Not run of Forced rendering", "",
+        "- C10: none is enough.", "- C11: it is run.", "",
         "Judged under an earlier sentence, and not shown: C10 at quick scale.",
     ]  # fmt: skip
+
+
+def test_each_depth_of_a_claim_has_a_row_of_its_own():
+    """A sentence of its own is a section of its own."""
+    claim = Claim("C6", "with the {code} code, {depth}it {what}", CONDITION)
+    quick = [
+        row("with the bump code, it falls", "reproduced", name="C6"),
+        row("with the bump code, depth 6, it falls", "contradicted", name="C6"),
+        row("with the bump code, it rises", "contradicted", name="C6"),
+    ]
+    found = verdicts.lines((Paper("P", "C", lambda scale: {}, (claim,)),), {"quick": quick})
+    heads = [line.partition(" 0.25")[0] for line in found if line.startswith(("###", "| bump"))]
+    assert heads == ["### C6: it falls", "| bump |", "| bump, depth 6 |",
+                     "### C6: it rises", "| bump |"]  # fmt: skip
 
 
 def test_criteria_are_asked_once_and_changed_ones_are_named():

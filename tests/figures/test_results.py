@@ -70,6 +70,14 @@ def test_a_verdict_is_kept_only_while_its_criterion_is_the_same():
     assert results.with_added(fewer, before) == before
 
 
+def test_the_same_numbers_are_taken_with_what_is_said_of_them_now():
+    before, added = as_read([claim("C1", value=1.0)]), as_read([claim("C1", value=1.0 + 1e-9)])
+    added[0]["stricter"]["reason"] = "one seed decides: reproduced without seed 0"
+    assert results.with_added(before, added) == added
+    other = as_read([claim("C1", value=1.0 + 1e-3)])
+    assert results.with_added(before, other) == before
+
+
 def test_a_claim_that_was_not_judged_again_is_kept_while_a_paper_makes_it(monkeypatch):
     """And while its criterion, as far as it can be told without the runs, is the same."""
     kept = as_read([claim("C1", "bump"), claim("C2", "bump")])
@@ -119,8 +127,8 @@ def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     page = (target / "RESULTS.md").read_text()
     assert "| bump_cnn_quick | OOD |" in page and "| ramp_cnn_quick | OOD |" in page
-    assert "--only=codes,fig1b\n" in page and "- onehot_cnn_quick: " in page
-    assert "- ramp_cnn_quick: " not in page.partition("## Not run")[2]
+    assert "--only=codes,fig1b\n" in page and "| onehot_cnn_quick | 1 |" in page
+    assert "| ramp_cnn_quick |" not in page.partition("## Not run")[2]
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
     assert [one["code"] for one in committed.claims("quick")] == ["ramp"]
@@ -174,10 +182,10 @@ def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     claims = [claim("C1", "bump", 1.0)]
     results.take(finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1b"), add=False)
-    assert "- data_scaling_quick: " in (target / "RESULTS.md").read_text()
+    assert "| data_scaling_quick | " in (target / "RESULTS.md").read_text()
     results.take(finished(tmp_path / "b", "bump_cnn_quick", claims, "fig4c"), add=True)
     page = (target / "RESULTS.md").read_text()
-    assert "- data_scaling_quick: " not in page and "- holdout_map_quick: " in page
+    assert "| data_scaling_quick | " not in page and "| holdout_map_quick | " in page
 
 
 def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):

@@ -13,7 +13,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax import cli
+from compgen_jax import __version__, cli
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
@@ -147,7 +147,7 @@ def error_of(read, *arguments) -> str:
         ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
         ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
         ([TINY[0], "--config.model.name=cnn"], "config.model.name='cnn': must be one of conv"),
-        ([TINY[0], "--config.task.name=nowhere.py:Mine"], "nowhere.py is gone: put it back"),
+        ([TINY[0], "--config.task.name=nowhere.py:Mine"], "there is no file nowhere.py"),
         ([TINY[0], "--config.training.precision=half"], "must be one of float32, bfloat16"),
     ],
 )  # fmt: skip
@@ -246,7 +246,7 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     mean = json.loads((tmp_path / "none" / "summary.json").read_text())["mean"]
     assert mean["ood.mse"]["value"] is None and mean["id.mse"]["value"] > 0
     workdir = f"--workdir={tmp_path / 'run'}"
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="there is no such directory"):
         call(analyze, workdir)
     call(train, *command, workdir)
     capsys.readouterr()
@@ -278,7 +278,7 @@ def test_the_log_has_a_runs_starts_evaluations_and_outcomes(tiny, tmp_path, monk
     experiment.train(config, tmp_path / "run", progress=False)  # finished: nothing to do
     assert (tmp_path / "run" / "train.log").read_text() == log
     lines = [line.split(" ", 2)[2] for line in log.splitlines()]
-    assert lines[0].startswith("python ") and "compgen_jax 0.2.0, python 3." in lines[1]
+    assert lines[0].startswith("python ") and f"compgen_jax {__version__}, python 3." in lines[1]
     assert [line.split(":")[0] for line in lines[2:5]] == ["step 4", "step 8", "step 12"]
     assert "loss " in lines[2] and "exact ID " in lines[2]
     assert lines[5].startswith("KeyboardInterrupt after ") and lines[6] == lines[0]

@@ -63,7 +63,7 @@ def test_a_table_a_report_and_a_figure(command, capsys):
     workdir = command(given)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["mean", "of", "factors", "R2", "ID", "OOD", "shuffled", "AUC",
-                                "ID", "OOD", "shuffled"]  # fmt: skip
+                                "ID", "OOD", "shuffled", "success"]  # fmt: skip
     assert lines[1].startswith("early  ") and lines[2].startswith("late * ")
     assert lines[4].startswith("size") and "R2" in lines[4] and lines[5].startswith("red")
     assert "Spearman" in lines[6] and lines[7].startswith("wrote ")
@@ -80,8 +80,12 @@ def test_a_table_a_report_and_a_figure(command, capsys):
             for part in ("id", "ood", "shuffled.id", "shuffled.ood"):
                 assert factor[part]["value"] == pytest.approx(wanted.scores[part][index, f])
         assert layer["mean"]["r2"]["ood"] == layer["factors"]["size"]["ood"]
-    success = decodability.success_correlation(wanted.quality, given["success"], *rows[1:])
-    assert found["success"]["value"] == pytest.approx(success["value"])
+    for index, layer in enumerate(found["layers"].values()):
+        success = decodability.success_correlation(wanted.quality[index], given["success"],
+                                                   *rows[1:])  # fmt: skip
+        assert layer["success"]["value"] == pytest.approx(success["value"])
+        assert lines[1 + index].split()[-1] == f"{success['value']:.3f}"
+    assert found["success"] == layer["success"]
 
     assert (workdir / "probe.png").read_bytes().startswith(b"\x89PNG")
     assert (workdir / "probe.pdf").read_bytes().startswith(b"%PDF")
@@ -197,7 +201,7 @@ def test_bad_files_and_places_are_one_line(command, tmp_path):
 
 
 def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
-    page = (ROOT / "docs" / "probe.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "probe.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     exec(example, {})

@@ -244,6 +244,11 @@ def test_the_layer_is_chosen_on_id_rows_alone_and_ties_go_to_the_earliest():
     turned = only_id[:, ::-1] * 3  # the same but for rounding
     layers = {"turned": turned, "only_id": only_id}
     assert decodability.decode(layers, values, held_out, group).chosen == "turned"
+    saturated = {name: layer + size * noise for name, size in
+                 (("less", 0.3), ("early", 0.01), ("late", 0.001))}  # fmt: skip
+    found = decodability.decode(saturated, values, held_out, group)
+    less, early, late = (mean["value"] for mean in decodability.means(found, "id"))
+    assert less < 0.999 * late and early < late and found.chosen == "early"
 
 
 def test_quality_of_real_factors_is_the_standardised_squared_error():
@@ -254,7 +259,7 @@ def test_quality_of_real_factors_is_the_standardised_squared_error():
     small = decodability.compact(layer)
     fitted = decodability.cross_fitted(small, values, np.arange(2), fold, 5)
     wanted = -np.mean((values - fitted) ** 2 / values[~held_out].var(axis=0), axis=1)
-    np.testing.assert_allclose(found.quality, wanted)
+    np.testing.assert_allclose(found.quality[0], wanted)
 
 
 def test_margin_of_two_labels_by_hand():
@@ -305,7 +310,7 @@ def test_success_that_follows_decodability_and_success_that_does_not():
     noise = np.where(np.arange(600) < 300, rng.uniform(0, 3, 600), 0.5)
     layer = values @ rng.normal(size=(2, 8)) + noise[:, None] * rng.normal(size=(600, 8))
     held_out = np.arange(600) < 300
-    quality = decodability.decode({"a": layer}, values, held_out).quality
+    quality = decodability.decode({"a": layer}, values, held_out).quality[0]
     follows = decodability.success_correlation(quality, np.exp(-noise), held_out)
     assert follows["ci95"][0] > 0.3 and follows["value"] > 0.5
     apart = decodability.success_correlation(quality, rng.random(600), held_out)

@@ -130,11 +130,12 @@ def test_bad_input_is_named(change, message):
 
 
 def test_the_page_has_the_example_which_runs():
-    page, source = ((ROOT / "docs" / f"own_network.{kind}").read_text() for kind in ("md", "py"))
+    folder = ROOT / "docs" / "tutorials"
+    page, source = ((folder / f"own_network.{kind}").read_text() for kind in ("md", "py"))
     shown = ["```python", *source.rstrip().splitlines(), "```"]
-    marks = "<!-- docs/own_network.py -->", "<!-- end -->"
+    marks = "<!-- docs/tutorials/own_network.py -->", "<!-- end -->"
     assert text.between(page, marks, shown) == page
-    command = [sys.executable, "docs/own_network.py"]
+    command = [sys.executable, "docs/tutorials/own_network.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 4 and "Dense_2" in done.stdout

@@ -75,8 +75,8 @@ def pairs(*drawn):
     [
         (("both", "both"), (C, C)),
         (("both", "second"), (R, R)),
-        (("both", "first"), (R, C)),
-        (("both", ""), (R, C)),
+        (("both", "first"), (U, C)),  # of the first nothing can be told
+        (("both", ""), (U, C)),
         (("first", "second"), (U, U)),
         (("second", "second"), (U, U)),
     ],
@@ -88,6 +88,23 @@ def test_the_second_object_must_be_rendered_and_both_be_learnt(drawn, expected):
         reason = row["as_stated"]["reason"]
         assert reason.startswith("not trained: share rendered ID, both objects 0")
     assert row["details"]["share of pixels lit in training"]["value"] == 1
+
+
+def test_the_first_object_counts_where_the_second_is_rendered():
+    """In three quarters of the held-out images both are right, in the others neither is drawn."""
+    net = pairs("both", "both")
+    held_out = np.flatnonzero(net.cells.held_out)
+    drawn = net.cells.predictions.copy()
+    drawn[:, held_out[::4]] = 0
+    with jax.numpy_rank_promotion("allow"):
+        half = run(results.scorer(replace(SETTINGS, bumps=2).make())(drawn))
+    for one in (net, half):
+        assert judged(controls.ANOTHER_OBJECT_LIGHTS, net=one)["as_stated"]["measured"] == 1
+    drawn[:, held_out[::2]] = 0
+    with jax.numpy_rank_promotion("allow"):
+        few = run(results.scorer(replace(SETTINGS, bumps=2).make())(drawn))
+    row = judged(controls.ANOTHER_OBJECT_LIGHTS, net=few)
+    assert row["as_stated"]["reason"].startswith("the second object is not rendered beside")
 
 
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():

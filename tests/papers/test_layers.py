@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
+from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.forced_rendering import layers
-from tests.papers.decoders import blank, cell_results, decoder, judged, run, verdicts
+from compgen_jax.runs import results
+from tests.papers.decoders import (
+    blank,
+    cell_results,
+    decoder,
+    draw,
+    judged,
+    run,
+    task,
+    verdicts,
+)
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 BUMP = {"code": "bump", "deep": ""}
@@ -90,35 +101,71 @@ def test_volume_is_that_of_the_last_hidden_layer_whatever_its_sign():
         assert verdicts(claim, BUMP, net=net, composer=composer) == expected
 
 
-def test_mlps_and_cnns_must_differ_in_sign():
+def test_an_mlp_must_have_the_larger_ood_volume_and_a_cnn_the_smaller():
     claim = layers.MLP_IS_OPPOSITE
     of = lambda conv, mlp, one=claim, convs=(): judged(
         one, BUMP, mlp=mlp, conv=conv, convs=list(convs)
     )
     both = lambda row: (row["as_stated"]["verdict"], row["stricter"]["verdict"])
-    row = of(volume(0.5, 1), volume(-0.4, -1))
+    row = of(volume(-0.5, -1), volume(0.4, 1.2))
     assert both(row) == (R, R)
-    assert row["stricter"]["measured"] == pytest.approx(-0.2, abs=1e-2)
-    assert both(of(volume(0.5, 1), volume(-0.4, -0.3))) == (R, C)
-    assert both(of(volume(-0.5, -1), volume(-0.4, -1))) == (C, C)
+    assert row["as_stated"]["measured"] == pytest.approx(0.4, abs=1e-2)
+    assert row["stricter"]["measured"] == pytest.approx(1.2, abs=1e-2)
+    for conv, mlp, expected in (
+        (volume(0.5, 1), volume(-0.4, -1), (C, C)),  # opposite, the other way round
+        (volume(-0.5, -1), volume(-0.4, -1), (C, C)),
+        (volume(0.5, 1), volume(0.4, 1), (C, C)),
+        (volume(-0.5, -1), volume(0.4, 0.3), (R, C)),
+        (volume(-0.5, -1, inner=-0.3), volume(0.4, 1), (R, C)),  # at the border alone
+        (volume(-0.5, -1), volume(0, 0), (U, C)),
+    ):
+        assert both(of(conv, mlp)) == expected
     # the CNN of the nearest depth; of 2 and 4 beside an MLP of 3, that of 4
-    convs = [volume(-0.5, -1, depth=2), volume(0.5, 1, depth=6)]
+    convs = [volume(0.5, 1, depth=2), volume(-0.5, -1, depth=6)]
     for depth, expected in ((3, C), (5, R), (7, R)):
-        row = of(volume(-0.3, -1, depth=4), volume(-0.4, -1, depth=depth), convs=convs)
+        row = of(volume(0.3, 1, depth=4), volume(0.4, 1, depth=depth), convs=convs)
         assert row["as_stated"]["verdict"] == expected
         assert row["details"]["depth of the CNN"]["value"] == (4 if depth == 3 else 6)
 
 
 def test_only_rows_of_trained_mlps_ask_for_their_accuracy():
     cells = cell_results(np.zeros((3, 144, 12, 12)))
-    untrained = volume(-0.4, -1)
+    untrained = volume(0.4, 1)
     untrained.cells = cells
-    runs = {"conv": volume(0.5, 1), "mlp": untrained, "convs": []}
+    runs = {"conv": volume(-0.5, -1), "mlp": untrained, "convs": []}
     assert verdicts(layers.MLP_IS_OPPOSITE, BUMP, **runs) == (U, U)
     assert verdicts(layers.MLP_OF_20_EPOCHS_IS_OPPOSITE, BUMP, **runs) == (R, R)
     runs["conv"].cells = cells
     row = judged(layers.MLP_OF_20_EPOCHS_IS_OPPOSITE, BUMP, **runs)
     assert row["as_stated"]["reason"].startswith("not trained: exact accuracy ID, CNN")
+
+
+def test_of_late_checkpoints_the_median_counts():
+    """Two seeds of three checkpoints each, of which one is far off."""
+    values = {"volume.log10_ratio": [-0.5, -0.4, 9, -0.6, -0.5, 9]}
+    values["volume.inner_effect"] = [2 * value for value in values["volume.log10_ratio"]]
+    score = results.scorer(task())
+    truths = decoder(draw).truths
+    right = lambda seeds: score(np.repeat(truths[None], len(seeds), axis=0))
+    cells = right((0, 1))
+    conv, mlp = (
+        KnownRun(
+            (0, 1),
+            cells,
+            late=KnownRun(
+                (0, 0, 0, 1, 1, 1),
+                cells._replace(
+                    **{name: getattr(cells, name)[[0] * 6] for name in ("predictions",)}
+                ),
+                {name: np.outer(sign * np.array(each), [0, 1, 0]) for name, each in values.items()},
+            ),
+            config=of_depth(3),
+        )
+        for sign in (1, -1)
+    )
+    row = judged(layers.MLP_OF_20_EPOCHS_IS_OPPOSITE, BUMP, mlp=mlp, conv=conv, convs=[])
+    found = [one["value"] for one in row["as_stated"]["conditions"].values()]
+    assert found == pytest.approx([0.45, -0.45])
 
 
 @pytest.mark.parametrize(
@@ -136,19 +183,28 @@ def test_only_rows_of_trained_mlps_ask_for_their_accuracy():
 def test_volume_must_be_closer_to_the_seen_one_and_flatter(ratio, spread, donut, expected):
     """By the last hidden layer, whatever the others do."""
 
-    def of(ratio, spread):
-        return run(
-            numbers={
-                "volume.log10_ratio": [0, 5, -5, ratio, 9],
-                "volume.ood_spread": [0, 5, 5, spread, 9],
-            }
-        )
-
-    alone = of(-0.8, 0.6)
-    around = {"donut_stripes": None if donut is None else of(donut, 0.1), "donut_alone": alone}
-    stripes = of(ratio, spread)
+    alone = smooth(-0.8, 0.6)
+    donut_stripes = None if donut is None else smooth(donut, 0.1)
+    around = {"donut_stripes": donut_stripes, "donut_alone": alone}
+    stripes = smooth(ratio, spread)
     found = verdicts(layers.VOLUME_STAYS_SMOOTH, {"few": 5}, stripes=stripes, alone=alone, **around)
     assert found == expected
+
+
+def smooth(ratio, spread, **others):
+    numbers = {
+        "volume.log10_ratio": [0, 5, -5, ratio, 9],
+        "volume.ood_spread": [0, 5, 5, spread, 9],
+    }
+    return run(numbers=numbers, **others)
+
+
+@pytest.mark.parametrize("where", ["stripes", "donut_stripes"])
+def test_a_smooth_network_must_render_bumps_in_both_places(where):
+    runs = dict.fromkeys(("stripes", "donut_stripes"), smooth(0.3, 0.2))
+    runs |= dict.fromkeys(("alone", "donut_alone"), smooth(-0.8, 0.6))
+    runs[where] = smooth(0.3, 0.2, cells=decoder(blank))
+    assert verdicts(layers.VOLUME_STAYS_SMOOTH, {"few": 5}, **runs) == (R, C)
 
 
 def by_bumps(last_products):

@@ -22,9 +22,9 @@ def ideals(monkeypatch):
     ("own", "others", "sums", "expected"),
     [
         (0.9, np.full(3, 0.1), 0.4, (R, R)),
-        (0.9, np.full(3, 0.95), 0.4, (C, R)),
+        (0.9, np.full(3, 0.95), 0.4, (C, C)),
         (0.9, np.full(3, 0.1), 0.2, (R, C)),
-        (0.1, 0.05 - JITTER, 0.4, (U, R)),
+        (0.1, 0.05 - JITTER, 0.4, (U, U)),
     ],
 )
 def test_superposition_in_the_construction_of_the_code(own, others, sums, expected):

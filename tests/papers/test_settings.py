@@ -1,6 +1,7 @@
 """Settings around base networks: their configs, claims judged there, and verdicts that depend on
 them."""
 
+import fnmatch
 from types import SimpleNamespace
 
 import numpy as np
@@ -59,6 +60,10 @@ def test_a_setting_has_one_meaning_in_all_groups_of_the_first_paper():
     assert all(name.endswith("_quick") for name in [config.name for config in found.values()])
     assert found["bump_cnn", "corner"] == base["corner_bumps"]
     assert found["stripes_0_bumps", "upright"].task.image.polarity == "upright"
+    # what C12 and C13 compare as stated is changed together
+    (stripes,) = (set(group.bases) for group in GROUPS if "stripes_0_bumps" in group.bases)
+    compared = {name for name in base if fnmatch.fnmatchcase(name, "stripes_*_bumps")}
+    assert stripes == compared | {"corner_bumps"} and len(compared) == 3
 
 
 # --- judging at a setting

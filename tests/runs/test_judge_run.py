@@ -92,7 +92,7 @@ TASKS = {
     "modules": (Modules(inputs=4, hidden=4, outputs=4, samples=4, **SETS),),
     "preference": (Preference(features=5, objects=2, **SETS),),
     "sums": (replace(cli.load_config(f"{ROOT / 'tests' / 'own_addition.py'}:quick").task, p=25),),
-    "sprites": (cli.load_config(f"{ROOT / 'docs' / 'own_task.py'}:quick").task,),
+    "sprites": (cli.load_config(f"{ROOT / 'docs' / 'tutorials' / 'own_task.py'}:quick").task,),
 }
 PLACES = [(name, k) for name, places in TASKS.items() for k in range(len(places))]
 

@@ -175,9 +175,35 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
     )
     early = found.table["anova.interaction", first]["layer_02"]
     assert (early != found.table["anova.interaction", last]["layer_02"]).all()
-    for earlier in (loaded.at(first), loaded.late):  # the kept table is of the end alone
-        with pytest.raises(RunError, match="takes the layers of earlier steps"):
-            earlier.layers("anova.interaction")
+    with pytest.raises(RunError, match="takes the layers of earlier steps"):
+        loaded.at(first).layers("anova.interaction")
+
+
+def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
+    workdir = tmp_path / "run"
+    shutil.copytree(run, workdir)
+    loaded = results.load(workdir)
+    before, steps = measure.read(workdir), loaded.kept_steps
+    layers = loaded.along.layers("probe.ood_r2")
+    of_seed = layers.reshape(len(loaded.seeds), len(steps), -1)
+    np.testing.assert_array_equal(of_seed[:, -1], before.numbers["probe.ood_r2"])
+    metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
+    alone = measure.measure(loaded, metrics, steps[:1], progress=False)
+    first = np.stack(list(alone.table["probe.ood_r2", steps[0]].values()), axis=1)
+    np.testing.assert_array_equal(of_seed[:, 0], first)
+    # the end of training and its maps stay as they are, and all is read back
+    kept = measure.read(workdir)
+    chex.assert_trees_all_equal(kept.numbers, before.numbers)
+    chex.assert_trees_all_equal(kept.maps, before.maps)
+    assert ("schmidt.rank", steps[0]) not in kept.table
+    late = loaded.late  # of so short a run the end, five times
+    outputs = late.outputs("output.cosine.cross_binary").reshape(2, 5)
+    end = loaded.outputs("output.cosine.cross_binary")
+    np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
+    monkeypatch.setattr(measure, "measure", None)
+    again = results.load(workdir).along
+    np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
+    assert again.layers("probe.id_r2").shape == layers.shape
 
 
 # --- known answers -------------------------------------------------------------------------------

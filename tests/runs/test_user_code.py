@@ -136,7 +136,9 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     text = path.read_text()
     path.unlink()
     another_process(path)
-    with pytest.raises(RunError, match="config.json cannot be used: .*turned.py is gone") as error:
+    with pytest.raises(
+        RunError, match="config.json cannot be used: there is no file .*turned.py; put"
+    ) as error:
         results.load(workdir)
     assert "\n" not in str(error.value)
     path.write_text(text + "\nimport nowhere_to_be_found\n")
@@ -154,6 +156,31 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     assert experiment.train(run.config, workdir, progress=False) == run.summary
 
 
+def test_a_renamed_file_serves_its_run_by_its_new_name(own_task, workdir):
+    path, name = own_task
+    path.rename(renamed := path.with_name("spun.py"))
+    another_process(path)
+    with pytest.raises(RunError, match="or write its new name into this config.json"):
+        results.load(workdir)
+    text = (workdir / "config.json").read_text()
+    (workdir / "config.json").write_text(text.replace(str(path), str(renamed)))
+    run = results.load(workdir)
+    assert run.config.task.name == f"{renamed}:Turned"
+    assert experiment.train(run.config, workdir, progress=False) == run.summary
+
+
+def test_a_name_of_pythons_own_modules_is_one_line(own_task):
+    """The file itself, or one that it imports from beside it."""
+    path, _ = own_task
+    path.rename(wave := path.with_name("wave.py"))
+    with pytest.raises(ConfigError, match="wave.py: Python has a module wave of its own, .*rename"):
+        settings.load_file(wave)
+    other = path.with_name("other.py")
+    other.write_text("import json\nfrom wave import Turned\n")
+    with pytest.raises(ConfigError, match="line 2: .*; wave.py beside it is hidden by .*: rename"):
+        settings.load_file(other)
+
+
 def test_a_damaged_memory_is_named(config, tmp_path):
     (tmp_path / "task.npz").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(RunError, match=r"task\.npz is damaged"):
@@ -165,6 +192,19 @@ def test_a_class_that_lost_its_name_is_one_line(config, own_task, tmp_path):
     rewrite(own_task[0], "class Turned", "class Rotated")
     with pytest.raises(RunError, match="has no dataclass Turned with a method make"):
         results.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("objects: int = number(5, low=2, high=9)", "objects: int", "objects"),
+        ("gain: float = number(1.0, above=0)", "gain: list = None", "gain"),
+    ],
+)
+def test_a_field_without_a_default_or_of_another_type_is_one_line(own_task, old, new, field):
+    rewrite(own_task[0], old, new)
+    with pytest.raises(ConfigError, match=f"its field {field} needs a default, and the type bool"):
+        settings.family("task", own_task[1])
 
 
 def test_rounding_of_another_version_is_no_change(config, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, ConfigError, SweepConfig, changed
 from compgen_jax.sweeps import plan, sweep, table
+from compgen_jax.sweeps.summary import describe_search
 from compgen_jax.sweeps.table import Layout, SweepTrial, TableError
 from compgen_jax.tasks import task as tasks
 
@@ -259,19 +260,54 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
         table.from_text("".join(damage(lines)), LAYOUT, "abc")
 
 
+# --- what is printed of a search -----------------------------------------------------------
+
+
+def test_a_search_prints_thresholds_and_exponents_of_whole_numbers_alone():
+    axes = (("task.grid", (8, 16)), ("task.image.sigma", (1.0, 2.0)))
+    config = sweep_of(*axes, **{"sweep.search.scores": ("rendered",)})
+    counts = {"reached": 4, "above": 1, "below": 0, "unknown": 1, "coarse": 0}
+    power = {"value": 1.5, "ci95": [1.25, 1.75]} | counts
+    of_seeds = lambda name, value, *seeds: [
+        {name: value, "seed": seed, "value": number, "status": status}
+        for seed, (number, status) in enumerate(seeds)
+    ]
+    eight = [(10.0, "reached"), (1000.0, "reached")], [(900.0, "above"), (None, "unknown")]
+    reading = {"where": "ood", "score": "rendered", "target": 0.75, "exponent": power}
+    along_grid = {"along": "task.grid", "task.image.sigma": 1.0}
+    along_sigma = {"along": "task.image.sigma", "task.grid": 8}
+    readings = [
+        reading | along_grid | {"thresholds": [
+            *of_seeds("task.grid", 8, *eight[0]), *of_seeds("task.grid", 16, *eight[1])]},
+        reading | along_sigma | {"thresholds": of_seeds("task.image.sigma", 1.0, *eight[0])},
+        reading | along_grid | {"score": "position_accuracy", "thresholds": []},
+    ]  # fmt: skip
+    first, second, third = describe_search(config, readings)
+    place = ", task.image.sigma 1.0, ood rendered 0.75: task.images"
+    assert first.startswith(f"task.grid 8{place} 100 [")  # the geometric mean
+    assert second == f"task.grid 16{place} above 900 for 1 of 2 seeds, unknown for 1 of 2 seeds"
+    assert third == f"{place[2:]} ~ (task.grid)^1.5 [1.25, 1.75]"
+
+
 # --- impossible sweeps (fields, types and bounds of axes: tests/test_config.py) ----------
 
 
 @pytest.mark.parametrize(
     ("axes", "values", "message"),
     [
-        ((("task.grid", (8, 10)),), {}, r"task.grid=10, .*must be divisible by 4, not 10"),
+        ((("task.grid", (8, 10)),), {}, r"task.grid=10: .*must be divisible by 4, not 10"),
         ((GRIDS,), {"sweep.search.scores": ("exact",)}, "'exact' is no score of the task; it has"),
         (
             (GRIDS,),
-            {"sweep.search.per": (("value", (1.0,)),)},
-            r"config.sweep.search.per: the task names none of value",
+            {"sweep.search.per": (("sell", (1.0,)),), "sweep.search.start": (8,)},
+            "config.sweep.search.per: 'sell' is no unit of the task; it has cell, value",
         ),
+        (
+            (GRIDS,),
+            {"sweep.search.per": (("value", (1.0,)),)},
+            "config.sweep.search.per: the task has a size for none of value",
+        ),
+        ((GRIDS,), {"sweep.search.scores": ("mse",)}, "'mse' is 0 for a perfect model, below the"),
         (
             (("task.support.region", ("corner", "cross")),),
             {"task.support.low": 30, "task.support.high": 29, "task.support.side": 0.0},
@@ -279,7 +315,7 @@ def test_any_other_damage_is_named_by_its_line(damage, message):
         ),
         (
             (GRIDS, REGIONS),
-            {"task.support.sampling": "every_cell"},
+            {"task.support.sampling": "every_cell", "sweep.search.per": (("cell", (0.5,)),)},
             "config.task.images=.*'every_cell' takes each seen cell",
         ),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError, changed, fingerprint
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, experiment, judge_run, measure
 from compgen_jax.runs import results as results_of
 from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import groups, plan, sweep, table
@@ -279,6 +279,22 @@ def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(finished, tiny_run):
+    workdir, _, _ = finished
+    message = r"holds a sweep, which keeps no networks; .* To look into one trial, train it: "
+    command = r"--config.sweep.axes=\(\) --config.task.grid=8 --config.task.stripes.copies=0 "
+    for use in (results_of.load, measure.measure_directory, judge_run.judge_directory):
+        with pytest.raises(RunError, match=message + f".*{command}") as error:
+            use(workdir)
+        assert "\n" not in str(error.value)
+    with pytest.raises(RunError, match="holds one run, not a sweep"):
+        sweep.load(tiny_run[0])
+    with pytest.raises(RunError, match=r"holds \d+ runs, each in a directory of its own, such as"):
+        sweep.load(tiny_run[0].parent.parent)
+    with pytest.raises(RunError, match="nowhere: there is no such directory"):
+        sweep.load(workdir / "nowhere")
+
+
 @pytest.mark.parametrize("region", ["corner", "donut"])
 def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path, region):
     values = {"task.support.side": 0.02, "sweep.axes": axes(regions=(region,))}
@@ -453,16 +469,16 @@ def test_a_search_along_a_float_field(small, tmp_path):
         "sweep.search.field": "training.learning_rate",
         "sweep.search.per": (),
         "sweep.search.start": (1e-5, 1e-2),
-        "sweep.search.scores": ("mse",),
+        "sweep.search.scores": ("position_accuracy",),
         "sweep.search.refinements": 1,
     })  # fmt: skip
     layout = plan.layout(config)
-    column = layout.measures.index("ood.mse")
+    column = layout.measures.index("ood.position_accuracy")
     first = plan.first_trials(config)
     assert [trial.value for trial in first] == [1e-5, 1e-5, 1e-2, 1e-2] or len(first) == 4
     values = {trial: np.zeros(len(layout.measures), np.float32) for trial in first}
     for trial in first:
-        values[trial][column] = float(trial.value > 1e-3)  # a score that rises along the field
+        values[trial][column] = float(trial.value > 1e-3)
     refined = plan.refined_trials(config, values)
     assert len(refined) == 2 and all(type(trial.value) is float for trial in refined)
     assert refined[0].value == pytest.approx((1e-5 * 1e-2) ** 0.5)

@@ -120,8 +120,8 @@ def test_stripes_come_first_and_fewer_bumps_are_the_first_of_more(sampling):
 def test_sizes_and_units_of_a_data_set():
     assert settings(copies=3, samples=5).make().examples == 3 * 2 * N + 5
     assert settings(copies=0, sampling="every_cell").make().examples == N * N - 16
-    assert settings(copies=0).make().units == {"cell": N * N}
-    assert settings(copies=1).make().units == {"value": N}
+    assert settings(copies=0).make().units == {"value": None, "cell": N * N}
+    assert settings(copies=1).make().units == {"value": N, "cell": None}
 
 
 def shuffled(images, copies=1, **of):

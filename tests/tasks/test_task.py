@@ -221,3 +221,12 @@ def test_shapes_that_would_broadcast_are_refused():
         expected, rel=1e-5
     )
     assert list(tasks.error_alone(jnp.zeros(2), jnp.zeros(2), None)) == ["mse"]
+
+
+def test_held_out_may_use_jax_also_where_a_program_is_traced():
+    apart = jax.jit(lambda points: jnp.abs(points[..., 2]) > 1.5)
+    make = lambda: over_cells((OBJECT, ANGLE, HEIGHT), apart, example)
+    traced = jax.jit(lambda: jnp.asarray(tasks.regions(make())["ood"]))
+    expected = np.abs(tasks.points(own_task())[:, 2]) > 1.5
+    np.testing.assert_array_equal(traced(), expected)
+    np.testing.assert_array_equal(tasks.regions(make())["ood"], expected)

@@ -15,6 +15,10 @@ from compgen_jax.tasks import baselines, images
 
 CLEARLY = 0.05  # of a share: what the ID gate forgives as well
 PAPER_GRID = 28
+AT_THE_END = (  # of `Claim.changed`
+    "Its numbers were of the end of training alone, and are now medians over late checkpoints; "
+    "verdicts of the end were known."
+)
 
 
 def late(quantity: Callable) -> Callable:
@@ -61,13 +65,14 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
     known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
     return {
         name: float(
-            _all_rendered(predict(known)[ood], cells.truths[ood], known.nearest[ood]).mean()
+            all_rendered(predict(known)[None, ood], cells.truths[ood], known.nearest[ood]).mean()
         )
         for name, predict in baselines.GRID_PREDICTORS.items()
     }
 
 
-_all_rendered = jax.jit(jax.vmap(images.rendered))
+# (T, B) of what networks draw (T, B, ...), truths (B, ...) and nearest ID images (B, ...)
+all_rendered = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None, None)))
 
 
 def above_predictors(share_T, shares: dict, cells: int) -> Condition:

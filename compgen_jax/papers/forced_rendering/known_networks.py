@@ -24,10 +24,12 @@ TURN = 2.5  # radians at the hole's centre: how far `swirling` has turned at dep
 
 
 class KnownNetwork(NamedTuple):
-    """layer: point (2,), depth t, world -> features (D,).  does: what, in words."""
+    """layer: point (2,), depth t, world -> features (D,).  does: what, in words.  draws: which of
+    `known_maps.MAPS`."""
 
     layer: Callable
     does: str
+    draws: str = "bump"
 
 
 def _stripes(point, world):
@@ -89,6 +91,10 @@ def _fading_inwards(point, t, world):
     return (1 - FAINT * t * nearness) * _mixed(point, t, world)
 
 
+def _flat(point, t, world):
+    return point / world.grid
+
+
 def _random(point, t, world):
     waves, phases = (jax.random.normal(jax.random.key(k), (64, 2)) for k in (0, 1))
     return jnp.cos(waves @ point + 3 * phases[:, 0])
@@ -96,7 +102,9 @@ def _random(point, t, world):
 
 NETWORKS = {
     "composer": KnownNetwork(_composing, "stripes, then more and more their products"),
-    "stripes": KnownNetwork(lambda p, t, w: _mixed(p, 0.0, w), "stripes in every layer"),
+    "stripes": KnownNetwork(
+        lambda p, t, w: _mixed(p, 0.0, w), "stripes in every layer; draws a plus", "plus"
+    ),
     "products": KnownNetwork(
         lambda p, t, w: _mixed(p, jnp.where(t > 0, 1.0, 0.0), w), "products from the first layer on"
     ),
@@ -122,7 +130,15 @@ NETWORKS = {
     "to the seen": KnownNetwork(
         _towards_seen, "composes a point that moves to the nearest seen one with depth"
     ),
-    "random": KnownNetwork(_random, "waves in random directions, the same in every layer"),
+    "random": KnownNetwork(
+        _random, "waves in random directions, the same in every layer; draws noise", "noise"
+    ),
+    "flat": KnownNetwork(
+        _flat, "the point itself in every layer, so that areas are the same; draws nothing", "blank"
+    ),
+    "smooth lookup": KnownNetwork(
+        _composing, "the layers of the composer; draws the nearest seen image", "lookup"
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """C4 and C5: how what is drawn at all cells is alike (Figures 1d, 1e and 8).
 
-Quantities of finished runs, whose `outputs(metric)` is (T,), and the claims.
+Quantities of finished runs, and the claims. A run's `late.outputs(metric)` is (T,), of every
+seed's late checkpoints.
 """
 
 import zlib
@@ -8,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition
+from compgen_jax.claims import Claim, Condition, median_over_checkpoints
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import known_maps
 from compgen_jax.papers.forced_rendering.figure1 import NETWORKS
-from compgen_jax.papers.forced_rendering.images import worst_exact_id
+from compgen_jax.papers.forced_rendering.images import AT_THE_END, worst_exact_id
 from compgen_jax.statistics import mean_with_interval
 
 CONSTRUCTION = {"bump": "mean_code", "ramp": "sums"}  # the paper's, by code (E6, E7)
@@ -82,14 +83,14 @@ def superposition_r2(run, construction: str, of_other_points: bool = False):
     """(T,) R^2 of the OOD output on its two superpositions, or on those of points that share
     neither x nor y. Over held-out points at least half as far from seen ones as the farthest."""
     name = "inner_shuffled_r2" if of_other_points else "inner_r2"
-    return run.outputs(f"output.superposition.{construction}.{name}")
+    return run.late.outputs(f"output.superposition.{construction}.{name}")
 
 
 def agreement(run, kernel: str):
     """(T,) agreement of the similarity of outputs with a kernel, 'binary', 'true' or 'partial' (the
     binary one beyond the true images'), over pairs of a held-out and a seen cell: the section of
     Figure 8 that the paper points at."""
-    return run.outputs(f"output.cosine.cross_{kernel}")
+    return run.late.outputs(f"output.cosine.cross_{kernel}")
 
 
 def _beyond_other_points(evidence):
@@ -107,10 +108,13 @@ def _over_bumps(evidence):
     return superposition_r2(evidence.net, "sums") - ideal(evidence.net.cells).bump_r2
 
 
+BEYOND_OTHERS = Condition(
+    "R2 on the superpositions, over that of other points'", _beyond_other_points, above=CLEARLY
+)
 # As stated, in the construction that the paper uses for the code, above that of other points by
-# `CLEARLY`, as a true bump has .0004 more. Stricter, in sums of matching outputs, at least `MOST`
-# of what an ideal superposer scores (the nearest seen image has .52 to .55 of it). The sums are
-# over all ID cells, each once, as all of them are among the 20,000 samples of Figure 1d.
+# `CLEARLY`, as a true bump has .0004 more. Stricter, in sums of matching outputs too, at least
+# `MOST` of what an ideal superposer scores (the nearest seen image has .52 to .55 of it). The sums
+# are over all ID cells, each once, as all of them are among the 20,000 samples of Figure 1d.
 SUPERPOSES = Claim(
     "C4",
     "with the {code} code, an OOD output is the sum of its superpositions",
@@ -118,12 +122,11 @@ SUPERPOSES = Claim(
     each=tuple(network for network in NETWORKS if network["code"] in CODES),
     runs={"net": "{run}"},
     code="{code}{where}",
-    as_stated=Condition(
-        "R2 on the superpositions, over that of other points'", _beyond_other_points, above=CLEARLY
-    ),
+    as_stated=BEYOND_OTHERS,
     stricter=(
         Condition("R2 on sums, over an ideal superposer's", _over_superposer, above=MOST),
         Condition("R2 on sums, less that of true bumps", _over_bumps, above=0),
+        BEYOND_OTHERS,
     ),
     details=lambda e: {
         f"R2, construction {name}, {whose}": superposition_r2(e.net, name, of_other_points)
@@ -139,7 +142,9 @@ SUPERPOSES = Claim(
     changed=(
         "C4 first asked for R2 above .5, a bound that depends on the grid and rejects ideal "
         "superposers. The ramp was judged on another network than the figure's. Verdicts of both "
-        "were known."
+        "were known. The stricter reading did not ask for more than other points' sums explain, so "
+        "that noise passed around the authors' small hole. "
+        f"{AT_THE_END} Those of the paper's size still are."
     ),
 )
 
@@ -148,7 +153,8 @@ def _binary_over_true(evidence) -> dict:
     """Nothing is concluded of a network that is not clearly further from the binary kernel than an
     ideal superposer, which fails as well: its sums are of the nearest seen images alone."""
     net = evidence.net
-    number = mean_with_interval(agreement(net, "binary") - agreement(net, "true"))
+    apart = agreement(net, "binary") - agreement(net, "true")
+    number = mean_with_interval(median_over_checkpoints(apart, net.late.seeds))
     if ideal(net.cells).superposer_binary - CLEARLY <= number["ci95"][1] <= 0:
         number["undecided_because"] = "an ideal superposer fails as well"
     return number
@@ -188,7 +194,8 @@ RESEMBLES_BINARY_KERNEL = Claim(
     ),
     changed=(
         "C5 first took pairs of two OOD cells, where every superposer fails; its verdicts were "
-        "known. It now takes pairs of an OOD and an ID cell, the section that the paper shows."
+        "known. It now takes pairs of an OOD and an ID cell, the section that the paper shows. "
+        f"{AT_THE_END} Those of the paper's size still are."
     ),
 )
 CLEARER_FOR_BUMP = Claim(

@@ -61,7 +61,7 @@ LOW_RANK = Group(
 )
 OFF_GRID, OFF_CANVAS = ({"task__code__missing": name} for name in ("off_grid", "off_canvas"))
 STRIPES = Group(
-    ("stripes_0_bumps", "stripes_30_bumps"),
+    ("stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps", "corner_bumps"),
     (
         UPRIGHT,
         to("missing factor off the grid", **OFF_GRID),

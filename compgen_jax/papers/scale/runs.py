@@ -192,13 +192,20 @@ class Draws:
 
 
 def of_draws(runs: dict) -> dict[str, Draws]:
-    """{name without the draw: the draws}, of those runs of the middle scale that all have."""
+    """{name without the draw: its draws in order}, of those runs of the middle scale that have
+    every draw that any has: claims compare runs draw by draw, with the same teacher, split and
+    seed."""
     groups = {}
     for name, run in runs.items():
         if name.startswith("middle_"):
-            groups.setdefault(name.rpartition("_draw_")[0], []).append(run)
-    most = max(map(len, groups.values()), default=0)
-    return {name: Draws(group) for name, group in groups.items() if len(group) == most > 1}
+            stem, _, draw = name.rpartition("_draw_")
+            groups.setdefault(stem, {})[int(draw)] = run
+    every = set().union(*groups.values())
+    return {
+        name: Draws([of_draw[draw] for draw in sorted(of_draw)])
+        for name, of_draw in groups.items()
+        if of_draw.keys() == every and len(every) > 1
+    }
 
 
 def sets_seen(config: Config) -> int:

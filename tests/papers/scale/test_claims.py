@@ -183,6 +183,16 @@ def test_draws_stand_for_the_seeds_of_one_run():
     assert [fields(run.config) for run in one.runs] == [(k, k, (k,)) for k in range(6)]
     runs.pop("middle_seen_60_width_512_draw_3")
     assert rows.of_draws(runs).keys() == draws.keys() - {"middle_seen_60_width_512"}
+    # as many draws, but not the same ones
+    runs |= {
+        name: run
+        for name, run in {
+            name.replace("draw_3", "draw_9"): Run(config)
+            for name, config in rows.middle("quick").items()
+            if name == "middle_seen_60_width_512_draw_3"
+        }.items()
+    }
+    assert rows.of_draws(runs) == {}
 
 
 def test_settings_change_the_teacher_or_the_split_alone():

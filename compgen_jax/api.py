@@ -1,0 +1,217 @@
+"""The laboratory in Python: train, look at what was learnt, and load it again.
+
+    import compgen_jax as cg
+
+    run = cg.train("bump_cnn_quick", "runs/one", {"training.seeds": (0, 1)})
+    run.predict([[8.0, 7.5]])  # (2, 1, 16, 16): the image that each seed draws
+    run.draw(8, 7.5)           # a figure: asked, drawn, and their difference
+    run.metrics()              # a DataFrame; also run.cells and run.layers()
+    cg.load("runs/one")        # the same run, tomorrow
+
+The commands in `launch` call the same functions, so both leave the same directories behind. Every
+error of a user is a ConfigError or a RunError whose message is one line. DataFrames need pandas:
+`pip install 'compgen_jax[pandas]'`.
+"""
+
+import importlib
+import importlib.util
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from compgen_jax import cli, compilation_cache, tables
+from compgen_jax import config as configs
+from compgen_jax.config import Config, ConfigError
+from compgen_jax.runs import directory, experiment, judge_run, measure, results
+from compgen_jax.runs.directory import RunError as RunError  # exported
+from compgen_jax.runs.results import FinishedRun
+from compgen_jax.sweeps import sweep as sweeps
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run. T is the number of its seeds, B of points, F of factors.
+
+    path: its directory.  config: what was trained.  summary: what `summary.json` has: `seeds`, the
+    final numbers of each seed, and `mean`, their means with 95% intervals.
+    """
+
+    path: Path
+    config: Config = field(repr=False)
+    summary: dict = field(repr=False)
+
+    @cached_property
+    def finished(self) -> FinishedRun:
+        """The networks themselves; everything below comes from here. Raises RunError, naming what
+        is missing or damaged in the directory."""
+        return results.load(self.path)
+
+    def predict(self, points) -> np.ndarray:
+        """(T, B, ...): what every seed says at `points`.
+
+        Args: points (B, F), one row for each point and one column for each factor, in the factors'
+        units. Values between and beyond the cells' are allowed; NaN stands for a missing factor.
+
+        Raises ValueError for another shape.
+        """
+        return self.finished.predict(self._points(points))
+
+    def draw(self, *point: float):
+        """A matplotlib figure: what is asked at one point, what each seed says, their difference.
+
+        Args: point, F numbers, as in `predict`: `run.draw(8, 7.5)` for the factors x and y.
+
+        Raises ValueError for another number of them.
+        """
+        self._points([point])
+        return beside("figures.draw").draw(self.finished, point)
+
+    def metrics(self):
+        """DataFrame: a row for each seed and evaluation, a column for each score."""
+        return tables.metrics(self.path)
+
+    def layers(self, progress: bool = True):
+        """DataFrame with the columns seed, step, layer, metric and value. Measures the layers if
+        that was not done yet."""
+        measure.measure_directory(self.path, progress=progress)
+        return tables.layers(self.path)
+
+    @cached_property
+    def cells(self):
+        """DataFrame at the end of training: a row for each seed and cell; columns `seed`, each
+        factor, `held_out`, `distance` (in cells, to the nearest seen one), and each score."""
+        names = [factor.name for factor in self.finished.task.factors]
+        return tables.cells(self.finished.cells, names)
+
+    def explore(self) -> Path:
+        """Writes the directory's explorer.html; see `explore`."""
+        return explore(self.path)
+
+    def _points(self, points) -> np.ndarray:
+        points, factors = np.asarray(points, np.float32), self.finished.task.factors
+        if points.ndim != 2 or points.shape[1] != len(factors):
+            names = ", ".join(factor.name for factor in factors)
+            raise ValueError(
+                f"points of shape {points.shape}: must be (B, {len(factors)}): {names}"
+            )
+        return points
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A finished sweep.
+
+    path: its directory.  config: what was swept.  summary: what `summary.json` has: the means of
+    every combination of the axes or, of a search, thresholds and exponents.
+    """
+
+    path: Path
+    config: Config = field(repr=False)
+    summary: dict = field(repr=False)
+
+    def trials(self):
+        """DataFrame: a row for each trial, with its axes, seed, status and scores."""
+        return tables.trials(self.path)
+
+
+def train(config, workdir, overrides: dict | None = None, progress: bool = True) -> Run:
+    """Trains all seeds of a config in `workdir`, or what is left to train there.
+
+    A finished run is loaded. One that was interrupted goes on after its last checkpoint.
+
+    Args:
+      config: a preset's name, 'FILE.py:NAME' for a file of your own, or a `Config`.
+      workdir: the directory of the run; it belongs to one config.
+      overrides: new values by dotted field, such as {"training.epochs": 20}.
+      progress: whether to show a bar.
+
+    Raises ConfigError or RunError, with one line, before anything is trained; RunError if a loss
+    stops being finite.
+    """
+    config = _resolve(config, overrides)
+    return Run(Path(workdir), config, experiment.train(config, workdir, progress))
+
+
+def sweep(config, workdir, overrides: dict | None = None, progress: bool = True) -> Sweep:
+    """Trains all trials of a sweep in `workdir`, or what is left to train there. Arguments and
+    errors are those of `train`; a trial whose loss stops being finite is recorded as failed."""
+    config = _resolve(config, overrides)
+    return Sweep(Path(workdir), config, sweeps.run(config, workdir, progress))
+
+
+def load(workdir) -> Run | Sweep:
+    """The finished run, or sweep, in a directory. Raises RunError, naming what is missing or
+    damaged."""
+    workdir = Path(workdir)
+    config = directory.read_config(workdir)
+    if config.is_sweep:
+        sweeps.load(workdir)  # raises for an unfinished or damaged one
+        return Sweep(workdir, config, directory.read_json(workdir / "summary.json"))
+    finished = results.load(workdir)
+    run = Run(workdir, config, finished.summary)
+    run.__dict__["finished"] = finished
+    return run
+
+
+def analyze(workdir, progress: bool = True):
+    """Measures every layer of a finished run; writes layers.csv, analysis.json and analysis.npz.
+
+    Returns the DataFrame of `Run.layers`. Raises RunError for a run that is not finished, or whose
+    activations are not finite.
+    """
+    return _load_run(workdir).layers(progress)
+
+
+def judge(workdir):
+    """Judges a finished run: does it compose what was held out? Writes claims.json.
+
+    Returns a DataFrame with two rows for each claim, *as stated* and *stricter*: the verdict
+    (reproduced, contradicted or inconclusive), the measured value with its 95% interval, and what
+    was asked. Raises RunError for a run that is not finished.
+    """
+    judge_run.judge_directory(_load_run(workdir).path)
+    return tables.claims(workdir)
+
+
+def explore(workdir) -> Path:
+    """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
+    returns its path: DIR/explorer.html. Raises RunError for a run that is not finished."""
+    run = _load_run(workdir)
+    return beside("launch.explore").explore(run.path)
+
+
+def beside(name: str):
+    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
+    checkout, and inside it where it is installed."""
+    folder = name.partition(".")[0]
+    found = importlib.util.find_spec(folder)
+    places = list(found.submodule_search_locations or ()) if found else []
+    in_checkout = str(Path(__file__).parents[1] / folder) in places
+    return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
+
+
+def _resolve(config, overrides: dict | None) -> Config:
+    """The config with its overrides, after what every command does first: a CPU device for every
+    core, and compiled programs kept on disk."""
+    if jax.config.jax_num_cpu_devices == -1:  # neither the user nor a command has said how many
+        cli.use_all_cores()
+    compilation_cache.enable()
+    if isinstance(config, str):
+        config = cli.load_config(config, flag="config=")
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config={config!r}: give a preset's name, 'FILE.py:NAME' of your own, or a Config"
+        )
+    return configs.changed(config, overrides) if overrides else config
+
+
+def _load_run(workdir) -> Run:
+    run = load(workdir)
+    if isinstance(run, Sweep):
+        raise RunError(
+            f"{workdir}: is a sweep, not one run; cg.load(workdir).trials() has its table"
+        )
+    return run

@@ -1,0 +1,149 @@
+"""Predictions of any framework at a task's cells, scored and judged as a run of ours is.
+
+A file of predictions, .npz:
+
+    predictions   (S, B, ...): what each of S networks says at every cell; or (B, ...) of one
+    seeds         (S,) integers, optional: on whose examples each was trained; else 0, 1, ...
+
+A template, .npz, has what they are made from, for one seed:
+
+    points, codes, targets          (B, ...): the cells' factor values, the model's input at each of
+                                    them, and what should be predicted there
+    names, held_out                 (F,) the factors' names; (B,) bool, cells not to be trained on
+    train_points, train_codes, train_targets   (n, ...): the examples that training shows
+"""
+
+import io
+from functools import cached_property, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.metrics import evaluation
+from compgen_jax.runs import directory, results
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
+
+NAMES = "predictions", "seeds"
+
+
+class GivenRun(results.FinishedRun):
+    """Predictions in the place of a finished run: `cells`, `trivial` and `interpolator` are what
+    they are there. There is one checkpoint, and there are no layers."""
+
+    def __init__(self, name: str, config: Config, task: Task, predictions):
+        super().__init__(config, task, None, {}, config.training.seeds)
+        self.said_by, self.predictions = name, predictions
+
+    @property
+    def name(self) -> str:
+        return self.said_by
+
+    @cached_property
+    def cells(self) -> evaluation.CellResults:
+        points, said = tasks.points(self.task), self.predictions
+        shown = examples(self.config, self.task, self.seeds)
+        truths = np.stack([truths_of_cells for _, (_, truths_of_cells) in shown])
+        score = jax.jit(jax.vmap(self.task.scores))
+        of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
+        scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
+        return results.at_cells(self.task, self.seeds, said, truths[0], scores)
+
+    @property
+    def late(self) -> "GivenRun":
+        return self
+
+    def numbers(self) -> dict:
+        """{seed: {'REGION.SCORE': mean}}, with what the task derives from them."""
+        masks = tasks.regions(self.task)
+        found = {}
+        for index, seed in enumerate(self.seeds):
+            scores = {name: values[index] for name, values in self.cells.scores.items()}
+            means = evaluation.region_means(scores, masks, self.task.derived)
+            found[seed] = {name: float(value) for name, value in means.items()}
+        return found
+
+
+def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> list:
+    """What each seed is shown, and what it is scored at, as `results.shown_examples`."""
+    points = jnp.asarray(tasks.points(task))
+    shown = jax.jit(partial(results.shown_examples, config, task, drawn=drawn))
+    return [jax.device_get(shown(jax.random.key(seed), points)) for seed in seeds]
+
+
+def shape_of(task: Task) -> tuple[int, ...]:
+    """(B, ...): of what one network predicts at all cells."""
+    point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
+    truth = lambda point: tasks.truth(task, task.example(jax.random.key(0), point).target)
+    return len(tasks.points(task)), *jax.eval_shape(truth, point).shape
+
+
+def load(path, config: Config, task: Task) -> GivenRun:
+    """The predictions of a file. Raises ConfigError for a file that does not fit the task."""
+    arrays, shape = _read(Path(path)), shape_of(task)
+    unknown = [name for name in arrays if name not in NAMES]
+    _require(path, "predictions" in arrays, f"lacks predictions; it holds {_list(arrays)}")
+    _require(path, not unknown, f"{_list(unknown)}: no such array; allowed: {_list(NAMES)}")
+    said = arrays["predictions"]
+    _require(path, said.dtype.kind in "biuf", f"predictions: {said.dtype}, not real numbers")
+    wanted, given = _list(map(str, shape)), said.shape
+    said = said[None] if said.ndim == len(shape) else said
+    fits = said.shape[1:] == shape and len(said)
+    _require(path, fits, f"predictions {given}: must be (S, {wanted}) or ({wanted})")
+    finite = np.isfinite(said)
+    if not finite.all():
+        network, cell = np.argwhere(~finite)[0][:2]
+        values = zip(task.factors, tasks.points(task)[cell], strict=True)
+        where = ", ".join(f"{factor.name} {value:g}" for factor, value in values)
+        _require(path, False, f"predictions: NaN or infinite in network {network} at {where}")
+    seeds = arrays.get("seeds", np.arange(len(said)))
+    _require(path, seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu",
+             f"seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")  # fmt: skip
+    config = changed(config, {"training.seeds": tuple(int(seed) for seed in seeds)})
+    return GivenRun(Path(path).stem, config, task, said.astype(np.float32))
+
+
+def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
+    """Writes what predictions are made from, and returns the arrays; `drawn` counts the examples of
+    a task that draws new ones at each step."""
+    (shown,) = examples(config, task, (seed,), drawn)
+    (points, counts, codes, truths), (cell_codes, cell_truths) = shown
+    given, _ = tasks.shapes(task)
+    if isinstance(given, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers
+        codes, cell_codes = (each.reshape(-1, *given.shape) for each in (codes, cell_codes))
+    arrays = {
+        "points": tasks.points(task),
+        "codes": cell_codes,
+        "targets": cell_truths,
+        "names": np.array([factor.name for factor in task.factors]),
+        "held_out": tasks.regions(task)["ood"],
+        "train_points": points[counts],
+        "train_codes": codes[counts],
+        "train_targets": truths[counts],
+    }
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    directory.write_bytes(Path(path), content.getvalue())
+    return arrays
+
+
+def _read(path: Path) -> dict:
+    _require(path, path.is_file(), "there is no such file")
+    try:
+        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (TypeError, *directory.DAMAGED) as error:  # a TypeError of a .npy
+        why = "is no .npz of numbers, or is damaged; save it with numpy.savez"
+        raise ConfigError(f"{path}: {why}") from error
+
+
+def _list(names) -> str:
+    return ", ".join(names) or "nothing"
+
+
+def _require(path, holds, message: str):
+    if not holds:
+        raise ConfigError(f"{path}: {message}")

@@ -1,0 +1,126 @@
+"""What a user's own task and model must give: checked by shapes, before anything is compiled."""
+
+import contextlib
+from functools import partial
+
+import jax
+import numpy as np
+
+from compgen_jax.config import Config
+from compgen_jax.models import model as models
+from compgen_jax.models.model import Shapes
+from compgen_jax.settings import ConfigError
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Example, Task
+from compgen_jax.training.task_group import shapes_of
+
+ACTIVATIONS = "(output, activations): an array, and a dict of at least one array by layer name"
+
+
+def check(config: Config, task):
+    """Raises ConfigError unless the task that `config` makes, and the model, can be trained."""
+    _check_example(config.task.name, task)
+    shapes = shapes_of(task)
+    _check_task(config.task.name, task, shapes)
+    _check_model(config.model.name, config.model.make(shapes), shapes)
+
+
+def _check_example(name: str, task):
+    """That it is a Task of named, ordered factors, whose `example` returns an Example of arrays."""
+    _require(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
+    names = [factor.name for factor in task.factors]
+    _require(
+        len(set(names)) == len(names), f"{name}: two factors have one name: {', '.join(names)}"
+    )
+    for factor in task.factors:
+        values = np.asarray(factor.values)
+        ascending = values.ndim == 1 and values.size and (np.diff(values) > 0).all()
+        _require(ascending, f"{name}: factor {factor.name!r}: its values must be ascending numbers")
+    made = tasks.example_shapes(task)[1]
+    right = isinstance(made, Example) and all(map(jax.tree.leaves, made))
+    hint = f"{name}: example returned {_kind(made)}, not an Example(input, target) of arrays"
+    _require(right, hint)
+
+
+def _check_task(name: str, task: Task, shapes: Shapes):
+    """That `held_out`, `loss` and `scores` take its points, examples and outputs, and return what
+    they should."""
+    points = tasks.points(task)
+    mask = np.asarray(task.held_out(points))
+    _require(
+        mask.shape == (len(points),) and mask.dtype == bool,
+        f"{name}: held_out returned {mask.dtype} {mask.shape} for points {points.shape}, not bool "
+        f"{(len(points),)}",
+    )
+    leaves = jax.tree.leaves(shapes.output)
+    are_shapes = all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
+    hint = "must hold arrays, or jax.ShapeDtypeStruct(shape, dtype)"
+    _require(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
+    point, example = tasks.example_shapes(task)
+    loss = jax.eval_shape(task.loss, shapes.output, example.target)
+    is_scalar = isinstance(loss, jax.ShapeDtypeStruct) and loss.shape == ()
+    _require(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
+    said = jax.eval_shape(task.prediction, shapes.output)
+    true = jax.eval_shape(partial(tasks.truth, task), example.target)
+    _require(
+        _described(said) == _described(true),
+        f"{name}: prediction returned {_described(said)}, and truth {_described(true)}: they must "
+        "have one shape",
+    )
+    scores = jax.eval_shape(task.scores, said, true, point)
+    are_scalars = isinstance(scores, dict) and not any(one.shape for one in scores.values())
+    _require(are_scalars, f"{name}: scores returned {_described(scores)}, not a dict of scalars")
+    for field in ("error", "accuracy"):
+        score = getattr(task, field)
+        known = score in scores or (field == "accuracy" and not score)
+        _require(known, f"{name}: {field}={score!r} is none of its scores: {', '.join(scores)}")
+
+
+def _check_model(name: str, module, shapes: Shapes):
+    """That the module maps an input to (output, activations), with the output that the task asks
+    for."""
+    right = hasattr(module, "init") and hasattr(module, "apply")
+    _require(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
+    variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
+    pair = jax.tree.map(lambda s: jax.ShapeDtypeStruct((2, *s.shape), s.dtype), shapes.input)
+    made = jax.eval_shape(partial(models.apply, module), variables, pair)
+    right = isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], dict) and made[1]
+    _require(right, f"{name}: its module returned {_kind(made)}, not {ACTIVATIONS}")
+    output, activations = made
+    layers = all(isinstance(layer, jax.ShapeDtypeStruct) for layer in activations.values())
+    _require(layers, f"{name}: each of its activations must be one array")
+    given = _described(jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), output))
+    asked = _described(shapes.output)
+    _require(given == asked, f"{name}: its output is {given}, and the task asks for {asked}")
+
+
+@contextlib.contextmanager
+def compiled():
+    """Yields a list, to which the name of every function is added that jax compiles inside."""
+    names = []
+
+    def note(event, _, fun_name="", **__):
+        if event.endswith("/backend_compile_duration"):
+            names.append(fun_name.removeprefix("jit(").removesuffix(")"))
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+
+
+def _described(tree) -> str:
+    """Shapes as a person writes them: '(16, 16)', or of a tree "{'a': (3,), 'b': ()}"."""
+    return str(jax.tree.map(lambda leaf: tuple(leaf.shape), tree))
+
+
+def _kind(value) -> str:
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return "one array"
+    return "an empty dict" if value == {} else f"a {type(value).__name__}"
+
+
+def _require(ok, text: str):
+    if not ok:
+        raise ConfigError(text)

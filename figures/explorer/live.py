@@ -1,0 +1,265 @@
+"""A decoder as a list of operations that network.js runs in the page.
+
+`live_network` makes the list from a Flax module and its parameters:
+
+    {"layer": "layer_00",         the name of the code in the run's layers
+     "length": 32,                numbers in a code
+     "shape": [16, 16],           of the output, which is the task's prediction
+     "operations": [{"op": "dense", "kernel": ..., "bias": ...},
+                    {"op": "reshape", "shape": [4, 4, 32]},
+                    {"op": "relu", "layer": "layer_01"}, ...]}
+
+An operation maps one array to the next. One with a "layer" has made the activations of that name.
+Arrays are as `arrays.encode` writes them. The operations are:
+
+    dense           x (..., I) @ kernel (I, O) + bias, whose O or fewer numbers repeat
+    reshape         to a shape
+    conv_transpose  x (H, W, I), kernel (k, k, I, O), bias (O,) -> (stride H, stride W, O)
+    relu, sigmoid   of every entry
+    prelu           x, or slope x where x < 0
+    embed           a code, in equal parts for the factors -> (N, N, factors) (paper Eq 8, 9)
+    add_position    x (C,), axis (N, C / 2) -> (N, N, C): x, plus [axis[x]; axis[y]] at pixel (y, x)
+    affine          scale x + shift
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.models import model as models
+from compgen_jax.models.conv import ConvDecoder
+from compgen_jax.models.conv_batchnorm import ConvBatchNormDecoder
+from compgen_jax.models.lowrank import LowRankDecoder, embeddings
+from compgen_jax.models.mlp import MLPDecoder
+from compgen_jax.models.pixelwise import PixelwiseDecoder, position_code
+from compgen_jax.runs.results import FinishedRun
+from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop, task_group
+
+from .arrays import encode
+
+MOST_PARAMETERS = 600_000  # 3.2 MB in a page; networks of the paper's size have 130,000 to 560,000
+TRIED = 64  # random points that tell whether a code is made of one part for each factor
+
+
+def live_network(run: FinishedRun, seed: int) -> dict | None:
+    """The network of a seed, as network.js runs it; see above.
+
+    None for a model without a live form, for one of more than `MOST_PARAMETERS` parameters, and for
+    a task whose prediction is not `scale * output + shift`.
+    """
+    task = run.task
+    module = run.config.model.make(task_group.shapes_of(task))
+    operations, convention = OPERATIONS.get(type(module)), _convention(task)
+    variables = jax.tree.map(lambda leaf: np.asarray(leaf)[run.seeds.index(seed)], run.params)
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))
+    if operations is None or convention is None or parameters > MOST_PARAMETERS:
+        return None
+    return {
+        "layer": "layer_00",
+        "length": models.size(tasks.shapes(task)[0]),
+        "shape": list(tasks.shapes(task)[1].shape),
+        "operations": [*operations(module, variables), *convention],
+    }
+
+
+def _convention(task) -> list | None:
+    """What turns the model's output into the task's prediction: nothing, or one affine map."""
+    output = tasks.shapes(task)[1]
+    if not isinstance(output, jax.ShapeDtypeStruct):
+        return None
+    tried = jnp.linspace(-1.0, 2.0, max(output.size, 2))[: output.size].reshape(output.shape)
+    zeros, ones = jnp.zeros(output.shape), jnp.ones(output.shape)
+    at_0, at_1, found = (np.asarray(task.prediction(each)) for each in (zeros, ones, tried))
+    shift, scale = float(at_0.flat[0]), float(at_1.flat[0] - at_0.flat[0])
+    if found.shape != output.shape or not np.allclose(found, scale * tried + shift, atol=1e-6):
+        return None
+    unchanged = (scale, shift) == (1.0, 0.0)
+    return [] if unchanged else [{"op": "affine", "scale": scale, "shift": shift}]
+
+
+# --- the operations of each kind of decoder --------------------------------------------------
+
+
+def _layer(index: int) -> dict:
+    return {"layer": f"layer_{index:02d}"}
+
+
+def _dense(parameters) -> dict:
+    return {
+        "op": "dense",
+        "kernel": encode(parameters["kernel"]),
+        "bias": encode(parameters["bias"]),
+    }
+
+
+def _conv_transpose(parameters) -> dict:
+    """Of `models.conv.ConvTranspose`: kernel 3 with stride 1, or kernel 4 with stride 2."""
+    side = len(parameters["kernel"])
+    return {**_dense(parameters), "op": "conv_transpose", "stride": {3: 1, 4: 2}[side]}
+
+
+def _prelu(parameters) -> dict:
+    return {"op": "prelu", "slope": float(parameters["negative_slope"])}
+
+
+def _conv(module: ConvDecoder, variables) -> list:
+    params = variables["params"]
+    # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
+    kernel = params["render"]["kernel"][::-1, ::-1]
+    side, _, length, width = kernel.shape
+    kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
+    operations = [
+        _dense({"kernel": kernel, "bias": params["render"]["bias"]}),
+        {"op": "reshape", "shape": [side, side, width]},
+        {"op": "relu", **_layer(1)},
+    ]
+    for index in range(1, module.depth + 1):
+        operations.append(_conv_transpose(params[f"hidden_{index}"]))
+        operations.append({"op": "relu", **_layer(index + 1)})
+    return [*operations, _conv_transpose(params["image"]), _without_channels(module)]
+
+
+def _without_channels(module) -> dict:
+    """(N, N, 1) -> (N, N)."""
+    return {"op": "reshape", "shape": [module.grid, module.grid]}
+
+
+def _mlp(module: MLPDecoder, variables) -> list:
+    params, operations = variables["params"], []
+    for index in range(1, module.depth + 1):
+        operations.append(_dense(params[f"hidden_{index}"]))
+        operations.append({"op": "relu", **_layer(index)})
+    return [*operations, _dense(params["image"]), {"op": "reshape", "shape": list(module.shape)}]
+
+
+def _low_rank(module: LowRankDecoder, variables) -> list:
+    params = variables["params"]
+    factors = [
+        {"values": encode(factor.values), "left": encode(factor.left),
+         "right": encode(factor.right)}
+        for factor in embeddings(variables, module.vectors)
+    ]  # fmt: skip
+    operations = [{"op": "embed", "factors": factors, **_layer(1)}, _prelu(params["prelu_0"])]
+    for index in range(1, module.depth + 1):
+        operations.append(_conv_transpose(params[f"hidden_{index}"]))
+        operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
+    return [*operations, _conv_transpose(params["image"]), _without_channels(module)]
+
+
+def _pixelwise(module: PixelwiseDecoder, variables) -> list:
+    params = variables["params"]
+    axis = position_code(module.grid, module.width)[0, :, : module.width // 2]
+    operations = [
+        _dense(params["token"]),
+        {"op": "add_position", "axis": encode(axis), **_layer(1)},
+    ]
+    for index in range(1, module.depth + 1):
+        operations.append(_dense(params[f"hidden_{index}"]))
+        operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
+    return [*operations, _dense(params["image"]), _without_channels(module)]
+
+
+def _conv_batchnorm(module: ConvBatchNormDecoder, variables) -> list:
+    params, statistics = variables["params"], variables["batch_stats"]
+
+    def normalised(index: int) -> dict:
+        """The convolution with its BatchNorm, which in evaluation is an affine map of channels."""
+        kernel, bias = (params[f"hidden_{index}"][name] for name in ("kernel", "bias"))
+        norm, running = params[f"norm_{index}"], statistics[f"norm_{index}"]
+        scale = norm["scale"] / np.sqrt(running["var"] + 1e-5)
+        bias = (bias - running["mean"]) * scale + norm["bias"]
+        return _conv_transpose({"kernel": kernel * scale, "bias": bias})
+
+    side = module.grid // 4
+    operations = [
+        _dense(params["dense"]),
+        {"op": "reshape", "shape": [side, side, module.width], **_layer(1)},
+    ]
+    for index in (1, 2):
+        operations += [normalised(index), {"op": "relu", **_layer(index + 1)}]
+    image = [_conv_transpose(params["image"]), {"op": "sigmoid"}, _without_channels(module)]
+    return [*operations, *image]
+
+
+OPERATIONS = {  # of exactly these modules: a subclass may compute something else
+    ConvDecoder: _conv,
+    ConvBatchNormDecoder: _conv_batchnorm,
+    LowRankDecoder: _low_rank,
+    MLPDecoder: _mlp,
+    PixelwiseDecoder: _pixelwise,
+}
+
+
+# --- the code of any point -------------------------------------------------------------------
+
+
+def code_table(run: FinishedRun) -> dict | None:
+    """Tables from which a page builds the code of any point:
+
+        {"code": ...,               (E,) numbers that no factor moves
+         "factors": [{"name": "x",
+                      "values": [0.0, 0.5, 1.0, ...],
+                      "entries": [0, 1, ..., 15],      the numbers of the code that are its own
+                      "rows": ...,                     (values, entries)
+                      "absent": ...}, ...]}            (entries,) where the factor is missing
+
+    A real factor has values at half steps, round to its period if it has one; a discrete one has
+    its labels. None for a task whose input is not a vector, is drawn at random, or has numbers that
+    depend on several factors.
+    """
+    task = run.task
+    given = tasks.shapes(task)[0]
+    if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 1:
+        return None
+    code_at = jax.jit(jax.vmap(lambda key, point: task.example(key, point).input, (None, 0)))
+    codes = lambda points: np.asarray(code_at(keys[0], jnp.asarray(points)), np.float32)
+    keys = [loop.stream(jax.random.key(seed), "test") for seed in (0, 1)]
+
+    values = [_half_steps(factor) for factor in task.factors]
+    centre = np.array([each[len(each) // 2] for each in values], np.float32)
+
+    def moved(index: int, to) -> np.ndarray:
+        """(len(to), F): the central point with one factor's value replaced."""
+        points = np.tile(centre, (len(to), 1))
+        points[:, index] = to
+        return points
+
+    start, factors, first = codes(centre[None])[0], [], 0
+    for index, factor in enumerate(task.factors):
+        rows, absent = codes(moved(index, values[index])), codes(moved(index, [np.nan]))[0]
+        entries = np.flatnonzero((rows != start).any(axis=0))
+        if len(task.parts) == len(task.factors):  # also has numbers that no cell moves
+            entries, first = np.arange(first, first + task.parts[index]), first + task.parts[index]
+        absent = np.nan_to_num(absent)
+        factors.append((factor.name, values[index], entries, rows[:, entries], absent[entries]))
+
+    # what the tables say must be the code, for either key
+    random = np.random.default_rng(0)
+    chosen = [random.integers(len(each), size=TRIED) for each in values]
+    points = np.stack([v[c] for v, c in zip(values, chosen, strict=True)], axis=1)
+    said = np.tile(start, (TRIED, 1))
+    for (_, _, entries, rows, _), rows_chosen in zip(factors, chosen, strict=True):
+        said[:, entries] = rows[rows_chosen]
+    for key in keys:
+        true = np.asarray(code_at(key, jnp.asarray(points, jnp.float32)))
+        if not np.allclose(said, true, atol=1e-5):
+            return None
+    return {
+        "code": encode(start),
+        "factors": [
+            {"name": name, "values": along.tolist(), "entries": entries.tolist(),
+             "rows": encode(rows), "absent": encode(absent)}
+            for name, along, entries, rows, absent in factors
+        ],
+    }  # fmt: skip
+
+
+def _half_steps(factor: tasks.Factor) -> np.ndarray:
+    """The values of a factor, and those halfway to the next; for an angle also after the last."""
+    values = np.asarray(factor.values, np.float32)
+    if not factor.real:
+        return values
+    after = [] if np.isinf(factor.period) else [values[0] + factor.period]
+    ends = np.concatenate([values, np.array(after, np.float32)])
+    return np.sort(np.concatenate([values, (ends[:-1] + ends[1:]) / 2]))

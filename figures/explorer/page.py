@@ -1,0 +1,101 @@
+"""The explorer: one page, that opens from disk and asks nothing of a network, of finished runs."""
+
+import base64
+import io
+from pathlib import Path
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from compgen_jax.runs import directory
+from compgen_jax.statistics import LEVEL, mean_with_interval
+
+from .. import plotting
+from .payload import payload
+
+HERE = Path(__file__).parent
+# columns of claims.json that the page shows
+SHOWN = ("claim", "code", "statement", "figure", "reading", "verdict", "reason", "seeds",
+         "conditions", "details", "runs")  # fmt: skip
+MODULES = (
+    "main",
+    "controls",
+    "data",
+    "numbers",
+    "pictures",
+    "network",
+    "live",
+    "layers",
+    "verdicts",
+)
+
+
+def write(runs: dict, path, verdicts=(), seeds=()) -> Path:
+    """Writes the explorer of finished runs, by name, and returns its path.
+
+    Args:
+      runs: `FinishedRun`s; the first is shown first.
+      path: of the page, which appears atomically.
+      verdicts: rows of claims.json.
+      seeds: those to show, by default all, 8 at most.
+
+    Raises RunError for a seed that a run lacks, and as `FinishedRun` explains.
+    """
+    verdicts = [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
+    content = payload(runs, verdicts, seeds)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}  # in their order
+    template = environment.from_string((HERE / "page.html.jinja").read_text())
+    page = template.render(
+        names=list(runs),
+        css=Markup((HERE / "style.css").read_text()),
+        stills=[_still(run) for run in runs.values()],
+        payload=directory.clean(content),
+        importmap={"imports": {name: _as_url(name) for name in MODULES}},
+        verdicts=verdicts,
+        percent=round(100 * LEVEL),
+    )
+    directory.write_text(Path(path), page)
+    return Path(path)
+
+
+def _as_url(module: str) -> str:
+    """A module's text as an address, under which others in the page import it."""
+    text = (HERE / f"{module}.js").read_bytes()
+    return f"data:text/javascript;base64,{base64.b64encode(text).decode()}"
+
+
+def _still(run) -> dict:
+    """The picture and the sentence of a network for readers without JavaScript: the error at every
+    cell, and what is asked and drawn at the held-out cell with the largest."""
+    cells, axes = run.cells, [factor.name for factor in run.task.factors]
+    errors_B = cells.scores[cells.error].mean(axis=0)
+    regions = {"never shown": cells.held_out, "shown in training": ~cells.held_out}
+    means = [
+        f"{mean_with_interval(cells.scores[cells.error][:, mask].mean(axis=1))['value']:.3g} on "
+        f"combinations {name}"
+        for name, mask in regions.items()
+        if mask.any()
+    ]
+    chosen = int(np.argmax(np.where(cells.held_out, errors_B, -1)))
+    where = ", ".join(
+        f"{name} = {v:.4g}" for name, v in zip(axes, cells.factors[chosen], strict=False)
+    )
+    images = [cells.truths[chosen], *cells.predictions[:4, chosen]]
+    figure = plotting.new_figure(6.75, 1.7)
+    names = ["asked", *(f"seed {seed}" for seed in run.seeds[:4])]
+    for axis, image, name in zip(figure.subplots(1, len(images), squeeze=False)[0], images, names,
+                                 strict=True):  # fmt: skip
+        if image.ndim == 2:
+            plotting.show_signal(axis, image, float(cells.truths.max()))
+        elif image.ndim == 3:
+            axis.imshow(np.clip(image, 0, 1), origin="lower")
+        else:
+            axis.plot(np.ravel(image))
+        axis.set_title(name)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110)
+    plotting.close(figure)
+    sentence = f"{run.name} at {where}. The mean {cells.error} is {' and '.join(means)}."
+    return {"png": base64.b64encode(content.getvalue()).decode(), "sentence": sentence}

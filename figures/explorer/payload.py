@@ -1,0 +1,403 @@
+"""Finished runs as one JSON value: everything that the explorer's page shows.
+
+Images are precomputed at every cell, every seed and some checkpoints; at the last checkpoint also
+half-way between the cells. They are whole numbers from 0 to `levels`, and every array is deflated.
+How fine they are, and how many checkpoints there are, is chosen so that a page keeps its size
+(`limit`): `DETAILS` are tried from the finest on.
+
+A network's value, with T seeds, K steps, B cells, M fine positions, D entries of an output:
+
+    axes        name, values, fine (the values of fine positions), real, labels: one per factor
+    points      (B, F) of a task without a grid, whose axes say where the page lays them out
+    held_out    (B,) bool;  held_out_fine (M,)
+    kind        'image', 'rgb' or 'curve', and the `shape` of one output
+    scores      {name: {'hit', 'values': (K, T, B)}}, the first is shown first
+    drawn       (K, T, D, B);  drawn_fine (T, D, M), of the last step;  truths, truths_fine: (S, D,
+                .) with S = T, or 1 where all seeds are asked for the same
+    nearest     (S, D, Q) truths at the nearest seen points of the Q held-out cells
+    interpolator  (T, D, Q), or None
+    layers      name, numbers by metric (T,), `units` (T, U, B), and with a derivative `volume`
+                (T, B), log10; `lengths` (T, R, B), `cosines` (T, P, B) of the metric tensors
+    live        the network of the first seed as `network.js` runs it, or None (`live`)
+"""
+
+import base64
+import zlib
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import stdtrit
+
+from compgen_jax import grids
+from compgen_jax.metrics import geometry, tuning
+from compgen_jax.runs import results
+from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.recording import LayerFunctions
+from compgen_jax.statistics import LEVEL
+from compgen_jax.tasks import task as tasks
+from compgen_jax.training import loop
+from compgen_jax.training.trials import over_trials
+
+from .live import live_network
+
+# levels of an image, half-way positions, checkpoints
+DETAILS = ((255, True, 10), (127, True, 10), (63, True, 10), (63, True, 6), (31, True, 6),
+           (31, True, 4), (31, True, 3), (15, True, 3), (31, False, 3), (15, False, 1))  # fmt: skip
+QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
+LARGE_IMAGES = (
+    600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
+)
+PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
+MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
+COLUMNS = 24  # of points that form no grid, laid out in rows
+AT_ONCE = 1024  # points
+UNITS = 8  # of every layer
+LAYER_NUMBERS = {
+    "probe.id_r2": "probe R², shown",
+    "probe.ood_r2": "probe R², never shown",
+    "anova.interaction": "interaction share",
+    "decode.id_r2": "probe R², shown",
+    "decode.ood_r2": "probe R², never shown",
+}
+MOST_LIVE = 0.6  # of a network's share of the page
+
+
+def payload(runs: dict, verdicts=(), seeds=()) -> dict:
+    """{'networks': [...], 'verdicts': [...], 'level'} of finished runs by name; `seeds` are those
+    to show, by default the first `MOST_SEEDS`. Raises RunError for a seed that a run lacks."""
+    atlases = [_Atlas(run, seeds) for run in runs.values()]
+    room = limit(atlases) - PAGE - len(str(verdicts))
+    return {
+        "networks": within(room, dict(zip(runs, atlases, strict=True))),
+        "verdicts": list(verdicts),
+        "level": LEVEL,
+    }
+
+
+def within(room: float, atlases: dict) -> list[dict]:
+    """The networks' values, all in the finest detail with which they have at most `room`
+    characters, or else in the coarsest."""
+    constant = [atlas.constant(name, room / len(atlases)) for name, atlas in atlases.items()]
+    for detail in DETAILS:
+        images = [atlas.images(*detail) for atlas in atlases.values()]
+        if _size(constant) + _size(images) <= room:
+            break
+    return [one | other for one, other in zip(constant, images, strict=True)]
+
+
+def limit(atlases) -> float:
+    """The number of bytes that a page may have."""
+    if any(atlas.truths[0].size > LARGE_IMAGES for atlas in atlases):
+        return LARGE
+    return SEVERAL if len(atlases) > 1 else QUICK
+
+
+class _Atlas:
+    """What a run answers, before it is made small."""
+
+    def __init__(self, run: results.FinishedRun, seeds):
+        self.run, self.task = run, run.task
+        for seed in seeds:
+            if seed not in run.seeds:
+                has = ", ".join(map(str, run.seeds))
+                raise RunError(f"--seeds={seed}: {run.name} has no such seed; it has {has}")
+        chosen = [run.seeds.index(seed) for seed in seeds or run.seeds[:MOST_SEEDS]]
+        self.index, self.seeds = np.array(chosen), [run.seeds[k] for k in chosen]
+        self.cells = self._cells()
+        self.fine = _fine(self.task, self.axes)
+        self.fine_points = grids.points(self.fine) if self.fine else None
+        self._answers = _answers(run)
+        self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
+        self.predictions, self.scores, self.truths = {}, {}, None
+        for step in self.steps:
+            self.predictions[step], truths, self.scores[step] = self.answers(self.cells, step)
+        self.truths = truths
+
+    def _cells(self):
+        """The points that are shown; sets `axes`, `held_out` and `sizes`."""
+        task = self.task
+        if tasks.has_grid(task):
+            chosen, self.sizes = grids.subgrid(tasks.sizes(task), MOST_CELLS)
+            cells = tasks.cells(task.factors)[chosen]
+            self.axes = [
+                factor._replace(values=np.unique(column))
+                for factor, column in zip(task.factors, cells.T, strict=True)
+            ]
+        else:  # as many held-out points as seen ones, in their order
+            held_out = tasks.regions(task)["ood"]
+            rows = min(min(held_out.sum(), (~held_out).sum()) // COLUMNS, MOST_POINTS // COLUMNS)
+            each = [np.flatnonzero(of)[: rows * COLUMNS] for of in (held_out, ~held_out)]
+            chosen = np.concatenate(each)
+            cells = tasks.points(task)[chosen]
+            self.sizes = (COLUMNS, 2 * int(rows))
+            self.axes = [
+                tasks.Factor(name, np.arange(size), real=False)
+                for name, size in zip(("measured points", ""), self.sizes, strict=True)
+            ]
+        self.chosen, self.held_out = chosen, np.asarray(task.held_out(cells))
+        return cells
+
+    def params(self, step: int):
+        params = self.run.params if step == self.steps[-1] else self.run.at(step).params
+        return jax.tree.map(lambda leaf: leaf[self.index], params)
+
+    def answers(self, points, step: int):
+        """Predictions (T, B, D), truths (S, B, D) and scores by name (T, B)."""
+        parts = [
+            self._answers(points[start : start + AT_ONCE], (self.seeds, self.params(step)))
+            for start in range(0, len(points), AT_ONCE)
+        ]
+        predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
+        truths = truths[:1] if (truths == truths[:1]).all() else truths
+        self.shape = truths.shape[2:]
+        flat = lambda values: values.reshape(*values.shape[:2], -1)
+        return flat(predictions), flat(truths), scores
+
+    def constant(self, name: str, room: float) -> dict:
+        """The part of the network's value that is the same in every detail. The live form is left
+        out if it would take too much of the network's share of the page."""
+        live = self.live()
+        if live and _size(live) > MOST_LIVE * room:
+            live = None
+        return self.description(name) | {"layers": self.layers(), "live": live}
+
+    def description(self, name: str) -> dict:
+        run, task = self.run, self.task
+        axes = [
+            {
+                "name": axis.name,
+                "values": np.asarray(axis.values, float).tolist(),
+                "real": bool(axis.real),
+            }
+            for axis in self.axes
+        ]
+        held_out_fine = None
+        if self.fine:
+            held_out_fine = pack(np.asarray(task.held_out(self.fine_points)))
+            for axis, fine in zip(axes, self.fine, strict=True):
+                axis["fine"] = np.asarray(fine, float).tolist()
+        count = len(self.seeds)
+        return {
+            "name": name,
+            "path": str(run.path),
+            "axes": axes,
+            "factors": [factor.name for factor in task.factors],
+            "points": None if tasks.has_grid(task) else pack(self.cells.astype(np.float32)),
+            "held_out": pack(self.held_out),
+            "held_out_fine": held_out_fine,
+            "kind": _kind(self.shape),
+            "shape": list(self.shape),
+            # the first two factors are a place in the image
+            "positions": [axis.name for axis in self.axes[:2]] == ["x", "y"],
+            "seeds": self.seeds,
+            "all_seeds": len(run.seeds),
+            "error": task.error,
+            "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
+        }
+
+    def images(self, levels: int, half_way: bool, count: int) -> dict:
+        """The part that depends on the detail."""
+        fine = self.half_way if half_way else None
+        steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
+        last = self.predictions[self.steps[-1]]
+        low = min(float(np.quantile(last, 0.0005)), float(self.truths.min()))
+        high = max(float(np.quantile(last, 0.9995)), float(self.truths.max()))
+        shrink = lambda values: pack_between(np.swapaxes(values, -1, -2), low, high, levels)
+        earlier = [self.predictions[step] for step in (steps[:-1] if fine else steps)]
+        found = {
+            "steps": steps,
+            "low": min(float(self.truths.min()), high - 1e-6),  # what is below looks like it
+            "high": high,
+            "scores": self.packed_scores(steps),
+            "drawn": [shrink(each) for each in earlier],
+            "drawn_fine": shrink(fine[0]) if fine else None,
+            "truths": None if fine else shrink(self.truths),
+            "truths_fine": shrink(fine[1]) if fine else None,
+        }
+        others = self.counterfactuals.items()
+        return found | {name: each if each is None else shrink(each) for name, each in others}
+
+    def packed_scores(self, steps) -> dict:
+        """Those that say what is right first, and the error."""
+        found, task = {}, self.task
+        for name in ("rendered", task.accuracy, task.error):
+            if name in self.scores[steps[-1]] and name not in found:
+                values = np.stack([self.scores[step][name] for step in steps])
+                hit = bool(np.isin(values, (0, 1)).all()) and name != task.error
+                values = values.astype(bool) if hit else values.astype(np.float32)
+                found[name] = {"hit": hit, "values": pack(values)}
+        return found
+
+    @cached_property
+    def half_way(self):
+        """(predictions, truths) at the fine positions; None without them."""
+        return self.answers(self.fine_points, self.steps[-1])[:2] if self.fine else None
+
+    @cached_property
+    def counterfactuals(self) -> dict:
+        """What predictors that do not compose say at the held-out cells; see the module."""
+        held_out = np.flatnonzero(self.held_out)
+        points, run = tasks.points(self.task), self.run
+        nearest = points[tasks.nearest_seen(self.task, tasks.regions(self.task)["ood"])[0]]
+        found = {"nearest": self.answers(nearest[self.chosen], self.steps[-1])[1][:, held_out]}
+        found["interpolator"] = None
+        if self.task.interpolated:
+            said = run.interpolator.predictions[self.index][:, self.chosen[held_out]]
+            found["interpolator"] = said.reshape(*said.shape[:2], -1)
+        return found
+
+    def layers(self) -> list[dict]:
+        """Numbers, unit maps and metric tensors of every layer."""
+        run, task = self.run, self.task
+        functions, params = LayerFunctions(run), self.params(self.steps[-1])
+        examples = jax.jit(lambda key: tasks.examples_at(task, key, self.cells).input)
+        inputs = examples(loop.stream(jax.random.key(0), "test"))
+        networks = [jax.tree.map(lambda leaf, k=k: leaf[k], params) for k in range(len(self.seeds))]
+        features = [jax.device_get(functions.features(network, inputs)) for network in networks]
+        tensors = [None] * len(networks)
+        if tasks.has_grid(task):
+            tensors = [functions.tensors(each, jnp.asarray(self.cells)) for each in networks]
+        numbers = {
+            name: run.layers(name)[self.index]
+            for name in LAYER_NUMBERS
+            if name.startswith("decode") != tasks.has_grid(task) and self.held_out.any()
+        }
+        found = []
+        for place, layer in enumerate(features[0]):
+            units = [self._units(each[layer]) for each in features]
+            least = min(len(each) for each in units)
+            value = {
+                "name": layer,
+                "units": pack_scaled(np.stack([each[:least] for each in units])),
+                "numbers": {
+                    LAYER_NUMBERS[name]: [_number(v) for v in values[:, place]]
+                    for name, values in numbers.items()
+                    if place < values.shape[1]
+                },
+            }
+            if tensors[0] is not None:
+                value |= _geometry(np.stack([each[layer] for each in tensors]))
+            found.append(value)
+        return found
+
+    def _units(self, features_BxD):
+        """(U, B): some units of a layer, by rising interaction, or those that vary most."""
+        if tasks.has_grid(self.task) and len(self.sizes) > 1:
+            panel = tuning.choose_units(tuning.tuning(features_BxD, self.sizes), UNITS)
+        else:
+            panel = np.argsort(-features_BxD.var(axis=0), kind="stable")[:UNITS]
+        return features_BxD[:, panel].T
+
+    def live(self) -> dict | None:
+        """The first seed's network with the code at every position; None where it has no live form,
+        or its input is no vector of numbers."""
+        points = self.fine_points if self.fine else self.cells
+        code, _ = tasks.shapes(self.task)
+        spec = live_network(self.run, self.seeds[0])
+        if spec is None or not tasks.has_grid(self.task) or getattr(code, "ndim", 0) != 1:
+            return None
+        examples = jax.jit(lambda key: tasks.examples_at(self.task, key, points).input)
+        codes = np.asarray(examples(loop.stream(jax.random.key(0), "test")), np.float32)
+        parts = self.task.parts or (codes.shape[1],)
+        return {"spec": spec, "codes": pack(codes.T), "parts": list(parts)}
+
+
+# --- parts -----------------------------------------------------------------------------------
+
+
+def _answers(run):
+    """points, (seeds, params) -> what every seed says, what is true, and the scores; NumPy."""
+    trainer = loop.make_trainer(run.config)
+
+    def of_seed(points, seed):
+        return *trainer.predict(*seed, points), trainer.score(*seed, points)
+
+    program = over_trials(of_seed, run.config.execution.trials_per_device)
+
+    def answers(points, networks):
+        seeds, params = networks
+        found = program(jnp.asarray(points), (results.seed_keys(seeds), params))
+        return jax.tree.map(np.asarray, found)
+
+    return answers
+
+
+def _fine(task, axes) -> list | None:
+    """The values of every factor and those half-way between; None without a real factor, for more
+    than two factors, and for no grid."""
+    if not tasks.has_grid(task) or len(axes) > 2 or not any(axis.real for axis in axes):
+        return None
+    fine = []
+    for axis in axes:
+        values = np.asarray(axis.values, np.float64)
+        if axis.real:
+            halves = np.insert(values, np.arange(1, len(values)), (values[1:] + values[:-1]) / 2)
+        fine.append(halves if axis.real else values)
+    return fine
+
+
+def _spread(steps: list, count: int) -> list:
+    """At most so many of them, evenly spread, with the first and the last."""
+    chosen = np.linspace(0, len(steps) - 1, min(count, len(steps))).round().astype(int)
+    return [steps[k] for k in chosen]
+
+
+def _kind(shape) -> str:
+    if len(shape) == 2 and min(shape) >= 4:
+        return "image"
+    if len(shape) == 3 and shape[-1] == 3 and min(shape[:2]) >= 4:
+        return "rgb"
+    return "curve"
+
+
+def _geometry(tensors_TxBxRxR) -> dict:
+    """Of metric tensors: log10 of the volume element, tangents' lengths and their cosines."""
+    tensors = np.asarray(tensors_TxBxRxR, np.float64)
+    lengths = np.sqrt(np.maximum(np.diagonal(tensors, axis1=-2, axis2=-1), 0))
+    i, j = np.triu_indices(tensors.shape[-1], k=1)
+    cosines = np.asarray(geometry.cosines(tensors))[..., i, j]
+    volume = geometry.log_volume(np.sqrt(np.maximum(np.linalg.det(tensors), 0)), axis=1)
+    return {
+        "volume": pack_scaled(volume),
+        "lengths": pack_scaled(np.moveaxis(lengths, -1, 1)),
+        "cosines": pack_between(np.moveaxis(cosines, -1, 1), -1.0, 1.0),
+    }
+
+
+def _number(value):
+    return float(value) if np.isfinite(value) else None
+
+
+# --- arrays ----------------------------------------------------------------------------------
+
+
+def pack(array) -> dict:
+    """An array as {'dtype', 'shape', 'deflate': base64}, little-endian, in C order."""
+    array = np.ascontiguousarray(array)
+    if array.dtype == bool:
+        array = array.astype(np.uint8)
+    data = zlib.compress(array.astype(array.dtype.newbyteorder("<")).tobytes(), 9)
+    deflated = base64.b64encode(data).decode()
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "deflate": deflated}
+
+
+def pack_between(values, low: float, high: float, levels: int = 255) -> dict:
+    """Values as whole numbers from 0, for `low` and what is below, to `levels`, for `high`."""
+    share = np.clip((values - low) / max(high - low, 1e-12), 0, 1)
+    packed = pack(np.round(share * levels).astype(np.uint8))
+    return packed | {"low": float(low), "high": float(high), "levels": levels}
+
+
+def pack_scaled(values) -> dict:
+    return pack_between(values, float(np.min(values)), float(np.max(values)))
+
+
+def _size(node) -> int:
+    """About how many characters a value has as JSON."""
+    if isinstance(node, dict):
+        return sum(len(str(key)) + 6 + _size(value) for key, value in node.items())
+    if isinstance(node, list | tuple):
+        return sum(_size(value) + 2 for value in node)
+    return len(str(node))

@@ -1,0 +1,56 @@
+"""One console command for all: `compgen train --config=bump_cnn_quick --workdir=runs/one`.
+
+    compgen                  the commands, one line each
+    compgen COMMAND --help   the flags of one
+
+`compgen COMMAND` is `python -m compgen_jax.launch.COMMAND`, and takes the same flags.
+"""
+
+import difflib
+import runpy
+import sys
+
+import compgen_jax
+
+ROOT = __package__.removesuffix("launch")  # '' in a checkout, 'compgen_jax.' where installed
+# command: module, what it does
+COMMANDS = {
+    "train": ("launch.train", "train all seeds of one config; the same command resumes"),
+    "sweep": ("launch.sweep", "train many configs, or search where a score reaches a target"),
+    "analyze": ("launch.analyze", "measure every layer of a trained run, and judge it"),
+    "explore": ("launch.explore", "write a page to explore a trained run in a browser"),
+    "draw": ("figures.draw", "draw what a trained run makes of one point"),
+    "figures": ("figures.make", "train what the papers' figures need, and draw them"),
+    "probe": ("launch.probe", "read factors off activations of any model"),
+    "presets": ("launch.presets", "list the configs that come with the package"),
+    "score": ("launch.score", "score predictions of any framework on a task"),
+    "compare": ("launch.compare", "compare two trained runs, seed by seed"),
+}
+USAGE_ERROR = 2
+
+
+def main():
+    name, *flags = sys.argv[1:] or ["--help"]
+    if name in ("--help", "-h", "help"):
+        print(_help())
+    elif name == "--version":
+        print(f"compgen_jax {compgen_jax.__version__}")
+    elif name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0)
+        print(f"error: no command {name!r}; the nearest is {close[0]}", file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    else:
+        sys.argv = [f"compgen {name}", *flags]
+        # as `python -m` runs it: absl then finds the command's own flags and help
+        runpy.run_module(ROOT + COMMANDS[name][0], run_name="__main__", alter_sys=True)
+
+
+def _help() -> str:
+    commands = [f"  {name:9}{what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(
+        ["compgen COMMAND --FLAG=VALUE ...", "", *commands, "", "compgen COMMAND --help: its flags"]
+    )
+
+
+if __name__ == "__main__":
+    main()

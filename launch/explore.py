@@ -1,0 +1,55 @@
+"""Writes a page to explore a finished run in a browser: what each seed draws, and why.
+
+    python -m launch.explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
+
+Writes DIR/explorer.html, which opens from disk and needs no network, and measures the layers of the
+run if that was not done yet. Its verdicts are those of DIR/claims.json (`launch.analyze`).
+"""
+
+import importlib
+from pathlib import Path
+
+from absl import flags
+
+from compgen_jax import cli
+from compgen_jax.config import ConfigError
+from compgen_jax.runs import directory, results
+from compgen_jax.runs.directory import RunError
+
+WORKDIR = cli.define_workdir()
+SEEDS = flags.DEFINE_list(
+    "seeds", [], "The seeds to show, comma-separated; by default the first 8."
+)
+
+
+def explore(workdir, seeds=()) -> Path:
+    """Writes the explorer of a finished run, or of some of its seeds, and returns its path. Raises
+    RunError where there is no finished run."""
+    workdir = Path(workdir)
+    if not workdir.is_dir():
+        raise RunError(f"--workdir={workdir}: there is no such directory")
+    if directory.read_config(workdir).is_sweep:
+        raise RunError(
+            f"--workdir={workdir}: holds a sweep, whose trials keep no networks; train one of its "
+            "configs with launch.train to explore it"
+        )
+    run = results.load(workdir)
+    claims = workdir / "claims.json"
+    verdicts = directory.read_json(claims) if claims.exists() else []
+    return _page().write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
+
+
+def _page():
+    """figures/ lies beside launch/, in a checkout and where it is installed."""
+    return importlib.import_module(f"{__package__.removesuffix('launch')}figures.explorer.page")
+
+
+def main():
+    workdir = Path(cli.require(WORKDIR))
+    if not all(seed.isdigit() for seed in SEEDS.value):
+        raise ConfigError(f"--seeds={','.join(SEEDS.value)}: must be numbers, comma-separated")
+    print(f"wrote {explore(workdir, [int(seed) for seed in SEEDS.value])}")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,131 @@
+"""Scores predictions of any framework on a task; judges whether held-out cells are composed.
+
+    compgen score --template=points.npz --task=bump_cnn_quick --seed=0
+    compgen score predictions.npz --task=bump_cnn_quick
+
+The first writes what to train on and what to predict, the second scores predictions as a run of
+this package is scored: PREDICTIONS.json and PREDICTIONS.png appear beside the file, or in --out.
+What the files hold is in docs/how_to/score.md.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from absl import flags
+
+from compgen_jax import claims, cli, settings
+from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.metrics import text
+from compgen_jax.runs import directory, judge_run, predictions, results
+from compgen_jax.statistics import mean_with_interval
+
+from . import cell_maps
+
+PREDICTIONS = flags.DEFINE_string("predictions", None, "The file of predictions, a .npz.")
+TASK = cli.define_config("task")
+OUT = cli.define_out()
+TEMPLATE = flags.DEFINE_string(
+    "template", None, "Writes the cells, and the training set of --seed, to this .npz, and stops."
+)
+SEED = flags.DEFINE_integer("seed", 0, "Whose training set the template has.", lower_bound=0)
+EXAMPLES = flags.DEFINE_integer(
+    "examples", results.DRAWN, "How many examples the template has of a task that draws new ones "
+    "at each step.", lower_bound=1,
+)  # fmt: skip
+
+
+def main():
+    config = cli.read_config(TASK, _load_task)
+    if config.is_sweep:
+        raise ConfigError(f"--task={TASK.value}: is a sweep, whose trials have tasks of their own")
+    with settings.in_own_files(config.task):
+        task = config.task.make()
+    if TEMPLATE.value:
+        _write_template(config, task)
+    else:
+        _score(config, task)
+
+
+def _load_task(value: str) -> Config:
+    """A preset, a user's config, or a user's task by its class."""
+    path, _, name = value.rpartition(":")
+    if path.endswith(".py") and Path(path).is_file():
+        if isinstance(getattr(settings.load_file(path), name, None), type):
+            return changed(Config(name=name), {"model.name": "mlp", "task.name": value})
+    return cli.load_config(value, "--task=")
+
+
+def _write_template(config: Config, task):
+    arrays = predictions.write_template(TEMPLATE.value, config, task, SEED.value, EXAMPLES.value)
+    cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
+    examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
+    print(f"{cells} cells, of which {held_out} are held out; {examples}")
+    shown = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+    print(f"wrote {TEMPLATE.value}: {shown}")
+
+
+def _score(config: Config, task):
+    path = Path(cli.require(PREDICTIONS))
+    run = predictions.load(path, config, task)
+    judged = claims.judge(judge_run.composes(run), claims.Evidence({"run": run}))
+    per_seed = run.numbers()
+    mean = {
+        name: mean_with_interval([numbers[name] for numbers in per_seed.values()])
+        for name in next(iter(per_seed.values()))
+    }
+    print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
+    print("\n".join(table(run, mean)))
+    reading = judged["stricter"]
+    why = f", {reading['reason']}" if reading["reason"] else ""
+    print(f"the held-out cells are composed: {reading['verdict']}{why}")
+    for name, number in reading["conditions"].items():
+        print(f"  {name}: {text.with_interval(number)}, must be {number['must be']}")
+    trivial = {
+        name: {".".join(place): value for place, value in means.items()}
+        for name, means in run.trivial.items()
+    }
+    out = Path(OUT.value) if OUT.value else path.parent
+    directory.write_json(
+        out / f"{path.stem}.json",
+        {
+            "task": config.name,
+            "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
+            "mean": mean,
+            "trivial": trivial,
+            "verdict": claims.rows([judged]),
+        },
+    )
+    directory.write_bytes(out / f"{path.stem}.png", cell_maps.draw(task, panels(run)))
+    print(f"wrote {out / path.stem}.json and {path.stem}.png")
+
+
+def table(run, mean: dict) -> list[str]:
+    """Every number on ID and on held-out cells, then those of trivial predictors."""
+    names = list(dict.fromkeys(name.partition(".")[2] for name in mean))
+    width = max(map(len, [*names, *run.trivial]))
+    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':32}OOD"]
+    for name in names:
+        in_id, ood = (text.with_interval(mean[f"{region}.{name}"]) for region in ("id", "ood"))
+        lines.append(f"{name:{max(width, 15)}}  {in_id:32}{ood}")
+    asked = [judge_run.headline(run.task), run.task.error]
+    shown = [score for score in dict.fromkeys(asked) if score]
+    lines.append("what knows no composition, OOD: " + ", ".join(shown))
+    for name, means in run.trivial.items():
+        values = [text.number(means.get(("ood", score))) for score in shown]
+        lines.append(f"{name:{max(width, 15)}}  {', '.join(values)}")
+    return lines
+
+
+def panels(run) -> list[cell_maps.Panel]:
+    """The error at every cell, and the share of networks that are right there."""
+    scores, right = run.cells.scores, judge_run.headline(run.task)
+    error = scores[run.task.error].mean(axis=0, dtype=np.float64)
+    found = [cell_maps.Panel(f"{run.task.error}, mean over seeds", error)]
+    if right:
+        share = scores[right].mean(axis=0, dtype=np.float64)
+        found.append(cell_maps.Panel(f"{right}: share of seeds", share, share=True))
+    return found
+
+
+if __name__ == "__main__":
+    cli.run(main, positional=(PREDICTIONS,))

@@ -1,0 +1,333 @@
+"""The explorer in Chromium, on runs of a second, against NumPy and JAX."""
+
+import dataclasses
+import json
+from urllib.parse import parse_qs
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from compgen_jax.metrics import superposition
+from compgen_jax.models.conv import Conv
+from compgen_jax.runs import experiment, results
+from compgen_jax.tasks.bump import SizeConfig
+from compgen_jax.training import task_group
+from figures.explorer import page
+
+VERDICT = {
+    "claim": "X1", "code": "bump", "statement": "sizes are composed", "figure": "Fig 1",
+    "reading": "as stated", "verdict": "contradicted", "reason": "", "seeds": [0, 7],
+    "runs": ["three factors"], "details": {"error OOD": {"value": 0.25, "ci95": [0.125, 0.5]}},
+    "conditions": {"share right": {"value": 0.5, "ci95": [0.25, 0.75], "per_seed": [0.375, 0.625],
+                                   "must be": "above 0.9", "holds": "no"}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tiny, tiny_run, tmp_path_factory):
+    """Two networks: of two factors, and of three."""
+    task = dataclasses.replace(
+        tiny.task,
+        size=SizeConfig(values=3, low=1, high=1),
+        support=dataclasses.replace(tiny.task.support, low=2, high=5, samples=120),
+    )
+    config = dataclasses.replace(tiny, name="sizes", task=task, model=Conv(depth=2, width=4))
+    workdir = tmp_path_factory.mktemp("sizes") / "run"
+    experiment.train(config, workdir, progress=False)
+    return {"tiny": results.load(tiny_run[0]), "three factors": results.load(workdir)}
+
+
+@pytest.fixture(scope="module")
+def path(runs, tmp_path_factory):
+    return page.write(runs, tmp_path_factory.mktemp("page") / "explorer.html", [VERDICT])
+
+
+@pytest.fixture
+def opened(open_page, path):
+    """opened(hash, ...) -> the driver, once the page is drawn."""
+
+    def open_at(place="", **window):
+        driver = open_page(f"{path}#{place}", **window)
+        WebDriverWait(driver, 60).until(
+            lambda d: d.execute_script("return document.body.dataset.ready")
+        )
+        return driver
+
+    return open_at
+
+
+def find(driver, selector):
+    return driver.find_element(By.CSS_SELECTOR, selector)
+
+
+def state(driver):
+    """The hash as a dict."""
+    settle(driver)
+    found = parse_qs(driver.execute_script("return location.hash.slice(1)"))
+    return {name: values[0] for name, values in found.items()}
+
+
+def settle(driver):
+    """Waits for the drawing of the last change, and for what follows it at leisure."""
+    driver.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => setTimeout(done, 120));"
+    )
+
+
+def put(driver, selector, value):
+    """Moves a slider, as a drag does."""
+    script = """
+    arguments[0].value = arguments[1];
+    for (const type of ["input", "change"]) arguments[0].dispatchEvent(new Event(type));
+    """
+    driver.execute_script(script, find(driver, selector), value)
+    settle(driver)
+
+
+def drag(driver, start, end, shift=False):
+    """Drags over the map of 8 x 8 cells, from place to place; y upwards."""
+    board = find(driver, "#map")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", board)
+    width, height = board.size["width"], board.size["height"]
+
+    def offset(place):  # from the middle
+        x, y = place
+        return round((x - 3.5) * width / 8), round((3.5 - y) * height / 8)
+
+    actions = ActionChains(driver, duration=50)
+    if shift:
+        actions.key_down(Keys.SHIFT)
+    actions.move_to_element_with_offset(board, *offset(start)).click_and_hold()
+    actions.move_to_element_with_offset(board, *offset(end)).release()
+    if shift:
+        actions.key_up(Keys.SHIFT)
+    actions.perform()
+    settle(driver)
+
+
+def shares(driver, selector):
+    """A picture's values, (8, 8) with the first row below: 0 for paper, 1 for ink."""
+    red = driver.execute_script(
+        "const { width, height } = arguments[0];"
+        "return [...arguments[0].getContext('2d').getImageData(0, 0, width, height).data]"
+        ".filter((_, k) => k % 4 === 0);",
+        find(driver, selector),
+    )
+    return (255 - np.array(red, float).reshape(8, 8)[::-1]) / (255 - 0x11)
+
+
+def expected_shares(run, image):
+    """What a picture of these values shows: from 0 to the largest value that is common."""
+    high = max(np.quantile(run.cells.predictions, 0.9995), run.cells.truths.max())
+    return np.clip(image, 0, high) / high
+
+
+def test_dragging_shows_what_is_asked_and_drawn_there(opened, runs):
+    driver, run = opened("network=tiny&at=1,1"), runs["tiny"]
+    drag(driver, (1, 1), (4.5, 4))
+    assert state(driver)["at"] == "4.5,4"
+    text = find(driver, "#sentence").text
+    assert text.startswith("Asked for x = 4.5, y = 4, a combination never shown in training")
+    point = np.float32([[4.5, 4]])
+    for index in range(2):
+        drawn = shares(driver, f"#grid figure:nth-child({index + 2}) canvas.first")
+        expected = expected_shares(run, run.predict(point)[index, 0])
+        np.testing.assert_allclose(drawn, expected, atol=0.02)
+    x, y = np.meshgrid(np.arange(8), np.arange(8))
+    asked = shares(driver, "#grid figure:first-child canvas.first")
+    bump = np.exp(-((x - 4.5) ** 2 + (y - 4) ** 2) / 2)
+    np.testing.assert_allclose(asked, expected_shares(run, bump), atol=0.02)
+
+
+def test_arrow_keys_move_by_steps_and_half_steps(opened):
+    driver = opened("network=tiny&at=3,3")
+    board = find(driver, "#map")
+    board.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ARROW_UP)
+    assert state(driver)["at"] == "4,5"
+    board.send_keys(Keys.SHIFT + Keys.ARROW_LEFT)
+    assert state(driver)["at"] == "3.5,5"
+    board.send_keys("]", Keys.PAGE_DOWN)  # at an earlier step there is nothing between cells
+    assert state(driver)["seed"] == "0" and state(driver)["at"] in ("3,5", "4,5")
+
+
+def test_an_edited_code_draws_what_jax_draws(opened, runs):
+    driver, run = opened("network=tiny&at=4,4"), runs["tiny"]
+    code = np.array(run.task.example(jax.random.key(0), np.float32([4, 4])).input)
+    module = run.config.model.make(task_group.shapes_of(run.task))
+    params = jax.tree.map(lambda leaf: leaf[0], run.params)
+
+    def expect(code):
+        settle(driver)
+        output = run.task.prediction(module.apply(params, code)[0])
+        found = float(find(driver, "#live-body").get_attribute("data-sum"))
+        assert found == pytest.approx(float(np.sum(output)), abs=64e-4)
+        return found
+
+    sums = [expect(code)]
+    put(driver, '#live-body input[title^="x, unit 1:"]', 1)  # a second bump along x
+    code[1] = driver.execute_script(
+        "return Number(document.querySelector('#live-body input[title^=\"x, unit 1:\"]').value)"
+    )
+    assert code[1] > 0.4
+    sums.append(expect(code))
+    find(driver, "#live-body label:nth-of-type(2) input").click()  # y off
+    code[8:] = 0
+    sums.append(expect(code))
+    assert len({round(each, 2) for each in sums}) == 3
+    find(driver, "#live-body button").click()  # keep this code, go elsewhere, and blend
+    find(driver, "#live-body label:nth-of-type(2) input").click()
+    find(driver, "#map").send_keys(Keys.ARROW_RIGHT)
+    put(driver, "#live-body input[aria-label^=Blend]", 0.25)
+    here = np.array(run.task.example(jax.random.key(0), np.float32([5, 4])).input)
+    expect(0.75 * here + 0.25 * code)
+
+
+def test_a_layer_shows_its_units_and_its_metric(opened):
+    driver = opened("network=tiny")
+    cards = driver.find_elements(By.CSS_SELECTOR, "#strip .card")
+    assert len(cards) == 5 and "probe R²" in cards[0].text
+    driver.execute_script("arguments[0].click()", cards[2])
+    assert state(driver)["layer"] == "layer_02"
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#layer .card canvas")) >= 1
+    assert "Metric of layer 2" in find(driver, "#layer").text
+    rings = driver.find_elements(By.CSS_SELECTOR, ".map .cursor")
+    assert len({ring.get_attribute("style") for ring in rings}) == 1  # one cursor
+
+
+def test_seed_and_checkpoint_are_chosen_by_sliders(opened, runs):
+    driver, run = opened("network=tiny&at=4,4"), runs["tiny"]
+    put(driver, "#seed", 1)
+    assert state(driver)["seed"] == "7"
+    put(driver, "#step", 0)
+    first = run.kept_steps[0]
+    assert state(driver)["step"] == str(first)
+    assert find(driver, "#sentence").text.startswith(f"After {first} training steps")
+    drawn = shares(driver, "#grid figure:nth-child(3) canvas.first")
+    image = run.at(first).predict(np.float32([[4, 4]]))[1, 0]
+    np.testing.assert_allclose(drawn, expected_shares(run, image), atol=0.02)
+
+
+def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
+    driver, cells = opened("network=tiny&score=mse"), runs["tiny"].cells
+    drag(driver, (1, 2), (5, 6), shift=True)
+    assert state(driver)["region"] == "1,5,2,6"
+    x, y = cells.factors.T
+    inside = (x >= 1) & (x <= 5) & (y >= 2) & (y <= 6)
+    means = cells.scores["mse"].astype(np.float64)[:, inside].mean(axis=1)
+    half = stats.t.ppf(0.975, 1) * means.std(ddof=1) / np.sqrt(2)
+    found = driver.execute_script("return {...document.getElementById('region').dataset}")
+    for name, value in {
+        "mean": means.mean(),
+        "low": means.mean() - half,
+        "high": means.mean() + half,
+    }.items():
+        assert float(found[name]) == pytest.approx(value, rel=1e-9)
+    assert find(driver, "#region").text.startswith("Region of 25 combinations, 9 never shown.")
+
+
+def test_superpositions_explain_what_they_do_in_numpy(opened, runs):
+    driver, cells = opened("network=tiny&at=4,4&seed=7"), runs["tiny"].cells
+    settle(driver)
+    drawn = cells.predictions[1].reshape(64, 64)
+    at = np.flatnonzero((cells.factors == 4).all(axis=1))
+    seen = ~cells.held_out
+    parts = superposition.matching_sums(drawn[seen], cells.factors[seen], cells.factors[at])
+    expected = superposition.superposition_r2(drawn[at], parts)[0]
+    found = float(find(driver, "[data-rule=superposition]").get_attribute("data-r2"))
+    assert found == pytest.approx(expected, abs=0.1)
+    names = driver.find_elements(By.CSS_SELECTOR, "#rule-cards h3")
+    assert [name.text for name in names][1:] == [
+        "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip
+
+
+def test_the_python_that_is_copied_runs(opened, runs):
+    driver = opened("network=tiny&at=4.5,4&region=1,2,3,4")
+    find(driver, "#copy").click()
+    settle(driver)
+    assert find(driver, "#copied").text == "Copied the Python."
+    text = find(driver, "#python").text
+    assert text.startswith("import compgen_jax as cg\n")
+    names = {}
+    exec(text, names)
+    point = np.float32([[4.5, 4]])
+    np.testing.assert_array_equal(names["outputs"], runs["tiny"].predict(point))
+    assert len(names["region"]) == 2 * 4
+
+
+def test_three_factors_are_two_axes_and_a_slider(opened, runs):
+    driver, run = opened("network=three factors&at=3,3,1"), runs["three factors"]
+    assert find(driver, "#others").text.startswith("size = 1.5")
+    put(driver, "#others input", 2)
+    assert state(driver)["at"] == "3,3,2" and "size = 2.2" in find(driver, "#sentence").text
+    drawn = shares(driver, "#grid figure:nth-child(2) canvas.first")
+    image = run.predict(np.float32([[3, 3, 2.2]]))[0, 0]
+    np.testing.assert_allclose(drawn, expected_shares(run, image), atol=0.02)
+    axes = find(driver, "#axes select")
+    driver.execute_script(
+        "arguments[0].selectedIndex = 2; arguments[0].dispatchEvent(new Event('change'))", axes
+    )
+    assert state(driver)["axes"] == "2,1"
+    assert find(driver, "#across").text == "size →" and "x = 3" in find(driver, "#others").text
+
+
+def test_a_verdict_leads_to_its_network_and_numbers(opened):
+    driver = opened("network=tiny")
+    circles = driver.find_elements(By.CSS_SELECTOR, ".claim circle")
+    assert len(circles) == 3  # two seeds and their mean
+    driver.execute_script("arguments[0].click()", find(driver, ".claim"))
+    WebDriverWait(driver, 30).until(lambda d: state(d)["network"] == "three factors")
+    evidence = find(driver, ".evidence").text
+    assert "must be above 0.9" in evidence and "0.125 to 0.5" in evidence
+
+
+def test_the_hash_opens_the_same_view(opened):
+    place = "network=three+factors&at=2,5,0&step=16&seed=7&score=mse&layer=layer_01&axes=0,1"
+    driver = opened(place)
+    found = state(driver)
+    assert found["seed"] == "7" and found["score"] == "mse" and found["layer"] == "layer_01"
+    assert found["at"] == "2,5,0" and find(driver, "#score").get_property("value") == "mse"
+    unknown = state(opened("network=none&at=99,-4&seed=5&score=__proto__&axes=0,0&step=3"))
+    assert (
+        unknown["network"] == "tiny" and unknown["at"] == "7,0" and unknown["score"] == "rendered"
+    )
+
+
+def test_dark_mode_has_light_text_on_dark_paper(opened):
+    def lightness(dark):
+        driver = opened("network=tiny", dark=dark)
+        script = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+        return [np.mean(json.loads(f"[{text[4:-1]}]")) for text in driver.execute_script(script)]
+
+    (text, paper), (dark_text, dark_paper) = lightness(False), lightness(True)
+    assert text < 60 < 200 < paper and dark_paper < 60 < 200 < dark_text
+
+
+OVERLAPS = """
+const all = [...document.querySelectorAll("h1, h2, h3, p, label, button, canvas, select, pre")];
+const shown = all.filter((each) => each.checkVisibility() && !each.closest("#claims")
+  && (each.tagName === "CANVAS" || each.textContent !== ""));
+const boxes = shown.map((each) => each.getBoundingClientRect()), found = [];
+const name = (each) => `${each.tagName} ${each.id} ${each.textContent.slice(0, 30)}`;
+shown.forEach((a, i) => shown.forEach((b, j) => {
+  if (j <= i || a.contains(b) || b.contains(a)) return;
+  const [one, other] = [boxes[i], boxes[j]];
+  const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+  const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+  if (wide > 2 && high > 2) found.push(`${name(a)} / ${name(b)}`);
+}));
+return [found, document.documentElement.scrollWidth - document.documentElement.clientWidth];
+"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (900, 800)])
+@pytest.mark.parametrize("network", ["tiny", "three+factors"])
+def test_nothing_overlaps_or_sticks_out(opened, size, network):
+    driver = opened(f"network={network}&layer=layer_01", width=size[0], height=size[1])
+    settle(driver)
+    overlaps, beyond = driver.execute_script(OVERLAPS)
+    assert overlaps == [] and beyond <= 0

@@ -1,0 +1,91 @@
+"""network.js in Chromium against NumPy and JAX."""
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compgen_jax.runs import results
+from figures.explorer import arrays, live
+from tests.figures import live_networks
+
+SOURCE = Path(arrays.__file__).with_name("network.js")
+# a page from disk may not load a module from disk, but it may from its own address
+IMPORT = "const [address, argument] = arguments, done = arguments[arguments.length - 1];"
+IMPORT += "import(address).then((network) => done(JSON.stringify((() => { %s })())));"
+
+
+@pytest.fixture
+def in_module(open_page, tmp_path):
+    """in_module(body, argument): what a function body of `network` and `argument` returns."""
+    (tmp_path / "empty.html").write_text("<!doctype html><title>network.js</title>")
+    driver = open_page(tmp_path / "empty.html")
+    address = "data:text/javascript;base64," + base64.b64encode(SOURCE.read_bytes()).decode()
+
+    def run(body, argument=None):
+        return json.loads(driver.execute_async_script(IMPORT % body, address, argument))
+
+    return run
+
+
+@pytest.mark.parametrize("dtype", arrays.DTYPES)
+def test_arrays_arrive_as_they_were(in_module, dtype):
+    array = (np.arange(6).reshape(2, 3) * 37 % 128).astype(dtype)
+    if dtype == "float32":
+        array = array / 7 - 5
+    body = "const { shape, values } = network.decodeArray(argument);"
+    body += "return { shape, values: [...values], type: values.constructor.name };"
+    found = in_module(body, arrays.encode(array))
+    assert found["shape"] == [2, 3] and found["type"].lower() == f"{dtype}array"
+    np.testing.assert_array_equal(np.array(found["values"], dtype), array.ravel())
+
+
+DRAW = """
+const network_of_spec = network.makeNetwork(argument.spec);
+return argument.codes.map((code) => {
+  const { output, activations } = network_of_spec.draw(Float32Array.from(code));
+  const layers = activations.map(({ name, shape, values }) => [name, shape, [...values]]);
+  return { output: [...output], layers };
+});
+"""
+
+
+def assert_equals_jax(in_module, run, seed):
+    codes = live_networks.codes(run)
+    predictions, layers = live_networks.in_jax(run, seed, codes)
+    argument = {"spec": live.live_network(run, seed), "codes": codes.tolist()}
+    found = in_module(DRAW, argument)
+    assert len(found) == 20
+    for index, drawn in enumerate(found):
+        np.testing.assert_allclose(drawn["output"], predictions[index].ravel(), rtol=0, atol=1e-4)
+        assert [name for name, *_ in drawn["layers"]] == list(layers)
+        for name, shape, values in drawn["layers"]:
+            assert tuple(shape) == layers[name].shape[1:]
+            expected = layers[name][index].ravel()
+            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("name", live_networks.CASES)
+def test_it_draws_what_jax_draws(in_module, name):
+    assert_equals_jax(in_module, live_networks.network(name), seed=7)
+
+
+def test_a_trained_network_draws_what_jax_draws(in_module, tiny_run):
+    run = results.load(tiny_run[0])
+    for seed in run.seeds:
+        assert_equals_jax(in_module, run, seed)
+
+
+def test_a_drawing_leaves_the_earlier_ones_alone(in_module):
+    """A page keeps what was drawn last to lay it beside what is drawn now."""
+    spec = live.live_network(live_networks.network("conv"), seed=0)
+    body = """
+    const { draw } = network.makeNetwork(argument);
+    const first = draw(new Float32Array(24).fill(0.5));
+    const before = JSON.stringify(first);
+    draw(new Float32Array(24).fill(-1));
+    return before === JSON.stringify(first);
+    """
+    assert in_module(body, spec)

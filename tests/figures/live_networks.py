@@ -1,0 +1,88 @@
+"""Networks with a live form, and what JAX says of them at codes that a reader could make."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.models.conv import Conv
+from compgen_jax.models.conv_batchnorm import ConvBatchNorm
+from compgen_jax.models.lowrank import LowRank
+from compgen_jax.models.mlp import MLP
+from compgen_jax.models.pixelwise import Pixelwise
+from compgen_jax.runs.results import FinishedRun
+from compgen_jax.tasks.bump import Bump, ImageConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.rotation import GapConfig, Rotation
+from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.training import loop, task_group
+
+SEEDS = 0, 7
+SUPPORT = SupportConfig(region="donut", low=3, high=5, samples=60)
+ONEHOT, RAMP = CodeConfig(name="onehot"), CodeConfig(name="ramp")
+UPRIGHT = ImageConfig(polarity="upright")
+CASES = {
+    "conv": (Bump(grid=12, support=SUPPORT), Conv(depth=4, width=6)),
+    "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
+    "mlp": (Bump(grid=8, image=UPRIGHT, support=SUPPORT), MLP(depth=2, width=9)),
+    "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5, rank=4)),
+    "orthonormal": (
+        Bump(grid=8, code=ONEHOT, support=SUPPORT),
+        LowRank(depth=1, width=2, vectors="orthonormal"),
+    ),
+    "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
+    "batch norm": (
+        Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
+        ConvBatchNorm(width=6),
+    ),
+}
+
+
+@functools.cache
+def network(name: str) -> FinishedRun:
+    """A run of two seeds whose parameters, biases and running means too, are all random."""
+    task, model = CASES[name]
+    config = Config(name="case", task=task, model=model, training=TrainingConfig(seeds=SEEDS))
+    rng = np.random.default_rng(len(name))
+
+    def moved(path, leaf):
+        noise = rng.normal(0, 0.1, np.shape(leaf)).astype(np.float32)
+        return leaf + (abs(noise) if path[-1].key == "var" else noise)
+
+    of_seeds = [loop.make_trainer(config).init(jax.random.key(seed)).params for seed in SEEDS]
+    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *of_seeds)
+    params = jax.tree_util.tree_map_with_path(moved, params)
+    return FinishedRun(config, config.task.make(), params, {}, SEEDS)
+
+
+def codes(run: FinishedRun, count: int = 20) -> np.ndarray:
+    """(count, E): codes of points between the cells, sums and blends of two, codes with a part left
+    out, and random numbers; no code, too."""
+    rng = np.random.default_rng(1)
+    values = [factor.values for factor in run.task.factors]
+    points = np.stack([rng.choice(each, 2 * count) for each in values], axis=1)
+    points += 0.5 * rng.integers(0, 2, points.shape) * [factor.real for factor in run.task.factors]
+    key = jax.random.key(0)
+    codes = jax.vmap(lambda point: run.task.example(key, point).input)(jnp.float32(points))
+    one, other = np.split(np.array(codes), 2)
+    part = np.arange(one.shape[1]) < run.task.parts[0]
+    edited = [one + other, 0.7 * one + 0.3 * other, one * part, one * ~part,
+              rng.normal(size=one.shape)]  # fmt: skip
+    for kind, codes in enumerate(edited):
+        one[kind + 1 :: 6] = codes[kind + 1 :: 6]
+    one[-1] = 0
+    return one
+
+
+def in_jax(run: FinishedRun, seed: int, codes) -> tuple:
+    """(predictions (B, ...), {layer: (B, ...)} in the model's order)."""
+    module = run.config.model.make(task_group.shapes_of(run.task))
+    params = jax.tree.map(lambda leaf: leaf[run.seeds.index(seed)], run.params)
+
+    def of_code(code):
+        output, activations = module.apply(params, code)
+        return run.task.prediction(output), activations
+
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(of_code))(jnp.asarray(codes, jnp.float32)))

@@ -1,0 +1,175 @@
+"""The explorer without a browser: what its page holds, how large it is, how its command ends."""
+
+import base64
+import json
+import re
+import shutil
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+from compgen_jax.config import ConfigError, SweepConfig, changed
+from compgen_jax.models.mlp import MLP
+from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs.directory import RunError
+from compgen_jax.tasks import task as tasks
+from figures.explorer import page, payload
+from launch import explore
+
+T_1 = 12.706204736  # Student's t with one degree of freedom, at 97.5%
+
+
+def unpack(entry):
+    """What the page's `unpack` and `column` make of an array."""
+    data = zlib.decompress(base64.b64decode(entry["deflate"]))
+    values = np.frombuffer(data, entry["dtype"]).reshape(entry["shape"])
+    if "levels" not in entry:
+        return values
+    return entry["low"] + (entry["high"] - entry["low"]) * values / entry["levels"]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run):
+    return results.load(tiny_run[0])
+
+
+@pytest.fixture(scope="module")
+def written(run, tmp_path_factory):
+    """(the page's text, its payload)."""
+    path = page.write({"<b>tiny</b>": run}, tmp_path_factory.mktemp("page") / "explorer.html")
+    text = path.read_text()
+    content = re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)
+    return text, json.loads(content.group(1))
+
+
+def test_images_are_what_the_networks_say_within_half_a_level(run, written):
+    (network,) = written[1]["networks"]
+    halves = np.arange(0, 7.5, 0.5)
+    points = np.stack(np.meshgrid(halves, halves), axis=-1).reshape(-1, 2)
+    drawn = unpack(network["drawn_fine"])  # (T, D, M), x varying fastest
+    expected = run.predict(points.astype(np.float32)).reshape(2, 225, 64).swapaxes(1, 2)
+    inside = np.clip(expected, network["low"], network["high"])
+    half = (network["high"] - network["low"]) / 255 / 2 + 1e-6
+    np.testing.assert_allclose(drawn, inside, atol=half)
+    assert np.mean(inside != expected) < 0.6  # faint values below 0 look like 0
+    true = unpack(network["truths_fine"])
+    x, y = np.meshgrid(np.arange(8), np.arange(8))
+    at = points[37]
+    bump = np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 2)
+    np.testing.assert_allclose(true[0, :, 37].reshape(8, 8), bump, atol=half)
+
+
+def test_scores_held_out_cells_and_the_quantile_are_exact(run, written):
+    (network,) = written[1]["networks"]
+    assert list(network["scores"]) == ["rendered", "exact_accuracy", "mse"]
+    assert network["steps"] == run.kept_steps and network["seeds"] == [0, 7]
+    for name, score in network["scores"].items():
+        values = unpack(score["values"])
+        assert values.shape == (len(network["steps"]), 2, 64)
+        np.testing.assert_array_equal(values[-1], run.cells.scores[name])
+        np.testing.assert_array_equal(
+            values[0], run.at(run.kept_steps[0]).cells.scores[name], err_msg=name
+        )
+        assert score["hit"] == (name != "mse")
+    np.testing.assert_array_equal(unpack(network["held_out"]), run.cells.held_out)
+    assert network["t"] == pytest.approx(T_1)
+
+
+def test_predictors_and_layers_are_those_of_the_library(run, written):
+    (network,) = written[1]["networks"]
+    held_out, step = run.cells.held_out, (network["high"] - network["low"]) / 255
+    nearest = tasks.nearest_seen(run.task, held_out)[0][held_out]
+    expected = run.cells.truths[nearest].reshape(len(nearest), 64).T
+    np.testing.assert_allclose(unpack(network["nearest"])[0], expected, atol=step)
+    said = run.interpolator.predictions[:, held_out].reshape(2, len(nearest), 64).swapaxes(1, 2)
+    said = np.clip(said, network["low"], network["high"])
+    np.testing.assert_allclose(unpack(network["interpolator"]), said, atol=step)
+    volume = np.log10(run.maps["volume"])
+    for place, (name, layer) in enumerate(zip(run.layer_names, network["layers"], strict=True)):
+        assert layer["name"] == name
+        found = layer["numbers"]["probe R², never shown"]
+        np.testing.assert_allclose(found, run.layers("probe.ood_r2")[:, place])
+        of_layer = unpack(layer["volume"])
+        close = (layer["volume"]["high"] - layer["volume"]["low"]) / 255
+        np.testing.assert_allclose(of_layer, volume[:, place].reshape(2, 64), atol=close + 1e-3)
+        assert 1 <= layer["units"]["shape"][1] <= payload.UNITS
+
+
+def test_what_a_users_file_names_is_text_and_not_markup(written):
+    text, _ = written
+    assert "<b>tiny</b>" not in text and "&lt;b&gt;tiny&lt;/b&gt;" in text
+    assert not re.search(r'(src|href)="(?!data:)', text)  # it asks nothing of a network
+
+
+def test_without_javascript_there_is_a_picture_with_its_numbers(run, written):
+    still = re.search(r"<noscript>.*</noscript>", written[0], re.DOTALL).group()
+    assert 'src="data:image/png;base64,iVBOR' in still
+    error = run.cells.scores["mse"][:, run.cells.held_out].astype(float).mean()
+    assert f"{error:.3g} on combinations never shown" in still
+
+
+def test_less_room_gives_fewer_levels_and_checkpoints(run):
+    atlas = payload._Atlas(run, ())
+    whole = payload._size(payload.within(4e6, {"tiny": atlas}))
+    sizes = [whole]
+    for room in (0.8 * whole, 1):
+        (network,) = payload.within(room, {"tiny": atlas})
+        sizes.append(payload._size([network]))
+        assert network["steps"][-1] == run.kept_steps[-1]
+    assert sizes[0] > 0.8 * whole >= sizes[1] > sizes[2]
+    assert network["drawn_fine"] is None and len(network["steps"]) == 1 and not network["live"]
+    assert network["drawn"][0]["levels"] < 255
+
+
+def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny):
+
+    name = own_task[1]
+    config = replace(changed(tiny, {"task.name": name}), name="turned", model=MLP(depth=2, width=8))
+    experiment.train(config, tmp_path / "run", progress=False)
+    (network,) = payload.payload({"turned": results.load(tmp_path / "run")})["networks"]
+    label, angle = network["axes"]
+    assert (label["real"], angle["real"]) == (False, True)
+    assert label["fine"] == [0, 1, 2, 3, 4] and len(angle["fine"]) == 15
+    assert network["kind"] == "curve" and not network["positions"]
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
+
+    workdir = tmp_path / "run"
+    shutil.copytree(tiny_run[0], workdir)
+    flags.FLAGS(["test"])
+    with flagsaver.flagsaver(workdir=str(workdir), seeds=["7"]):
+        explore.main()
+    assert capsys.readouterr().out == f"wrote {workdir / 'explorer.html'}\n"
+    text = (workdir / "explorer.html").read_text()
+    assert '"seeds":[7]' in text and '"t":null' in text
+    with pytest.raises(RunError, match="--seeds=3: tiny has no such seed; it has 0, 7"):
+        explore.explore(workdir, [3])
+
+
+@pytest.mark.parametrize("seeds", (["x"], ["-1"]))
+def test_wrong_seeds_are_one_line(tiny_run, seeds):
+    flags.FLAGS(["test"])
+    with flagsaver.flagsaver(workdir=str(tiny_run[0]), seeds=seeds):
+        with pytest.raises(ConfigError, match=f"--seeds={seeds[0]}: must be numbers"):
+            explore.main()
+
+
+def test_directories_without_a_finished_run_are_one_line(tiny, tmp_path):
+    with pytest.raises(RunError, match="there is no such directory"):
+        explore.explore(tmp_path / "none")
+    directory.begin(tmp_path / "begun", tiny)
+    with pytest.raises(RunError, match="not finished"):
+        explore.explore(tmp_path / "begun")
+
+    sweep = replace(tiny, sweep=SweepConfig({"task.support.low": (2, 3)}))
+    directory.begin(tmp_path / "swept", sweep)
+    with pytest.raises(RunError, match="holds a sweep"):
+        explore.explore(tmp_path / "swept")

@@ -1,0 +1,245 @@
+"""The networks and codes that a page is given, without a browser: read as a list of operations, and
+computed in float64, they say what JAX says."""
+
+import dataclasses
+import json
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.models.per_factor import Additive
+from compgen_jax.runs.results import FinishedRun
+from compgen_jax.tasks.bump import Bump, SizeConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.modules import Modules
+from compgen_jax.tasks.rotation import GapConfig, Rotation
+from compgen_jax.tasks.task import Example, Factor, Task, over_cells
+from figures.explorer import live
+from figures.explorer.arrays import DTYPES, decode, encode
+from tests.figures import live_networks
+from tests.figures.live_networks import SUPPORT
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float64", "float16", ">f4"])
+def test_an_array_survives_the_page(dtype):
+    array = (np.arange(24).reshape(2, 3, 4)[:, ::-1] * 5).astype(dtype)
+    entry = json.loads(json.dumps(encode(array)))
+    np.testing.assert_array_equal(decode(entry), array)
+    assert entry["dtype"] == (dtype if dtype in DTYPES else "float32")
+
+
+@pytest.mark.parametrize("array", [np.arange(3, dtype=np.int64), np.array(["a"]), np.zeros(2) > 1])
+def test_other_arrays_are_refused(array):
+    with pytest.raises(TypeError, match="is not one of"):
+        encode(array)
+
+
+# --- networks --------------------------------------------------------------------------------
+
+
+def conv_transpose(x, kernel, bias, stride):
+    """By the definition: every input pixel adds its kernel, turned by half a turn, to the output
+    around `stride` times its place."""
+    height, width, _ = x.shape
+    side, _, _, outputs = kernel.shape
+    pad = -(-(side + stride - 2) // 2)
+    y = np.zeros((stride * height + 2 * side, stride * width + 2 * side, outputs))
+    for row in range(height):
+        for column in range(width):
+            # the turned kernel starts side - 1 - pad before the place, in an image with a margin
+            top, left = (stride * place + pad + 1 for place in (row, column))
+            added = np.einsum("i,tuio->tuo", x[row, column], kernel[::-1, ::-1])
+            y[top : top + side, left : left + side] += added
+    return y[side:-side, side:-side] + bias
+
+
+def embed(code, factors):
+    tables = [[decode(factor[name]) for name in ("values", "left", "right")] for factor in factors]
+    parts = np.split(code, len(factors))
+    return np.stack(
+        [np.einsum("t,tk,u,ukh,v,vkw->hw", part, table[0], part, table[1], part, table[2],
+                   optimize=True) for part, table in zip(parts, tables, strict=True)],
+        axis=-1,
+    )  # fmt: skip
+
+
+def add_position(token, axis):
+    along = np.broadcast_to(axis, (len(axis), *axis.shape))
+    return token + np.concatenate([along, along.transpose(1, 0, 2)], axis=-1)
+
+
+def computed(spec, code):
+    """(prediction, {layer: activations}) of one code, in float64."""
+    x = code.astype(np.float64)
+    layers = {spec["layer"]: x}
+    for operation in spec["operations"]:
+        kind = operation["op"]
+        array = lambda name, operation=operation: decode(operation[name]).astype(np.float64)
+        if kind == "dense":
+            x = x @ array("kernel")
+            x = x + np.resize(array("bias"), x.shape[-1])
+        elif kind == "conv_transpose":
+            x = conv_transpose(x, array("kernel"), array("bias"), operation["stride"])
+        elif kind == "reshape":
+            x = x.reshape(operation["shape"])
+        elif kind == "embed":
+            x = embed(x, operation["factors"])
+        elif kind == "add_position":
+            x = add_position(x, array("axis"))
+        elif kind == "relu":
+            x = np.maximum(x, 0)
+        elif kind == "prelu":
+            x = np.where(x < 0, operation["slope"] * x, x)
+        elif kind == "sigmoid":
+            x = 1 / (1 + np.exp(-x))
+        else:
+            assert kind == "affine"
+            x = operation["scale"] * x + operation["shift"]
+        if "layer" in operation:
+            layers[operation["layer"]] = x
+    return x, layers
+
+
+@pytest.mark.parametrize("name", live_networks.CASES)
+def test_operations_say_what_jax_says(name):
+    run = live_networks.network(name)
+    codes = live_networks.codes(run, count=6)
+    spec = json.loads(json.dumps(live.live_network(run, seed=7)))
+    predictions, layers = live_networks.in_jax(run, 7, codes)
+    assert spec["length"] == codes.shape[1] and tuple(spec["shape"]) == predictions.shape[1:]
+    for index, code in enumerate(codes):
+        prediction, activations = computed(spec, code)
+        np.testing.assert_allclose(prediction, predictions[index], atol=2e-5)
+        assert list(activations) == list(layers)
+        for layer, values in activations.items():
+            assert values.shape == layers[layer].shape[1:]
+            np.testing.assert_allclose(values, layers[layer][index], atol=2e-5)
+    assert np.ptp(predictions) > 0.1  # not all the same
+
+
+def test_seeds_differ():
+    run = live_networks.network("mlp")
+    assert live.live_network(run, 0) != live.live_network(run, 7)
+
+
+def like(run, task=None, model=None):
+    """The run with another task or another model's config."""
+    config = run.config if model is None else dataclasses.replace(run.config, model=model)
+    return FinishedRun(config, task or run.task, run.params, {}, run.seeds)
+
+
+def test_an_affine_prediction_is_part_of_the_network():
+    run = live_networks.network("mlp")
+    run = like(run, task=run.task._replace(prediction=lambda output: 3 - 2 * output))
+    assert live.live_network(run, 0)["operations"][-1] == {"op": "affine", "scale": -2, "shift": 3}
+
+
+def test_other_networks_have_no_live_form(monkeypatch):
+    run = live_networks.network("mlp")
+    for prediction in (jax.nn.softmax, jnp.square, jnp.sum, lambda output: output.at[0].add(1)):
+        assert (
+            live.live_network(like(run, task=run.task._replace(prediction=prediction)), 0) is None
+        )
+    assert live.live_network(like(run, model=Additive()), 0) is None
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(run.params)) // 2
+    monkeypatch.setattr(live, "MOST_PARAMETERS", parameters)
+    assert live.live_network(run, 0) is not None
+    monkeypatch.setattr(live, "MOST_PARAMETERS", parameters - 1)
+    assert live.live_network(run, 0) is None
+
+
+# --- codes -----------------------------------------------------------------------------------
+
+
+class Alone(NamedTuple):
+    """What `code_table` needs of a run."""
+
+    task: Task
+
+
+SIZES = SizeConfig(values=4, low=1, high=2)
+SEPARABLE = {
+    "bump": Bump(grid=8, support=SUPPORT),
+    "size": Bump(grid=8, size=SIZES, support=SUPPORT),
+    "off grid": Bump(grid=8, code=CodeConfig(name="ramp", missing="off_grid"), support=SUPPORT),
+    "off canvas": Bump(grid=8, code=CodeConfig(missing="off_canvas"), support=SUPPORT),
+    "one-hot": Bump(grid=8, code=CodeConfig(name="onehot"), support=SUPPORT),
+    "angle": Rotation(side=12, angles=8),
+    "objects": Rotation(side=12, angles=8, objects=(3, 4, 7), gap=GapConfig(of=(4,))),
+}
+
+
+def code_from(table, indices, absent=()):
+    """As a page builds it: value number `indices[f]` of every factor, or none."""
+    code = decode(table["code"]).copy()
+    for number, (factor, index) in enumerate(zip(table["factors"], indices, strict=True)):
+        rows, nothing = decode(factor["rows"]), decode(factor["absent"])
+        code[factor["entries"]] = nothing if number in absent else rows[index]
+    return code
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_tables_make_the_code_of_any_point(name):
+    task = SEPARABLE[name].make()
+    table = json.loads(json.dumps(live.code_table(Alone(task))))
+    code_at = jax.jit(lambda point: task.example(jax.random.key(5), point).input)
+    values = [factor["values"] for factor in table["factors"]]
+    assert [factor["name"] for factor in table["factors"]] == [f.name for f in task.factors]
+    assert sorted(sum((f["entries"] for f in table["factors"]), [])) == list(range(sum(task.parts)))
+    for draw in np.random.default_rng(0).uniform(size=(20, len(values))):
+        indices = [int(u * len(each)) for u, each in zip(draw, values, strict=True)]
+        point = np.float32([each[index] for each, index in zip(values, indices, strict=True)])
+        np.testing.assert_allclose(code_from(table, indices), code_at(point), atol=1e-6)
+        if name in ("angle", "objects"):
+            continue
+        point[1] = np.nan
+        np.testing.assert_allclose(code_from(table, indices, {1}), code_at(point), atol=1e-6)
+
+
+def test_values_are_at_half_steps_round_the_circle_and_labels():
+    table = live.code_table(Alone(SEPARABLE["objects"].make()))
+    angle, label = (factor["values"] for factor in table["factors"])
+    assert angle == [22.5 * turn for turn in range(16)] and label == [3, 4, 7]
+    x, y, size = (f["values"] for f in live.code_table(Alone(SEPARABLE["size"].make()))["factors"])
+    assert x == y == [0.5 * step for step in range(15)] and len(size) == 7
+
+
+def test_a_missing_angle_has_no_code():
+    table = live.code_table(Alone(SEPARABLE["objects"].make()))
+    assert not decode(table["factors"][0]["absent"]).any()
+    assert not decode(table["factors"][1]["absent"]).any()
+
+
+def own_task(example) -> Task:
+    factors = (Factor("a", np.arange(3.0)), Factor("b", np.arange(4.0)))
+    return over_cells(factors, lambda points: points[..., 0] > 5, example)
+
+
+def test_entries_are_found_where_a_task_names_no_parts():
+    """Also those that no factor moves."""
+
+    def example(key, point):
+        return Example(jnp.stack([point[1] ** 2, 7.0 + 0 * point[0], point[0], -point[1]]), point)
+
+    task = own_task(example)
+    table = live.code_table(Alone(task))
+    assert [factor["entries"] for factor in table["factors"]] == [[2], [0, 3]]
+    np.testing.assert_allclose(code_from(table, [1, 5]), [6.25, 7, 0.5, -2.5], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Bump(grid=8, bumps=2, support=SUPPORT).make(),  # the second lies where a cell says
+        Modules(modules=6, most=2, inputs=5, hidden=7, outputs=3, samples=4, tests=40).make(),
+        own_task(lambda key, point: Example(point[:1] * point, point)),
+        own_task(lambda key, point: Example(point + jax.random.normal(key, (2,)), point)),
+        own_task(lambda key, point: Example(point[:, None], point)),
+    ],
+    ids=["two bumps", "modules", "a product", "drawn", "a matrix"],
+)
+def test_codes_without_a_table(task):
+    assert live.code_table(Alone(task)) is None

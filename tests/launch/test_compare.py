@@ -1,0 +1,116 @@
+"""Two runs of one task, seed by seed."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from compgen_jax.claims import LEAST_CELLS
+from compgen_jax.config import ConfigError, changed
+from compgen_jax.runs import directory, experiment
+from compgen_jax.runs.directory import RunError
+from compgen_jax.statistics import seeds_to_settle
+from launch import compare
+from tests.launch.test_compgen import call
+
+
+def run_compare(*places):
+    call(compare, *map(str, places), positional=(compare.A, compare.B))
+
+
+@pytest.fixture(scope="module")
+def other_run(tiny, tmp_path_factory):
+    """The tiny run at another learning rate, of seeds 7 and 1."""
+    workdir = tmp_path_factory.mktemp("other") / "run"
+    config = changed(tiny, {"training.learning_rate": 0.01, "training.seeds": (7, 1, 0)})
+    experiment.train(config, workdir, progress=False)
+    return workdir
+
+
+def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_compare(tiny_run[0], other_run)
+    output = capsys.readouterr().out
+    assert "configs differ in: training.learning_rate 0.001 | 0.01, training.seeds" in output
+    assert "2 common seeds: 0, 7" in output
+    found = json.loads((tmp_path / "compare_run_run" / "compare.json").read_text())["scores"]
+    of_a, of_b = tiny_run[1]["seeds"], directory.read_summary(other_run)["seeds"]
+    apart = np.array([of_b[seed]["ood.mse"] - of_a[seed]["ood.mse"] for seed in ("0", "7")])
+    expected = stats.t.interval(0.95, 1, apart.mean(), stats.sem(apart))
+    row = found["ood.mse"]
+    assert row["difference"]["value"] == pytest.approx(apart.mean())
+    assert row["difference"]["ci95"] == pytest.approx(expected)
+    assert row["settled"] == (expected[0] > 0 or expected[1] < 0)
+    assert row["a"]["value"] == pytest.approx(np.mean([of_a[s]["ood.mse"] for s in ("0", "7")]))
+    # seeds that agree to the cell show no spread: 9 cells are held out
+    low, high = found["ood.rendered"]["difference"]["ci95"]
+    assert high - low >= 2 * LEAST_CELLS / 9 - 1e-9
+    assert (tmp_path / "compare_run_run" / "compare.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_map_is_of_the_same_seeds_in_the_same_order(tiny_run, other_run, tiny):
+    cells = [directory.read_cells(place) for place in (tiny_run[0], other_run)]
+    second = compare._of_seeds(cells[1], (7, 1, 0), [0, 7])
+    np.testing.assert_array_equal(second["mse"], cells[1]["mse"][[2, 0]])
+    panel = compare.panels(cells[0], second, tiny.task.make())[0]
+    expected = (cells[1]["mse"][[2, 0]] - cells[0]["mse"]).mean(axis=0)
+    np.testing.assert_allclose(panel.values, expected)
+
+
+@pytest.mark.parametrize(
+    "values", [[0.1, 0.2, 0.0, 0.3], [1.0, -0.9, 1.2, -1.1, 0.4], [5.0, 5.1], [-1e-4, 3e-4, 2e-4]]
+)
+def test_the_number_of_seeds_is_the_least_whose_interval_leaves_out_0(values):
+    mean, spread = abs(np.mean(values)), np.std(values, ddof=1)
+    half = lambda count: stats.t.ppf(0.975, count - 1) * spread / np.sqrt(count)
+    found = seeds_to_settle(values)
+    assert half(found) < mean and (found == 2 or half(found - 1) >= mean)
+
+
+def test_a_sample_of_that_size_settles_it_about_every_second_time():
+    values = np.array([0.5, 1.5, -0.6, 0.9, 0.2])
+    count = seeds_to_settle(values)
+    draws = np.random.default_rng(0).normal(values.mean(), values.std(ddof=1), (20000, count))
+    half = stats.t.ppf(0.975, count - 1) * stats.sem(draws, axis=1)
+    assert np.mean(np.abs(draws.mean(axis=1)) > half) == pytest.approx(0.5, abs=0.06)
+
+
+def test_where_no_number_of_seeds_settles_it():
+    assert seeds_to_settle([0.1, -0.1]) is None
+    assert seeds_to_settle([0.3]) is None
+    assert seeds_to_settle([0.1, 0.2], least=0.2) is None
+    assert seeds_to_settle([0.3, 0.3]) == 2
+    assert seeds_to_settle([0.3, np.nan]) is None
+
+
+def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, other_run, tmp_path):
+    def begun(name, values, summary=True):
+        directory.write_json(tmp_path / name / "config.json", values)
+        if summary:
+            (tmp_path / name / "summary.json").write_text(
+                (tiny_run[0] / "summary.json").read_text()
+            )
+        return tmp_path / name
+
+    config = json.loads((tiny_run[0] / "config.json").read_text())
+    support = config["task"]["support"]
+    moved = config | {"task": config["task"] | {"support": support | {"low": 2, "high": 4}}}
+    wider = config | {"task": config["task"] | {"image": config["task"]["image"] | {"sigma": 1.5}}}
+    larger = config | {"task": config["task"] | {"grid": 12}}
+    sweep = config | {"sweep": {"axes": [["model.width", [4, 8]]]}}
+    seeds = config | {"training": config["training"] | {"seeds": [3, 4]}}
+    for other, message in (
+        (begun("moved", moved), "of different tasks: they hold out other cells"),
+        (begun("wider", wider), "of different tasks: they ask for other outputs"),
+        (begun("larger", larger), "of different tasks: they have other cells"),
+        (begun("seeds", seeds), "no seed in common: 0, 7 and 3, 4"),
+        (begun("sweep", sweep), "sweep: is a sweep; name the directories of two runs"),
+        (begun("unfinished", config, summary=False), "its run is not finished"),
+        (tmp_path, "no run|such as"),
+    ):
+        with pytest.raises((ConfigError, RunError), match=message) as error:
+            run_compare(tiny_run[0], other)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ConfigError, match="--b is missing"):
+        run_compare(tiny_run[0])

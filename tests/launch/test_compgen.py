@@ -1,0 +1,153 @@
+"""One command for all: its list, its errors, what it hands on; and what a run would cost."""
+
+import importlib.util
+import json
+import sys
+
+import jax
+import pytest
+from absl.testing import flagsaver
+
+from compgen_jax import cli, config
+from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
+from compgen_jax.models.mlp import MLP
+from compgen_jax.papers import presets as papers
+from compgen_jax.runs import cost
+from compgen_jax.sweeps import cost as sweep_cost
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.training import loop
+from launch import compgen, presets, sweep, train
+
+
+def call(module, *arguments, positional=()):
+    """What a process of the command does, in this process."""
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments], positional)
+        return module.main()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_alone_it_lists_the_commands(monkeypatch, capsys, arguments):
+    monkeypatch.setattr(sys, "argv", ["compgen", *arguments])
+    compgen.main()
+    output = capsys.readouterr().out
+    for name in "train sweep analyze explore figures probe presets score compare".split():
+        assert f"\n  {name} " in output
+
+
+def test_every_command_is_there():
+    for module, _ in compgen.COMMANDS.values():
+        assert importlib.util.find_spec(module)
+
+
+def test_a_wrong_command_is_one_line_with_the_nearest(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["compgen", "trian", "--config=bump_cnn"])
+    with pytest.raises(SystemExit) as stop:
+        compgen.main()
+    assert stop.value.code == cli.USAGE_ERROR
+    assert capsys.readouterr().err == "error: no command 'trian'; the nearest is train\n"
+
+
+def test_it_hands_on_the_flags(monkeypatch):
+    handed = []
+
+    def run_module(name, **how):
+        handed.append((name, how["run_name"], list(sys.argv)))
+
+    monkeypatch.setattr(compgen.runpy, "run_module", run_module)
+    monkeypatch.setattr(sys, "argv", ["compgen", "figures", "--only=fig1"])
+    compgen.main()
+    monkeypatch.setattr(sys, "argv", ["compgen", "train", "--workdir", "x"])
+    compgen.main()
+    assert handed == [
+        ("figures.make", "__main__", ["compgen figures", "--only=fig1"]),
+        ("launch.train", "__main__", ["compgen train", "--workdir", "x"]),
+    ]
+
+
+def test_presets_are_listed_with_one_line_each(capsys):
+    call(presets)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(papers.PAPERS) + sum(map(len, papers.PAPERS.values()))
+    (line,) = [line for line in lines if " bump_cnn_quick " in line]
+    assert line.startswith("  train  bump_cnn_quick ") and "; ID exact 1.00" in line
+    assert any(line.startswith("  sweep  holdout_map_quick ") for line in lines)
+
+
+def test_a_run_of_the_league_is_known_by_its_name():
+    found = papers.get_config("league_bumps_block_conv_quick")
+    assert found.name == "league_bumps_block_conv_quick" and found.task.grid == 16
+    with pytest.raises(ConfigError, match="close are league_bumps_block_conv"):
+        papers.get_config("league_bumps_block_cnv_quick")
+
+
+# --- what a config is, and what it would cost ------------------------------------------------
+
+SMALL = Config(
+    name="small",
+    task=Bump(grid=8, support=SupportConfig(region="donut", low=3, high=5, samples=96)),
+    model=MLP(depth=1, width=128),
+    training=TrainingConfig(epochs=3, batch_size=96, seeds=(0, 7), evaluate_every=2),
+)
+FLAGS = [
+    "--config=bump_cnn_quick", "--config.task.grid=8", "--config.task.support.high=4",
+    "--config.task.support.samples=96", "--config.model.name=mlp", "--config.model.depth=1",
+    "--config.model.width=8", "--config.training.epochs=2", "--config.training.seeds=(0,3)",
+]  # fmt: skip
+
+
+def test_print_config_prints_all_fields_with_overrides_and_trains_nothing(capsys, tmp_path):
+    call(train, *FLAGS, "--print_config", f"--workdir={tmp_path / 'run'}")
+    read = config.from_dict(json.loads(capsys.readouterr().out))
+    assert (read.task.grid, read.model, read.training.seeds) == (8, MLP(depth=1, width=8), (0, 3))
+    assert read.training.learning_rate == papers.PRESETS["bump_cnn_quick"].training.learning_rate
+    call(sweep, "--config=holdout_map_quick", "--print_config")
+    assert config.from_dict(json.loads(capsys.readouterr().out)).is_sweep
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_flops_of_a_step_are_those_of_its_matrix_products():
+    """Two for each weight and example forwards, four backwards; the first layer's input has no
+    gradient. The optimiser adds some twenty for each weight, AdamW's moments and square root."""
+    task = loop.check(SMALL)
+    inputs, hidden, outputs = 16, 128, 64
+    weights = inputs * hidden + hidden * outputs
+    assert cost.parameters(SMALL) == weights + hidden + outputs
+    products = 96 * (6 * weights - 2 * inputs * hidden)
+    found = cost.flops_of_step(SMALL, task)
+    assert products < found < 1.25 * products + 30 * weights
+
+
+def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cost, "SECONDS", 0.01)
+    call(train, *FLAGS, "--dry_run")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "bump_cnn_quick: seeds 2, steps of each 6, evaluations 1"
+    # 16 * 8 + 8 weights and biases, then 8 * 64 + 64
+    assert lines[1] == "parameters of one network: 712"
+    step, total = (float(word) for word in lines[2].split() if word[0].isdigit())
+    assert total == pytest.approx(2 * 6 * step, rel=0.01)
+    assert lines[3].startswith("memory: ") and "kB on each device" in lines[3]
+    assert lines[4].startswith(f"time on {jax.local_device_count()} cpu devices: about ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_of_a_sweep_adds_up_its_programs(monkeypatch):
+    monkeypatch.setattr(cost, "SECONDS", 0.01)
+    axes = (("model.width", (4, 8)), ("training.epochs", (1, 3)))
+    swept = changed(SMALL, {"name": "swept"})
+    swept = config.from_dict(config.to_dict(swept) | {"sweep": {"axes": axes}})
+    assert swept.sweep == SweepConfig(axes=axes)
+    lines = sweep_cost.describe(swept)
+    assert lines[0] == "swept: 8 trials, 16 steps in all, 4 programs"
+    flops = [
+        cost.flops_of_step(one, loop.check(one))
+        for one in (changed(SMALL, {"model.width": width}) for width in (4, 8))
+    ]
+    assert float(lines[2].split()[1]) == pytest.approx(8 * sum(flops), rel=0.01)
+    with pytest.raises(ConfigError, match="an empty sweep"):
+        sweep_cost.describe(SMALL)
+    with pytest.raises(ConfigError, match="is a sweep, not one run"):
+        cost.describe(swept)

@@ -1,0 +1,178 @@
+"""Predictions of any framework: scored as a run of ours is, and refused in one line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from compgen_jax.config import ConfigError, changed
+from compgen_jax.runs import predictions, results
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.modules import Modules
+from compgen_jax.tasks.task import Example, Factor, over_cells
+from launch import cell_maps, score
+from tests.launch.test_compgen import call
+
+TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
+
+
+def run_score(*arguments):
+    call(score, *arguments, positional=(score.PREDICTIONS,))
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_run):
+    return results.load(tiny_run[0])
+
+
+@pytest.fixture
+def file(tmp_path):
+    """file(**arrays): the path of a .npz that holds them."""
+
+    def write(**arrays):
+        np.savez(tmp_path / "mine.npz", **arrays)
+        return tmp_path / "mine.npz"
+
+    return write
+
+
+def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
+    path = file(predictions=finished.cells.predictions, seeds=np.array(finished.seeds))
+    run = predictions.load(path, finished.config, finished.task)
+    assert run.seeds == finished.seeds
+    for name, values in finished.cells.scores.items():
+        np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
+    assert run.trivial == finished.trivial
+    numbers = run.numbers()
+    held_out = tasks.regions(finished.task)["ood"]
+    for index, seed in enumerate(finished.seeds):
+        error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]
+        assert numbers[seed]["ood.mse"] == pytest.approx(error.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(1.0, "reproduced"), (0.0, "inconclusive")])
+def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdict):
+    """Right answers compose; a network that draws nothing anywhere has not learnt its task."""
+    template = tmp_path / "points.npz"
+    run_score(f"--template={template}", *TASK, "--seed=3")
+    assert "256 cells, of which 100 are held out; 300 training examples of seed 3" in (
+        capsys.readouterr().out
+    )
+    with np.load(template) as given:
+        targets = given["targets"]
+    said = gain * np.stack([targets, 0.999 * targets])
+    run_score(f"{file(predictions=said)}", *TASK, f"--out={tmp_path / 'out'}")
+    output = capsys.readouterr().out
+    assert f"the held-out cells are composed: {verdict}" in output
+    assert "\nrendered " in output and "\ninterpolator " in output
+    report = json.loads((tmp_path / "out" / "mine.json").read_text())
+    assert report["mean"]["ood.rendered"]["value"] == gain
+    assert {"nearest_seen", "interpolator"} < set(report["trivial"])
+    assert {row["verdict"] for row in report["verdict"]} == {verdict}
+    assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
+    arrays = predictions.write_template(
+        tmp_path / "t.npz", finished.config, finished.task, seed=7, drawn=10
+    )
+    with np.load(tmp_path / "t.npz") as saved:
+        assert sorted(saved.files) == sorted(arrays)
+    shown = finished.shown[finished.seeds.index(7)]
+    points = tasks.points(finished.task)
+    assert {tuple(point) for point in arrays["train_points"]} == {tuple(p) for p in points[shown]}
+    assert not (shown & arrays["held_out"]).any()
+    index = {tuple(point): cell for cell, point in enumerate(points)}
+    cells = [index[tuple(point)] for point in arrays["train_points"]]
+    np.testing.assert_array_equal(arrays["train_codes"], arrays["codes"][cells])
+    np.testing.assert_array_equal(arrays["train_targets"], arrays["targets"][cells])
+    assert arrays["targets"].shape == predictions.shape_of(finished.task) == (64, 8, 8)
+
+
+def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
+    """Its template has so many of them; each network is scored on the examples of its own seed."""
+    streamed = changed(tiny, {"task.support.fresh": "cells", "training.steps": 10})
+    arrays = predictions.write_template(tmp_path / "t.npz", streamed, streamed.task.make(), 0, 70)
+    assert len(arrays["train_points"]) == 70
+    settings = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12)
+    task, config = settings.make(), changed(streamed, {"model.name": "mlp"})
+    targets = [
+        predictions.write_template(tmp_path / "t.npz", config, task, seed, 8)["targets"]
+        for seed in (0, 1)
+    ]
+    assert not np.allclose(*targets)
+    np.savez(tmp_path / "mine.npz", predictions=np.stack(targets))
+    run = predictions.load(tmp_path / "mine.npz", config, task)
+    assert np.abs(run.cells.scores[task.error]).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
+        ({"predictions": np.zeros((64, 8, 8)), "more": 1}, "more: no such array; allowed: pred"),
+        ({"predictions": np.zeros((64, 8))}, r"\(64, 8\): must be \(S, 64, 8, 8\) or \(64, 8, 8\)"),
+        ({"predictions": np.zeros((0, 64, 8, 8))}, r"predictions \(0, 64, 8, 8\): must be"),
+        ({"predictions": np.full((64, 8, 8), "a")}, "predictions: <U1, not real numbers"),
+        ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.arange(3)}, "must be 2 integers"),
+        ({"predictions": np.zeros((64, 8, 8)), "seeds": np.array([0.5])}, "must be 1 integers"),
+        ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.array([1, 1])}, "repeat a seed"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        predictions.load(file(**arrays), finished.config, finished.task)
+    assert "\n" not in str(error.value)
+
+
+def test_other_bad_files_and_tasks_are_one_line(file, finished, tmp_path, own_task):
+    unknown = np.zeros((2, 64, 8, 8))
+    unknown[1, 9, 0, 0] = np.nan  # x varies fastest
+    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x 1, y 1"):
+        predictions.load(file(predictions=unknown), finished.config, finished.task)
+    text = tmp_path / "text.npz"
+    text.write_text("mine")
+    for path, message in ((text, "is no .npz"), (tmp_path / "none.npz", "there is no such file")):
+        with pytest.raises(ConfigError, match=message):
+            predictions.load(path, finished.config, finished.task)
+    for arguments, message in (
+        (["x.npz", "--task=bump_cn"], "--task=bump_cn: no preset"),
+        (["x.npz", "--task=holdout_map_quick"], "is a sweep"),
+        (TASK, "--predictions is missing"),
+        (["x.npz"], "--task is missing; give a preset's name, or FILE.py"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            run_score(*arguments)
+
+
+def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
+    run_score(f"--template={tmp_path / 't.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
+    assert "40 cells, of which 2 are held out" in capsys.readouterr().out
+    with np.load(tmp_path / "t.npz") as given:
+        assert np.abs(given["targets"]).max() == pytest.approx(2)
+        said = np.stack([(1 + gain) * given["targets"] for gain in (2e-6, 3e-6, 4e-6)])
+        np.savez(tmp_path / "mine.npz", predictions=said)
+    run_score(f"{tmp_path / 'mine.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
+    assert "the held-out cells are composed: reproduced" in capsys.readouterr().out
+
+
+def test_a_map_has_its_factors_and_what_is_held_out():
+    """Of three factors the first two, with means over the third; dots without a grid of two."""
+    held_out = lambda points: (points[..., 0] > 1) & (points[..., 1] > 0)
+    example = lambda key, point: Example(point, point)
+    kind = Factor("kind", np.arange(3), real=False, labels=("a", "b", "c"))
+    others = Factor("y", np.arange(2.0)), Factor("size", np.arange(4.0))
+    task = over_cells((kind, *others), held_out, example)
+    values = np.arange(24.0)
+    figure = cell_maps.figure_of(task, [cell_maps.Panel("mine", values, signed=True)])
+    image = figure.axes[0].images[0]
+    expected = values.reshape(4, 2, 3).mean(axis=0)
+    np.testing.assert_allclose(image.get_array(), expected)
+    assert image.get_clim() == (-14, 14)
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["a", "b", "c"]
+    assert figure.get_supxlabel() == "outlined: held-out cells; means over size"
+    dots = cell_maps.figure_of(
+        over_cells((others[1],), lambda at: at[..., 0] > 2, example),
+        [cell_maps.Panel("mine", np.arange(4.0))],
+    )
+    assert [line.get_xdata().tolist() for line in dots.axes[0].lines] == [[0, 1, 2], [3]]

@@ -1,0 +1,70 @@
+"""The installed package, outside the checkout: its console command, its presets, its data files."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch.compgen import COMMANDS
+from tests.launch.test_command_lines import TINY
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCES = "compgen_jax", "figures", "launch", *(
+    "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"
+)  # fmt: skip
+DATA = "*.js", "*.css", "*.jinja"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """(sources, target): a copy of the sources, and what pip installs of it, without network. What
+    the package needs comes from the environment of the tests."""
+    sources, target = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("installed")
+    for name in SOURCES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, sources / name)
+    for pattern in DATA:  # at least one of each
+        (sources / "figures" / "league" / pattern.replace("*", "mine")).write_text("mine")
+    pip = ["pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
+           "--disable-pip-version-check", f"--target={target}", str(sources)]  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", *pip], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return sources, target
+
+
+def test_all_modules_and_data_files_are_installed(installed):
+    sources, target = installed
+    for folder in ("compgen_jax", "figures", "launch"):
+        at = target / "compgen_jax" / ("" if folder == "compgen_jax" else folder)
+        for pattern in ("*.py", *DATA):
+            for path in (sources / folder).rglob(pattern):
+                assert (at / path.relative_to(sources / folder)).is_file(), path
+    for name in ("launch", "figures", "tests"):  # names that others may use
+        assert not (target / name).exists()
+    for module, _ in COMMANDS.values():
+        assert (target / "compgen_jax" / f"{module.replace('.', '/')}.py").is_file()
+
+
+def test_it_trains_a_preset_by_name_and_explores_it_from_an_empty_directory(installed, tmp_path):
+    _, target = installed
+
+    def run(*command):
+        environment = os.environ | {"PYTHONPATH": str(target)}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    compgen = [str(target / "bin" / "compgen")]
+    flags = [*TINY, "--config.training.steps=4", "--config.model.name=mlp", "--workdir=run"]
+    assert "wrote run/summary.json" in run(*compgen, "train", *flags)
+    assert set(json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"]) == {"0", "3"}
+    assert "wrote run/explorer.html" in run(*compgen, "explore", "--workdir=run")
+    where = run(sys.executable, "-c", "import compgen_jax.figures.make as m; print(m.__file__)")
+    assert where.startswith(str(target))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

@@ -1,0 +1,57 @@
+"""The curves of a run, read back from the files that TensorBoard reads."""
+
+import importlib.util
+import struct
+
+import pytest
+
+from compgen_jax.config import ConfigError, changed, fingerprint
+from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import tensorboard as board
+
+
+def events(folder):
+    """{(name, step): value} of the records of a folder: length, its checksum, content, checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found = {}
+    for path in folder.glob("events.out.tfevents.*"):
+        content, place = path.read_bytes(), 0
+        while place < len(content):
+            (length,) = struct.unpack_from("<Q", content, place)
+            event = Event.FromString(content[place + 12 : place + 12 + length])
+            place += 16 + length
+            for value in event.summary.value:
+                found[value.tag, event.step] = value.simple_value
+    return found
+
+
+def test_curves_are_the_rows_of_metrics_and_change_no_run(tiny, tiny_run, tmp_path):
+    config = changed(tiny, {"execution.tensorboard": True})
+    assert fingerprint(config) == fingerprint(tiny)
+    experiment.train(config, tmp_path / "run", progress=False)
+    for name in ("summary.json", "metrics.csv"):
+        assert (tmp_path / "run" / name).read_bytes() == (tiny_run[0] / name).read_bytes()
+    columns = directory.read_metrics(tmp_path / "run")
+    for index, seed in enumerate((0, 7)):
+        found = events(tmp_path / "run" / "tensorboard" / f"seed_{seed}")
+        assert {step for _, step in found} == set(columns["step"][index])
+        for name in ("train_loss", "ood.mse", "id.rendered"):
+            for step, value in zip(columns["step"][index], columns[name][index], strict=True):
+                shown = found[name.replace(".", "/"), step]
+                assert shown == pytest.approx(value, rel=1e-6)
+    assert not (tiny_run[0] / "tensorboard").exists()
+
+
+def test_without_the_package_one_line_says_what_to_install(tiny, tmp_path, monkeypatch):
+    config = changed(tiny, {"execution.tensorboard": True})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    board.check(tiny)
+    with pytest.raises(ConfigError, match=r"pip install 'compgen_jax\[tensorboard\]'"):
+        experiment.train(config, tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_sweep_has_no_curves(tiny):
+    with pytest.raises(ConfigError, match="execution.tensorboard=True: a sweep has no curves"):
+        changed(tiny, {"execution.tensorboard": True, "sweep.axes": (("model.width", (4, 8)),)})

@@ -1,0 +1,225 @@
+"""The README: each of its commands and snippets is run as it is written, on tiny networks, and each
+of its numbers is that of a file."""
+
+import importlib
+import json
+import re
+import shlex
+import subprocess
+from configparser import ConfigParser
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from absl.testing import flagsaver
+from flax import linen as nn
+
+from compgen_jax import cli
+from compgen_jax.claims import READINGS, evidences
+from compgen_jax.config import changed
+from compgen_jax.papers import presets
+from compgen_jax.tasks import task as tasks
+from figures import committed, findings, make
+from launch import compgen
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", README, re.S | re.M)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+COMMANDS = [
+    line for language, text in BLOCKS for line in text.splitlines() if line.startswith("compgen ")
+] + re.findall(r"`(compgen \S+ --[^`]+)`", README)
+ONLY = re.findall(r"--only=([\w,]+)`", README)
+TINY = {
+    "task.grid": 8,
+    "task.support.high": 4,
+    "task.support.samples": 96,
+    "model.width": 4,
+    "model.depth": 2,
+    "training.epochs": 4,
+    "training.evaluate_every": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """An empty directory to work in, where the first preset is a tiny one."""
+    path = tmp_path_factory.mktemp("desk")
+    tiny = changed(presets.get_config("bump_cnn_quick"), TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        patch.setitem(presets.PRESETS, "bump_cnn_quick", tiny)
+        yield path
+
+
+def run(command):
+    """What a shell does with a line that begins with `compgen`, in this process."""
+    name, *arguments = shlex.split(command, comments=True)[1:]
+    module = importlib.import_module(compgen.COMMANDS[name][0])
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments])
+        module.main()
+
+
+def test_it_is_short_and_every_command_is_run_below():
+    assert len(README.splitlines()) <= 110
+    assert len(PYTHON) == 2 and not any("compgen" in text for text in PYTHON[1:])
+    first, draw, explore, *others = COMMANDS
+    assert [line.split()[1] for line in (first, draw, explore)] == ["train", "draw", "explore"]
+    assert {line.split()[1] for line in others} == {"figures", "probe"}
+
+
+def test_the_first_look_in_python_and_by_command_line(desk, capsys):
+    exec(PYTHON[0], {})
+    printed = capsys.readouterr().out
+    assert "held_out\nFalse" in printed and "runs/first/explorer.html\n" in printed
+    assert (desk / "first_look.png").exists()
+    (desk / "runs/first/explorer.html").unlink()
+    trained = (desk / "runs/first/summary.json").stat().st_mtime_ns
+    for line in COMMANDS[:3]:
+        run(line)
+    assert "rendered" in capsys.readouterr().out
+    assert (desk / "runs/first/summary.json").stat().st_mtime_ns == trained  # one run, both ways
+    assert (desk / "runs/first/figures/point_8_8.png").exists()
+    assert (desk / "runs/first/explorer.html").exists()
+
+
+def test_what_the_first_look_prints_is_what_came_out():
+    path = ROOT / "docs/results/quick/runs/bump_cnn_quick.json"
+    seeds = json.loads(path.read_text())["seeds"]
+    for region, words in (("id", "of those not held out"), ("ood", "of those held out")):
+        mean = np.mean([seeds[seed][f"{region}.rendered"] for seed in ("0", "1")])
+        assert f"{100 * mean:.0f}% {words}" in README
+
+
+def test_a_task_a_model_and_activations_of_ones_own(desk):
+    names = {"np": np, "jnp": jnp, "nn": nn, "Example": tasks.Example, "Factor": tasks.Factor}
+    rng = np.random.default_rng(0)
+    points = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
+    names |= {"over_cells": tasks.over_cells, "values": points, "is_held_out": points.min(1) > 3}
+    names["activations"] = np.tanh(points @ rng.normal(size=(2, 16)))
+    exec(PYTHON[1], names)
+    task, net = names["task"], names["Net"]()
+    held_out = tasks.points(task)[np.asarray(task.held_out(tasks.points(task)))]
+    assert held_out.tolist() == [[5, 5], [6, 5], [5, 6], [6, 6]]
+    code, target = task.example(jax.random.key(0), jnp.array([2.0, 3.0]))
+    np.testing.assert_allclose(target, 3 * np.sin(2 * np.linspace(0, 3, 16)), atol=1e-5)
+    (output, layers), _ = net.init_with_output(jax.random.key(0), code)
+    assert output.shape == target.shape and list(layers) == ["code", "hidden"]
+    (probe,) = [line for line in COMMANDS if " probe " in line]
+    run(probe)
+    assert (desk / "probe.json").exists()
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def test_one_figure_by_its_command(desk, monkeypatch):
+    """The first finding's, from networks of a moment."""
+    line = next(line for line in COMMANDS if line.endswith("--only=fig1"))
+    (paper,) = [paper for paper in make.PAPERS if "bump_cnn" in paper.runs("quick")]
+    small = {
+        name: changed(paper.runs("quick")[name], TINY | {"name": f"{name}_tiny"})
+        for name in ("bump_cnn", "ramp_cnn")
+    }
+    claims = tuple(claim for claim in paper.claims if claim.name == "C1")
+    tiny = paper._replace(runs=lambda scale: small, claims=claims, settings=())
+    monkeypatch.setattr(make, "PAPERS", (tiny,))
+    run(line)
+    assert (desk / "runs/quick/figures/fig1.png").exists()
+    rows = json.loads((desk / "runs/quick/claims.json").read_text())
+    assert {row["claim"] for row in rows} == {"C1"}
+
+
+def test_every_figure_that_is_named_is_one_and_its_status_is_that_of_docs_results():
+    drawn = {scale: committed.drawn(scale) for scale in ("quick", "paper")}
+    named = {name for names in ONLY for name in names.split(",")}
+    assert named <= set(make.FIGURES)
+    rows = [row.strip("| ").split(" | ") for row in README.splitlines() if "| `--only" in row]
+    assert len(rows) == 7
+    for _, flags, _, *status in rows:
+        names = ",".join(re.findall(r"--only=([\w,]+)", flags)).split(",")
+        for scale, said in zip(("quick", "paper"), status, strict=True):
+            there = [name for name in names if name in drawn[scale]]
+            some = "only " + ", ".join(there)
+            assert said == {len(names): "run", 0: "not run"}.get(len(there), some)
+
+
+@pytest.mark.parametrize("target", ["figures", "test", "bench"])
+def test_make_has_the_target(target):
+    assert f"`make {target}`" in README
+    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and "-m " in done.stdout, done.stderr
+
+
+def test_pip_installs_what_setup_cfg_names():
+    (line,) = [line for _, text in BLOCKS for line in text.splitlines() if "pip install" in line]
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    extras = {name for names in re.findall(r"'\.\[(.*?)\]'", line) for name in names.split(",")}
+    assert extras == {"pandas", "cuda"} <= set(config["options.extras_require"])
+    for minor in re.findall(r"3\.(\d+)", line):
+        assert f"Python :: 3.{minor}" in config["metadata"]["classifiers"]
+
+
+def test_the_speeds_are_those_of_the_page():
+    page = (ROOT / "docs/reference/speed.md").read_text()
+    for ratio in re.findall(r"\b0\.\d\d\b", README.partition("**Speed.**")[2].partition("\n- ")[0]):
+        assert f"**{ratio}**" in page
+
+
+# --- findings --------------------------------------------------------------------------------
+
+QUICK = committed.claims("quick")
+
+
+@pytest.mark.parametrize("finding", findings.FINDINGS, ids=lambda finding: finding.claim)
+def test_a_finding_has_the_numbers_and_verdicts_of_claims_json(finding):
+    (line,) = [line for line in README.splitlines() if f" ({finding.claim} " in line]
+    rows = json.loads((ROOT / "docs/results/quick/claims.json").read_text())
+    stated, stricter = (
+        next(
+            row for row in rows
+            if (row["claim"], row["code"]) == (finding.claim, finding.code)
+            and row["reading"] == reading.replace("_", " ")
+        )
+        for reading in READINGS
+    )  # fmt: skip
+    scale = 100 if finding.is_share else 1
+    number = re.search(r"(-?[\d.]+)%? \[(-?[\d.]+), (-?[\d.]+)\]", line)
+    written = [float(text) for text in number.groups()]
+    measured = np.array([stated["measured"], *stated["ci95"]]) * scale
+    if finding.is_share:
+        measured = np.minimum(measured, 100)
+    np.testing.assert_allclose(written, measured, atol=0.006 * scale**0.5)
+    assert f"({finding.claim} {stated['verdict']}; stricter: {stricter['verdict']};" in line
+    settings = stated.get("settings")
+    assert ("settings:" in line) == bool(settings)
+    if settings:
+        assert f"settings: {settings['agree']} of {settings['trained']};" in line
+    assert (ROOT / re.search(r"\]\((.*?)\)", line)[1]).exists()
+
+
+def test_the_figure_of_a_finding_trains_what_its_claim_needs():
+    every = committed.configs("quick")
+    for finding in findings.FINDINGS:
+        shown = make.FIGURES[finding.figure].shows(every, "quick")
+        judged = [
+            evidence.fields.get("code", finding.code)
+            for paper in make.PAPERS for claim in paper.claims if claim.name == finding.claim
+            for evidence in evidences(claim, {name: every[name] for name in shown})
+        ]  # fmt: skip
+        assert finding.code in judged, finding.claim
+
+
+def test_a_sentence_is_not_printed_for_another_verdict():
+    row = findings.judged(findings.FINDINGS[0], QUICK)
+    assert findings.lines(QUICK) == [line for line in README.splitlines() if "--only=" in line
+                                     and re.match(r"\d\. ", line)]  # fmt: skip
+    other = {**row, "as_stated": {**row["as_stated"], "verdict": "contradicted"}}
+    with pytest.raises(ValueError, match="C1 .bump. is now contradicted, and its sentence was"):
+        findings.lines([other])
+    with pytest.raises(ValueError, match="C1 .bump. is now None"):
+        findings.lines([])
