@@ -1,11 +1,15 @@
 """Every figure of trained bump decoders, on five tiny networks that the figures share."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.papers.forced_rendering import runs as papers
 from compgen_jax.runs import experiment, results
-from figures import run
+from compgen_jax.tasks.task import Factor
+from figures import plotting, run
 from figures.papers import FIGURES
 
 TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
@@ -46,6 +50,23 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, trained):
 
 def test_the_picture_of_a_run_is_readable(drawn, trained):
     drawn(run.draw, trained["bump_cnn"])
+
+
+def test_labels_name_the_values_of_a_factor(drawn):
+    """And errors are geometric means over seeds: of 1 and 4, and of 1 and 9."""
+    mask, column = np.array([False, True]), np.array([0.0, 1.0])
+    cells = SimpleNamespace(held_out=mask, error="mse", scores={"mse": np.array([[1, 1], [4, 9]])})
+
+    def draw(factor):
+        figure = plotting.new_figure(plotting.COLUMN, 2)
+        axis = figure.subplots()
+        axis.set_ylabel(cells.error)
+        run._draw_along(axis, factor, column, cells)
+        return figure
+
+    (axis,) = drawn(draw, Factor("object", column, False, labels=("cat", "dog"))).axes
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["cat", "dog"]
+    assert [line.get_ydata()[0] for line in axis.lines] == pytest.approx([2, 3])
 
 
 def test_every_figure_of_the_first_paper_is_drawn_by_a_test():

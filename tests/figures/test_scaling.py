@@ -89,7 +89,7 @@ def test_thresholds_are_drawn_where_they_are(drawn):
     rows = make_table() + make_table({"stripes": (1, 2)}, region="corner")
     figure = drawn(scaling.draw_thresholds, shown(rows, make_config()))
     unseen, real, corner = visible(figure)
-    titles = [title_of(axis) for axis in figure.axes]
+    titles = [title_of(axis) for axis in visible(figure)]
     assert titles == ["unseen cells", "points between cells", "the held-out corner"]
     assert legend_of(unseen)[0].startswith("bumps alone: N^3.0 [")
     assert legend_of(unseen)[1].startswith("stripes and bumps: N^1.0 [")
