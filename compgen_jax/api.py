@@ -8,9 +8,9 @@
     run.metrics()              # a DataFrame; also run.cells and run.layers()
     cg.load("runs/one")        # the same run, tomorrow
 
-The commands in `launch` call the same functions, so both leave the same directories behind. Every
-error of a user is a ConfigError or a RunError whose message is one line. DataFrames need pandas:
-`pip install 'compgen_jax[pandas]'`.
+The commands in `launch` call the same functions, so both leave the same directories behind. An
+error of the user has a message of one line: a ConfigError for a config, a RunError for a directory,
+a ValueError for points. DataFrames need pandas: `pip install 'compgen_jax[pandas]'`.
 """
 
 import importlib
@@ -76,8 +76,7 @@ class Run:
     def layers(self, progress: bool = True):
         """DataFrame with the columns seed, step, layer, metric and value. Measures the layers if
         that was not done yet."""
-        measure.measure_directory(self.path, progress=progress)
-        return tables.layers(self.path)
+        return analyze(self.path, progress)
 
     @cached_property
     def cells(self):
@@ -152,17 +151,18 @@ def load(workdir) -> Run | Sweep:
         return Sweep(workdir, config, directory.read_json(workdir / "summary.json"))
     finished = results.load(workdir)
     run = Run(workdir, config, finished.summary)
-    run.__dict__["finished"] = finished
+    run.__dict__["finished"] = finished  # which is then not loaded again
     return run
 
 
 def analyze(workdir, progress: bool = True):
     """Measures every layer of a finished run; writes layers.csv, analysis.json and analysis.npz.
 
-    Returns the DataFrame of `Run.layers`. Raises RunError for a run that is not finished, or whose
-    activations are not finite.
+    Returns the DataFrame of `Run.layers`. Raises RunError for a sweep, and for a run that is not
+    finished or whose activations are not finite.
     """
-    return _load_run(workdir).layers(progress)
+    measure.measure_directory(workdir, progress=progress)
+    return tables.layers(workdir)
 
 
 def judge(workdir):
@@ -170,17 +170,17 @@ def judge(workdir):
 
     Returns a DataFrame with two rows for each claim, *as stated* and *stricter*: the verdict
     (reproduced, contradicted or inconclusive), the measured value with its 95% interval, and what
-    was asked. Raises RunError for a run that is not finished.
+    was asked. Raises RunError for a sweep, and for a run that is not finished.
     """
-    judge_run.judge_directory(_load_run(workdir).path)
+    judge_run.judge_directory(workdir)
     return tables.claims(workdir)
 
 
 def explore(workdir) -> Path:
     """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
-    returns its path: DIR/explorer.html. Raises RunError for a run that is not finished."""
-    run = _load_run(workdir)
-    return beside("launch.explore").explore(run.path)
+    returns its path: DIR/explorer.html. Raises RunError for a sweep, and for a run that is not
+    finished."""
+    return beside("launch.explore").explore(workdir)
 
 
 def beside(name: str):
@@ -206,12 +206,3 @@ def _resolve(config, overrides: dict | None) -> Config:
             f"config={config!r}: give a preset's name, 'FILE.py:NAME' of your own, or a Config"
         )
     return configs.changed(config, overrides) if overrides else config
-
-
-def _load_run(workdir) -> Run:
-    run = load(workdir)
-    if isinstance(run, Sweep):
-        raise RunError(
-            f"{workdir}: is a sweep, not one run; cg.load(workdir).trials() has its table"
-        )
-    return run

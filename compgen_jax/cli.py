@@ -193,6 +193,10 @@ def run(main, positional=()):
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
             _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
+        except Exception as error:  # a user's metric, claim or figure may raise anything
+            if (own := settings.from_own_file(error)) is None:
+                raise
+            _stop(own, FAILURE)
 
     app.run(guarded, flags_parser=partial(_parse, positional=positional))
 

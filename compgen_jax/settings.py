@@ -45,6 +45,7 @@ FAMILIES = {
 }
 
 
+LOADED = set()  # paths of the user's files
 VALUES = bool, int, float, str, tuple  # types of fields, beside dataclasses of these
 
 
@@ -148,9 +149,12 @@ def _find(path: str) -> Path:
 def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
     path = Path(path).resolve()
+    LOADED.add(str(path))
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
+    if not path.is_file():
+        raise FileMissing(f"there is no file {path}")
     if path.suffix != ".py":
         raise ConfigError(f"{path}: is not a Python file: its name does not end in .py")
     if path.stem in sys.stdlib_module_names:
@@ -182,9 +186,14 @@ def in_own_files(*families: Family):
         paths = [each.name.rpartition(":")[0] for each in families if is_own(each)]
         if not paths:
             raise
-        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-        at_fault = [path for path in paths if path in files]
-        raise in_user_code(error, (at_fault or paths)[0]) from error
+        raise from_own_file(error) or in_user_code(error, paths[0]) from error
+
+
+def from_own_file(error: Exception) -> ConfigError | None:
+    """The error as one line with file and line, if a user's file has a part in it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    paths = [frame.filename for frame in frames if frame.filename in LOADED]
+    return in_user_code(error, paths[-1]) if paths else None
 
 
 def in_user_code(error: Exception, path) -> ConfigError:

@@ -82,10 +82,13 @@ def gallery() -> str:
     parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
     if older := [line for scale in SCALES for line in _older(scale)]:
         parts += [OLDER, "\n".join(older)]
+    captions = {}
     for name, figure in FIGURES.items():
         shown = [scale for scale in SCALES if name in there[scale]]
         if shown:
             caption = " ".join(inspect.getdoc(figure.draw).split()).replace("*", "")
+            same = captions.setdefault(caption, name)
+            caption = caption if same == name else f"As {same}."
             caption += "" if figure.by_default else " †"
             pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
                         for scale in shown]  # fmt: skip

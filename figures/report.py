@@ -70,8 +70,6 @@ def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn:
     if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
         lines += missing
-    for name in drawn:
-        lines += ["", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines) + "\n"
 
 

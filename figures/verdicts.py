@@ -125,10 +125,9 @@ def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
     scales = list(dict.fromkeys(scale for by_scale in rows.values() for scale in by_scale))
     name, number = next(iter(judged[0][AS_STATED]["conditions"].items()))
     of_paper = f" ({claim.figure})" * bool(claim.figure)
+    titles = [f"{name}, {number['must be']}", *(TITLES[scale] for scale in scales)]
     found = [f"### {claim.name}: {sentence}{of_paper}", "",
-             f"Decided by: {name}, {number['must be']}.", "",
-             f"| | {' | '.join(TITLES[scale] for scale in scales)} |",
-             "|---" * (1 + len(scales)) + "|"]  # fmt: skip
+             f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]  # fmt: skip
     for about, by_scale in rows.items():
         cells = [_cell(by_scale[one]) if one in by_scale else "" for one in scales]
         found.append(f"| {' | '.join([about, *cells])} |")

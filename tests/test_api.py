@@ -100,7 +100,7 @@ def test_a_directory_without_a_run_is_one_line(tmp_path, swept):
         with pytest.raises(cg.RunError, match="holds no run .no config.json.$"):
             call(tmp_path)
     for call in (cg.analyze, cg.judge, cg.explore):
-        with pytest.raises(cg.RunError, match="is a sweep, not one run; "):
+        with pytest.raises(cg.RunError, match="holds a sweep, "):
             call(swept.path)
 
 

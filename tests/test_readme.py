@@ -13,9 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import yaml
 from absl.testing import flagsaver
 from flax import linen as nn
 
+import compgen_jax
 from compgen_jax import cli
 from compgen_jax.claims import READINGS, evidences
 from compgen_jax.config import changed
@@ -162,6 +164,12 @@ def test_pip_installs_what_setup_cfg_names():
     assert extras == {"pandas", "cuda"} <= set(config["options.extras_require"])
     for minor in re.findall(r"3\.(\d+)", line):
         assert f"Python :: 3.{minor}" in config["metadata"]["classifiers"]
+
+
+def test_the_citation_has_this_version_and_title():
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert f"version={{{compgen_jax.__version__}}}" in README
+    assert str(cff["version"]) == compgen_jax.__version__ and f"title={{{cff['title']}}}" in README
 
 
 def test_the_speeds_are_those_of_the_page():

@@ -99,7 +99,7 @@ def place_of(name: str) -> str:
 def numbers(metrics: list[Metric], arrays: Arrays) -> dict[str, float]:
     """The numbers of all these metrics, by name.
 
-    ValueError for a metric that needs an array which there is not.
+    ValueError for a metric that needs an array which there is not, or that is not one number.
     """
     values_by_name = {}
     for metric in metrics:
@@ -114,9 +114,12 @@ def numbers(metrics: list[Metric], arrays: Arrays) -> dict[str, float]:
         values = None if any(one is None for one in given) else metric.function(*given)
         if values is None:
             values = np.nan
-        values_by_name |= {
-            name: float(values[name] if isinstance(values, dict) else values) for name in wanted
-        }
+        for name in wanted:
+            value = values.get(name) if isinstance(values, dict) else values
+            if value is None or np.ndim(value):
+                kind = "nothing" if value is None else f"an array {np.shape(value)}"
+                raise ValueError(f"metric {name} is {kind}, not one number")
+            values_by_name[name] = float(value)
     return values_by_name
 
 

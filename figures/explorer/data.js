@@ -98,6 +98,13 @@ class Network {
     return column(this[name], seed, this.heldOutOf.get(cell));
   }
 
+  // How much of what a seed draws at a held-out cell each rule explains, by the rule's name.
+  explained(step, seed, cell) {
+    const { rules, r2 } = this.rules, [, seeds, count, cells] = r2.shape;
+    const start = ((step * seeds + seed) * count) * cells + this.heldOutOf.get(cell);
+    return Object.fromEntries(rules.map((rule, k) => [rule, r2.values[start + k * cells] / r2.levels]));
+  }
+
   code(at) {
     const index = this.drawn_fine || this.truths_fine ? this.#fineIndex(at) : this.cell(at);
     const [length, points] = this.live.codes.shape;

@@ -3,7 +3,8 @@
 import { row } from "data";
 import { mean, short } from "numbers";
 import { drawEllipses, drawMap, makeScale } from "pictures";
-import { $, change, drawCursor, make, network, one, slice, state } from "main";
+import { $, change, make, network, one, slice, state } from "main";
+import { drawCursor } from "views";
 
 function smallMap(values, names) {
   const canvas = make("canvas"), cells = slice(), every = values.filter(Number.isFinite);

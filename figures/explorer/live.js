@@ -2,7 +2,8 @@
 
 import { drawOutput } from "pictures";
 import { short } from "numbers";
-import { make, network as current, placeName, state } from "main";
+import { make, network as current, state } from "main";
+import { placeName } from "views";
 import { makeNetwork } from "network";
 
 export function connectLive(network, body) {

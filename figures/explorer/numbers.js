@@ -14,7 +14,7 @@ export function interval(values, t) {
 }
 
 // The weights of `parts` whose sum is nearest to `picture`; a part that adds nothing has 0.
-export function leastSquares(picture, parts) {
+function leastSquares(picture, parts) {
   const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);
   const rows = parts.map((part) => [...parts.map((other) => dot(part, other)), dot(part, picture)]);
   const least = 1e-10 * Math.max(...rows.map((row, k) => row[k]));
@@ -30,13 +30,10 @@ export function leastSquares(picture, parts) {
   return rows.map((row) => row.at(-1));
 }
 
-// The least-squares sum of parts, and the share of the picture's power that it explains.
-export function explain(picture, parts) {
-  const weights = leastSquares(picture, parts), fit = new Float64Array(picture.length);
-  parts.forEach((part, k) => part.forEach((value, d) => { fit[d] += weights[k] * value; }));
-  let total = 0, left = 0;
-  picture.forEach((value, d) => { total += value ** 2; left += (value - fit[d]) ** 2; });
-  return { fit, r2: total > 0 ? 1 - left / total : NaN };
+// The sum of parts that is nearest to `picture`.
+export function fitted(picture, parts) {
+  const weights = leastSquares(picture, parts);
+  return picture.map((_, d) => parts.reduce((sum, part, k) => sum + weights[k] * part[d], 0));
 }
 
 export function short(value, digits = 3) {

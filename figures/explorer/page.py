@@ -18,17 +18,8 @@ HERE = Path(__file__).parent
 # columns of claims.json that the page shows
 SHOWN = ("claim", "code", "statement", "figure", "reading", "verdict", "reason", "seeds",
          "conditions", "details", "runs")  # fmt: skip
-MODULES = (
-    "main",
-    "controls",
-    "data",
-    "numbers",
-    "pictures",
-    "network",
-    "live",
-    "layers",
-    "verdicts",
-)
+MODULES = ("main", "controls", "views", "rules", "layers", "live", "verdicts", "data", "numbers",
+           "pictures", "network")  # fmt: skip
 
 
 def write(runs: dict, path, verdicts=(), seeds=()) -> Path:

@@ -16,6 +16,8 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
                 .) with S = T, or 1 where all seeds are asked for the same
     nearest     (S, D, Q) truths at the nearest seen points of the Q held-out cells
     interpolator  (T, D, Q), or None
+    rules       their names, `r2` (K, T, R, Q): R^2 of what is drawn at the held-out cells,
+                on what each of R rules says
     layers      name, numbers by metric (T,), `units` (T, U, B), and with a derivative `volume`
                 (T, B), log10; `lengths` (T, R, B), `cosines` (T, P, B) of the metric tensors
     live        the network of the first seed as `network.js` runs it, or None (`live`)
@@ -31,7 +33,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from compgen_jax import grids
-from compgen_jax.metrics import geometry, tuning
+from compgen_jax.metrics import geometry, superposition, tuning
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import LayerFunctions
@@ -202,14 +204,17 @@ class _Atlas:
         fine = self.half_way if half_way else None
         steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
         last = self.predictions[self.steps[-1]]
-        low = min(float(np.quantile(last, 0.0005)), float(self.truths.min()))
+        low = float(self.truths.min())  # what is below looks like it in an image
+        if _kind(self.shape) == "curve":
+            low = min(float(np.quantile(last, 0.0005)), low)
         high = max(float(np.quantile(last, 0.9995)), float(self.truths.max()))
         shrink = lambda values: pack_between(np.swapaxes(values, -1, -2), low, high, levels)
         earlier = [self.predictions[step] for step in (steps[:-1] if fine else steps)]
         found = {
             "steps": steps,
-            "low": min(float(self.truths.min()), high - 1e-6),  # what is below looks like it
+            "low": low,
             "high": high,
+            "rules": self.explained(steps),
             "scores": self.packed_scores(steps),
             "drawn": [shrink(each) for each in earlier],
             "drawn_fine": shrink(fine[0]) if fine else None,
@@ -247,6 +252,35 @@ class _Atlas:
             said = run.interpolator.predictions[self.index][:, self.chosen[held_out]]
             found["interpolator"] = said.reshape(*said.shape[:2], -1)
         return found
+
+    def explained(self, steps) -> dict | None:
+        """R^2 of what is drawn at the held-out cells on what rules that need not compose say there:
+        the sums of its own ID outputs that share a factor (Eq 3), of true outputs that do, the
+        nearest ID output and the interpolator's; and on what is asked."""
+        held_out, cells = self.held_out, self.cells
+        if not held_out.any():
+            return None
+        grid = tasks.has_grid(self.task) and len(self.axes) > 1
+        sums = grid and all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
+        values = []
+        for step in steps:
+            for drawn, index in zip(self.predictions[step], range(len(self.seeds)), strict=True):
+                of_seed = lambda array, index=index: array[min(index, len(array) - 1)]
+                truths, others = of_seed(self.truths), self.counterfactuals
+                parts = {"what is asked": truths[held_out, None]}
+                if sums:
+                    own = superposition.matching_sums(
+                        drawn[~held_out], cells[~held_out], cells[held_out]
+                    )
+                    true = superposition.matching_sums(truths, cells, cells[held_out])
+                    parts |= {"superposition": own, "plus": true.sum(axis=1, keepdims=True)}
+                parts["nearest seen"] = of_seed(others["nearest"])[:, None]
+                if others["interpolator"] is not None:
+                    parts["local interpolator"] = of_seed(others["interpolator"])[:, None]
+                r2 = [superposition.superposition_r2(drawn[held_out], p) for p in parts.values()]
+                values.append(np.nan_to_num(r2))
+        packed = np.reshape(values, (len(steps), len(self.seeds), *np.shape(values[0])))
+        return {"rules": list(parts), "r2": pack_between(packed, 0.0, 1.0)}
 
     def layers(self) -> list[dict]:
         """Numbers, unit maps and metric tensors of every layer."""

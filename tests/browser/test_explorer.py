@@ -239,7 +239,7 @@ def test_superpositions_explain_what_they_do_in_numpy(opened, runs):
     parts = superposition.matching_sums(drawn[seen], cells.factors[seen], cells.factors[at])
     expected = superposition.superposition_r2(drawn[at], parts)[0]
     found = float(find(driver, "[data-rule=superposition]").get_attribute("data-r2"))
-    assert found == pytest.approx(expected, abs=0.1)
+    assert found == pytest.approx(expected, abs=1 / 255)
     names = driver.find_elements(By.CSS_SELECTOR, "#rule-cards h3")
     assert [name.text for name in names][1:] == [
         "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip

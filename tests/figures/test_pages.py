@@ -70,8 +70,7 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
     assert found == [
         "## Forced rendering", "",
         "### C10: 30 (of all) are enough (Fig 4b)", "",
-        "Decided by: share rendered OOD, below 0.5.", "",
-        "| | quick | papers' size |", "|---|---|---|",
+        "| share rendered OOD, below 0.5 | quick | papers' size |", "|---|---|---|",
         f"| bump | 0.25 [0.2, 0.3] **✓** / **–**; {settings} | 0.25 [0.2, 0.3] **✗** / **–** |",
         "| ramp | 0.25 [0.2, 0.3] **–** / **–**; no hole |  |",
         "", "Objection: Too few. More do no better.", "",

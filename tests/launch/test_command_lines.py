@@ -13,7 +13,7 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax import __version__, cli
+from compgen_jax import __version__, cli, settings
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
@@ -283,6 +283,23 @@ def test_the_log_has_a_runs_starts_evaluations_and_outcomes(tiny, tmp_path, monk
     assert "loss " in lines[2] and "exact ID " in lines[2]
     assert lines[5].startswith("KeyboardInterrupt after ") and lines[6] == lines[0]
     assert lines[-1].startswith("ended after ")
+
+
+def test_an_error_of_a_users_file_is_one_line_wherever_it_is_raised(monkeypatch, tmp_path, capsys):
+    path = tmp_path / "metric_of_mine.py"
+    path.write_text("def mine(x):\n    return 1 / x\n")
+    mine = settings.load_file(path).mine
+    monkeypatch.setattr(cli.app, "run", lambda main, **_: main([]))
+    monkeypatch.setattr(cli.compilation_cache, "enable", lambda: None)
+    for name in ("show_only_warnings_of_jax", "use_all_cores"):
+        monkeypatch.setattr(cli, name, lambda: None)
+    with pytest.raises(SystemExit) as stop:
+        cli.run(lambda: mine(0))
+    assert stop.value.code == cli.FAILURE
+    message = f"error: {path}, line 2: ZeroDivisionError: division by zero\n"
+    assert capsys.readouterr().err == message
+    with pytest.raises(ZeroDivisionError):  # the library's own errors keep their traceback
+        cli.run(lambda: 1 / 0)
 
 
 # --- processes -------------------------------------------------------------------------------
