@@ -149,7 +149,6 @@ def _find(path: str) -> Path:
 def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
     path = Path(path).resolve()
-    LOADED.add(str(path))
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
@@ -165,6 +164,7 @@ def load_file(path):
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    LOADED.add(str(path))
     sys.path.append(str(path.parent))  # for what it imports from beside it
     try:
         spec.loader.exec_module(module)

@@ -3,10 +3,9 @@
     python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
-DIR/explorer.html. Trained networks stay in
-DIR/trained/ and sweeps in DIR/sweeps/, one directory for each config; none is trained twice. A
-figure is drawn as soon as its runs are trained. Figures that take long are drawn only if `--only`
-names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
+DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
+for each config; none is trained twice. A figure is drawn as soon as its runs are trained. Figures
+that take long are drawn only if `--only` names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
 claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
 `--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
 that are trained in DIR or committed in docs/results.
@@ -215,7 +214,8 @@ def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | N
                      if isinstance(run, results.FinishedRun)}  # fmt: skip
         if figure.of_settings:
             summaries = {"settings": workdir / "settings.json"}
-        digests.note(paths[0], figure, {n: path.read_bytes() for n, path in summaries.items()})
+        picture = workdir / "figures" / f"{figure.name}.png"
+        digests.note(picture, figure, {n: path.read_bytes() for n, path in summaries.items()})
     clock.say(f"drew {' and '.join(str(path) for path in paths)}")
 
 

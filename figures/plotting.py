@@ -404,12 +404,10 @@ def name_layers(axis, count: int, every: int = 1):
 
 def saved(figure) -> dict[str, bytes]:
     """The figure as png and as pdf. No date is in the file: the same runs give the same bytes."""
-    files = {"pdf": _file(figure, "pdf", metadata={"CreationDate": None})}
-    for dots in DOTS:
-        files["png"] = _file(figure, "png", dpi=dots)
-        if len(files["png"]) < MOST_BYTES:
-            return files
-    return files | {"png": _with_palette(_file(figure, "png", dpi=DOTS[0]))}
+    pdf = _file(figure, "pdf", metadata={"CreationDate": None})
+    pictures = [_file(figure, "png", dpi=dots) for dots in DOTS]
+    small = [each for each in pictures if len(each) < MOST_BYTES]
+    return {"png": small[0] if small else _with_palette(pictures[0]), "pdf": pdf}
 
 
 def _file(figure, suffix: str, **options) -> bytes:

@@ -44,9 +44,10 @@ from compgen_jax.training.trials import over_trials
 
 from .live import live_network
 
-# levels of an image, half-way positions, checkpoints
-DETAILS = ((255, True, 10), (127, True, 10), (63, True, 10), (63, True, 6), (31, True, 6),
-           (31, True, 4), (31, True, 3), (15, True, 3), (31, False, 3), (15, False, 1))  # fmt: skip
+# levels of an image at the last checkpoint and at earlier ones, half-way positions, checkpoints
+DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127, 31, True, 6),
+           (63, 31, True, 6), (63, 31, True, 4), (31, 31, True, 4), (31, 15, True, 3),
+           (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
 LARGE_IMAGES = (
     600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
@@ -199,7 +200,7 @@ class _Atlas:
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
         }
 
-    def images(self, levels: int, half_way: bool, count: int) -> dict:
+    def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
         fine = self.half_way if half_way else None
         steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
@@ -208,15 +209,17 @@ class _Atlas:
         if _kind(self.shape) == "curve":
             low = min(float(np.quantile(last, 0.0005)), low)
         high = max(float(np.quantile(last, 0.9995)), float(self.truths.max()))
-        shrink = lambda values: pack_between(np.swapaxes(values, -1, -2), low, high, levels)
-        earlier = [self.predictions[step] for step in (steps[:-1] if fine else steps)]
+        shrink = lambda values, levels=levels: pack_between(
+            np.swapaxes(values, -1, -2), low, high, levels
+        )
+        before = [shrink(self.predictions[step], levels_before) for step in steps[:-1]]
         found = {
             "steps": steps,
             "low": low,
             "high": high,
             "rules": self.explained(steps),
             "scores": self.packed_scores(steps),
-            "drawn": [shrink(each) for each in earlier],
+            "drawn": before if fine else [*before, shrink(last)],
             "drawn_fine": shrink(fine[0]) if fine else None,
             "truths": None if fine else shrink(self.truths),
             "truths_fine": shrink(fine[1]) if fine else None,

@@ -115,9 +115,9 @@ def draw_strip(axes, run, letter: str, name: str):
 def draw_volumes(runs):
     """Figures 11 to 14: one code and one kind of decoder each, a row for every depth. Those of 20
     epochs show the MLPs as the authors trained them; the others draw ID cells right. Maps: log10
-    of the volume element of every layer, mean over seeds, coloured from -3 to +3 standard
-    deviations about the map's mean; held-out cells are outlined. Below a map is the mean log10
-    volume of its held-out cells less that of its ID cells. Right: R² of a linear probe of x and y
+    of the volume element of every layer less its mean over ID cells, mean over seeds, on the scale
+    of all figures; held-out cells are outlined. Below a map is the mean log10 volume of its
+    held-out cells less that of its ID cells. Right: R² of a linear probe of x and y
     by layer, ID and OOD, with 95% intervals over seeds."""
     networks = sorted(runs.values(), key=depth_of)
     columns = max(len(run.layer_names) for run in networks)
