@@ -52,8 +52,8 @@ FINDINGS = (
     Finding(
         "K1", "bump", "reproduced",
         "In training no bump covers the middle of the square, but this explains little. With a "
-        "second bump in each image, so that every pixel is covered at times, the network still "
-        "renders only {number} of the held-out first bumps.", "two_objects",
+        "second bump anywhere in each image, every pixel is covered at times. The network still "
+        "renders only {number} of the first bumps whose position is held out.", "two_objects",
     ),
     Finding(
         "C3", "ramp", "contradicted",
