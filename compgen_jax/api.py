@@ -2,11 +2,11 @@
 
     import compgen_jax as cg
 
-    run = cg.train("bump_cnn_quick", "runs/one", {"training.seeds": (0, 1)})
+    run = cg.train("bump_cnn_quick", "runs/first", {"training.seeds": (0, 1)})
     run.predict([[8.0, 7.5]])  # (2, 1, 16, 16): the image that each seed draws
     run.draw(8, 7.5)           # a figure: asked, drawn, and their difference
     run.metrics()              # a DataFrame; also run.cells and run.layers()
-    cg.load("runs/one")        # the same run, tomorrow
+    cg.load("runs/first")      # the same run, tomorrow
 
 The commands in `launch` call the same functions, so both leave the same directories behind. An
 error of the user has a message of one line: a ConfigError for a config, a RunError for a directory,

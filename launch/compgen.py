@@ -1,4 +1,4 @@
-"""One console command for all: `compgen train --config=bump_cnn_quick --workdir=runs/one`.
+"""One console command for all: `compgen train --config=bump_cnn_quick --workdir=runs/first`.
 
     compgen                  the commands, one line each
     compgen COMMAND --help   the flags of one

@@ -100,7 +100,11 @@ def test_a_task_a_model_and_activations_of_ones_own(desk):
     names = {"np": np, "jnp": jnp, "nn": nn, "Example": tasks.Example, "Factor": tasks.Factor}
     rng = np.random.default_rng(0)
     points = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
-    names |= {"over_cells": tasks.over_cells, "values": points, "is_held_out": points.min(1) > 3}
+    names |= {
+        "over_cells": tasks.over_cells,
+        "factor_values": points,
+        "is_held_out": points.min(1) > 3,
+    }
     names["activations"] = np.tanh(points @ rng.normal(size=(2, 16)))
     exec(PYTHON[1], names)
     task, net = names["task"], names["Net"]()
