@@ -5,8 +5,9 @@
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
 DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
 for each config; none is trained twice. A figure is drawn as soon as its runs are trained. Figures
-that take long are drawn only if `--only` names them. `--only=robustness` trains what the papers leave open, setting by setting, judges every
-claim there and writes DIR/settings.json. `--only=claims` judges what is there and trains nothing.
+that take long are drawn only if `--only` names them. `--only=robustness` trains what the papers
+leave open, setting by setting, judges every claim there and writes DIR/settings.json.
+`--only=claims` judges what is there and trains nothing. `--only=explorer` writes the page alone.
 `--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
 that are trained in DIR or committed in docs/results.
 """

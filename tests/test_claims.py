@@ -219,6 +219,8 @@ def test_a_claim_makes_two_rows_that_are_read_back():
               "scale", "verdict", "reason", "code", "conditions", "details", "runs"}  # fmt: skip
     assert all(row.keys() == fields and row["scale"] == "quick" for row in rows)
     assert rows[3]["measured"] == found[1]["stricter"]["measured"]
+    (number,) = rows[0]["conditions"].values()
+    assert number["per_seed"] == pytest.approx([0.6, 0.7, 0.8])
     assert claims.from_rows(json.loads(json.dumps(rows))) == found
 
 

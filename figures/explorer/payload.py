@@ -130,11 +130,13 @@ class _Atlas:
             ]
         else:  # as many held-out points as seen ones, in their order
             held_out = tasks.regions(task)["ood"]
-            rows = min(min(held_out.sum(), (~held_out).sum()) // COLUMNS, MOST_POINTS // COLUMNS)
-            each = [np.flatnonzero(of)[: rows * COLUMNS] for of in (held_out, ~held_out)]
+            least = min(held_out.sum(), (~held_out).sum())
+            columns = int(min(COLUMNS, least))
+            rows = int(min(least, MOST_POINTS) // columns)
+            each = [np.flatnonzero(of)[: rows * columns] for of in (held_out, ~held_out)]
             chosen = np.concatenate(each)
             cells = tasks.points(task)[chosen]
-            self.sizes = (COLUMNS, 2 * int(rows))
+            self.sizes = (columns, 2 * rows)
             self.axes = [
                 tasks.Factor(name, np.arange(size), real=False)
                 for name, size in zip(("measured points", ""), self.sizes, strict=True)
