@@ -2,11 +2,6 @@
 
 import { $, change, choose, drawAll, make, network, payload, snap, state } from "main";
 
-// What scores ask.
-const MEANINGS = {
-  rendered: "Right: the drawing's squared correlation with what is asked is at least 0.75, its contrast is half to twice as strong, and it correlates less with the nearest combination outside the held-out region.",
-  exact_accuracy: "Right: what the brightest place of the drawing, or the answer, names is exactly what is asked.",
-};
 let selecting = false;
 
 export function connectControls() {
@@ -102,7 +97,7 @@ export function describeControls() {
   $("score").replaceChildren(...Object.entries(network.scores).map(([name, { hit }]) =>
     make("option", { value: name, textContent: hit ? `right or wrong: ${name}` : `error: ${name}` })));
   $("score").value = state.score;
-  $("right").textContent = MEANINGS[state.score] ?? "";
+  $("right").textContent = network.right[state.score] ?? "";
   Object.assign($("step"), { max: last, value: state.step });
   $("bright").checked = state.bright;
   $("bright").parentElement.hidden = network.kind !== "image";

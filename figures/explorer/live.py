@@ -195,7 +195,7 @@ OPERATIONS = {  # of exactly these modules: a subclass may compute something els
 
 
 def code_table(task: tasks.Task, values) -> dict | None:
-    """Tables from which a page builds the code of any point with these values, a list (F) of arrays:
+    """Tables from which a page builds the code of points with these values, an array per factor:
 
         {"code": ...,               (E,) numbers that no factor moves
          "factors": [{"name": "x",

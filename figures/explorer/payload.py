@@ -16,6 +16,7 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
                 .) with S = T, or 1 where all seeds are asked for the same
     nearest     (S, D, Q) truths at the nearest seen points of the Q held-out cells
     interpolator  (T, D, Q), or None
+    right       what makes a drawing right, in a sentence, by the name of a score
     rules       their names, `r2` (K, T, R, Q): R^2 of what is drawn at the held-out cells,
                 on what each of R rules says
     layers      name, numbers by metric (T,), `units` (T, U, B), and with a derivative `volume`
@@ -38,7 +39,9 @@ from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import LayerFunctions
 from compgen_jax.statistics import LEVEL
+from compgen_jax.tasks import images
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
@@ -202,6 +205,7 @@ class _Atlas:
             "seeds": self.seeds,
             "all_seeds": len(run.seeds),
             "error": task.error,
+            "right": _right(run.config.task),
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
         }
 
@@ -402,6 +406,19 @@ def _kind(shape) -> str:
     if len(shape) == 3 and shape[-1] == 3 and min(shape[:2]) >= 4:
         return "rgb"
     return "curve"
+
+
+def _right(settings) -> dict:
+    """What `images.rendered` asks of a bump, in words."""
+    if not isinstance(settings, Bump):
+        return {}
+    drawing = "drawing" if settings.bumps == 1 else "drawing, less the true second bump,"
+    text = (
+        f"Right: the {drawing} has a squared correlation of at least {images.LEAST_R2:g} with "
+        f"what is asked, {images.LEAST_GAIN:g} to {images.MOST_GAIN:g} times its contrast, and "
+        "less likeness to the nearest combination outside the held-out region."
+    )
+    return {"rendered": text + (" Its size is right, too." if settings.size.values else "")}
 
 
 def _geometry(tensors_TxBxRxR) -> dict:
