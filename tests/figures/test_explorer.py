@@ -46,8 +46,6 @@ def test_images_are_what_the_networks_say_within_half_a_level(run, written):
     least, most = (network["drawn_fine"][end] for end in ("low", "high"))
     half = (most - least) / 255 / 2 + 1e-6
     np.testing.assert_allclose(drawn, np.clip(expected, least, most), atol=half)
-    # a picture shows what is below 0 as 0, but a difference does not
-    assert network["low"] == 0 and drawn.min() < -half
     assert np.mean((expected < least) | (expected > most)) < 0.003
     true = decode(network["truths_fine"])
     x, y = np.meshgrid(np.arange(8), np.arange(8))
@@ -126,10 +124,20 @@ def test_codes_lie_where_the_images_do_not(run):
     """The table of codes has half steps, also where a page has no room for their images."""
     network = payload._Atlas(run, ()).constant("tiny", 4e6)
     shapes = [factor["rows"]["shape"] for factor in network["live"]["table"]["factors"]]
-    assert shapes == [[15, 8], [15, 8]] and [len(axis["fine"]) for axis in network["axes"]] == [
-        15,
-        15,
-    ]
+    assert shapes == [[15, 8], [15, 8]]
+    assert [len(axis["fine"]) for axis in network["axes"]] == [15, 15]
+
+
+def test_what_is_drawn_below_the_least_truth_is_kept(run):
+    """A picture shows it like the least truth, but a difference does not."""
+    atlas = payload._Atlas(run, ())
+    last = run.kept_steps[-1]
+    atlas.predictions[last] = atlas.predictions[last] - 1.0
+    network = atlas.images(255, 255, False, 1)
+    drawn = decode(network["drawn"][0])
+    assert network["low"] == pytest.approx(0, abs=1e-6)
+    expected = np.quantile(run.cells.predictions, 0.0005) - 1
+    assert drawn.min() == pytest.approx(expected, abs=1e-5) and expected < -0.1
 
 
 def test_labels_stay_beside_their_values():
