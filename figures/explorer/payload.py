@@ -50,8 +50,8 @@ from .live import code_table, live_network
 
 # levels of an image at the last checkpoint and at earlier ones, half-way positions, checkpoints
 DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127, 31, True, 6),
-           (63, 31, True, 6), (63, 31, True, 4), (31, 31, True, 4), (31, 15, True, 3),
-           (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
+           (63, 31, True, 6), (63, 15, True, 6), (63, 31, True, 4), (31, 31, True, 4),
+           (31, 15, True, 3), (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
 LARGE_IMAGES = (
     600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
