@@ -97,6 +97,7 @@ export function describeControls() {
   $("score").replaceChildren(...Object.entries(network.scores).map(([name, { hit }]) =>
     make("option", { value: name, textContent: hit ? `right or wrong: ${name}` : `error: ${name}` })));
   $("score").value = state.score;
+  $("right").textContent = network.right[state.score] ?? "";
   Object.assign($("step"), { max: last, value: state.step });
   $("bright").checked = state.bright;
   $("bright").parentElement.hidden = network.kind !== "image";
@@ -132,7 +133,7 @@ function describeAxes() {
   $("others").replaceChildren(...axes.map((axis, index) => {
     if (state.axes.includes(index)) return "";
     const here = state.at[index], move = (value) => change({ at: state.at.with(index, value) });
-    const nameOf = (k) => axis.labels?.[k] ?? String(Number(axis.values[k].toPrecision(4)));
+    const nameOf = (k) => axis.labels[k] ?? String(Number(axis.values[k].toPrecision(4)));
     if (!axis.real) {
       const list = make("select", { name: axis.name }, ...axis.values.map((_, k) => make("option", { textContent: nameOf(k) })));
       list.selectedIndex = here;

@@ -1,26 +1,9 @@
-// The payload of payload.py, unpacked: what a network draws, what is asked, and every score.
+// The payload of payload.py, decoded: what a network draws, what is asked, and every score.
 
-const VIEWS = { uint8: Uint8Array, float32: Float32Array, int32: Int32Array };
-
-// {dtype, shape, deflate} -> {shape, values, low, high, levels}
-async function unpack(entry) {
-  const bytes = Uint8Array.from(atob(entry.deflate), (letter) => letter.charCodeAt(0));
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(inflated).arrayBuffer();
-  return { ...entry, deflate: null, values: new VIEWS[entry.dtype](buffer) };
-}
-
-// The same value with every packed array in it unpacked.
-async function unpackAll(node) {
-  if (node === null || typeof node !== "object") return node;
-  if (node.deflate) return unpack(node);
-  if (Array.isArray(node)) return Promise.all(node.map(unpackAll));
-  const pairs = Object.entries(node).map(async ([name, value]) => [name, await unpackAll(value)]);
-  return Object.fromEntries(await Promise.all(pairs));
-}
+import { decodeArrays } from "arrays";
 
 export async function openNetwork(raw) {
-  return new Network(await unpackAll(raw));
+  return new Network(await decodeArrays(raw));
 }
 
 // A position is a list of places, one for each axis: 3 is the fourth value, 3.5 half-way to the
@@ -58,8 +41,7 @@ class Network {
   #fineIndex(at) {
     let index = 0;
     for (let axis = at.length - 1; axis >= 0; axis--) {
-      const { fine, real } = this.axes[axis];
-      index = index * fine.length + Math.round(at[axis] * (real ? 2 : 1));
+      index = index * this.axes[axis].fine.length + this.#tick(at, axis);
     }
     return index;
   }
@@ -105,10 +87,20 @@ class Network {
     return Object.fromEntries(rules.map((rule, k) => [rule, r2.values[start + k * cells] / r2.levels]));
   }
 
-  code(at) {
-    const index = this.drawn_fine || this.truths_fine ? this.#fineIndex(at) : this.cell(at);
-    const [length, points] = this.live.codes.shape;
-    return Float32Array.from({ length }, (_, unit) => this.live.codes.values[unit * points + index]);
+  // The code at a position, with those factors missing whose number is in `off`.
+  code(at, off = new Set()) {
+    const { code, factors } = this.live.table, found = code.values.slice();
+    factors.forEach(({ entries, rows, absent }, k) => {
+      const start = entries.length * this.#tick(at, k);
+      entries.forEach((unit, place) => { found[unit] = off.has(k) ? absent.values[place] : rows.values[start + place]; });
+    });
+    return found;
+  }
+
+  // The place on an axis, in half steps where it has them.
+  #tick(at, axis) {
+    const { fine, real } = this.axes[axis];
+    return Math.round(at[axis] * (fine && real ? 2 : 1));
   }
 
   // (B) of one score, step and seed

@@ -11,28 +11,28 @@ export function connectLive(network, body) {
     body.replaceChildren(make("p", { className: "hint", textContent: "This network has no live form, or is too large for a page. Its outputs above were computed beforehand." }));
     return { moved() {} };
   }
-  const { spec, parts } = network.live, { draw } = makeNetwork(spec);
-  const named = parts.length === network.factors.length;
-  const partOf = parts.flatMap((length, part) => Array(length).fill(part));
+  const { factors } = network.live.table, { draw } = makeNetwork(network.live.spec);
   const off = new Set(), edits = new Map();
   let remembered = null, share = 0, due = 0;
 
-  const range = network.live.codes.values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
-  const title = (part) => (named ? network.factors[part] : parts.length > 1 ? `part ${part + 1}` : "all factors");
-  const sliders = partOf.map((part, unit) => {
-    const name = `${title(part)}, unit ${unit}`;
-    const slider = make("input", { type: "range", min: range[0], max: range[1], step: "any", title: `${name}: drag, or double-click to switch`, ariaLabel: name });
-    const edit = (value) => { edits.set(unit, value); show(); };
-    slider.addEventListener("input", () => edit(Number(slider.value)));
-    const toggle = () => edit(Math.abs(code()[unit]) > range[1] / 2 ? 0 : range[1]);
-    slider.addEventListener("dblclick", toggle);
-    slider.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { toggle(); event.preventDefault(); } });
-    return slider;
+  // A slider and a switch for each unit, in its factor's range; units that no factor moves have none.
+  const controls = factors.map(({ name: factor, entries, rows, absent }) => {
+    const known = [0, ...rows.values, ...absent.values], [low, high] = [Math.min(...known), Math.max(...known)];
+    return entries.map((unit) => {
+      const name = `${factor}, unit ${unit}`, edit = (value) => { edits.set(unit, value); show(); };
+      const slider = make("input", { type: "range", min: low, max: high, step: "any", title: name, ariaLabel: name });
+      slider.addEventListener("input", () => edit(Number(slider.value)));
+      const toggle = make("button", { title: `${name}: on or off`, ariaLabel: `${name}: on or off` });
+      const isOn = (code) => code[unit] > high / 2;
+      toggle.addEventListener("click", () => edit(isOn(code()) ? 0 : high));
+      const follow = (code) => { slider.value = code[unit]; toggle.setAttribute("aria-pressed", isOn(code)); };
+      return { follow, element: make("span", { className: "unit" }, slider, toggle) };
+    });
   });
-  const switches = parts.map((_, part) => {
+  const switches = factors.map(({ name }, k) => {
     const box = make("input", { type: "checkbox", checked: true });
-    box.addEventListener("change", () => { box.checked ? off.delete(part) : off.add(part); show(); });
-    return make("label", {}, box, ` ${title(part)} on`);
+    box.addEventListener("change", () => { box.checked ? off.delete(k) : off.add(k); show(); });
+    return make("label", {}, box, ` ${name} on`);
   });
   const button = (textContent, action) => {
     const found = make("button", { textContent });
@@ -44,15 +44,15 @@ export function connectLive(network, body) {
   const kept = make("span"), blending = make("label", { hidden: true, className: "controls" }, "Blend: here ", blend, kept);
   const canvas = make("canvas"), note = make("p", { className: "hint" });
   body.replaceChildren(
-    make("p", { className: "hint", textContent: `Seed ${network.seeds[0]} runs in this page. Drag a unit of its code, or double-click to switch it on and off. Switch on a second group of one factor's units to ask for two things at once. Moving on the map starts again from the code there.` }),
+    make("p", { className: "hint", textContent: `Seed ${network.seeds[0]} runs in this page. Drag a unit of its code, or press the button below it to switch it on or off. Switch on a second group of one factor's units to ask for two things at once. Moving on the map starts again from the code there.` }),
     make("div", { className: "live" },
-      make("div", {}, ...parts.map((_, part) => make("div", { className: "part" }, make("h3", { textContent: `code of ${title(part)}` }),
-        make("div", { className: "units" }, ...sliders.filter((_, unit) => partOf[unit] === part)))),
+      make("figure", { className: "output" }, canvas, make("figcaption", { textContent: "what the live network draws" }), note),
+      make("div", {}, ...factors.map(({ name }, k) => make("div", { className: "part" }, make("h3", { textContent: `code of ${name}` }),
+        make("div", { className: "units" }, ...controls[k].map(({ element }) => element)))),
         make("div", { className: "controls" }, ...switches,
           button("Keep this code", () => { remembered = code(); kept.textContent = ` the code kept at ${placeName()}`; blending.hidden = false; }),
           button("Add the kept code", () => { const base = code(); remembered?.forEach((value, unit) => edits.set(unit, base[unit] + value)); }),
-          button("Reset", reset)), blending),
-      make("figure", { className: "output" }, canvas, make("figcaption", { textContent: "what the live network draws" }), note)));
+          button("Reset", reset)), blending)));
 
   function reset() {
     edits.clear();
@@ -62,11 +62,10 @@ export function connectLive(network, body) {
   }
 
   function code() {
-    const found = network.code(state.at);
-    return found.map((value, unit) => {
+    const isOff = new Set([...off].flatMap((k) => factors[k].entries));
+    return network.code(state.at, off).map((value, unit) => {
       if (edits.has(unit)) return edits.get(unit);
-      if (off.has(partOf[unit])) return 0;
-      return remembered ? (1 - share) * value + share * remembered[unit] : value;
+      return remembered && !isOff.has(unit) ? (1 - share) * value + share * remembered[unit] : value;
     });
   }
 
@@ -78,9 +77,9 @@ export function connectLive(network, body) {
     due = 0;
     if (current !== network) return;
     const wanted = code(), start = performance.now(), { output } = draw(wanted), took = performance.now() - start;
-    sliders.forEach((slider, unit) => { slider.value = wanted[unit]; });
+    controls.flat().forEach(({ follow }) => follow(wanted));
     drawOutput(canvas, output, network);
-    note.textContent = `${short(took)} ms a drawing`;
+    note.textContent = `computed here in ${short(took)} ms`;
     Object.assign(body.dataset, { ms: took, sum: output.reduce((a, b) => a + b, 0) });
   }
 

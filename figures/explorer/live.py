@@ -194,21 +194,18 @@ OPERATIONS = {  # of exactly these modules: a subclass may compute something els
 # --- the code of any point -------------------------------------------------------------------
 
 
-def code_table(run: FinishedRun) -> dict | None:
-    """Tables from which a page builds the code of any point:
+def code_table(task: tasks.Task, values) -> dict | None:
+    """Tables from which a page builds the code of points with these values, an array per factor:
 
         {"code": ...,               (E,) numbers that no factor moves
          "factors": [{"name": "x",
-                      "values": [0.0, 0.5, 1.0, ...],
                       "entries": [0, 1, ..., 15],      the numbers of the code that are its own
                       "rows": ...,                     (values, entries)
                       "absent": ...}, ...]}            (entries,) where the factor is missing
 
-    A real factor has values at half steps, round to its period if it has one; a discrete one has
-    its labels. None for a task whose input is not a vector, is drawn at random, or has numbers that
-    depend on several factors.
+    None for a task whose input is not a vector, is drawn at random, or has numbers that depend on
+    several factors.
     """
-    task = run.task
     given = tasks.shapes(task)[0]
     if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 1:
         return None
@@ -216,7 +213,7 @@ def code_table(run: FinishedRun) -> dict | None:
     codes = lambda points: np.asarray(code_at(keys[0], jnp.asarray(points)), np.float32)
     keys = [loop.stream(jax.random.key(seed), "test") for seed in (0, 1)]
 
-    values = [_half_steps(factor) for factor in task.factors]
+    values = [np.asarray(each, np.float32) for each in values]
     centre = np.array([each[len(each) // 2] for each in values], np.float32)
 
     def moved(index: int, to) -> np.ndarray:
@@ -232,14 +229,14 @@ def code_table(run: FinishedRun) -> dict | None:
         if len(task.parts) == len(task.factors):  # also has numbers that no cell moves
             entries, first = np.arange(first, first + task.parts[index]), first + task.parts[index]
         absent = np.nan_to_num(absent)
-        factors.append((factor.name, values[index], entries, rows[:, entries], absent[entries]))
+        factors.append((factor.name, entries, rows[:, entries], absent[entries]))
 
     # what the tables say must be the code, for either key
     random = np.random.default_rng(0)
     chosen = [random.integers(len(each), size=TRIED) for each in values]
     points = np.stack([v[c] for v, c in zip(values, chosen, strict=True)], axis=1)
     said = np.tile(start, (TRIED, 1))
-    for (_, _, entries, rows, _), rows_chosen in zip(factors, chosen, strict=True):
+    for (_, entries, rows, _), rows_chosen in zip(factors, chosen, strict=True):
         said[:, entries] = rows[rows_chosen]
     for key in keys:
         true = np.asarray(code_at(key, jnp.asarray(points, jnp.float32)))
@@ -248,18 +245,8 @@ def code_table(run: FinishedRun) -> dict | None:
     return {
         "code": encode(start),
         "factors": [
-            {"name": name, "values": along.tolist(), "entries": entries.tolist(),
-             "rows": encode(rows), "absent": encode(absent)}
-            for name, along, entries, rows, absent in factors
+            {"name": name, "entries": entries.tolist(), "rows": encode(rows),
+             "absent": encode(absent)}
+            for name, entries, rows, absent in factors
         ],
     }  # fmt: skip
-
-
-def _half_steps(factor: tasks.Factor) -> np.ndarray:
-    """The values of a factor, and those halfway to the next; for an angle also after the last."""
-    values = np.asarray(factor.values, np.float32)
-    if not factor.real:
-        return values
-    after = [] if np.isinf(factor.period) else [values[0] + factor.period]
-    ends = np.concatenate([values, np.array(after, np.float32)])
-    return np.sort(np.concatenate([values, (ends[:-1] + ends[1:]) / 2]))

@@ -43,7 +43,7 @@ export async function choose(index, wanted = {}) {
     network: index, axes: network.axes.length > 1 ? [0, 1] : [0], step: network.steps.length - 1,
     score: names.includes(state.score) ? state.score : names[0], box: null, layer: null, seed: -1,
   });
-  state.at = network.place(tellingCell());
+  state.at = network.place(typicalCell());
   Object.assign(state, wanted);
   state.at = state.at.map((place, axis) => snap(place, axis));
   describeControls();
@@ -51,16 +51,16 @@ export async function choose(index, wanted = {}) {
 }
 let live;
 
-// The held-out cell that shows most: the fewest seeds are right there, or the error is largest.
-function tellingCell() {
-  const name = Object.keys(network.scores)[0], { hit } = network.scores[name];
-  const held = network.everyCell.filter((cell) => network.held_out.values[cell]);
+// The held-out cell whose mean over seeds is nearest to the region's, then nearest to its centre.
+function typicalCell() {
+  const name = Object.keys(network.scores)[0], held = network.everyCell.filter((cell) => network.held_out.values[cell]);
   const cells = held.length ? held : network.everyCell;
-  const wrong = (cell) => mean(network.seeds.map((_, seed) => network.score(name, state.step, seed)[cell])) * (hit ? -1 : 1);
+  const at = network.everyCell.map((cell) => mean(network.seeds.map((_, seed) => network.score(name, state.step, seed)[cell])));
+  const middle = mean(cells.map((cell) => at[cell])), off = (cell) => Math.abs(at[cell] - middle);
   const centre = network.sizes.map((_, axis) => mean(cells.map((cell) => network.place(cell)[axis])));
   const far = (cell) => Math.hypot(...network.place(cell).map((place, axis) => place - centre[axis]));
   return cells.reduce((best, cell) => {
-    const gain = wrong(cell) - wrong(best);
+    const gain = off(best) - off(cell);
     return gain > 1e-12 || (Math.abs(gain) <= 1e-12 && far(cell) < far(best)) ? cell : best;
   });
 }
@@ -96,7 +96,9 @@ async function openFromHash() {
   put("score", fields.get("score"), Object.hasOwn(scores, fields.get("score") ?? ""));
   put("layer", fields.get("layer"), layers.some(({ name }) => name === fields.get("layer")));
   put("bright", true, fields.has("bright"));
-  put("box", numbers("region", 4), numbers("region", 4));
+  const box = numbers("region", 4), sizes = (wanted.axes ?? [0, 1]).map((axis) => axes[axis]?.values.length ?? 1);
+  const fits = (first, last, size) => [first, last].every(Number.isInteger) && 0 <= first && first <= last && last < size;
+  put("box", box, box && sizes.every((size, k) => fits(box[2 * k], box[2 * k + 1], size)));
   await choose(index, wanted);
   if (document.body.dataset.ready) drawAll();
 }

@@ -3,41 +3,21 @@
 // index varies fastest, and the entry (y, x, c) of an image of width W and C channels is number
 // (y * W + x) * C + c.
 
-const VIEWS = {
-  float32: Float32Array, uint8: Uint8Array, int8: Int8Array,
-  uint16: Uint16Array, int16: Int16Array, int32: Int32Array,
-};
-
-// What `arrays.encode` of Python wrote: {dtype, shape, base64} -> {shape, values}. It writes
-// numbers little-endian, as typed arrays have them in every browser of today.
-export function decodeArray(entry) {
-  const bytes = Uint8Array.from(atob(entry.base64), (letter) => letter.charCodeAt(0));
-  return { shape: entry.shape, values: new VIEWS[entry.dtype](bytes.buffer) };
-}
-
-// spec -> {draw}, and draw(code) -> {output, activations}: the task's prediction as a Float32Array,
-// and {name, shape, values} of every layer, the code first. Names and shapes are those of JAX.
+// spec, its arrays decoded -> {draw}, and draw(code) -> {output, activations}: the task's prediction
+// as a Float32Array, and {name, shape, values} of every layer, the code first. Names and shapes are
+// those of JAX.
 export function makeNetwork(spec) {
-  const operations = spec.operations.map(decodeArrays);
   return {
     draw(code) {
       let array = { shape: [spec.length], values: Float32Array.from(code) };
       const activations = [{ name: spec.layer, ...array }];
-      for (const operation of operations) {
+      for (const operation of spec.operations) {
         array = OPERATIONS[operation.op](array, operation);
         if (operation.layer) activations.push({ name: operation.layer, ...array });
       }
       return { output: array.values, activations };
     },
   };
-}
-
-// A copy of a part of the spec in which every encoded array is {shape, values}.
-function decodeArrays(part) {
-  if (Array.isArray(part)) return part.map(decodeArrays);
-  if (part === null || typeof part !== "object") return part;
-  if ("base64" in part) return decodeArray(part);
-  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decodeArrays(value)]));
 }
 
 const OPERATIONS = {

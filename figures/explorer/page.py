@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 SHOWN = ("claim", "code", "statement", "figure", "reading", "verdict", "reason", "seeds",
          "conditions", "details", "runs")  # fmt: skip
 MODULES = ("main", "controls", "views", "rules", "layers", "live", "verdicts", "data", "numbers",
-           "pictures", "network")  # fmt: skip
+           "pictures", "network", "arrays")  # fmt: skip
 
 
 def write(runs: dict, path, verdicts=(), seeds=()) -> Path:
@@ -62,10 +62,10 @@ def _still(run) -> dict:
     cell, and what is asked and drawn at the held-out cell with the largest."""
     cells, axes = run.cells, [factor.name for factor in run.task.factors]
     errors_B = cells.scores[cells.error].mean(axis=0)
-    regions = {"never shown": cells.held_out, "shown in training": ~cells.held_out}
+    regions = {"in": cells.held_out, "outside": ~cells.held_out}
     means = [
         f"{mean_with_interval(cells.scores[cells.error][:, mask].mean(axis=1))['value']:.3g} on "
-        f"combinations {name}"
+        f"combinations {name} the held-out region"
         for name, mask in regions.items()
         if mask.any()
     ]

@@ -16,16 +16,17 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
                 .) with S = T, or 1 where all seeds are asked for the same
     nearest     (S, D, Q) truths at the nearest seen points of the Q held-out cells
     interpolator  (T, D, Q), or None
+    right       what makes a drawing right, in a sentence, by the name of a score
     rules       their names, `r2` (K, T, R, Q): R^2 of what is drawn at the held-out cells,
                 on what each of R rules says
     layers      name, numbers by metric (T,), `units` (T, U, B), and with a derivative `volume`
                 (T, B), log10; `lengths` (T, R, B), `cosines` (T, P, B) of the metric tensors
-    live        the network of the first seed as `network.js` runs it, or None (`live`)
+    live        the network of the first seed as `network.js` runs it, and the table of its codes at
+                the axes' values, or None (`live`)
 """
 
-import base64
-import zlib
 from functools import cached_property
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -38,16 +39,19 @@ from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import LayerFunctions
 from compgen_jax.statistics import LEVEL
+from compgen_jax.tasks import images
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
-from .live import live_network
+from .arrays import encode, encode_between, encode_scaled
+from .live import code_table, live_network
 
 # levels of an image at the last checkpoint and at earlier ones, half-way positions, checkpoints
 DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127, 31, True, 6),
-           (63, 31, True, 6), (63, 31, True, 4), (31, 31, True, 4), (31, 15, True, 3),
-           (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
+           (63, 31, True, 6), (63, 15, True, 6), (63, 31, True, 4), (31, 31, True, 4),
+           (31, 15, True, 3), (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
 LARGE_IMAGES = (
     600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
@@ -58,11 +62,11 @@ COLUMNS = 24  # of points that form no grid, laid out in rows
 AT_ONCE = 1024  # points
 UNITS = 8  # of every layer
 LAYER_NUMBERS = {
-    "probe.id_r2": "probe R², shown",
-    "probe.ood_r2": "probe R², never shown",
+    "probe.id_r2": "probe R², outside",
+    "probe.ood_r2": "probe R², held out",
     "anova.interaction": "interaction share",
-    "decode.id_r2": "probe R², shown",
-    "decode.ood_r2": "probe R², never shown",
+    "decode.id_r2": "probe R², outside",
+    "decode.ood_r2": "probe R², held out",
 }
 MOST_LIVE = 0.6  # of a network's share of the page
 
@@ -106,7 +110,8 @@ class _Atlas:
             if seed not in run.seeds:
                 has = ", ".join(map(str, run.seeds))
                 raise RunError(f"--seeds={seed}: {run.name} has no such seed; it has {has}")
-        chosen = [run.seeds.index(seed) for seed in seeds or run.seeds[:MOST_SEEDS]]
+        wanted = dict.fromkeys(seeds or run.seeds[:MOST_SEEDS])  # each once
+        chosen = [run.seeds.index(seed) for seed in wanted]
         self.index, self.seeds = np.array(chosen), [run.seeds[k] for k in chosen]
         self.cells = self._cells()
         self.fine = _fine(self.task, self.axes)
@@ -125,7 +130,7 @@ class _Atlas:
             chosen, self.sizes = grids.subgrid(tasks.sizes(task), MOST_CELLS)
             cells = tasks.cells(task.factors)[chosen]
             self.axes = [
-                factor._replace(values=np.unique(column))
+                _at_values(factor, np.unique(column))
                 for factor, column in zip(task.factors, cells.T, strict=True)
             ]
         else:  # as many held-out points as seen ones, in their order
@@ -175,22 +180,23 @@ class _Atlas:
                 "name": axis.name,
                 "values": np.asarray(axis.values, float).tolist(),
                 "real": bool(axis.real),
+                "labels": list(axis.labels),
             }
             for axis in self.axes
         ]
         held_out_fine = None
         if self.fine:
-            held_out_fine = pack(np.asarray(task.held_out(self.fine_points)))
+            held_out_fine = encode(np.asarray(task.held_out(self.fine_points)))
             for axis, fine in zip(axes, self.fine, strict=True):
                 axis["fine"] = np.asarray(fine, float).tolist()
         count = len(self.seeds)
         return {
             "name": name,
-            "path": str(run.path),
+            "path": _without_home(run.path),
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
-            "points": None if tasks.has_grid(task) else pack(self.cells.astype(np.float32)),
-            "held_out": pack(self.held_out),
+            "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),
+            "held_out": encode(self.held_out),
             "held_out_fine": held_out_fine,
             "kind": _kind(self.shape),
             "shape": list(self.shape),
@@ -199,6 +205,7 @@ class _Atlas:
             "seeds": self.seeds,
             "all_seeds": len(run.seeds),
             "error": task.error,
+            "right": _right(run.config.task),
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
         }
 
@@ -207,12 +214,13 @@ class _Atlas:
         fine = self.half_way if half_way else None
         steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
         last = self.predictions[self.steps[-1]]
-        low = float(self.truths.min())  # what is below looks like it in an image
-        if _kind(self.shape) == "curve":
-            low = min(float(np.quantile(last, 0.0005)), low)
+        low = float(self.truths.min())
+        least = min(float(np.quantile(last, 0.0005)), low)
+        if _kind(self.shape) == "curve":  # an image shows what is below `low` like `low`
+            low = least
         high = max(float(np.quantile(last, 0.9995)), float(self.truths.max()))
-        shrink = lambda values, levels=levels: pack_between(
-            np.swapaxes(values, -1, -2), low, high, levels
+        shrink = lambda values, levels=levels: encode_between(
+            np.swapaxes(values, -1, -2), least, high, levels
         )
         before = [shrink(self.predictions[step], levels_before) for step in steps[:-1]]
         found = {
@@ -237,7 +245,7 @@ class _Atlas:
                 values = np.stack([self.scores[step][name] for step in steps])
                 hit = bool(np.isin(values, (0, 1)).all()) and name != task.error
                 values = values.astype(bool) if hit else values.astype(np.float32)
-                found[name] = {"hit": hit, "values": pack(values)}
+                found[name] = {"hit": hit, "values": encode(values)}
         return found
 
     @cached_property
@@ -285,7 +293,7 @@ class _Atlas:
                 r2 = [superposition.superposition_r2(drawn[held_out], p) for p in parts.values()]
                 values.append(np.nan_to_num(r2))
         packed = np.reshape(values, (len(steps), len(self.seeds), *np.shape(values[0])))
-        return {"rules": list(parts), "r2": pack_between(packed, 0.0, 1.0)}
+        return {"rules": list(parts), "r2": encode_between(packed, 0.0, 1.0)}
 
     def layers(self) -> list[dict]:
         """Numbers, unit maps and metric tensors of every layer."""
@@ -309,7 +317,7 @@ class _Atlas:
             least = min(len(each) for each in units)
             value = {
                 "name": layer,
-                "units": pack_scaled(np.stack([each[:least] for each in units])),
+                "units": encode_scaled(np.stack([each[:least] for each in units])),
                 "numbers": {
                     LAYER_NUMBERS[name]: [_number(v) for v in values[:, place]]
                     for name, values in numbers.items()
@@ -330,17 +338,12 @@ class _Atlas:
         return features_BxD[:, panel].T
 
     def live(self) -> dict | None:
-        """The first seed's network with the code at every position; None where it has no live form,
-        or its input is no vector of numbers."""
-        points = self.fine_points if self.fine else self.cells
-        code, _ = tasks.shapes(self.task)
-        spec = live_network(self.run, self.seeds[0])
-        if spec is None or not tasks.has_grid(self.task) or getattr(code, "ndim", 0) != 1:
+        """The first seed's network with the table of its codes; None without either."""
+        if not tasks.has_grid(self.task):
             return None
-        examples = jax.jit(lambda key: tasks.examples_at(self.task, key, points).input)
-        codes = np.asarray(examples(loop.stream(jax.random.key(0), "test")), np.float32)
-        parts = self.task.parts or (codes.shape[1],)
-        return {"spec": spec, "codes": pack(codes.T), "parts": list(parts)}
+        spec = live_network(self.run, self.seeds[0])
+        table = code_table(self.task, self.fine or [axis.values for axis in self.axes])
+        return None if spec is None or table is None else {"spec": spec, "table": table}
 
 
 # --- parts -----------------------------------------------------------------------------------
@@ -361,6 +364,20 @@ def _answers(run):
         return jax.tree.map(np.asarray, found)
 
     return answers
+
+
+def _at_values(factor, values):
+    """The factor with some of its values, and their labels."""
+    labels = [factor.labels[k] for k in np.searchsorted(factor.values, values) if factor.labels]
+    return factor._replace(values=values, labels=tuple(labels))
+
+
+def _without_home(path: Path) -> str:
+    """A run's path for a page that is passed on: relative to where this runs, or its last name."""
+    if path.is_absolute():
+        here = Path.cwd()
+        path = path.relative_to(here) if path.is_relative_to(here) else Path(path.name)
+    return path.as_posix()
 
 
 def _fine(task, axes) -> list | None:
@@ -391,6 +408,19 @@ def _kind(shape) -> str:
     return "curve"
 
 
+def _right(settings) -> dict:
+    """What `images.rendered` asks of a bump, in words."""
+    if not isinstance(settings, Bump):
+        return {}
+    drawing = "drawing" if settings.bumps == 1 else "drawing, less the true second bump,"
+    text = (
+        f"Right: the {drawing} has a squared correlation of at least {images.LEAST_R2:g} with "
+        f"what is asked, {images.LEAST_GAIN:g} to {images.MOST_GAIN:g} times its contrast, and "
+        "less likeness to the nearest combination outside the held-out region."
+    )
+    return {"rendered": text + (" Its size is right, too." if settings.size.values else "")}
+
+
 def _geometry(tensors_TxBxRxR) -> dict:
     """Of metric tensors: log10 of the volume element, tangents' lengths and their cosines."""
     tensors = np.asarray(tensors_TxBxRxR, np.float64)
@@ -399,38 +429,14 @@ def _geometry(tensors_TxBxRxR) -> dict:
     cosines = np.asarray(geometry.cosines(tensors))[..., i, j]
     volume = geometry.log_volume(np.sqrt(np.maximum(np.linalg.det(tensors), 0)), axis=1)
     return {
-        "volume": pack_scaled(volume),
-        "lengths": pack_scaled(np.moveaxis(lengths, -1, 1)),
-        "cosines": pack_between(np.moveaxis(cosines, -1, 1), -1.0, 1.0),
+        "volume": encode_scaled(volume),
+        "lengths": encode_scaled(np.moveaxis(lengths, -1, 1)),
+        "cosines": encode_between(np.moveaxis(cosines, -1, 1), -1.0, 1.0),
     }
 
 
 def _number(value):
     return float(value) if np.isfinite(value) else None
-
-
-# --- arrays ----------------------------------------------------------------------------------
-
-
-def pack(array) -> dict:
-    """An array as {'dtype', 'shape', 'deflate': base64}, little-endian, in C order."""
-    array = np.ascontiguousarray(array)
-    if array.dtype == bool:
-        array = array.astype(np.uint8)
-    data = zlib.compress(array.astype(array.dtype.newbyteorder("<")).tobytes(), 9)
-    deflated = base64.b64encode(data).decode()
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "deflate": deflated}
-
-
-def pack_between(values, low: float, high: float, levels: int = 255) -> dict:
-    """Values as whole numbers from 0, for `low` and what is below, to `levels`, for `high`."""
-    share = np.clip((values - low) / max(high - low, 1e-12), 0, 1)
-    packed = pack(np.round(share * levels).astype(np.uint8))
-    return packed | {"low": float(low), "high": float(high), "levels": levels}
-
-
-def pack_scaled(values) -> dict:
-    return pack_between(values, float(np.min(values)), float(np.max(values)))
 
 
 def _size(node) -> int:

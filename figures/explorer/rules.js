@@ -34,7 +34,7 @@ export function drawRules() {
   rulesDue = setTimeout(() => {
     const cell = network.cell(state.at), seed = one(), drawn = network.output(state.step, seed, network.place(cell));
     if (!network.held_out.values[cell]) {
-      $("rule-cards").textContent = "This combination was shown in training: choose one inside the outline.";
+      $("rule-cards").textContent = "This combination lies outside the held-out region: choose one inside the outline.";
       return;
     }
     const card = (name, values, text, about) => {

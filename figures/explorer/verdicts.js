@@ -1,4 +1,5 @@
-// Claims with their bound, interval and seeds; a click shows the evidence.
+// Claims with their bound, interval and seeds; a click shows the evidence. One line for all readings
+// of a statement: the first reading's numbers, and the verdicts of the others.
 
 import { short } from "numbers";
 import { color } from "pictures";
@@ -7,19 +8,25 @@ import { $, choose, drawAll, make, payload } from "main";
 let shown = null;
 
 export function drawVerdicts() {
-  $("claims").replaceChildren(...payload.verdicts.flatMap((row, index) => {
-    const [[name, number]] = Object.entries(row.conditions);
+  const groups = new Map();
+  for (const row of payload.verdicts) {
+    const key = JSON.stringify([row.claim, row.code, row.statement, row.figure]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  $("claims").replaceChildren(...[...groups.values()].flatMap((readings, index) => {
+    const [row, ...others] = readings, [[name, number]] = Object.entries(row.conditions);
     const line = make("button", { className: "claim" },
-      make("span", {}, make("b", { className: row.verdict, textContent: row.verdict }), make("br"), `${row.claim}, ${row.reading}`),
+      make("span", {}, make("b", { className: row.verdict, textContent: row.verdict }), make("br"), `${row.claim}, ${row.reading}`,
+        ...others.flatMap(({ reading, verdict }) => [make("br"), make("small", { textContent: `${reading}: ${verdict}` })])),
       make("span", {}, row.statement, make("br"), make("small", { textContent: `asked: ${name} ${number["must be"]}` })), axis(number));
     line.setAttribute("aria-expanded", index === shown);
-    line.addEventListener("click", () => open(index));
-    return index === shown ? [line, evidence(row)] : [line];
+    line.addEventListener("click", () => open(index, row));
+    return index === shown ? [line, ...readings.map(evidence)] : [line];
   }));
 }
 
-async function open(index) {
-  const place = payload.networks.findIndex(({ name, key }) => payload.verdicts[index].runs?.includes(key ?? name));
+async function open(index, row) {
+  const place = payload.networks.findIndex(({ name }) => row.runs?.includes(name));
   shown = shown === index ? null : index;
   if (shown !== null && place >= 0) await choose(place);
   drawAll();
@@ -27,7 +34,7 @@ async function open(index) {
 
 // The interval as a bar, seeds as points, the bound as a dashed line.
 function axis(number) {
-  const bounds = [...String(number["must be"]).matchAll(/-?[\d.]+(?:e-?\d+)?/g)].map(Number);
+  const bounds = [...String(number["must be"]).matchAll(/-?[\d.]+(?:e[+-]?\d+)?/g)].map(Number);
   const ends = (number.ci95 ?? []).filter((end) => end !== null), seeds = number.per_seed ?? [];
   const every = [...bounds, ...ends, ...seeds, number.value].filter((value) => value !== null);
   const low = Math.min(...every), high = Math.max(...every), x = (value) => 10 + 280 * (value - low) / (high - low || 1);
@@ -58,5 +65,5 @@ function evidence(row) {
     ...[name, short(value), ci95 && ci95[0] !== null ? `${short(ci95[0])} to ${short(ci95[1])}` : "", bound].map((textContent) => make("td", { textContent }))));
   Object.entries(row.conditions).forEach(([name, number]) => add(name, number, `must be ${number["must be"]}`));
   Object.entries(row.details ?? {}).forEach(([name, number]) => add(name, number));
-  return make("div", { className: "evidence" }, make("p", { textContent: `${row.reason ? `Because: ${row.reason}. ` : ""}Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
+  return make("div", { className: "evidence" }, make("p", { textContent: `${row.reading}: ${row.verdict}. ${row.reason ? `Because: ${row.reason}. ` : ""}Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
 }

@@ -37,10 +37,9 @@ export function drawCursor() {
   }
 }
 
-export const valueName = (axis, value) => `${network.factors[axis]} = ${network.axes[axis]?.labels?.[value] ?? short(value, 4)}`;
-
 export function placeName(at = state.at) {
-  const names = network.values(at).map((value, k) => valueName(k, value));
+  const label = (k) => (network.points ? undefined : network.axes[k].labels[at[k]]);
+  const names = network.values(at).map((value, k) => `${network.factors[k]} = ${label(k) ?? short(value, 4)}`);
   const shown = names.length > 6 ? names.filter((_, k) => network.values(at)[k] !== 0) : names;
   return shown.join(", ");
 }
@@ -95,7 +94,7 @@ const verb = () => (network.kind === "curve" ? "answer" : "draw");
 export function drawSentence() {
   const { hit } = network.scores[state.score], cell = network.cell(state.at), seeds = network.seeds.length;
   const values = network.seeds.map((_, k) => network.score(state.score, state.step, k)[cell]);
-  const where = network.isHeldOut(state.at) ? "a combination never shown in training" : "a combination shown in training";
+  const where = network.isHeldOut(state.at) ? "a combination never shown in training" : "a combination outside the held-out region";
   const here = hit ? `${values.filter((value) => value === 1).length} of ${seeds} seeds ${verb()} it right`
     : `the mean ${state.score} of ${seeds} seeds is ${short(mean(values))}`;
   const between = Number.isInteger(state.at.reduce((a, b) => a + b + (b % 1 ? 0.25 : 0), 0)) ? "" : " (at the nearest cell)";
@@ -105,8 +104,8 @@ export function drawSentence() {
   });
   const over = (found) => withInterval(found, hit, payload.level, seeds);
   const what = hit ? `${verb()}n right`.replace("answern", "answered") : `the mean ${state.score}`;
-  const all = !parts[0] ? "" : hit ? ` Of all combinations never shown, ${over(parts[0])} are ${what}; of those shown, ${worded(parts[1].mean, hit)}.`
-    : ` Over all combinations never shown, ${what} is ${over(parts[0])}; over those shown, ${worded(parts[1].mean, hit)}.`;
+  const all = !parts[0] ? "" : hit ? ` In the held-out region, never shown in training, ${over(parts[0])} are ${what}; outside it, ${worded(parts[1].mean, hit)}.`
+    : ` In the held-out region, never shown in training, ${what} is ${over(parts[0])}; outside it, ${worded(parts[1].mean, hit)}.`;
   const when = state.step === network.steps.length - 1 ? "" : `After ${network.steps[state.step]} training steps: `;
   $("sentence").innerHTML = "";
   $("sentence").append(make("b", { textContent: `${when}${when ? "asked" : "Asked"} for ${placeName()}, ${where}, ${here}${between}.` }), all);
@@ -130,6 +129,6 @@ export function drawRegion() {
     bottom: `${100 * low / (up ?? 1)}%`, height: `${100 * (high - low + 1) / (up ?? 1)}%`,
   });
   Object.assign($("region").dataset, found);
-  $("region").textContent = `Region of ${cells.length} combinations, ${held} never shown. Mean of ${state.score}: `
+  $("region").textContent = `Region of ${cells.length} combinations, ${held} of the held-out region. Mean of ${state.score}: `
     + `${withInterval(found, hit, payload.level, network.seeds.length)}.`;
 }

@@ -1,5 +1,6 @@
 """The explorer in Chromium, on runs of a second, against NumPy and JAX."""
 
+import copy
 import dataclasses
 import json
 from urllib.parse import parse_qs
@@ -17,7 +18,7 @@ from compgen_jax.models.conv import Conv
 from compgen_jax.runs import experiment, results
 from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.training import task_group
-from figures.explorer import page
+from figures.explorer import page, payload
 
 VERDICT = {
     "claim": "X1", "code": "bump", "statement": "sizes are composed", "figure": "Fig 1",
@@ -25,6 +26,13 @@ VERDICT = {
     "runs": ["three factors"], "details": {"error OOD": {"value": 0.25, "ci95": [0.125, 0.5]}},
     "conditions": {"share right": {"value": 0.5, "ci95": [0.25, 0.75], "per_seed": [0.375, 0.625],
                                    "must be": "above 0.9", "holds": "no"}},
+}  # fmt: skip
+
+
+STRICTER = VERDICT | {"reading": "stricter", "verdict": "inconclusive"}
+LARGE = VERDICT | {
+    "claim": "X2", "runs": [],
+    "conditions": {"steps": {"value": 2e5, "ci95": None, "must be": "above 1e+05", "holds": "yes"}},
 }  # fmt: skip
 
 
@@ -44,15 +52,17 @@ def runs(tiny, tiny_run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def path(runs, tmp_path_factory):
-    return page.write(runs, tmp_path_factory.mktemp("page") / "explorer.html", [VERDICT])
+    return page.write(
+        runs, tmp_path_factory.mktemp("page") / "explorer.html", [VERDICT, STRICTER, LARGE]
+    )
 
 
 @pytest.fixture
 def opened(open_page, path):
-    """opened(hash, ...) -> the driver, once the page is drawn."""
+    """opened(hash, page, ...) -> the driver, once the page is drawn."""
 
-    def open_at(place="", **window):
-        driver = open_page(f"{path}#{place}", **window)
+    def open_at(place="", page=path, **window):
+        driver = open_page(f"{page}#{place}", **window)
         WebDriverWait(driver, 60).until(
             lambda d: d.execute_script("return document.body.dataset.ready")
         )
@@ -169,17 +179,24 @@ def test_an_edited_code_draws_what_jax_draws(opened, runs):
         return found
 
     sums = [expect(code)]
-    put(driver, '#live-body input[title^="x, unit 1:"]', 1)  # a second bump along x
+    put(driver, '#live-body input[title="x, unit 1"]', 1)  # a second bump along x
     code[1] = driver.execute_script(
-        "return Number(document.querySelector('#live-body input[title^=\"x, unit 1:\"]').value)"
+        "return Number(document.querySelector('#live-body input[title=\"x, unit 1\"]').value)"
     )
     assert code[1] > 0.4
     sums.append(expect(code))
     find(driver, "#live-body label:nth-of-type(2) input").click()  # y off
     code[8:] = 0
     sums.append(expect(code))
-    assert len({round(each, 2) for each in sums}) == 3
-    find(driver, "#live-body button").click()  # keep this code, go elsewhere, and blend
+    find(driver, '#live-body button[title^="x, unit 7:"]').click()  # on, by its button, and off
+    highest = max(run.task.example(jax.random.key(0), np.float32([7, 0])).input[:8])
+    code[7] = highest
+    sums.append(expect(code))
+    find(driver, '#live-body button[title^="x, unit 7:"]').click()
+    code[7] = 0
+    sums.append(expect(code))
+    assert len({round(each, 2) for each in sums}) == 4
+    find(driver, "#live-body .controls button").click()  # keep this code, go elsewhere, and blend
     find(driver, "#live-body label:nth-of-type(2) input").click()
     find(driver, "#map").send_keys(Keys.ARROW_RIGHT)
     put(driver, "#live-body input[aria-label^=Blend]", 0.25)
@@ -227,7 +244,9 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
         "high": means.mean() + half,
     }.items():
         assert float(found[name]) == pytest.approx(value, rel=1e-9)
-    assert find(driver, "#region").text.startswith("Region of 25 combinations, 9 never shown.")
+    assert find(driver, "#region").text.startswith(
+        "Region of 25 combinations, 9 of the held-out region."
+    )
 
 
 def test_superpositions_explain_what_they_do_in_numpy(opened, runs):
@@ -245,7 +264,7 @@ def test_superpositions_explain_what_they_do_in_numpy(opened, runs):
         "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip
 
 
-def test_the_python_that_is_copied_runs(opened, runs):
+def test_the_python_that_is_copied_runs(opened, runs, monkeypatch):
     driver = opened("network=tiny&at=4.5,4&region=1,2,3,4")
     find(driver, "#copy").click()
     settle(driver)
@@ -253,6 +272,7 @@ def test_the_python_that_is_copied_runs(opened, runs):
     text = find(driver, "#python").text
     assert text.startswith("import compgen_jax as cg\n")
     names = {}
+    monkeypatch.chdir(runs["tiny"].path.parent)  # a page names no directory above
     exec(text, names)
     point = np.float32([[4.5, 4]])
     np.testing.assert_array_equal(names["outputs"], runs["tiny"].predict(point))
@@ -277,8 +297,12 @@ def test_three_factors_are_two_axes_and_a_slider(opened, runs):
 
 def test_a_verdict_leads_to_its_network_and_numbers(opened):
     driver = opened("network=tiny")
-    circles = driver.find_elements(By.CSS_SELECTOR, ".claim circle")
+    assert len(driver.find_elements(By.CSS_SELECTOR, ".claim")) == 2  # one for both readings
+    assert "stricter: inconclusive" in find(driver, ".claim").text
+    circles = driver.find_elements(By.CSS_SELECTOR, ".claim:first-child circle")
     assert len(circles) == 3  # two seeds and their mean
+    bounds = driver.find_elements(By.CSS_SELECTOR, ".claim:nth-child(2) text")
+    assert [bound.text for bound in bounds] == ["bound 1.0e+5"]
     driver.execute_script("arguments[0].click()", find(driver, ".claim"))
     WebDriverWait(driver, 30).until(lambda d: state(d)["network"] == "three factors")
     evidence = find(driver, ".evidence").text
@@ -291,10 +315,54 @@ def test_the_hash_opens_the_same_view(opened):
     found = state(driver)
     assert found["seed"] == "7" and found["score"] == "mse" and found["layer"] == "layer_01"
     assert found["at"] == "2,5,0" and find(driver, "#score").get_property("value") == "mse"
-    unknown = state(opened("network=none&at=99,-4&seed=5&score=__proto__&axes=0,0&step=3"))
+    unknown = opened("network=none&at=99,-4&seed=5&score=__proto__&axes=0,0&step=3&region=1,9,2,3")
+    assert "between" not in find(unknown, "#python").text  # the region sticks out of the map
+    unknown = state(unknown)
+    assert "region" not in unknown
     assert (
         unknown["network"] == "tiny" and unknown["at"] == "7,0" and unknown["score"] == "rendered"
     )
+
+
+def test_the_first_point_is_a_typical_held_out_one(opened, runs):
+    at, cells = state(opened("network=tiny"))["at"], runs["tiny"].cells
+    chosen = (cells.factors == [int(place) for place in at.split(",")]).all(axis=1)
+    shares = cells.scores["rendered"].mean(axis=0)
+    off = abs(shares - shares[cells.held_out].mean())
+    assert cells.held_out[chosen] and off[chosen] == off[cells.held_out].min()
+
+
+def test_live_codes_are_right_where_the_page_has_cells_alone(opened, runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(payload, "DETAILS", payload.DETAILS[-1:])
+    coarse, run = page.write({"tiny": runs["tiny"]}, tmp_path / "coarse.html"), runs["tiny"]
+    for at in ((0, 0), (3, 3), (7, 7)):
+        driver = opened(f"at={at[0]},{at[1]}", page=coarse)
+        settle(driver)
+        found = float(find(driver, "#live-body").get_attribute("data-sum"))
+        expected = run.predict(np.float32([at]))[0].sum()
+        assert found == pytest.approx(float(expected), abs=64e-4)
+
+
+MARKUP = "<img src=x onerror=\"document.title='run by a name'\"></script><b class=named>"
+
+
+def test_no_name_becomes_markup(opened, runs, tmp_path):
+    """Names of runs, factors, scores and labels, and what claims say, are text."""
+    run, verdict = copy.copy(runs["tiny"]), copy.deepcopy(VERDICT)
+    labels = [f"{MARKUP} {value}" for value in range(8)]
+    factors = [f._replace(name=f"{f.name}{MARKUP}", labels=labels) for f in run.task.factors]
+    run.task = run.task._replace(factors=factors)
+    for name in ("claim", "code", "statement", "figure", "reading", "verdict", "reason"):
+        verdict[name] += MARKUP
+    verdict["conditions"] = {MARKUP: verdict["conditions"]["share right"]}
+    verdict["details"] = {MARKUP: verdict["details"]["error OOD"]}
+    written = page.write({MARKUP: run}, tmp_path / "named.html", [verdict])
+    driver = opened("at=4,4&layer=layer_01", page=written)
+    driver.execute_script("arguments[0].click()", find(driver, ".claim"))
+    settle(driver)
+    assert driver.find_elements(By.CSS_SELECTOR, "img[src=x], .named") == []
+    assert driver.title.startswith("Explorer: <img src=x")  # as text: no script has changed it
+    assert f"x{MARKUP} = {MARKUP} 4" in find(driver, "#sentence").text  # a label, not its value
 
 
 def test_dark_mode_has_light_text_on_dark_paper(opened):

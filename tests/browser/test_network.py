@@ -11,21 +11,28 @@ from compgen_jax.runs import results
 from figures.explorer import arrays, live
 from tests.figures import live_networks
 
-SOURCE = Path(arrays.__file__).with_name("network.js")
+SOURCES = [Path(arrays.__file__).with_name(f"{name}.js") for name in ("network", "arrays")]
 # a page from disk may not load a module from disk, but it may from its own address
-IMPORT = "const [address, argument] = arguments, done = arguments[arguments.length - 1];"
-IMPORT += "import(address).then((network) => done(JSON.stringify((() => { %s })())));"
+IMPORT = """
+const [addresses, encoded, done] = arguments;
+Promise.all(addresses.map((address) => import(address))).then(async ([network, arrays]) => {
+  const argument = await arrays.decodeArrays(encoded);
+  done(JSON.stringify((() => { %s })()));
+});
+"""
 
 
 @pytest.fixture
 def in_module(open_page, tmp_path):
-    """in_module(body, argument): what a function body of `network` and `argument` returns."""
+    """in_module(body, argument): what a function body returns, of the module `network` and of the
+    argument with its arrays decoded."""
     (tmp_path / "empty.html").write_text("<!doctype html><title>network.js</title>")
     driver = open_page(tmp_path / "empty.html")
-    address = "data:text/javascript;base64," + base64.b64encode(SOURCE.read_bytes()).decode()
+    texts = [base64.b64encode(source.read_bytes()).decode() for source in SOURCES]
+    addresses = [f"data:text/javascript;base64,{text}" for text in texts]
 
     def run(body, argument=None):
-        return json.loads(driver.execute_async_script(IMPORT % body, address, argument))
+        return json.loads(driver.execute_async_script(IMPORT % body, addresses, argument))
 
     return run
 
@@ -35,7 +42,7 @@ def test_arrays_arrive_as_they_were(in_module, dtype):
     array = (np.arange(6).reshape(2, 3) * 37 % 128).astype(dtype)
     if dtype == "float32":
         array = array / 7 - 5
-    body = "const { shape, values } = network.decodeArray(argument);"
+    body = "const { shape, values } = argument;"
     body += "return { shape, values: [...values], type: values.constructor.name };"
     found = in_module(body, arrays.encode(array))
     assert found["shape"] == [2, 3] and found["type"].lower() == f"{dtype}array"

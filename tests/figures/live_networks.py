@@ -1,6 +1,8 @@
 """Networks with a live form, and what JAX says of them at codes that a reader could make."""
 
+import base64
 import functools
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +40,16 @@ CASES = {
         ConvBatchNorm(width=6),
     ),
 }
+
+
+def decode(entry) -> np.ndarray:
+    """What `arrays.encode` made this of; of whole numbers between levels, what they stand for."""
+    data = zlib.decompress(base64.b64decode(entry["deflate"], validate=True))
+    values = np.frombuffer(data, np.dtype(entry["dtype"]).newbyteorder("<"))
+    values = values.reshape(entry["shape"])
+    if "levels" not in entry:
+        return values
+    return entry["low"] + (entry["high"] - entry["low"]) * values / entry["levels"]
 
 
 @functools.cache

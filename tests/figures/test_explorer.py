@@ -1,11 +1,10 @@
 """The explorer without a browser: what its page holds, how large it is, how its command ends."""
 
-import base64
 import json
 import re
 import shutil
-import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,17 +18,9 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
 from figures.explorer import page, payload
 from launch import explore
+from tests.figures.live_networks import decode
 
 T_1 = 12.706204736  # Student's t with one degree of freedom, at 97.5%
-
-
-def unpack(entry):
-    """What the page's `unpack` and `column` make of an array."""
-    data = zlib.decompress(base64.b64decode(entry["deflate"]))
-    values = np.frombuffer(data, entry["dtype"]).reshape(entry["shape"])
-    if "levels" not in entry:
-        return values
-    return entry["low"] + (entry["high"] - entry["low"]) * values / entry["levels"]
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +41,13 @@ def test_images_are_what_the_networks_say_within_half_a_level(run, written):
     (network,) = written[1]["networks"]
     halves = np.arange(0, 7.5, 0.5)
     points = np.stack(np.meshgrid(halves, halves), axis=-1).reshape(-1, 2)
-    drawn = unpack(network["drawn_fine"])  # (T, D, M), x varying fastest
+    drawn = decode(network["drawn_fine"])  # (T, D, M), x varying fastest
     expected = run.predict(points.astype(np.float32)).reshape(2, 225, 64).swapaxes(1, 2)
-    inside = np.clip(expected, network["low"], network["high"])
-    half = (network["high"] - network["low"]) / 255 / 2 + 1e-6
-    np.testing.assert_allclose(drawn, inside, atol=half)
-    assert np.mean(inside != expected) < 0.6  # faint values below 0 look like 0
-    true = unpack(network["truths_fine"])
+    least, most = (network["drawn_fine"][end] for end in ("low", "high"))
+    half = (most - least) / 255 / 2 + 1e-6
+    np.testing.assert_allclose(drawn, np.clip(expected, least, most), atol=half)
+    assert np.mean((expected < least) | (expected > most)) < 0.003
+    true = decode(network["truths_fine"])
     x, y = np.meshgrid(np.arange(8), np.arange(8))
     at = points[37]
     bump = np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 2)
@@ -68,35 +59,98 @@ def test_scores_held_out_cells_and_the_quantile_are_exact(run, written):
     assert list(network["scores"]) == ["rendered", "exact_accuracy", "mse"]
     assert network["steps"] == run.kept_steps and network["seeds"] == [0, 7]
     for name, score in network["scores"].items():
-        values = unpack(score["values"])
+        values = decode(score["values"])
         assert values.shape == (len(network["steps"]), 2, 64)
         np.testing.assert_array_equal(values[-1], run.cells.scores[name])
         np.testing.assert_array_equal(
             values[0], run.at(run.kept_steps[0]).cells.scores[name], err_msg=name
         )
         assert score["hit"] == (name != "mse")
-    np.testing.assert_array_equal(unpack(network["held_out"]), run.cells.held_out)
+    np.testing.assert_array_equal(decode(network["held_out"]), run.cells.held_out)
     assert network["t"] == pytest.approx(T_1)
 
 
 def test_predictors_and_layers_are_those_of_the_library(run, written):
     (network,) = written[1]["networks"]
-    held_out, step = run.cells.held_out, (network["high"] - network["low"]) / 255
+    held_out, least = run.cells.held_out, network["nearest"]["low"]
+    step = (network["high"] - least) / 255
     nearest = tasks.nearest_seen(run.task, held_out)[0][held_out]
     expected = run.cells.truths[nearest].reshape(len(nearest), 64).T
-    np.testing.assert_allclose(unpack(network["nearest"])[0], expected, atol=step)
+    np.testing.assert_allclose(decode(network["nearest"])[0], expected, atol=step)
     said = run.interpolator.predictions[:, held_out].reshape(2, len(nearest), 64).swapaxes(1, 2)
-    said = np.clip(said, network["low"], network["high"])
-    np.testing.assert_allclose(unpack(network["interpolator"]), said, atol=step)
+    said = np.clip(said, least, network["high"])
+    np.testing.assert_allclose(decode(network["interpolator"]), said, atol=step)
     volume = np.log10(run.maps["volume"])
     for place, (name, layer) in enumerate(zip(run.layer_names, network["layers"], strict=True)):
         assert layer["name"] == name
-        found = layer["numbers"]["probe R², never shown"]
+        found = layer["numbers"]["probe R², held out"]
         np.testing.assert_allclose(found, run.layers("probe.ood_r2")[:, place])
-        of_layer = unpack(layer["volume"])
+        of_layer = decode(layer["volume"])
         close = (layer["volume"]["high"] - layer["volume"]["low"]) / 255
         np.testing.assert_allclose(of_layer, volume[:, place].reshape(2, 64), atol=close + 1e-3)
         assert 1 <= layer["units"]["shape"][1] <= payload.UNITS
+
+
+def test_the_rules_explain_what_they_do_in_numpy(run, written):
+    (network,) = written[1]["networks"]
+    cells, held_out = run.cells, run.cells.held_out
+    rules, r2 = network["rules"]["rules"], decode(network["rules"]["r2"])[-1]  # (T, R, Q)
+    assert rules == [
+        "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip
+    of = cells.factors
+    nearest = tasks.nearest_seen(run.task, held_out)[0]
+    flat = lambda array: array.reshape(*array.shape[:-2], 64).astype(np.float64)
+    drawn, truths = flat(cells.predictions), flat(cells.truths)
+    said = flat(run.interpolator.predictions)
+    for seed in range(2):
+        for place, at in enumerate(np.flatnonzero(held_out)):
+            shared = [of[:, axis] == of[at, axis] for axis in range(2)]
+            parts = {
+                "what is asked": [truths[at]],
+                "superposition": [drawn[seed][same & ~held_out].sum(axis=0) for same in shared],
+                "plus": [sum(truths[same].sum(axis=0) for same in shared)],
+                "nearest seen": [truths[nearest[at]]],
+                "local interpolator": [said[seed, at]],
+            }
+            for rule, columns in parts.items():
+                weights = np.linalg.lstsq(np.transpose(columns), drawn[seed, at])[0]
+                rest = drawn[seed, at] - weights @ columns
+                share = 1 - (rest @ rest) / (drawn[seed, at] @ drawn[seed, at])
+                found = r2[seed, rules.index(rule), place]
+                assert found == pytest.approx(share, abs=0.003), (rule, seed, at)
+
+
+def test_codes_lie_where_the_images_do_not(run):
+    """The table of codes has half steps, also where a page has no room for their images."""
+    network = payload._Atlas(run, ()).constant("tiny", 4e6)
+    shapes = [factor["rows"]["shape"] for factor in network["live"]["table"]["factors"]]
+    assert shapes == [[15, 8], [15, 8]]
+    assert [len(axis["fine"]) for axis in network["axes"]] == [15, 15]
+
+
+def test_what_is_drawn_below_the_least_truth_is_kept(run):
+    """A picture shows it like the least truth, but a difference does not."""
+    atlas = payload._Atlas(run, ())
+    last = run.kept_steps[-1]
+    atlas.predictions[last] = atlas.predictions[last] - 1.0
+    network = atlas.images(255, 255, False, 1)
+    drawn = decode(network["drawn"][0])
+    assert network["low"] == pytest.approx(0, abs=1e-6)
+    expected = np.quantile(run.cells.predictions, 0.0005) - 1
+    assert drawn.min() == pytest.approx(expected, abs=1e-5) and expected < -0.1
+
+
+def test_labels_stay_beside_their_values():
+    factor = tasks.Factor("kind", np.arange(4), False, labels=("a", "b", "c", "d"))
+    assert payload._at_values(factor, np.array([1, 3])).labels == ("b", "d")
+    assert payload._at_values(factor._replace(labels=()), np.array([1])).labels == ()
+
+
+def test_a_page_names_no_directory_above_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert payload._without_home(tmp_path / "runs" / "first") == "runs/first"
+    assert payload._without_home(tmp_path.parent / "elsewhere" / "first") == "first"
+    assert payload._without_home(Path("../runs/first")) == "../runs/first"
 
 
 def test_what_a_users_file_names_is_text_and_not_markup(written):
@@ -109,7 +163,7 @@ def test_without_javascript_there_is_a_picture_with_its_numbers(run, written):
     still = re.search(r"<noscript>.*</noscript>", written[0], re.DOTALL).group()
     assert 'src="data:image/png;base64,iVBOR' in still
     error = run.cells.scores["mse"][:, run.cells.held_out].astype(float).mean()
-    assert f"{error:.3g} on combinations never shown" in still
+    assert f"{error:.3g} on combinations in the held-out region" in still
 
 
 def test_less_room_gives_fewer_levels_and_checkpoints(run):
@@ -145,7 +199,7 @@ def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
     workdir = tmp_path / "run"
     shutil.copytree(tiny_run[0], workdir)
     flags.FLAGS(["test"])
-    with flagsaver.flagsaver(workdir=str(workdir), seeds=["7"]):
+    with flagsaver.flagsaver(workdir=str(workdir), seeds=["7", "7"]):
         explore.main()
     assert capsys.readouterr().out == f"wrote {workdir / 'explorer.html'}\n"
     text = (workdir / "explorer.html").read_text()
