@@ -78,6 +78,8 @@ def test_a_sample_of_that_size_settles_it_about_every_second_time():
 
 def test_where_no_number_of_seeds_settles_it():
     assert seeds_to_settle([0.1, -0.1]) is None
+    assert seeds_to_settle([0.1, 0.2, -0.3]) is None  # the mean is 0 but for rounding
+    assert seeds_to_settle([0.1 - 0.2, 0.3 - 0.2]) is None
     assert seeds_to_settle([0.3]) is None
     assert seeds_to_settle([0.1, 0.2], least=0.2) is None
     assert seeds_to_settle([0.3, 0.3]) == 2
