@@ -85,7 +85,8 @@ SECOND_IS_RENDERED = Condition(
 )
 # Each object is scored with the true other one taken off, so that a faulty second object fails the
 # first. Only images whose second object is rendered count, and they must be most of every
-# network's. Stricter: they are on the whole interval, so that the network works where it lights pixels.
+# network's. Stricter: they are on the whole interval, so that the network works where it lights
+# pixels.
 ANOTHER_OBJECT_LIGHTS = Claim(
     "K1",
     "with a second object that lights every pixel, the first is still not rendered in its hole",
@@ -109,10 +110,10 @@ ANOTHER_OBJECT_LIGHTS = Claim(
         "its verdicts were known. Wide bumps are now a figure without a verdict: what they leave "
         "to fail may be worse interpolation. A quick try of two objects was known too: .39 of "
         "whole images were rendered OOD. Then every image counted, so that a faulty second object "
-        "passed as a failing first as stated; quick verdicts of that were known. Then the second had "
-        "to be rendered in most images of all seeds together, so that a seed which draws neither "
-        "object counted as a failing first; now in most images of every network. The quick verdict "
-        "was known, and its numbers are the same."
+        "passed as a failing first as stated; quick verdicts of that were known. Then the "
+        "second had to be rendered in most images of all seeds together, so that a seed which "
+        "draws neither object counted as a failing first; now in most images of every network. The "
+        "quick verdict was known, and its numbers are the same."
     ),
 )
 
