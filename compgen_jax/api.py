@@ -13,8 +13,6 @@ error of the user has a message of one line: a ConfigError for a config, a RunEr
 a ValueError for points. DataFrames need pandas: `pip install 'compgen_jax[pandas]'`.
 """
 
-import importlib
-import importlib.util
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -67,7 +65,7 @@ class Run:
         Raises ValueError for another number of them.
         """
         self._points([point])
-        return beside("figures.draw").draw(self.finished, point)
+        return cli.beside("figures.draw").draw(self.finished, point)
 
     def metrics(self):
         """DataFrame: a row for each seed and evaluation, a column for each score."""
@@ -180,17 +178,7 @@ def explore(workdir) -> Path:
     """Writes the explorer of a finished run, one page that needs nothing else to be opened, and
     returns its path: DIR/explorer.html. Raises RunError for a sweep, and for a run that is not
     finished."""
-    return beside("launch.explore").explore(workdir)
-
-
-def beside(name: str):
-    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
-    checkout, and inside it where it is installed."""
-    folder = name.partition(".")[0]
-    found = importlib.util.find_spec(folder)
-    places = list(found.submodule_search_locations or ()) if found else []
-    in_checkout = str(Path(__file__).parents[1] / folder) in places
-    return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
+    return cli.beside("launch.explore").explore(workdir)
 
 
 def _resolve(config, overrides: dict | None) -> Config:

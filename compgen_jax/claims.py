@@ -31,7 +31,8 @@ Training ends at a constant rate, so its end is a draw too: of a seed's late che
 counts.
 
 A reading may be inconclusive because an interval crosses its bound. If it would be decided once one
-seed is left out, its reason says so: one seed decides. It stays inconclusive.
+seed is left out, its reason says so: one seed decides. Every such seed is named. The reading stays
+inconclusive.
 """
 
 import fnmatch
@@ -64,7 +65,10 @@ class Condition(NamedTuple):
 
     name: says what is measured; `{code}` and other fields of the claim are filled in.
     quantity: what is measured (see above), or evidence -> that.
-    cells: of how many cells the quantity is a share, or evidence -> that; see `LEAST_CELLS`.
+    cells: of how many cells the quantity is a share, or a difference of two shares, or evidence ->
+        that; see `LEAST_CELLS`.
+    least: the least value of such a quantity: 0 for a share, -1 for a difference. No interval
+        leaves `least` to 1.
     ratio: whether mean and interval are those of the logarithm (a geometric mean).
     """
 
@@ -73,6 +77,7 @@ class Condition(NamedTuple):
     above: float | None = None
     below: float | None = None
     cells: Any = None
+    least: float = 0.0
     ratio: bool = False
 
     @property
@@ -340,7 +345,8 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
     }
     verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, names)
     if reason.startswith(CROSSES):
-        reason = _one_seed(conditions, measured, names, evidence, seeds) or reason
+        decides = _one_seed(conditions, measured, names, evidence, seeds)
+        reason = f"{decides} ({reason})" if decides else reason
     first = next(iter(numbers.values()))
     return {
         "verdict": verdict,
@@ -354,7 +360,9 @@ def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
 
 def _one_seed(conditions, measured, names, evidence: Evidence, seeds) -> str:
     """Why one seed decides: without it an inconclusive reading would be reproduced or contradicted.
-    '' if no single seed does. Numbers that are not one per seed stay as they are."""
+    Every such seed is named. '' if no single seed does. Numbers that are not one per seed stay as
+    they are."""
+    without = {}  # verdict -> the seeds without which it is reached
     for index, seed in enumerate(seeds if len(seeds) > 2 else ()):
         others = [
             np.delete(values, index) if np.shape(values) == (len(seeds),) else values
@@ -364,8 +372,9 @@ def _one_seed(conditions, measured, names, evidence: Evidence, seeds) -> str:
         decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
         verdict, _ = _together(decided, names)
         if verdict != INCONCLUSIVE:
-            return f"{ONE_SEED}: {verdict} without seed {seed}"
-    return ""
+            without.setdefault(verdict, []).append(f"seed {seed}")
+    said = [f"{verdict} without {' or '.join(named)}" for verdict, named in without.items()]
+    return f"{ONE_SEED}: {', '.join(said)}" if said else ""
 
 
 def _several(conditions) -> tuple[Condition, ...]:
@@ -422,9 +431,10 @@ def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
         return geometric_mean_with_interval(np.maximum(per_seed, TINY))
     number = mean_with_interval(per_seed)
     if condition is not None and condition.cells is not None:
-        value, least = number["value"], LEAST_CELLS / _of(evidence, condition.cells)
+        value, half = number["value"], LEAST_CELLS / _of(evidence, condition.cells)
         low, high = number["ci95"]
-        number["ci95"] = [float(min(low, value - least)), float(max(high, value + least))]
+        low, high = min(low, value - half), max(high, value + half)
+        number["ci95"] = [float(max(low, condition.least)), float(min(high, 1.0))]
     return number
 
 

@@ -5,6 +5,8 @@ checkout but inside it in a wheel.
 """
 
 import contextlib
+import importlib
+import importlib.util
 import json
 import logging
 import os
@@ -12,6 +14,7 @@ import re
 import sys
 import textwrap
 from functools import cache, partial
+from pathlib import Path
 
 import jax
 from absl import app, flags
@@ -28,6 +31,16 @@ OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel
 flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
 
 _overrides: list[str] = []  # --config.KEY=VALUE, in the order of the command line
+
+
+def beside(name: str):
+    """The module `launch.NAME` or `figures.NAME`. These folders lie beside the package in a
+    checkout, and inside it where it is installed."""
+    folder = name.partition(".")[0]
+    found = importlib.util.find_spec(folder)
+    places = list(found.submodule_search_locations or ()) if found else []
+    in_checkout = str(Path(__file__).parents[1] / folder) in places
+    return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
 
 
 @cache

@@ -1,11 +1,13 @@
 """Means and other statistics over seeds with Student's t intervals."""
 
+import math
 from functools import cache
 
 import numpy as np
 from scipy.special import stdtrit
 
 LEVEL = 0.95
+ROUNDED = 1e-9  # of the largest value: a mean below it is 0 but for rounding
 
 
 def mean_with_interval(values_T) -> dict:
@@ -46,17 +48,20 @@ def half_width(values_xT, level: float = LEVEL):
 
 def seeds_to_settle(differences_T, least: float = 0.0, level: float = LEVEL) -> int | None:
     """The least number of seeds whose interval of the mean would leave out 0, if mean and standard
-    deviation stay those of these values. None if no number would: a mean of 0, or one that is not
-    beyond `least`, the least half width that an interval has. None too for a single value.
+    deviation stay those of these values. None if no number would: a mean of 0 but for rounding, or
+    one that is not beyond `least`, the least half width of an interval. None too for a single
+    value.
 
     It is where the half width equals the mean, so a new sample of this size settles it about every
     second time.
     """
     values = np.asarray(differences_T, np.float64)
-    if values.size < 2 or not np.isfinite(values).all() or abs(values.mean()) <= least:
+    if values.size < 2 or not np.isfinite(values).all():
+        return None
+    if abs(values.mean()) <= max(least, ROUNDED * np.abs(values).max()):
         return None
     share = abs(values.mean()) / values.std(ddof=1) if np.ptp(values) else np.inf
-    settles = lambda count: stdtrit(count - 1, (1 + level) / 2) / np.sqrt(count) < share
+    settles = lambda count: stdtrit(count - 1, (1 + level) / 2) / math.sqrt(count) < share
     below, enough = 1, 2
     while not settles(enough):
         below, enough = enough, 2 * enough

@@ -16,11 +16,9 @@ from compgen_jax import cli, settings
 from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import Config, ConfigError, to_dict
 from compgen_jax.metrics import text
-from compgen_jax.runs import directory, judge_run, results, user_code
-from compgen_jax.runs.directory import RunError
+from compgen_jax.runs import directory, judge_run, results
 from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
 
 from . import cell_maps
 
@@ -31,19 +29,21 @@ REGIONS = ("id", "ood")
 NOTE = """settled: the interval is on one side of 0. A number: so many seeds would be the least for
 that, if difference and spread stay as they are here. A new sample of this size settles it about
 every second time, and a few seeds tell the spread badly. A dash: no number of seeds would, as the
-means differ by nothing, or by less than 1.5 cells. Each interval is of one score alone."""
+means differ by nothing, or by less than 1.5 cells. Unknown: one seed shows no spread, or a score
+is not known. Each interval is of one score alone."""
 
 
 def main():
     places = [Path(cli.require(holder)) for holder in (A, B)]
-    runs = [_load(place) for place in places]
+    runs = [results.load(place, with_networks=False) for place in places]
     _check_same_task(*runs)
     task = runs[0].task
     seeds = [seed for seed in runs[0].seeds if seed in runs[1].seeds]
     if not seeds:
         shown = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
         raise ConfigError(f"the runs have no seed in common: {shown}")
-    found = compare(*(run.summary for run in runs), seeds, task)
+    cells = [_of_seeds(directory.read_cells(run.path), run.seeds, seeds) for run in runs]
+    found = compare(*(run.summary for run in runs), seeds, task, shares(*cells, task))
     differs = differences(*(run.config for run in runs))
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")
@@ -51,28 +51,14 @@ def main():
     print(f"{len(seeds)} common seeds: {', '.join(map(str, seeds))}")
     print("\n".join(table(found)))
     print(NOTE)
-    out = Path(OUT.value or f"compare_{places[0].resolve().name}_{places[1].resolve().name}")
+    out = Path(OUT.value or default_out(*places))
     directory.write_json(
         out / "compare.json",
         {"a": str(places[0]), "b": str(places[1]), "seeds": seeds, "differ": differs}
         | {"scores": found},
     )
-    cells = [_of_seeds(directory.read_cells(run.path), run.seeds, seeds) for run in runs]
     directory.write_bytes(out / "compare.png", cell_maps.draw(task, panels(*cells, task)))
     print(f"wrote {out}/compare.json and compare.png")
-
-
-def _load(workdir: Path) -> results.FinishedRun:
-    """A finished run, without its networks. Raises RunError."""
-    config = directory.read_config(workdir)
-    if config.is_sweep:
-        raise RunError(f"{workdir}: is a sweep; name the directories of two runs")
-    if not directory.is_finished(workdir):
-        raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
-    task = loop.check(config)
-    user_code.check(workdir, config, task)
-    summary, seeds = directory.read_summary(workdir), config.training.seeds
-    return results.FinishedRun(config, task, None, summary, seeds, workdir)
 
 
 def _check_same_task(a: results.FinishedRun, b: results.FinishedRun):
@@ -107,7 +93,24 @@ def differences(a: Config, b: Config) -> list[str]:
     ]
 
 
-def compare(of_a: dict, of_b: dict, seeds: list, task) -> dict:
+def default_out(a: Path, b: Path) -> str:
+    """'compare_A_B' by the last names of two paths, and by those above them where these agree."""
+    ends = [path.resolve().parts for path in (a, b)]
+    longest = max(map(len, ends))
+    count = next((n for n in range(1, longest) if ends[0][-n:] != ends[1][-n:]), 1)
+    return "_".join(["compare", *("-".join(parts[-count:]) for parts in ends)])
+
+
+def shares(of_a: dict, of_b: dict, task) -> set[str]:
+    """The scores that are right or wrong at every cell of both runs, so that means are shares."""
+    return {
+        name
+        for name in of_a.keys() - {task.error}
+        if all(np.isin(cells[name], (0, 1)).all() for cells in (of_a, of_b))
+    }
+
+
+def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
     """{'REGION.SCORE': a, b and difference, each with its interval; whether it is settled, and the
     seeds that would settle it, None if no number does} of two summaries."""
     masks, found = tasks.regions(task), {}
@@ -116,9 +119,8 @@ def compare(of_a: dict, of_b: dict, seeds: list, task) -> dict:
             name = f"{region}.{score}"
             first, second = (_values(each, name, seeds) for each in (of_a, of_b))
             apart = second - first
-            is_share = score == judge_run.headline(task) or score.endswith("accuracy")
             # as claims judge a share: seeds that agree to the cell show no spread
-            least = LEAST_CELLS / max(masks[region].sum(), 1) if is_share else 0.0
+            least = LEAST_CELLS / max(masks[region].sum(), 1) if score in shares else 0.0
             difference = mean_with_interval(apart)
             low, high = difference["ci95"]
             middle = difference["value"]
@@ -145,6 +147,8 @@ def table(found: dict) -> list[str]:
     for name, row in found.items():
         means = "".join(f"{text.number(row[of]['value']):10}" for of in "ab")
         needed = "settled" if row["settled"] else text.number(row["seeds"], 6)
+        if np.isnan(row["difference"]["ci95"]).any():
+            needed = "unknown"
         lines.append(f"{name:{width}}  {means}{text.with_interval(row['difference']):32}{needed}")
     return lines
 

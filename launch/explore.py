@@ -6,7 +6,6 @@ Writes DIR/explorer.html, which opens from disk and needs no network, and measur
 run if that was not done yet. Its verdicts are those of DIR/claims.json (`launch.analyze`).
 """
 
-import importlib
 from pathlib import Path
 
 from absl import flags
@@ -28,20 +27,11 @@ def explore(workdir, seeds=()) -> Path:
     workdir = Path(workdir)
     if not workdir.is_dir():
         raise RunError(f"--workdir={workdir}: there is no such directory")
-    if directory.read_config(workdir).is_sweep:
-        raise RunError(
-            f"--workdir={workdir}: holds a sweep, whose trials keep no networks; train one of its "
-            "configs with launch.train to explore it"
-        )
     run = results.load(workdir)
     claims = workdir / "claims.json"
     verdicts = directory.read_json(claims) if claims.exists() else []
-    return _page().write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
-
-
-def _page():
-    """figures/ lies beside launch/, in a checkout and where it is installed."""
-    return importlib.import_module(f"{__package__.removesuffix('launch')}figures.explorer.page")
+    page = cli.beside("figures.explorer.page")
+    return page.write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
 
 
 def main():

@@ -30,7 +30,7 @@ def read(path: Path) -> dict:
     """{'layers': {name: (B, ...)}, 'factors', 'held_out', 'groups', 'success', 'names', 'classes'}
     of a file, checked; None for what is optional and missing, but names are made up. Raises
     ConfigError."""
-    arrays = _load(path)
+    arrays = directory.read_npz(path, "--activations=")
     layers = {n.removeprefix("layers."): v for n, v in arrays.items() if n.startswith("layers.")}
     given = {name: value for name, value in arrays.items() if not name.startswith("layers.")}
     stacked = given.pop("layers", None)
@@ -69,28 +69,6 @@ def read(path: Path) -> dict:
         _require(((success >= 0) & (success <= 1)).all(), "success: must be from 0 to 1")
     _check_split(groups, found)
     return found | {"classes": classes, "groups": groups, "success": success}
-
-
-def _load(path: Path) -> dict:
-    if not path.is_file():
-        raise ConfigError(f"--activations={path}: there is no such file")
-    try:
-        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except directory.DAMAGED as error:
-        if "Object arrays" in str(error):
-            raise ConfigError(
-                f"--activations={path}: holds an array of Python objects; save numbers or text"
-            ) from error
-        why = "is no .npz or is damaged; save it with numpy.savez"
-        raise ConfigError(f"--activations={path}: {why}") from error
-    except TypeError as error:  # what an array of a .npy says to `with`
-        raise ConfigError(
-            f"--activations={path}: is a single array; save it with numpy.savez"
-        ) from error
-    for name, array in arrays.items():
-        _require(isinstance(array, np.ndarray), f"{name}: is no array; save it with numpy.savez")
-    return arrays
 
 
 def _check_split(groups, found):

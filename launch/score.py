@@ -18,6 +18,7 @@ from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.training import contracts
 
 from . import cell_maps
 
@@ -40,6 +41,8 @@ def main():
         raise ConfigError(f"--task={TASK.value}: is a sweep, whose trials have tasks of their own")
     with settings.in_own_files(config.task):
         task = config.task.make()
+        if settings.is_own(config.task):
+            contracts.check_task(config.task.name, task)
     if TEMPLATE.value:
         _write_template(config, task)
     else:

@@ -100,12 +100,20 @@ def test_for_a_seed_with_several_checkpoints_the_median_counts():
 
 
 def test_a_share_is_known_to_no_less_than_its_cells():
-    """Seeds that agree to the cell have an interval; a wider one stays what it is."""
+    """Seeds that agree to the cell have an interval; no share is beyond 0 or 1, and no difference
+    of two beyond -1."""
     assert verdict(over_seeds([1.0] * 3, above=0.9, cells=30)) == R
     assert verdict(over_seeds([0.93] * 3, above=0.9, cells=lambda evidence: 30)) == U
     wide = [0.5, 0.9, 1.0]
     row = judged(over_seeds(wide, above=0.9, cells=30))
-    assert row["as_stated"]["ci95"] == mean_with_interval(wide)["ci95"]
+    low, high = mean_with_interval(wide)["ci95"]
+    assert 0 < low and high > 1 and row["as_stated"]["ci95"] == [low, 1]
+    apart = np.array([-1.0, 0.0, 0.2])
+    low, high = mean_with_interval(apart)["ci95"]
+    assert low < -1 and high > 1
+    for least in (0, -1):
+        one = Condition("apart", apart, above=0, cells=30, least=least)
+        assert judged(one)["as_stated"]["ci95"] == [least, 1]
 
 
 def test_a_ratio_is_judged_by_its_logarithm():
@@ -170,7 +178,11 @@ def test_two_seeds_cannot_lack_one_and_a_share_keeps_its_least_interval():
         assert found["reason"].startswith(reason)
     ratio = over_seeds([100.0, 0.1, 0.12, 0.11], below=1, ratio=True)
     found = judged(ratio, seeds=(5, 6, 7, 8))["as_stated"]
-    assert found["reason"] == "one seed decides: reproduced without seed 5"
+    crosses = f"(interval crosses the bound: {ratio.name})"
+    assert found["reason"] == f"one seed decides: reproduced without seed 5 {crosses}"
+    two_low = over_seeds([0.9, 0.15, 0.9, 0.9, 0.9, 0.15, 0.9, 0.9], above=0.5)
+    reason = judged(two_low, seeds=range(8))["as_stated"]["reason"]
+    assert reason.startswith("one seed decides: reproduced without seed 1 or seed 5 (interval")
 
 
 def test_nothing_is_concluded_from_what_was_not_learnt():

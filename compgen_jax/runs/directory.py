@@ -288,6 +288,29 @@ def write_bytes(path: Path, content: bytes):
         temporary.unlink(missing_ok=True)
 
 
+def read_npz(path: Path, flag: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a user's .npz by name. Raises ConfigError, beginning with `flag` and the path,
+    for a file that is missing, damaged or no .npz, or that holds Python objects."""
+    if not path.is_file():
+        raise ConfigError(f"{flag}{path}: there is no such file")
+    try:
+        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except DAMAGED as error:
+        why = "is no .npz or is damaged; save it with numpy.savez"
+        if "Object arrays" in str(error):
+            why = "holds an array of Python objects; save numbers or text"
+        raise ConfigError(f"{flag}{path}: {why}") from error
+    except TypeError as error:  # what an array of a .npy says to `with`
+        why = "is a single array; save it with numpy.savez"
+        raise ConfigError(f"{flag}{path}: {why}") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            why = "is no array; save it with numpy.savez"
+            raise ConfigError(f"{flag}{path}: {name}: {why}")
+    return arrays
+
+
 def read_text(path: Path) -> str | None:
     """The text of a file, None where there is none. Raises RunError for a file that is no text."""
     try:

@@ -47,7 +47,11 @@ def composes(run: results.FinishedRun) -> Claim:
         conditions = (
             Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells),
             Condition(
-                "share rendered OOD, less the best trivial predictor's", more, above=0, cells=cells
+                "share rendered OOD, less the best trivial predictor's",
+                more,
+                above=0,
+                cells=cells,
+                least=-1,
             ),
         )
         details |= {f"{accuracy} OOD": score(accuracy, True)}

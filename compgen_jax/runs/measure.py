@@ -95,16 +95,22 @@ def measure_directory(workdir, metric: str | None = None, steps=(),
     and added to it. None: all metrics of the grid or, without one, of the task's points.
 
     All metrics of a place are measured at the end of training. At other `steps` (see
-    `FinishedRun.at`) only this metric's row is, as each step costs as much as the end.
+    `FinishedRun.at`) only this metric's row is, as each step costs as much as the end; none
+    without a metric, or for one that is named by a factor.
 
     Raises RunError for a run that is not finished, whose activations are not finite, or that has
-    too few ID points, and for a metric or a step that there is not.
+    too few ID points, for a metric or a step that there is not, and at other steps for a metric
+    that is named by a factor.
     """
     workdir = Path(workdir)
     known = _at_end(workdir, metric, progress)
+    if metric is None:
+        return known
     missing = [step for step in dict.fromkeys(steps) if (metric, step) not in known.table]
     if missing:
         rows = [row for row in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in row.fixed_names]
+        if not rows:
+            raise RunError(f"{workdir}: {metric} is measured at the end of training alone")
         known = _joined(known, _explained(workdir, rows, missing, progress))
         _write(workdir, known)
     return known

@@ -83,7 +83,7 @@ def shape_of(task: Task) -> tuple[int, ...]:
 
 def load(path, config: Config, task: Task) -> GivenRun:
     """The predictions of a file. Raises ConfigError for a file that does not fit the task."""
-    arrays, shape = _read(Path(path)), shape_of(task)
+    arrays, shape = directory.read_npz(Path(path)), shape_of(task)
     unknown = [name for name in arrays if name not in NAMES]
     _require(path, "predictions" in arrays, f"lacks predictions; it holds {_list(arrays)}")
     _require(path, not unknown, f"{_list(unknown)}: no such array; allowed: {_list(NAMES)}")
@@ -102,7 +102,10 @@ def load(path, config: Config, task: Task) -> GivenRun:
     seeds = arrays.get("seeds", np.arange(len(said)))
     _require(path, seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu",
              f"seeds {seeds.shape} {seeds.dtype}: must be {len(said)} integers")  # fmt: skip
-    config = changed(config, {"training.seeds": tuple(int(seed) for seed in seeds)})
+    seeds = tuple(seeds.tolist())
+    once = len(set(seeds)) == len(seeds)
+    _require(path, once, "seeds: must not repeat a seed; give one network for each")
+    config = changed(config, {"training.seeds": seeds})
     return GivenRun(Path(path).stem, config, task, said.astype(np.float32))
 
 
@@ -128,16 +131,6 @@ def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> d
     np.savez_compressed(content, **arrays)
     directory.write_bytes(Path(path), content.getvalue())
     return arrays
-
-
-def _read(path: Path) -> dict:
-    _require(path, path.is_file(), "there is no such file")
-    try:
-        with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (TypeError, *directory.DAMAGED) as error:  # a TypeError of a .npy
-        why = "is no .npz of numbers, or is damaged; save it with numpy.savez"
-        raise ConfigError(f"{path}: {why}") from error
 
 
 def _list(names) -> str:

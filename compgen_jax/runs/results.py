@@ -1,5 +1,6 @@
 """A finished run: what it says at any points, at every cell beside the truth, and its layers."""
 
+import shlex
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
@@ -201,7 +202,7 @@ def config_of(workdir) -> Config:
         alone = {"sweep.axes": ()} if config.sweep.axes else {}
         alone |= {name: values[0] for name, values in config.sweep.axes}
         alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
-        flags = " ".join(f"--config.{name}={value}" for name, value in alone.items())
+        flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
         raise RunError(
             f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
             f"summary.json. To look into one trial, train it: launch.train --config=... {flags}"
@@ -209,25 +210,25 @@ def config_of(workdir) -> Config:
     return config
 
 
-def load(workdir) -> FinishedRun:
-    """A finished run at its end. Raises RunError for a sweep, and for what is missing or damaged,
-    naming it."""
+def load(workdir, with_networks: bool = True) -> FinishedRun:
+    """A finished run at its end, or what is known of it without its networks. Raises RunError for a
+    sweep, and for what is missing or damaged, naming it."""
     workdir = Path(workdir)
     config = config_of(workdir)
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
     task = loop.check(config)
     user_code.check(workdir, config, task)
+    summary, seeds = directory.read_summary(workdir), config.training.seeds
+    if not with_networks:
+        return FinishedRun(config, task, None, summary, seeds, workdir)
     checkpoint = directory.restore(workdir, loop.template(config))
     if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
         raise RunError(
             f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
             "python -m launch.train trains what is missing"
         )
-    summary = directory.read_summary(workdir)
-    return FinishedRun(
-        config, task, checkpoint.state.params, summary, config.training.seeds, workdir
-    )
+    return FinishedRun(config, task, checkpoint.state.params, summary, seeds, workdir)
 
 
 def seed_keys(seeds):

@@ -1,7 +1,8 @@
 """What a sweep would cost: trials, steps, FLOPs, memory and time; nothing is written.
 
 FLOPs are counted as in `runs.cost`, for every program of the sweep. Steps are timed for the program
-with the most work; the others' time is taken to be in proportion to their FLOPs.
+with the most work; the others' time is taken to be in proportion to their FLOPs. A batch that its
+trials do not fill takes as long as a full one.
 """
 
 import time
@@ -13,8 +14,9 @@ from compgen_jax.sweeps import groups, plan, sweep
 
 
 def describe(config: Config) -> list[str]:
-    """The lines of `launch.sweep --dry_run`. Compiles one program and takes a few steps of it.
-    Raises ConfigError as `sweep.run` does."""
+    """The lines of `launch.sweep --dry_run`. Compiles one program, or on an accelerator, to learn
+    how many trials it holds, all of them, and takes a few steps. Raises ConfigError as `sweep.run`
+    does."""
     trials = plan.first_trials(config)
     sweep.check(config, trials)
     compile_groups = groups.compile_groups(config, trials)
@@ -34,10 +36,13 @@ def describe(config: Config) -> list[str]:
     began = time.perf_counter()
     program, slots = group.rehearse(batch)
     timing = cost.measure(program, slots, group.size, began)
-    of_batch = group.size * max(
-        of_program[groups.single_run(config, each).program] for each in batch
+    per_flop = timing.step / _flops_of_step(group, batch, of_program)
+    flops = sum(
+        groups.single_run(config, batch[0]).steps * _flops_of_step(each, batch, of_program)
+        for each in compile_groups
+        for batch in each.batches(each.sweep_trials)
     )
-    seconds = len(work) * timing.compile + sum(work) / of_batch * timing.step
+    seconds = len(work) * timing.compile + flops * per_flop
     sizes = f"{min(numbers):,}" + f" to {max(numbers):,}" * (len(numbers) > 1)
     lines = [
         f"{config.name}: {len(trials)} trials, {steps:,} steps in all, {len(work)} programs",
@@ -55,3 +60,9 @@ def describe(config: Config) -> list[str]:
             "which depend on the results and are not counted here"
         )
     return [*lines, "nothing was written"]
+
+
+def _flops_of_step(group: groups.CompileGroup, batch, of_program: dict) -> float:
+    """Of a batch, whose empty places are computed too, each as its largest trial."""
+    programs = {groups.single_run(group.config, trial).program for trial in batch}
+    return group.size * max(of_program[program] for program in programs)

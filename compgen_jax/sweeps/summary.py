@@ -4,7 +4,7 @@ import numpy as np
 
 from compgen_jax.config import Config, field_value
 from compgen_jax.metrics import scaling, text
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
 from compgen_jax.sweeps import plan, table
 from compgen_jax.sweeps.table import Table
 
@@ -102,8 +102,7 @@ def _threshold(thresholds: list[dict]) -> str:
     for status in dict.fromkeys((scaling.REACHED, *(each["status"] for each in thresholds))):
         values = [each["value"] for each in thresholds if each["status"] == status]
         if status == scaling.REACHED and values:
-            mean = mean_with_interval(np.log(values))
-            parts.append(text.with_interval({name: np.exp(mean[name]) for name in mean}))
+            parts.append(text.with_interval(geometric_mean_with_interval(values)))
         elif status == scaling.UNKNOWN:
             parts.append(f"unknown for {len(values)} of {seeds} seeds")
         elif values:

@@ -19,10 +19,17 @@ ACTIVATIONS = "(output, activations): an array, and a dict of at least one array
 
 def check(config: Config, task):
     """Raises ConfigError unless the task that `config` makes, and the model, can be trained."""
-    _check_example(config.task.name, task)
-    shapes = shapes_of(task)
-    _check_task(config.task.name, task, shapes)
+    shapes = check_task(config.task.name, task)
     _check_model(config.model.name, config.model.make(shapes), shapes)
+
+
+def check_task(name: str, task) -> Shapes:
+    """The shapes of its examples and outputs. Raises ConfigError unless models can be trained and
+    scored on what the task of this name makes."""
+    _check_example(name, task)
+    shapes = shapes_of(task)
+    _check_task(name, task, shapes)
+    return shapes
 
 
 def _check_example(name: str, task):

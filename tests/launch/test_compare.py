@@ -1,6 +1,7 @@
 """Two runs of one task, seed by seed."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import seeds_to_settle
+from compgen_jax.tasks import task as tasks
 from launch import compare
 from tests.launch.test_compgen import call
 
@@ -34,7 +36,8 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     output = capsys.readouterr().out
     assert "configs differ in: training.learning_rate 0.001 | 0.01, training.seeds" in output
     assert "2 common seeds: 0, 7" in output
-    found = json.loads((tmp_path / "compare_run_run" / "compare.json").read_text())["scores"]
+    out = tmp_path / compare.default_out(tiny_run[0], other_run)
+    found = json.loads((out / "compare.json").read_text())["scores"]
     of_a, of_b = tiny_run[1]["seeds"], directory.read_summary(other_run)["seeds"]
     apart = np.array([of_b[seed]["ood.mse"] - of_a[seed]["ood.mse"] for seed in ("0", "7")])
     expected = stats.t.interval(0.95, 1, apart.mean(), stats.sem(apart))
@@ -46,7 +49,7 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     # seeds that agree to the cell show no spread: 9 cells are held out
     low, high = found["ood.rendered"]["difference"]["ci95"]
     assert high - low >= 2 * LEAST_CELLS / 9 - 1e-9
-    assert (tmp_path / "compare_run_run" / "compare.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_map_is_of_the_same_seeds_in_the_same_order(tiny_run, other_run, tiny):
@@ -78,6 +81,8 @@ def test_a_sample_of_that_size_settles_it_about_every_second_time():
 
 def test_where_no_number_of_seeds_settles_it():
     assert seeds_to_settle([0.1, -0.1]) is None
+    assert seeds_to_settle([0.1, 0.2, -0.3]) is None  # the mean is 0 but for rounding
+    assert seeds_to_settle([0.1 - 0.2, 0.3 - 0.2]) is None
     assert seeds_to_settle([0.3]) is None
     assert seeds_to_settle([0.1, 0.2], least=0.2) is None
     assert seeds_to_settle([0.3, 0.3]) == 2
@@ -105,7 +110,7 @@ def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, other_run, tmp_path
         (begun("wider", wider), "of different tasks: they ask for other outputs"),
         (begun("larger", larger), "of different tasks: they have other cells"),
         (begun("seeds", seeds), "no seed in common: 0, 7 and 3, 4"),
-        (begun("sweep", sweep), "sweep: is a sweep; name the directories of two runs"),
+        (begun("sweep", sweep), "holds a sweep, which keeps no networks"),
         (begun("unfinished", config, summary=False), "its run is not finished"),
         (tmp_path, "no run|such as"),
     ):
@@ -114,3 +119,26 @@ def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, other_run, tmp_path
         assert "\n" not in str(error.value)
     with pytest.raises(ConfigError, match="--b is missing"):
         run_compare(tiny_run[0])
+
+
+def test_names_that_agree_are_told_by_those_above_them():
+    assert compare.default_out(Path("x/a"), Path("y/b")) == "compare_a_b"
+    assert compare.default_out(Path("x/run"), Path("y/run")) == "compare_x-run_y-run"
+    assert compare.default_out(Path("x/1/run"), Path("y/1/run")) == "compare_x-1-run_y-1-run"
+
+
+def test_a_share_is_a_score_that_is_right_or_wrong_at_every_cell(tiny):
+    a = {"rendered_second": np.array([[0, 1]]), "mse": np.array([[0, 1]]), "half": np.eye(2)}
+    b = a | {"half": np.full((2, 2), 0.5)}
+    assert compare.shares(a, b, tiny.task.make()) == {"rendered_second"}
+
+
+@pytest.mark.parametrize("given", [{"0": 0.5}, {"0": 0.5, "7": None}])
+def test_what_one_seed_or_a_missing_score_leaves_unknown_is_said(tiny, given):
+    task = tiny.task.make()
+    names = [f"{where}.{name}" for where in ("id", "ood") for name in tasks.number_names(task)]
+    a = {"seeds": {seed: dict.fromkeys(names, value) for seed, value in given.items()}}
+    b = {"seeds": {seed: dict.fromkeys(names, 0.25) for seed in given}}
+    found = compare.compare(a, b, list(given), task, set())
+    rows = compare.table(found)[1:]
+    assert len(rows) == len(names) and all(row.endswith("unknown") for row in rows)

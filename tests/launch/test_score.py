@@ -116,7 +116,10 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
         ({"predictions": np.full((64, 8, 8), "a")}, "predictions: <U1, not real numbers"),
         ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.arange(3)}, "must be 2 integers"),
         ({"predictions": np.zeros((64, 8, 8)), "seeds": np.array([0.5])}, "must be 1 integers"),
-        ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.array([1, 1])}, "repeat a seed"),
+        (
+            {"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.array([1, 1])},
+            "mine.npz: seeds: must not repeat a seed; give one network for each",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
@@ -176,3 +179,22 @@ def test_a_map_has_its_factors_and_what_is_held_out():
         [cell_maps.Panel("mine", np.arange(4.0))],
     )
     assert [line.get_xdata().tolist() for line in dots.axes[0].lines] == [[0, 1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ('{"mse": (a - b) ** 2}', "scores returned .*, not a dict of scalars"),
+        ('{"off": abs(a - b).max()}', "error='mse' is none of its scores: off"),
+        ('{"mse": a.missing}', "turned.py, line .*: AttributeError"),
+    ],
+)
+def test_a_users_faulty_task_is_one_line(own_task, tmp_path, scores, message):
+    path, name = own_task
+    made = "return over_cells((objects, angle), held_out, example)"
+    given = f"{made[:-1]}, scores=lambda a, b, point: {scores})"
+    path.write_text(path.read_text().replace(made, given))
+    for arguments in ([f"--template={tmp_path / 't.npz'}"], [str(tmp_path / "none.npz")]):
+        with pytest.raises(ConfigError, match=message) as error:
+            run_score(*arguments, f"--task={name}")
+        assert "\n" not in str(error.value)

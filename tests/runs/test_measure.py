@@ -204,6 +204,11 @@ def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_p
     again = results.load(workdir).along
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
     assert again.layers("probe.id_r2").shape == layers.shape
+    assert late.layer_names == loaded.layer_names and late.maps.keys() == loaded.maps.keys()
+    for kind in ("LAYER_METRICS", "OUTPUT_METRICS"):  # as if no row had the name, but the data
+        monkeypatch.setattr(measure, kind, ())
+    with pytest.raises(RunError, match="schmidt.rank is measured at the end of training alone"):
+        again.layers("schmidt.rank")
 
 
 # --- known answers -------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Sweeps: what they train and score, resumed, damaged, on one device and on two, padded or not."""
 
 import json
+import shlex
 
 import jax
 import numpy as np
@@ -282,11 +283,13 @@ def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_pat
 def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(finished, tiny_run):
     workdir, _, _ = finished
     message = r"holds a sweep, which keeps no networks; .* To look into one trial, train it: "
-    command = r"--config.sweep.axes=\(\) --config.task.grid=8 --config.task.stripes.copies=0 "
+    command = r"'--config.sweep.axes=\(\)' --config.task.grid=8 --config.task.stripes.copies=0 "
     for use in (results_of.load, measure.measure_directory, judge_run.judge_directory):
         with pytest.raises(RunError, match=message + f".*{command}") as error:
             use(workdir)
         assert "\n" not in str(error.value)
+        words = shlex.shlex(str(error.value).partition("train it: ")[2], punctuation_chars=True)
+        assert not {"(", ")"} & {*words}  # a shell takes no bare parenthesis
     with pytest.raises(RunError, match="holds one run, not a sweep"):
         sweep.load(tiny_run[0])
     with pytest.raises(RunError, match=r"holds \d+ runs, each in a directory of its own, such as"):

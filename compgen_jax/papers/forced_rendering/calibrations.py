@@ -203,6 +203,7 @@ ON_OBJECTS = (
             "second blank",
             "second misplaced",
             "both blank",
+            "both blank in one seed",
             "both wrong",
             "noise",
         ),
@@ -235,12 +236,17 @@ def objects(grid: int) -> dict[str, KnownRun]:
     single = bumps(grid, "donut")
     score, empty = _scorer_of(replace(single, bumps=2))
     firsts = results.truths_at(single.make(), empty.factors)
-    drawn = {
-        name: score(known_maps.jittered(
+    images = {
+        name: known_maps.jittered(
             known_objects.images(name, empty.truths, firsts, empty.held_out), SEEDS
-        ))
+        )
         for name in known_objects.PAIRS
-    }  # fmt: skip
+    }
+    images |= {
+        name: np.concatenate([images[first][:1], images[others][1:]])
+        for name, (first, others) in known_objects.MIXED.items()
+    }
+    drawn = {name: score(of_seeds) for name, of_seeds in images.items()}
     return _beside(drawn, drawn["both blank"])
 
 
@@ -577,7 +583,7 @@ OF_TURNS = tuple(
 OF_OBJECTS = tuple(
     Calibration(
         f"N = {grid}, donut, two objects",
-        {name: one.draws for name, one in known_objects.PAIRS.items()},
+        known_objects.DOES,
         ON_OBJECTS,
         functools.partial(objects, grid),
     )

@@ -63,12 +63,12 @@ def _second_rendered(evidence):
 
 def _first_beside_second(evidence):
     """(T,) share of these images whose first object is rendered. Raises Undecided unless they are
-    most, as a faulty second object counts as a faulty first one."""
+    most of every network's, as a faulty second object counts as a faulty first one."""
     cells, beside = evidence.net.late.cells, _second_rendered(evidence)
-    if np.mean(beside) <= MOST:
+    if (beside.mean(axis=1) <= MOST).any():
         raise Undecided("the second object is not rendered beside a held-out first")
     first = cells.scores["rendered"].astype(bool)[:, cells.held_out]
-    return (first & beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)
+    return (first & beside).sum(axis=1) / beside.sum(axis=1)
 
 
 def _first_fails(evidence) -> Condition:
@@ -84,8 +84,9 @@ SECOND_IS_RENDERED = Condition(
     cells=OOD_CELLS,
 )
 # Each object is scored with the true other one taken off, so that a faulty second object fails the
-# first. Only images whose second object is rendered count, and they must be most. Stricter: they
-# are on the whole interval, so that the network works where it lights pixels.
+# first. Only images whose second object is rendered count, and they must be most of every
+# network's. Stricter: they are on the whole interval, so that the network works where it lights
+# pixels.
 ANOTHER_OBJECT_LIGHTS = Claim(
     "K1",
     "with a second object that lights every pixel, the first is still not rendered in its hole",
@@ -109,7 +110,10 @@ ANOTHER_OBJECT_LIGHTS = Claim(
         "its verdicts were known. Wide bumps are now a figure without a verdict: what they leave "
         "to fail may be worse interpolation. A quick try of two objects was known too: .39 of "
         "whole images were rendered OOD. Then every image counted, so that a faulty second object "
-        "passed as a failing first as stated; quick verdicts of that were known."
+        "passed as a failing first as stated; quick verdicts of that were known. Then the "
+        "second had to be rendered in most images of all seeds together, so that a seed which "
+        "draws neither object counted as a failing first; now in most images of every network. The "
+        "quick verdict was known, and its numbers are the same."
     ),
 )
 

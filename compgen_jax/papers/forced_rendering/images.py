@@ -80,7 +80,7 @@ def above_predictors(share_T, shares: dict, cells: int) -> Condition:
     best = max(shares, key=lambda name: np.mean(shares[name]))
     of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
     name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
-    return Condition(name, share_T - of_best, above=0, cells=cells)
+    return Condition(name, share_T - of_best, above=0, cells=cells, least=-1)
 
 
 def interpolated(evidence):

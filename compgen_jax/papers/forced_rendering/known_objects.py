@@ -54,6 +54,12 @@ PAIRS = {
     ),
     "noise": KnownPair("noise", _blank, "independent uniform pixels"),
 }
+# what the seeds draw where they differ: (that of the first one, that of the others)
+MIXED = {"both blank in one seed": ("both blank", "first looked up")}
+DOES = {name: one.draws for name, one in PAIRS.items()} | {
+    name: f"*{first}* in one seed, *{others}* in the others"
+    for name, (first, others) in MIXED.items()
+}
 
 
 def images(name: str, truths_BxNxN, firsts_BxNxN, held_out_B):

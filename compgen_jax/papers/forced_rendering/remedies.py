@@ -231,7 +231,11 @@ FEW_BUMPS_MULTIPLY = Claim(
     as_stated=(
         RENDERS,
         Condition(
-            "share rendered OOD, {few} bumps minus none", _more_than_none, above=0, cells=OOD_CELLS
+            "share rendered OOD, {few} bumps minus none",
+            _more_than_none,
+            above=0,
+            cells=OOD_CELLS,
+            least=-1,
         ),
     ),
     stricter=_better_than_bumps_alone,
