@@ -4,6 +4,7 @@ A sentence is written by a person for one verdict. Where the claim is judged oth
 made until the sentence is rewritten.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from compgen_jax.metrics import text
@@ -96,9 +97,10 @@ FINDINGS = (
 )  # fmt: skip
 
 
-def lines(claims: list[dict]) -> list[str]:
-    """The numbered findings, from the judged claims of the quick scale. Raises ValueError where a
-    claim is missing, or its verdict is not the one that the sentence was written for."""
+def lines(claims: list[dict], at_papers_size: Iterable[dict] = ()) -> list[str]:
+    """The numbered findings, from the judged claims of the quick scale, with the verdict at the
+    paper's size where there is one. Raises ValueError where a claim is missing, or its verdict is
+    not the one that the sentence was written for."""
     found = []
     for place, finding in enumerate(FINDINGS, start=1):
         claim = judged(finding, claims)
@@ -109,6 +111,9 @@ def lines(claims: list[dict]) -> list[str]:
         parts = [f"{finding.claim} {reading['verdict']}", f"stricter: {stricter}"]
         if share := reading.get("settings"):
             parts.append(f"settings: {share['agree']} of {share['trained']}")
+        for larger in _same(finding, at_papers_size):
+            number = _number(larger[AS_STATED], finding.is_share)
+            parts.append(f"the paper's size: {larger[AS_STATED]['verdict']}, {number}")
         name = finding.figure
         picture = f"[figure](docs/results/quick/figures/{name}.png), `--only={name}`"
         found.append(f"{place}. {sentence} ({'; '.join(parts)}; {picture})")
@@ -117,8 +122,7 @@ def lines(claims: list[dict]) -> list[str]:
 
 def judged(finding: Finding | Other, claims: list[dict]) -> dict:
     """The judged claim of a finding, or of a further number. Raises ValueError as `lines` does."""
-    same = (c for c in claims if (c["claim"], c["code"]) == (finding.claim, finding.code))
-    claim = next(same, None)
+    claim = next(iter(_same(finding, claims)), None)
     verdict = claim and claim[AS_STATED]["verdict"]
     if verdict != finding.verdict:
         raise ValueError(
@@ -126,6 +130,12 @@ def judged(finding: Finding | Other, claims: list[dict]) -> dict:
             f"sentence was written for {finding.verdict}: rewrite it"
         )
     return claim
+
+
+def _same(finding: Finding | Other, claims: Iterable[dict]) -> list[dict]:
+    """Its judged claim alone, [] where it is not judged: the first of several rows."""
+    wanted = finding.claim, finding.code
+    return [claim for claim in claims if (claim["claim"], claim["code"]) == wanted][:1]
 
 
 def _number(reading: dict, is_share: bool) -> str:

@@ -45,7 +45,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
     parts = {
-        ROOT / "README.md": {"findings": findings.lines(claims["quick"])},
+        ROOT / "README.md": {"findings": findings.lines(claims["quick"], claims["paper"])},
         DOCS / "findings/claims.md": {
             "counts": verdicts.counts(PAPERS, claims),
             "verdicts": verdicts.table(claims),

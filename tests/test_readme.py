@@ -212,6 +212,13 @@ def test_a_finding_has_the_numbers_and_verdicts_of_claims_json(finding):
     if settings:
         assert f"settings: {settings['agree']} of {settings['trained']};" in line
     assert (ROOT / re.search(r"\]\((.*?)\)", line)[1]).exists()
+    larger = json.loads((ROOT / "docs/results/paper/claims.json").read_text())
+    larger = [row for row in larger if (row["claim"], row["code"]) == (finding.claim, finding.code)]
+    assert ("the paper's size:" in line) == bool(larger)
+    if larger:
+        assert (
+            f"the paper's size: {larger[0]['verdict']}, {larger[0]['measured'] * scale:.2g}" in line
+        )
 
 
 def test_the_figure_of_a_finding_trains_what_its_claim_needs():
@@ -228,8 +235,9 @@ def test_the_figure_of_a_finding_trains_what_its_claim_needs():
 
 def test_a_sentence_is_not_printed_for_another_verdict():
     row = findings.judged(findings.FINDINGS[0], QUICK)
-    assert findings.lines(QUICK) == [line for line in README.splitlines() if "--only=" in line
-                                     and re.match(r"\d\. ", line)]  # fmt: skip
+    larger = committed.claims("paper")
+    printed = [line for line in README.splitlines() if re.match(r"\d\. ", line)]
+    assert findings.lines(QUICK, larger) == printed
     other = {**row, "as_stated": {**row["as_stated"], "verdict": "contradicted"}}
     with pytest.raises(ValueError, match="C1 .bump. is now contradicted, and its sentence was"):
         findings.lines([other])
