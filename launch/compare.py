@@ -1,6 +1,6 @@
 """Compares two finished runs of one task, seed by seed.
 
-    compgen compare runs/a runs/b
+    compgen-jax compare runs/a runs/b
 
 Prints, for every score, both means, the difference B - A with its 95% interval, and how many seeds
 would settle it. Writes compare.json and compare.png, a map of where they differ, to compare_A_B/

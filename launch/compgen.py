@@ -1,9 +1,10 @@
-"""One console command for all: `compgen train --config=bump_cnn_quick --workdir=runs/first`.
+"""One console command for all: `compgen-jax train --config=bump_cnn_quick --workdir=runs/first`.
 
-    compgen                  the commands, one line each
-    compgen COMMAND --help   the flags of one
+    compgen-jax                  the commands, one line each
+    compgen-jax COMMAND --help   the flags of one
 
-`compgen COMMAND` is `python -m compgen_jax.launch.COMMAND`, and takes the same flags.
+`compgen-jax COMMAND` is `python -m compgen_jax.launch.COMMAND`, and takes the same flags.
+`compgen` is the same command where the shell has none of this name of its own, as bash has.
 """
 
 import difflib
@@ -40,7 +41,7 @@ def main():
         print(f"error: no command {name!r}; the nearest is {close[0]}", file=sys.stderr)
         sys.exit(USAGE_ERROR)
     else:
-        sys.argv = [f"compgen {name}", *flags]
+        sys.argv = [f"compgen-jax {name}", *flags]
         # as `python -m` runs it: absl then finds the command's own flags and help
         runpy.run_module(ROOT + COMMANDS[name][0], run_name="__main__", alter_sys=True)
 
@@ -48,7 +49,13 @@ def main():
 def _help() -> str:
     commands = [f"  {name:9}{what}" for name, (_, what) in COMMANDS.items()]
     return "\n".join(
-        ["compgen COMMAND --FLAG=VALUE ...", "", *commands, "", "compgen COMMAND --help: its flags"]
+        [
+            "compgen-jax COMMAND --FLAG=VALUE ...",
+            "",
+            *commands,
+            "",
+            "compgen-jax COMMAND --help: its flags",
+        ]
     )
 
 

@@ -1,8 +1,8 @@
 """Lists the configs that come with the package: command, name, time on two cores, result.
 
-    compgen presets
+    compgen-jax presets
 
-`compgen train --config=NAME --print_config` shows one in full.
+`compgen-jax train --config=NAME --print_config` shows one in full.
 """
 
 from compgen_jax import cli

@@ -1,7 +1,7 @@
 """Scores predictions of any framework on a task; judges whether held-out cells are composed.
 
-    compgen score --template=points.npz --task=bump_cnn_quick --seed=0
-    compgen score predictions.npz --task=bump_cnn_quick
+    compgen-jax score --template=points.npz --task=bump_cnn_quick --seed=0
+    compgen-jax score predictions.npz --task=bump_cnn_quick
 
 The first writes what to train on and what to predict, the second scores predictions as a run of
 this package is scored: PREDICTIONS.json and PREDICTIONS.png appear beside the file, or in --out.

@@ -105,7 +105,7 @@ def commands(page) -> list[list[str]]:
     words = [shlex.split(line, comments=True) for line in text.splitlines()]
     found = [line[line.index("-m") + 1 :] for line in words if "-m" in line]
     found += [
-        [compgen.COMMANDS[line[1]][0], *line[2:]] for line in words if line[:1] == ["compgen"]
+        [compgen.COMMANDS[line[1]][0], *line[2:]] for line in words if line[:1] == ["compgen-jax"]
     ]
     return [line for line in found if line[0].split(".")[0] in ("launch", "figures")]
 

@@ -31,8 +31,11 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", README, re.S | re.M)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [
-    line for language, text in BLOCKS for line in text.splitlines() if line.startswith("compgen ")
-] + re.findall(r"`(compgen \S+ --[^`]+)`", README)
+    line
+    for language, text in BLOCKS
+    for line in text.splitlines()
+    if line.startswith("compgen-jax ")
+] + re.findall(r"`(compgen-jax \S+ --[^`]+)`", README)
 ONLY = re.findall(r"--only=([\w,]+)`", README)
 TINY = {
     "task.grid": 8,
@@ -57,7 +60,7 @@ def desk(tmp_path_factory):
 
 
 def run(command):
-    """What a shell does with a line that begins with `compgen`, in this process."""
+    """What a shell does with a line that begins with `compgen-jax`, in this process."""
     name, *arguments = shlex.split(command, comments=True)[1:]
     module = importlib.import_module(compgen.COMMANDS[name][0])
     with flagsaver.flagsaver():
@@ -67,7 +70,7 @@ def run(command):
 
 def test_it_is_short_and_every_command_is_run_below():
     assert len(README.splitlines()) <= 110
-    assert len(PYTHON) == 2 and not any("compgen" in text for text in PYTHON[1:])
+    assert len(PYTHON) == 2 and not any("compgen-jax" in text for text in PYTHON[1:])
     first, draw, explore, *others = COMMANDS
     assert [line.split()[1] for line in (first, draw, explore)] == ["train", "draw", "explore"]
     assert {line.split()[1] for line in others} == {"figures", "probe"}

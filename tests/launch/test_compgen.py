@@ -61,8 +61,8 @@ def test_it_hands_on_the_flags(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["compgen", "train", "--workdir", "x"])
     compgen.main()
     assert handed == [
-        ("figures.make", "__main__", ["compgen figures", "--only=fig1"]),
-        ("launch.train", "__main__", ["compgen train", "--workdir", "x"]),
+        ("figures.make", "__main__", ["compgen-jax figures", "--only=fig1"]),
+        ("launch.train", "__main__", ["compgen-jax train", "--workdir", "x"]),
     ]
 
 
