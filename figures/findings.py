@@ -46,21 +46,21 @@ BY_INTERPOLATION = "share rendered OOD by the interpolator"
 FINDINGS = (
     Finding(
         "C1", "bump", "reproduced",
-        "The network of the first look renders {number} of the held-out positions, and {0} of the "
-        "others.", "fig1",
+        "The network of the first look fails, as claimed: it renders {number} of the held-out "
+        "positions (the claim: less than half), and {0} of the others.", "fig1",
         (Other("C1", "bump", "reproduced", "share rendered ID"),),
     ),
     Finding(
         "K1", "bump", "reproduced",
-        "In training no bump covers the middle of the square, but this explains little. With a "
-        "second bump anywhere in each image, every pixel is covered at times. The network still "
+        "Does it fail because training never darkens the middle of the square? Mostly not. With a "
+        "second bump anywhere in each image, every pixel is dark at times. The network still "
         "renders only {number} of the first bumps whose position is held out.", "two_objects",
     ),
     Finding(
         "C3", "ramp", "contradicted",
         "The first paper says that wrong images show several bumps. If the code is the two plain "
-        "numbers *x* and *y*, only {number} of the held-out images do. With the bump code {0} do, "
-        "but how many depends on the settings.", "codes",
+        "numbers *x* and *y*, only {number} of the held-out images do, which is judged here. With "
+        "the bump code {0} do, but how many depends on the settings.", "codes",
         (Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),),
     ),
     Finding(
