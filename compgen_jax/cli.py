@@ -115,9 +115,19 @@ def read_config(holder, load=None) -> Config:
     return _override(load(holder.value))
 
 
-def print_config(config: Config):
-    """Prints every field as JSON: `config.from_dict` reads it."""
-    print(json.dumps(configs.to_dict(config), indent=1))
+def only_describes(config: Config, cost) -> bool:
+    """Whether --print_config or --dry_run was given, and so nothing is trained; prints what they
+    ask for.
+
+    cost: config -> lines that say what training would cost.
+    """
+    if define_print_config().value:
+        print(json.dumps(configs.to_dict(config), indent=1))  # `config.from_dict` reads it
+        return True
+    if define_dry_run().value:
+        print("\n".join(cost(config)))
+        return True
+    return False
 
 
 def load_config(value: str, flag: str = "--config=") -> Config:

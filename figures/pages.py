@@ -35,7 +35,7 @@ A figure's name is what `figures.make --only` takes; those marked † are drawn 
 The quick one stands above the one at the papers' size. The first paper's figures show networks at
 the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
-changed since. Of those with *no digest* it is not known what drew them."""
+changed since. For those with *no digest* nobody recorded what drew them."""
 SIZES = {"quick": "quick", "paper": "papers' size"}
 
 

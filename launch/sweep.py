@@ -16,8 +16,7 @@ from compgen_jax.sweeps.summary import combination, describe_search
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
-PRINT_CONFIG = cli.define_print_config()
-DRY_RUN = cli.define_dry_run()
+PRINT_CONFIG, DRY_RUN = cli.define_print_config(), cli.define_dry_run()
 AUTOMATIC = "; automatic on Slurm, Open MPI, Kubernetes and TPU pods."
 ADDRESS = flags.DEFINE_string(
     "coordinator_address", None, f"HOST:PORT where the others reach the first process{AUTOMATIC}"
@@ -29,10 +28,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 def main():
     config = cli.read_config(CONFIG)
-    if PRINT_CONFIG.value:
-        return cli.print_config(config)
-    if DRY_RUN.value:
-        return print("\n".join(cost.describe(config)))
+    if cli.only_describes(config, cost.describe):
+        return
     workdir = cli.require(WORKDIR)
     if NUMBER.value and (ADDRESS.value or "").rpartition(":")[0] in LOOPBACK:
         cli.use_all_cores(NUMBER.value)  # the processes share this machine's cores

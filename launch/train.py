@@ -11,16 +11,13 @@ from compgen_jax.runs import cost
 
 CONFIG = cli.define_config()
 WORKDIR = cli.define_workdir()
-PRINT_CONFIG = cli.define_print_config()
-DRY_RUN = cli.define_dry_run()
+PRINT_CONFIG, DRY_RUN = cli.define_print_config(), cli.define_dry_run()
 
 
 def main():
     config = cli.read_config(CONFIG)
-    if PRINT_CONFIG.value:
-        return cli.print_config(config)
-    if DRY_RUN.value:
-        return print("\n".join(cost.describe(config)))
+    if cli.only_describes(config, cost.describe):
+        return
     workdir = cli.require(WORKDIR)
     means = api.train(config, workdir).summary["mean"]
     for region in ("id", "ood"):

@@ -63,6 +63,6 @@ def describe(config: Config) -> list[str]:
 
 
 def _flops_of_step(group: groups.CompileGroup, batch, of_program: dict) -> float:
-    """Of a batch, whose empty places are computed too, each as its largest trial."""
+    """The cost of a batch. Its empty places are computed too, each as its largest trial."""
     programs = {groups.single_run(group.config, trial).program for trial in batch}
     return group.size * max(of_program[program] for program in programs)

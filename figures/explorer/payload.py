@@ -422,7 +422,7 @@ def _right(settings) -> dict:
 
 
 def _geometry(tensors_TxBxRxR) -> dict:
-    """Of metric tensors: log10 of the volume element, tangents' lengths and their cosines."""
+    """log10 of the volume element, lengths of the tangents and their cosines."""
     tensors = np.asarray(tensors_TxBxRxR, np.float64)
     lengths = np.sqrt(np.maximum(np.diagonal(tensors, axis1=-2, axis2=-1), 0))
     i, j = np.triu_indices(tensors.shape[-1], k=1)

@@ -160,7 +160,7 @@ def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
 
 
 def test_a_map_has_its_factors_and_what_is_held_out():
-    """Of three factors the first two, with means over the third; dots without a grid of two."""
+    """A map shows the first two of three factors, with means over the third; else dots."""
     held_out = lambda points: (points[..., 0] > 1) & (points[..., 1] > 0)
     example = lambda key, point: Example(point, point)
     kind = Factor("kind", np.arange(3), real=False, labels=("a", "b", "c"))
