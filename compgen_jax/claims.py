@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compgen_jax.metrics import evaluation, text
-from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
+from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval, reaching
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
@@ -431,9 +431,7 @@ def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
         return geometric_mean_with_interval(np.maximum(per_seed, TINY))
     number = mean_with_interval(per_seed)
     if condition is not None and condition.cells is not None:
-        value, half = number["value"], LEAST_CELLS / _of(evidence, condition.cells)
-        low, high = number["ci95"]
-        low, high = min(low, value - half), max(high, value + half)
+        low, high = reaching(number, LEAST_CELLS / _of(evidence, condition.cells))["ci95"]
         number["ci95"] = [float(max(low, condition.least)), float(min(high, 1.0))]
     return number
 

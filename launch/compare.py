@@ -17,7 +17,7 @@ from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import Config, ConfigError, to_dict
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, results
-from compgen_jax.statistics import mean_with_interval, seeds_to_settle
+from compgen_jax.statistics import mean_with_interval, reaching, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
 from . import cell_maps
@@ -121,10 +121,7 @@ def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
             apart = second - first
             # as claims judge a share: seeds that agree to the cell show no spread
             least = LEAST_CELLS / max(masks[region].sum(), 1) if score in shares else 0.0
-            difference = mean_with_interval(apart)
-            low, high = difference["ci95"]
-            middle = difference["value"]
-            difference["ci95"] = [min(low, middle - least), max(high, middle + least)]
+            difference = reaching(mean_with_interval(apart), least)
             low, high = difference["ci95"]
             found[name] = {
                 "a": mean_with_interval(first),
