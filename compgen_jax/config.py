@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from compgen_jax import settings
