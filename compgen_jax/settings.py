@@ -28,6 +28,7 @@ FAMILIES = {
         "table": "compgen_jax.tasks.table:ImageTable",
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
+        "sprites": "compgen_jax.tasks.sprites:Sprites",
     },
     "model": {
         "conv": "compgen_jax.models.conv:Conv",
