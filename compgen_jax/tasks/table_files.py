@@ -384,7 +384,9 @@ def _checked(parts: tuple, rows, side: int):
     is_small = side not in (0, first.shape[1])
     hint = f"images have {first.shape[1]} x {first.shape[2]} pixels; must be 0, or less and square"
     require(not is_small or side < first.shape[1] == first.shape[2], "task.side", side, hint)
-    in_place = isinstance(first, np.memmap) and len(parts) == 1 and not is_small
+    # of an array in memory, at least half must be wanted: the rest would stay as well
+    is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
+    in_place = isinstance(first, np.ndarray) and is_kept and len(parts) == 1 and not is_small
     order, images = np.argsort(rows), first
     ascending = rows[order]
     if not in_place:
