@@ -57,10 +57,7 @@ DSPRITES = (
     Factor("posY", np.arange(32) / 31),
 )
 SHAPES3D = (
-    *(
-        Factor(f"{part}_hue", np.arange(10) / 10, period=1.0)
-        for part in ("floor", "wall", "object")
-    ),
+    *(Factor(f"{of}_hue", np.arange(10) / 10, period=1.0) for of in ("floor", "wall", "object")),
     Factor("scale", np.linspace(0.75, 1.25, 8)),
     _labelled("shape", "cube, cylinder, sphere, pill"),
     Factor("orientation", np.linspace(-30, 30, 15)),
@@ -81,9 +78,7 @@ MPI3D_COMPLEX = (
     *MPI3D[2:],
 )
 BY_COUNT = {math.prod(len(f.values) for f in of): of for of in (MPI3D, MPI3D_COMPLEX)}
-SPLIT = (
-    r"(dsprites|shapes3d|mpi3d)_(random|composition|interpolation|extrapolation)_train_images.npz"
-)
+SPLIT = r"(dsprites|shapes3d|mpi3d)_[a-z]+_train_images\.npz"
 SPLIT_FACTORS = {"dsprites": DSPRITES[1:], "shapes3d": SHAPES3D, "mpi3d": MPI3D}
 OWN = "your own file has images, factors (n, F) and factor_names, or images and one array a factor"
 
@@ -168,7 +163,8 @@ def _images(path: Path, arrays, name: str, channels: int = -1):
     array = arrays[name] if array is None else array
     if array.dtype not in (np.uint8, bool) and array.dtype.kind != "f":
         raise ValueError(f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
-    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[channels] > 4):
+    colors = array.shape[channels] if array.ndim == 4 else 1
+    if array.ndim not in (3, 4) or 0 in array.shape or colors > 4:
         raise ValueError(
             f"{name} has shape {array.shape}; images must be (n, H, W), or (n, H, W, C) with C < 5 "
             "(of a split, (n, C, H, W))"
@@ -231,10 +227,10 @@ def _layout(path: Path, stack) -> _Found:
     if names == {"images", "labels"} and arrays["labels"].ndim > 1:
         values = _values(arrays, "labels", count, len(SHAPES3D))
         return _Found((images,), SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
-    if names != {"images"}:
-        is_other = re.compile(r".*_(labels|period)|metadata").fullmatch
-        own = [name for name in arrays if name != "images" and not is_other(name)]
-        return _own(images, arrays, {name: _values(arrays, name, count) for name in own})
+    is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
+    own = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
+    if own:
+        return _own(images, arrays, own)
     if count not in BY_COUNT:
         known = " or ".join(map(str, BY_COUNT))
         raise ValueError(f"has {count} images and no factors; MPI3D has {known}; {OWN}")
@@ -352,6 +348,7 @@ def _selected(found: _Found, subset: tuple):
         labels = tuple(factor.labels[place] for place in kept) if factor.labels else ()
         factors.append(factor._replace(values=values[kept], labels=labels))
         columns.append(np.minimum(np.searchsorted(kept, column), len(kept) - 1))
+    require(kept_n.any(), "task.subset", subset, "keeps no image")
     if not factors:
         raise ValueError("has no factor with two values")
     return tuple(factors), np.stack(columns, axis=1), kept_n, says

@@ -234,6 +234,10 @@ def test_subsets_by_label_place_and_slice(tmp_path):
     whole = table_files.read(str(path))
     where = {"shape": 3, "scale": 0.8, "orientation": 4 * np.pi / 3, "posX": 1, "posY": 2 / 31}
     np.testing.assert_array_equal(at(found, **where), at(whole, **where))
+    with pytest.raises(ConfigError, match="keeps no image"):
+        gaps = {name: array[[1, 4, 11]] for name, array in own().items() if len(array) == 12}
+        gaps = npz(tmp_path / "gaps.npz", gaps | {"factor_names": own()["factor_names"]})
+        table_files.read(str(gaps), (("hue", (1,)), ("width", (1,))))
     one = table_files.read(str(path), (("shape", (1,)),))
     assert [factor.name for factor in one.factors] == ["scale", "orientation", "posX", "posY"]
 
@@ -362,6 +366,7 @@ WRONG = [
     (saved(own(images=objects((12, 4, 4)))), "images has object|Object arrays cannot be loaded"),
     (saved(own(images=np.zeros((12, 16)))), r"images has shape \(12, 16\)"),
     (saved(own(images=np.zeros(()))), r"images has shape \(\)"),
+    (saved(own(images=np.zeros((0, 4, 4)))), r"images has shape \(0, 4, 4\)"),
     (saved(own(images=np.zeros((12, 3, 8, 8)))), r"images has shape \(12, 3, 8, 8\)"),
     (saved(own(images=RNG.random((12, 4, 4)) * 255)), "floats must be from 0 to 1"),
     (saved(own(images=RNG.random((12, 4, 4)) - 1)), "floats must be from 0 to 1"),
