@@ -96,7 +96,7 @@ class Grid:
             raise RunError(f"{run.name}: its points form no grid; launch.analyze decodes them")
         most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
         chosen, self.sizes = grids.subgrid(tasks.sizes(task), most)
-        cells, where = tasks.cells(task.factors), tasks.geometry(task)
+        cells, where = tasks.cells(task.factors), tasks.geometry(task.factors)
         every = np.asarray(task.held_out(cells))
         if not every[chosen].any():
             raise RunError(f"{run.name}: nothing is held out to analyse")
@@ -156,7 +156,7 @@ class Grid:
             mean_code_parts=(
                 self._mean_code_parts(params, dataset) if "superpositions" in self.needs else None
             ),
-            places=tasks.nearest_values(self.task, self.points) if metric else None,
+            places=tasks.nearest_values(self.task.factors, self.points) if metric else None,
             training_law=(
                 _training_law(self.task, dataset) if "training_law" in self.needs else None
             ),
@@ -299,5 +299,5 @@ def _training_law(task, dataset):
     if not len(points):
         return None
     law = np.zeros(tasks.sizes(task)[::-1])
-    np.add.at(law, tuple(tasks.nearest_values(task, points).T[::-1]), 1 / len(points))
+    np.add.at(law, tuple(tasks.nearest_values(task.factors, points).T[::-1]), 1 / len(points))
     return law

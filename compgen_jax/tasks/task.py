@@ -84,6 +84,7 @@ class Task(NamedTuple):
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
+    describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
     units:      named units of a data set's natural size, None for one that these settings have not;
@@ -113,6 +114,7 @@ class Task(NamedTuple):
     points: np.ndarray | None = None
     derived: Callable = lambda means: {}
     facts: Callable = dict
+    describe: Callable = tuple
     check: Callable = lambda dataset: None
 
 
@@ -157,30 +159,34 @@ def cells(factors) -> np.ndarray:
     return grids.points([factor.values for factor in factors])
 
 
-def nearest_values(task: Task, points):
-    """(..., F) int: the index of each factor's value in the cell nearest to each point; NumPy."""
-    indices, columns = [], np.moveaxis(np.asarray(points), -1, 0)[: len(task.factors)]
-    for factor, column in zip(task.factors, columns, strict=True):
-        apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
+def nearest_values(factors, points):
+    """(..., F) int: the index of each factor's value in the cell nearest to each point (..., F);
+    NumPy or JAX. Columns beyond the factors' are not read; a missing value is nearest to the
+    first."""
+    numpy = jnp if isinstance(points, jax.Array) else np
+    points, indices = numpy.asarray(points), []
+    for index, factor in enumerate(factors):
+        values = numpy.asarray(factor.values, numpy.float32)
+        apart = abs(points[..., index, None] - values.reshape((1,) * (points.ndim - 1) + (-1,)))
         if math.isfinite(factor.period):
-            apart = np.minimum(apart % factor.period, -apart % factor.period)
-        indices.append(np.argmin(apart, axis=-1))
-    return np.stack(indices, axis=-1)
+            apart = numpy.minimum(apart % factor.period, -apart % factor.period)
+        indices.append(numpy.argmin(apart, axis=-1))
+    return numpy.stack(indices, axis=-1)
 
 
-def geometry(task: Task) -> dict:
+def geometry(factors) -> dict:
     """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
     cells are."""
 
     def period_in_cells(factor: Factor) -> float | None:
-        if not math.isfinite(factor.period):
+        if not math.isfinite(factor.period) or len(factor.values) == 1:
             return None
         return factor.period / float(np.mean(np.diff(factor.values)))
 
     return {
-        "sizes": sizes(task),
-        "ordered": tuple(factor.real for factor in task.factors),
-        "periods": tuple(period_in_cells(factor) for factor in task.factors),
+        "sizes": tuple(len(factor.values) for factor in factors),
+        "ordered": tuple(factor.real for factor in factors),
+        "periods": tuple(period_in_cells(factor) for factor in factors),
     }
 
 
@@ -188,14 +194,19 @@ def nearest_seen(task: Task, held_out_B):
     """(indices (B,), distances (B,)) of the nearest seen point of every point. Distances are in
     cells of a grid, or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
-        where = geometry(task)
+        where = geometry(task.factors)
         return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
+    return nearest_of_points(task.points, held_out_B)
+
+
+def nearest_of_points(points_BxF, held_out_B):
+    """What `nearest_seen` returns, of points that form no grid."""
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
     from scipy.spatial import cKDTree  # takes a fifth of a second to import
 
-    distances, index = cKDTree(task.points[seen]).query(task.points)
+    distances, index = cKDTree(points_BxF[seen]).query(points_BxF)
     return seen[index], distances
 
 
@@ -205,7 +216,7 @@ def nearest_with_same(task: Task, held_out_B, fixed):
     if not any(fixed):
         return nearest_seen(task, held_out_B)[0]
     if has_grid(task):
-        return grids.nearest_seen(held_out_B, **geometry(task), fixed=fixed)
+        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)
     held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
     _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
     group_B = group_B.reshape(-1)
@@ -280,7 +291,11 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     labels = [not factor.real for factor in task.factors]
     nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
     inputs, targets = examples_at(task, key, at)
-    of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
+    nearest = [at[index] for index in nearest]
+    if not has_grid(task) and task.nearest is not None:  # the nearest of all, measured or not
+        of_all = np.asarray(task.nearest(at))
+        nearest[0] = np.where(np.isnan(of_all), at, of_all)
+    of_nearest = (examples_at(task, key, near).target for near in nearest)
     truths, seen, same_labels = (
         jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )

@@ -120,20 +120,20 @@ def test_the_nearest_values_of_points_against_a_loop():
     def apart(a, b, period):
         return abs(a - b) if math.isinf(period) else min((a - b) % period, (b - a) % period)
 
-    for point, found in zip(points, tasks.nearest_values(task, points), strict=True):
+    for point, found in zip(points, tasks.nearest_values(task.factors, points), strict=True):
         for value, index, factor in zip(point, found, task.factors, strict=True):
             distances = [apart(value, other, factor.period) for other in factor.values]
             assert distances[index] == pytest.approx(min(distances), abs=1e-4)
     np.testing.assert_array_equal(
-        tasks.nearest_values(task, np.array([[[1, 359.0, 0.4]], [[2, 346.0, 1.3]]])),
+        tasks.nearest_values(task.factors, np.array([[[1, 359.0, 0.4]], [[2, 346.0, 1.3]]])),
         [[[1, 0, 1]], [[2, 0, 2]]],
     )
-    every = tasks.nearest_values(task, tasks.cells(task.factors))
+    every = tasks.nearest_values(task.factors, tasks.cells(task.factors))
     np.testing.assert_array_equal(every, grids.indices(tasks.sizes(task)))
 
 
 def test_distances_between_cells_know_labels_and_angles():
-    where = tasks.geometry(own_task())
+    where = tasks.geometry(own_task().factors)
     assert where == {
         "sizes": (3, 12, 3), "ordered": (False, True, True), "periods": (None, 12.0, None)
     }  # fmt: skip
