@@ -1,6 +1,7 @@
 """The league's runs: every model, on every task that it serves, with a block, a corner, a range or
 single combinations at random held out."""
 
+import functools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,6 +133,7 @@ STEPS = 1200
 BY_FACTOR = "additive", "multiplicative"  # small networks for each factor
 
 
+@functools.cache
 def runs(scale: str, own: tuple = ()) -> dict[str, Config]:
     """All runs by name. `own` models, FILE.py:CLASS, are rows of their own, at their defaults."""
     models = [*MODELS.items(), *((_title(name), LeagueModel(name)) for name in own)]
