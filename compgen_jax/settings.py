@@ -37,6 +37,7 @@ FAMILIES = {
         "additive": "compgen_jax.models.per_factor:Additive",
         "multiplicative": "compgen_jax.models.per_factor:Multiplicative",
         "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
+        "upsampling": "compgen_jax.models.upsampling:Upsampling",
         "encoder": "compgen_jax.models.encoder:Encoder",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
         "task_transformer": "compgen_jax.models.task_conditioned:TaskTransformer",

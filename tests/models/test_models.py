@@ -21,6 +21,7 @@ from compgen_jax.models.per_factor import Additive, Multiplicative
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
 from compgen_jax.models.transformer import Transformer
+from compgen_jax.models.upsampling import Upsampling
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -46,6 +47,8 @@ FAMILIES = [
     (ConvBatchNorm(width=4), IMAGE),
     (Additive(depth=2, width=5), IMAGE),
     (Multiplicative(depth=1, width=5), IMAGE),
+    (Upsampling(dense=(5,), channels=(4, 3)), Shapes(struct(6), struct(8, 4, 3))),
+    (Upsampling(channels=(4,), batch_norm=True), IMAGE),
     (Encoder(depth=2, width=3, hidden=6), Shapes(struct(9, 9), struct(5))),
     (TaskMLP(depth=2, width=6), STUDENT),
     (TaskTransformer(depth=1, width=8, heads=2), STUDENT),
@@ -148,6 +151,9 @@ WRONG = [
     (Additive(), Shapes(VECTOR, {"a": struct(3)}, parts=(8, 8)), "gives one array, not {'a': "),
     (MLP(), Shapes(struct(3), {"a": struct(2)}), "gives one array, not {'a': "),
     (LowRank(), of_image(24, 8), "its input has 16 numbers, not 24"),  # a third factor
+    (Upsampling(), Shapes(SQUARE, SQUARE), "needs a vector as input, not Shape"),
+    (Upsampling(), Shapes(VECTOR, struct(8)), "draws one image, not ShapeDtype"),
+    (Upsampling(), of_image(16, 12), "divisible by 8, not 12 x 12"),
     (Encoder(), Shapes(VECTOR, struct(5)), NOT_AN_IMAGE),
     (Encoder(), Shapes({"a": SQUARE}, struct(5)), NOT_AN_IMAGE),
     (Encoder(), Shapes(SQUARE, SQUARE), "gives one vector, not ShapeDtypeStruct"),
