@@ -27,6 +27,7 @@ FAMILIES = {
         "inverse": "compgen_jax.tasks.inverse:Inverse",
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
+        "sprites": "compgen_jax.tasks.sprites:Sprites",
     },
     "model": {
         "conv": "compgen_jax.models.conv:Conv",
