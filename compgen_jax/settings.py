@@ -25,6 +25,7 @@ FAMILIES = {
         "bump": "compgen_jax.tasks.bump:Bump",
         "rotation": "compgen_jax.tasks.rotation:Rotation",
         "inverse": "compgen_jax.tasks.inverse:Inverse",
+        "table": "compgen_jax.tasks.table:ImageTable",
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
         "sprites": "compgen_jax.tasks.sprites:Sprites",

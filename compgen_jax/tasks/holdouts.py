@@ -93,6 +93,7 @@ PUBLISHED = {
     "montero twoshapes huecomb": "index(hue1) < 2 and index(hue2) > 2",
 }
 
+_spaced = lambda V, n: np.round(np.linspace(0, V - 1, n))
 # name: whether a factor's place (of V) is among the n chosen ones; whether combinations of chosen
 # places are held out, or else are those seen; how many places stay seen at least; default share
 REGIONS = {
@@ -100,7 +101,7 @@ REGIONS = {
     "corner": (lambda place, V, n: place >= V - n, True, 1, 0.25),
     "block": (lambda place, V, n: (place - (V - n) // 2) // n == 0, True, 2, 0.25),
     "cross": (lambda place, V, n: (place - n // 2) // (V - n) != 0, False, 2, 0.25),
-    "interpolation": (lambda place, V, n: np.isin(place, _spread(V, n)), False, 2, 0.7),
+    "interpolation": (lambda place, V, n: np.isin(place, _spaced(V, n)), False, 2, 0.7),
     "extrapolation": (lambda place, V, n: place < n, False, 1, 0.7),
 }
 TAKES = dict.fromkeys(REGIONS, ("factors", "share")) | {
@@ -157,8 +158,8 @@ class _Reader:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if close := difflib.get_close_matches(text, PUBLISHED, n=3):
                 self.require(False, f"no published name; there is {', '.join(close)}")
-            hint = "equality is written ==" if re.search("[^=<>!]=[^=]", text) else error.args[0]
-            self.require(False, f"cannot be read: {hint}")
+            hint = "; equality is written ==" if re.search("[^=<>!]=[^=]", text) else ""
+            self.require(False, f"cannot be read: {error.args[0]}{hint}")
         level, depth = [tree.body], 0
         while level:
             level, depth = [child for n in level for child in ast.iter_child_nodes(n)], depth + 1
@@ -263,29 +264,32 @@ class _Reader:
 
     def named(self, name: str, arguments, keywords):
         """(B,) bool: what a named function holds out."""
-        groups, values, share, seed = [], {}, REGIONS.get(name, [0.7])[-1], 0
+        groups, values, share, seed, said = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
         both = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
         for key, item in both:
-            if key in self.names:
-                kind, index = "values", self.names[key]
-                values[index] = self.place(index, self.value(item))
-            elif key is None and isinstance(item, ast.Name | ast.Tuple):
-                kind, parts = "factors", getattr(item, "elts", [item])
-                groups.append([self.factor(ast.unparse(part)) for part in parts])
-            elif key == "seed":
-                kind, seed = "seed", float(self.number(item))
-                self.require(seed >= 0 and seed.is_integer(), "a seed is a whole number from 0")
-            else:
-                self.known(f"argument of {name}", key or "share", ("share", "seed", *self.names))
+            if key is None and isinstance(item, ast.Name | ast.Tuple):
+                kind, parts = "factors", [ast.unparse(n) for n in getattr(item, "elts", [item])]
+                groups += [[self.factor(part) for part in parts]] if parts else []
+            elif key is None or key == "share":
                 kind, given = "share", self.value(item)
                 valid = not isinstance(given, str) and (given.dtype == bool or not given.ndim)
                 share = float(np.mean(given)) if valid else math.nan
                 hint = f"{ast.unparse(item)} is no share between 0 and 1, and no condition"
                 self.require(0 < share < 1, hint)
+            elif key == "seed":
+                kind, seed = "seed", getattr(item, "value", None)
+                self.require(type(seed) is int, "a seed is a whole number from 0")
+            else:
+                self.known(f"argument of {name}", key, ("share", "seed", *self.names))
+                kind, index, given = "values", self.names[key], self.value(item)
+                self.require(np.ndim(given) == 0, f"{ast.unparse(item)} is not one value")
+                values[index] = self.place(index, given)
             self.require(kind in TAKES[name], f"{name} takes no {kind}")
+            self.require(kind not in said, f"{name} has more than one {kind}")
+            said += [kind] if kind in ("share", "seed") else []
         chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
-            order = np.random.default_rng(int(seed)).permutation(len(self.points_BxF))
+            order = np.random.default_rng(seed).permutation(len(self.points_BxF))
             mask = np.zeros(len(order), bool)
             mask[order[: round(share * len(order))]] = True
             return mask
@@ -297,8 +301,8 @@ class _Reader:
             middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
             self.require(values.keys() <= middle.keys(), "slices of factors that it does not name")
             reference = middle | values
-            differs = lambda index: self.places(index) != reference[index]
-            return sum(np.any([differs(index) for index in group], axis=0) for group in groups) > 1
+            differ = [[self.places(i) != reference[i] for i in group] for group in groups]
+            return sum(np.any(group, axis=0) for group in differ) > 1
         masks = []
         if name == "recombination_to_range":
             hint = f"{name} takes a factor of one value, then the factor of the range"
@@ -352,7 +356,8 @@ def coverage(mask_B, factors, points_BxF) -> Coverage:
         if unseen:
             listed = ", ".join(unseen if len(unseen) < 9 else [*unseen[:4], "...", unseen[-1]])
             lines.append(f"{factor.name} is never {listed} ({len(unseen)} of {len(exist)} values).")
-    for i, j in itertools.combinations(range(len(factors)), 2):
+    several = [index for index, factor in enumerate(factors) if len(factor.values) > 1]
+    for i, j in itertools.combinations(several, 2):
         pairs = places[i] * len(factors[j].values) + places[j]
         share = len(np.unique(pairs[seen])) / len(np.unique(pairs))
         facts[f"seen_pairs.{factors[i].name}.{factors[j].name}"] = share
@@ -366,11 +371,6 @@ def _places(factor: Factor, column_B):
     """(B,) int: the place among the factor's values of the one nearest to each number."""
     values = np.asarray(factor.values, np.float64)
     return np.searchsorted((values[1:] + values[:-1]) / 2, column_B)
-
-
-def _spread(size: int, count: int):
-    """`count` of so many places, evenly spaced from the first to the last."""
-    return np.round(np.linspace(0, size - 1, count))
 
 
 def _spelled(name: str) -> str:

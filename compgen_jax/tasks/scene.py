@@ -38,6 +38,8 @@ class Scene(NamedTuple):
     anywhere: whether points between the cells have pictures of their own, or the nearest cell's.
     objects: 1, or 2 with the same factors.
     background: what does not vary, if that is not 0: scores compare what is left after it.
+    held_out: (B,) NumPy bool, what is held out where no sentence says it; None for nothing.
+    says: sentences about the scene, printed before training.
     """
 
     factors: tuple[Factor, ...]
@@ -46,6 +48,8 @@ class Scene(NamedTuple):
     anywhere: bool = True
     objects: int = 1
     background: np.ndarray | float = 0.0
+    held_out: np.ndarray | None = None
+    says: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,16 +118,15 @@ class Cells:
         points = tasks.cells(scene.factors) if self.is_grid else scene.points
         self.points = np.asarray(points, np.float32)
         self.held_out = holdouts.held_out(sentence, scene.factors, self.points)
+        if not sentence.strip() and scene.held_out is not None:
+            self.held_out = scene.held_out
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        numpy, places = _numpy_of(points), tasks.nearest_values(self.factors, points)
-        if self.is_grid:
-            sizes = [len(factor.values) for factor in self.factors]
-            return places @ numpy.asarray(np.cumprod([1, *sizes[:-1]]))
-        own = numpy.asarray(self._places)
-        apart = abs(places[..., None, :] - own.reshape((1,) * (places.ndim - 1) + own.shape))
-        return numpy.argmin(apart.sum(axis=-1), axis=-1)
+        numpy, sizes = _numpy_of(points), [len(factor.values) for factor in self.factors]
+        places = tasks.nearest_values(self.factors, points)
+        combination = places @ numpy.asarray(np.cumprod([1, *sizes[:-1]]))
+        return combination if self.is_grid else numpy.asarray(self._nearest_cell)[combination]
 
     def is_held_out(self, points):
         return _numpy_of(points).asarray(self.held_out)[self.index(points)]
@@ -139,6 +142,15 @@ class Cells:
     @functools.cached_property
     def _places(self):
         return tasks.nearest_values(self.factors, self.points)
+
+    @functools.cached_property
+    def _nearest_cell(self):
+        """The cell nearest to each combination of values, where the cells form no grid."""
+        sizes = [len(factor.values) for factor in self.factors]
+        combination_B = self._places @ np.cumprod([1, *sizes[:-1]])
+        cell = np.full(math.prod(sizes), -1)
+        cell[combination_B] = np.arange(len(combination_B))
+        return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
 
     @functools.cached_property
     def _nearest(self):
@@ -422,7 +434,7 @@ def _task(settings: SceneTask) -> Task:
         units={"cell": float(len(points))},
         points=_measured(cells, settings.measured),
         facts=lambda: coverage().facts | _main_effects(drawn_by),
-        describe=lambda: (*coverage().lines, *_says_main_effects(drawn_by)),
+        describe=lambda: (*scene.says, *coverage().lines, *_says_main_effects(drawn_by)),
     )
     return inverse.inverse(task, "factors") if settings.asks == "factors" else task
 

@@ -68,9 +68,9 @@ class Sprites(SceneTask):
     in this order. Lengths shrink with the side. A pixel is the mean of `supersample` squared
     points; 1 draws hard edges, as dSprites does.
 
-    Orientations are k/n of a `turn`, in radians, counter-clockwise as seen, without the end. Squares
-    repeat after a quarter of it and ellipses after a half, so the default is a quarter. 39 of a
-    whole turn are dSprites' values without its 40th, which repeats the first.
+    Orientations are k/n of a `turn`, in radians, counter-clockwise as seen, without the end. The
+    default is a quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole
+    turn are dSprites' values without its 40th, which repeats the first.
 
     Of 2 `objects` the first lies on top, so that all its factors stay visible. The second has the
     same factors, and the scores ask for the first (`tasks.scene.second_point`).
@@ -135,7 +135,11 @@ def picture(point, settings: Sprites):
         side, within = settings.side, settings.supersample
         shown = (inside & ~covered).astype(jnp.float32).reshape(side, within, side, within)
         share = shown.mean(axis=(1, 3))
-        image += share[:, :, None] * hue_colour(values["hue"]) if "hue" in values else share
+        image += (
+            share
+            if "hue" not in values
+            else share[:, :, None] * hue_colour(values["hue"])[None, None]
+        )
         covered = covered | inside
     return image
 

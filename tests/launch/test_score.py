@@ -67,6 +67,9 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     assert "\nrendered " in output and "\ninterpolator " in output
     report = json.loads((tmp_path / "out" / "mine.json").read_text())
     assert report["mean"]["ood.rendered"]["value"] == gain
+    # seeds that agree to the cell show no spread: the interval of a share reaches 1.5 cells
+    ends = [max(gain - 1.5 / 100, 0), min(gain + 1.5 / 100, 1)]
+    assert report["mean"]["ood.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
     assert {row["verdict"] for row in report["verdict"]} == {verdict}
     assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
