@@ -16,7 +16,7 @@ from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims
-from compgen_jax.papers.real_factors.runs import pairs, runs
+from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.runs import results
 from compgen_jax.tasks import baselines, inverse, scene
 from compgen_jax.tasks import task as tasks
@@ -213,9 +213,8 @@ PAIRS = {
 
 def known_pairs(**positions) -> dict:
     """{name: runs of all pairs}."""
-    configs = [
-        sprites(f"pair_{a}_{b}", **positions) for a, b in pairs(sprites("range", **positions))
-    ]
+    names = [name for name in _runs() if name.startswith("sprites_pair_")]
+    configs = [sprites(name.removeprefix("sprites_"), **positions) for name in names]
     of_pair = claims.main_effects(replace(configs[0].task, held_out=""))
     effects = np.array([of_pair[claims.pair(config)] for config in configs])
     apart = np.random.default_rng(2).random((2, len(effects)))
