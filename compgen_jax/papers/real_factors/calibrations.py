@@ -21,7 +21,7 @@ from compgen_jax.runs import results
 from compgen_jax.tasks import baselines, inverse, scene
 from compgen_jax.tasks import task as tasks
 
-SEEDS, MEASURED = 4, 150
+SEEDS, MEASURED = 4, 60
 GAIN, PIXELS = 0.03, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
 SHARES = (0.3, 0.7, 0.95)  # that a composer renders
 IMAGES = {
