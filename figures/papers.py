@@ -57,7 +57,7 @@ LEAGUE = Paper(
     calibrations=league_known.CALIBRATIONS,
     note=league_claims.NOTE,
     table=league_tables.table,
-    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=models)),
+    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
 )
 REAL_FACTORS = Paper(
     title="Real factors",
