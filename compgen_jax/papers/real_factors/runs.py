@@ -8,9 +8,9 @@ import itertools
 from compgen_jax.config import Config, changed
 from compgen_jax.papers.real_factors.presets import PRESETS
 
+MEASURED = 500  # ID and held-out combinations each, or all
 # Montero et al. (2021) hold out squares on the right. Their element is .8% of all combinations, at
 # one end of every factor.
-MEASURED = 500  # ID and held-out combinations each, or all
 RANGE = "shape == 'square' and posX > .5"
 ELEMENT_SHARE, PAIR_SHARE = 0.008, 0.25
 # Steps were chosen by ID accuracy on another seed.
@@ -93,7 +93,5 @@ def _quick() -> dict[str, dict]:
         "lowrank_penalties": low_rank | PENALTIES,
         "encoder": ENCODER,
     }
-    return {
-        name: LENGTH | fields
-        for name, fields in (values | {n: values["range"] | c for n, c in changes.items()}).items()
-    }
+    values |= {name: values["range"] | fields for name, fields in changes.items()}
+    return {name: LENGTH | fields for name, fields in values.items()}
