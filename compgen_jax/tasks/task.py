@@ -348,6 +348,15 @@ def regions(task: Task) -> dict:
 def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
+    known = asked(task, key)
+    return {
+        name: jax.vmap(task.scores)(predict(known), known.truths, known.points)
+        for name, predict in task.baselines.items()
+    }
+
+
+def asked(task: Task, key) -> baselines.Asked:
+    """What the trivial predictors know; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
     labels = [not factor.real for factor in task.factors]
     nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
@@ -360,11 +369,7 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     truths, seen, same_labels = (
         jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
-    return {
-        name: jax.vmap(task.scores)(predict(asked), truths, at)
-        for name, predict in task.baselines.items()
-    }
+    return baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
 
 
 def _mask(held_out, points):
