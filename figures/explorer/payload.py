@@ -230,7 +230,7 @@ class _Atlas:
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
             "labels": [
-                dict(zip(map("{:g}".format, f.values), f.labels, strict=bool(f.labels)))
+                dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
                 for f in task.factors
             ],
             "map": list(tasks.map_axes(self.axes, self.held_out)),
