@@ -5,8 +5,7 @@ inside the shape. At 64 pixels with `supersample=1` these images have dSprites' 
 to 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
 animation of 320 images that the data set's repository shows.
 
-Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards. Figures
-that draw the origin at the lower left show them upside down.
+Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards.
 
 A picture is a step function of all factors but hue. So `jax.jacfwd` gives 0 for these, for grey
 edges too. The model's input, the codes, is differentiable.
