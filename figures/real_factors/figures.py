@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from compgen_jax.claims import Evidence, Undecided
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims, runs
@@ -144,7 +145,7 @@ def draw_pairs(finished):
     factors' values that a sum of two images explains. Crosses: what an interpolator renders."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.4)
     axis = drawn.subplots()
-    evidence = claims.Evidence({"pairs": list(finished.values())})
+    evidence = Evidence({"pairs": list(finished.values())})
     effects, shares, interpolated = claims.of_pairs(evidence)
     for place, run, of_seeds, of_interpolator in zip(
         effects, finished.values(), shares, interpolated, strict=True
@@ -167,7 +168,7 @@ def draw_pairs(finished):
 def _ranked(evidence) -> str:
     try:
         number = mean_with_interval(claims.follows(evidence))
-    except claims.Undecided as why:
+    except Undecided as why:
         return str(why).capitalize()
     return f"Main effects and share rendered: rank correlation {text.with_interval(number, 2)}"
 
