@@ -1,10 +1,8 @@
 """The README: each of its commands and snippets is run as it is written, on tiny networks, and each
 of its numbers is that of a file."""
 
-import importlib
 import json
 import re
-import shlex
 import subprocess
 from configparser import ConfigParser
 from pathlib import Path
@@ -14,17 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import yaml
-from absl.testing import flagsaver
 from flax import linen as nn
 
 import compgen_jax
-from compgen_jax import cli
 from compgen_jax.claims import READINGS, evidences
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.tasks import task as tasks
 from figures import committed, findings, make
-from launch import compgen
+from tests.commands import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -57,15 +53,6 @@ def desk(tmp_path_factory):
         patch.chdir(path)
         patch.setitem(presets.PRESETS, "bump_cnn_quick", tiny)
         yield path
-
-
-def run(command):
-    """What a shell does with a line that begins with `compgen-jax`, in this process."""
-    name, *arguments = shlex.split(command, comments=True)[1:]
-    module = importlib.import_module(compgen.COMMANDS[name][0])
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments])
-        module.main()
 
 
 def test_it_is_short_and_every_command_is_run_below():
