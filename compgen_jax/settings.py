@@ -302,23 +302,27 @@ def check_fields(node, path: str):
     """Raises ConfigError for a value of the wrong type, or that is not allowed."""
     for item in fields(node):
         value, wanted = getattr(node, item.name), types(type(node))[item.name]
-        shown = f"{path}.{item.name}={value!r}"
+        if hint := _wrong_value(value, wanted, item.metadata):
+            raise ConfigError(f"{path}.{item.name}={value!r}: must be {hint}")
         if is_dataclass(wanted):
-            if not isinstance(value, wanted):
-                raise ConfigError(f"{shown}: must be a {wanted.__name__}")
             check_fields(value, f"{path}.{item.name}")
-            continue
-        if type(value) is not wanted and not (wanted is float and type(value) is int):
-            raise ConfigError(f"{shown}: must be of type {wanted.__name__}")
-        options, bounds = item.metadata.get("options"), item.metadata.get("bounds")
-        if options and value not in options:
-            raise ConfigError(f"{shown}: must be one of {', '.join(options)}")
-        if bounds and not (
-            math.isfinite(value)
-            and bounds["low"] <= value <= bounds["high"]
-            and value > bounds["above"]
-        ):
-            words = {"low": "at least", "high": "at most", "above": "greater than"}
-            finite = {words[b]: limit for b, limit in bounds.items() if math.isfinite(limit)}
-            limits = " and ".join(f"{word} {limit:g}" for word, limit in finite.items())
-            raise ConfigError(f"{shown}: must be {limits or 'finite'}")
+
+
+def _wrong_value(value, wanted: type, metadata) -> str:
+    """What a value must be instead, '' where it is right."""
+    if is_dataclass(wanted):
+        return "" if isinstance(value, wanted) else f"a {wanted.__name__}"
+    if type(value) is not wanted and not (wanted is float and type(value) is int):
+        return f"of type {wanted.__name__}"
+    options, bounds = metadata.get("options"), metadata.get("bounds")
+    if options and value not in options:
+        return f"one of {', '.join(options)}"
+    if not bounds or (
+        math.isfinite(value)
+        and bounds["low"] <= value <= bounds["high"]
+        and value > bounds["above"]
+    ):
+        return ""
+    words = {"low": "at least", "high": "at most", "above": "greater than"}
+    finite = {words[b]: limit for b, limit in bounds.items() if math.isfinite(limit)}
+    return " and ".join(f"{word} {limit:g}" for word, limit in finite.items()) or "finite"

@@ -52,6 +52,6 @@ LEAGUE = Paper(
     calibrations=league_known.CALIBRATIONS,
     note=league_claims.NOTE,
     table=league_tables.table,
-    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=models)),
+    with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
 )
 PAPERS = FORCED_RENDERING, SCALE, LEAGUE

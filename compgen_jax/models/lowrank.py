@@ -216,7 +216,8 @@ class LowRank(Model):
         hint = "must be 'onehot' for lowrank, which has an embedding for each value of a factor"
         require(code is None or code.name == "onehot", "task.code.name", code and code.name, hint)
         of = getattr(code, "of", ())
-        require(all(kind == "onehot" for _, kind in of), "task.code.of", of, hint)
+        onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in of)
+        require(onehot, "task.code.of", of, hint)
         axes, dilations = self.penalty.axes, self.dilations
         pairs = all(
             isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int and pair[1] in AXES

@@ -2,27 +2,17 @@
 
 import difflib
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig
-from compgen_jax.models.upsampling import Upsampling
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import presets as forced_rendering
 from compgen_jax.papers.league import runs as league
 from compgen_jax.papers.paper import SCALES
-from compgen_jax.papers.preset import Preset
+from compgen_jax.papers.real_factors import presets as real_factors
 from compgen_jax.papers.scale import presets as scale
-from compgen_jax.tasks.table import ImageTable
 
-TABLE = Config(
-    "table",
-    ImageTable(measured=1000),
-    Upsampling(),
-    TrainingConfig(steps=2000, evaluate_every=200, seeds=(0, 1, 2, 3)),
-)
 PAPERS = {
     "Forced rendering": forced_rendering.PRESETS,
     "Scale": scale.PRESETS,
-    "Your own data": {
-        "table": Preset(TABLE, result="yours: it needs `--config.task.path=FILE`"),
-    },
+    "Real factors": real_factors.PRESETS,
 }
 PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset in presets.items()}
 

@@ -1,9 +1,9 @@
 """Sprites: squares, ellipses and hearts of any scale, orientation, hue and place, as in dSprites.
 
 The images of dSprites (Matthey et al. 2017) have a closed form: a pixel is white if its centre lies
-inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for 2 at
-the edge of an ellipse, 4 of a square and 4 of a heart. The edges were fitted to the animation that
-the data set's repository shows.
+inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for up
+to 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
+animation of 320 images that the data set's repository shows.
 
 Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards. Figures
 that draw the origin at the lower left show them upside down.
@@ -40,7 +40,8 @@ class CountsConfig:
     value is that of `FixedConfig`.
 
     Scales go from .5 to 1. Both positions go from 0 to 1, which are a quarter and three quarters of
-    the canvas. Hues k/n go round the circle; without hue an image is grey, (H, W).
+    the canvas; a step of less than a pixel gives images that hardly differ. Hues k/n go round the
+    circle; without hue an image is grey, (H, W).
     """
 
     scale: int = number(3, low=1, high=64)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import number, traced
+from compgen_jax.settings import number, require, traced
 from compgen_jax.tasks import table_files
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.scene import Scene, SceneTask
@@ -41,6 +41,7 @@ class ImageTable(SceneTask):
 
     def scene(self) -> Scene:
         """Raises ConfigError for a file that is missing or wrong."""
+        require(self.path, "task.path", self.path, "must name a file of images")
         table = table_files.read(self.path, self.subset, self.side)
         exists_B, test_B = table.exists_B, table.test_B
         return Scene(

@@ -17,6 +17,7 @@ without compression (`np.savez`) are used in place; others are read into memory.
 """
 
 import contextlib
+import itertools
 import math
 import re
 import struct
@@ -35,7 +36,7 @@ from compgen_jax.tasks.task import Factor, cells, geometry
 AT_ONCE = 2**26  # bytes of images that are read at a time
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
 SAMPLED = 64  # images that are compared, to find a damaged file
-FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, ValueError,
+FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
           struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
@@ -56,10 +57,7 @@ DSPRITES = (
     Factor("posY", np.arange(32) / 31),
 )
 SHAPES3D = (
-    *(
-        Factor(f"{part}_hue", np.arange(10) / 10, period=1.0)
-        for part in ("floor", "wall", "object")
-    ),
+    *(Factor(f"{of}_hue", np.arange(10) / 10, period=1.0) for of in ("floor", "wall", "object")),
     Factor("scale", np.linspace(0.75, 1.25, 8)),
     _labelled("shape", "cube, cylinder, sphere, pill"),
     Factor("orientation", np.linspace(-30, 30, 15)),
@@ -80,9 +78,7 @@ MPI3D_COMPLEX = (
     *MPI3D[2:],
 )
 BY_COUNT = {math.prod(len(f.values) for f in of): of for of in (MPI3D, MPI3D_COMPLEX)}
-SPLIT = (
-    r"(dsprites|shapes3d|mpi3d)_(random|composition|interpolation|extrapolation)_train_images.npz"
-)
+SPLIT = r"(dsprites|shapes3d|mpi3d)_[a-z]+_train_images\.npz"
 SPLIT_FACTORS = {"dsprites": DSPRITES[1:], "shapes3d": SHAPES3D, "mpi3d": MPI3D}
 OWN = "your own file has images, factors (n, F) and factor_names, or images and one array a factor"
 
@@ -107,13 +103,12 @@ class TableFile(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Images (n, ...) of one or two parts: arrays, memory maps or HDF5 data sets. The factors, and
-    the places of all images' values (n, F)."""
+    """Images (n, H, W[, C]) of one or two parts, the factors, and the places of all values (n, F).
+    A part is an array, a memory map or an HDF5 data set."""
 
     parts: tuple
     factors: tuple[Factor, ...]
     places: np.ndarray
-    channels_first: bool = False
 
 
 def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
@@ -146,7 +141,8 @@ def _arrays(path: Path, stack):
     with path.open("rb") as file:
         begins = file.read(4)
     if begins == b"PK\3\4":
-        return stack.enter_context(np.load(path, allow_pickle=False))
+        file = stack.enter_context(path.open("rb"))
+        return stack.enter_context(np.load(file, allow_pickle=False))
     if begins != b"\x89HDF":
         raise ValueError("is neither an npz nor an HDF5 file")
     try:
@@ -159,11 +155,26 @@ def _arrays(path: Path, stack):
     return found
 
 
-def _images(path: Path, arrays, name: str):
+def _images(path: Path, arrays, name: str, channels: int = -1):
     """An npz's array in place if it is not compressed, else in memory; an HDF5 data set as it is.
-    numpy maps no member of an npz: its offset is found here."""
-    if isinstance(arrays, dict):
-        return arrays[name]
+    Raises ValueError for an array that is no images, with `channels` as the last axis or the first.
+    """
+    array = arrays[name] if isinstance(arrays, dict) else _mapped(path, name)
+    array = arrays[name] if array is None else array
+    if array.dtype not in (np.uint8, bool) and array.dtype.kind != "f":
+        raise ValueError(f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
+    colors = array.shape[channels] if array.ndim == 4 else 1
+    if array.ndim not in (3, 4) or 0 in array.shape or colors > 4:
+        raise ValueError(
+            f"{name} has shape {array.shape}; images must be (n, H, W), or (n, H, W, C) with C < 5 "
+            "(of a split, (n, C, H, W))"
+        )
+    return array if channels == -1 else np.moveaxis(array, channels, -1)
+
+
+def _mapped(path: Path, name: str):
+    """A memory map of an npz's array, or None if it is compressed. numpy maps no member of an npz,
+    so its offset is found here."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
         member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
         old = formats.read_magic(stream) == (1, 0)
@@ -171,7 +182,7 @@ def _images(path: Path, arrays, name: str):
         shape, by_columns, dtype = header(stream)
         start = stream.tell()
     if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
-        return arrays[name]
+        return None
     with path.open("rb") as file:
         file.seek(member.header_offset + 26)  # the lengths of the member's own header
         start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
@@ -198,7 +209,9 @@ def _layout(path: Path, stack) -> _Found:
     arrays = _arrays(path, stack)
     names = set(arrays)
     if {"imgs", "latents_values"} <= names:
-        return _dsprites(path, arrays)
+        images = _images(path, arrays, "imgs")
+        values = _values(arrays, "latents_values", len(images), len(DSPRITES))
+        return _Found((images,), DSPRITES, _places(values, DSPRITES, "dSprites"))
     if names == {"arr_0"}:
         return _split(path, stack)
     if "images" not in names:
@@ -213,11 +226,11 @@ def _layout(path: Path, stack) -> _Found:
         return _own(images, arrays, dict(zip(labels, table.T, strict=True)))
     if names == {"images", "labels"} and arrays["labels"].ndim > 1:
         values = _values(arrays, "labels", count, len(SHAPES3D))
-        return _Found((images,), SHAPES3D, _places(values, SHAPES3D, "labels of 3D Shapes"))
-    if names != {"images"}:
-        is_other = re.compile(r".*_(labels|period)|metadata").fullmatch
-        own = [name for name in arrays if name != "images" and not is_other(name)]
-        return _own(images, arrays, {name: _values(arrays, name, count) for name in own})
+        return _Found((images,), SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
+    is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
+    own = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
+    if own:
+        return _own(images, arrays, own)
     if count not in BY_COUNT:
         known = " or ".join(map(str, BY_COUNT))
         raise ValueError(f"has {count} images and no factors; MPI3D has {known}; {OWN}")
@@ -226,38 +239,25 @@ def _layout(path: Path, stack) -> _Found:
     return _Found((images,), BY_COUNT[count], places)
 
 
-def _dsprites(path: Path, arrays) -> _Found:
-    images = _images(path, arrays, "imgs")
-    values = _values(arrays, "latents_values", len(images), len(DSPRITES))
-    places = _places(values, DSPRITES, "latents_values of dSprites")
-    if "latents_classes" in arrays:
-        classes = _values(arrays, "latents_classes", *places.shape)
-        ranks = lambda column: np.unique(column, return_inverse=True)[1]
-        for own, other, factor in zip(classes.T, places.T, DSPRITES, strict=True):
-            if not np.array_equal(ranks(own), ranks(other)):
-                raise ValueError(f"latents_classes and latents_values disagree on {factor.name}")
-    return _Found((images,), DSPRITES, places)
-
-
 def _split(path: Path, stack) -> _Found:
-    """Train and test part, each of images (n, C, H, W) and of places (n, F)."""
+    """The train and the test part, each of images (n, C, H, W) and of places (n, F)."""
     name = re.fullmatch(SPLIT, path.name)
     if not name:
         raise ValueError(f"has arr_0 alone; a split is DATA_SPLIT_train_images.npz; {OWN}")
     factors, parts, places = SPLIT_FACTORS[name[1]], [], []
     numbered = [factor._replace(values=np.arange(len(factor.values))) for factor in factors]
-    for part in ("train", "test"):
-        of_images, of_labels = (
-            path.with_name(path.name.replace("train_images", f"{part}_{kind}"))
-            for kind in ("images", "labels")
-        )
-        for file in (of_images, of_labels):
-            if not file.is_file() or set(_arrays(file, stack)) != {"arr_0"}:
-                raise ValueError(f"needs {file.name} with the one key arr_0 beside it")
-        parts.append(_images(of_images, _arrays(of_images, stack), "arr_0"))
-        labels = _values(_arrays(of_labels, stack), "arr_0", len(parts[-1]), len(factors))
-        places.append(_places(labels, numbered, of_labels.name))
-    return _Found(tuple(parts), factors, np.concatenate(places), channels_first=True)
+    for part, kind in itertools.product(("train", "test"), ("images", "labels")):
+        file = path.with_name(path.name.replace("train_images", f"{part}_{kind}"))
+        if not file.is_file() or set(arrays := _arrays(file, stack)) != {"arr_0"}:
+            raise ValueError(f"needs {file.name} with the one key arr_0 beside it")
+        if kind == "images":
+            parts.append(_images(file, arrays, "arr_0", channels=1))
+        else:
+            labels = _values(arrays, "arr_0", len(parts[-1]), len(factors))
+            places.append(_places(labels, numbered, file.name))
+    if (parts[0].shape[1:], parts[0].dtype) != (parts[1].shape[1:], parts[1].dtype):
+        raise ValueError("images of the train and the test part differ in shape or type")
+    return _Found(tuple(parts), factors, np.concatenate(places))
 
 
 def _own(images, arrays, columns: dict) -> _Found:
@@ -268,6 +268,8 @@ def _own(images, arrays, columns: dict) -> _Found:
         labels, period = (), math.inf
         if f"{name}_period" in arrays:
             period = float(_values(arrays, f"{name}_period"))
+            if not 0 < period < math.inf:
+                raise ValueError(f"{name}_period is {period:g}; must be greater than 0")
         if column.dtype.kind == "U":
             values, labels = np.arange(len(values)), tuple(map(str, values))
         elif f"{name}_labels" in arrays:
@@ -285,7 +287,7 @@ def _places(values_nxF, factors, what: str):
         place = np.searchsorted((known[1:] + known[:-1]) / 2, column)
         far = np.abs(known[place] - column) > 1e-4
         if far.any():
-            raise ValueError(f"{what}: {factor.name} is never {column[far][0]:g}; {OWN}")
+            raise ValueError(f"{factor.name} is {column[far][0]:g}, and never so in {what}; {OWN}")
         places.append(place)
     return np.stack(places, axis=1)
 
@@ -311,10 +313,8 @@ def _table(found: _Found, subset: tuple, side: int) -> TableFile:
         raise ValueError(f"{twice} combinations have more than one image, such as {shown}")
     exists_B, rows_B = images_of_B > 0, np.zeros(len(images_of_B), np.int64)
     rows_B[cell_n] = row_n
-    test_B = None
-    if len(found.parts) > 1:
-        test_B = rows_B >= len(found.parts[0])
-    images, white, rows_B[exists_B] = _checked(found, rows_B[exists_B], side)
+    test_B = rows_B >= len(found.parts[0]) if len(found.parts) > 1 else None
+    images, white, rows_B[exists_B] = _checked(found.parts, rows_B[exists_B], side)
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
         rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
@@ -339,8 +339,8 @@ def _selected(found: _Found, subset: tuple):
             says.append(f"{factor.name} {last:g} is {first:g} again: {again} images are left out")
             kept = kept[:-1]
         if factor.name in wanted:
-            names = [factor.labels[place] for place in kept] if factor.labels else ()
-            kept = kept[_chosen(factor.name, names, len(kept), wanted[factor.name], subset)]
+            labels = [factor.labels[place] for place in kept] if factor.labels else []
+            kept = kept[_chosen(factor.name, labels, len(kept), wanted[factor.name], subset)]
         kept_n &= np.isin(column, kept)
         if len(kept) == 1:
             says.append(f"{factor.name} has one value, and is no factor here")
@@ -348,6 +348,7 @@ def _selected(found: _Found, subset: tuple):
         labels = tuple(factor.labels[place] for place in kept) if factor.labels else ()
         factors.append(factor._replace(values=values[kept], labels=labels))
         columns.append(np.minimum(np.searchsorted(kept, column), len(kept) - 1))
+    require(kept_n.any(), "task.subset", subset, "keeps no image")
     if not factors:
         raise ValueError("has no factor with two values")
     return tuple(factors), np.stack(columns, axis=1), kept_n, says
@@ -362,7 +363,7 @@ def _chosen(name: str, labels, count: int, which, subset: tuple):
         else:
             place = lambda each: labels.index(each) if isinstance(each, str) else each
             chosen = [range(count)[place(each)] for each in which]
-    except (AttributeError, IndexError, TypeError, ValueError):
+    except (IndexError, TypeError, ValueError):
         chosen = ()
     among = ", ".join((*labels, f"places from 0 to {count - 1}"))
     hint = f"{name} needs START:STOP:STEP, or a tuple of some of {among}"
@@ -373,48 +374,37 @@ def _chosen(name: str, labels, count: int, which, subset: tuple):
 # --- images ----------------------------------------------------------------------------------
 
 
-def _checked(found: _Found, rows, side: int):
-    """The images of rows (B',), what white is, and their rows in these images. Raises ValueError
-    for arrays that are no images."""
-    first, parts = found.parts[0], found.parts
-    for part in parts:
-        if part.dtype not in (np.uint8, bool) and part.dtype.kind != "f":
-            raise ValueError(f"images hold {part.dtype}; must be uint8, or floats from 0 to 1")
-        if (part.shape[1:], part.dtype) != (first.shape[1:], first.dtype):
-            raise ValueError(f"images of the parts differ: {first.shape[1:]} and {part.shape[1:]}")
-    arranged = lambda images: np.moveaxis(images, 1, -1) if found.channels_first else images
-    shape = arranged(np.broadcast_to(np.uint8(0), first.shape)).shape[1:]
-    if len(shape) not in (2, 3) or min(shape[:2]) < 2 or (*shape, 1)[2] > 4:
-        raise ValueError(f"images are {first.shape}; must be (n, H, W), or (n, H, W, C) with C < 5")
-    is_small = side not in (0, shape[0])
-    hint = f"images have {shape[0]} x {shape[1]} pixels; must be 0, or less and they square"
-    require(not is_small or side < shape[0] == shape[1], "task.side", side, hint)
-    in_place = isinstance(first, np.memmap) and not found.channels_first and not is_small
-    order, top, start = np.argsort(rows), 0.0, 0
+def _checked(parts: tuple, rows, side: int):
+    """The images of rows (B',), what white is, and the rows in what is returned. Raises ValueError
+    for floats that are not in 0..1, and if images from all over the file are the same."""
+    first, top, start = parts[0], 0.0, 0
+    is_small = side not in (0, first.shape[1])
+    hint = f"images have {first.shape[1]} x {first.shape[2]} pixels; must be 0, or less and square"
+    require(not is_small or side < first.shape[1] == first.shape[2], "task.side", side, hint)
+    # of an array in memory, at least half must be wanted: the rest would stay as well
+    is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
+    in_place = isinstance(first, np.ndarray) and is_kept and len(parts) == 1 and not is_small
+    order, images = np.argsort(rows), first
+    ascending = rows[order]
     if not in_place:
-        size = (side, side, *shape[2:]) if is_small else shape
+        size = (side, side, *first.shape[3:]) if is_small else first.shape[1:]
         images = np.empty((len(rows), *size), np.float16 if is_small else first.dtype)
+        rows = np.arange(len(rows))
     for part in parts:
-        step = max(1, AT_ONCE // (math.prod(shape) * part.dtype.itemsize))
+        step = max(1, AT_ONCE // (math.prod(part.shape[1:]) * part.dtype.itemsize))
         for begin in range(0, len(part), step):
-            stop = min(begin + step, len(part))
-            low, high = np.searchsorted(rows[order], [start + begin, start + stop])
+            end = min(begin + step, len(part))
+            low, high = np.searchsorted(ascending, [start + begin, start + end])
             if low == high or (in_place and part.dtype == np.uint8 and top > 1):
                 continue
-            batch = part[begin:stop][rows[order[low:high]] - start - begin]
-            dimmest, top = float(batch.min()), max(top, float(batch.max()))
-            if part.dtype.kind == "f" and not (dimmest >= 0 and batch.max() <= 1):
-                raise ValueError(
-                    f"images have {dimmest:g} to {batch.max():g}; floats must be 0 to 1"
-                )
+            batch = part[begin:end][ascending[low:high] - start - begin]
+            least, most = float(batch.min()), float(batch.max())
+            if part.dtype.kind == "f" and not (least >= 0 and most <= 1):
+                raise ValueError(f"images are {least:g} to {most:g}; floats must be from 0 to 1")
+            top = max(top, most)
             if not in_place:
-                batch = arranged(batch)
                 images[order[low:high]] = _smaller(batch, side) if is_small else batch
         start += len(part)
-    if in_place:
-        images = first
-    else:
-        rows = np.arange(len(rows))
     some = images[rows[np.linspace(0, len(rows) - 1, SAMPLED).astype(int)]]
     if (some == some[:1]).all():
         raise ValueError(f"{SAMPLED} images from all over it are the same: it is damaged")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.papers.presets import get_config
 from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, factors, picture
@@ -162,3 +163,28 @@ def test_settings_that_cannot_be_are_told_in_one_line(fields, field, hint):
     with pytest.raises(ConfigError, match=rf"config.task.{field}=.*{hint}") as error:
         Config(task=Sprites(**fields), training=TrainingConfig(steps=1))
     assert "\n" not in str(error.value)
+
+
+def test_the_task_gives_codes_of_all_factors_and_images():
+    task = get_config("sprites_quick").task.make()
+    given, wanted = tasks.shapes(task)
+    assert task.parts == (3, 3, 4, 12, 12) and given.shape == (34,) and wanted.shape == (32, 32)
+    held_out = tasks.regions(task)["ood"]
+    assert (len(held_out), held_out.sum()) == (5184, 5184 // 6)
+    two = Sprites(counts=CountsConfig(1, 1, 4, 8, 8), objects=2).make()
+    given, wanted = tasks.shapes(two)
+    assert two.parts == 2 * (3, 4, 8, 8) and wanted.shape == (32, 32, 3)
+
+
+def test_the_preset_of_dsprites_has_its_values_without_the_repeated_orientation():
+    task = get_config("sprites").task
+    values = {factor.name: factor.values for factor in factors(task)}
+    theirs = {
+        "shape": [1, 2, 3],
+        "scale": [0.5, 0.6, 0.7, 0.8, 0.9, 1],
+        "orientation": np.linspace(0, 2 * math.pi, 40)[:39],
+        "posX": np.arange(32) / 31,
+        "posY": np.arange(32) / 31,
+    }
+    chex.assert_trees_all_close(values, {name: np.array(each) for name, each in theirs.items()})
+    assert (task.side, task.supersample, task.code.name) == (64, 1, "value")

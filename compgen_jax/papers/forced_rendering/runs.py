@@ -4,6 +4,8 @@ A run has the same name at both scales. Its config may have another, that of its
 its summary: 'bump_cnn_quick', 'ramp_cnn_trained'.
 """
 
+import functools
+
 import numpy as np
 
 from compgen_jax.config import Config, changed
@@ -32,6 +34,7 @@ TRANSFORMER_DEPTHS = {"quick": (), "paper": (3, 4, 5)}
 TRAINED = ("ramp_cnn", "bump_mlp", "ramp_mlp")
 
 
+@functools.cache
 def runs(scale: str) -> dict[str, Config]:
     """The configs by name, in the order in which they are trained: what Figures 1 and 2 need first,
     then remedies, controls and other tasks, and last what takes longest and the sweeps."""

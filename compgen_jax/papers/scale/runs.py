@@ -1,5 +1,7 @@
 """The runs of the second paper, and how claims and figures pick among them by their configs."""
 
+import functools
+
 import numpy as np
 
 from compgen_jax.config import Config, changed
@@ -16,6 +18,7 @@ BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
 BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
 
 
+@functools.cache
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
     found = {}
