@@ -1,5 +1,6 @@
 """The tutorial on a data set from a file: its file, commands and snippets as they are written, on a
-tiny network; each flag that it lists; and each error that it names."""
+tiny network; each flag that it lists; each error that it names. And the page on hold-outs.
+"""
 
 import re
 from pathlib import Path
@@ -10,10 +11,14 @@ import pytest
 from compgen_jax import cli
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.papers import presets
+from compgen_jax.tasks import holdouts
+from compgen_jax.tasks.sprites import Sprites
+from compgen_jax.tasks.task import cells
 from compgen_jax.training import loop
 from tests.commands import run
 
-PAGE = (Path(__file__).parents[1] / "docs" / "tutorials" / "your_data.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "tutorials" / "your_data.md").read_text()
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.S | re.M)
 FILE, SNIPPET = [text for language, text in BLOCKS if language == "python"]
 PRINTED = [line for _, text in BLOCKS for line in text.splitlines() if line.startswith("table: ")]
@@ -25,8 +30,8 @@ COMMANDS = [
 ]
 FLAGS = re.findall(r"`(--config[^`]*)`", PAGE)
 TINY = {
-    "model.dense": (8,),
-    "model.channels": (2, 2, 2),
+    "model.dense": (4,),
+    "model.channels": (2,),
     "training.batch_size": 4,
     "training.evaluate_every": 500,
     "training.seeds": (0, 3),
@@ -85,7 +90,8 @@ def test_each_flag(desk, flags):
 def test_a_public_data_set_by_its_name(desk):
     """In dSprites' layout, with fewer images."""
     (line,) = (line for line in COMMANDS if "dsprites" in line)
-    values = np.meshgrid(1, [1, 2, 3], 1.0, [0, np.pi], np.arange(4) / 31, np.arange(32) / 31)
+    places = np.arange(32) / 31
+    values = np.meshgrid(1, [1, 2, 3], 1.0, [0, np.pi / 19.5], places[:4], places)
     latents = np.stack([each.ravel() for each in values], axis=1)
     images = np.random.default_rng(0).integers(0, 2, (len(latents), 64, 64)).astype(np.uint8)
     path = re.search(r"task.path=(\S+)", line)[1]
@@ -94,6 +100,17 @@ def test_a_public_data_set_by_its_name(desk):
     assert [(factor.name, len(factor.values)) for factor in task.factors] == [
         ("shape", 3), ("posX", 2), ("posY", 16)
     ]  # fmt: skip
+
+
+def test_each_sentence_and_function_of_the_page_on_hold_outs():
+    """On sprites; the parts of a row's first cell, up to its end."""
+    page = (ROOT / "docs" / "how_to" / "hold_out.md").read_text().partition("## Published")[0]
+    sentences = re.findall(r"^\| `(.+?)` \|", page, re.M) + re.findall(r'held_out="(.*?)"', page)
+    factors = Sprites().scene().factors
+    points = cells(factors)
+    masks = [holdouts.held_out(sentence, factors, points) for sentence in sentences]
+    assert len(masks) == 17 and all(mask.any() and not mask.all() for mask in masks)
+    assert {*holdouts.TAKES} == {text.partition("(")[0] for text in sentences} & {*holdouts.TAKES}
 
 
 def test_each_error_is_said(desk):
