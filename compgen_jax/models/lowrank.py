@@ -21,7 +21,7 @@ from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.per_factor import parts_of_factors, split
-from compgen_jax.settings import ConfigError, choice, number, require
+from compgen_jax.settings import choice, number, require
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length
 SMALLEST_SHARE = 1e-8  # of a token's energy: the logarithm is cut off below it, as the authors do
@@ -237,11 +237,11 @@ class LowRank(Model):
         else:
             grid = model.image_side(shapes, self.name)
             shape, parts = (grid, grid), (grid, grid)
-            if length != 2 * grid:
-                raise ConfigError(
-                    f"config.model.name={self.name!r}: embeds two factors with a value for each of "
-                    f"{grid} pixels, so that its input has {2 * grid} numbers, not {length}"
-                )
+            hint = (
+                f"embeds two factors with a value for each of {grid} pixels, so that its input has "
+                f"{2 * grid} numbers, not {length}"
+            )
+            require(length == 2 * grid, "model.name", self.name, hint)
         decoder = LowRankDecoder(
             shape, parts, self.width, self.depth, self.rank, self.vectors,
             self.dilations or (1,) * self.depth, self.initial_weights, shapes.lowering,

@@ -91,14 +91,14 @@ class Grid:
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
 
     def __init__(self, run: FinishedRun, needs: set):
-        task = self.task = run.task
+        task = self.task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; launch.analyze decodes them")
         most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
-        chosen, self.sizes = grids.subgrid(tasks.sizes(task), most)
         cells, where = tasks.cells(task.factors), tasks.geometry(task.factors)
         every = np.asarray(task.held_out(cells))
-        if not every[chosen].any():
+        chosen, self.sizes = grids.subgrid(tasks.sizes(task), most, held_out_B=every)
+        if not every.any():
             raise RunError(f"{run.name}: nothing is held out to analyse")
         self.points, self.held_out = cells[chosen], every[chosen]
         self.distance = grids.distance_to_seen(every, **where)[chosen]
@@ -213,7 +213,7 @@ class IdCells:
     sizes, maps = (), {}
 
     def __init__(self, run: FinishedRun, needs: set):
-        task = run.task
+        task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid")
         points = tasks.points(task)

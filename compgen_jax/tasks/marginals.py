@@ -12,6 +12,7 @@ others are missing. Its image is one of three:
 Averages over ID cells alone show nothing of the held-out ones; those over all cells do.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import jax
@@ -125,19 +126,33 @@ def main_effects_share(picture, factors, limit: int = 2000) -> float:
     the cells (`grids.subgrid`). Of a product of two binary profiles of duty m it is 2m / (1 + m).
     1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
+    return _main_effects(_over_subgrid(picture, factors, limit), range(len(factors)))
+
+
+def main_effects_of_pairs(picture, factors, limit: int = 2000) -> dict[tuple[str, str], float]:
+    """{names of two factors: `main_effects_share` if only these two vary}: both variances are means
+    over the values of the other factors."""
+    over = _over_subgrid(picture, factors, limit)
+    names = [factor.name for factor in factors]
+    axes = {name: len(names) - 1 - index for index, name in enumerate(names)}
+    return {(a, b): _main_effects(over, (axes[a], axes[b]))
+            for a, b in itertools.combinations(names, 2)}  # fmt: skip
+
+
+def _over_subgrid(picture, factors, limit: int):
+    """(V_F, ..., V_1, P): pictures at a grid of at most `limit` cells."""
     sizes = tuple(len(factor.values) for factor in factors)
     index, kept = grids.subgrid(sizes, max(limit, 2 ** len(sizes)))
     cells = grids.points([factor.values for factor in factors])[index]
     drawn = np.concatenate(list(_batches(jax.jit(jax.vmap(picture)), cells)))
-    drawn = drawn.reshape(len(cells), -1)
-    centred = drawn - drawn.mean(axis=0, keepdims=True)
-    total = np.mean(np.sum(np.square(centred), axis=1))
+    return grids.over_grid(drawn.reshape(len(cells), -1), kept)
+
+
+def _main_effects(over, axes) -> float:
+    """The share of the variance over these axes that is the sum of each alone."""
+    over = over - over.mean(axis=tuple(axes), keepdims=True)
+    total = np.mean(np.square(over))
     if not total:
         return np.nan
-    over = grids.over_grid(centred, kept)
-    axes = tuple(range(len(kept)))
-    main = 0.0
-    for axis in axes:
-        means = over.mean(axis=tuple(a for a in axes if a != axis))
-        main += np.mean(np.sum(np.square(means), axis=1))
-    return float(main / total)
+    means = (over.mean(axis=tuple(other for other in axes if other != axis)) for axis in axes)
+    return float(sum(np.mean(np.square(each)) for each in means) / total)

@@ -433,6 +433,9 @@ def _task(settings: SceneTask) -> Task:
         ),
         units={"cell": float(len(points))},
         points=_measured(cells, settings.measured),
+        sampled=cells.is_grid and settings.measured > 0,
+        between=scene.anywhere,
+        origin="upper",
         facts=lambda: coverage().facts | _main_effects(drawn_by),
         describe=lambda: (*scene.says, *coverage().lines, *_says_main_effects(drawn_by)),
     )

@@ -81,6 +81,9 @@ class Task(NamedTuple):
     interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
                 `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
+    sampled:    whether these are some of the cells, any of which can be asked for: see `on_grid`.
+    between:    whether points between the cells have examples of their own.
+    origin:     where figures put the first row of an image, 'lower' or 'upper'.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
@@ -112,6 +115,9 @@ class Task(NamedTuple):
     differentiable: bool = True
     units: dict = {}
     points: np.ndarray | None = None
+    sampled: bool = False
+    between: bool = True
+    origin: str = "lower"
     derived: Callable = lambda means: {}
     facts: Callable = dict
     describe: Callable = tuple
@@ -141,6 +147,11 @@ def has_grid(task: Task) -> bool:
     return task.points is None
 
 
+def on_grid(task: Task) -> Task:
+    """The task as measured at all of its cells, where its points are a sample of them."""
+    return task._replace(points=None) if task.sampled else task
+
+
 def sizes(task: Task) -> tuple[int, ...]:
     """(V_1, ..., V_F), the numbers of values, as `grids` takes them; (B,) for points that form no
     grid."""
@@ -157,6 +168,36 @@ def points(task: Task) -> np.ndarray:
 def cells(factors) -> np.ndarray:
     """All combinations of the factors' values as points (B, F) float32."""
     return grids.points([factor.values for factor in factors])
+
+
+def point_of(factors, values) -> np.ndarray:
+    """(F,) float32 of one value for each factor: a number, its text, or a label. Raises
+    ValueError for anything else."""
+    if len(values) != len(factors):
+        names = ", ".join(factor.name for factor in factors)
+        raise ValueError(f"give a value for each factor: {names}")
+    found = []
+    for factor, value in zip(factors, values, strict=True):
+        if value in factor.labels:
+            value = factor.values[factor.labels.index(value)]
+        try:
+            found.append(float(value))
+        except ValueError as error:
+            known = f"one of {', '.join(factor.labels)}, or " if factor.labels else ""
+            raise ValueError(f"{factor.name} = {value!r}: must be {known}a number") from error
+    return np.array(found, np.float32)
+
+
+def in_words(factors, point) -> str:
+    """'shape = heart, posX = 0.5': a point with labels by name."""
+    pairs = zip(factors, point, strict=True)
+    return ", ".join(f"{factor.name} = {value_name(factor, value)}" for factor, value in pairs)
+
+
+def value_name(factor: Factor, value) -> str:
+    """The label of a value, or its number."""
+    index = np.flatnonzero(np.isclose(factor.values, value)) if factor.labels else ()
+    return factor.labels[index[0]] if len(index) else f"{value:.4g}"
 
 
 def nearest_values(factors, points):
@@ -197,6 +238,26 @@ def nearest_seen(task: Task, held_out_B):
         where = geometry(task.factors)
         return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
     return nearest_of_points(task.points, held_out_B)
+
+
+def map_axes(factors, held_out_B) -> tuple[int, int]:
+    """The two factors that a map of cells shows best, in their order: those with whose values the
+    share of held-out cells changes most. The first two, where it changes as by chance."""
+    sizes, share = tuple(len(factor.values) for factor in factors), np.mean(held_out_B)
+    spread = [np.var(grids.unfold(held_out_B, sizes, f).mean(axis=0)) for f in range(len(sizes))]
+    by_chance = share * (1 - share) * np.array(sizes) / len(held_out_B)
+    spread = np.where(spread > 10 * by_chance, np.round(spread, 6), 0)
+    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
+
+
+def distance_to_seen(task: Task, held_out_B):
+    """(B,) the distances of `nearest_seen`; of a sample of the cells, to all seen ones."""
+    if not task.sampled:
+        return nearest_seen(task, held_out_B)[1]
+    every = grids.distance_to_seen(regions(on_grid(task))["ood"], **geometry(task.factors))
+    return grids.over_grid(every, sizes(on_grid(task)))[
+        tuple(nearest_values(task.factors, task.points).T[::-1])
+    ]
 
 
 def nearest_of_points(points_BxF, held_out_B):
@@ -287,6 +348,15 @@ def regions(task: Task) -> dict:
 def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
+    known = asked(task, key)
+    return {
+        name: jax.vmap(task.scores)(predict(known), known.truths, known.points)
+        for name, predict in task.baselines.items()
+    }
+
+
+def asked(task: Task, key) -> baselines.Asked:
+    """What the trivial predictors know; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
     labels = [not factor.real for factor in task.factors]
     nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
@@ -299,11 +369,7 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
     truths, seen, same_labels = (
         jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
-    return {
-        name: jax.vmap(task.scores)(predict(asked), truths, at)
-        for name, predict in task.baselines.items()
-    }
+    return baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
 
 
 def _mask(held_out, points):
@@ -314,8 +380,11 @@ def _mask(held_out, points):
 
 def real_points(task: Task, key, count: int):
     """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
-    factor takes any of its values. (0, F) if no factor is real, or there is no grid."""
-    if not has_grid(task) or not any(factor.real for factor in task.factors):
+    factor takes any of its values. (0, F) if no factor is real, if there is no grid, or nothing
+    between its cells."""
+    if not (task.between and has_grid(on_grid(task))) or not any(
+        factor.real for factor in task.factors
+    ):
         return jnp.zeros((0, len(task.factors)))
     discrete = [
         (index, jnp.asarray(factor.values, jnp.float32))

@@ -133,28 +133,25 @@ def _mlp(module: MLPDecoder, variables) -> list:
     for index in range(1, module.depth + 1):
         operations.append(_dense(params[f"hidden_{index}"]))
         operations.append({"op": module.activation, **_layer(index)})
-    return [*operations, _dense(params["image"]), {"op": "reshape", "shape": list(module.shape)}]
+    return [*operations, _dense(params["image"]), _as_image(module)]
+
+
+def _as_image(module) -> dict:
+    return {"op": "reshape", "shape": list(module.shape)}
 
 
 def _upsampling(module: UpsamplingDecoder, variables) -> list | None:
     if module.batch_norm:
         return None
-    params, operations = variables["params"], []
-    for index in range(1, len(module.units) + 1):
-        operations.append(_dense(params[f"dense_{index}"]))
-        operations.append({"op": module.activation, **_layer(index)})
-    sides = [side >> len(module.channels) for side in module.shape[:2]]
-    operations += [
-        _dense(params["map"]),
-        {"op": "reshape", "shape": [*sides, module.channels[0]]},
-        {"op": module.activation, **_layer(len(module.units) + 1)},
-    ]
-    for index in range(1, len(module.channels)):
-        operations.append(_conv_transpose(params[f"hidden_{index}"]))
-        layer = _layer(len(module.units) + 1 + index)
-        operations.append({"op": module.activation, **layer})
-    image = {"op": "reshape", "shape": list(module.shape)}
-    return [*operations, _conv_transpose(params["image"]), image]
+    params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
+    layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
+    to_map = {"op": "reshape", "shape": [*sides, module.channels[0]]}
+    layers.append([_dense(params["map"]), to_map])
+    layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
+    operations = []
+    for index, layer in enumerate(layers, start=1):
+        operations += [*layer, {"op": module.activation, **_layer(index)}]
+    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
 
 
 def _low_rank(module: LowRankDecoder, variables) -> list:
@@ -169,8 +166,7 @@ def _low_rank(module: LowRankDecoder, variables) -> list:
         hidden = _conv_transpose(params[f"hidden_{index}"])
         operations.append({**hidden, "dilation": dilation})
         operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    image = {"op": "reshape", "shape": list(module.shape)}
-    return [*operations, _conv_transpose(params["image"]), image]
+    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
 
 
 def _pixelwise(module: PixelwiseDecoder, variables) -> list:

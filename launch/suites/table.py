@@ -48,14 +48,13 @@ def run(rounds: int, sizes=TABLES, steps: int = 20, side: int = 0) -> list[dict]
                 model=Upsampling(layout="kim"),
                 training=TrainingConfig(batch_size=64, steps=10**6, weight_decay=0.0, seeds=(0,)),
             )
-            flops, peers = step_flops(config), importlib.util.find_spec("torch") and LOADERS or ()
-            contenders = [
-                program(SINGLE, [config], steps, flops),
-                Contender(LOOKUP, 1, steps, 0.0, lookups(config, steps)),
-                *(Contender(f"{PEER} eager, {workers} workers, {order}", 1, steps, flops,
-                            torch_steps(config, steps, workers, order))
-                  for workers, order in peers),
-            ]  # fmt: skip
+            flops = step_flops(config)
+            lookup = Contender(LOOKUP, 1, steps, 0.0, lookups(config, steps))
+            contenders = [program(SINGLE, [config], steps, flops), lookup]
+            for workers, order in LOADERS if importlib.util.find_spec("torch") else ():
+                peer = torch_steps(config, steps, workers, order)
+                title = f"{PEER} eager, {workers} workers, {order}"
+                contenders.append(Contender(title, 1, steps, flops, peer))
             heading = {"table": f"{name}, {path.stat().st_size / 1e6:.0f} MB"}
             found = timing.compare(heading, contenders, SINGLE, rounds, side or timing.gemm_side())
             step, lookup, *_ = (row["ms per step and trial"] for row in found)
@@ -103,34 +102,22 @@ def lookups(config: Config, steps: int) -> Callable:
     return lambda: look(dataset).block_until_ready()
 
 
-class Batches:
-    """What a DataLoader asks: the images and factors of a list of indices, at once."""
-
-    def __init__(self, path: str):
-        with np.load(path) as arrays:
-            self.images, self.values = arrays["imgs"], np.float32(arrays["latents_values"][:, 1:])
-
-    def __len__(self):
-        return len(self.images)
-
-    def __getitem__(self, indices):
-        return self.images[indices], self.values[indices]
-
-
 def torch_steps(config: Config, steps: int, workers: int, order: str) -> Callable:
     """A function that takes so many steps of PyTorch and blocks."""
     import torch
     from torch.utils import data
 
-    device, training, table = torch_device(), config.training, Batches(config.task.path)
+    device, training = torch_device(), config.training
+    with np.load(config.task.path) as arrays:
+        parts = arrays["imgs"], np.float32(arrays["latents_values"][:, 1:])
+    table = data.TensorDataset(*map(torch.from_numpy, parts))
     drawn = data.RandomSampler(table, replacement=True, num_samples=10**9)
-    batches = iter(
-        data.DataLoader(
-            table, None, sampler=data.BatchSampler(drawn, training.batch_size, drop_last=True),
-            num_workers=workers, pin_memory=device == "cuda",
-            multiprocessing_context="spawn" if workers else None,
-        )
-    )  # fmt: skip
+    batches = data.BatchSampler(drawn, training.batch_size, drop_last=True)
+    how = {"pin_memory": device == "cuda", "num_workers": workers}
+    context = "spawn" if workers else None
+    loaded = iter(
+        data.DataLoader(table, None, sampler=batches, multiprocessing_context=context, **how)
+    )
     model = torch_decoder(config).to(device, memory_format=getattr(torch, order))
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
@@ -138,7 +125,7 @@ def torch_steps(config: Config, steps: int, workers: int, order: str) -> Callabl
     entropy = torch.nn.BCEWithLogitsLoss(reduction="sum")
 
     def loss():
-        images, values = (part.to(device, non_blocking=True) for part in next(batches))
+        images, values = (part.to(device, non_blocking=True) for part in next(loaded))
         return entropy(model(values)[:, 0], images.float()) / training.batch_size
 
     return torch_training(config, loss, optimizer, steps)

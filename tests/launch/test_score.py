@@ -134,7 +134,7 @@ def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
 def test_other_bad_files_and_tasks_are_one_line(file, finished, tmp_path, own_task):
     unknown = np.zeros((2, 64, 8, 8))
     unknown[1, 9, 0, 0] = np.nan  # x varies fastest
-    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x 1, y 1"):
+    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x = 1, y = 1"):
         predictions.load(file(predictions=unknown), finished.config, finished.task)
     text = tmp_path / "text.npz"
     text.write_text("mine")

@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, changed
+from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models import lowrank, model
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.model import Shapes
+from compgen_jax.tasks.scene import CodesConfig
+from compgen_jax.tasks.sprites import Sprites
 from tests.models.test_lowrank import KEY, as_float64, embedding_directly, factor
 
 PARTS, SHAPE, DILATIONS = (2, 5, 3), (6, 8, 3), (1, 2)
@@ -166,6 +168,10 @@ def test_what_does_not_fit_is_refused_in_one_line(tiny):
         with pytest.raises(ConfigError, match=message) as error:
             Config(task=onehot_task, model=settings)
         assert "\n" not in str(error.value)
+    for of in ((("posX", "value"),), (("posX",),), ("posX",)):
+        sprites = Sprites(code=CodesConfig(name="onehot", of=of))
+        with pytest.raises(ConfigError, match=r"config\.task\.code\.of=.*: must be 'onehot' for"):
+            Config(task=sprites, model=LowRank(), training=TrainingConfig(steps=1))
     for settings, message in [
         ({"penalty": PenaltyConfig(axes=((3, "rows"),))}, r"factors have the indices 0 to 2"),
         ({"rank": 7}, r"config\.model\.rank=7: must be at most the grid's side, 6"),
