@@ -72,7 +72,7 @@ def test_the_commands_and_the_snippet(desk, capsys):
     for line in others:
         run(line)
     assert "table composes what was held out: " in capsys.readouterr().out
-    assert (desk / "runs/mine/figures/point_2_10_8.png").exists()
+    assert (desk / "runs/mine/figures/point_square_10_8.png").exists()
     assert (desk / "runs/mine/explorer.html").exists()
     trained = (desk / "runs/mine/summary.json").stat().st_mtime_ns
     names = {}
