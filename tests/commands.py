@@ -1,0 +1,19 @@
+"""Commands of pages, run in this process."""
+
+import importlib
+import shlex
+
+from absl.testing import flagsaver
+
+from compgen_jax import cli
+from launch import compgen
+
+
+def run(command: str, main=None):
+    """What a shell does with a line that begins with `compgen-jax`; `main` replaces the command's
+    own. Returns what it returns."""
+    name, *arguments = shlex.split(command, comments=True)[1:]
+    module = importlib.import_module(compgen.COMMANDS[name][0])
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments])
+        return (main or module.main)()
