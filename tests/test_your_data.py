@@ -92,14 +92,14 @@ def test_a_public_data_set_by_its_name(desk):
     """In dSprites' layout, with fewer images."""
     (line,) = (line for line in COMMANDS if "dsprites" in line)
     places = np.arange(32) / 31
-    values = np.meshgrid(1, [1, 2, 3], 1.0, [0, np.pi / 19.5], places[:4], places)
+    values = np.meshgrid(1, [1, 2, 3], 1.0, [0, np.pi / 19.5], places, places[:4])
     latents = np.stack([each.ravel() for each in values], axis=1)
     images = np.random.default_rng(0).integers(0, 2, (len(latents), 64, 64)).astype(np.uint8)
     path = re.search(r"task.path=(\S+)", line)[1]
     np.savez(desk / path, imgs=images, latents_values=latents)
     task, _ = checked(line.partition(" train ")[2])
     assert [(factor.name, len(factor.values)) for factor in task.factors] == [
-        ("shape", 3), ("posX", 2), ("posY", 16)
+        ("shape", 3), ("posX", 16), ("posY", 2)
     ]  # fmt: skip
 
 
