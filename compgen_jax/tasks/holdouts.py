@@ -1,4 +1,4 @@
-"""Which combinations are held out, said in one sentence of a person and read without `eval`.
+"""Which combinations of factors are held out, said in one sentence. It is read without `eval`.
 
     shape == 'square' and posX > .5       labels in quotes, numbers as the stored values
     .25 < posX < .75 or index(posY) in (0, 31)     index: the place of a value, from 0
@@ -6,29 +6,29 @@
     random(.3, seed=0)                    a named function, alone or within a condition
     montero dsprites shape2tx             a published name; in quotes within a condition
 
-A factor whose name Python cannot read is written with `_` ('object hue': object_hue). Numbers are
-the same if they differ by less than 1e-6 of the larger, as points are float32.
+A factor called 'object hue' is written object_hue. Points are float32, so numbers are the same if
+they differ by less than 1e-6 of the larger.
 
-Named functions take factors by name; without any, all real ones. `share` is the share of all
-combinations that is HELD OUT, as nearly as whole values allow, or a condition: as many as this
-holds out. All but `random` go by the places of values.
+Named functions take factors by name. `share` is the share of all combinations that is HELD OUT, as
+nearly as whole values allow; a condition in its place means as many as it holds out. Only the order
+of a factor's values counts. Without names all factors are meant, in the first six all real ones.
 
-    random(share=.7, seed=0)        the first ones of numpy.random.default_rng(seed).permutation,
-                                    of the points as given
     composition(..., share=.7)      every factor has one of its highest values (Schott 2022)
-    interpolation(..., share=.7)    a factor is not at one of the values that are kept, which are
-                                    evenly spaced from its first to its last (Schott 2022)
+    corner(..., share=.25)          the same, with another share (Montero 2022)
     extrapolation(..., share=.7)    a factor has one of its highest values (Schott 2022)
+    interpolation(..., share=.7)    a factor has a value that is not kept; kept values are evenly
+                                    spaced from the first to the last (Schott 2022)
     block(..., share=.25)           every factor is in the middle of its values (Liang 2025)
-    corner(..., share=.25)          composition, by its other name and share (Montero 2022)
     cross(..., share=.25)           a factor is in the middle of its values (Liang 2024)
-    slices(..., posX=.5)            more than one factor differs from the reference combination, by
-                                    default each factor's middle value; a group in parentheses,
-                                    (x1, y1), counts as one factor (Wiedemer 2023)
-    recombination_to_element(..., shape='heart')    every factor has the value given, or else its
-                                    first (Montero 2021); without any, of all factors
-    recombination_to_range(a, b)    b is in the upper half of its values, and the factors before it
-                                    or given by a value are as in the line above (Montero 2021)
+    random(share=.7, seed=0)        the first of numpy.random.default_rng(seed).permutation, over
+                                    the points as given (Schott 2022)
+    slices(..., posX=.5)            two factors or more differ from a reference, by default their
+                                    middle values; factors in parentheses, (x1, y1), count as one
+                                    (Wiedemer 2023)
+    recombination_to_element(..., shape='heart')    every factor has the given value, or its first
+                                    (Montero 2021)
+    recombination_to_range(a, b)    the same, but the last factor named is in the upper half of its
+                                    values (Montero 2021)
 """
 
 import ast
@@ -94,8 +94,8 @@ PUBLISHED = {
 }
 
 _spaced = lambda V, n: np.round(np.linspace(0, V - 1, n))
-# name: whether a factor's place (of V) is among the n chosen ones; whether combinations of chosen
-# places are held out, or else are those seen; how many places stay seen at least; default share
+# name: which of V places are the n chosen ones; whether a combination of chosen places is held out,
+# or else is seen; how many places of a factor are seen at least; default share
 REGIONS = {
     "composition": (lambda place, V, n: place >= V - n, True, 1, 0.7),
     "corner": (lambda place, V, n: place >= V - n, True, 1, 0.25),
@@ -132,11 +132,12 @@ def held_out(text: str, factors, points_BxF) -> np.ndarray:
 
 
 class _Reader:
-    """Walks the syntax tree of a text. Places are those among a factor's values, from 0."""
+    """Walks the syntax tree of a text. A place is that of a value among its factor's, from 0."""
 
     def __init__(self, text: str, factors: tuple, points_BxF):
         self.text, self.factors, self.points_BxF = text, factors, points_BxF
         self.names = {_spelled(factor.name): index for index, factor in enumerate(factors)}
+        self.places = lambda index: _places(factors[index], points_BxF[:, index])
 
     def require(self, ok, hint: str):
         shown = self.text if len(self.text) <= LONGEST else f"{self.text[:60]}..."
@@ -217,7 +218,7 @@ class _Reader:
         self.require(False, f"{ast.unparse(node)} is not allowed in a sentence{hint}")
 
     def comparison(self, left, right, kind):
-        """One link of a chain."""
+        """One link of a chain. Numbers that differ by less than rounding are equal."""
         if isinstance(kind, ast.In | ast.NotIn):
             items = getattr(right, "elts", ())
             self.require(items, f"{ast.unparse(right)} is no list of values, as (1, 2) is")
@@ -225,12 +226,11 @@ class _Reader:
             return np.any(np.broadcast_arrays(*masks), axis=0) == isinstance(kind, ast.In)
         self.require(type(kind) in COMPARED, "values are compared by ==, !=, <, <=, > and >=")
         sides = [self.value(left), self.value(right)]
-        for i, node in enumerate((left, right)):
-            equality = isinstance(node, ast.Name) and isinstance(kind, ast.Eq | ast.NotEq)
-            if equality and not np.ndim(sides[1 - i]) and node.id in self.names:
-                index = self.names[node.id]
-                place = self.place(index, sides[1 - i])
-                sides[1 - i] = np.float64(self.factors[index].values[place])
+        for i, name in enumerate((ast.unparse(left), ast.unparse(right))):
+            one, equality = np.ndim(sides[1 - i]) == 0, isinstance(kind, ast.Eq | ast.NotEq)
+            if one and equality and name in self.names:  # by the value that the factor has
+                index = self.names[name]
+                sides[1 - i] = self.factors[index].values[self.place(index, sides[1 - i])]
                 break
         else:
             sides = [self.number(left), self.number(right)]
@@ -246,11 +246,8 @@ class _Reader:
         self.known("factor", name, self.names)
         return self.names[name]
 
-    def places(self, index: int):
-        return _places(self.factors[index], self.points_BxF[:, index])
-
     def place(self, index: int, value) -> int:
-        """The place of a label, or of a number."""
+        """The place of a label or of a number among the factor's values."""
         factor = self.factors[index]
         if isinstance(value, str):
             self.require(factor.labels, f"{factor.name} has no labels, but numbers")
@@ -290,9 +287,7 @@ class _Reader:
         chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
             order = np.random.default_rng(seed).permutation(len(self.points_BxF))
-            mask = np.zeros(len(order), bool)
-            mask[order[: round(share * len(order))]] = True
-            return mask
+            return np.argsort(order) < round(share * len(order))
         if name in REGIONS:
             return self.region(name, chosen, share)
         every = range(len(self.factors))
