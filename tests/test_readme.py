@@ -14,17 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import yaml
-from absl.testing import flagsaver
 from flax import linen as nn
 
 import compgen_jax
-from compgen_jax import cli
 from compgen_jax.claims import READINGS, evidences
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.tasks import task as tasks
 from figures import committed, findings, make
 from launch import compgen
+from tests.command import call
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -62,10 +61,7 @@ def desk(tmp_path_factory):
 def run(command):
     """What a shell does with a line that begins with `compgen-jax`, in this process."""
     name, *arguments = shlex.split(command, comments=True)[1:]
-    module = importlib.import_module(compgen.COMMANDS[name][0])
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments])
-        module.main()
+    call(importlib.import_module(compgen.COMMANDS[name][0]), *arguments)
 
 
 def test_it_is_short_and_every_command_is_run_below():
