@@ -26,7 +26,7 @@ COMMANDS = [
     line
     for _, text in BLOCKS
     for line in text.replace("\\\n", " ").splitlines()
-    if line.startswith("compgen-jax ")
+    if line.startswith(("compgen-jax ", "python -m "))
 ]
 FLAGS = re.findall(r"`(--config[^`]*)`", PAGE)
 TINY = {
@@ -73,6 +73,7 @@ def test_the_commands_and_the_snippet(desk, capsys):
         run(line)
     assert "table composes what was held out: " in capsys.readouterr().out
     assert (desk / "runs/mine/figures/point_square_10_8.png").exists()
+    assert (desk / "runs/mine/figures/run.png").exists()
     assert (desk / "runs/mine/explorer.html").exists()
     trained = (desk / "runs/mine/summary.json").stat().st_mtime_ns
     names = {}
