@@ -18,8 +18,9 @@ def call(module, *arguments, positional=()):
 
 
 def run(command: str, main=None):
-    """What a shell does with a line that begins with `compgen-jax`; `main` replaces the command's
-    own. Returns what it returns."""
-    name, *arguments = shlex.split(command, comments=True)[1:]
-    module = importlib.import_module(compgen.COMMANDS[name][0])  # defines its flags
+    """What a shell does with a line that begins with `compgen-jax` or `python -m`; `main` replaces
+    the command's own. Returns what it returns."""
+    first, *words = shlex.split(command, comments=True)
+    name, *arguments = words[1:] if first == "python" else words
+    module = importlib.import_module(name if first == "python" else compgen.COMMANDS[name][0])
     return call(SimpleNamespace(main=main or module.main), *arguments)
