@@ -19,7 +19,7 @@ from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.tasks import task as tasks
 from figures import committed, findings, make
-from tests.commands import run
+from tests.command import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

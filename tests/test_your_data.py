@@ -15,7 +15,7 @@ from compgen_jax.tasks import holdouts
 from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.tasks.task import cells
 from compgen_jax.training import loop
-from tests.commands import run
+from tests.command import run
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "tutorials" / "your_data.md").read_text()

@@ -1,12 +1,20 @@
-"""Commands of pages, run in this process."""
+"""Commands in this process."""
 
 import importlib
 import shlex
+from types import SimpleNamespace
 
 from absl.testing import flagsaver
 
 from compgen_jax import cli
 from launch import compgen
+
+
+def call(module, *arguments, positional=()):
+    """What a process of the command does: it reads its flags, then runs its `main`."""
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments], positional)
+        return module.main()
 
 
 def run(command: str, main=None):
@@ -15,6 +23,4 @@ def run(command: str, main=None):
     first, *words = shlex.split(command, comments=True)
     name, *arguments = words[1:] if first == "python" else words
     module = importlib.import_module(name if first == "python" else compgen.COMMANDS[name][0])
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments])
-        return (main or module.main)()
+    return call(SimpleNamespace(main=main or module.main), *arguments)
