@@ -57,14 +57,14 @@ class Run:
         """
         return self.finished.predict(self._points(points))
 
-    def draw(self, *point: float):
+    def draw(self, *point: float | str):
         """A matplotlib figure: what is asked at one point, what each seed says, their difference.
 
-        Args: point, F numbers, as in `predict`: `run.draw(8, 7.5)` for the factors x and y.
+        Args: point, a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and
+        y, `run.draw("heart", 0.5)` for a shape and a size.
 
-        Raises ValueError for another number of them.
+        Raises ValueError for another number of them, and for an unknown label.
         """
-        self._points([point])
         return cli.beside("figures.draw").draw(self.finished, point)
 
     def metrics(self):

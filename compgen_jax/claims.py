@@ -431,9 +431,15 @@ def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
         return geometric_mean_with_interval(np.maximum(per_seed, TINY))
     number = mean_with_interval(per_seed)
     if condition is not None and condition.cells is not None:
-        low, high = reaching(number, LEAST_CELLS / _of(evidence, condition.cells))["ci95"]
-        number["ci95"] = [float(max(low, condition.least)), float(min(high, 1.0))]
+        return of_share(number, _of(evidence, condition.cells), condition.least)
     return number
+
+
+def of_share(number: dict, cells, least: float = 0.0) -> dict:
+    """{'value', 'ci95'} of a share of so many cells; see `LEAST_CELLS`. No end of the interval is
+    below `least` or above 1."""
+    low, high = reaching(number, LEAST_CELLS / max(cells, 1))["ci95"]
+    return number | {"ci95": [float(max(low, least)), float(min(high, 1.0))]}
 
 
 def _of(evidence: Evidence, quantity):

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from compgen_jax import settings
@@ -176,10 +176,12 @@ def changed(config: Config, values: dict) -> Config:
 
 def as_family(config: Config, group: str, name: str) -> dict:
     """The settings of another family, as plain values: its defaults, but the config's own values
-    for fields that both families have."""
-    kind, current = family(group, name), settings.to_dict(getattr(config, group))
-    shared = {item.name for item in fields(kind)} & set(current)
-    return settings.to_dict(kind()) | {item: current[item] for item in shared}
+    for fields that both families have, of the same type."""
+    kind, current = family(group, name), getattr(config, group)
+    wanted, given = settings.types(kind), settings.types(type(current))
+    shared = {item for item in wanted if wanted[item] == given.get(item)}
+    values = settings.to_dict(current)
+    return settings.to_dict(kind()) | {item: values[item] for item in shared & set(values)}
 
 
 def field_value(config: Config, path: str):

@@ -143,14 +143,16 @@ def box_sizes(held_out_B, sizes) -> tuple[int, ...] | None:
     return found if 0 < math.prod(found) == held_out.sum() else None
 
 
-def subgrid(sizes, limit: int, seed: int = 0):
+def subgrid(sizes, limit: int, seed: int = 0, held_out_B=None):
     """A grid of at most `limit` of the cells: their indices (B',) int, ascending, and its sizes.
 
     Metrics need a grid, and Gram matrices, which have 3.9 GB for 28^3 cells. So whole values of the
     factors are left out, not single cells: the rest is a grid again, and a held-out box remains
     one. The factor with the most values loses one until the limit is kept, but keeps at least 2.
     For a factor that keeps k of V values, one is drawn from each of k runs of equal length, so that
-    held-out and seen values stay in proportion. The same seed gives the same cells.
+    held-out and seen values stay in proportion. The same seed gives the same cells. Where it would
+    have none of the cells `held_out`, the values of the middle one of these take their neighbours'
+    place.
 
     Raises ValueError if the limit is below the smallest such grid.
     """
@@ -169,7 +171,14 @@ def subgrid(sizes, limit: int, seed: int = 0):
         ends = np.arange(count + 1) * size // count
         chosen.append(rng.integers(ends[:-1], ends[1:]))
     cells = over_grid(np.arange(math.prod(whole)), whole)
-    return cells[np.ix_(*reversed(chosen))].ravel(), tuple(kept)
+    index = cells[np.ix_(*reversed(chosen))].ravel()
+    if held_out_B is not None and np.any(held_out_B) and not held_out_B[index].any():
+        hidden = np.flatnonzero(held_out_B)
+        place = indices(whole)[hidden[len(hidden) // 2]]
+        for values, value, size in zip(chosen, place, whole, strict=True):
+            values[(value * len(values) + len(values) - 1) // size] = value
+        index = cells[np.ix_(*reversed(chosen))].ravel()
+    return index, tuple(kept)
 
 
 def checked_sizes(sizes) -> tuple[int, ...]:

@@ -25,8 +25,10 @@ FAMILIES = {
         "bump": "compgen_jax.tasks.bump:Bump",
         "rotation": "compgen_jax.tasks.rotation:Rotation",
         "inverse": "compgen_jax.tasks.inverse:Inverse",
+        "table": "compgen_jax.tasks.table:ImageTable",
         "modules": "compgen_jax.tasks.modules:Modules",
         "preference": "compgen_jax.tasks.preference:Preference",
+        "sprites": "compgen_jax.tasks.sprites:Sprites",
     },
     "model": {
         "conv": "compgen_jax.models.conv:Conv",
@@ -37,6 +39,7 @@ FAMILIES = {
         "additive": "compgen_jax.models.per_factor:Additive",
         "multiplicative": "compgen_jax.models.per_factor:Multiplicative",
         "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
+        "upsampling": "compgen_jax.models.upsampling:Upsampling",
         "encoder": "compgen_jax.models.encoder:Encoder",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
         "task_transformer": "compgen_jax.models.task_conditioned:TaskTransformer",

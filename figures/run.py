@@ -5,6 +5,7 @@
 Writes DIR/figures/run.png and run.pdf.
 """
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +40,11 @@ def draw(run: results.FinishedRun):
     geometric mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors,
     and on a grid the share of the features' variance that needs two factors or more jointly. (c) On
     a grid, the error along each factor, ID (blue) and held-out (red) combinations apart. (d)
-    Held-out combinations of a grid whose outputs are images: above what is asked, below what the
-    first seed draws."""
-    cells, on_grid = run.cells, tasks.has_grid(run.task)
-    images = _as_images(cells.truths) if on_grid else None
-    height = 2.5 if not on_grid else 4.6 + 2.0 * (images is not None)
+    Held-out combinations, if outputs are images: above what is asked, below what the first seed
+    draws."""
+    cells, on_grid = run.cells, tasks.has_grid(tasks.on_grid(run.task))
+    images = cells.truths if plotting.is_image(cells.truths.shape[1:]) else None
+    height = 2.5 + 2.1 * on_grid + 2.0 * (images is not None)
     figure = plotting.new_figure(plotting.WIDTH, height)
     rows = np.atleast_1d(figure.subfigures(1 + on_grid + (images is not None), 1))
     error, layers = rows[0].subplots(1, 2, width_ratios=[1, 2])
@@ -57,7 +58,7 @@ def draw(run: results.FinishedRun):
         plotting.panel(along[0], "c")
         plotting.legend_below(rows[1], along[0])
     if images is not None:
-        plotting.panel(_draw_examples(rows[2], cells, images), "d", "held-out combinations", up=16)
+        _draw_examples(rows[-1], run.task, cells, images, "d" if on_grid else "c")
     return figure
 
 
@@ -121,15 +122,7 @@ def _draw_along(axis, factor, column_B, cells):
         axis.set_xticks(factor.values, factor.labels or None)
 
 
-def _as_images(signals):
-    """The signals as images (..., H, W) or (..., H, W, 3), or None if they are none."""
-    shape = signals.shape[1:]
-    image = len(shape) == 2 or (len(shape) == 3 and shape[-1] == 3)
-    return signals if image and min(shape[:2]) >= 4 else None
-
-
-def _draw_examples(figure, cells, images):
-    """The first axis."""
+def _draw_examples(figure, task, cells, images, letter: str):
     held_out = np.flatnonzero(cells.held_out)
     chosen = held_out[np.linspace(0, len(held_out) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
     axes = figure.subplots(2, EXAMPLES)
@@ -137,14 +130,15 @@ def _draw_examples(figure, cells, images):
     for column, cell in enumerate(chosen):
         for axis, shown in zip(axes[:, column], (images, cells.predictions[0]), strict=True):
             scaled = np.clip((shown[cell] - low) / (high - low), 0, 1)
-            axis.imshow(scaled, origin="lower", cmap="gray_r", vmin=0, vmax=1)
+            axis.imshow(scaled, origin=task.origin, cmap="gray_r", vmin=0, vmax=1)
             axis.set(xticks=[], yticks=[])
-        axes[0, column].set_title(
-            ", ".join(f"{v:.3g}" for v in cells.factors[cell]), fontsize=plotting.SMALL
-        )
+        values = zip(task.factors, cells.factors[cell], strict=True)
+        named = textwrap.fill(", ".join(tasks.value_name(*each) for each in values), 18)
+        axes[0, column].set_title(named, fontsize=plotting.SMALL)
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
-    return axes[0, 0]
+    up = 8 + 8 * max(axis.get_title().count("\n") + 1 for axis in axes[0])
+    plotting.panel(axes[0, 0], letter, "held-out combinations", up=up)
 
 
 def main():

@@ -4,6 +4,7 @@
     python -m launch.benchmark --suite=geometry   against a forward pass
     python -m launch.benchmark --suite=sweep      many trials at once, against one by one
     python -m launch.benchmark --suite=students   small MLPs of tasks that are drawn at each step
+    python -m launch.benchmark --suite=table      a decoder of 64-pixel images from a file
 
 Prints a table, and one JSON line per row.
 """
@@ -17,7 +18,7 @@ from absl import flags
 from compgen_jax import cli
 from compgen_jax.config import ConfigError
 
-SUITES = ("train", "geometry", "sweep", "students")
+SUITES = ("train", "geometry", "sweep", "students", "table")
 NEED_TORCH = ("train", "sweep", "students")
 SUITE = flags.DEFINE_enum("suite", "all", ["all", *SUITES], "What to measure.")
 ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of each contender.", lower_bound=1)

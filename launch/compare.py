@@ -13,11 +13,11 @@ import numpy as np
 from absl import flags
 
 from compgen_jax import cli, settings
-from compgen_jax.claims import LEAST_CELLS
+from compgen_jax.claims import LEAST_CELLS, of_share
 from compgen_jax.config import Config, ConfigError, to_dict
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, results
-from compgen_jax.statistics import mean_with_interval, reaching, seeds_to_settle
+from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
 from . import cell_maps
@@ -43,7 +43,7 @@ def main():
         shown = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
         raise ConfigError(f"the runs have no seed in common: {shown}")
     cells = [_of_seeds(directory.read_cells(run.path), run.seeds, seeds) for run in runs]
-    found = compare(*(run.summary for run in runs), seeds, task, shares(*cells, task))
+    found = compare(*(run.summary for run in runs), seeds, task, judge_run.shares(task, *cells))
     differs = differences(*(run.config for run in runs))
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")
@@ -101,15 +101,6 @@ def default_out(a: Path, b: Path) -> str:
     return "_".join(["compare", *("-".join(parts[-count:]) for parts in ends)])
 
 
-def shares(of_a: dict, of_b: dict, task) -> set[str]:
-    """The scores that are right or wrong at every cell of both runs, so that means are shares."""
-    return {
-        name
-        for name in of_a.keys() - {task.error}
-        if all(np.isin(cells[name], (0, 1)).all() for cells in (of_a, of_b))
-    }
-
-
 def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
     """{'REGION.SCORE': a, b and difference, each with its interval; whether it is settled, and the
     seeds that would settle it, None if no number does} of two summaries."""
@@ -119,9 +110,10 @@ def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
             name = f"{region}.{score}"
             first, second = (_values(each, name, seeds) for each in (of_a, of_b))
             apart = second - first
-            # as claims judge a share: seeds that agree to the cell show no spread
-            least = LEAST_CELLS / max(masks[region].sum(), 1) if score in shares else 0.0
-            difference = reaching(mean_with_interval(apart), least)
+            difference, least = mean_with_interval(apart), 0.0
+            if score in shares:  # as claims judge them
+                cells = max(masks[region].sum(), 1)
+                difference, least = of_share(difference, cells, least=-1.0), LEAST_CELLS / cells
             low, high = difference["ci95"]
             found[name] = {
                 "a": mean_with_interval(first),

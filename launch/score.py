@@ -18,6 +18,7 @@ from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, predictions, results
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts
 
 from . import cell_maps
@@ -72,10 +73,7 @@ def _score(config: Config, task):
     run = predictions.load(path, config, task)
     judged = claims.judge(judge_run.composes(run), claims.Evidence({"run": run}))
     per_seed = run.numbers()
-    mean = {
-        name: mean_with_interval([numbers[name] for numbers in per_seed.values()])
-        for name in next(iter(per_seed.values()))
-    }
+    mean = means(run, per_seed)
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
     print("\n".join(table(run, mean)))
     reading = judged["stricter"]
@@ -100,6 +98,19 @@ def _score(config: Config, task):
     )
     directory.write_bytes(out / f"{path.stem}.png", cell_maps.draw(task, panels(run)))
     print(f"wrote {out / path.stem}.json and {path.stem}.png")
+
+
+def means(run, per_seed: dict) -> dict:
+    """The mean over seeds of every number, with its interval; those of shares as claims have them
+    (`claims.of_share`)."""
+    found, shares = {}, judge_run.shares(run.task, run.cells.scores)
+    masks = tasks.regions(run.task)
+    for name in next(iter(per_seed.values())):
+        region, _, score = name.partition(".")
+        found[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()])
+        if score in shares:
+            found[name] = claims.of_share(found[name], masks[region].sum())
+    return found
 
 
 def table(run, mean: dict) -> list[str]:

@@ -14,6 +14,7 @@ from compgen_jax import api
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.runs import progress, results
+from compgen_jax.tasks import task as tasks
 from figures import draw
 from tests.interrupts import interrupted_after_a_save
 
@@ -159,8 +160,11 @@ def test_points_of_another_shape_are_one_line(run):
     for points in ([1.0, 2.0], [[1.0]], [[1.0, 2.0, 3.0]]):
         with pytest.raises(ValueError, match=r"must be \(B, 2\): x, y$"):
             run.predict(points)
-    with pytest.raises(ValueError, match=r"must be \(B, 2\): x, y$"):
-        run.draw(1.0)
+    for point in ((1.0,), (1.0, 2.0, 3.0)):
+        with pytest.raises(ValueError, match="give a value for each factor: x, y$"):
+            run.draw(*point)
+    with pytest.raises(ValueError, match="y = 'up': must be a number$"):
+        run.draw(1.0, "up")
 
 
 # --- sweeps ----------------------------------------------------------------------------------
@@ -202,8 +206,9 @@ def test_a_point_is_drawn_as_asked_drawn_and_difference(run):
 
 def known(truths, predictions):
     """A run of two seeds that gives these answers, whatever it is asked."""
-    factor = SimpleNamespace(name="hue")
-    task = SimpleNamespace(factors=(factor,), held_out=lambda points: np.array([True]))
+    factor = tasks.Factor("hue", np.array([0.0, 30.0]))
+    held_out = lambda points: points[..., 0] > 0
+    task = tasks.over_cells([factor], held_out, lambda key, point: tasks.Example(point, truths[0]))
     answers = predictions[:, None], truths[:, None]
     return SimpleNamespace(task=task, seeds=(0, 1), predict_with_truth=lambda points: answers)
 
@@ -217,7 +222,7 @@ def test_a_vector_is_drawn_as_a_curve_and_colours_as_an_image():
     colours[..., 0] = 2.0
     figure = draw.draw(known(colours, colours * 0.5), (30.0,))
     assert shown(figure.axes[1])[0, 0].tolist() == [0.5, 0, 0]
-    assert shown(figure.axes[4]) == pytest.approx(-1 / 3)  # mean over the three colours
+    assert shown(figure.axes[4]) == pytest.approx(-1.0)  # of the channel that differs most
 
 
 def test_a_bar_moves_often_where_somebody_looks(monkeypatch):

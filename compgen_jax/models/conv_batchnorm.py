@@ -75,18 +75,24 @@ class ConvBatchNormDecoder(nn.Module):
             x = ConvTranspose(
                 features, 4, 2, "kaiming_fan_in", self.lowering, name=f"hidden_{index}"
             )(x)
-            x = nn.relu(self._normalise(index, x, counts))
+            x = nn.relu(batch_norm(f"norm_{index}", x, counts))
             layers.append(x)
         image = ConvTranspose(1, 3, 1, "kaiming_fan_out", self.lowering, name="image")(x)
         return nn.sigmoid(image)[..., 0], name_layers(layers)
 
-    def _normalise(self, index, x, counts):
-        # the mean of squares minus the squared mean would lose digits where the mean is large
-        normalise = nn.BatchNorm(
-            use_running_average=counts is None,
-            momentum=0.9,
-            epsilon=1e-5,
-            use_fast_variance=False,
-            name=f"norm_{index}",
-        )
-        return normalise(x, mask=None if counts is None else counts[:, None, None, None])
+
+def batch_norm(name: str, x, counts):
+    """A BatchNorm layer of the calling module, applied to x, with PyTorch's constants.
+
+    In training x is (B, ..., C), and `counts` (B,) bool says which examples the statistics are
+    over. In evaluation `counts` is None.
+    """
+    # the mean of squares minus the squared mean would lose digits where the mean is large
+    normalise = nn.BatchNorm(
+        use_running_average=counts is None,
+        momentum=0.9,
+        epsilon=1e-5,
+        use_fast_variance=False,
+        name=name,
+    )
+    return normalise(x, mask=None if counts is None else counts.reshape(-1, *[1] * (x.ndim - 1)))

@@ -1,4 +1,5 @@
-"""The authors' convolutional encoder, from an image to its factors (not in the paper)."""
+"""Convolutional encoders, from an image to its factors: that of the bump paper's authors (not in
+the paper), and that of Montero et al. (2022), "Lost in latent space", NeurIPS."""
 
 import math
 from dataclasses import dataclass
@@ -11,57 +12,78 @@ from flax import linen as nn
 from compgen_jax.models import initializers
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import ConfigError, choice, number, require
 
-TAPS, STRIDE = 3, 2  # of every convolution; the padding is 1
+STRIDE = 2  # of every convolution; the padding is 1
 
 
 @dataclass(frozen=True)
 class Encoder(Model):
-    """`ConvEncoder`: `depth` convolutions of `width`, 2 `width`, ... channels, and a layer of
-    `hidden` units; initial weights as PyTorch's or Flax's defaults (`models.initializers`)."""
+    """`ConvEncoder`: `depth` convolutions of `width`, 2 `width`, ... channels or, unless empty,
+    of the numbers in `channels`, and a layer of `hidden` units. Kernels have `kernel` pixels a
+    side. Initial weights are PyTorch's or Flax's defaults (`models.initializers`). The supervised
+    encoder of Montero et al. (2022) has kernel 4, channels (32, 32, 64, 64) and hidden 256."""
 
     depth: int = number(3, low=1, high=5)
     width: int = number(32, low=1)
     hidden: int = number(128, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
+    kernel: int = number(3, low=3, high=4)
+    channels: tuple = ()
+
+    def check(self, config):
+        super().check(config)
+        positive = all(type(features) is int and features > 0 for features in self.channels)
+        hint = "must be positive integers, as in (32, 64)"
+        require(positive, "model.channels", self.channels, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         given, asked = shapes.input, shapes.output
-        if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim != 2:
+        if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim not in (2, 3):
             raise ConfigError(
-                f"config.model.name={self.name!r}: needs one image (H, W) as input, not {given}"
+                f"config.model.name={self.name!r}: needs one image (H, W) or (H, W, C) as input, "
+                f"not {given}"
             )
         if not isinstance(asked, jax.ShapeDtypeStruct) or asked.ndim != 1:
             raise ConfigError(f"config.model.name={self.name!r}: gives one vector, not {asked}")
+        channels = self.channels or tuple(self.width * 2**k for k in range(self.depth))
+        least = 2 ** len(channels)  # a kernel of 4 needs 2 pixels, one of 3 only 1
+        if self.kernel == 4 and min(given.shape[:2]) < least:
+            raise ConfigError(
+                f"config.model.kernel=4: halves the image {len(channels)} times, so that both "
+                f"sides must be at least {least}, not {given.shape[0]} x {given.shape[1]}"
+            )
         return ConvEncoder(
-            asked.shape[0], self.width, self.depth, self.hidden, self.initial_weights
-        )
+            asked.shape[0], channels, self.hidden, self.kernel, given.ndim == 3,
+            self.initial_weights,
+        )  # fmt: skip
 
 
 class HalvingConv(nn.Module):
-    """Convolution of kernel 3, stride 2 and padding 1, with the parameters of `nn.Conv`.
+    """Convolution of stride 2 and padding 1, with the parameters of `nn.Conv`.
 
-    (..., H, W, I) -> (..., ceil(H / 2), ceil(W / 2), features). It is one matrix product of
-    windows, as XLA:CPU is slow at a convolution's gradients inside a loop (`models.convolution`).
+    (..., H, W, I) -> (..., H', W', features), where H' is H / 2, rounded up for a kernel of side 3
+    and down for one of side 4. It is one matrix product of windows, as XLA:CPU is slow at a
+    convolution's gradients inside a loop (`models.convolution`).
     """
 
     features: int
     initial_weights: str
+    taps: int = 3
 
     @nn.compact
     def __call__(self, x):
-        shape = (TAPS, TAPS, x.shape[-1], self.features)
+        shape = (self.taps, self.taps, x.shape[-1], self.features)
         init = initializers.for_dense(self.initial_weights, math.prod(shape[:-1]))
         kernel = self.param("kernel", init.kernel, shape)
         bias = self.param("bias", init.bias, shape[-1:])
-        # what the taps of every output pixel read, tap by tap: (..., H', W', 9 I)
-        height, width = (STRIDE * ((side - 1) // STRIDE) + 1 for side in x.shape[-3:-1])
+        # what the taps of every output pixel read, tap by tap: (..., H', W', taps^2 I)
+        height, width = (STRIDE * ((side + 2 - self.taps) // STRIDE) + 1 for side in x.shape[-3:-1])
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
         windows = [
             x[..., row : row + height : STRIDE, column : column + width : STRIDE, :]
-            for row in range(TAPS)
-            for column in range(TAPS)
+            for row in range(self.taps)
+            for column in range(self.taps)
         ]
         windows = jnp.concatenate(windows, axis=-1)
         y = jnp.tensordot(windows, kernel.reshape(-1, self.features), axes=1)
@@ -69,33 +91,35 @@ class HalvingConv(nn.Module):
 
 
 class ConvEncoder(nn.Module):
-    """Image -> vector: `depth` convolutions (kernel 3, stride 2, padding 1) of `width`, 2 `width`,
-    ... channels and a layer of `hidden` units, each with a ReLU; then a linear layer.
+    """Image -> vector: convolutions (stride 2, padding 1) and a layer of `hidden` units, each with
+    a ReLU; then a linear layer.
 
-    For images of side 28 it is the network of the authors' encoder_exps/bump.py (56 outputs:
-    362,168 parameters) and scalar.py (2 outputs: 355,202). Leading axes of the image are carried
-    through.
+    For images of side 28, with channels (32, 64, 128), it is the network of the authors'
+    encoder_exps/bump.py (56 outputs: 362,168 parameters) and scalar.py (2 outputs: 355,202).
+    Leading axes of the image are carried through.
 
     Attributes:
-      outputs: O.  width: channels of the first convolution.  depth: at least 1.  hidden: units.
-      initial_weights: 'torch' or 'flax'.
+      outputs: O.  channels: of each convolution.  hidden: units.  kernel: side of a kernel.
+      colour: whether the image is (H, W, C).  initial_weights: 'torch' or 'flax'.
     """
 
     outputs: int
-    width: int
-    depth: int
+    channels: tuple
     hidden: int
+    kernel: int
+    colour: bool
     initial_weights: str = "torch"
 
     batched: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, image):
-        """(..., H, W) -> (..., O) and the activations by layer name, the image first."""
-        x, layers = image[..., None], [image]
-        for index in range(1, self.depth + 1):
-            features = self.width * 2 ** (index - 1)
-            x = nn.relu(HalvingConv(features, self.initial_weights, name=f"conv_{index}")(x))
+        """(..., H, W) or (..., H, W, C) -> (..., O) and the activations by layer name, the image
+        first."""
+        x, layers = image if self.colour else image[..., None], [image]
+        for index, features in enumerate(self.channels, start=1):
+            conv = HalvingConv(features, self.initial_weights, self.kernel, name=f"conv_{index}")
+            x = nn.relu(conv(x))
             layers.append(x)
         x = nn.relu(
             dense(self.hidden, "hidden", self.initial_weights, x.reshape(*x.shape[:-3], -1))

@@ -1,13 +1,15 @@
 """The paper's decoder of low-rank embeddings and their penalty (section 4.1, Eq 8 to 11; appendix
-C, Eq 44 to 48).
+C, Eq 44 to 48), for any number of factors.
 
 Every value of a factor is a token. It has an embedding matrix with the size of the image, a sum of
-K rank-1 terms. The embeddings of the tokens of x and y are the two channels of an image, which a
-small stack of convolutions decodes.
+K rank-1 terms. The embeddings of the factors' tokens are the channels of an image, which a small
+stack of convolutions decodes. The paper has two factors, x and y, with a token for each pixel.
 
-Shape letters: N grid side and number of a factor's tokens, K terms of an embedding.
+Shape letters: H and W sides of the image, N its side if it is square, F factors, V tokens of a
+factor (the paper's V is N), K terms of an embedding.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -18,23 +20,29 @@ from flax import linen as nn
 from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.models.per_factor import parts_of_factors, split
+from compgen_jax.settings import choice, number, require
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length
 SMALLEST_SHARE = 1e-8  # of a token's energy: the logarithm is cut off below it, as the authors do
+
+# along which axes of an embedding its variance is penalised, as fields of `Factor`
+AXES = {"both": ("left", "right"), "rows": ("left",), "columns": ("right",), "none": ()}
 
 
 class Factor(NamedTuple):
     """The terms of the embeddings of one factor's tokens: E[t] = sum_k values l_k r_k^T."""
 
-    values: jax.Array  # (N, K) weights of either sign
-    left: jax.Array  # (N, K, N) l_k, along the rows (y) of the image, as the decoder uses them
-    right: jax.Array  # (N, K, N) r_k, along its columns (x)
-    raw_left: jax.Array  # (N, K, N) the parameters that `left` and `right` come from
+    values: jax.Array  # (V, K) weights of either sign
+    left: jax.Array  # (V, K, H) l_k, along the rows (y) of the image, as the decoder uses them
+    right: jax.Array  # (V, K, W) r_k, along its columns (x)
+    raw_left: jax.Array  # (V, K, H) the parameters that `left` and `right` come from
     raw_right: jax.Array
 
 
 class Factors(NamedTuple):
+    """Two factors: those of the paper."""
+
     x: Factor
     y: Factor
 
@@ -90,13 +98,19 @@ orthonormal.defvjp(_orthonormal_fwd, _orthonormal_bwd)
 VECTORS = {"unit": unit, "orthonormal": orthonormal}
 
 
-def embeddings(params, vectors: str) -> Factors:
-    """The terms of a `LowRankDecoder`'s embeddings, from its variables (as `init` returns them) and
-    its `vectors`."""
-    return Factors(
-        x=_factor(params["params"]["embed_x"], vectors),
-        y=_factor(params["params"]["embed_y"], vectors),
-    )
+def embeddings(params, vectors: str) -> tuple[Factor, ...]:
+    """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its variables
+    (as `init` returns them) and its `vectors`. `Factors` if there are two."""
+    count = sum(name.startswith("embed_") for name in params["params"])
+    factors = tuple(_factor(params["params"][name], vectors) for name in embedding_names(count))
+    return Factors(*factors) if count == 2 else factors
+
+
+def embedding_names(factors: int) -> tuple[str, ...]:
+    """The names of the factors' parameters; two factors have those of the paper."""
+    if factors == 2:
+        return "embed_x", "embed_y"
+    return tuple(f"embed_{index}" for index in range(factors))
 
 
 def _factor(parameters, vectors) -> Factor:
@@ -116,34 +130,40 @@ class PenaltyConfig:
     `entropy` and `variance` are the coefficients of two terms, summed or averaged over tokens. The
     variance is that of the raw vectors (the authors' code) or, scale-free, that of the vectors as
     used, weighted by their share of the embedding's energy.
+
+    `axes` says along which axes of the image a factor's embeddings should be constant: 'both' (the
+    paper), 'rows', 'columns' or 'none'. It has pairs of a factor and its axes, and a factor is
+    named by its index in the task, from 0. A factor without a pair has 'both'. ((3, 'rows'), (4,
+    'columns')) is right for dSprites, whose factors 3 and 4 are posX and posY.
     """
 
     entropy: float = number(0.0, low=0, high=1e6, traced=True)
     variance: float = number(0.0, low=0, high=1e6, traced=True)
     tokens: str = choice("sum", "sum", "mean")
     vectors: str = choice("raw", "raw", "scale_free")
+    axes: tuple = ()
 
 
-def energy_shares(values_NxK):
-    """(N, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2; 0 if all
+def energy_shares(values_VxK):
+    """(V, K): the share of every term in its token's energy, lambda_k^2 / sum lambda^2; 0 if all
     are 0."""
-    energy_NxK = jnp.square(values_NxK)
-    total_Nx1 = jnp.sum(energy_NxK, axis=1, keepdims=True)
-    return energy_NxK / jnp.where(total_Nx1 > 0, total_Nx1, 1.0)
+    energy_VxK = jnp.square(values_VxK)
+    total_Vx1 = jnp.sum(energy_VxK, axis=1, keepdims=True)
+    return energy_VxK / jnp.where(total_Vx1 > 0, total_Vx1, 1.0)
 
 
-def entropy(values_NxK):
-    """(N,) entropy in nats of every token's energy over its terms (paper Eq 9, 10, 45): log K for K
+def entropy(values_VxK):
+    """(V,) entropy in nats of every token's energy over its terms (paper Eq 9, 10, 45): log K for K
     equal terms, 0 for one."""
-    shares_NxK = energy_shares(values_NxK)
-    return -jnp.sum(shares_NxK * jnp.log(jnp.maximum(shares_NxK, SMALLEST_SHARE)), axis=1)
+    shares_VxK = energy_shares(values_VxK)
+    return -jnp.sum(shares_VxK * jnp.log(jnp.maximum(shares_VxK, SMALLEST_SHARE)), axis=1)
 
 
-def variance(vectors_NxKxH, weights_NxK=None):
-    """(N,) unbiased variance of the entries of each vector, summed over a token's terms (paper Eq
+def variance(vectors_VxKxH, weights_VxK=None):
+    """(V,) unbiased variance of the entries of each vector, summed over a token's terms (paper Eq
     11, 46), or averaged with weights that sum to 1; 0 for constant vectors."""
-    spread_NxK = jnp.var(vectors_NxKxH, axis=2, ddof=1)
-    return jnp.sum(spread_NxK if weights_NxK is None else weights_NxK * spread_NxK, axis=1)
+    spread_VxK = jnp.var(vectors_VxKxH, axis=2, ddof=1)
+    return jnp.sum(spread_VxK if weights_VxK is None else weights_VxK * spread_VxK, axis=1)
 
 
 def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyConfig):
@@ -153,17 +173,19 @@ def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyC
     17.6 and 1.28.
     """
     over_tokens = jnp.sum if config.tokens == "sum" else jnp.mean
+    axes = dict(config.axes)
 
-    def vector_variance(factor):
+    def vector_variance(index, factor):
+        along = AXES[axes.get(index, "both")]
         if config.vectors == "raw":
-            return variance(factor.raw_left) + variance(factor.raw_right)
+            return sum(variance(getattr(factor, f"raw_{side}")) for side in along)
         shares = energy_shares(factor.values)
-        return variance(factor.left, shares) + variance(factor.right, shares)
+        return sum(variance(getattr(factor, side), shares) for side in along)
 
     return sum(
         entropy_weight * over_tokens(entropy(factor.values))
-        + variance_weight * over_tokens(vector_variance(factor))
-        for factor in factors
+        + variance_weight * over_tokens(vector_variance(index, factor))
+        for index, factor in enumerate(factors)
     )
 
 
@@ -173,8 +195,10 @@ def embedding_penalty(factors, entropy_weight, variance_weight, config: PenaltyC
 @dataclass(frozen=True)
 class LowRank(Model):
     """`LowRankDecoder`: `width` channels and `depth` hidden layers. An embedding matrix has at most
-    `rank` terms (0 means N), whose vectors have unit length (the authors' code) or are orthonormal
-    (the paper's text)."""
+    `rank` terms (0 means the shorter side of the image), whose vectors have unit length (the
+    authors' code) or are orthonormal (the paper's text). `dilations`, unless empty, has a number
+    for each hidden layer: the pixels from one tap of its kernel to the next. An output pixel reads
+    3 + 2 (sum of dilations) pixels of the embeddings: 7 in the paper; with 1, 2, 4 and 4, 25."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
@@ -182,33 +206,56 @@ class LowRank(Model):
     rank: int = number(0, low=0, high=128)
     vectors: str = choice("unit", "unit", "orthonormal")
     penalty: PenaltyConfig = PenaltyConfig()
+    dilations: tuple = ()
 
     convolutional: ClassVar[bool] = True
 
     def check(self, config):
         super().check(config)
         code = getattr(config.task, "code", None)
-        if code is not None and code.name != "onehot":
-            raise ConfigError(
-                f"config.task.code.name={code.name!r}: must be 'onehot' for lowrank, which has "
-                "an embedding for each value of x and of y"
-            )
+        hint = "must be 'onehot' for lowrank, which has an embedding for each value of a factor"
+        require(code is None or code.name == "onehot", "task.code.name", code and code.name, hint)
+        of = getattr(code, "of", ())
+        onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in of)
+        require(onehot, "task.code.of", of, hint)
+        axes, dilations = self.penalty.axes, self.dilations
+        pairs = all(
+            isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int and pair[1] in AXES
+            for pair in axes
+        )
+        hint = f"must be pairs of a factor's index, from 0, and one of {', '.join(AXES)}"
+        require(pairs, "model.penalty.axes", axes, hint)
+        require(len(dict(axes)) == len(axes), "model.penalty.axes", axes, "names a factor twice")
+        valid = all(type(dilation) is int and dilation > 0 for dilation in dilations)
+        hint = f"must be a positive integer for each of the {self.depth} hidden layers"
+        require(valid and len(dilations) in (0, self.depth), "model.dilations", dilations, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        length, grid = model.code_length(shapes, self.name), model.image_side(shapes, self.name)
-        if length != 2 * grid:
-            raise ConfigError(
-                f"config.model.name={self.name!r}: embeds two factors with a value for each of "
-                f"{grid} pixels, so that its input has {2 * grid} numbers, not {length}"
+        length = model.code_length(shapes, self.name)
+        if shapes.parts:
+            shape, parts = model.image_shape(shapes, self.name), parts_of_factors(shapes, self.name)
+        else:
+            grid = model.image_side(shapes, self.name)
+            shape, parts = (grid, grid), (grid, grid)
+            hint = (
+                f"embeds two factors with a value for each of {grid} pixels, so that its input has "
+                f"{2 * grid} numbers, not {length}"
             )
-        if self.rank > grid:
-            raise ConfigError(
-                f"config.model.rank={self.rank}: must be at most the grid's side, {grid}"
-            )
-        return LowRankDecoder(
-            grid, self.width, self.depth, self.rank, self.vectors, self.initial_weights,
-            shapes.lowering,
+            require(length == 2 * grid, "model.name", self.name, hint)
+        decoder = LowRankDecoder(
+            shape, parts, self.width, self.depth, self.rank, self.vectors,
+            self.dilations or (1,) * self.depth, self.initial_weights, shapes.lowering,
         )  # fmt: skip
+        hint = f"must be at most the grid's side, {decoder.grid}"
+        require(self.rank <= decoder.grid, "model.rank", self.rank, hint)
+        multiple = math.lcm(*decoder.dilations)
+        hint = f"both sides of the image, {shape[0]} x {shape[1]}, must be multiples of each"
+        fits = not (shape[0] % multiple or shape[1] % multiple)
+        require(fits, "model.dilations", self.dilations, hint)
+        axes, last = self.penalty.axes, len(parts) - 1
+        known = all(0 <= index <= last for index, _ in axes)
+        require(known, "model.penalty.axes", axes, f"factors have the indices 0 to {last}")
+        return decoder
 
     def extra_loss(self, params, hyper):
         weights = hyper["penalty.entropy"], hyper["penalty.variance"]
@@ -218,19 +265,19 @@ class LowRank(Model):
 class Embedding(nn.Module):
     """The embedding matrices of one factor's tokens; see `LowRankDecoder`."""
 
-    grid: int
-    rank: int
+    rows: int
+    columns: int
+    terms: int
     vectors: str
 
     @nn.compact
     def __call__(self, code):
-        """(..., N) one-hot -> (..., N, N), indexed [y, x]. Zeros, a missing factor, give zeros."""
-        terms = self.rank or self.grid
-        shape = (self.grid, terms, self.grid)
+        """(..., V) one-hot -> (..., H, W), indexed [y, x]. Zeros, a missing factor, give zeros."""
+        shape = code.shape[-1], self.terms
         parameters = {
-            "values": self.param("values", nn.initializers.normal(terms**-0.5), shape[:2]),
-            "left": self.param("left", _unit_gaussian, shape),
-            "right": self.param("right", _unit_gaussian, shape),
+            "values": self.param("values", nn.initializers.normal(self.terms**-0.5), shape),
+            "left": self.param("left", _unit_gaussian, (*shape, self.rows)),
+            "right": self.param("right", _unit_gaussian, (*shape, self.columns)),
         }
         factor = _factor(parameters, self.vectors)
         # the code picks its token's terms, so that no other token's matrix is formed
@@ -245,53 +292,77 @@ def _unit_gaussian(key, shape):
     return unit(jax.random.normal(key, shape))
 
 
-class LowRankDecoder(nn.Module):
-    """One-hot code -> image through embeddings of low rank (Eq 8, 9).
+def dilated(layer, x, dilation: int):
+    """A layer of stride 1, its taps `dilation` pixels apart: x (..., H, W, I) -> (..., H, W, O),
+    where H and W are multiples of `dilation`. Every dilation-th row and column is an image of its
+    own, so that all lowerings of a layer serve."""
+    if dilation == 1:
+        return layer(x)
+    *lead, height, width, channels = x.shape
+    x = x.reshape(*lead, height // dilation, dilation, width // dilation, dilation, channels)
+    y = jnp.moveaxis(layer(jnp.moveaxis(x, (-4, -2), (0, 1))), (0, 1), (-4, -2))
+    return y.reshape(*lead, height, width, -1)
 
-    The embeddings of the tokens of x and of y are two channels of an N x N image. A PReLU, `depth`
-    hidden transposed convolutions (kernel 3), each with a PReLU, and a last, linear one make the
-    image. Recorded are the code, the embeddings (before their PReLU) and the hidden layers (after
-    theirs). Leading axes of the code are carried through.
+
+class LowRankDecoder(nn.Module):
+    """One-hot codes of F factors -> image through embeddings of low rank (Eq 8, 9).
+
+    The embeddings of the factors' tokens are F channels of an H x W image. A PReLU, `depth` hidden
+    transposed convolutions (kernel 3), each with a PReLU, and a last, linear one make the image.
+    Recorded are the code, the embeddings (before their PReLU) and the hidden layers (after theirs).
+    Leading axes of the code are carried through.
 
     Initial values are Gaussian with variance 1/K, initial vectors uniform on the unit sphere. With
-    N = 32, two channels and depth 2 this is the authors' network of 133,218 parameters. The authors
-    scale vectors to unit length at each use. So they are not orthogonal, and the values are not
-    singular values, as in the paper; with `vectors` 'orthonormal' they are.
+    x and y of 32 tokens each, N = 32, two channels and depth 2 this is the authors' network of
+    133,218 parameters. The authors scale vectors to unit length at each use. So they are not
+    orthogonal, and the values are not singular values, as in the paper; with `vectors`
+    'orthonormal' they are.
 
     Attributes:
-      grid: N.  width: hidden channels.  depth: at least 1.
-      rank: K, at most N; 0 means N.  vectors: 'unit' or 'orthonormal'.
+      shape: (H, W) or (H, W, C) of the image.  parts: V of each factor.
+      width: hidden channels.  depth: at least 1.
+      rank: K, at most `grid`; 0 means `grid`.  vectors: 'unit' or 'orthonormal'.
+      dilations: of the hidden layers.
       initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
     """
 
-    grid: int
+    shape: tuple
+    parts: tuple
     width: int
     depth: int
-    rank: int = 0
-    vectors: str = "unit"
+    rank: int
+    vectors: str
+    dilations: tuple
     initial_weights: str = "torch"
     lowering: str = "lax"
 
     batched: ClassVar[bool] = True
 
+    @property
+    def grid(self) -> int:
+        """The shorter side of the image: N of a square one."""
+        return min(self.shape[:2])
+
     @nn.compact
     def __call__(self, code):
-        """(..., 2N) -> image (..., N, N) and the activations by layer name, code first."""
+        """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
 
-        def embed(name, code):
-            return Embedding(self.grid, self.rank, self.vectors, name=name)(code)
+        def embed(name, part):
+            terms = self.rank or self.grid
+            return Embedding(*self.shape[:2], terms, self.vectors, name=name)(part)
 
-        def convolve(features, name, x):
-            return ConvTranspose(features, 3, 1, self.initial_weights, self.lowering, name=name)(x)
+        def convolution(features, name):
+            return ConvTranspose(features, 3, 1, self.initial_weights, self.lowering, name=name)
 
         def prelu(index, x):
             return nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
 
-        code_x, code_y = jnp.split(code, 2, axis=-1)
-        x = jnp.stack([embed("embed_x", code_x), embed("embed_y", code_y)], axis=-1)
+        of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
+        x = jnp.stack([embed(name, part) for name, part in of_factors], axis=-1)
         layers = [code, x]
         x = prelu(0, x)
-        for index in range(1, self.depth + 1):
-            x = prelu(index, convolve(self.width, f"hidden_{index}", x))
+        for index, dilation in enumerate(self.dilations, start=1):
+            x = prelu(index, dilated(convolution(self.width, f"hidden_{index}"), x, dilation))
             layers.append(x)
-        return convolve(1, "image", x)[..., 0], name_layers(layers)
+        image = convolution((*self.shape, 1)[2], "image")(x)
+        return image.reshape(*code.shape[:-1], *self.shape), name_layers(layers)

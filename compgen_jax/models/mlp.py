@@ -3,11 +3,14 @@
 import math
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 from flax import linen as nn
 
 from compgen_jax.models import initializers, model
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, number
+
+ACTIVATIONS = {"relu": nn.relu, "tanh": jnp.tanh}
 
 
 def dense(features: int, name: str, initial_weights: str, x):
@@ -23,29 +26,31 @@ def dense_layer(features: int, name: str, initial_weights: str, fan_in: int) -> 
 @dataclass(frozen=True)
 class MLP(Model):
     """`MLPDecoder`: `depth` hidden layers of `width` units; initial weights as PyTorch's or Flax's
-    defaults (`models.initializers`)."""
+    defaults (`models.initializers`). Montero et al. (2021) have depth 3, width 1200 and tanh."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
+    activation: str = choice("relu", *ACTIVATIONS)
 
     def make(self, shapes: Shapes) -> nn.Module:
         shape = model.output_shape(shapes, self.name)
-        return MLPDecoder(shape, self.width, self.depth, self.initial_weights)
+        return MLPDecoder(shape, self.width, self.depth, self.initial_weights, self.activation)
 
 
 class MLPDecoder(nn.Module):
-    """Input -> output: `depth` dense layers of `width` ReLU units, then a linear layer.
+    """Input -> output: `depth` dense layers of `width` units, then a linear layer.
 
     Attributes:
       shape: of the output.  width, depth: of the hidden layers.  initial_weights: 'torch' or
-      'flax'.
+      'flax'.  activation: 'relu' or 'tanh'.
     """
 
     shape: tuple
     width: int
     depth: int
     initial_weights: str = "torch"
+    activation: str = "relu"
 
     @nn.compact
     def __call__(self, inputs):
@@ -53,8 +58,7 @@ class MLPDecoder(nn.Module):
         input comes first, as a vector."""
         layers = [model.vector(inputs)]
         for index in range(1, self.depth + 1):
-            layers.append(
-                nn.relu(dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1]))
-            )
+            x = dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1])
+            layers.append(ACTIVATIONS[self.activation](x))
         output = dense(math.prod(self.shape), "image", self.initial_weights, layers[-1])
         return output.reshape(self.shape), name_layers(layers)

@@ -114,6 +114,14 @@ def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
     return shapes.output.shape
 
 
+def image_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
+    """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another output."""
+    shape = output_shape(shapes, name)
+    if len(shape) not in (2, 3):
+        raise ConfigError(f"config.model.name={name!r}: draws one image, not {shapes.output}")
+    return shape
+
+
 def image_side(shapes: Shapes, name: str) -> int:
     """N of an output that is one square image (N, N). Raises ConfigError for another output."""
     output = shapes.output

@@ -6,9 +6,14 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.papers.forced_rendering import presets as forced_rendering
 from compgen_jax.papers.league import runs as league
 from compgen_jax.papers.paper import SCALES
+from compgen_jax.papers.real_factors import presets as real_factors
 from compgen_jax.papers.scale import presets as scale
 
-PAPERS = {"Forced rendering": forced_rendering.PRESETS, "Scale": scale.PRESETS}
+PAPERS = {
+    "Forced rendering": forced_rendering.PRESETS,
+    "Scale": scale.PRESETS,
+    "Real factors": real_factors.PRESETS,
+}
 PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset in presets.items()}
 
 

@@ -45,6 +45,7 @@ def describe(config: Config) -> list[str]:
     flops = flops_of_step(config, task)
     seconds = timing.compile + steps * timing.step + evaluations * timing.score
     return [
+        *(f"{config.name}: {line}" for line in task.describe()),
         f"{config.name}: seeds {seeds}, steps of each {steps:,}, evaluations {evaluations}",
         f"parameters of one network: {parameters(config):,}",
         f"FLOPs: {text.number(flops)} for a step of one seed, "

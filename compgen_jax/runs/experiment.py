@@ -154,6 +154,9 @@ def _train(jobs: list[_Job], progress: bool):
             user_code.remember(job.workdir, job.config, job.task)
             directory.begin(job.workdir, job.config)
             train_log.begin(job.workdir, job.config)
+            for line in job.task.describe():
+                train_log.write(job.workdir, line)
+                tqdm.write(f"{job.config.name}: {line}")
         state = split(_join([job.state for job in jobs])) if step else program.init(slots)
 
         def after_chunk(losses_TxN):

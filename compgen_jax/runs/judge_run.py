@@ -23,6 +23,16 @@ def headline(task: tasks.Task) -> str:
     return "rendered" if "rendered" in tasks.score_names(task) else task.accuracy
 
 
+def shares(task: tasks.Task, *scores: dict) -> set[str]:
+    """The scores, by name for some runs at every cell, that are right or wrong in all of them, so
+    that their means are shares."""
+    return {
+        name
+        for name in scores[0].keys() - {task.error}
+        if all(np.isin(of_run[name], (0, 1)).all() for of_run in scores)
+    }
+
+
 def composes(run: results.FinishedRun) -> Claim:
     """The claim that any task has: held-out combinations are answered rightly, and better than by
     any trivial predictor, an interpolator of the inputs among them.

@@ -122,8 +122,8 @@ def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
     if known is not None and metric and (metric, known.last_step) in known.table:
         return known
     if metric is None:
-        on_grid = tasks.has_grid(loop.check(results.config_of(workdir)))
-        place = "grid" if on_grid else "points"
+        task = tasks.on_grid(loop.check(results.config_of(workdir)))
+        place = "grid" if tasks.has_grid(task) else "points"
     else:
         place = registry.place_of(metric)
     names = set() if known is None else {name for name, _ in known.table}

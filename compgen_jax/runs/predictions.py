@@ -96,8 +96,7 @@ def load(path, config: Config, task: Task) -> GivenRun:
     finite = np.isfinite(said)
     if not finite.all():
         network, cell = np.argwhere(~finite)[0][:2]
-        values = zip(task.factors, tasks.points(task)[cell], strict=True)
-        where = ", ".join(f"{factor.name} {value:g}" for factor, value in values)
+        where = tasks.in_words(task.factors, tasks.points(task)[cell])
         _require(path, False, f"predictions: NaN or infinite in network {network} at {where}")
     seeds = arrays.get("seeds", np.arange(len(said)))
     _require(path, seeds.shape == said.shape[:1] and seeds.dtype.kind in "iu",

@@ -91,14 +91,14 @@ class Grid:
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
 
     def __init__(self, run: FinishedRun, needs: set):
-        task = self.task = run.task
+        task = self.task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; launch.analyze decodes them")
         most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
-        chosen, self.sizes = grids.subgrid(tasks.sizes(task), most)
-        cells, where = tasks.cells(task.factors), tasks.geometry(task)
+        cells, where = tasks.cells(task.factors), tasks.geometry(task.factors)
         every = np.asarray(task.held_out(cells))
-        if not every[chosen].any():
+        chosen, self.sizes = grids.subgrid(tasks.sizes(task), most, held_out_B=every)
+        if not every.any():
             raise RunError(f"{run.name}: nothing is held out to analyse")
         self.points, self.held_out = cells[chosen], every[chosen]
         self.distance = grids.distance_to_seen(every, **where)[chosen]
@@ -156,7 +156,7 @@ class Grid:
             mean_code_parts=(
                 self._mean_code_parts(params, dataset) if "superpositions" in self.needs else None
             ),
-            places=tasks.nearest_values(self.task, self.points) if metric else None,
+            places=tasks.nearest_values(self.task.factors, self.points) if metric else None,
             training_law=(
                 _training_law(self.task, dataset) if "training_law" in self.needs else None
             ),
@@ -213,7 +213,7 @@ class IdCells:
     sizes, maps = (), {}
 
     def __init__(self, run: FinishedRun, needs: set):
-        task = run.task
+        task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid")
         points = tasks.points(task)
@@ -299,5 +299,5 @@ def _training_law(task, dataset):
     if not len(points):
         return None
     law = np.zeros(tasks.sizes(task)[::-1])
-    np.add.at(law, tuple(tasks.nearest_values(task, points).T[::-1]), 1 / len(points))
+    np.add.at(law, tuple(tasks.nearest_values(task.factors, points).T[::-1]), 1 / len(points))
     return law

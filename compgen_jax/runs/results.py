@@ -338,7 +338,7 @@ def at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResul
         truths=truths,
         factors=points,
         held_out=held_out,
-        distance=tasks.nearest_seen(task, held_out)[1],
+        distance=tasks.distance_to_seen(task, held_out),
         sizes=tasks.sizes(task),
         scores=scores,
         error=task.error,

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, traced
-from compgen_jax.tasks import baselines, encodings, images, sampling, supports
+from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task
@@ -181,10 +181,9 @@ def n_points(settings: Bump) -> int:
 
 def stripe_points(grid: int):
     """(2N, 2): the vertical stripes at x = 0..N-1, then the horizontal ones at y = 0..N-1 (paper
-    Figures 4a and 7a)."""
-    pixels, missing = jnp.arange(grid, dtype=jnp.float32), jnp.full(grid, jnp.nan)
-    vertical, horizontal = jnp.stack([pixels, missing], 1), jnp.stack([missing, pixels], 1)
-    return jnp.concatenate([vertical, horizontal])
+    Figures 4a and 7a). Upright, they are the unions of bumps of `tasks.marginals`."""
+    pixels = np.arange(grid, dtype=np.float32)
+    return jnp.asarray(marginals.points([Factor("x", pixels), Factor("y", pixels)]))
 
 
 def training_points(key, settings: Bump):

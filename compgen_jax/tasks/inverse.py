@@ -68,24 +68,29 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
     """`task`, which maps a code to one image, reversed: its image, as it is, is the input.
 
     Args:
-      task: its input is a vector with one code per factor, its target one array (H, W).
+      task: its input is a vector with one code per factor, its target one array (H, W), or
+        (H, W, C) for 'factors'.
       answer: 'code' asks for the input of `task`, which needs a unit for each value of a factor.
-        'coordinates' asks for the factors' values (F,).
+        'coordinates' asks for the factors' values (F,). 'factors' asks for any kind of factor; see
+        `answer_of`.
       tolerance: how far off a coordinate may be, in cells (for x and y, pixels). The authors allow
         half a pixel.
 
-    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
-    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
-    is within `tolerance`. Its position is right if every factor is within one cell.
+    The scores of 'factors' are those of `factor_scores`. The others' are `mse` over the vector,
+    `exact_accuracy` and `position_accuracy`. An answer is exact if every factor is right: the
+    largest unit of its code is the true one, or its coordinate is within `tolerance`. Its position
+    is right if every factor is within one cell.
 
     Raises ConfigError for a task that does not map codes to images, and for factors or codes that
     cannot be answered so.
     """
     given, asked = tasks.shapes(task)
     if not all(isinstance(each, jax.ShapeDtypeStruct) for each in (given, asked)) or (
-        (given.ndim, asked.ndim) != (1, 2)
+        given.ndim != 1 or asked.ndim not in ((2, 3) if answer == "factors" else (2,))
     ):
         raise ConfigError(f"config.task: maps {given} to {asked}, not a code to one image")
+    if answer == "factors":
+        return _reading(task)
     if answer == "code":
         values = tuple(len(factor.values) for factor in task.factors)
         if tuple(task.parts) != values:
@@ -106,7 +111,9 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
         off = lambda prediction, truth: jnp.abs(prediction - truth) / jnp.array(steps)
     else:
-        raise ConfigError(f"config.task.answer={answer!r}: must be one of code, coordinates")
+        raise ConfigError(
+            f"config.task.answer={answer!r}: must be one of code, coordinates, factors"
+        )
 
     def example(key, point):
         forward = task.example(key, point)
@@ -136,6 +143,104 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
         facts=task.facts,
         check=task.check,
     )
+
+
+def _reading(task: Task) -> Task:
+    """`task` reversed for factors of any kind."""
+
+    def example(key, point):
+        return Example(task.example(key, point).target, answer_of(point, task.factors))
+
+    return task._replace(
+        example=example,
+        loss=mean_squared_error,
+        output=None,
+        prediction=lambda output: output,
+        truth=None,
+        scores=partial(factor_scores, factors=task.factors),
+        nearest=None,
+        error="mse",
+        accuracy="exact_accuracy",
+        baselines=baselines.BASELINES | {"mean_answer": mean_answer},
+        parts=(),
+        differentiable=False,
+        derived=lambda means: _r2_of_means(means, task.factors),
+    )
+
+
+def answer_of(point, factors):
+    """What a model should say of a point: for each factor one number from -1 to 1 over its values,
+    cosine and sine of an angle, or one unit for each label."""
+    parts = []
+    for value, factor in zip(point[: len(factors)], factors, strict=True):
+        values = np.asarray(factor.values, np.float32)
+        if not factor.real:
+            parts.append((jnp.abs(values - value) < 1e-6).astype(jnp.float32))
+        elif np.isfinite(factor.period):
+            turn = 2 * jnp.pi / factor.period * value
+            parts.append(jnp.stack([jnp.cos(turn), jnp.sin(turn)]))
+        else:
+            middle, half = _span(values)
+            parts.append(((value - middle) / half)[None])
+    return jnp.concatenate(parts)
+
+
+def read_answer(answer, factors):
+    """(F,) the values that an answer says."""
+    said, start = [], 0
+    for factor in factors:
+        values = np.asarray(factor.values, np.float32)
+        if not factor.real:
+            said.append(jnp.asarray(values)[jnp.argmax(answer[start : start + len(values)])])
+            start += len(values)
+        elif np.isfinite(factor.period):
+            turn = jnp.arctan2(answer[start + 1], answer[start])
+            said.append(turn * factor.period / (2 * jnp.pi) % factor.period)
+            start += 2
+        else:
+            middle, half = _span(values)
+            said.append(middle + half * answer[start])
+            start += 1
+    return jnp.stack(said)
+
+
+def _span(values):
+    """The middle of a factor's values, and half their range."""
+    middle, half = (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
+    return float(middle), float(half) or 1.0
+
+
+def factor_scores(prediction, truth, point, factors) -> dict:
+    """The scores of one answer.
+
+    mse: over the numbers of `answer_of`.
+    NAME_accuracy: whether the value nearest to the one said is the requested one.
+    NAME_error: how far the value said is off, round the circle for an angle; not of labels.
+    NAME_mse: its square over the variance of the factor's values; not of labels and angles.
+    exact_accuracy: whether all are right. An answer that is not finite is wrong.
+    """
+    said_F, finite = read_answer(prediction, factors), jnp.isfinite(prediction).all()
+    place_F = tasks.nearest_values(factors, said_F)
+    right_F = (place_F == tasks.nearest_values(factors, point)) & finite
+    found = {"mse": mean_squared_error(prediction, truth), "exact_accuracy": right_F.all()}
+    for index, factor in enumerate(factors):
+        found[f"{factor.name}_accuracy"] = right_F[index]
+        if not factor.real:
+            continue
+        off = jnp.abs(said_F[index] - point[index])
+        if np.isfinite(factor.period):
+            off = jnp.minimum(off % factor.period, -off % factor.period)
+        elif len(factor.values) > 1:
+            found[f"{factor.name}_mse"] = jnp.square(off) / float(np.var(factor.values))
+        found[f"{factor.name}_error"] = off
+    return found
+
+
+def _r2_of_means(means: dict, factors) -> dict:
+    """{NAME_r2}: 1 - mean squared error / the variance of the values over the whole grid, as Schott
+    et al. (2022) score a factor."""
+    names = [factor.name for factor in factors if f"{factor.name}_mse" in means]
+    return {f"{name}_r2": 1 - means[f"{name}_mse"] for name in names}
 
 
 def _units_apart(prediction, truth, parts):

@@ -81,9 +81,13 @@ class Task(NamedTuple):
     interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
                 `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
+    sampled:    whether these are some of the cells, any of which can be asked for: see `on_grid`.
+    between:    whether points between the cells have examples of their own.
+    origin:     where figures put the first row of an image, 'lower' or 'upper'.
     derived:    a region's means by score name, and the trivial predictors' errors by
                 'PREDICTOR_ERROR' if known -> further numbers by name, such as a ratio of means.
     facts:      () -> named numbers of the task itself, for the summary of its runs.
+    describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
     units:      named units of a data set's natural size, None for one that these settings have not;
@@ -111,8 +115,12 @@ class Task(NamedTuple):
     differentiable: bool = True
     units: dict = {}
     points: np.ndarray | None = None
+    sampled: bool = False
+    between: bool = True
+    origin: str = "lower"
     derived: Callable = lambda means: {}
     facts: Callable = dict
+    describe: Callable = tuple
     check: Callable = lambda dataset: None
 
 
@@ -139,6 +147,11 @@ def has_grid(task: Task) -> bool:
     return task.points is None
 
 
+def on_grid(task: Task) -> Task:
+    """The task as measured at all of its cells, where its points are a sample of them."""
+    return task._replace(points=None) if task.sampled else task
+
+
 def sizes(task: Task) -> tuple[int, ...]:
     """(V_1, ..., V_F), the numbers of values, as `grids` takes them; (B,) for points that form no
     grid."""
@@ -157,30 +170,64 @@ def cells(factors) -> np.ndarray:
     return grids.points([factor.values for factor in factors])
 
 
-def nearest_values(task: Task, points):
-    """(..., F) int: the index of each factor's value in the cell nearest to each point; NumPy."""
-    indices, columns = [], np.moveaxis(np.asarray(points), -1, 0)[: len(task.factors)]
-    for factor, column in zip(task.factors, columns, strict=True):
-        apart = np.abs(column[..., None] - np.asarray(factor.values, np.float32))
+def point_of(factors, values) -> np.ndarray:
+    """(F,) float32 of one value for each factor: a number, its text, or a label. Raises
+    ValueError for anything else."""
+    if len(values) != len(factors):
+        names = ", ".join(factor.name for factor in factors)
+        raise ValueError(f"give a value for each factor: {names}")
+    found = []
+    for factor, value in zip(factors, values, strict=True):
+        if value in factor.labels:
+            value = factor.values[factor.labels.index(value)]
+        try:
+            found.append(float(value))
+        except ValueError as error:
+            known = f"one of {', '.join(factor.labels)}, or " if factor.labels else ""
+            raise ValueError(f"{factor.name} = {value!r}: must be {known}a number") from error
+    return np.array(found, np.float32)
+
+
+def in_words(factors, point) -> str:
+    """'shape = heart, posX = 0.5': a point with labels by name."""
+    pairs = zip(factors, point, strict=True)
+    return ", ".join(f"{factor.name} = {value_name(factor, value)}" for factor, value in pairs)
+
+
+def value_name(factor: Factor, value) -> str:
+    """The label of a value, or its number."""
+    index = np.flatnonzero(np.isclose(factor.values, value)) if factor.labels else ()
+    return factor.labels[index[0]] if len(index) else f"{value:.4g}"
+
+
+def nearest_values(factors, points):
+    """(..., F) int: the index of each factor's value in the cell nearest to each point (..., F);
+    NumPy or JAX. Columns beyond the factors' are not read; a missing value is nearest to the
+    first."""
+    numpy = jnp if isinstance(points, jax.Array) else np
+    points, indices = numpy.asarray(points), []
+    for index, factor in enumerate(factors):
+        values = numpy.asarray(factor.values, numpy.float32)
+        apart = abs(points[..., index, None] - values.reshape((1,) * (points.ndim - 1) + (-1,)))
         if math.isfinite(factor.period):
-            apart = np.minimum(apart % factor.period, -apart % factor.period)
-        indices.append(np.argmin(apart, axis=-1))
-    return np.stack(indices, axis=-1)
+            apart = numpy.minimum(apart % factor.period, -apart % factor.period)
+        indices.append(numpy.argmin(apart, axis=-1))
+    return numpy.stack(indices, axis=-1)
 
 
-def geometry(task: Task) -> dict:
+def geometry(factors) -> dict:
     """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
     cells are."""
 
     def period_in_cells(factor: Factor) -> float | None:
-        if not math.isfinite(factor.period):
+        if not math.isfinite(factor.period) or len(factor.values) == 1:
             return None
         return factor.period / float(np.mean(np.diff(factor.values)))
 
     return {
-        "sizes": sizes(task),
-        "ordered": tuple(factor.real for factor in task.factors),
-        "periods": tuple(period_in_cells(factor) for factor in task.factors),
+        "sizes": tuple(len(factor.values) for factor in factors),
+        "ordered": tuple(factor.real for factor in factors),
+        "periods": tuple(period_in_cells(factor) for factor in factors),
     }
 
 
@@ -188,14 +235,39 @@ def nearest_seen(task: Task, held_out_B):
     """(indices (B,), distances (B,)) of the nearest seen point of every point. Distances are in
     cells of a grid, or else in the factors' values. ValueError if no point is seen."""
     if has_grid(task):
-        where = geometry(task)
+        where = geometry(task.factors)
         return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
+    return nearest_of_points(task.points, held_out_B)
+
+
+def map_axes(factors, held_out_B) -> tuple[int, int]:
+    """The two factors that a map of cells shows best, in their order: those with whose values the
+    share of held-out cells changes most. The first two, where it changes as by chance."""
+    sizes, share = tuple(len(factor.values) for factor in factors), np.mean(held_out_B)
+    spread = [np.var(grids.unfold(held_out_B, sizes, f).mean(axis=0)) for f in range(len(sizes))]
+    by_chance = share * (1 - share) * np.array(sizes) / len(held_out_B)
+    spread = np.where(spread > 3 * by_chance, np.round(spread, 6), 0)
+    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
+
+
+def distance_to_seen(task: Task, held_out_B):
+    """(B,) the distances of `nearest_seen`; of a sample of the cells, to all seen ones."""
+    if not task.sampled:
+        return nearest_seen(task, held_out_B)[1]
+    every = grids.distance_to_seen(regions(on_grid(task))["ood"], **geometry(task.factors))
+    return grids.over_grid(every, sizes(on_grid(task)))[
+        tuple(nearest_values(task.factors, task.points).T[::-1])
+    ]
+
+
+def nearest_of_points(points_BxF, held_out_B):
+    """What `nearest_seen` returns, of points that form no grid."""
     seen = np.flatnonzero(~np.asarray(held_out_B))
     if not len(seen):
         raise ValueError("held_out must leave some point seen")
     from scipy.spatial import cKDTree  # takes a fifth of a second to import
 
-    distances, index = cKDTree(task.points[seen]).query(task.points)
+    distances, index = cKDTree(points_BxF[seen]).query(points_BxF)
     return seen[index], distances
 
 
@@ -205,7 +277,7 @@ def nearest_with_same(task: Task, held_out_B, fixed):
     if not any(fixed):
         return nearest_seen(task, held_out_B)[0]
     if has_grid(task):
-        return grids.nearest_seen(held_out_B, **geometry(task), fixed=fixed)
+        return grids.nearest_seen(held_out_B, **geometry(task.factors), fixed=fixed)
     held_out, (index, _) = np.asarray(held_out_B), nearest_seen(task, held_out_B)
     _, group_B = np.unique(points(task)[:, np.asarray(fixed)], axis=0, return_inverse=True)
     group_B = group_B.reshape(-1)
@@ -276,19 +348,28 @@ def regions(task: Task) -> dict:
 def trivial_scores(task: Task, key) -> dict[str, dict]:
     """{predictor: {score: (B,)}} of the task's trivial predictors, on the examples that `key` makes
     at the task's points; traceable in the key."""
+    known = asked(task, key)
+    return {
+        name: jax.vmap(task.scores)(predict(known), known.truths, known.points)
+        for name, predict in task.baselines.items()
+    }
+
+
+def asked(task: Task, key) -> baselines.Asked:
+    """What the trivial predictors know; traceable in the key."""
     at, held_out = points(task), regions(task)["ood"]
     labels = [not factor.real for factor in task.factors]
     nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
     inputs, targets = examples_at(task, key, at)
-    of_nearest = (examples_at(task, key, at[index]).target for index in nearest)
+    nearest = [at[index] for index in nearest]
+    if not has_grid(task) and task.nearest is not None:  # the nearest of all, measured or not
+        of_all = np.asarray(task.nearest(at))
+        nearest[0] = np.where(np.isnan(of_all), at, of_all)
+    of_nearest = (examples_at(task, key, near).target for near in nearest)
     truths, seen, same_labels = (
         jax.vmap(lambda target: truth(task, target))(each) for each in (targets, *of_nearest)
     )
-    asked = baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
-    return {
-        name: jax.vmap(task.scores)(predict(asked), truths, at)
-        for name, predict in task.baselines.items()
-    }
+    return baselines.Asked(at, inputs, truths, seen, held_out, same_labels)
 
 
 def _mask(held_out, points):
@@ -299,8 +380,11 @@ def _mask(held_out, points):
 
 def real_points(task: Task, key, count: int):
     """(count, F) real points, uniform over the seen part of the box that the cells span; a discrete
-    factor takes any of its values. (0, F) if no factor is real, or there is no grid."""
-    if not has_grid(task) or not any(factor.real for factor in task.factors):
+    factor takes any of its values. (0, F) if no factor is real, if there is no grid, or nothing
+    between its cells."""
+    if not (task.between and has_grid(on_grid(task))) or not any(
+        factor.real for factor in task.factors
+    ):
         return jnp.zeros((0, len(task.factors)))
     discrete = [
         (index, jnp.asarray(factor.values, jnp.float32))

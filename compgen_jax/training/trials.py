@@ -42,7 +42,8 @@ def split(trials, devices=None):
 @partial(jax.jit, static_argnums=(1, 2))
 def _split(trials, count: int, used: int):
     index = np.minimum(np.arange(-(-count // used) * used), count - 1)
-    return jax.tree.map(lambda x: x[index].reshape(used, -1, *x.shape[1:]), trials)
+    share = len(index) // used  # said, as an empty leaf leaves it open
+    return jax.tree.map(lambda x: x[index].reshape(used, share, *x.shape[1:]), trials)
 
 
 def join(results, count: int, devices=None):

@@ -98,6 +98,7 @@ export function describeControls() {
     make("option", { value: name, textContent: hit ? `right or wrong: ${name}` : `error: ${name}` })));
   $("score").value = state.score;
   $("right").textContent = network.right[state.score] ?? "";
+  $("thinned").textContent = network.thinned;
   Object.assign($("step"), { max: last, value: state.step });
   $("bright").checked = state.bright;
   $("bright").parentElement.hidden = network.kind !== "image";
@@ -109,7 +110,10 @@ export function describeControls() {
   const shownOf = network.all_seeds > seeds.length ? ` of ${network.all_seeds}` : "";
   $("seed-name").textContent += shownOf;
   const [across, up] = state.axes;
-  const arrow = (axis) => (network.axes[axis]?.name ? `${network.axes[axis].name} →` : "");
+  const arrow = (axis) => {
+    const { name, labels = [] } = network.axes[axis] ?? {};
+    return name ? `${name}${labels.length ? `: ${labels.join(", ")}` : ""} →` : "";
+  };
   $("across").textContent = arrow(across);
   $("up").textContent = arrow(up);
   describeAxes();

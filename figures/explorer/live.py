@@ -14,10 +14,11 @@ Arrays are as `arrays.encode` writes them. The operations are:
 
     dense           x (..., I) @ kernel (I, O) + bias, whose O or fewer numbers repeat
     reshape         to a shape
-    conv_transpose  x (H, W, I), kernel (k, k, I, O), bias (O,) -> (stride H, stride W, O)
-    relu, sigmoid   of every entry
+    conv_transpose  x (H, W, I), kernel (k, k, I, O), bias (O,) -> (stride H, stride W, O); the
+                    kernel's taps are `dilation` pixels apart, 1 if it is not given
+    relu, tanh, sigmoid   of every entry
     prelu           x, or slope x where x < 0
-    embed           a code, in equal parts for the factors -> (N, N, factors) (paper Eq 8, 9)
+    embed           a code, in parts for the factors -> (H, W, factors) (paper Eq 8, 9)
     add_position    x (C,), axis (N, C / 2) -> (N, N, C): x, plus [axis[x]; axis[y]] at pixel (y, x)
     affine          scale x + shift
 """
@@ -32,6 +33,7 @@ from compgen_jax.models.conv_batchnorm import ConvBatchNormDecoder
 from compgen_jax.models.lowrank import LowRankDecoder, embeddings
 from compgen_jax.models.mlp import MLPDecoder
 from compgen_jax.models.pixelwise import PixelwiseDecoder, position_code
+from compgen_jax.models.upsampling import UpsamplingDecoder
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, task_group
@@ -55,11 +57,12 @@ def live_network(run: FinishedRun, seed: int) -> dict | None:
     parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))
     if operations is None or convention is None or parameters > MOST_PARAMETERS:
         return None
-    return {
+    operations = operations(module, variables)
+    return operations and {
         "layer": "layer_00",
         "length": models.size(tasks.shapes(task)[0]),
         "shape": list(tasks.shapes(task)[1].shape),
-        "operations": [*operations(module, variables), *convention],
+        "operations": [*operations, *convention],
     }
 
 
@@ -129,8 +132,26 @@ def _mlp(module: MLPDecoder, variables) -> list:
     params, operations = variables["params"], []
     for index in range(1, module.depth + 1):
         operations.append(_dense(params[f"hidden_{index}"]))
-        operations.append({"op": "relu", **_layer(index)})
-    return [*operations, _dense(params["image"]), {"op": "reshape", "shape": list(module.shape)}]
+        operations.append({"op": module.activation, **_layer(index)})
+    return [*operations, _dense(params["image"]), _as_image(module)]
+
+
+def _as_image(module) -> dict:
+    return {"op": "reshape", "shape": list(module.shape)}
+
+
+def _upsampling(module: UpsamplingDecoder, variables) -> list | None:
+    if module.batch_norm:
+        return None
+    params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
+    layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
+    to_map = {"op": "reshape", "shape": [*sides, module.channels[0]]}
+    layers.append([_dense(params["map"]), to_map])
+    layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
+    operations = []
+    for index, layer in enumerate(layers, start=1):
+        operations += [*layer, {"op": module.activation, **_layer(index)}]
+    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
 
 
 def _low_rank(module: LowRankDecoder, variables) -> list:
@@ -141,10 +162,11 @@ def _low_rank(module: LowRankDecoder, variables) -> list:
         for factor in embeddings(variables, module.vectors)
     ]  # fmt: skip
     operations = [{"op": "embed", "factors": factors, **_layer(1)}, _prelu(params["prelu_0"])]
-    for index in range(1, module.depth + 1):
-        operations.append(_conv_transpose(params[f"hidden_{index}"]))
+    for index, dilation in enumerate(module.dilations, start=1):
+        hidden = _conv_transpose(params[f"hidden_{index}"])
+        operations.append({**hidden, "dilation": dilation})
         operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    return [*operations, _conv_transpose(params["image"]), _without_channels(module)]
+    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
 
 
 def _pixelwise(module: PixelwiseDecoder, variables) -> list:
@@ -188,6 +210,7 @@ OPERATIONS = {  # of exactly these modules: a subclass may compute something els
     LowRankDecoder: _low_rank,
     MLPDecoder: _mlp,
     PixelwiseDecoder: _pixelwise,
+    UpsamplingDecoder: _upsampling,
 }
 
 

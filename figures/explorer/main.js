@@ -40,7 +40,7 @@ export async function choose(index, wanted = {}) {
   network = await opened[index];
   const names = Object.keys(network.scores);
   Object.assign(state, {
-    network: index, axes: network.axes.length > 1 ? [0, 1] : [0], step: network.steps.length - 1,
+    network: index, axes: network.axes.length > 1 ? network.map : [0], step: network.steps.length - 1,
     score: names.includes(state.score) ? state.score : names[0], box: null, layer: null, seed: -1,
   });
   state.at = network.place(typicalCell());
@@ -86,7 +86,7 @@ async function openFromHash() {
     return fields.has(name) && found.length === count && found.every(Number.isFinite) ? found : null;
   };
   const index = Math.max(payload.networks.findIndex(({ name }) => name === fields.get("network")), 0);
-  const { axes, steps, seeds, scores, layers } = payload.networks[index];
+  const { axes, map, steps, seeds, scores, layers } = payload.networks[index];
   const put = (name, value, isKnown) => { if (isKnown) wanted[name] = value; };
   const at = numbers("at", axes.length), chosen = numbers("axes", 2);
   put("at", at, at);
@@ -96,7 +96,7 @@ async function openFromHash() {
   put("score", fields.get("score"), Object.hasOwn(scores, fields.get("score") ?? ""));
   put("layer", fields.get("layer"), layers.some(({ name }) => name === fields.get("layer")));
   put("bright", true, fields.has("bright"));
-  const box = numbers("region", 4), sizes = (wanted.axes ?? [0, 1]).map((axis) => axes[axis]?.values.length ?? 1);
+  const box = numbers("region", 4), sizes = (wanted.axes ?? map).map((axis) => axes[axis]?.values.length ?? 1);
   const fits = (first, last, size) => [first, last].every(Number.isInteger) && 0 <= first && first <= last && last < size;
   put("box", box, box && sizes.every((size, k) => fits(box[2 * k], box[2 * k + 1], size)));
   await choose(index, wanted);

@@ -28,6 +28,7 @@ const OPERATIONS = {
   reshape: (x, { shape }) => ({ shape, values: x.values }),
   relu: (x) => map(x, (value) => (value > 0 ? value : 0)),
   prelu: (x, { slope }) => map(x, (value) => (value < 0 ? slope * value : value)),
+  tanh: (x) => map(x, Math.tanh),
   sigmoid: (x) => map(x, (value) => 1 / (1 + Math.exp(-value))),
   affine: (x, { scale, shift }) => map(x, (value) => scale * value + shift),
 };
@@ -66,13 +67,14 @@ function dense(x, { kernel, bias }) {
 // As `lax.conv_transpose` with 'SAME' padding: the image's pixels are set `stride` apart, with zeros
 // between and around them, and correlated with the kernel, which is not flipped. So output row r
 // reads through kernel row t the input row (r + t - pad) / stride, if that is a row of the input.
-function convTranspose(x, { kernel, bias, stride }) {
+// With stride 1, `dilation` multiplies the distance t - pad.
+function convTranspose(x, { kernel, bias, stride, dilation = 1 }) {
   const [height, width, inputs] = x.shape;
   const [side, , , outputs] = kernel.shape;
   const values = new Float32Array(height * stride * width * stride * outputs);
   const sums = new Float64Array(outputs);
-  const rowTaps = taps(height, side, stride);
-  const columnTaps = taps(width, side, stride);
+  const rowTaps = taps(height, side, stride, dilation);
+  const columnTaps = taps(width, side, stride, dilation);
   let pixel = 0;
   for (const rows of rowTaps) {
     for (const columns of columnTaps) {
@@ -90,12 +92,12 @@ function convTranspose(x, { kernel, bias, stride }) {
 }
 
 // For every output row (or column): the pairs [kernel row, input row] that it sums over.
-function taps(length, side, stride) {
+function taps(length, side, stride, dilation) {
   const pad = Math.ceil((side + stride - 2) / 2);
   return Array.from({ length: length * stride }, (_, place) => {
     const pairs = [];
     for (let t = 0; t < side; t++) {
-      const from = (place + t - pad) / stride;
+      const from = (place + (t - pad) * dilation) / stride;
       if (Number.isInteger(from) && from >= 0 && from < length) pairs.push([t, from]);
     }
     return pairs;
@@ -105,25 +107,28 @@ function taps(length, side, stride) {
 // The low-rank decoder's first layer. A factor's part of the code weighs its tokens' terms, and the
 // embedding is sum_k values_k left_k right_k^T, one channel of the image for each factor.
 function embed(code, { factors }) {
-  const [tokens, terms, side] = factors[0].left.shape;
-  const values = new Float32Array(side * side * factors.length);
+  const [, terms, height] = factors[0].left.shape;
+  const width = factors[0].right.shape[2];
+  const values = new Float32Array(height * width * factors.length);
+  let start = 0;
   factors.forEach((factor, channel) => {
     const sizes = new Float64Array(terms);
-    const left = new Float64Array(terms * side);
-    const right = new Float64Array(terms * side);
-    const start = channel * tokens;
+    const left = new Float64Array(terms * height);
+    const right = new Float64Array(terms * width);
+    const tokens = factor.left.shape[0];
     addProduct(sizes, code.values, start, tokens, factor.values.values, 0);
     addProduct(left, code.values, start, tokens, factor.left.values, 0);
     addProduct(right, code.values, start, tokens, factor.right.values, 0);
-    for (let y = 0; y < side; y++) {
-      for (let x = 0; x < side; x++) {
+    start += tokens;
+    for (let y = 0; y < height; y++) {
+      for (let x = 0; x < width; x++) {
         let sum = 0;
-        for (let k = 0; k < terms; k++) sum += sizes[k] * left[k * side + y] * right[k * side + x];
-        values[(y * side + x) * factors.length + channel] = sum;
+        for (let k = 0; k < terms; k++) sum += sizes[k] * left[k * height + y] * right[k * width + x];
+        values[(y * width + x) * factors.length + channel] = sum;
       }
     }
   });
-  return { shape: [side, side, factors.length], values };
+  return { shape: [height, width, factors.length], values };
 }
 
 // The per-pixel decoder's first layer: every pixel gets the token and its own position.

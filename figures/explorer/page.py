@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from compgen_jax.runs import directory
 from compgen_jax.statistics import LEVEL, mean_with_interval
+from compgen_jax.tasks import task as tasks
 
 from .. import plotting
 from .payload import payload
@@ -60,7 +61,7 @@ def _as_url(module: str) -> str:
 def _still(run) -> dict:
     """The picture and the sentence of a network for readers without JavaScript: the error at every
     cell, and what is asked and drawn at the held-out cell with the largest."""
-    cells, axes = run.cells, [factor.name for factor in run.task.factors]
+    cells = run.cells
     errors_B = cells.scores[cells.error].mean(axis=0)
     regions = {"in": cells.held_out, "outside": ~cells.held_out}
     means = [
@@ -70,18 +71,15 @@ def _still(run) -> dict:
         if mask.any()
     ]
     chosen = int(np.argmax(np.where(cells.held_out, errors_B, -1)))
-    where = ", ".join(
-        f"{name} = {v:.4g}" for name, v in zip(axes, cells.factors[chosen], strict=False)
-    )
+    where = tasks.in_words(run.task.factors, cells.factors[chosen])
     images = [cells.truths[chosen], *cells.predictions[:4, chosen]]
     figure = plotting.new_figure(6.75, 1.7)
     names = ["asked", *(f"seed {seed}" for seed in run.seeds[:4])]
     for axis, image, name in zip(figure.subplots(1, len(images), squeeze=False)[0], images, names,
                                  strict=True):  # fmt: skip
-        if image.ndim == 2:
-            plotting.show_signal(axis, image, float(cells.truths.max()))
-        elif image.ndim == 3:
-            axis.imshow(np.clip(image, 0, 1), origin="lower")
+        if plotting.is_image(image.shape):
+            shown = image if image.ndim == 2 else np.clip(image, 0, 1)
+            plotting.show_signal(axis, shown, float(cells.truths.max()), origin=run.task.origin)
         else:
             axis.plot(np.ravel(image))
         axis.set_title(name)

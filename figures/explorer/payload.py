@@ -3,14 +3,19 @@
 Images are precomputed at every cell, every seed and some checkpoints; at the last checkpoint also
 half-way between the cells. They are whole numbers from 0 to `levels`, and every array is deflated.
 How fine they are, and how many checkpoints there are, is chosen so that a page keeps its size
-(`limit`): `DETAILS` are tried from the finest on.
+(`limit`): `DETAILS` are tried from the finest on. Before that, large images are made coarser
+(`MOST_SIDE`) and, of many images, whole values of the factors are left out (`MOST_ENTRIES`).
 
 A network's value, with T seeds, K steps, B cells, M fine positions, D entries of an output:
 
     axes        name, values, fine (the values of fine positions), real, labels: one per factor
+    map         the two axes that are shown first
+    thinned     what is left out, in a sentence, or ''
     points      (B, F) of a task without a grid, whose axes say where the page lays them out
     held_out    (B,) bool;  held_out_fine (M,)
-    kind        'image', 'rgb' or 'curve', and the `shape` of one output
+    kind        'image', 'rgb' or 'curve', and the `shape` of one output; `origin` of an image
+    given       the image that an answer is read off: its kind, shape and limits, and `values`
+                (1, D, B); or None
     scores      {name: {'hit', 'values': (K, T, B)}}, the first is shown first
     drawn       (K, T, D, B);  drawn_fine (T, D, M), of the last step;  truths, truths_fine: (S, D,
                 .) with S = T, or 1 where all seeds are asked for the same
@@ -25,6 +30,7 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
                 the axes' values, or None (`live`)
 """
 
+import math
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +41,7 @@ from scipy.special import stdtrit
 
 from compgen_jax import grids
 from compgen_jax.metrics import geometry, superposition, tuning
+from compgen_jax.runs import predictions as given_predictions
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import LayerFunctions
@@ -45,6 +52,7 @@ from compgen_jax.tasks.bump import Bump
 from compgen_jax.training import loop
 from compgen_jax.training.trials import over_trials
 
+from .. import plotting
 from .arrays import encode, encode_between, encode_scaled
 from .live import code_table, live_network
 
@@ -58,6 +66,8 @@ LARGE_IMAGES = (
 )
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
 MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
+MOST_ENTRIES = 2_000_000  # of images at all cells and seeds, in colour or of more than two factors
+MOST_SIDE = 32  # pixels of an image
 COLUMNS = 24  # of points that form no grid, laid out in rows
 AT_ONCE = 1024  # points
 UNITS = 8  # of every layer
@@ -105,7 +115,7 @@ class _Atlas:
     """What a run answers, before it is made small."""
 
     def __init__(self, run: results.FinishedRun, seeds):
-        self.run, self.task = run, run.task
+        self.run, self.task = run, tasks.on_grid(run.task)
         for seed in seeds:
             if seed not in run.seeds:
                 has = ", ".join(map(str, run.seeds))
@@ -127,27 +137,49 @@ class _Atlas:
         """The points that are shown; sets `axes`, `held_out` and `sizes`."""
         task = self.task
         if tasks.has_grid(task):
-            chosen, self.sizes = grids.subgrid(tasks.sizes(task), MOST_CELLS)
-            cells = tasks.cells(task.factors)[chosen]
+            limit, cells = MOST_CELLS, tasks.cells(task.factors)
+            shape = given_predictions.shape_of(self.run.task)[1:]
+            if len(task.factors) > 2 or _kind(shape) == "rgb":
+                entries = np.ones((1, *shape))
+                most = min(LARGE_IMAGES, MOST_ENTRIES // len(self.seeds)) // _shrunk(entries).size
+                limit = max(min(limit, most), 2 ** len(task.factors))
+            held_out = np.asarray(task.held_out(cells))
+            chosen, self.sizes = grids.subgrid(tasks.sizes(task), limit, held_out_B=held_out)
+            cells = cells[chosen]
             self.axes = [
                 _at_values(factor, np.unique(column))
                 for factor, column in zip(task.factors, cells.T, strict=True)
             ]
         else:  # as many held-out points as seen ones, in their order
             held_out = tasks.regions(task)["ood"]
-            least = min(held_out.sum(), (~held_out).sum())
-            columns = int(min(COLUMNS, least))
-            rows = int(min(least, MOST_POINTS) // columns)
-            each = [np.flatnonzero(of)[: rows * columns] for of in (held_out, ~held_out)]
-            chosen = np.concatenate(each)
+            each = [np.flatnonzero(of) for of in (held_out, ~held_out) if of.any()]
+            least = min(map(len, each))
+            columns = min(COLUMNS, least)
+            rows = min(least, MOST_POINTS) // columns
+            chosen = np.concatenate([index[: rows * columns] for index in each])
             cells = tasks.points(task)[chosen]
-            self.sizes = (columns, 2 * rows)
+            self.sizes = (columns, len(each) * rows)
             self.axes = [
                 tasks.Factor(name, np.arange(size), real=False)
                 for name, size in zip(("measured points", ""), self.sizes, strict=True)
             ]
         self.chosen, self.held_out = chosen, np.asarray(task.held_out(cells))
         return cells
+
+    def thinned(self) -> str:
+        """What the page leaves out of a grid, in words; '' for nothing."""
+        of, block = tasks.sizes(self.task), _block(self.whole_shape)
+        if not tasks.has_grid(self.task) or (of == self.sizes and block == 1):
+            return ""
+        kept = zip(self.sizes, of, self.axes, strict=True)
+        values = ", ".join(f"{few} of {every} of {a.name}" for few, every, a in kept if few < every)
+        said = f"A pixel here is the mean of {block} × {block}." if block > 1 else ""
+        if values:
+            said = (
+                f"To stay small, this page shows {len(self.cells):,} of {math.prod(of):,} "
+                f"combinations: these values of each factor: {values}. {said}"
+            )
+        return said
 
     def params(self, step: int):
         params = self.run.params if step == self.steps[-1] else self.run.at(step).params
@@ -161,9 +193,10 @@ class _Atlas:
         ]
         predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
         truths = truths[:1] if (truths == truths[:1]).all() else truths
+        self.whole_shape = truths.shape[2:]
+        predictions, truths = _shrunk(predictions, 2), _shrunk(truths, 2)
         self.shape = truths.shape[2:]
-        flat = lambda values: values.reshape(*values.shape[:2], -1)
-        return flat(predictions), flat(truths), scores
+        return _flat(predictions), _flat(truths), scores
 
     def constant(self, name: str, room: float) -> dict:
         """The part of the network's value that is the same in every detail. The live form is left
@@ -195,19 +228,37 @@ class _Atlas:
             "path": _without_home(run.path),
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
+            "map": list(tasks.map_axes(self.axes, self.held_out)),
+            "thinned": self.thinned(),
             "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),
             "held_out": encode(self.held_out),
             "held_out_fine": held_out_fine,
             "kind": _kind(self.shape),
             "shape": list(self.shape),
+            "origin": task.origin,
+            "given": self.given(),
             # the first two factors are a place in the image
-            "positions": [axis.name for axis in self.axes[:2]] == ["x", "y"],
+            "positions": isinstance(run.config.task, Bump),
             "seeds": self.seeds,
             "all_seeds": len(run.seeds),
             "error": task.error,
             "right": _right(run.config.task),
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
         }
+
+    def given(self) -> dict | None:
+        """The input image at every cell, where the output is none."""
+        inputs = jax.jit(lambda key: tasks.examples_at(self.task, key, self.cells).input)
+        shape = getattr(tasks.shapes(self.task)[0], "shape", ())
+        if _kind(self.shape) != "curve" or _kind(shape) == "curve":
+            return None
+        values = _shrunk(
+            np.asarray(inputs(loop.stream(jax.random.key(self.seeds[0]), "test")))[None], 2
+        )
+        low, high = float(values.min()), float(values.max())
+        packed = encode_between(np.swapaxes(_flat(values), 1, 2), low, high)
+        limits = {"low": low, "high": high, "origin": self.task.origin}
+        return {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed} | limits
 
     def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
@@ -256,14 +307,14 @@ class _Atlas:
     @cached_property
     def counterfactuals(self) -> dict:
         """What predictors that do not compose say at the held-out cells; see the module."""
-        held_out = np.flatnonzero(self.held_out)
-        points, run = tasks.points(self.task), self.run
-        nearest = points[tasks.nearest_seen(self.task, tasks.regions(self.task)["ood"])[0]]
-        found = {"nearest": self.answers(nearest[self.chosen], self.steps[-1])[1][:, held_out]}
-        found["interpolator"] = None
-        if self.task.interpolated:
-            said = run.interpolator.predictions[self.index][:, self.chosen[held_out]]
-            found["interpolator"] = said.reshape(*said.shape[:2], -1)
+        hidden, task = self.chosen[self.held_out], self.task
+        points = tasks.points(task)
+        nearest = points[tasks.nearest_seen(task, tasks.regions(task)["ood"])[0][hidden]]
+        found = {"nearest": self.answers(nearest, self.steps[-1])[1], "interpolator": None}
+        if task.interpolated:
+            task = task._replace(points=points[hidden])
+            said = results.interpolations(self.run.config, task, self.seeds)[0]
+            found["interpolator"] = _flat(_shrunk(said, 2))
         return found
 
     def explained(self, steps) -> dict | None:
@@ -339,7 +390,7 @@ class _Atlas:
 
     def live(self) -> dict | None:
         """The first seed's network with the table of its codes; None without either."""
-        if not tasks.has_grid(self.task):
+        if not tasks.has_grid(self.task) or self.shape != self.whole_shape:
             return None
         spec = live_network(self.run, self.seeds[0])
         table = code_table(self.task, self.fine or [axis.values for axis in self.axes])
@@ -382,8 +433,13 @@ def _without_home(path: Path) -> str:
 
 def _fine(task, axes) -> list | None:
     """The values of every factor and those half-way between; None without a real factor, for more
-    than two factors, and for no grid."""
-    if not tasks.has_grid(task) or len(axes) > 2 or not any(axis.real for axis in axes):
+    than two factors, and for no grid or nothing between its cells."""
+    if (
+        not tasks.has_grid(task)
+        or not task.between
+        or len(axes) > 2
+        or not any(axis.real for axis in axes)
+    ):
         return None
     fine = []
     for axis in axes:
@@ -401,11 +457,30 @@ def _spread(steps: list, count: int) -> list:
 
 
 def _kind(shape) -> str:
-    if len(shape) == 2 and min(shape) >= 4:
-        return "image"
-    if len(shape) == 3 and shape[-1] == 3 and min(shape[:2]) >= 4:
-        return "rgb"
-    return "curve"
+    if not plotting.is_image(shape):
+        return "curve"
+    return "image" if len(shape) == 2 else "rgb"
+
+
+def _block(shape) -> int:
+    """How many pixels along each axis of an image become one of the page's."""
+    return 1 if _kind(shape) == "curve" else -(-max(shape[:2]) // MOST_SIDE)
+
+
+def _shrunk(values, axis: int = 1):
+    """Images whose rows are at `axis`, as means over blocks of pixels; other values as they are."""
+    if (block := _block(values.shape[axis:])) > 1:
+        for each in (axis, axis + 1):
+            starts = np.arange(0, values.shape[each], block)
+            counts = np.diff([*starts, values.shape[each]]).astype(values.dtype)
+            sums = np.add.reduceat(values, starts, axis=each)
+            values = sums / np.expand_dims(counts, [a for a in range(values.ndim) if a != each])
+    return values
+
+
+def _flat(values):
+    """(T, B, ...) as (T, B, D)."""
+    return values.reshape(*values.shape[:2], -1)
 
 
 def _right(settings) -> dict:

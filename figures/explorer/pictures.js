@@ -35,7 +35,8 @@ export function drawOutput(canvas, values, network, { signed = false, beside = n
   const scale = makeScale(signed ? ["less", "paper", "more"] : ["paper", "ink"]);
   paint(canvas, width, height, (k) => {
     const rowIndex = Math.floor(k / width), column = k % width;
-    const source = ((height - 1 - rowIndex) * width + column) * channels;  // the first row lies below
+    const first = network.origin === "lower" ? height - 1 - rowIndex : rowIndex;
+    const source = (first * width + column) * channels;
     const entry = values.slice(source, source + channels);
     if (signed) return scale((entry.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)) / reach + 1) / 2);
     const shares = [...entry].map((value) => Math.min(Math.max((value - limits.low) / (limits.high - limits.low), 0), 1));

@@ -1,5 +1,6 @@
 // The map, the outputs beside what is asked, and the sentence.
 
+import { column } from "data";
 import { interval, mean, short, withInterval, worded } from "numbers";
 import { drawMap, drawOutput, makeScale } from "pictures";
 import { $, change, chosenSeeds, make, network, one, payload, slice, state } from "main";
@@ -57,8 +58,10 @@ export function drawGrid() {
       return cell;
     }));
   }
-  const [asked, ...answers] = grid.children;
+  const [asked, ...answers] = grid.children, { given } = network;
   drawOutput(asked.querySelector(".first"), truths[one()], network);
+  for (const each of asked.querySelectorAll(".second, .second + *")) each.hidden = !given;
+  if (given) drawOutput(asked.querySelector(".second"), column(given.values, 0, network.cell(state.at)), given);
   answers.forEach((cell, k) => {
     const difference = drawn[k].map((value, d) => value - truths[k][d]);
     drawOutput(cell.querySelector(".first"), drawn[k], network, { beside: truths[k], limits: state.bright ? brightened(drawn[k]) : network });
@@ -80,11 +83,12 @@ function outputCell(name, answer = false) {
   const canvas = () => make("span", { className: "picture" }, make("canvas", { className: "first" }), make("i", { className: "place" }));
   const cell = make("figure", { className: "output" });
   if (!answer) {
-    cell.append(canvas(), make("figcaption", { innerHTML: "<b>asked</b>" }));
+    cell.append(canvas(), make("figcaption", { innerHTML: "<b>asked</b>" }), make("canvas", { className: "second" }),
+      make("figcaption", { textContent: "read off this picture" }));
     return cell;
   }
   const button = make("button", { title: `Look at ${name} alone`, ariaLabel: `Look at ${name} alone` }, canvas());
-  cell.append(button, make("figcaption", { textContent: `${name} draws` }), make("canvas", { className: "second" }),
+  cell.append(button, make("figcaption", { textContent: `${name} ${verb()}s` }), make("canvas", { className: "second" }),
     make("figcaption", { textContent: "difference" }));
   return cell;
 }

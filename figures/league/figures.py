@@ -13,7 +13,12 @@ from ..figure import figure
 from . import tables
 
 MARKS = "os^Dv<>Pphd*X8"  # of architectures
-HOLDOUT_COLORS = {"block": "#d55e00", "corner": "#0072b2", "random": "#009e73"}
+HOLDOUT_COLORS = {
+    "block": "#d55e00",
+    "corner": "#0072b2",
+    "random": "#009e73",
+    "range": "#cc79a7",
+}
 AXIS_TITLES = {
     "interaction": "interaction share",
     "probe": "probe R²",

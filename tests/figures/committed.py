@@ -16,10 +16,13 @@ def claims() -> list[dict]:
 
 
 def finished(configs: dict, layers=(), outputs=(), with_tasks: bool = False) -> dict:
-    """Quick runs by name, with their committed summaries. Metrics of four layers, (T, 4), and of
+    """Quick runs by name that have a committed summary. Metrics of four layers, (T, 4), and of
     outputs, (T,), are drawn by the run's name. Tasks take long to make."""
     runs = {}
     for name, config in configs.items():
+        summary = RESULTS / "runs" / f"{config.name}.json"
+        if not summary.exists():
+            continue
         rng = np.random.default_rng(zlib.crc32(name.encode()))
         seeds = config.training.seeds
         runs[name] = KnownRun(
@@ -28,7 +31,7 @@ def finished(configs: dict, layers=(), outputs=(), with_tasks: bool = False) -> 
             {metric: rng.random((len(seeds), 4)) for metric in layers},
             {metric: rng.random(len(seeds)) for metric in outputs},
             config=config,
-            summary=json.loads((RESULTS / "runs" / f"{config.name}.json").read_text()),
+            summary=json.loads(summary.read_text()),
             task=config.task.make() if with_tasks else None,
         )
     return runs

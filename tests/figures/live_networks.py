@@ -3,6 +3,7 @@
 import base64
 import functools
 import zlib
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +15,13 @@ from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.lowrank import LowRank
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
+from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.rotation import GapConfig, Rotation
+from compgen_jax.tasks.scene import CodesConfig
+from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop, task_group
 
@@ -25,10 +29,20 @@ SEEDS = 0, 7
 SUPPORT = SupportConfig(region="donut", low=3, high=5, samples=60)
 ONEHOT, RAMP = CodeConfig(name="onehot"), CodeConfig(name="ramp")
 UPRIGHT = ImageConfig(polarity="upright")
+# shape, hue, posX and posY, in colours
+SPRITES = Sprites(
+    side=16, supersample=1, counts=CountsConfig(scale=1, orientation=1, hue=4, posX=5, posY=3)
+)
 CASES = {
     "conv": (Bump(grid=12, support=SUPPORT), Conv(depth=4, width=6)),
     "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
     "mlp": (Bump(grid=8, image=UPRIGHT, support=SUPPORT), MLP(depth=2, width=9)),
+    "mlp of tanh units": (Bump(grid=8, support=SUPPORT), MLP(depth=2, width=9, activation="tanh")),
+    "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3), activation="tanh")),
+    "low rank of sprites": (
+        replace(SPRITES, code=CodesConfig(name="onehot")),
+        LowRank(depth=2, width=3, rank=2, dilations=(1, 2)),
+    ),
     "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5, rank=4)),
     "orthonormal": (
         Bump(grid=8, code=ONEHOT, support=SUPPORT),
@@ -56,7 +70,9 @@ def decode(entry) -> np.ndarray:
 def network(name: str) -> FinishedRun:
     """A run of two seeds whose parameters, biases and running means too, are all random."""
     task, model = CASES[name]
-    config = Config(name="case", task=task, model=model, training=TrainingConfig(seeds=SEEDS))
+    config = Config(
+        name="case", task=task, model=model, training=TrainingConfig(steps=1, seeds=SEEDS)
+    )
     rng = np.random.default_rng(len(name))
 
     def moved(path, leaf):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.models.per_factor import Additive
+from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.encodings import CodeConfig
@@ -40,12 +41,16 @@ def test_other_arrays_are_refused(array):
 # --- networks --------------------------------------------------------------------------------
 
 
-def conv_transpose(x, kernel, bias, stride):
+def conv_transpose(x, kernel, bias, stride, dilation):
     """By the definition: every input pixel adds its kernel, turned by half a turn, to the output
     around `stride` times its place."""
     height, width, _ = x.shape
     side, _, _, outputs = kernel.shape
     pad = -(-(side + stride - 2) // 2)
+    if dilation > 1:  # a kernel with zeros between its taps
+        spread = np.zeros((2 * dilation + 1, 2 * dilation + 1, *kernel.shape[2:]))
+        spread[::dilation, ::dilation] = kernel
+        kernel, side, pad = spread, 2 * dilation + 1, dilation
     y = np.zeros((stride * height + 2 * side, stride * width + 2 * side, outputs))
     for row in range(height):
         for column in range(width):
@@ -58,7 +63,7 @@ def conv_transpose(x, kernel, bias, stride):
 
 def embed(code, factors):
     tables = [[decode(factor[name]) for name in ("values", "left", "right")] for factor in factors]
-    parts = np.split(code, len(factors))
+    parts = np.split(code, np.cumsum([len(table[0]) for table in tables])[:-1])
     return np.stack(
         [np.einsum("t,tk,u,ukh,v,vkw->hw", part, table[0], part, table[1], part, table[2],
                    optimize=True) for part, table in zip(parts, tables, strict=True)],
@@ -82,7 +87,8 @@ def computed(spec, code):
             x = x @ array("kernel")
             x = x + np.resize(array("bias"), x.shape[-1])
         elif kind == "conv_transpose":
-            x = conv_transpose(x, array("kernel"), array("bias"), operation["stride"])
+            taps = operation["stride"], operation.get("dilation", 1)
+            x = conv_transpose(x, array("kernel"), array("bias"), *taps)
         elif kind == "reshape":
             x = x.reshape(operation["shape"])
         elif kind == "embed":
@@ -91,6 +97,8 @@ def computed(spec, code):
             x = add_position(x, array("axis"))
         elif kind == "relu":
             x = np.maximum(x, 0)
+        elif kind == "tanh":
+            x = np.tanh(x)
         elif kind == "prelu":
             x = np.where(x < 0, operation["slope"] * x, x)
         elif kind == "sigmoid":
@@ -144,6 +152,7 @@ def test_other_networks_have_no_live_form(monkeypatch):
             live.live_network(like(run, task=run.task._replace(prediction=prediction)), 0) is None
         )
     assert live.live_network(like(run, model=Additive()), 0) is None
+    assert live.live_network(like(run, model=Upsampling(batch_norm=True)), 0) is None
     parameters = sum(leaf.size for leaf in jax.tree.leaves(run.params)) // 2
     monkeypatch.setattr(live, "MOST_PARAMETERS", parameters)
     assert live.live_network(run, 0) is not None

@@ -9,7 +9,7 @@ from scipy import stats
 
 from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import ConfigError, changed
-from compgen_jax.runs import directory, experiment
+from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import seeds_to_settle
 from compgen_jax.tasks import task as tasks
@@ -130,7 +130,7 @@ def test_names_that_agree_are_told_by_those_above_them():
 def test_a_share_is_a_score_that_is_right_or_wrong_at_every_cell(tiny):
     a = {"rendered_second": np.array([[0, 1]]), "mse": np.array([[0, 1]]), "half": np.eye(2)}
     b = a | {"half": np.full((2, 2), 0.5)}
-    assert compare.shares(a, b, tiny.task.make()) == {"rendered_second"}
+    assert judge_run.shares(tiny.task.make(), a, b) == {"rendered_second"}
 
 
 @pytest.mark.parametrize("given", [{"0": 0.5}, {"0": 0.5, "7": None}])

@@ -67,6 +67,9 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     assert "\nrendered " in output and "\ninterpolator " in output
     report = json.loads((tmp_path / "out" / "mine.json").read_text())
     assert report["mean"]["ood.rendered"]["value"] == gain
+    # seeds that agree to the cell show no spread: the interval of a share reaches 1.5 cells
+    ends = [max(gain - 1.5 / 100, 0), min(gain + 1.5 / 100, 1)]
+    assert report["mean"]["ood.rendered"]["ci95"] == pytest.approx(ends)
     assert {"nearest_seen", "interpolator"} < set(report["trivial"])
     assert {row["verdict"] for row in report["verdict"]} == {verdict}
     assert (tmp_path / "out" / "mine.png").read_bytes().startswith(b"\x89PNG")
@@ -131,7 +134,7 @@ def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
 def test_other_bad_files_and_tasks_are_one_line(file, finished, tmp_path, own_task):
     unknown = np.zeros((2, 64, 8, 8))
     unknown[1, 9, 0, 0] = np.nan  # x varies fastest
-    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x 1, y 1"):
+    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x = 1, y = 1"):
         predictions.load(file(predictions=unknown), finished.config, finished.task)
     text = tmp_path / "text.npz"
     text.write_text("mine")

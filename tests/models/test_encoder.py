@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.encoder import Encoder, HalvingConv
 from compgen_jax.models.model import Shapes
 
@@ -75,18 +76,20 @@ def test_answer_and_layers_equal_a_float64_loop(side, depth):
     assert channels == [3 * 2**k for k in range(depth)]
 
 
-@pytest.mark.parametrize("sides", [(8, 8), (5, 8), (1, 1)])
-def test_a_layer_is_flax_own(sides):
+@pytest.mark.parametrize(
+    ("taps", "sides"), [(3, (8, 8)), (3, (5, 8)), (3, (1, 1)), (4, (8, 6)), (4, (5, 2))]
+)
+def test_a_layer_is_flax_own(taps, sides):
     """Its function and its gradients, with the same parameters."""
     x = jax.random.normal(KEY, (2, *sides, 3))
-    ours = HalvingConv(4, "torch")
-    flax = nn.Conv(4, (3, 3), strides=2, padding=1)
+    ours = HalvingConv(4, "torch", taps)
+    flax = nn.Conv(4, (taps, taps), strides=2, padding=1)
     params = jax.jit(ours.init)(KEY, x)
     chex.assert_trees_all_equal_shapes(params, jax.eval_shape(flax.init, KEY, x))
 
     @partial(jax.jit, static_argnums=0)
     def outputs_and_gradients(layer, params, x):
-        target = jax.random.normal(jax.random.key(1), (2, *(-(-side // 2) for side in sides), 4))
+        target = jax.random.normal(jax.random.key(1), (2, *((s + 4 - taps) // 2 for s in sides), 4))
         outputs, pull = jax.vjp(layer.apply, params, x)
         return outputs, pull(target)
 
@@ -142,3 +145,36 @@ def test_forward_mode_agrees_with_float64_central_differences():
     moved = lambda step: np.float64(image) + step * np.float64(tangent)
     above, below = (encode_directly(params, moved(step), 2)[0] for step in (1e-6, -1e-6))
     np.testing.assert_allclose(found, (above - below) / 2e-6, rtol=1e-3, atol=1e-4)
+
+
+def test_the_encoder_of_colours_is_that_of_the_definition():
+    """Montero et al. (2022): kernel 4, padding 1, channels of every convolution; by windows."""
+    settings = Encoder(kernel=4, channels=(3, 5), hidden=6)
+    module = settings.make(Shapes(struct(8, 12, 3), struct(2)))
+    image = np.asarray(jax.random.normal(KEY, (8, 12, 3)))
+    random = np.random.default_rng(0)
+    params = jax.tree.map(
+        lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.3),
+        jax.eval_shape(module.init, KEY, image),
+    )
+    answer, activations = module.apply(params, image)
+    weights, x = jax.tree.map(np.float64, params["params"]), np.float64(image)
+    for index in (1, 2):
+        layer, padded = weights[f"conv_{index}"], np.pad(x, [(1, 1), (1, 1), (0, 0)])
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (4, 4), (0, 1))[::2, ::2]
+        x = np.einsum("hwcij,ijco->hwo", windows, layer["kernel"]) + layer["bias"]
+        x = np.maximum(x, 0)
+        np.testing.assert_allclose(activations[f"layer_{index:02d}"], x, atol=1e-5)
+    x = np.maximum(x.ravel() @ weights["hidden"]["kernel"] + weights["hidden"]["bias"], 0)
+    expected = x @ weights["answer"]["kernel"] + weights["answer"]["bias"]
+    np.testing.assert_allclose(answer, expected, atol=1e-5)
+
+
+def test_images_too_small_to_halve_are_refused():
+    settings = Encoder(kernel=4, channels=(2, 2, 2))
+    with pytest.raises(ConfigError, match="both sides must be at least 8, not 7 x 9"):
+        settings.make(Shapes(struct(7, 9), struct(2)))
+    with pytest.raises(
+        ConfigError, match=r"config\.model\.channels=\('a',\): must be positive int"
+    ):
+        Config(model=Encoder(channels=("a",)))

@@ -21,6 +21,7 @@ from compgen_jax.models.per_factor import Additive, Multiplicative
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
 from compgen_jax.models.transformer import Transformer
+from compgen_jax.models.upsampling import Upsampling
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -35,6 +36,7 @@ def of_task(code, samples=4, inputs=3, outputs=2):
 
 
 IMAGE = of_image(16, 8)._replace(parts=(8, 8))
+COLOUR = Shapes(struct(6), struct(4, 6, 3), parts=(3, 2, 1))
 STUDENT = of_task(5)
 FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
@@ -44,9 +46,16 @@ FAMILIES = [
     (Pixelwise(depth=2, width=8), IMAGE),
     (Transformer(depth=1, width=8, heads=2, hidden=6), IMAGE),
     (ConvBatchNorm(width=4), IMAGE),
+    (MLP(depth=1, width=5, activation="tanh"), COLOUR),
+    (LowRank(depth=1, width=2, dilations=(2,)), COLOUR),
+    (Additive(depth=2, width=5), COLOUR),
+    (Multiplicative(depth=1, width=5), COLOUR),
     (Additive(depth=2, width=5), IMAGE),
     (Multiplicative(depth=1, width=5), IMAGE),
+    (Upsampling(dense=(5,), channels=(4,)), COLOUR),
+    (Upsampling(channels=(4,), batch_norm=True), IMAGE),
     (Encoder(depth=2, width=3, hidden=6), Shapes(struct(9, 9), struct(5))),
+    (Encoder(kernel=4, channels=(3, 2), hidden=6), Shapes(struct(9, 8, 3), struct(5))),
     (TaskMLP(depth=2, width=6), STUDENT),
     (TaskTransformer(depth=1, width=8, heads=2), STUDENT),
     (Hypernetwork(width=6), STUDENT),
@@ -109,6 +118,11 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
         (ConvBatchNorm(), of_image(1, 28), 406_913),
         (Encoder(), Shapes(struct(28, 28), struct(56)), 362_168),
         (Encoder(), Shapes(struct(28, 28), struct(2)), 355_202),
+        (  # 4 x 4 kernels to 4 x 4 x 64, and dense layers
+            Encoder(kernel=4, channels=(32, 32, 64, 64), hidden=256),
+            Shapes(struct(64, 64, 3), struct(6)),
+            1_568 + 16_416 + 32_832 + 65_600 + 262_400 + 1_542,
+        ),
         (TaskMLP(depth=2, width=128), of_task(16, 16, 16, 16), 22_800),
         (TaskMLP(depth=4, width=1024), of_task(16, 16, 16, 16), 3_198_992),
         (TaskMLP(depth=4, width=1024), of_task(1600, 16, 16, 16), 4_821_008),  # fewshot
@@ -128,10 +142,11 @@ def test_parameter_counts_are_the_papers_and_the_authors(settings, shapes, count
 
 
 VECTOR, SQUARE, TREE = struct(16), struct(8, 8), {"a": struct(16)}
-OF_IMAGES = [Conv(), LowRank(), Pixelwise(), Transformer(), ConvBatchNorm()]
+OF_GREY_IMAGES = [Conv(), Pixelwise(), Transformer(), ConvBatchNorm()]
+OF_IMAGES = [*OF_GREY_IMAGES, LowRank()]
 STUDENTS = [TaskMLP(), TaskTransformer(), Hypernetwork()]
 OF_FACTORS = [Additive(), Multiplicative()]
-NOT_AN_IMAGE = r"needs one image \(H, W\) as input, not"
+NOT_AN_IMAGE = r"needs one image \(H, W\) or \(H, W, C\) as input, not"
 PARTS = "needs a code with a part for each of two or more factors, not 16"
 WRONG = [
     *[(each, Shapes(struct(4, 4), SQUARE), "needs a vector as input, not Shape")
@@ -148,8 +163,13 @@ WRONG = [
     (Additive(), Shapes(VECTOR, {"a": struct(3)}, parts=(8, 8)), "gives one array, not {'a': "),
     (MLP(), Shapes(struct(3), {"a": struct(2)}), "gives one array, not {'a': "),
     (LowRank(), of_image(24, 8), "its input has 16 numbers, not 24"),  # a third factor
+    (Upsampling(), Shapes(SQUARE, SQUARE), "needs a vector as input, not Shape"),
+    (Upsampling(), Shapes(VECTOR, struct(8)), "draws one image, not ShapeDtype"),
+    (Upsampling(), of_image(16, 12), "divisible by 8, not 12 x 12"),
     (Encoder(), Shapes(VECTOR, struct(5)), NOT_AN_IMAGE),
     (Encoder(), Shapes({"a": SQUARE}, struct(5)), NOT_AN_IMAGE),
+    *[(each, Shapes(VECTOR, struct(8, 8, 3)), "draws one image, not ShapeDtype")
+      for each in OF_GREY_IMAGES],
     (Encoder(), Shapes(SQUARE, SQUARE), "gives one vector, not ShapeDtypeStruct"),
     *[(each, shapes, "needs a task's code .* and inputs .* and answers") for each in STUDENTS
       for shapes in (

@@ -93,7 +93,7 @@ def own_model(tmp_path):
 def test_an_own_model_is_a_row_at_its_defaults(own_model):
     all_runs = runs.runs("quick", (own_model,))
     added = [all_runs[name] for name in all_runs.keys() - runs.runs("quick").keys()]
-    assert len(added) == 8
+    assert len(added) == 10
     for config in added:
         assert config.model.width == 7 and config.training.steps == 1200
         assert runs.entry_of(config)[:2] == ("my_model:Mine", "my_model:Mine")
@@ -106,7 +106,7 @@ def test_what_a_run_is_can_be_told_from_its_config():
     title = "conv, one-hot code"
     assert entries["league_bumps_corner_conv_one-hot_code"] == (title, "conv", "bumps", "corner")
     assert {entry.model for entry in entries.values()} == set(runs.MODELS)
-    assert len({entry.group for entry in entries.values()}) == 8
+    assert len({entry.group for entry in entries.values()}) == 10
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

@@ -120,20 +120,20 @@ def test_the_nearest_values_of_points_against_a_loop():
     def apart(a, b, period):
         return abs(a - b) if math.isinf(period) else min((a - b) % period, (b - a) % period)
 
-    for point, found in zip(points, tasks.nearest_values(task, points), strict=True):
+    for point, found in zip(points, tasks.nearest_values(task.factors, points), strict=True):
         for value, index, factor in zip(point, found, task.factors, strict=True):
             distances = [apart(value, other, factor.period) for other in factor.values]
             assert distances[index] == pytest.approx(min(distances), abs=1e-4)
     np.testing.assert_array_equal(
-        tasks.nearest_values(task, np.array([[[1, 359.0, 0.4]], [[2, 346.0, 1.3]]])),
+        tasks.nearest_values(task.factors, np.array([[[1, 359.0, 0.4]], [[2, 346.0, 1.3]]])),
         [[[1, 0, 1]], [[2, 0, 2]]],
     )
-    every = tasks.nearest_values(task, tasks.cells(task.factors))
+    every = tasks.nearest_values(task.factors, tasks.cells(task.factors))
     np.testing.assert_array_equal(every, grids.indices(tasks.sizes(task)))
 
 
 def test_distances_between_cells_know_labels_and_angles():
-    where = tasks.geometry(own_task())
+    where = tasks.geometry(own_task().factors)
     assert where == {
         "sizes": (3, 12, 3), "ordered": (False, True, True), "periods": (None, 12.0, None)
     }  # fmt: skip
@@ -230,3 +230,24 @@ def test_held_out_may_use_jax_also_where_a_program_is_traced():
     expected = np.abs(tasks.points(own_task())[:, 2]) > 1.5
     np.testing.assert_array_equal(traced(), expected)
     np.testing.assert_array_equal(tasks.regions(make())["ood"], expected)
+
+
+def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
+    factors = [tasks.Factor(name, np.arange(6.0)) for name in "abcd"]
+    cells = tasks.cells(factors)
+    box = (cells[:, 1] > 3) & (cells[:, 3] < 2)
+    assert tasks.map_axes(factors, box) == (1, 3)
+    chance = np.random.default_rng(0).uniform(size=len(cells)) < 0.3
+    assert tasks.map_axes(factors, chance) == tasks.map_axes(factors, box & False) == (0, 1)
+    assert tasks.map_axes(factors[:1], np.arange(6) > 3) == (0,)
+
+
+def test_a_point_is_given_and_told_by_labels():
+    factors = tasks.Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
+    np.testing.assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
+    assert tasks.in_words(factors, np.float32([2, 0.25])) == f"kind = b, {HEIGHT.name} = 0.25"
+    for values, hint in ((("c", 1), "kind = 'c': must be one of a, b, or a number"),
+                         (("a", "up"), "'up': must be a number"),
+                         (("a",), "give a value for each factor: kind")):  # fmt: skip
+        with pytest.raises(ValueError, match=hint):
+            tasks.point_of(factors, values)

@@ -103,6 +103,11 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
     assert join(prepared(np.int32(4), more), 9, devices)["sum"].shape == (9,)
 
 
+def test_a_leaf_without_entries_is_split_as_the_others():
+    shares = split((jnp.ones((3, 0, 2)), jnp.arange(3)), jax.devices()[:2])
+    assert [share.shape for share in shares] == [(2, 2, 0, 2), (2, 2)]
+
+
 def test_programs_are_traced_in_turn_and_compiled_at_once_each_lane_in_its_order():
     done, together, ended = [], threading.Barrier(2, timeout=60), threading.Semaphore(0)
 

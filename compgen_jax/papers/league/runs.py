@@ -1,5 +1,5 @@
-"""The league's runs: every model, on every task that it serves, with a block, a corner or single
-combinations at random held out."""
+"""The league's runs: every model, on every task that it serves, with a block, a corner, a range or
+single combinations at random held out."""
 
 import functools
 from pathlib import Path
@@ -10,10 +10,23 @@ from compgen_jax.settings import family
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.rotation import AngleCodeConfig, GapConfig, Rotation
+from compgen_jax.tasks.scene import CodesConfig
+from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.tasks.supports import SupportConfig
 
-TASKS = {"bumps": "bumps: x, y", "sizes": "bumps: x, y, size", "rotation": "digits: angle, digit"}
-HOLDOUTS = {"block": "block", "corner": "corner", "random": "at random"}
+TASKS = {
+    "bumps": "bumps: x, y",
+    "sizes": "bumps: x, y, size",
+    "rotation": "digits: angle, digit",
+    "sprites": "sprites: shape, x, y",
+}
+HOLDOUTS = {"block": "block", "corner": "corner", "random": "at random", "range": "range"}
+OF_TASK = {  # the hold-outs of each task
+    "bumps": ("block", "corner", "random"),
+    "sizes": ("block", "corner", "random"),
+    "rotation": ("block", "random"),
+    "sprites": ("random", "range"),
+}
 
 
 class LeagueModel(NamedTuple):
@@ -52,13 +65,22 @@ class Entry(NamedTuple):
         return f"{self.task}, {self.holdout}"
 
 
-ON_BUMPS = {"tasks": ("bumps",)}
-ONE_HOT = ON_BUMPS | {"code": "onehot"}
+ONE_HOT = {"tasks": ("bumps",), "code": "onehot"}
+EMBEDDED = {"tasks": ("bumps", "sizes", "sprites"), "code": "onehot"}
 CONV = {"model.depth": 3, "training.batch_size": 16, "training.learning_rate": 3e-3}
 MLP = {"model.depth": 3, "model.width": 256}
 SHARED = {"model.depth": 2, "training.learning_rate": 3e-3}
 LOW_RANK = {"model.depth": 2, "model.width": 2, "training.steps": 9600}
 PENALTIES = {"model.penalty.entropy": 1.0, "model.penalty.variance": 0.075}
+# along which axes a factor's embedding should be constant: both for x and y of bumps, as published
+AXES = {
+    "sizes": {"model.penalty.axes": ((2, "none"),)},
+    "sprites": {"model.penalty.axes": ((0, "none"), (1, "rows"), (2, "columns"))},
+}
+SHOWN = {
+    "bumps": {"task.stripes.copies": 1},
+    "sprites": {"task.marginals.kind": "mean", "task.code.missing": "mask"},
+}
 ATTENTION = SHARED | {
     "model.heads": 2,
     "model.hidden": 64,
@@ -71,11 +93,11 @@ LONGER = {"model.width": 64, "training.steps": 4800}
 MODELS = {
     "conv": LeagueModel("conv", CONV),
     "conv, one-hot code": LeagueModel("conv", CONV, **ONE_HOT),
-    "conv, stripes shown": LeagueModel("conv", CONV | {"task.stripes.copies": 1}, **ON_BUMPS),
+    "conv, stripes shown": LeagueModel("conv", CONV, SHOWN, tasks=("bumps", "sprites")),
     "MLP": LeagueModel("mlp", MLP),
     "MLP, one-hot code": LeagueModel("mlp", MLP, **ONE_HOT),
-    "low rank": LeagueModel("lowrank", LOW_RANK, **ONE_HOT),
-    "low rank, penalties": LeagueModel("lowrank", LOW_RANK | PENALTIES, **ONE_HOT),
+    "low rank": LeagueModel("lowrank", LOW_RANK, **EMBEDDED),
+    "low rank, penalties": LeagueModel("lowrank", LOW_RANK | PENALTIES, AXES, **EMBEDDED),
     "pixelwise": LeagueModel("pixelwise", SHARED, {"rotation": LONGER}),
     "pixelwise, one-hot code": LeagueModel("pixelwise", SHARED, **ONE_HOT),
     # It learns a quarter of the digits in 1500 steps, which take as long as all other rows.
@@ -84,10 +106,27 @@ MODELS = {
     "multiplicative": LeagueModel("multiplicative", PRODUCTS),
 }
 DIGITS, TURNED = (2, 3, 4, 5, 7), (4, 7)  # the latter are held out at a third of the angles
-# Side of the images, held-out pixels of a block and of a corner, width, factor of the steps.
+# Side of bumps' and digits' images, held-out pixels of a block and of a corner, side of sprites,
+# width, factor of the steps.
 SIZES = {
-    "quick": {"grid": 16, "block": (3, 12), "corner": 6, "width": 32, "longer": 1, "seeds": 4},
-    "paper": {"grid": 28, "block": (6, 22), "corner": 11, "width": 64, "longer": 2, "seeds": 6},
+    "quick": {
+        "grid": 16,
+        "block": (3, 12),
+        "corner": 6,
+        "side": 24,
+        "width": 32,
+        "longer": 1,
+        "seeds": 4,
+    },
+    "paper": {
+        "grid": 28,
+        "block": (6, 22),
+        "corner": 11,
+        "side": 32,
+        "width": 64,
+        "longer": 2,
+        "seeds": 6,
+    },
 }
 LARGE = (3, 5)  # held-out sizes of a block or a corner, of six
 STEPS = 1200
@@ -108,8 +147,8 @@ def runs(scale: str, own: tuple = ()) -> dict[str, Config]:
         f"league_{task}_{holdout}_{_slug(title)}": _config(title, model, task, holdout, scale)
         for task in TASKS
         for title, model in models
-        for holdout in HOLDOUTS
-        if task in model.tasks and (task, holdout) != ("rotation", "corner")
+        for holdout in OF_TASK[task]
+        if task in model.tasks
     }
 
 
@@ -146,6 +185,9 @@ def _config(title, model: LeagueModel, task, holdout, scale) -> Config:
 
 
 def _task(task: str, code: str, size: dict):
+    if task == "sprites":
+        counts = CountsConfig(scale=1, orientation=1, posX=12, posY=12)
+        return Sprites(side=size["side"], counts=counts, code=CodesConfig(name=code))
     if task == "rotation":
         return Rotation(
             side=size["grid"],
@@ -172,6 +214,9 @@ def _held_out(task: str, holdout: str, size: dict) -> dict:
     if holdout == "block":
         return {}
     low, high = size["block"]
+    if task == "sprites":
+        of_range = "shape == 'square' and posX > .5"
+        return {"task.held_out": of_range if holdout == "range" else f"random({of_range})"}
     if task == "rotation":
         share = len(TURNED) / len(DIGITS) / 3
         return {"task.gap.region": "random", "task.gap.share": share, "task.gap.of": ()}

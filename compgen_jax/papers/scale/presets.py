@@ -158,7 +158,7 @@ HYPERNETWORK = _paper(
 )
 OTHERS_SEEN = {"task.support.seen": (9, 22, 69)}
 TRANSFORMER_QUICK = _quick(
-    "transformer_quick",
+    "task_transformer_quick",
     OTHERS_SEEN,
     **{"model.name": "task_transformer", "model.width": 64, "training.learning_rate": 2e-3},
 )

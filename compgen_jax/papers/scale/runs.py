@@ -71,7 +71,8 @@ def sets_needed(scale: str) -> dict[str, Config]:
 
 def architectures(scale: str) -> dict[str, Config]:
     """Transformers and hypernetworks by sets seen."""
-    names = "transformer" if scale == "quick" else "tasks_needed_transformer", "hypernetwork"
+    quick = scale == "quick"
+    names = "task_transformer" if quick else "tasks_needed_transformer", "hypernetwork"
     configs = [config for name in names for config in _expanded(name, scale)]
     modules = {"quick": 8, "paper": 16}[scale]
     return _named([config for config in configs if config.task.modules == modules], scale)

@@ -1,0 +1,135 @@
+"""Decoders that double a small map until it has the size of the image.
+
+Montero et al. (2021), "The role of disentanglement in generalisation", ICLR, train them on the true
+factors of 64 x 64 images; their MLP is `mlp` with activation 'tanh'. The layouts have the names
+that the authors' code gives them, after the generative models that they come from.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from flax import linen as nn
+
+from compgen_jax.models import model
+from compgen_jax.models.conv import ConvTranspose
+from compgen_jax.models.conv_batchnorm import batch_norm
+from compgen_jax.models.mlp import ACTIVATIONS, dense
+from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.settings import choice, require
+
+
+class Layout(NamedTuple):
+    """units: of the dense layers before the map.  channels: of the map and, from it on, of each
+    hidden layer; so the side is doubled as often as there are numbers."""
+
+    units: tuple
+    channels: tuple
+
+
+LAYOUTS = {
+    "small": Layout((256,), (32, 32, 32)),  # burgess, doubled once less: for sides from 16
+    "burgess": Layout((256,), (32, 32, 32, 32)),
+    "kim": Layout((256,), (64, 64, 32, 32)),
+    "deep": Layout((512, 512, 1024), (64, 64, 64, 32)),
+}
+
+
+@dataclass(frozen=True)
+class Upsampling(Model):
+    """`UpsamplingDecoder` of a named layout. `dense` and `channels`, unless empty, replace the
+    layout's numbers; see `Layout`. Initial weights are as PyTorch's or Flax's defaults
+    (`models.initializers`). The authors' kim with batch norm has channels (64, 64, 64, 32)."""
+
+    layout: str = choice("small", *LAYOUTS)
+    dense: tuple = ()
+    channels: tuple = ()
+    batch_norm: bool = False
+    activation: str = choice("relu", *ACTIVATIONS)
+    initial_weights: str = choice("torch", "torch", "flax")
+
+    convolutional: ClassVar[bool] = True
+
+    def check(self, config):
+        super().check(config)
+        for name in ("dense", "channels"):
+            widths = getattr(self, name)
+            positive = all(type(width) is int and width > 0 for width in widths)
+            require(positive, f"model.{name}", widths, "must be positive integers, as in (64, 32)")
+
+    def make(self, shapes: Shapes) -> nn.Module:
+        model.code_length(shapes, self.name)
+        shape, layout = model.image_shape(shapes, self.name), LAYOUTS[self.layout]
+        units, channels = self.dense or layout.units, self.channels or layout.channels
+        multiple = 2 ** len(channels)
+        hint = (
+            f"doubles its map {len(channels)} times, so that both sides of the image must be "
+            f"divisible by {multiple}, not {shape[0]} x {shape[1]}; config.model.channels has a "
+            "number for each time"
+        )
+        fits = not (shape[0] % multiple or shape[1] % multiple)
+        require(fits, "model.name", self.name, hint)
+        return UpsamplingDecoder(
+            shape, units, channels, self.batch_norm, self.activation, self.initial_weights,
+            shapes.lowering,
+        )  # fmt: skip
+
+
+class UpsamplingDecoder(nn.Module):
+    """Code -> image: dense layers, a map, and transposed convolutions that double its side.
+
+    The last dense layer has as many units as the map has entries. Kernels are 4 x 4, with stride 2.
+    Each layer but the last, which gives the image, ends in the activation. With `batch_norm` a
+    BatchNorm follows the activation, as in the authors' code, where these layers have no biases;
+    here they have. Recorded are the code and what each of these layers ends with.
+
+    At 64 x 64 pixels the authors' networks of 5 factors have 182,881 (burgess), 380,033 (kim) and
+    2,005,153 (deep) parameters. Leading axes of the code are carried through, in training one.
+
+    Attributes:
+      shape: (H, W) or (H, W, C) of the image.  units, channels: see `Layout`.
+      batch_norm: whether layers are normalised over the batch; see `conv_batchnorm.batch_norm`.
+      activation: 'relu' or 'tanh'.  initial_weights: 'torch' or 'flax'.
+      lowering: see `models.convolution`.
+    """
+
+    shape: tuple
+    units: tuple
+    channels: tuple
+    batch_norm: bool = False
+    activation: str = "relu"
+    initial_weights: str = "torch"
+    lowering: str = "lax"
+
+    batched: ClassVar[bool] = True
+
+    @property
+    def training_mode(self) -> bool:
+        return self.batch_norm
+
+    @nn.compact
+    def __call__(self, code, counts=None):
+        """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
+        first. For `counts` see `conv_batchnorm.batch_norm`."""
+        lead, layers = code.shape[:-1], [code]
+
+        def finish(x):
+            x = ACTIVATIONS[self.activation](x)
+            if self.batch_norm:
+                x = batch_norm(f"norm_{len(layers)}", x, counts)
+            layers.append(x)
+            return x
+
+        def double(features, name, x):
+            return ConvTranspose(features, 4, 2, self.initial_weights, self.lowering, name=name)(x)
+
+        x = code
+        for index, width in enumerate(self.units, start=1):
+            x = finish(dense(width, f"dense_{index}", self.initial_weights, x))
+        height, width = (side >> len(self.channels) for side in self.shape[:2])
+        first, *others = self.channels
+        x = finish(dense(height * width * first, "map", self.initial_weights, x))
+        x = layers[-1] = x.reshape(*lead, height, width, first)
+        for index, features in enumerate(others, start=1):
+            x = finish(double(features, f"hidden_{index}", x))
+        image = double((*self.shape, 1)[2], "image", x)
+        return image.reshape(*lead, *self.shape), name_layers(layers)

@@ -1,0 +1,304 @@
+"""The known answers on which the criteria for real factors are tried.
+
+Each answer draws ID combinations as they are, and held-out ones in its own way. They are tried on
+the task of the quick preset, and with more positions: refining a factor must change no verdict.
+"""
+
+import functools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
+from compgen_jax.config import Config, changed
+from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.papers.real_factors import claims
+from compgen_jax.papers.real_factors.runs import runs
+from compgen_jax.runs import results
+from compgen_jax.tasks import baselines, inverse, scene
+from compgen_jax.tasks import task as tasks
+
+SEEDS, MEASURED = 4, 60
+GAIN, PIXELS = 0.03, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
+SHARES = (0.3, 0.7, 0.95)  # that a composer renders
+IMAGES = {
+    "truth": "what is asked",
+    "half a step": "what is asked, half a step of posX too far right",
+    "wrong label": "what is asked, with the next shape",
+    "wrong scale": "what is asked, at the other end of the scales",
+    "blank": "nothing",
+    "mean image": "the mean ID image",
+    "nearest": "the nearest ID image",
+    "same labels": "the nearest ID image of the same shape",
+    "main effects": "a sum of one image per factor, from means of ID images",
+    "superposition": "the mean of the nearest ID image and of the nearest of the same shape",
+    "interpolator": "kernel ridge regression from the codes, on ID cells that are measured",
+} | {f"composer {share}": f"what is asked in {share:.0%}, else nearest" for share in SHARES}
+FAIL = excluding(IMAGES, "truth", "half a step", "interpolator", "composer 0.7", "composer 0.95")
+ADD_NOTHING = excluding(FAIL, "composer 0.3")
+# The interpolator's answer is not known: it renders what its kernel does.
+RENDER = "truth", "half a step", "composer 0.95"
+
+
+def sprites(name: str, **positions) -> Config:
+    """The config of a quick run, measured at fewer cells, with other counts of values."""
+    fields = {f"task.counts.{factor}": count for factor, count in positions.items()}
+    return changed(_runs()[f"sprites_{name}"], {"task.measured": MEASURED, **fields})
+
+
+@functools.cache
+def _runs() -> dict[str, Config]:
+    return runs("quick")
+
+
+# --- images ------------------------------------------------------------------------------------
+
+
+def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
+    """{name: (B, ...)} what known answers of `IMAGES` draw at the measured cells."""
+    task, world = config.task.make(), config.task.scene()
+    known = jax.jit(lambda: tasks.asked(task, jax.random.key(0)))()
+    factors = {factor.name: factor for factor in task.factors}
+    draw = jax.jit(jax.vmap(world.picture))
+
+    def moved(name, move):
+        column, points = list(factors).index(name), np.array(tasks.points(task))
+        points[:, column] = move(points[:, column], np.asarray(factors[name].values))
+        return draw(jnp.asarray(points))
+
+    truths = np.asarray(known.truths)
+    step = 1 / (_runs()["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
+    ood = np.asarray(known.held_out)
+    near, same = (np.asarray(each) for each in (known.nearest, known.same_labels))
+
+    def composed(share: float):
+        right = np.random.default_rng(0).permutation(np.flatnonzero(ood))
+        right = np.isin(np.arange(len(ood)), right[: round(share * ood.sum())])
+        return np.where(_beside(right, truths), truths, near)
+
+    draws = {
+        "truth": lambda: truths,
+        "half a step": lambda: moved("posX", lambda x, values: x + step / 2),
+        "wrong label": lambda: moved("shape", lambda x, of: of[np.searchsorted(of, x) - 1]),
+        "wrong scale": lambda: moved(
+            "scale", lambda x, values: np.where(x > values.mean(), values.min(), values.max())
+        ),
+        "blank": lambda: np.zeros_like(truths),
+        "mean image": lambda: scene.mean_image(known),
+        "nearest": lambda: near,
+        "same labels": lambda: same,
+        "main effects": lambda: task.baselines["main_effects"](known),
+        "superposition": lambda: (near + same) / 2,
+        "interpolator": lambda: baselines.interpolate(
+            known.inputs[~ood], truths[~ood], known.inputs
+        ),
+    } | {f"composer {share}": functools.partial(composed, share) for share in SHARES}
+    return {name: np.where(_beside(ood, truths), draws[name](), truths) for name in names}
+
+
+def _beside(mask_B, images_Bx):
+    """The mask with as many axes as images have."""
+    return np.asarray(mask_B).reshape((-1,) + (1,) * (images_Bx.ndim - 1))
+
+
+def known_runs(config: Config, names=tuple(IMAGES)) -> dict[str, KnownRun]:
+    score, drawn = results.scorer(config.task.make()), answers(config, names)
+    of = {name: score(_jittered(images)) for name, images in drawn.items()}
+    share = lambda cells: float(mean_score(cells, "rendered", cells.held_out).mean())
+    interpolated = share(of["interpolator"]) if "interpolator" in of else 0.0
+    return {name: _known(config, cells, interpolated) for name, cells in of.items()}
+
+
+def _known(config: Config, cells, interpolated: float) -> KnownRun:
+    score = f"ood.interpolator_{config.task.make().accuracy}"
+    summary = {"seeds": {seed: {score: interpolated} for seed in range(SEEDS)}}
+    task = SimpleNamespace(factors=config.task.scene().factors)
+    return KnownRun(range(SEEDS), cells, config=config, task=task, summary=summary)
+
+
+def _jittered(images):
+    """(T, ...) copies of images, each with a gain and pixels of its own."""
+    rng = np.random.default_rng(0)
+    gains = 1 + GAIN * rng.normal(size=(SEEDS,) + (1,) * np.ndim(images))
+    noise = PIXELS * rng.normal(size=(SEEDS, *np.shape(images)))
+    return (gains * np.asarray(images)[None] + noise).astype(np.float32)
+
+
+def _on_range(**positions) -> dict:
+    return known_runs(sprites("range", **positions)) | {
+        "at random": known_runs(sprites("random", **positions), ("truth", "nearest"))
+    }
+
+
+def _on_element(**positions) -> dict:
+    return known_runs(sprites("element", **positions))
+
+
+def _remedied(plain: str, **others: str):
+    """A claim's runs: a known answer as the remedied network, others as those beside it."""
+    return lambda name, known: (
+        {"net": known[name], "plain": known[plain]}
+        | {argument: known[other] for argument, other in others.items()}
+    )
+
+
+ON_RANGE = (
+    Case(
+        "F1",
+        FAIL,
+        ("truth", "half a step", "composer 0.7", "composer 0.95"),
+        runs=lambda name, known: {"net": known[name], "control": known["at random"]["truth"]},
+    ),
+    Case(
+        "F1, and at random",
+        (),
+        tuple(IMAGES),
+        passes=tuple(IMAGES),
+        runs=lambda name, known: {"net": known[name], "control": known["at random"]["nearest"]},
+        row=claims.RANGE,
+    ),
+    Case("F3a", (*RENDER, "composer 0.3"), ADD_NOTHING, runs=_remedied("nearest")),
+    Case(
+        "F3a, beside one that renders 70%",
+        ("truth",),
+        excluding(IMAGES, "truth", "half a step", "interpolator", "composer 0.95"),
+        runs=_remedied("composer 0.7"),
+        row=claims.MEANS,
+    ),
+    Case("F3b", ("truth", "half a step"), FAIL, runs=_remedied("nearest", mean="composer 0.7")),
+    Case(
+        "F3b, beside means that do as well",
+        (),
+        tuple(IMAGES),
+        runs=_remedied("nearest", mean="truth"),
+        row=claims.SLICES,
+    ),
+    Case(
+        "F4",
+        (*RENDER, "composer 0.3"),
+        ADD_NOTHING,
+        runs=_remedied("nearest", without="main effects"),
+    ),
+    Case(
+        "F4, where low rank alone does as well",
+        (),
+        tuple(IMAGES),
+        passes=excluding(IMAGES, *ADD_NOTHING),
+        runs=_remedied("nearest", without="truth"),
+        row=claims.LOW_RANK,
+    ),
+)
+ON_ELEMENT = (Case("F2", ("truth", "half a step"), excluding(IMAGES, *RENDER, "interpolator")),)
+
+
+# --- pairs of factors --------------------------------------------------------------------------
+
+
+PAIRS = {
+    "follows": "each pair's share rendered is its main-effects share",
+    "opposes": "one less that share",
+    "apart": "shares that are drawn without relation",
+    "all alike": "half of every pair",
+    "as the interpolator": "the share follows main effects, and is the interpolator's",
+}
+
+
+def known_pairs(**positions) -> dict:
+    """{name: runs of all pairs}."""
+    names = [name for name in _runs() if name.startswith("sprites_pair_")]
+    configs = [sprites(name.removeprefix("sprites_"), **positions) for name in names]
+    of_pair = claims.main_effects(replace(configs[0].task, held_out=""))
+    effects = np.array([of_pair[claims.pair(config)] for config in configs])
+    apart = np.random.default_rng(2).random((2, len(effects)))
+    of = {
+        "follows": (effects, apart[1]),
+        "opposes": (1 - effects, apart[1]),
+        "apart": (apart[0], apart[1]),
+        "all alike": (np.full(len(effects), 0.5), apart[1]),
+        "as the interpolator": (effects, effects),
+    }
+    return {
+        name: [_rendering(*one) for one in zip(configs, *values, strict=True)]
+        for name, values in of.items()
+    }
+
+
+def _rendering(config: Config, share: float, interpolated: float) -> KnownRun:
+    """A run that renders all ID cells and a share of 1000 held-out ones, whatever they show."""
+    held_out = np.arange(2000) >= 1000
+    shown = ~held_out | (np.arange(2000) < 1000 + round(1000 * share))
+    cells = SimpleNamespace(held_out=held_out, scores={"rendered": np.tile(shown, (SEEDS, 1))})
+    return _known(config, cells, interpolated)
+
+
+ON_PAIRS = (
+    Case(
+        "F5",
+        ("follows",),
+        ("opposes", "apart", "all alike", "as the interpolator"),
+        passes=("as the interpolator",),
+        runs=lambda name, known: {"pairs": known[name]},
+    ),
+)
+
+
+# --- encoders ----------------------------------------------------------------------------------
+
+
+READINGS = {
+    "truth": "every factor",
+    "nearest": "the factors of the nearest ID image",
+    "no posX": "posX as the mean of ID combinations, the rest right",
+    "no scale": "scale as the mean of ID combinations, the rest right",
+    "nothing": "all real factors as the mean of ID combinations",
+}
+
+
+def encoders(**positions) -> dict:
+    config = sprites("encoder", **positions)
+    task, at = config.task.make(), np.array(tasks.points(config.task.make()))
+    ood = np.asarray(task.held_out(at))
+    real = [factor.name for factor in task.factors if factor.real]
+    names = [factor.name for factor in task.factors]
+
+    mean = at[~ood].mean(axis=0, keepdims=True)
+    without = lambda *chosen: np.where(np.isin(names, chosen), mean, at)
+    said = {
+        "truth": at,
+        "nearest": scene.Cells(config.task.scene(), config.task.held_out).nearest_seen(at),
+        "no posX": without("posX"),
+        "no scale": without("scale"),
+        "nothing": without(*real),
+    }
+    answer = jax.jit(jax.vmap(lambda point: inverse.answer_of(point, task.factors)))
+    score, copies = results.scorer(task), (SEEDS, 1, 1)
+    answers = {name: answer(np.where(ood[:, None], each, at)) for name, each in said.items()}
+    return {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
+
+
+ON_ENCODERS = (
+    Case(
+        "F6",
+        ("nearest", "no posX"),
+        ("truth", "no scale", "nothing"),
+        passes=("no scale", "nothing"),
+    ),
+)
+
+
+# --- all ---------------------------------------------------------------------------------------
+
+SIZES = {"the quick preset's positions": {}, "twice as many": {"posX": 24, "posY": 24}}
+CALIBRATIONS = tuple(
+    Calibration(f"{what}, {title}", does, cases, functools.partial(make, **positions))
+    for title, positions in SIZES.items()
+    for what, does, cases, make in (
+        ("A range", IMAGES, ON_RANGE, _on_range),
+        ("An element", IMAGES, ON_ELEMENT, _on_element),
+        ("Pairs of factors", PAIRS, ON_PAIRS, known_pairs),
+        ("Encoders, a range", READINGS, ON_ENCODERS, encoders),
+    )
+)

@@ -1,0 +1,374 @@
+"""Which combinations of factors are held out, said in one sentence. It is read without `eval`.
+
+    shape == 'square' and posX > .5       labels in quotes, numbers as the stored values
+    .25 < posX < .75 or index(posY) in (0, 31)     index: the place of a value, from 0
+    abs(x1 - x2) > .2 and not angle < 2 * pi / 3
+    random(.3, seed=0)                    a named function, alone or within a condition
+    montero dsprites shape2tx             a published name; in quotes within a condition
+
+A factor called 'object hue' is written object_hue. Points are float32, so numbers are the same if
+they differ by less than 1e-6 of the larger.
+
+Named functions take factors by name. `share` is the share of all combinations that is HELD OUT, as
+nearly as whole values allow; a condition in its place means as many as it holds out. Only the order
+of a factor's values counts. Without names all factors are meant, in the first six all real ones.
+
+    composition(..., share=.7)      every factor has one of its highest values (Schott 2022)
+    corner(..., share=.25)          the same, with another share (Montero 2022)
+    extrapolation(..., share=.7)    a factor has one of its highest values (Schott 2022)
+    interpolation(..., share=.7)    a factor has a value that is not kept; kept values are evenly
+                                    spaced from the first to the last (Schott 2022)
+    block(..., share=.25)           every factor is in the middle of its values (Liang 2025)
+    cross(..., share=.25)           a factor is in the middle of its values (Liang 2024)
+    random(share=.7, seed=0)        the first of numpy.random.default_rng(seed).permutation, over
+                                    the points as given (Schott 2022)
+    slices(..., posX=.5)            two factors or more differ from a reference, by default their
+                                    middle values; factors in parentheses, (x1, y1), count as one
+                                    (Wiedemer 2023)
+    recombination_to_element(..., shape='heart')    every factor has the given value, or its first
+                                    (Montero 2021)
+    recombination_to_range(a, b)    the same, but the last factor named is in the upper half of its
+                                    values (Montero 2021)
+"""
+
+import ast
+import difflib
+import itertools
+import keyword
+import math
+import operator
+import re
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax.settings import require
+from compgen_jax.tasks.task import Factor
+
+LONGEST, DEEPEST, TOLERANCE = 1000, 40, 1e-6
+
+# Test conditions of Montero et al. 2021 (github.com/mmrl/disent-and-gen) and 2022
+# (github.com/mmrl/lost-in-latent-space), both in scripts/configs/datasplits.py, as their code has
+# them, not as their names say. Factors are named as the data sets name them. Training is the rest.
+PUBLISHED = {
+    "montero dsprites leave1out": "shape == 'ellipse' and scale > .6 and posX > .66 and posY > .66"
+    " and 2 * pi / 3 < orientation < 4 * pi / 3",
+    "montero dsprites shape2tx": "shape == 'square' and posX > .5",
+    "montero dsprites sqr2tx": "shape == 'square' and posX > .5",
+    "montero dsprites ell2tx": "shape == 'ellipse' and posX > .5",
+    "montero dsprites sqr2scl": "shape == 'square' and scale > .75",
+    "montero dsprites sqr2tx_cent": "shape == 'square' and .25 < posX < .75",
+    "montero dsprites sqr2tx_flnk": "shape == 'square' and .25 <= posX <= .75",
+    "montero dsprites sqr2tx_rs": "shape == 'square' and .4 < posX < .9",
+    "montero dsprites sqr2tx_ls": "shape == 'ellipse' and not .1 < posX < .6",
+    "montero dsprites blank_side": "posX > .5",
+    "montero 3dshapes leave1out": "shape == 'cylinder' and scale >= 1.1 and orientation > 20"
+    " and floor_hue >= .8 and wall_hue >= .8 and object_hue >= .8",
+    "montero 3dshapes r2e shape2ohue": "shape == 'pill' and object_hue == .2",
+    "montero 3dshapes shape2ohue": "shape == 'pill' and object_hue >= .5",
+    "montero 3dshapes shape2fhue": "shape == 'pill' and floor_hue >= .5",
+    "montero 3dshapes ohue+whue2fhue": "object_hue >= .8 and wall_hue <= .2",
+    "montero 3dshapes ohue2whue": "object_hue >= .75 and wall_hue <= .5",
+    "montero 3dshapes fhue2whue": "floor_hue >= .75 and wall_hue <= .5",
+    "montero 3dshapes shape2ohueq": "shape == 'pill' and object_hue <= .25",
+    "montero 3dshapes shape2ohue_flnk": "shape == 'pill' and .25 < object_hue < .75",
+    "montero 3dshapes shape2orient": "shape == 'pill' and orientation >= 0",
+    "montero 3dshapes odd_ohue": "object_hue in (.1, .3, .5, .7, .9)",
+    "montero 3dshapes odd_wnf_hue": "wall_hue in (.1, .3, .5, .7, .9)"
+    " or floor_hue in (.1, .3, .5, .7, .9)",
+    "montero 3dshapes missing_fh": "floor_hue >= .5",
+    "montero mpi3d leave1out": "object_color == 5 and object_shape == 2 and object_size == 1 and"
+    " camera_height == 1 and background_color == 1 and horizontal_axis > 35 and vertical_axis > 35",
+    "montero mpi3d cyl2hx": "object_shape == 2 and horizontal_axis < 20",
+    "montero mpi3d cyl2vx": "object_shape == 2 and vertical_axis < 20",
+    "montero mpi3d redoc2hx": "object_color == 2 and horizontal_axis < 20",
+    "montero mpi3d bkg2cyl": "object_shape >= 4 and background_color == 2",
+    "montero mpi3d horz_gt20": "horizontal_axis > 20",  # theirs does not train on 20 either
+    "montero mpi3d objc_gt3": "object_color > 3",
+    "montero circles midpos": ".35 <= posX <= .65 and .35 <= posY <= .65",
+    "montero circles shape2px": "posX > .5 and posY > .5",
+    "montero simple midpos": "index(shape) == 1 and .35 <= posX <= .65 and .35 <= posY <= .65",
+    "montero simple shape2px": "index(shape) == 1 and posX > .5 and posY > .5",
+    "montero twoshapes huecomb": "index(hue1) < 2 and index(hue2) > 2",
+}
+
+_spaced = lambda V, n: np.round(np.linspace(0, V - 1, n))
+# name: which of V places are the n chosen ones; whether a combination of chosen places is held out,
+# or else is seen; how many places of a factor are seen at least; default share
+REGIONS = {
+    "composition": (lambda place, V, n: place >= V - n, True, 1, 0.7),
+    "corner": (lambda place, V, n: place >= V - n, True, 1, 0.25),
+    "block": (lambda place, V, n: (place - (V - n) // 2) // n == 0, True, 2, 0.25),
+    "cross": (lambda place, V, n: (place - n // 2) // (V - n) != 0, False, 2, 0.25),
+    "interpolation": (lambda place, V, n: np.isin(place, _spaced(V, n)), False, 2, 0.7),
+    "extrapolation": (lambda place, V, n: place < n, False, 1, 0.7),
+}
+TAKES = dict.fromkeys(REGIONS, ("factors", "share")) | {
+    "random": ("share", "seed"),
+    "slices": ("factors", "values"),
+    "recombination_to_element": ("factors", "values"),
+    "recombination_to_range": ("factors", "values"),
+}
+COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+            ast.Eq: operator.eq, ast.NotEq: operator.ne}  # fmt: skip
+ARITHMETIC = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}
+
+
+def held_out(text: str, factors, points_BxF) -> np.ndarray:
+    """(B,) bool: which points the text holds out; '' holds out none. See the head of this file.
+
+    factors: (F,) `Factor`s.  points_BxF: all combinations that exist at once, on a grid or not.
+
+    Raises ConfigError for a text that is no such sentence, or holds out nothing or everything.
+    """
+    mask = np.zeros(len(points_BxF), bool)
+    if text.strip():
+        with np.errstate(all="ignore"):
+            mask |= _Reader(text, tuple(factors), np.asarray(points_BxF)).sentence(text)
+        require(mask.any(), "task.held_out", text, f"holds out none of {len(mask)} combinations")
+        require(not mask.all(), "task.held_out", text, f"holds out all {len(mask)} combinations")
+    return mask
+
+
+class _Reader:
+    """Walks the syntax tree of a text. A place is that of a value among its factor's, from 0."""
+
+    def __init__(self, text: str, factors: tuple, points_BxF):
+        self.text, self.factors, self.points_BxF = text, factors, points_BxF
+        self.names = {_spelled(factor.name): index for index, factor in enumerate(factors)}
+        self.places = lambda index: _places(factors[index], points_BxF[:, index])
+
+    def require(self, ok, hint: str):
+        shown = self.text if len(self.text) <= LONGEST else f"{self.text[:60]}..."
+        require(ok, "task.held_out", shown, hint)
+
+    def known(self, what: str, name: str, names):
+        """Requires that a name is one of the names, or suggests close ones."""
+        close = difflib.get_close_matches(name, names, n=3) or list(names)[:20]
+        self.require(name in names, f"no {what} {name!r}; there is {', '.join(close)}")
+
+    def sentence(self, text: str):
+        """(B,) or () bool: what a sentence or a published name holds out."""
+        text = PUBLISHED.get(" ".join(text.split()), text).strip()
+        self.require(len(text) <= LONGEST, f"is longer than {LONGEST} characters")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                tree = ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            if close := difflib.get_close_matches(text, PUBLISHED, n=3):
+                self.require(False, f"no published name; there is {', '.join(close)}")
+            hint = "; equality is written ==" if re.search("[^=<>!]=[^=]", text) else ""
+            self.require(False, f"cannot be read: {error.args[0]}{hint}")
+        level, depth = [tree.body], 0
+        while level:
+            level, depth = [child for n in level for child in ast.iter_child_nodes(n)], depth + 1
+        self.require(depth <= DEEPEST, f"is nested deeper than {DEEPEST} levels")
+        return self.mask(tree.body)
+
+    def mask(self, node):
+        value = self.value(node)
+        if isinstance(value, str):
+            self.known("published name", value, PUBLISHED)
+            return self.sentence(value)
+        self.require(value.dtype == bool, f"{ast.unparse(node)} is no condition, as posX > .5 is")
+        return value
+
+    def number(self, node):
+        value = self.value(node)
+        hint = "is text; compare it by ==, != or in with a factor that has labels"
+        self.require(not isinstance(value, str), f"{ast.unparse(node)} {hint}")
+        self.require(value.dtype != bool, f"{ast.unparse(node)} is a condition, not a number")
+        return value
+
+    def value(self, node):
+        """A text, numbers (B,) or (), or a condition (B,) or () bool."""
+        match node:
+            case ast.Constant(str(value)):
+                return value
+            case ast.Constant(value) if type(value) in (int, float) and abs(value) < 1e30:
+                return np.float64(value)
+            case ast.Name("pi") if "pi" not in self.names:
+                return np.float64(math.pi)
+            case ast.Name(name):
+                return np.float64(self.points_BxF[:, self.factor(name)])
+            case ast.Call(ast.Name("index"), [ast.Name(name)], []):
+                return np.float64(self.places(self.factor(name)))
+            case ast.Call(ast.Name("abs"), [inner], []):
+                return abs(self.number(inner))
+            case ast.UnaryOp(ast.USub(), inner):
+                return -self.number(inner)
+            case ast.BinOp(left, kind, right) if type(kind) in ARITHMETIC:
+                return ARITHMETIC[type(kind)](self.number(left), self.number(right))
+            case ast.UnaryOp(ast.Not(), inner):
+                return ~self.mask(inner)
+            case ast.BoolOp(kind, parts):
+                masks = np.broadcast_arrays(*map(self.mask, parts))
+                return (np.all if isinstance(kind, ast.And) else np.any)(masks, axis=0)
+            case ast.Compare(first, kinds, others):
+                pairs = zip(itertools.pairwise([first, *others]), kinds, strict=True)
+                masks = [self.comparison(*pair, kind) for pair, kind in pairs]
+                return np.all(np.broadcast_arrays(*masks), axis=0)
+            case ast.Call(ast.Name(name), arguments, keywords):
+                self.known("function", name, (*TAKES, "index", "abs"))
+                self.require(name in TAKES, f"{name} takes one factor, as in {name}(posX)")
+                return self.named(name, arguments, keywords)
+        hint = "; write and, or, not for &, |, ~" if re.search("[&|~]", self.text) else ""
+        self.require(False, f"{ast.unparse(node)} is not allowed in a sentence{hint}")
+
+    def comparison(self, left, right, kind):
+        """One link of a chain. Numbers that differ by less than rounding are equal."""
+        if isinstance(kind, ast.In | ast.NotIn):
+            items = getattr(right, "elts", ())
+            self.require(items, f"{ast.unparse(right)} is no list of values, as (1, 2) is")
+            masks = [self.comparison(left, item, ast.Eq()) for item in items]
+            return np.any(np.broadcast_arrays(*masks), axis=0) == isinstance(kind, ast.In)
+        self.require(type(kind) in COMPARED, "values are compared by ==, !=, <, <=, > and >=")
+        sides = [self.value(left), self.value(right)]
+        for i, name in enumerate((ast.unparse(left), ast.unparse(right))):
+            one, equality = np.ndim(sides[1 - i]) == 0, isinstance(kind, ast.Eq | ast.NotEq)
+            if one and equality and name in self.names:  # by the value that the factor has
+                index = self.names[name]
+                sides[1 - i] = self.factors[index].values[self.place(index, sides[1 - i])]
+                break
+        else:
+            sides = [self.number(left), self.number(right)]
+        size = max(np.max(np.abs(side), initial=0) for side in sides)
+        gap = sides[0] - sides[1]
+        return COMPARED[type(kind)](np.where(np.abs(gap) <= TOLERANCE * size, 0, gap), 0)
+
+    def factor(self, name: str) -> int:
+        """The number of a factor."""
+        labelled = [factor.name for factor in self.factors if name in factor.labels]
+        hint = f"a label is quoted: {' or '.join(labelled)} == {name!r}"
+        self.require(name in self.names or not labelled, hint)
+        self.known("factor", name, self.names)
+        return self.names[name]
+
+    def place(self, index: int, value) -> int:
+        """The place of a label or of a number among the factor's values."""
+        factor = self.factors[index]
+        if isinstance(value, str):
+            self.require(factor.labels, f"{factor.name} has no labels, but numbers")
+            self.known(f"label of {factor.name}", value, factor.labels)
+            return factor.labels.index(value)
+        values = np.asarray(factor.values, np.float64)
+        nearest = int(np.argmin(np.abs(values - value)))
+        hint = f"{factor.name} is never {value:g}; the nearest value is {values[nearest]:.7g}"
+        self.require(abs(values[nearest] - value) <= TOLERANCE * np.max(np.abs(values)), hint)
+        return nearest
+
+    def named(self, name: str, arguments, keywords):
+        """(B,) bool: what a named function holds out."""
+        groups, values, share, seed, said = [], {}, REGIONS.get(name, [0.7])[-1], 0, []
+        both = [(None, item) for item in arguments] + [(k.arg or "**", k.value) for k in keywords]
+        for key, item in both:
+            if key is None and isinstance(item, ast.Name | ast.Tuple):
+                kind, parts = "factors", [ast.unparse(n) for n in getattr(item, "elts", [item])]
+                groups += [[self.factor(part) for part in parts]] if parts else []
+            elif key is None or key == "share":
+                kind, given = "share", self.value(item)
+                valid = not isinstance(given, str) and (given.dtype == bool or not given.ndim)
+                share = float(np.mean(given)) if valid else math.nan
+                hint = f"{ast.unparse(item)} is no share between 0 and 1, and no condition"
+                self.require(0 < share < 1, hint)
+            elif key == "seed":
+                kind, seed = "seed", getattr(item, "value", None)
+                self.require(type(seed) is int, "a seed is a whole number from 0")
+            else:
+                self.known(f"argument of {name}", key, ("share", "seed", *self.names))
+                kind, index, given = "values", self.names[key], self.value(item)
+                self.require(np.ndim(given) == 0, f"{ast.unparse(item)} is not one value")
+                values[index] = self.place(index, given)
+            self.require(kind in TAKES[name], f"{name} takes no {kind}")
+            self.require(kind not in said, f"{name} has more than one {kind}")
+            said += [kind] if kind in ("share", "seed") else []
+        chosen = list(dict.fromkeys(itertools.chain(*groups)))
+        if name == "random":
+            order = np.random.default_rng(seed).permutation(len(self.points_BxF))
+            return np.argsort(order) < round(share * len(order))
+        if name in REGIONS:
+            return self.region(name, chosen, share)
+        every = range(len(self.factors))
+        if name == "slices":
+            groups = groups or [[index] for index in every]
+            middle = {index: len(self.factors[index].values) // 2 for index in chosen or every}
+            self.require(values.keys() <= middle.keys(), "slices of factors that it does not name")
+            reference = middle | values
+            differ = [[self.places(i) != reference[i] for i in group] for group in groups]
+            return sum(np.any(group, axis=0) for group in differ) > 1
+        masks = []
+        if name == "recombination_to_range":
+            hint = f"{name} takes a factor of one value, then the factor of the range"
+            self.require(chosen and len({*chosen, *values}) > 1, hint)
+            ranged = chosen.pop()
+            masks = [self.places(ranged) >= (len(self.factors[ranged].values) + 1) // 2]
+        elements = dict.fromkeys(chosen, 0) | values or dict.fromkeys(every, 0)
+        return np.all(masks + [self.places(i) == place for i, place in elements.items()], axis=0)
+
+    def region(self, name: str, chosen: list, share: float):
+        """(B,) bool: what a function of `REGIONS` holds out. The factors with fewest values come
+        first; those after them make up for what rounding leaves."""
+        pick, joint, seen, _ = REGIONS[name]
+        sizes = [len(factor.values) for factor in self.factors]
+        real = [i for i, factor in enumerate(self.factors) if factor.real and sizes[i] > 1]
+        chosen = sorted(chosen or real, key=sizes.__getitem__)
+        self.require(chosen, f"{name} finds no real factor; name its factors")
+        left, masks = share if joint else 1 - share, []
+        for rank, index in enumerate(chosen):
+            size, factor = sizes[index], self.factors[index].name
+            self.require(size > seen, f"{name} needs more than {seen} values of {factor}")
+            count = round(size * left ** (1 / (len(chosen) - rank)))
+            count = min(max(count, 1 if joint else seen), size - (seen if joint else 1))
+            left = min(left * size / count, 1.0)
+            masks.append(pick(self.places(index), size, count))
+        return np.all(masks, axis=0) == joint
+
+
+class Coverage(NamedTuple):
+    """What is seen, as sentences, and as numbers by name."""
+
+    lines: tuple[str, ...]
+    facts: dict[str, float]
+
+
+def coverage(mask_B, factors, points_BxF) -> Coverage:
+    """What is seen of the points (B, F) if `mask_B` is held out.
+
+    The facts are shares of what exists among the points: 'seen' of all combinations,
+    'seen_values.FACTOR' and 'seen_pairs.FACTOR.FACTOR' of the values of one and of two factors.
+    """
+    seen, points = ~np.asarray(mask_B, bool), np.asarray(points_BxF)
+    places = [_places(factor, points[:, index]) for index, factor in enumerate(factors)]
+    lines = [f"{seen.sum()} of {len(seen)} combinations are seen ({seen.mean():.2%})."]
+    facts, partly = {"seen": float(seen.mean())}, []
+    for index, factor in enumerate(factors):
+        exist, shown = np.unique(places[index]), np.unique(places[index][seen])
+        facts[f"seen_values.{factor.name}"] = len(shown) / len(exist)
+        labels = factor.labels or [f"{value:.4g}" for value in np.asarray(factor.values)]
+        unseen = [labels[place] for place in np.setdiff1d(exist, shown)]
+        if unseen:
+            listed = ", ".join(unseen if len(unseen) < 9 else [*unseen[:4], "...", unseen[-1]])
+            lines.append(f"{factor.name} is never {listed} ({len(unseen)} of {len(exist)} values).")
+    several = [index for index, factor in enumerate(factors) if len(factor.values) > 1]
+    for i, j in itertools.combinations(several, 2):
+        pairs = places[i] * len(factors[j].values) + places[j]
+        share = len(np.unique(pairs[seen])) / len(np.unique(pairs))
+        facts[f"seen_pairs.{factors[i].name}.{factors[j].name}"] = share
+        if share < 1:
+            partly.append(f"{share:.1%} of {factors[i].name} x {factors[j].name}")
+    lines.append(f"Pairs of values seen: {', '.join(partly) or 'all'}.")
+    return Coverage(tuple(lines), facts)
+
+
+def _places(factor: Factor, column_B):
+    """(B,) int: the place among the factor's values of the one nearest to each number."""
+    values = np.asarray(factor.values, np.float64)
+    return np.searchsorted((values[1:] + values[:-1]) / 2, column_B)
+
+
+def _spelled(name: str) -> str:
+    """A factor's name as a sentence has it."""
+    name = re.sub(r"\W|^(?=\d)", "_", name)
+    return name + "_" * keyword.iskeyword(name)

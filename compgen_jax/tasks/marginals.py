@@ -1,0 +1,158 @@
+"""Marginal images: what a factor's value shows by itself, for any picture of any factors.
+
+The remedy of the paper's section 4.2 for any factors. A marginal's code has this one factor, all
+others are missing. Its image is one of three:
+
+    mean   the average picture over the other factors
+    union  the largest value of each pixel over the other factors: of upright bumps, the paper's
+           stripe (Figure 4a), which `tasks.bump` draws in closed form
+    slice  the picture itself, with the others at a reference combination: a real image, and no
+           marginal (Wiedemer et al. 2023 show such slices)
+
+Averages over ID cells alone show nothing of the held-out ones; those over all cells do.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax import grids
+from compgen_jax.settings import choice, number
+
+AT_ONCE = 256  # pictures: bounds memory
+
+
+@dataclass(frozen=True)
+class MarginalsConfig:
+    """Which marginal images training shows beside pictures, and as what `share` of its examples.
+
+    They are taken `over` ID cells alone or over all. With `peak` 'full' each is multiplied so that
+    its brightest value is that of the brightest picture.
+    """
+
+    kind: str = choice("none", "none", "mean", "union", "slice")
+    over: str = choice("seen", "seen", "all")
+    share: float = number(0.5, above=0, high=1)
+    peak: str = choice("as_is", "as_is", "full")
+
+
+def points(factors):
+    """(M, F) float32: every value of every factor by itself, factor by factor; the others NaN."""
+    rows = []
+    for index, factor in enumerate(factors):
+        of_factor = np.full((len(factor.values), len(factors)), np.nan, np.float32)
+        of_factor[:, index] = factor.values
+        rows.append(of_factor)
+    return np.concatenate(rows)
+
+
+def images(kind: str, picture, factors, shown_B, peak: str = "as_is"):
+    """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `shown_B`.
+
+    A value that no such cell has, or whose slice is not such a cell, has a blank image, and does
+    not exist. ValueError if no cell is shown.
+    """
+    sizes = tuple(len(factor.values) for factor in factors)
+    shown = np.flatnonzero(grids.checked_mask(shown_B, sizes))
+    if not len(shown):
+        raise ValueError("marginals need a cell that is shown")
+    draw = jax.jit(jax.vmap(picture))
+    cells, places = grids.points([factor.values for factor in factors]), grids.indices(sizes)
+    starts = np.cumsum((0, *sizes[:-1]))
+    if kind == "slice":
+        found, exist = _slices(draw, cells, places, np.asarray(shown_B), sizes)
+    else:
+        found, exist = _collected(kind, draw, cells, places + starts, shown, sum(sizes))
+    if peak == "full":
+        tops = found.max(axis=tuple(range(1, found.ndim)), keepdims=True)
+        brightest = max(float(part.max()) for part in _batches(draw, cells[shown]))
+        found = found * np.where(tops > 0, brightest / np.maximum(tops, 1e-12), 0)
+    return found.astype(np.float32), exist
+
+
+def _collected(kind, draw, cells, rows_BxF, shown, count):
+    """The mean or the union over the cells that share a value."""
+    totals, number_of = None, np.zeros(count)
+    for rows, pictures in zip(_cut(rows_BxF[shown]), _batches(draw, cells[shown]), strict=True):
+        if totals is None:
+            empty = 0.0 if kind == "mean" else -np.inf
+            totals = np.full((count, *pictures.shape[1:]), empty)
+        collect = np.add if kind == "mean" else np.maximum
+        for of_factor in rows.T:
+            collect.at(totals, of_factor, pictures)
+            np.add.at(number_of, of_factor, 1)
+    exist, shape = number_of > 0, (-1,) + (1,) * (totals.ndim - 1)
+    if kind == "mean":
+        totals = totals / np.maximum(number_of, 1).reshape(shape)
+    return np.where(exist.reshape(shape), totals, 0.0), exist
+
+
+def _cut(rows):
+    return (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+
+
+def _slices(draw, cells, places, shown_B, sizes):
+    """Pictures on the lines through the shown cell that is nearest to the grid's middle."""
+    middle = (np.array(sizes) - 1) / 2
+    apart = np.where(shown_B, np.square(places - middle).sum(axis=1), np.inf)
+    reference = places[np.argmin(apart)]
+    of_place = grids.over_grid(np.arange(len(cells)), sizes)
+    index = []
+    for factor, size in enumerate(sizes):
+        line = np.tile(reference, (size, 1))
+        line[:, factor] = np.arange(size)
+        index.append(of_place[tuple(line.T[::-1])])
+    index = np.concatenate(index)
+    found = np.concatenate(list(_batches(draw, cells[index])))
+    exist = shown_B[index]
+    return np.where(exist.reshape((-1,) + (1,) * (found.ndim - 1)), found, 0.0), exist
+
+
+def _batches(draw, points):
+    """The pictures of points, `AT_ONCE` at a time, by one program; NumPy, float64."""
+    for start in range(0, len(points), AT_ONCE):
+        some = points[start : start + AT_ONCE]
+        filled = np.concatenate([some, np.tile(some[-1:], (AT_ONCE - len(some), 1))])
+        yield np.asarray(draw(jnp.asarray(filled))[: len(some)], np.float64)
+
+
+def main_effects_share(picture, factors, limit: int = 2000) -> float:
+    """The share of the pixels' variance in what each factor does by itself, from 0 to 1.
+
+    It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `limit` of
+    the cells (`grids.subgrid`). Of a product of two binary profiles of duty m it is 2m / (1 + m).
+    1 means that a sum of one image per factor draws every picture; NaN that all are alike.
+    """
+    return _main_effects(_over_subgrid(picture, factors, limit), range(len(factors)))
+
+
+def main_effects_of_pairs(picture, factors, limit: int = 2000) -> dict[tuple[str, str], float]:
+    """{names of two factors: `main_effects_share` if only these two vary}: both variances are means
+    over the values of the other factors."""
+    over = _over_subgrid(picture, factors, limit)
+    names = [factor.name for factor in factors]
+    axes = {name: len(names) - 1 - index for index, name in enumerate(names)}
+    return {(a, b): _main_effects(over, (axes[a], axes[b]))
+            for a, b in itertools.combinations(names, 2)}  # fmt: skip
+
+
+def _over_subgrid(picture, factors, limit: int):
+    """(V_F, ..., V_1, P): pictures at a grid of at most `limit` cells."""
+    sizes = tuple(len(factor.values) for factor in factors)
+    index, kept = grids.subgrid(sizes, max(limit, 2 ** len(sizes)))
+    cells = grids.points([factor.values for factor in factors])[index]
+    drawn = np.concatenate(list(_batches(jax.jit(jax.vmap(picture)), cells)))
+    return grids.over_grid(drawn.reshape(len(cells), -1), kept)
+
+
+def _main_effects(over, axes) -> float:
+    """The share of the variance over these axes that is the sum of each alone."""
+    over = over - over.mean(axis=tuple(axes), keepdims=True)
+    total = np.mean(np.square(over))
+    if not total:
+        return np.nan
+    means = (over.mean(axis=tuple(other for other in axes if other != axis)) for axis in axes)
+    return float(sum(np.mean(np.square(each)) for each in means) / total)

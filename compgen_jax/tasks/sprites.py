@@ -1,0 +1,185 @@
+"""Sprites: squares, ellipses and hearts of any scale, orientation, hue and place, as in dSprites.
+
+The images of dSprites (Matthey et al. 2017) have a closed form: a pixel is white if its centre lies
+inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for at
+most 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
+animation of 320 images that the data set's repository shows.
+
+Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards. Figures
+that draw the origin at the lower left show them upside down.
+
+A picture is a step function of all factors but hue. So `jax.jacfwd` gives 0 for these, for grey
+edges too. The model's input, the codes, is differentiable.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.settings import choice, number, require
+from compgen_jax.tasks.scene import Scene, SceneTask
+from compgen_jax.tasks.task import Factor
+
+SHAPES = "square", "ellipse", "heart"  # the values 1, 2 and 3 of dSprites' factor
+SYMMETRIES = {"square": math.pi / 2, "ellipse": math.pi, "heart": 2 * math.pi}
+SPANS = {"quarter": math.pi / 2, "half": math.pi, "whole": 2 * math.pi}
+CANVAS = 64  # lengths below are in pixels of dSprites, at scale 1
+HALF_SQUARE = 9.6
+SEMI_AXES = 12.768, 7.2128
+# the heart's radius in canvases, at an angle from its cleft: A(cos) + |sin| B(cos), rising powers
+HEART = (0.0239, -0.3125, 0.1287, 0.281, -0.0419), (0.1036, 0.4041, -0.0469, -0.1559)
+EDGE = 1e-5  # of the scale: so far outside still counts, where rounding would decide otherwise
+
+
+@dataclass(frozen=True)
+class CountsConfig:
+    """How many values each factor has, evenly spaced. A factor with one value does not vary: its
+    value is that of `FixedConfig`.
+
+    Scales go from .5 to 1. Both positions go from 0 to 1, which are a quarter and three quarters of
+    the canvas; a step of less than a pixel gives images that hardly differ. Hues k/n go round the
+    circle; without hue an image is grey, (H, W).
+    """
+
+    scale: int = number(3, low=1, high=64)
+    orientation: int = number(4, low=1, high=360)
+    hue: int = number(1, low=1, high=64)
+    posX: int = number(12, low=1, high=64)
+    posY: int = number(12, low=1, high=64)
+
+
+@dataclass(frozen=True)
+class FixedConfig:
+    """The values of factors that do not vary; the orientation is in radians."""
+
+    scale: float = number(1.0, low=0.25, high=1.15)
+    orientation: float = number(0.0)
+    posX: float = number(0.5, low=0, high=1)
+    posY: float = number(0.5, low=0, high=1)
+
+
+@dataclass(frozen=True)
+class Sprites(SceneTask):
+    """One or two sprites on a black canvas of `side` x `side` pixels.
+
+    The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY,
+    in this order. Lengths shrink with the side. A pixel is the mean of `supersample` squared
+    points; 1 draws hard edges, as dSprites does.
+
+    Orientations are k/n of a `turn`, in radians, counter-clockwise as seen, without the end. The
+    default is a quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole
+    turn are dSprites' values without its 40th, which repeats the first.
+
+    Of 2 `objects` the first lies on top, so that all its factors stay visible. The second has the
+    same factors, and the scores ask for the first (`tasks.scene.second_point`).
+    """
+
+    side: int = number(32, low=16, high=64)
+    supersample: int = number(4, low=1, high=8)
+    shapes: tuple = SHAPES
+    counts: CountsConfig = CountsConfig()
+    fixed: FixedConfig = FixedConfig()
+    turn: str = choice("quarter", *SPANS)
+    objects: int = number(1, low=1, high=2)
+
+    def check(self, config):
+        super().check(config)
+        shapes, turns = self.shapes, self.counts.orientation
+        known = bool(shapes) and all(shape in SHAPES for shape in shapes)
+        hint = f"must be one or more different ones of {', '.join(SHAPES)}"
+        require(known and len(set(shapes)) == len(shapes), "task.shapes", shapes, hint)
+        for shape in shapes:
+            alike = SPANS[self.turn] > SYMMETRIES[shape] and turns % 2 == 0
+            hint = f"the {shape} repeats within a {self.turn} turn; take an odd number, or less of"
+            require(not alike, "task.counts.orientation", turns, f"{hint} config.task.turn")
+        require(factors(self), "task.counts", self.counts, "lets no factor vary")
+
+    def scene(self) -> Scene:
+        return Scene(factors(self), partial(picture, settings=self), objects=self.objects)
+
+
+def factors(settings: Sprites) -> tuple[Factor, ...]:
+    """Those that vary, with their values."""
+    counts, span = settings.counts, SPANS[settings.turn]
+    turns = span >= max(SYMMETRIES[shape] for shape in settings.shapes)
+    shapes = sorted(settings.shapes, key=SHAPES.index)
+    labels = np.array([1.0 + SHAPES.index(shape) for shape in shapes])
+    evenly = lambda count: np.arange(count) / max(count - 1, 1)
+    round_circle = lambda count: np.arange(count) / count
+    every = (
+        Factor("shape", labels, real=False, labels=tuple(shapes)),
+        Factor("scale", 0.5 + 0.5 * evenly(counts.scale)),
+        Factor(
+            "orientation",
+            span * round_circle(counts.orientation),
+            period=span if turns else math.inf,
+        ),
+        Factor("hue", round_circle(counts.hue), period=1.0),
+        Factor("posX", evenly(counts.posX)),
+        Factor("posY", evenly(counts.posY)),
+    )
+    return tuple(factor for factor in every if len(factor.values) > 1)
+
+
+def picture(point, settings: Sprites):
+    """The image of a point (F,), or (2F,) for two objects: (H, W), or (H, W, 3) with hue, float32
+    from 0 to 1."""
+    names = [factor.name for factor in factors(settings)]
+    fixed = {"shape": 1.0 + SHAPES.index(settings.shapes[0]), **vars(settings.fixed)}
+    image, covered = 0.0, False
+    for values in jnp.reshape(point, (settings.objects, len(names))):
+        values = fixed | dict(zip(names, values, strict=True))
+        inside = _inside(values, settings)
+        side, within = settings.side, settings.supersample
+        visible = (inside & jnp.logical_not(covered)).reshape(side, within, side, within)
+        share = visible.mean(axis=(1, 3))  # of every pixel
+        image += (
+            share
+            if "hue" not in values
+            else share[:, :, None] * hue_colour(values["hue"])[None, None]
+        )
+        covered = covered | inside
+    return image
+
+
+def hue_colour(hue):
+    """(3,) red, green and blue of a hue at full saturation and value; 0 is red, 1/3 green."""
+    sixths = (6 * hue + jnp.array([0.0, 4.0, 2.0])) % 6
+    return jnp.clip(jnp.abs(sixths - 3) - 1, 0, 1)
+
+
+def _inside(values: dict, settings: Sprites):
+    """(S, S) bool, S = side * supersample: which points of the canvas lie inside the shape."""
+    count = settings.side * settings.supersample
+    centres = (jnp.arange(count) + 0.5) * (CANVAS / count)
+    anchor = lambda position: CANVAS / 4 + CANVAS / 2 * position
+    x, y = (centres - anchor(values["posX"]))[None, :], (centres - anchor(values["posY"]))[:, None]
+    cos, sin = jnp.cos(values["orientation"]), jnp.sin(values["orientation"])
+    u, v = x * cos - y * sin, x * sin + y * cos  # upright: the turn undone, v downwards
+    inside = False
+    for shape in settings.shapes:
+        asked = jnp.abs(values["shape"] - 1 - SHAPES.index(shape)) < 0.5
+        inside |= asked & (LEAST_SCALES[shape](u, v) <= values["scale"] + EDGE)
+    return inside
+
+
+def _square(u, v):
+    return jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE
+
+
+def _ellipse(u, v):
+    return jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1]))
+
+
+def _heart(u, v):
+    radius = jnp.maximum(jnp.sqrt(u * u + v * v), 1e-6)
+    cos, sin = -v / radius, jnp.abs(u) / radius
+    even, odd = (sum(a * cos**k for k, a in enumerate(part)) for part in HEART)
+    return radius / (CANVAS * (even + sin * odd))
+
+
+# The least scale at which a shape, upright and round the origin, has the point (u, v) inside.
+LEAST_SCALES = {"square": _square, "ellipse": _ellipse, "heart": _heart}

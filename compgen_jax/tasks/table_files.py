@@ -1,0 +1,421 @@
+"""Files of images with factor values: opened, checked, and laid out as combinations of factors.
+
+A file is npz or HDF5. Its keys tell its layout:
+
+    imgs, latents_values            dSprites; `metadata`, which is pickled, is never read
+    images, labels                  3D Shapes
+    images                          MPI3D: the number of images tells the factors
+    arr_0                           a split of Schott et al. (2022), DATA_SPLIT_train_images.npz,
+                                    with its other three files beside it
+    images, factors, factor_names   your own: numbers (n, F), and the names of the F factors
+    images, and arrays (n,)         your own: each array is a factor, of numbers or of text
+
+Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
+your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
+after how much an angle repeats. A factor of text has its words, sorted, as labels. Images of an npz
+without compression (`np.savez`) are used in place; others are read into memory.
+"""
+
+import contextlib
+import itertools
+import math
+import re
+import struct
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from compgen_jax import grids
+from compgen_jax.settings import ConfigError, require
+from compgen_jax.tasks.task import Factor, cells, geometry
+
+AT_ONCE = 2**26  # bytes of images that are read at a time
+MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
+SAMPLED = 64  # images that are compared, to find a damaged file
+FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
+          struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
+
+
+def _labelled(name: str, labels: str, first: int = 0) -> Factor:
+    names = tuple(labels.split(", "))
+    return Factor(name, np.arange(first, first + len(names)), real=False, labels=names)
+
+
+# All values in storage order, the last factor fastest. Sources: github.com/google-deepmind's
+# dsprites-dataset and 3d-shapes (stored labels, not the README's), rr-learning's
+# disentanglement_dataset.
+DSPRITES = (
+    Factor("color", np.ones(1)),
+    _labelled("shape", "square, ellipse, heart", first=1),
+    Factor("scale", np.linspace(0.5, 1, 6)),
+    Factor("orientation", np.linspace(0, 2 * np.pi, 40), period=2 * np.pi),
+    Factor("posX", np.arange(32) / 31),
+    Factor("posY", np.arange(32) / 31),
+)
+SHAPES3D = (
+    *(Factor(f"{of}_hue", np.arange(10) / 10, period=1.0) for of in ("floor", "wall", "object")),
+    Factor("scale", np.linspace(0.75, 1.25, 8)),
+    _labelled("shape", "cube, cylinder, sphere, pill"),
+    Factor("orientation", np.linspace(-30, 30, 15)),
+)
+MPI3D = (
+    _labelled("object_color", "white, green, red, blue, brown, olive"),
+    _labelled("object_shape", "cone, cube, cylinder, hexagonal, pyramid, sphere"),
+    _labelled("object_size", "small, large"),
+    _labelled("camera_height", "top, centre, bottom"),
+    _labelled("background_color", "purple, sea green, salmon"),
+    Factor("horizontal_axis", np.arange(40)),
+    Factor("vertical_axis", np.arange(40)),
+)
+# its 4 colors and 4 shapes have no names in any source
+MPI3D_COMPLEX = (
+    Factor("object_color", np.arange(4), real=False),
+    Factor("object_shape", np.arange(4), real=False),
+    *MPI3D[2:],
+)
+BY_COUNT = {math.prod(len(f.values) for f in of): of for of in (MPI3D, MPI3D_COMPLEX)}
+SPLIT = r"(dsprites|shapes3d|mpi3d)_[a-z]+_train_images\.npz"
+SPLIT_FACTORS = {"dsprites": DSPRITES[1:], "shapes3d": SHAPES3D, "mpi3d": MPI3D}
+OWN = "your own file has images, factors (n, F) and factor_names, or images and one array a factor"
+
+
+class TableFile(NamedTuple):
+    """The images of all combinations of the factors' values; B is their number.
+
+    images: (N, H, W) or (N, H, W, C), an array or a memory map; divided by `white` they are 0..1.
+    rows_B: the image of each combination, or of the nearest one that has an image.
+    exists_B: whether a combination has an image.
+    test_B: for a split, whether a combination is in its test part; else None.
+    says: sentences about what was found.
+    """
+
+    images: np.ndarray
+    white: float
+    factors: tuple[Factor, ...]
+    rows_B: np.ndarray
+    exists_B: np.ndarray
+    test_B: np.ndarray | None
+    says: tuple[str, ...]
+
+
+class _Found(NamedTuple):
+    """Images (n, H, W[, C]) of one or two parts, the factors, and the places of all values (n, F).
+    A part is an array, a memory map or an HDF5 data set."""
+
+    parts: tuple
+    factors: tuple[Factor, ...]
+    places: np.ndarray
+
+
+def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
+    """The table in a file; see the head of this module.
+
+    subset: pairs of a factor and its values that are kept: a tuple of labels or of places (from 0,
+        ascending), or text START:STOP:STEP such as '::4', as Python slices a list.
+    side: pixels along each axis; larger square images are averaged over areas, and kept as float16
+        in memory. 0: as stored.
+
+    A factor of one value is left out, and so is the last value of an angle that repeats the first.
+    Raises ConfigError, one line, for a file that is missing, damaged or contradicts itself.
+    """
+    try:
+        with contextlib.ExitStack() as stack, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # Python 2 wrote the headers of dSprites
+            return _table(_layout(Path(path).expanduser(), stack), subset, side)
+    except ConfigError:
+        raise
+    except FAULTS as error:
+        text = getattr(error, "strerror", None) or str(error) or "ends too early"
+        raise ConfigError(f"config.task.path={path!r}: {text.splitlines()[0]}") from error
+
+
+# --- layouts ---------------------------------------------------------------------------------
+
+
+def _arrays(path: Path, stack):
+    """The arrays of a file by name; an HDF5 group's name is joined to theirs by '_'."""
+    with path.open("rb") as file:
+        begins = file.read(4)
+    if begins == b"PK\3\4":
+        file = stack.enter_context(path.open("rb"))
+        return stack.enter_context(np.load(file, allow_pickle=False))
+    if begins != b"\x89HDF":
+        raise ValueError("is neither an npz nor an HDF5 file")
+    try:
+        import h5py
+    except ImportError:
+        raise ValueError("needs h5py: pip install 'compgen_jax[files]'") from None
+    found, file = {}, stack.enter_context(h5py.File(path))
+    keep = lambda name, item: found.update({name.replace("/", "_"): item})
+    file.visititems(lambda name, item: keep(name, item) if hasattr(item, "dtype") else None)
+    return found
+
+
+def _images(path: Path, arrays, name: str, channels: int = -1):
+    """An npz's array in place if it is not compressed, else in memory; an HDF5 data set as it is.
+    Raises ValueError for an array that is no images, with `channels` as the last axis or the first.
+    """
+    array = arrays[name] if isinstance(arrays, dict) else _mapped(path, name)
+    array = arrays[name] if array is None else array
+    if array.dtype not in (np.uint8, bool) and array.dtype.kind != "f":
+        raise ValueError(f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
+    colors = array.shape[channels] if array.ndim == 4 else 1
+    if array.ndim not in (3, 4) or 0 in array.shape or colors > 4:
+        raise ValueError(
+            f"{name} has shape {array.shape}; images must be (n, H, W), or (n, H, W, C) with C < 5 "
+            "(of a split, (n, C, H, W))"
+        )
+    return array if channels == -1 else np.moveaxis(array, channels, -1)
+
+
+def _mapped(path: Path, name: str):
+    """A memory map of an npz's array, or None if it is compressed. numpy maps no member of an npz,
+    so its offset is found here."""
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
+        member, formats = archive.getinfo(f"{name}.npy"), np.lib.format
+        old = formats.read_magic(stream) == (1, 0)
+        header = formats.read_array_header_1_0 if old else formats.read_array_header_2_0
+        shape, by_columns, dtype = header(stream)
+        start = stream.tell()
+    if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
+        return None
+    with path.open("rb") as file:
+        file.seek(member.header_offset + 26)  # the lengths of the member's own header
+        start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+    return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
+
+
+def _values(arrays, name: str, *shape):
+    """An array of numbers or text of this shape; None stands for any length. Raises ValueError."""
+    array = arrays[name]
+    array = np.asarray(array.asstr()[()] if array.dtype == object else array[()])
+    array = array.astype(str) if array.dtype.kind in "OS" else array
+    lengths = zip(shape, array.shape, strict=False)
+    if array.ndim != len(shape) or any(wanted not in (None, own) for wanted, own in lengths):
+        wanted = tuple("any" if length is None else length for length in shape)
+        raise ValueError(f"{name} has shape {array.shape}; must be {wanted}")
+    if array.dtype.kind not in "biufU" or (
+        array.dtype.kind == "f" and not np.isfinite(array).all()
+    ):
+        raise ValueError(f"{name} must be finite numbers or text")
+    return array
+
+
+def _layout(path: Path, stack) -> _Found:
+    arrays = _arrays(path, stack)
+    names = set(arrays)
+    if {"imgs", "latents_values"} <= names:
+        images = _images(path, arrays, "imgs")
+        values = _values(arrays, "latents_values", len(images), len(DSPRITES))
+        return _Found((images,), DSPRITES, _places(values, DSPRITES, "dSprites"))
+    if names == {"arr_0"}:
+        return _split(path, stack)
+    if "images" not in names:
+        raise ValueError(f"has the keys {', '.join(sorted(names)) or 'of no array'}; {OWN}")
+    images = _images(path, arrays, "images")
+    count = len(images)
+    if {"factors", "factor_names"} <= names:
+        table = _values(arrays, "factors", count, None)
+        labels = tuple(map(str, _values(arrays, "factor_names", table.shape[1])))
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"factor_names has a name twice: {', '.join(labels)}")
+        return _own(images, arrays, dict(zip(labels, table.T, strict=True)))
+    if names == {"images", "labels"} and arrays["labels"].ndim > 1:
+        values = _values(arrays, "labels", count, len(SHAPES3D))
+        return _Found((images,), SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
+    is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
+    own = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
+    if own:
+        return _own(images, arrays, own)
+    if count not in BY_COUNT:
+        known = " or ".join(map(str, BY_COUNT))
+        raise ValueError(f"has {count} images and no factors; MPI3D has {known}; {OWN}")
+    sizes = [len(factor.values) for factor in BY_COUNT[count]]
+    places = np.stack(np.unravel_index(range(count), sizes), axis=1)
+    return _Found((images,), BY_COUNT[count], places)
+
+
+def _split(path: Path, stack) -> _Found:
+    """The train and the test part, each of images (n, C, H, W) and of places (n, F)."""
+    name = re.fullmatch(SPLIT, path.name)
+    if not name:
+        raise ValueError(f"has arr_0 alone; a split is DATA_SPLIT_train_images.npz; {OWN}")
+    factors, parts, places = SPLIT_FACTORS[name[1]], [], []
+    numbered = [factor._replace(values=np.arange(len(factor.values))) for factor in factors]
+    for part, kind in itertools.product(("train", "test"), ("images", "labels")):
+        file = path.with_name(path.name.replace("train_images", f"{part}_{kind}"))
+        if not file.is_file() or set(arrays := _arrays(file, stack)) != {"arr_0"}:
+            raise ValueError(f"needs {file.name} with the one key arr_0 beside it")
+        if kind == "images":
+            parts.append(_images(file, arrays, "arr_0", channels=1))
+        else:
+            labels = _values(arrays, "arr_0", len(parts[-1]), len(factors))
+            places.append(_places(labels, numbered, file.name))
+    if (parts[0].shape[1:], parts[0].dtype) != (parts[1].shape[1:], parts[1].dtype):
+        raise ValueError("images of the train and the test part differ in shape or type")
+    return _Found(tuple(parts), factors, np.concatenate(places))
+
+
+def _own(images, arrays, columns: dict) -> _Found:
+    factors, places = [], []
+    for name, column in columns.items():
+        numbers = column if column.dtype.kind == "U" else column.astype(np.float32)
+        values, place = np.unique(numbers, return_inverse=True)
+        labels, period = (), math.inf
+        if f"{name}_period" in arrays:
+            period = float(_values(arrays, f"{name}_period"))
+            if not 0 < period < math.inf:
+                raise ValueError(f"{name}_period is {period:g}; must be greater than 0")
+        if column.dtype.kind == "U":
+            values, labels = np.arange(len(values)), tuple(map(str, values))
+        elif f"{name}_labels" in arrays:
+            labels = tuple(map(str, _values(arrays, f"{name}_labels", len(values))))
+        factors.append(Factor(name, values, not labels, period, labels))
+        places.append(place)
+    return _Found((images,), tuple(factors), np.stack(places, axis=1))
+
+
+def _places(values_nxF, factors, what: str):
+    """(n, F) int: the place of each value. Raises ValueError for one that the layout has not."""
+    places = []
+    for column, factor in zip(values_nxF.T, factors, strict=True):
+        known = np.asarray(factor.values, np.float64)
+        place = np.searchsorted((known[1:] + known[:-1]) / 2, column)
+        far = np.abs(known[place] - column) > 1e-4
+        if far.any():
+            raise ValueError(f"{factor.name} is {column[far][0]:g}, and never so in {what}; {OWN}")
+        places.append(place)
+    return np.stack(places, axis=1)
+
+
+# --- combinations ----------------------------------------------------------------------------
+
+
+def _table(found: _Found, subset: tuple, side: int) -> TableFile:
+    factors, places, kept_n, says = _selected(found, subset)
+    sizes = [len(factor.values) for factor in factors]
+    if math.prod(sizes) > MOST_CELLS:
+        listed = ", ".join(f"{f.name} {len(f.values)}" for f in factors)
+        raise ValueError(
+            f"has more than {MOST_CELLS} combinations of values ({listed}); round them"
+        )
+    row_n = np.flatnonzero(kept_n)
+    cell_n = places[row_n] @ np.cumprod([1, *sizes[:-1]])
+    images_of_B = np.bincount(cell_n, minlength=math.prod(sizes))
+    if images_of_B.max() > 1:
+        point = cells(factors)[np.argmax(images_of_B)]
+        shown = ", ".join(f"{f.name}={value:g}" for f, value in zip(factors, point, strict=True))
+        twice = (images_of_B > 1).sum()
+        raise ValueError(f"{twice} combinations have more than one image, such as {shown}")
+    exists_B, rows_B = images_of_B > 0, np.zeros(len(images_of_B), np.int64)
+    rows_B[cell_n] = row_n
+    test_B = rows_B >= len(found.parts[0]) if len(found.parts) > 1 else None
+    images, white, rows_B[exists_B] = _checked(found.parts, rows_B[exists_B], side)
+    if not exists_B.all():
+        says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
+        rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
+    return TableFile(images, white, factors, rows_B, exists_B, test_B, tuple(says))
+
+
+def _selected(found: _Found, subset: tuple):
+    """The factors that vary, the places of their kept values (n, F), which images are kept (n,),
+    and sentences about it."""
+    names = [factor.name for factor in found.factors]
+    for pair in subset:
+        hint = f"must be pairs of a factor and its values; factors are {', '.join(names)}"
+        right = isinstance(pair, tuple) and len(pair) == 2 and pair[0] in names
+        require(right, "task.subset", subset, hint)
+    says, wanted = [], dict(subset)
+    factors, columns, kept_n = [], [], np.ones(len(found.places), bool)
+    for factor, column in zip(found.factors, found.places.T, strict=True):
+        values, kept = np.asarray(factor.values, np.float32), np.unique(column)
+        first, last = values[kept[0]], values[kept[-1]]
+        if last - first > 0.9999 * factor.period:
+            again = (column == kept[-1]).sum()
+            says.append(f"{factor.name} {last:g} is {first:g} again: {again} images are left out")
+            kept = kept[:-1]
+        if factor.name in wanted:
+            labels = [factor.labels[place] for place in kept] if factor.labels else []
+            kept = kept[_chosen(factor.name, labels, len(kept), wanted[factor.name], subset)]
+        kept_n &= np.isin(column, kept)
+        if len(kept) == 1:
+            says.append(f"{factor.name} has one value, and is no factor here")
+            continue
+        labels = tuple(factor.labels[place] for place in kept) if factor.labels else ()
+        factors.append(factor._replace(values=values[kept], labels=labels))
+        columns.append(np.minimum(np.searchsorted(kept, column), len(kept) - 1))
+    require(kept_n.any(), "task.subset", subset, "keeps no image")
+    if not factors:
+        raise ValueError("has no factor with two values")
+    return tuple(factors), np.stack(columns, axis=1), kept_n, says
+
+
+def _chosen(name: str, labels, count: int, which, subset: tuple):
+    """(V',) int ascending: the places, of `count` values, that one pair of a subset keeps."""
+    try:
+        if isinstance(which, str):
+            parts = [int(part) if part.strip() else None for part in which.split(":")]
+            chosen = range(count)[slice(*parts)] if len(parts) > 1 else ()
+        else:
+            place = lambda each: labels.index(each) if isinstance(each, str) else each
+            chosen = [range(count)[place(each)] for each in which]
+    except (IndexError, TypeError, ValueError):
+        chosen = ()
+    among = ", ".join((*labels, f"places from 0 to {count - 1}"))
+    hint = f"{name} needs START:STOP:STEP, or a tuple of some of {among}"
+    require(len(set(chosen)) == len(chosen) > 0, "task.subset", subset, hint)
+    return sorted(chosen)
+
+
+# --- images ----------------------------------------------------------------------------------
+
+
+def _checked(parts: tuple, rows, side: int):
+    """The images of rows (B',), what white is, and the rows in what is returned. Raises ValueError
+    for floats that are not in 0..1, and if images from all over the file are the same."""
+    first, top, start = parts[0], 0.0, 0
+    is_small = side not in (0, first.shape[1])
+    hint = f"images have {first.shape[1]} x {first.shape[2]} pixels; must be 0, or less and square"
+    require(not is_small or side < first.shape[1] == first.shape[2], "task.side", side, hint)
+    # of an array in memory, at least half must be wanted: the rest would stay as well
+    is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
+    in_place = isinstance(first, np.ndarray) and is_kept and len(parts) == 1 and not is_small
+    order, images = np.argsort(rows), first
+    ascending = rows[order]
+    if not in_place:
+        size = (side, side, *first.shape[3:]) if is_small else first.shape[1:]
+        images = np.empty((len(rows), *size), np.float16 if is_small else first.dtype)
+        rows = np.arange(len(rows))
+    for part in parts:
+        step = max(1, AT_ONCE // (math.prod(part.shape[1:]) * part.dtype.itemsize))
+        for begin in range(0, len(part), step):
+            end = min(begin + step, len(part))
+            low, high = np.searchsorted(ascending, [start + begin, start + end])
+            if low == high or (in_place and part.dtype == np.uint8 and top > 1):
+                continue
+            batch = part[begin:end][ascending[low:high] - start - begin]
+            least, most = float(batch.min()), float(batch.max())
+            if part.dtype.kind == "f" and not (least >= 0 and most <= 1):
+                raise ValueError(f"images are {least:g} to {most:g}; floats must be from 0 to 1")
+            top = max(top, most)
+            if not in_place:
+                images[order[low:high]] = _smaller(batch, side) if is_small else batch
+        start += len(part)
+    some = images[rows[np.linspace(0, len(rows) - 1, SAMPLED).astype(int)]]
+    if (some == some[:1]).all():
+        raise ValueError(f"{SAMPLED} images from all over it are the same: it is damaged")
+    images = images[..., 0] if images.shape[3:] == (1,) else images
+    return images, 255.0 if first.dtype == np.uint8 and top > 1 else 1.0, rows
+
+
+def _smaller(images, side: int):
+    """Square images (n, N, N, ...) averaged over areas, (n, side, side, ...) float32."""
+    edges, pixel = np.linspace(0, images.shape[1], side + 1), np.arange(images.shape[1])
+    shared = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
+    share = (np.clip(shared, 0, None) * side / images.shape[1]).astype(np.float32)
+    rows = np.einsum("ai,nij...->naj...", share, images.astype(np.float32), optimize=True)
+    return np.einsum("bj,naj...->nab...", share, rows, optimize=True)

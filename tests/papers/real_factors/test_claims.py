@@ -1,0 +1,138 @@
+"""Criteria for real factors decide rightly on known answers; runs, settings, figures fit."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.calibration import decided, wrongly_decided
+from compgen_jax.claims import Undecided
+from compgen_jax.papers import settings
+from compgen_jax.papers.real_factors import calibrations, claims
+from compgen_jax.papers.real_factors.calibrations import CALIBRATIONS
+from compgen_jax.papers.real_factors.runs import runs
+from compgen_jax.papers.real_factors.settings import GROUPS
+from compgen_jax.tasks import marginals
+from compgen_jax.tasks.task import Factor
+from compgen_jax.training import loop
+from figures.figure import FIGURES
+
+# `make docs-check` tries the others, with more positions
+TRIED = [one for one in CALIBRATIONS if "preset" in one.title]
+
+
+@pytest.mark.parametrize("one", TRIED, ids=lambda one: one.title)
+def test_the_mechanism_is_reproduced_and_no_alternative_is(one):
+    table = decided(one, claims.CLAIMS)
+    assert all(row.keys() == one.does.keys() for row in table.values())
+    assert wrongly_decided(table, one.cases) == []
+
+
+def test_every_claim_is_tried():
+    by_name = {claim.name: claim for claim in claims.CLAIMS}
+    tried = {case.row or by_name[case.claim] for one in CALIBRATIONS for case in one.cases}
+    assert tried == set(claims.CLAIMS)
+
+
+def test_known_answers_draw_what_they_say():
+    config = calibrations.sprites("range")
+    names = ("truth", "half a step", "wrong label", "nearest", "superposition", "composer 0.7")
+    drawn, task = calibrations.answers(config, names), config.task.make()
+    points = task.points
+    ood = (points[:, 0] == 1) & (points[:, 3] > 0.5)
+    truths = drawn["truth"]
+    for images in drawn.values():
+        np.testing.assert_array_equal(images[~ood], truths[~ood])
+    # of all pictures the mean place of the light is half a step further right
+    across = lambda images: (images @ np.arange(32.0)).sum(axis=1) / images.sum(axis=(1, 2))
+    moved = across(drawn["half a step"]) - across(truths)
+    # half the canvas is 16 pixels in 11 steps
+    np.testing.assert_allclose(moved[ood], 16 / 11 / 2, atol=0.15)
+    # the shape that the square follows, in the order of labels, is the heart: of less area
+    assert (drawn["wrong label"][ood].sum(axis=(1, 2)) < truths[ood].sum(axis=(1, 2))).all()
+    right = (drawn["composer 0.7"] == truths).all(axis=(1, 2))[ood]
+    assert right.mean() == pytest.approx(0.7, abs=0.01)
+    assert not (drawn["nearest"] == truths).all(axis=(1, 2))[ood].any()
+
+
+# --- rank correlations
+
+
+def test_rank_correlation_takes_out_a_third_quantity():
+    rng = np.random.default_rng(0)
+    a, noise = rng.normal(size=(2, 400))
+    third = a + 0.01 * noise
+    assert claims.rank_correlation(a, np.exp(a)) == pytest.approx(1)
+    assert claims.rank_correlation(a, -a) == pytest.approx(-1)
+    # what depends on the third alone says nothing beyond it
+    assert abs(claims.rank_correlation(a, third, third)) < 0.15
+    # the closed form of a partial correlation, of ranks
+    b, c = a + rng.normal(size=400), rng.normal(size=400) + a
+    ranks = np.argsort(np.argsort([a, b, c], axis=1), axis=1)
+    (_, ab, ac), (_, _, bc), _ = np.corrcoef(ranks)
+    expected = (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2))
+    assert claims.rank_correlation(a, b, c) == pytest.approx(expected, abs=1e-9)
+    assert claims.rank_correlation(a, b, np.ones(400)) == pytest.approx(ab)
+    assert claims.rank_correlation(a, a, a) == 0
+    with pytest.raises(Undecided, match="alike"):
+        claims.rank_correlation(a, np.ones(400))
+
+
+def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
+    """Of a sum all, of a product of binary profiles of duty m 2m / (1 + m), whatever a third factor
+    adds or scales."""
+    factors = [Factor(name, np.arange(4.0)) for name in "abc"]
+    on = lambda value: jnp.float32(value < 1)  # duty 1/4
+
+    def picture(point):
+        a, b, c = point
+        return jnp.stack([on(a) * on(b), on(a) * on(b) * c, 10 * c])
+
+    shares = marginals.main_effects_of_pairs(picture, factors)
+    assert shares["a", "b"] == pytest.approx(0.4)
+    # at a fixed b, a and c: pixel 2 is a product where b is on, c itself nowhere interacts
+    assert shares["a", "c"] == shares["b", "c"] > 0.9
+    summed = marginals.main_effects_of_pairs(lambda point: point[:1] + point[1:2], factors)
+    assert summed["a", "b"] == pytest.approx(1)
+    assert summed["a", "c"] == pytest.approx(1)
+
+
+# --- runs, settings, figures
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_figures_show_all_runs_and_are_drawn_only_when_named(scale):
+    ours = [one for name, one in FIGURES.items() if name.startswith("sprites")]
+    assert len(ours) == 4 and not any(one.by_default for one in ours)
+    found = runs(scale)
+    shown = {name for one in ours if one.scale in ("", scale) for name in one.shows(found, scale)}
+    # a control of F1 at the paper's size is in the figure of hold-outs
+    assert shown == found.keys()
+    assert len({config.name for config in found.values()}) == len(found)
+    assert all(config.name.endswith("_quick") == (scale == "quick") for config in found.values())
+
+
+def test_pairs_hold_out_the_upper_values_of_both():
+    found = runs("quick")
+    base = found["sprites_range"].task.scene().factors
+    names = [factor.name for factor in base]
+    ours = [config for name, config in found.items() if name.startswith("sprites_pair_")]
+    assert [claims.pair(config) for config in ours] == list(itertools.combinations(names, 2))
+    for config in (ours[2], ours[-1]):
+        cells = config.task.make().points
+        held_out = np.asarray(config.task.make().held_out(cells))
+        for name in names:
+            column = cells[:, names.index(name)]
+            spread = np.ptp(column[held_out]) < np.ptp(column)
+            assert spread == (name in claims.pair(config))
+
+
+def test_settings_are_configs_that_can_train():
+    base = runs("quick")
+    found = settings.configs(GROUPS, base)
+    assert len(found) == sum(len(group.bases) * len(group.settings) for group in GROUPS)
+    half = found["sprites_range", "width x1/2"].model
+    assert (half.dense, half.channels) == ((128,), (16, 16, 16))
+    for key in (("sprites_range", "width x1/2"), ("sprites_lowrank_penalties", "training time x2")):
+        loop.check(found[key])

@@ -1,0 +1,341 @@
+"""Hold-outs by sentence, by function and by published name, against counts by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from compgen_jax.settings import ConfigError
+from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out
+from compgen_jax.tasks.task import Factor, cells
+
+
+def labelled(name, *labels, first=0):
+    return Factor(name, np.arange(first, first + len(labels)), real=False, labels=labels)
+
+
+DSPRITES = (
+    labelled("shape", "square", "ellipse", "heart", first=1),
+    Factor("scale", np.linspace(0.5, 1, 6)),
+    Factor("orientation", np.linspace(0, 2 * math.pi, 40), period=2 * math.pi),
+    Factor("posX", np.arange(32) / 31),
+    Factor("posY", np.arange(32) / 31),
+)
+SHAPES3D = (
+    *(Factor(f"{part}_hue", np.arange(10) / 10, period=1) for part in ("floor", "wall", "object")),
+    Factor("scale", np.linspace(0.75, 1.25, 8)),
+    labelled("shape", "cube", "cylinder", "sphere", "pill"),
+    Factor("orientation", np.linspace(-30, 30, 15)),
+)
+MPI3D = (
+    labelled("object_color", "white", "green", "red", "blue", "brown", "olive"),
+    labelled("object_shape", "cone", "cube", "cylinder", "hexagonal", "pyramid", "sphere"),
+    labelled("object_size", "small", "large"),
+    labelled("camera_height", "top", "centre", "bottom"),
+    labelled("background_color", "purple", "sea green", "salmon"),
+    Factor("horizontal_axis", np.arange(40)),
+    Factor("vertical_axis", np.arange(40)),
+)
+SMALL = (
+    labelled("shape", "square", "ellipse", "heart", first=1),
+    Factor("hue", np.arange(10) / 10, period=1),
+    Factor("posX", np.arange(6) / 5),
+)
+POINTS = cells(SMALL)
+SHAPE, HUE, POSX = np.float64(POINTS).T
+LINE = (Factor("posX", np.arange(10) / 9), Factor("posY", np.arange(10) / 9))
+DATA = {"dsprites": DSPRITES, "3dshapes": SHAPES3D, "mpi3d": MPI3D}
+
+
+@pytest.fixture(scope="module")
+def points():
+    return {name: cells(factors) for name, factors in DATA.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("dsprites leave1out", 5_808),
+        ("dsprites shape2tx", 737_280 // 6),
+        ("dsprites sqr2tx", 737_280 // 6),
+        ("dsprites ell2tx", 737_280 // 6),
+        ("dsprites sqr2scl", 737_280 // 6),
+        ("dsprites sqr2tx_cent", 737_280 // 6),
+        ("dsprites sqr2tx_flnk", 737_280 // 6),
+        ("dsprites sqr2tx_rs", 737_280 * 5 // 32),
+        ("dsprites sqr2tx_ls", 737_280 * 17 // 96),
+        ("dsprites blank_side", 737_280 // 2),
+        ("3dshapes leave1out", 72),
+        ("3dshapes r2e shape2ohue", 12_000),
+        ("3dshapes shape2ohue", 60_000),
+        ("3dshapes shape2fhue", 60_000),
+        ("3dshapes ohue+whue2fhue", 28_800),
+        ("3dshapes ohue2whue", 57_600),
+        ("3dshapes fhue2whue", 57_600),
+        ("3dshapes shape2ohueq", 36_000),
+        ("3dshapes shape2ohue_flnk", 60_000),
+        ("3dshapes shape2orient", 64_000),
+        ("3dshapes odd_ohue", 240_000),
+        ("3dshapes odd_wnf_hue", 360_000),
+        ("3dshapes missing_fh", 240_000),
+        ("mpi3d leave1out", 16),
+        ("mpi3d cyl2hx", 1_036_800 // 12),
+        ("mpi3d cyl2vx", 1_036_800 // 12),
+        ("mpi3d redoc2hx", 1_036_800 // 12),
+        ("mpi3d bkg2cyl", 1_036_800 // 9),
+        ("mpi3d horz_gt20", 1_036_800 * 19 // 40),
+        ("mpi3d objc_gt3", 1_036_800 // 3),
+    ],
+)
+def test_published_names_hold_out_as_many_as_their_papers_code(points, name, count):
+    data = name.split()[0]
+    assert held_out(f"montero {name}", DATA[data], points[data]).sum() == count
+
+
+def test_every_published_name_is_of_a_data_set_above_or_of_spriteworld():
+    shape, places = labelled("shape", "triangle", "square", "circle"), np.arange(21) / 20
+    world = {
+        "circles": (Factor("posX", places), Factor("posY", places)),
+        "simple": (Factor("posX", places), Factor("posY", places), shape),
+        "twoshapes": (Factor("hue1", np.arange(5) / 5), Factor("hue2", np.arange(5) / 5)),
+    }
+    # 7 of 21 places lie in [.35, .65] and 10 above .5; 2 of 5 hues are below and above index 2
+    counts = {"circles midpos": 49, "circles shape2px": 100, "simple midpos": 49,
+              "simple shape2px": 100, "twoshapes huecomb": 4}  # fmt: skip
+    for name in PUBLISHED:
+        _, data, split = name.split(maxsplit=2)
+        if data not in DATA:
+            count = held_out(name, world[data], cells(world[data])).sum()
+            assert count == counts[f"{data} {split}"], name
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("shape == 'square' and posX > .5", (SHAPE == 1) & (POSX > 0.5)),
+        ("'square' != shape", SHAPE != 1),
+        ("shape == 1", SHAPE == 1),
+        ("shape >= 2", SHAPE >= 2),
+        ("shape in ('square', 'heart')", SHAPE != 2),
+        ("shape not in ['square', 3]", SHAPE == 2),
+        ("hue == .1", np.round(10 * HUE) == 1),  # as float32 it is above .1
+        ("hue > .1", np.round(10 * HUE) > 1),
+        ("hue >= .7", np.round(10 * HUE) >= 7),  # as float32 it is below .7
+        ("hue < .7", np.round(10 * HUE) < 7),
+        ("hue in {.3, .6}", np.isin(np.round(10 * HUE), (3, 6))),
+        (".25 < posX < .75", (POSX > 0.25) & (POSX < 0.75)),
+        ("index(posX) > 3", np.round(5 * POSX) > 3),
+        ("index(posX) in (0, 5)", np.isin(POSX, (0, 1))),
+        ("not (posX < .5 or hue < .5)", (POSX >= 0.5) & (np.round(10 * HUE) >= 5)),
+        ("posX == hue", np.round(10 * HUE) == np.round(10 * POSX)),
+        ("abs(posX - hue) <= .1 * 2", abs(np.round(10 * HUE) - np.round(10 * POSX)) <= 2),
+        ("2 * pi * posX > pi", POSX > 0.5),
+        ("-posX < -.5", POSX > 0.5),
+        ("posX\n> .5", POSX > 0.5),
+        ("'montero dsprites shape2tx' or posX == 0", (SHAPE == 1) & (POSX > 0.5) | (POSX == 0)),
+        ("recombination_to_range(shape, posX)", (SHAPE == 1) & (POSX > 0.5)),
+        ("recombination_to_range(posX, shape='heart')", (SHAPE == 3) & (POSX > 0.5)),
+        ("recombination_to_element(hue=.3, shape='heart')", (SHAPE == 3) & (HUE == HUE[9])),
+        ("recombination_to_element(shape, posX)", (SHAPE == 1) & (POSX == 0)),
+        ("recombination_to_element()", (SHAPE == 1) & (POSX == 0) & (HUE == 0)),
+        ("slices(shape, posX, posX=0)", (SHAPE != 2) & (POSX != 0)),
+        ("slices((hue, shape), posX, hue=0)", ((SHAPE != 2) | (HUE != 0)) & (POSX != POSX[90])),
+    ],
+)
+def test_a_sentence_holds_out_what_it_says(text, expected):
+    text = text if "\n" not in text else f"({text})"
+    np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
+
+
+def test_no_sentence_holds_out_nothing():
+    assert not held_out(" ", SMALL, POINTS).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last", "joint"),
+    [
+        ("block(posX, posY)", 2, 6, True),  # 5 of 10 values each
+        ("corner(posX, posY)", 5, 9, True),
+        ("composition(.5)", 3, 9, True),  # 7 and 7 of 10
+        ("cross(posX, posY, share=.36)", 4, 5, False),  # 8 of 10 kept, twice
+        ("extrapolation(.36)", 8, 9, False),
+    ],
+)
+def test_regions_are_what_their_picture_shows(text, first, last, joint):
+    cell = cells(LINE)
+    inside = [(np.round(9 * column) >= first) & (np.round(9 * column) <= last) for column in cell.T]
+    expected = inside[0] & inside[1] if joint else inside[0] | inside[1]
+    np.testing.assert_array_equal(held_out(text, LINE, cell), expected)
+
+
+def test_interpolation_keeps_the_ends_and_values_evenly_between():
+    cell = cells(LINE)
+    mask = held_out("interpolation(.84)", LINE, cell)  # keeps 4 of 10, twice
+    kept = np.isin(np.round(9 * cell), (0, 3, 6, 9)).all(axis=1)
+    np.testing.assert_array_equal(mask, ~kept)
+
+
+@pytest.mark.parametrize("name", ["random", "composition", "interpolation", "extrapolation"])
+def test_three_tenths_are_seen_by_default(points, name):
+    mask = held_out(f"{name}()", DSPRITES, points["dsprites"])
+    assert abs(mask.mean() - 0.7) < 0.005
+
+
+def test_extrapolation_of_dsprites_trains_on_the_four_smallest_scales(points):
+    # Schott et al. (2022), Figure 2
+    mask = held_out("extrapolation()", DSPRITES, points["dsprites"])
+    scales = np.round(10 * points["dsprites"][~mask][:, 1])
+    assert {*scales} == {5, 6, 7, 8}
+
+
+def test_random_cells_are_those_of_the_generators_permutation():
+    order = np.random.default_rng(4).permutation(len(POINTS))
+    for text, count in (("random(.3, seed=4)", 54), ("random(posX > .5, seed=4)", 90)):
+        expected = np.isin(np.arange(len(POINTS)), order[:count])
+        np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
+
+
+def test_points_that_form_no_grid_are_read_like_a_grid():
+    some = np.random.default_rng(0).permutation(len(POINTS))[:70]
+    for text in ("hue == .3 or index(posX) == 4", "block(hue, posX)", "slices(shape, hue)"):
+        np.testing.assert_array_equal(
+            held_out(text, SMALL, POINTS[some]), held_out(text, SMALL, POINTS)[some]
+        )
+
+
+def test_names_that_python_cannot_read_have_underscores():
+    factors = (Factor("object hue", np.arange(4)), Factor("class", np.arange(3)))
+    mask = held_out("object_hue > 1 and class_ == 2", factors, cells(factors))
+    assert mask.sum() == 2
+
+
+WRONG = {
+    "posx > .5": "no factor 'posx'; there is posX",
+    "colour == 1": "no factor 'colour'; there is shape, hue, posX",
+    "shape == 'sqare'": "no label of shape 'sqare'; there is square",
+    "shape == square": "a label is quoted: shape == 'square'",
+    "shape == 0": "shape is never 0; the nearest value is 1",
+    "posX == .5": "posX is never 0.5; the nearest value is 0.4",
+    "posX in (.2, .5)": "posX is never 0.5",
+    "posX == 'left'": "posX has no labels",
+    "posX > 'square'": "'square' is text",
+    "shape > 'square'": "'square' is text",
+    "index(shape) == 'square'": "'square' is text",
+    "shape in 'square'": "is no list of values",
+    "shape in ()": "is no list of values",
+    "posX is 0": "values are compared by",
+    "posX > 2": "holds out none of 180",
+    "posX >= 0": "holds out all 180",
+    "1 < 2": "holds out all 180",
+    "random(.001)": "holds out none",
+    "slices(posX)": "holds out none",
+    "posX": "posX is no condition",
+    ".5": "0.5 is no condition",
+    "True": "True is not allowed",
+    "not posX": "posX is no condition",
+    "(posX > .5) + 1 > 1": "posX > 0.5 is a condition",
+    "posX = .5": "equality is written ==",
+    "posX > .5 and": "cannot be read",
+    "(posX > .5": "cannot be read",
+    "shape == 'square": "cannot be read",
+    "posX > .5\x00": "cannot be read",
+    "shape == '\\d'": "cannot be read",
+    "posX > .5 & hue > .5": "write and, or, not for &",
+    "~(posX > .5)": "write and, or, not for &",
+    "posX ** 9 > 1": "is not allowed",
+    "posX > 1e999": "is not allowed",
+    "posX > 1j": "is not allowed",
+    "posX.size > 1": "is not allowed",
+    "shape[0] == 1": "is not allowed",
+    "(lambda: 1)()": "is not allowed",
+    "lambda: 1": "is not allowed",
+    "(x := posX) > 1": "is not allowed",
+    "posX > 1 if hue > 1 else hue > 2": "is not allowed",
+    "[x for x in posX] == 1": "is not allowed",
+    "f'{posX}' == shape": "is not allowed",
+    "__import__('os').system('true')": "is not allowed",
+    "eval('1')": "no function 'eval'",
+    "rondom(.3)": "no function 'rondom'; there is random",
+    "index(2) > 1": "index takes one factor",
+    "random": "no factor 'random'",
+    "random(1.5)": "1.5 is no share between 0 and 1",
+    "random('much')": "'much' is no share",
+    "random(index(posX))": "index(posX) is no share",
+    "random(.3, .4)": "random has more than one share",
+    "random(.3, seed=-1)": "a seed is a whole number",
+    "random(.3, seed=.5)": "a seed is a whole number",
+    "random(.3, sead=1)": "no argument of random 'sead'; there is seed",
+    "random(posX)": "random takes no factors",
+    "random(**posX)": "no argument of random '**'",
+    "block(*posX)": "*posX is not allowed",
+    "block(posX, width=3)": "no argument of block 'width'",
+    "block(posX, hue=.1)": "block takes no values",
+    "block((posX > .5,))": "no factor 'posX > 0.5'",
+    "cross(flag)": "no factor 'flag'",
+    "slices(posX, hue, shape='heart')": "slices of factors that it does not name",
+    "slices(posX, hue, posX=hue)": "hue is not one value",
+    "recombination_to_range(posX)": "takes a factor of one value, then",
+    "montero dsprites shape2ty": "there is montero dsprites shape2tx",
+    "'montero shape2tx' or posX > .5": "no published name 'montero shape2tx'",
+    "montero mpi3d cyl2hx": "no factor 'object_shape'; there is",
+    "montero circles midpos": "no factor 'posY'",
+    "(" * 300 + "posX > .5" + ")" * 300: "cannot be read",
+    "not " * 50 + "posX > .5": "is nested deeper than 40 levels",
+    "-" * 900 + "posX > .5": "is nested deeper than 40 levels",
+    "posX > .5 or " * 100 + "posX > .5": "is longer than 1000 characters",
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
+def test_a_wrong_sentence_is_answered_in_one_line(text):
+    with pytest.raises(ConfigError) as caught:
+        held_out(text, SMALL, POINTS)
+    message = str(caught.value)
+    assert message.startswith("config.task.held_out=") and WRONG[text] in message
+    assert "\n" not in message and len(message) < 1500
+
+
+def test_a_factor_without_enough_values_cannot_bound_a_region():
+    factors = (labelled("shape", "square", "heart"), Factor("posX", np.arange(4)))
+    with pytest.raises(ConfigError, match="block needs more than 2 values of shape"):
+        held_out("block(shape, posX)", factors, cells(factors))
+    with pytest.raises(ConfigError, match="name its factors"):
+        held_out("block()", factors[:1], cells(factors[:1]))
+
+
+def test_coverage_names_what_is_never_seen():
+    found = coverage(held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS), SMALL, POINTS)
+    assert found.lines == (
+        "96 of 180 combinations are seen (53.33%).",
+        "shape is never heart (1 of 3 values).",
+        "hue is never 0.8, 0.9 (2 of 10 values).",
+        "Pairs of values seen: 53.3% of shape x hue, 66.7% of shape x posX, 80.0% of hue x posX.",
+    )
+    assert found.facts == pytest.approx(
+        {
+            "seen": 96 / 180,
+            "seen_values.shape": 2 / 3,
+            "seen_values.hue": 0.8,
+            "seen_values.posX": 1,
+            "seen_pairs.shape.hue": 16 / 30,
+            "seen_pairs.shape.posX": 2 / 3,
+            "seen_pairs.hue.posX": 0.8,
+        }
+    )
+
+
+def test_coverage_counts_pairs_that_exist_alone():
+    rng = np.random.default_rng(3)
+    some, mask = POINTS[rng.permutation(len(POINTS))[:60]], rng.random(60) < 0.6
+    facts = coverage(mask, SMALL, some).facts
+    for i, j in itertools.combinations(range(3), 2):
+        exist = {(a, b) for a, b in some[:, (i, j)].tolist()}
+        seen = {(a, b) for a, b in some[~mask][:, (i, j)].tolist()}
+        name = f"seen_pairs.{SMALL[i].name}.{SMALL[j].name}"
+        assert facts[name] == pytest.approx(len(seen) / len(exist))
+
+
+def test_nothing_unseen_is_said_in_two_lines():
+    lines = coverage(np.zeros(len(POINTS), bool), SMALL, POINTS).lines
+    assert lines == ("180 of 180 combinations are seen (100.00%).", "Pairs of values seen: all.")

@@ -1,0 +1,289 @@
+"""Tasks made of pictures: codes, examples, scores and trivial predictors of a small scene."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.settings import ConfigError
+from compgen_jax.tasks import scene as scenes
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.marginals import MarginalsConfig
+from compgen_jax.tasks.scene import CodesConfig, Scene, SceneTask
+from compgen_jax.tasks.task import Factor
+
+FACTORS = (
+    Factor("shape", np.array([1.0, 2.0]), real=False, labels=("narrow", "wide")),
+    Factor("x", np.arange(6.0)),
+    Factor("angle", np.arange(4) * np.pi / 2, period=2 * math.pi),
+)
+
+
+def blob(point):
+    shape, x, angle = point
+    i = jnp.arange(6.0)
+    row = jnp.exp(-jnp.square(i - 2.5 - 1.5 * jnp.sin(angle) - jnp.cos(angle)))
+    return row[:, None] * jnp.exp(-jnp.square(i - x) / shape**2)[None, :]
+
+
+@dataclass(frozen=True)
+class Blobs(SceneTask):
+    held_out: str = "shape == 'wide' and x > 3"
+    objects: int = 1
+    rows: bool = False  # without the first cell, as a table that lacks one
+
+    def scene(self):
+        two = lambda point: jnp.maximum(blob(point[:3]), blob(point[3:]))
+        points = tasks.cells(FACTORS)[1:] if self.rows else None
+        return Scene(FACTORS, two if self.objects == 2 else blob, points, objects=self.objects)
+
+
+@cache
+def made(**fields):
+    return Blobs(**fields).make()
+
+
+def draw(task, count=64, seed=0):
+    """(points with what stands behind them, examples) of one step."""
+    dataset = task.dataset(jax.random.key(seed))
+    points, counts = task.next_batch(jax.random.key(1), 5, dataset, count)
+    assert counts.all()
+    return np.asarray(points), tasks.examples_at(task, jax.random.key(2), points)
+
+
+def test_codes_of_factors_by_kind():
+    point = jnp.array([2.0, 1.5, math.pi / 4])
+    value = scenes.encode(point, FACTORS, CodesConfig("value"))
+    np.testing.assert_allclose(value, point, rtol=1e-6)
+    bump = np.asarray(scenes.encode(point, FACTORS, CodesConfig("bump", sigma=0.7)))
+    assert scenes.part_lengths(FACTORS, CodesConfig("bump")) == (2, 6, 4)
+    np.testing.assert_array_equal(bump[:2], [0, 1])
+    np.testing.assert_allclose(
+        bump[2:8], np.exp(-((np.arange(6) - 1.5) ** 2) / (2 * 0.49)), rtol=1e-5
+    )
+    round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
+    np.testing.assert_allclose(bump[8:], np.exp(-(round_the_circle**2) / (2 * 0.49)), rtol=1e-5)
+    mixed = CodesConfig("onehot", of=(("angle", "circle"), ("shape", "value")))
+    assert scenes.part_lengths(FACTORS, mixed) == (1, 6, 2)
+    np.testing.assert_allclose(
+        scenes.encode(point.at[1].set(4.0), FACTORS, mixed),
+        [2, 0, 0, 0, 0, 1, 0, math.sqrt(0.5), math.sqrt(0.5)],
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("missing", ["zero", "mask", "off_range"])
+def test_codes_of_missing_factors(missing):
+    settings = CodesConfig("bump", missing=missing)
+    code = scenes.encode(jnp.array([jnp.nan, 3.0, jnp.nan]), FACTORS, settings)
+    parts = np.split(np.asarray(code), np.cumsum(scenes.part_lengths(FACTORS, settings))[:-1])
+    assert [part.shape[0] for part in parts] == [
+        len(f.values) + (missing == "mask") for f in FACTORS
+    ]
+    own = np.exp(-((np.arange(6) - 3.0) ** 2) / 2)
+    np.testing.assert_allclose(parts[1][:6], own, rtol=1e-5)
+    if missing == "mask":
+        np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
+    if missing != "off_range":
+        assert not parts[0][:2].any() and not parts[2][:4].any()
+    else:  # the label 0 is none of them; one step before 0 degrees is the last angle
+        assert not parts[0].any() and parts[2].argmax() == 3
+
+
+def test_the_derivative_of_a_code():
+    point = jnp.array([1.0, 2.2, 0.3])
+    for name in ("bump", "value", "circle"):
+        code = lambda point, name=name: scenes.encode(point, FACTORS, CodesConfig(name))
+        step = 1e-2
+        for factor in (1, 2):
+            ahead, behind = (code(point.at[factor].add(sign * step)) for sign in (1, -1))
+            slope = jax.jacfwd(code)(point)[:, factor]
+            np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), atol=2e-3)
+
+
+def test_training_draws_id_combinations_alone():
+    task = made()
+    points, examples = draw(task, 256)
+    assert len(np.unique(points, axis=0)) > 20 and not task.held_out(points).any()
+    pictures = np.stack([blob(point) for point in points[:8]])
+    np.testing.assert_allclose(examples.target[:8], pictures, rtol=1e-6)
+    few, _ = draw(made(samples=3), 256)
+    other, _ = draw(made(samples=3), 256, seed=1)
+    assert len(np.unique(few, axis=0)) == len(np.unique(other, axis=0)) == 3
+    assert not np.array_equal(np.unique(few, axis=0), np.unique(other, axis=0))
+
+
+def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
+    task = made(marginals=MarginalsConfig("mean", share=0.25))
+    points, examples = draw(task, 400)
+    lacks = np.isnan(points[:, :3]).any(axis=1)
+    assert 60 < lacks.sum() < 140  # binomial, 100 expected
+    assert (np.isnan(points[lacks, :3]).sum(axis=1) == 2).all()
+    row = np.flatnonzero(lacks & ~np.isnan(points[:, 1]))[0]
+    cells = tasks.cells(FACTORS)
+    same = (cells[:, 1] == points[row, 1]) & ~np.asarray(task.held_out(cells))
+    wanted = np.mean([blob(cell) for cell in cells[same]], axis=0)
+    np.testing.assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
+    own = scenes.encode(jnp.asarray(points[row, :3]), FACTORS, CodesConfig())
+    np.testing.assert_array_equal(examples.input[row], own)
+    whole = np.flatnonzero(~lacks)[0]
+    np.testing.assert_allclose(examples.target[whole], blob(points[whole, :3]), rtol=1e-6)
+
+
+def said(task, drawn):
+    """The scores of images (B, H, W) at all cells."""
+    points = tasks.points(task)
+    examples = tasks.examples_at(task, jax.random.key(0), jnp.asarray(points))
+    score = jax.jit(jax.vmap(task.scores))
+    return jax.tree.map(np.asarray, score(jnp.asarray(drawn), examples.target, points))
+
+
+def test_scores_of_known_answers():
+    task, cells = made(), tasks.cells(FACTORS)
+    held_out = np.asarray(task.held_out(cells))
+    truths = np.stack([blob(cell) for cell in cells])
+    right = said(task, truths)
+    assert right["rendered"].all() and right["shape_accuracy"].all() and not right["mse"].any()
+    other = cells.copy()
+    other[:, 0] = 3 - cells[:, 0]
+    swapped = said(task, np.stack([blob(cell) for cell in other]))
+    assert not swapped["shape_accuracy"].any() and not swapped["rendered"].any()
+    assert not said(task, 0 * truths)["rendered"].any()
+    nearest = np.where(held_out[:, None], task.nearest(cells), cells)
+    lookup = said(task, np.stack([blob(cell) for cell in nearest]))
+    assert lookup["rendered"][~held_out].all() and not lookup["rendered"][held_out].any()
+    broken = truths.copy()
+    broken[:, 0, 0] = np.nan
+    assert not said(task, broken)["rendered"].any()
+
+
+def test_the_nearest_id_cell_keeps_labels_apart_and_knows_angles():
+    task, cells = made(), tasks.cells(FACTORS)
+    held_out, nearest = np.asarray(task.held_out(cells)), np.asarray(task.nearest(cells))
+    assert np.isnan(nearest[~held_out]).all() and not task.held_out(nearest[held_out]).any()
+    for cell, near in zip(cells[held_out], nearest[held_out], strict=True):
+        apart = min(1, abs(cell[1] - 3))  # the other label, or x = 3
+        found = (cell[0] != near[0]) + abs(cell[1] - near[1])
+        assert found == pytest.approx(apart) and near[2] == cell[2]
+
+
+def test_trivial_predictors_against_loops():
+    task, cells = made(), tasks.cells(FACTORS)
+    held_out = np.asarray(task.held_out(cells))
+    truths = np.stack([np.asarray(blob(cell), np.float64) for cell in cells])
+    mean = truths[~held_out].mean(axis=0)
+    errors = jax.tree.map(np.asarray, tasks.trivial_scores(task, jax.random.key(0)))
+    np.testing.assert_allclose(
+        errors["mean_image"]["mse"], np.square(truths - mean).mean(axis=(1, 2)), rtol=1e-4
+    )
+    for index, cell in enumerate(cells):
+        drawn = -2 * mean
+        for factor in range(3):
+            same = (cells[:, factor] == cell[factor]) & ~held_out
+            drawn = drawn + truths[same].mean(axis=0)
+        wanted = np.square(drawn - truths[index]).mean()
+        assert errors["main_effects"]["mse"][index] == pytest.approx(wanted, rel=1e-3, abs=1e-7)
+
+
+def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
+    task = made(loss="bernoulli")
+    rng = np.random.default_rng(0)
+    logits, target = rng.normal(size=(2, 6, 6)) * [[[3.0]], [[0.1]]]
+    target = 1 / (1 + np.exp(-5 * target))
+    p = 1 / (1 + np.exp(-logits))
+    cross = -(target * np.log(p) + (1 - target) * np.log(1 - p)).sum()
+    own = -(target * np.log(target) + (1 - target) * np.log(1 - target)).sum()
+    as_32 = lambda array: jnp.asarray(array, jnp.float32)
+    assert float(task.loss(as_32(logits), as_32(target))) == pytest.approx(cross, rel=1e-5)
+    cell = jnp.asarray(tasks.cells(FACTORS)[0])
+    scores = task.scores(task.prediction(as_32(logits)), as_32(target), cell)
+    assert float(scores["excess_nll"]) == pytest.approx(cross - own, rel=1e-4)
+
+
+def test_two_objects_join_codes_and_the_second_is_the_same_for_every_seed():
+    task = made(objects=2)
+    points, examples = draw(task, 128)
+    assert points.shape == (128, 6) and not task.held_out(points[:, :3]).any()
+    assert task.held_out(points[:, 3:]).any()  # any combination stands beside the first
+    wanted = np.maximum(blob(points[0, :3]), blob(points[0, 3:]))
+    np.testing.assert_allclose(examples.target[0], wanted, rtol=1e-6)
+    cell = jnp.asarray(tasks.cells(FACTORS)[7])
+    one, two = (task.example(jax.random.key(seed), cell) for seed in (0, 1))
+    chex.assert_trees_all_equal(one, two)
+    assert one.input.shape == (24,) and task.parts == (2, 6, 4, 2, 6, 4)
+
+
+def test_reading_the_factors():
+    task = made(asks="factors")
+    cells = tasks.cells(FACTORS)
+    examples = tasks.examples_at(task, jax.random.key(0), jnp.asarray(cells))
+    np.testing.assert_allclose(examples.input[5], blob(cells[5]), rtol=1e-6)
+    answers = np.asarray(examples.target)
+    assert answers.shape == (48, 5)  # two labels, one number, cosine and sine
+    np.testing.assert_allclose(answers[:, 2], (cells[:, 1] - 2.5) / 2.5, atol=1e-6)
+    right = said(task, answers)
+    assert right["exact_accuracy"].all() and not right["x_error"].any()
+    off = answers.copy()
+    off[:, 2] += 0.4  # one cell of x
+    turned = np.stack([np.cos(cells[:, 2] - 1), np.sin(cells[:, 2] - 1)], axis=1)
+    off[:, 3:] = turned
+    scores = said(task, off)
+    np.testing.assert_allclose(scores["x_error"], 1.0, rtol=1e-4)
+    np.testing.assert_allclose(scores["x_mse"], 1 / np.var(np.arange(6)), rtol=1e-4)
+    np.testing.assert_allclose(scores["angle_error"], 1.0, rtol=1e-3)  # round the circle
+    assert scores["shape_accuracy"].all() and not scores["exact_accuracy"].any()
+    derived = task.derived({name: values.mean() for name, values in scores.items()})
+    assert derived["x_r2"] == pytest.approx(1 - 1 / np.var(np.arange(6)), rel=1e-4)
+
+
+def test_cells_that_lack_a_picture_and_cells_that_are_measured():
+    task = made(rows=True)
+    np.testing.assert_array_equal(tasks.points(task), tasks.cells(FACTORS)[1:])
+    held_out = np.asarray(task.held_out(tasks.points(task)))
+    assert held_out.sum() == 8
+    assert not task.held_out(np.asarray(task.nearest(tasks.points(task)))[held_out]).any()
+    few = made(measured=5)
+    points = tasks.points(few)
+    assert points.shape == (10, 3) and np.asarray(few.held_out(points)).sum() == 5
+    assert few.sampled and tasks.has_grid(tasks.on_grid(few)) and few.origin == "upper"
+    whole = tasks.on_grid(few)
+    places, values = tasks.cells(FACTORS), tasks.points(few)
+    index = [np.flatnonzero((places == value).all(axis=1))[0] for value in values]
+    every = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
+    np.testing.assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), every)
+    # the nearest ID cell need not be one of the measured
+    errors = tasks.trivial_scores(few, jax.random.key(0))
+    assert not np.asarray(errors["nearest_seen"]["mse"])[:5].any()
+    whole, nearest = made(), np.asarray(few.nearest(points[5:]))
+    wanted = [np.square(blob(a) - blob(b)).mean() for a, b in zip(points[5:], nearest, strict=True)]
+    np.testing.assert_allclose(errors["nearest_seen"]["mse"][5:], wanted, rtol=1e-4)
+    np.testing.assert_array_equal(nearest, whole.nearest(points[5:]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"task.code.of": (("size", "value"),)}, "config.task.code.of=.*must name some of shape"),
+        ({"task.code.of": (("x", "circle"),)}, "config.task.code.of=.*x is no angle"),
+        ({"task.code.of": (("x", "ramp"),)}, "config.task.code.of=.*a factor and one of bump"),
+        ({"task.samples": 99}, "config.task.samples=99: only 40 of 48 combinations are ID"),
+        ({"training.steps": 0}, "config.training.steps=0: each step draws afresh"),
+        ({"task.asks": "factors", "task.marginals.kind": "mean"}, "config.task.marginals.kind="),
+        ({"task.asks": "factors", "task.loss": "bernoulli"}, "config.task.loss='bernoulli'"),
+        ({"task.objects": 2, "task.marginals.kind": "mean"}, "is for one object"),
+        ({"task.objects": 2, "task.asks": "factors"}, "is for one object"),
+        ({"task.rows": True, "task.marginals.kind": "mean"}, "every combination"),
+        ({"task.held_out": "x > 99"}, "config.task.held_out="),
+    ],
+)
+def test_settings_that_cannot_be(fields, message):
+    config = Config(task=Blobs(), training=TrainingConfig(steps=10))
+    with pytest.raises(ConfigError, match=message) as caught:
+        changed(config, fields).task.make()
+    assert "\n" not in str(caught.value)

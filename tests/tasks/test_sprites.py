@@ -1,0 +1,190 @@
+"""Sprites against dSprites' pixel counts, and against loops over pixels in float64."""
+
+import colorsys
+import math
+from dataclasses import replace
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.papers.presets import get_config
+from compgen_jax.settings import ConfigError
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, factors, picture
+
+DSPRITES = Sprites(
+    side=64, supersample=1, counts=CountsConfig(6, 39, 1, 32, 32), turn="whole", measured=8
+)
+# White pixels of the data set's images at orientation 0 in the first place, scale .5 to 1.
+WHITE = {
+    1: (100, 144, 196, 256, 324, 400),
+    2: (76, 104, 144, 184, 228, 288),
+    3: (58, 84, 108, 140, 182, 222),
+}
+# The heart's radius every 10 degrees from the cleft to the tip, measured on the same images.
+RADII = (.0879, .1254, .1520, .1672, .1750, .1750, .1699, .1613, .1422, .1266, .1133, .1031, .0969,
+         .0918, .0918, .0969, .1008, .1133, .1375)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def draw():
+    """Pictures of points (B, 5) of dSprites."""
+    return jax.jit(jax.vmap(partial(picture, settings=DSPRITES)))
+
+
+def excess(shape, scale, orientation, pos_x, pos_y, row, column):
+    """How far, in pixels or so, a pixel's centre lies beyond the edge; after the data set's
+    description, with the measured radii of the heart."""
+    dx, dy = column + 0.5 - (16 + 32 * pos_x), row + 0.5 - (16 + 32 * pos_y)
+    u = dx * math.cos(orientation) - dy * math.sin(orientation)
+    v = dx * math.sin(orientation) + dy * math.cos(orientation)
+    if shape == 1:
+        return max(abs(u), abs(v)) - 9.6 * scale
+    if shape == 2:
+        return 7.2 * (math.hypot(u / 12.768, v / 7.2128) - scale)
+    angle = math.degrees(math.atan2(abs(u), -v))
+    return math.hypot(u, v) - 64 * scale * np.interp(angle, 10 * np.arange(19), RADII)
+
+
+def test_as_many_pixels_are_white_as_in_dsprites(draw):
+    points = [(shape, 0.5 + k / 10, 0, 0, 0) for shape in WHITE for k in range(6)]
+    images = draw(jnp.array(points, jnp.float32))
+    chex.assert_shape(images, (18, 64, 64))
+    assert set(np.unique(images)) == {0, 1}
+    np.testing.assert_array_equal(images.sum((1, 2)), np.concatenate(list(WHITE.values())))
+
+
+@pytest.mark.parametrize("shape", WHITE)
+def test_a_loop_over_pixels_draws_the_same(shape, draw):
+    """Where a pixel's centre lies within rounding of the edge, either is right. The measured radii
+    of the heart are 10 degrees apart; up to 8 pixels differ from the data set's."""
+    points = [(shape, 0.5 + k / 10, 0.37 + 1.1 * k, k / 31, 1 - k / 5) for k in range(6)]
+    for point, image in zip(points, draw(jnp.array(points, jnp.float32)), strict=True):
+        excess_HxW = np.array([[excess(*point, y, x) for x in range(64)] for y in range(64)])
+        wrong = (image == 1) != (excess_HxW <= 0)
+        if shape == 3:
+            assert wrong.sum() <= 8
+        assert not (wrong & (abs(excess_HxW) > (0.4 if shape == 3 else 1e-3))).any()
+
+
+def test_the_40th_orientation_of_dsprites_is_its_first(draw):
+    (orientation,) = (f for f in factors(DSPRITES) if f.name == "orientation")
+    theirs = np.linspace(0, 2 * math.pi, 40)
+    np.testing.assert_allclose(orientation.values, theirs[:39])
+    ends = [(shape, 0.8, turn, 0.2, 0.7) for turn in theirs[[0, 39]] for shape in WHITE]
+    first, last = jnp.split(draw(jnp.array(ends, jnp.float32)), 2)
+    np.testing.assert_array_equal(first, last)
+
+
+def test_row_0_is_at_the_top_and_turns_are_counter_clockwise(draw):
+    points = [(2, 1, 0, 0, 1), (2, 1, math.pi / 4, 0.5, 0.5), (3, 1, 0, 0.5, 0.5)]
+    ellipse, turned, heart = np.asarray(draw(jnp.array(points, jnp.float32)))
+    rows, columns = np.nonzero(ellipse)
+    np.testing.assert_allclose([rows.mean() + 0.5, columns.mean() + 0.5], [48, 16], atol=0.1)
+    rows, columns = np.nonzero(turned)
+    assert np.corrcoef(rows, columns)[0, 1] < -0.4  # from the lower left to the upper right
+    widths = heart.sum(axis=1)[heart.any(axis=1)]
+    assert widths[-1] <= 2 and widths[0] >= 8  # the lobes are above, the tip is below
+
+
+def test_grey_edges_are_the_mean_of_points():
+    """Points of 2 x 2 in 32 pixels are the centres of 64 pixels."""
+    half = replace(DSPRITES, side=32, supersample=2)
+    point = jnp.array([3, 0.9, 1.2, 0.3, 0.6], jnp.float32)
+    hard = np.asarray(picture(point, DSPRITES))
+    expected = hard.reshape(32, 2, 32, 2).mean((1, 3))
+    assert 0 < ((expected > 0) & (expected < 1)).sum()
+    np.testing.assert_allclose(picture(point, half), expected, atol=1e-6)
+
+
+def test_hue_colours_the_shape_alone():
+    settings = Sprites(side=16, supersample=1, counts=CountsConfig(1, 1, 10, 4, 1))
+    assert [f.name for f in factors(settings)] == ["shape", "hue", "posX"]
+    assert factors(settings)[1].period == 1
+    for hue in (0.0, 0.1, 0.45, 0.9):
+        image = np.asarray(picture(jnp.array([1, hue, 0.4]), settings))
+        chex.assert_shape(image, (16, 16, 3))
+        inside = image.any(axis=-1)
+        assert 0 < inside.sum() < 64
+        of_shape = np.broadcast_to(colorsys.hsv_to_rgb(hue, 1, 1), (inside.sum(), 3))
+        np.testing.assert_allclose(image[inside], of_shape, atol=1e-5)
+
+
+def test_the_first_of_two_objects_lies_on_top():
+    one = Sprites(counts=CountsConfig(1, 1, 4, 8, 8))
+    two = replace(one, objects=2)
+    red, green = jnp.array([1, 0, 0.5, 0.5]), jnp.array([2, 1 / 3, 0.7, 0.5])
+    image = np.asarray(picture(jnp.concatenate([red, green]), two))
+    alone = [np.asarray(picture(point, one)) for point in (red, green)]
+    np.testing.assert_allclose(image[..., 0], alone[0][..., 0], atol=1e-6)
+    assert (image[..., 1] <= alone[1][..., 1] + 1e-6).all()
+    assert image[..., 1].sum() < alone[1][..., 1].sum()
+    assert image.max() <= 1 + 1e-6 and image.sum(-1).max() <= 1 + 1e-5  # nothing is drawn twice
+
+
+def test_only_hue_has_a_derivative():
+    settings = Sprites(counts=CountsConfig(hue=6), fixed=FixedConfig())
+    point = jnp.array([3, 0.8, 0.4, 0.3, 0.5, 0.6])
+    slopes = jnp.abs(jax.jacfwd(partial(picture, settings=settings))(point)).max((0, 1, 2))
+    np.testing.assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)
+
+
+def test_default_sprites_differ():
+    settings = Sprites(counts=CountsConfig(posY=1))
+    points = tasks.cells(factors(settings))
+    images = jax.jit(jax.vmap(partial(picture, settings=settings)))(points)
+    levels = np.round(16 * np.asarray(images)).astype(np.uint8).reshape(len(points), -1)
+    assert len(points) == 432 == len({row.tobytes() for row in levels})
+
+
+def test_orientation_has_a_period_where_all_shapes_repeat():
+    of = lambda **fields: next(f for f in factors(Sprites(**fields)) if f.name == "orientation")
+    assert of().period == math.inf and of().values[-1] == pytest.approx(3 * math.pi / 8)
+    assert of(shapes=("square",)).period == pytest.approx(math.pi / 2)
+    assert of(shapes=("heart",), turn="whole").period == pytest.approx(2 * math.pi)
+    assert factors(Sprites(shapes=("heart", "square")))[0].labels == ("square", "heart")
+
+
+@pytest.mark.parametrize(
+    "fields, field, hint",
+    [
+        ({"shapes": ("cube",)}, "shapes", "must be one or more"),
+        ({"shapes": ("heart", "heart")}, "shapes", "different"),
+        ({"turn": "whole"}, "counts.orientation", "the square repeats within a whole turn"),
+        ({"shapes": ("heart",), "counts": CountsConfig(1, 1, 1, 1, 1)}, "counts", "no factor"),
+    ],
+)
+def test_settings_that_cannot_be_are_told_in_one_line(fields, field, hint):
+    with pytest.raises(ConfigError, match=rf"config.task.{field}=.*{hint}") as error:
+        Config(task=Sprites(**fields), training=TrainingConfig(steps=1))
+    assert "\n" not in str(error.value)
+
+
+def test_the_task_gives_codes_of_all_factors_and_images():
+    task = get_config("sprites_quick").task.make()
+    given, wanted = tasks.shapes(task)
+    assert task.parts == (3, 3, 4, 12, 12) and given.shape == (34,) and wanted.shape == (32, 32)
+    held_out = tasks.regions(task)["ood"]
+    assert (len(held_out), held_out.sum()) == (5184, 5184 // 6)
+    two = Sprites(counts=CountsConfig(1, 1, 4, 8, 8), objects=2).make()
+    given, wanted = tasks.shapes(two)
+    assert two.parts == 2 * (3, 4, 8, 8) and wanted.shape == (32, 32, 3)
+
+
+def test_the_preset_of_dsprites_has_its_values_without_the_repeated_orientation():
+    task = get_config("sprites").task
+    values = {factor.name: factor.values for factor in factors(task)}
+    theirs = {
+        "shape": [1, 2, 3],
+        "scale": [0.5, 0.6, 0.7, 0.8, 0.9, 1],
+        "orientation": np.linspace(0, 2 * math.pi, 40)[:39],
+        "posX": np.arange(32) / 31,
+        "posY": np.arange(32) / 31,
+    }
+    chex.assert_trees_all_close(values, {name: np.array(each) for name, each in theirs.items()})
+    assert (task.side, task.supersample, task.code.name) == (64, 1, "value")
