@@ -131,6 +131,9 @@ def test_chosen_units_sit_at_quantiles_of_the_interaction():
         tuning.choose_units(layer, 0)
 
 
+SIZES = (9, 8, 7)
+
+
 def units_of_three(*functions):
     x, y, z = grids.indices(SIZES).T.astype(float)
     return np.stack([function(x, y, z) + 0 * x for function in functions], axis=1)
