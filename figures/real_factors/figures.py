@@ -161,7 +161,7 @@ def draw_pairs(finished):
     listed.set_yticks(range(len(order)), [names[index] for index in order])
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
     axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
-    plotting.panel(axis, "a", _ranked(evidence), wrap=36)
+    plotting.panel(axis, "a", _ranked(evidence), wrap=46)
     plotting.panel(listed, "b")
     return drawn
 
