@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from compgen_jax import grids
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 
@@ -35,8 +36,9 @@ def draw(task: Task, panels: list[Panel]) -> bytes:
 
 
 def figure_of(task: Task, panels: list[Panel]) -> Figure:
-    """A grid of two factors or more is a map over the first two, with means over the others and the
-    held-out cells outlined. One factor, or points without a grid, are dots: red where held out."""
+    """A grid of two factors or more is a map over two of them (`tasks.map_axes`), with means over
+    the others and the held-out cells outlined. One factor, or points without a grid, are dots: red
+    where held out."""
     held_out = tasks.regions(task)["ood"]
     is_map = tasks.has_grid(task) and len(task.factors) > 1
     figure = Figure(figsize=(3.25 * len(panels), 2.8), layout="constrained")
@@ -44,15 +46,17 @@ def figure_of(task: Task, panels: list[Panel]) -> Figure:
         (_draw_map if is_map else _draw_dots)(axis, task, panel, held_out)
         axis.set_title(panel.title)
     if is_map:
-        others = " and ".join(factor.name for factor in task.factors[2:])
-        note = "outlined: held-out cells" + f"; means over {others}" * bool(others)
+        shown = tasks.map_axes(task.factors, held_out)
+        others = ", ".join(f.name for k, f in enumerate(task.factors) if k not in shown)
+        note = "outlined: held-out cells" + f", means over {others}" * bool(others)
         figure.supxlabel(note, fontsize=7, color=OOD_COLOR)
     return figure
 
 
 def _draw_map(axis, task, panel: Panel, held_out_B):
-    first, second = task.factors[:2]
-    values_YxX = _over_first_two(panel.values, task).mean(axis=0)
+    axes = tasks.map_axes(task.factors, held_out_B)
+    first, second = (task.factors[k] for k in axes)
+    values_YxX = _over_two(panel.values, task, axes).mean(axis=0)
     limits = {}
     if panel.share:
         limits = {"vmin": 0, "vmax": 1}
@@ -63,7 +67,7 @@ def _draw_map(axis, task, panel: Panel, held_out_B):
         values_YxX, origin="lower", interpolation="nearest", aspect="auto", **limits
     )
     axis.figure.colorbar(image, ax=axis)
-    _outline(axis, _over_first_two(held_out_B, task).any(axis=0))
+    _outline(axis, _over_two(held_out_B, task, axes).any(axis=0))
     for factor, set_ticks in ((first, axis.set_xticks), (second, axis.set_yticks)):
         step = -(-len(factor.values) // MOST_TICKS)
         places = np.arange(len(factor.values))[::step]
@@ -72,10 +76,12 @@ def _draw_map(axis, task, panel: Panel, held_out_B):
     axis.set(xlabel=first.name, ylabel=second.name)
 
 
-def _over_first_two(values_B, task):
-    """(others, V_2, V_1)."""
-    count_x, count_y = (len(factor.values) for factor in task.factors[:2])
-    return np.asarray(values_B).reshape(-1, count_y, count_x)
+def _over_two(values_B, task, axes):
+    """(others, V_second, V_first)."""
+    over = grids.over_grid(values_B, tasks.sizes(task))
+    places = [over.ndim - 1 - k for k in reversed(axes)]
+    moved = np.moveaxis(over, places, (-2, -1))
+    return moved.reshape(-1, *moved.shape[-2:])
 
 
 def _outline(axis, mask_YxX):
@@ -90,7 +96,8 @@ def _draw_dots(axis, task, panel: Panel, held_out_B):
     if tasks.has_grid(task):
         places, name = tasks.points(task)[:, 0], task.factors[0].name
     else:
-        places, name = tasks.nearest_seen(task, held_out_B)[1], "distance to the nearest ID point"
+        name = "distance to the nearest ID " + ("cell" if task.sampled else "point")
+        places = tasks.distance_to_seen(task, held_out_B)
     for mask, color, label in ((~held_out_B, ID_COLOR, "ID"), (held_out_B, OOD_COLOR, "OOD")):
         axis.plot(places[mask], panel.values[mask], ".", color=color, markersize=4, label=label)
     if panel.signed:

@@ -109,6 +109,18 @@ def test_a_subgrid_is_a_reproducible_product_within_the_limit():
     assert (other != cells).any()
 
 
+def test_a_subgrid_keeps_one_held_out_cell_at_least():
+    held_out = np.zeros(30 * 20, bool)
+    for hidden in (0, 17 + 30 * 11, 599):
+        held_out[:] = False
+        held_out[hidden] = True
+        cells, kept = grids.subgrid((30, 20), 12, held_out_B=held_out)
+        assert hidden in cells and len(np.unique(cells)) == np.prod(kept) == len(cells)
+        before = grids.subgrid((30, 20), 12)[0]
+        changed = grids.indices((30, 20))[cells] != grids.indices((30, 20))[before]
+        assert changed.any(axis=1).mean() < 1  # of each factor, one value at most
+
+
 def test_a_subgrid_keeps_small_factors_whole():
     cells, kept = grids.subgrid((40, 3, 1), 50)
     assert kept == (16, 3, 1) and len(cells) == 48

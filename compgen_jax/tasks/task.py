@@ -246,7 +246,7 @@ def map_axes(factors, held_out_B) -> tuple[int, int]:
     sizes, share = tuple(len(factor.values) for factor in factors), np.mean(held_out_B)
     spread = [np.var(grids.unfold(held_out_B, sizes, f).mean(axis=0)) for f in range(len(sizes))]
     by_chance = share * (1 - share) * np.array(sizes) / len(held_out_B)
-    spread = np.where(spread > 10 * by_chance, np.round(spread, 6), 0)
+    spread = np.where(spread > 3 * by_chance, np.round(spread, 6), 0)
     return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
 
 

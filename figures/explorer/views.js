@@ -88,7 +88,7 @@ function outputCell(name, answer = false) {
     return cell;
   }
   const button = make("button", { title: `Look at ${name} alone`, ariaLabel: `Look at ${name} alone` }, canvas());
-  cell.append(button, make("figcaption", { textContent: `${name} draws` }), make("canvas", { className: "second" }),
+  cell.append(button, make("figcaption", { textContent: `${name} ${verb()}s` }), make("canvas", { className: "second" }),
     make("figcaption", { textContent: "difference" }));
   return cell;
 }

@@ -15,8 +15,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from compgen_jax.metrics import superposition
 from compgen_jax.models.conv import Conv
+from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, results
 from compgen_jax.tasks.bump import SizeConfig
+from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.training import task_group
 from figures.explorer import page, payload
 
@@ -293,6 +295,56 @@ def test_three_factors_are_two_axes_and_a_slider(opened, runs):
     )
     assert state(driver)["axes"] == "2,1"
     assert find(driver, "#across").text == "size →" and "x = 3" in find(driver, "#others").text
+
+
+@pytest.fixture(scope="module")
+def sprites(tiny, tmp_path_factory):
+    """A run of five factors in colour, and its page."""
+    counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=3)
+    task = Sprites(
+        held_out="shape == 'square' and posX > .6 and hue > .5",
+        side=16,
+        supersample=1,
+        shapes=("square", "ellipse"),
+        counts=counts,
+        measured=12,
+    )
+    training = dataclasses.replace(tiny.training, epochs=50, steps=16)
+    model = MLP(depth=1, width=8)
+    config = dataclasses.replace(tiny, name="sprites", task=task, model=model, training=training)
+    workdir = tmp_path_factory.mktemp("sprites") / "run"
+    experiment.train(config, workdir, progress=False)
+    run = results.load(workdir)
+    return run, page.write({"sprites": run}, workdir / "explorer.html")
+
+
+def test_five_factors_in_colour(opened, sprites):
+    """Two axes of the map, on which the hold-out depends, and three controls; row 0 on top."""
+    run, path = sprites
+    assert state(opened(page=path))["axes"] == "2,3"
+    driver = opened("at=0,1,2,2,0&axes=0,3", page=path)
+    assert find(driver, "#across").text == "shape: square, ellipse →"
+    names = [control.get_attribute("name") for control in
+             driver.find_elements(By.CSS_SELECTOR, "#others input")]  # fmt: skip
+    assert names == ["scale", "hue", "posY"] and not find(driver, "#halves").is_displayed()
+    assert find(driver, "#thinned").text == ""  # all 108, though 24 alone were measured
+    assert find(driver, "#sentence").text.startswith(
+        "Asked for shape = square, scale = 1, hue = 0.6667, posX = 1, posY = 0, a combination never"
+    )
+    pixels = "const { width, height } = arguments[0]; return [...arguments[0]" \
+             ".getContext('2d').getImageData(0, 0, width, height).data];"  # fmt: skip
+    board = find(driver, "#map canvas")
+    outlined = driver.execute_script(pixels, board)
+    put(driver, "#others input[name=hue]", 1)
+    assert "a combination outside the held-out region" in find(driver, "#sentence").text
+    assert driver.execute_script(pixels, find(driver, "#map canvas")) != outlined  # of this hue
+    asked = find(driver, "#grid figure:first-child canvas.first")
+    shown = np.reshape(driver.execute_script(pixels, asked), (16, 16, 4))[..., :3] / 255
+    high = max(np.quantile(run.cells.predictions, 0.9995), 1.0)
+    point = np.float32([1, 1, 1 / 3, 1, 0])
+    image = np.asarray(run.task.example(jax.random.key(0), point).target)
+    assert image[:8].sum() > image[8:].sum()  # posY = 0 lies above
+    np.testing.assert_allclose(shown, image / high, atol=0.03)
 
 
 def test_a_verdict_leads_to_its_network_and_numbers(opened):

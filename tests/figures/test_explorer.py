@@ -16,6 +16,8 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.sprites import CountsConfig, Sprites
+from figures import draw
 from figures.explorer import page, payload
 from launch import explore
 from tests.figures.live_networks import decode
@@ -189,6 +191,53 @@ def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny)
     assert (label["real"], angle["real"]) == (False, True)
     assert label["fine"] == [0, 1, 2, 3, 4] and len(angle["fine"]) == 15
     assert network["kind"] == "curve" and not network["positions"]
+
+
+def sprites_run(tiny, workdir, **fields):
+    """A tiny run on sprites of four factors in colour, measured at a sample of its cells."""
+    counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=1)
+    small = Sprites(side=40, supersample=1, counts=counts, shapes=("square", "heart"), measured=5)
+    task = replace(small, held_out="shape == 'heart' and posX > .9 and hue > .6", **fields)
+    training = replace(tiny.training, steps=8, seeds=(0,))
+    config = replace(tiny, name="sprites", task=task, model=MLP(1, 8), training=training)
+    experiment.train(config, workdir, progress=False)
+    return results.load(workdir)
+
+
+def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeypatch):
+    run = sprites_run(tiny, tmp_path / "run")
+    (network,) = payload.payload({"sprites": run})["networks"]
+    assert [len(axis["values"]) for axis in network["axes"]] == [2, 2, 3, 3]
+    assert network["points"] is None and network["given"] is None
+    assert (network["kind"], network["shape"], network["origin"]) == ("rgb", [20, 20, 3], "upper")
+    assert network["thinned"] == "A pixel here is the mean of 2 × 2." and not network["positions"]
+    cells = tasks.cells(run.task.factors)
+    np.testing.assert_array_equal(decode(network["held_out"]), run.task.held_out(cells))
+    images = results.truths_at(run.task, cells[:1])[0]
+    means = images.reshape(20, 2, 20, 2, 3).mean(axis=(1, 3))
+    shown = decode(network["truths"])[0, :, 0].reshape(20, 20, 3)
+    np.testing.assert_allclose(shown, means, atol=0.01)
+    index = np.flatnonzero((cells == run.cells.factors[-1]).all(axis=1))[0]
+    errors = decode(network["scores"]["mse"]["values"])[-1, 0]
+    np.testing.assert_allclose(errors[index], run.cells.scores["mse"][0, -1], rtol=1e-5)
+    monkeypatch.setattr(payload, "MOST_ENTRIES", 24 * 1200)
+    atlas = payload._Atlas(run, ())
+    assert atlas.sizes == (2, 2, 3, 2) and atlas.held_out.any()
+    assert "shows 24 of 36 combinations: these values of each factor: 2 of 3 of posX" in (
+        atlas.thinned())  # fmt: skip
+
+
+def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
+    run = sprites_run(tiny, tmp_path / "run", asks="factors")
+    (network,) = payload.payload({"sprites": run})["networks"]
+    assert network["kind"] == "curve" and network["given"]["shape"] == [20, 20, 3]
+    figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0))
+    words = "shape = heart, scale = 0.5, hue = 0, posX = 1: not held out"
+    assert figure.get_suptitle() == words
+    image = run.task.example(None, tasks.point_of(run.task.factors, ("heart", 0.5, 0, 1))).input
+    given = figure.axes[2].images[0]
+    np.testing.assert_array_equal(given.get_array(), image)
+    assert given.origin == "upper"
 
 
 # --- the command -----------------------------------------------------------------------------

@@ -251,6 +251,12 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     few = made(measured=5)
     points = tasks.points(few)
     assert points.shape == (10, 3) and np.asarray(few.held_out(points)).sum() == 5
+    assert few.sampled and tasks.has_grid(tasks.on_grid(few)) and few.origin == "upper"
+    whole = tasks.on_grid(few)
+    places, values = tasks.cells(FACTORS), tasks.points(few)
+    index = [np.flatnonzero((places == value).all(axis=1))[0] for value in values]
+    every = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
+    np.testing.assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), every)
     # the nearest ID cell need not be one of the measured
     errors = tasks.trivial_scores(few, jax.random.key(0))
     assert not np.asarray(errors["nearest_seen"]["mse"])[:5].any()

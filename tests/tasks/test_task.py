@@ -230,3 +230,24 @@ def test_held_out_may_use_jax_also_where_a_program_is_traced():
     expected = np.abs(tasks.points(own_task())[:, 2]) > 1.5
     np.testing.assert_array_equal(traced(), expected)
     np.testing.assert_array_equal(tasks.regions(make())["ood"], expected)
+
+
+def test_a_map_shows_the_factors_that_the_hold_out_depends_on():
+    factors = [tasks.Factor(name, np.arange(6.0)) for name in "abcd"]
+    cells = tasks.cells(factors)
+    box = (cells[:, 1] > 3) & (cells[:, 3] < 2)
+    assert tasks.map_axes(factors, box) == (1, 3)
+    chance = np.random.default_rng(0).uniform(size=len(cells)) < 0.3
+    assert tasks.map_axes(factors, chance) == tasks.map_axes(factors, box & False) == (0, 1)
+    assert tasks.map_axes(factors[:1], np.arange(6) > 3) == (0,)
+
+
+def test_a_point_is_given_and_told_by_labels():
+    factors = tasks.Factor("kind", np.array([1.0, 2.0]), False, labels=("a", "b")), HEIGHT
+    np.testing.assert_array_equal(tasks.point_of(factors, ("b", "0.25")), [2, 0.25])
+    assert tasks.in_words(factors, np.float32([2, 0.25])) == f"kind = b, {HEIGHT.name} = 0.25"
+    for values, hint in ((("c", 1), "kind = 'c': must be one of a, b, or a number"),
+                         (("a", "up"), "'up': must be a number"),
+                         (("a",), "give a value for each factor: kind")):  # fmt: skip
+        with pytest.raises(ValueError, match=hint):
+            tasks.point_of(factors, values)
