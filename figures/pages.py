@@ -3,10 +3,11 @@
     python -m figures.pages [--check] [--criteria]
 
 Writes RESULTS.md of both scales, docs/findings/gallery.md, docs/reference/presets.md and parts of
-README.md, docs/findings/{claims,criteria,league}.md, docs/limits.md and docs/reference/config.md,
-all from docs/results and from the code. What docs/findings/criteria.md says of known answers takes
-some minutes and is computed only with --criteria. With --check nothing is written: a page that
-differs is named, and so is a picture that is not the one of its digest; then the command fails.
+README.md, docs/findings/{index,claims,criteria,league,real_factors}.md, docs/how_to/hold_out.md,
+docs/limits.md and docs/reference/config.md, all from docs/results and from the code. What
+docs/findings/criteria.md says of known answers takes some minutes and is computed only with
+--criteria. With --check nothing is written: a page that differs is named, and so is a picture that
+is not the one of its digest; then the command fails.
 """
 
 import inspect
@@ -19,6 +20,7 @@ from compgen_jax import cli
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
+from compgen_jax.tasks import holdouts
 
 from . import committed, criteria, digests, fields, findings, presets, report, verdicts
 from .league import page as league
@@ -46,12 +48,19 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
     parts = {
         ROOT / "README.md": {"findings": findings.lines(claims["quick"], claims["paper"])},
+        DOCS / "findings/index.md": {
+            "findings": findings.lines(claims["quick"], claims["paper"], results="../results/quick")
+        },
         DOCS / "findings/claims.md": {
             "counts": verdicts.counts(PAPERS, claims),
             "verdicts": verdicts.table(claims),
             "claims": verdicts.lines(PAPERS, claims),
         },
         DOCS / "reference/config.md": {"fields": fields.lines()},
+        DOCS / "how_to/hold_out.md": {"published": published()},
+        DOCS / "findings/real_factors.md": {
+            "found": findings.real_factors(claims["quick"], committed.drawn("quick"))
+        },
         DOCS / "findings/criteria.md": {
             "asked": criteria.asked(claims["quick"]),
             "changed": criteria.changed(PAPERS),
@@ -70,6 +79,12 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             page = text.between(page, marks, lines)
         made[path] = page
     return made
+
+
+def published() -> list[str]:
+    """A table of the published hold-outs."""
+    rows = [f"| `{name}` | `{text}` |" for name, text in holdouts.PUBLISHED.items()]
+    return ["| name | holds out |", "|---|---|", *rows]
 
 
 def not_run(scale: str) -> list[str]:

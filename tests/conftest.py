@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.models.conv import Conv
+from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
@@ -66,11 +66,12 @@ def forget_programs():
 
 @pytest.fixture(scope="session")
 def tiny() -> Config:
-    """A run of a second: grid 8, 4 channels, 12 steps for 2 seeds."""
+    """A run of a second: grid 8, an MLP (convolutions take twice as long to compile), 12 steps for
+    2 seeds."""
     return Config(
         name="tiny",
         task=Bump(grid=8, support=SupportConfig(region="donut", low=3, high=5, samples=60)),
-        model=Conv(depth=2, width=4),
+        model=MLP(depth=3, width=8),
         training=TrainingConfig(epochs=6, batch_size=32, seeds=(0, 7), evaluate_every=2),
     )
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -11,6 +9,10 @@ import numpy as np
 import pytest
 
 from compgen_jax import settings
+from compgen_jax.metrics import registry
+from figures import make
+from launch import analyze, train
+from tests.command import call
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "how_to" / f"{name}.md" for name in ("extend", "training_set", "sweeps")]
@@ -21,19 +23,18 @@ RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", TEXT, r
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """A user's directory with the files of all recipes."""
+    """A user's directory with the files of all recipes; what they register is taken away again."""
     path = tmp_path_factory.mktemp("desk")
     for name, text in RECIPES.items():
         # in a checkout the figures are beside the package
         (path / name).write_text(text.replace("compgen_jax.figures", "figures"))
-    return path
-
-
-def run(desk, module, *arguments):
-    command = [sys.executable, "-m", module, *(f"--{each}" for each in arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    metrics, figures = list(registry.LAYER_METRICS), dict(make.FIGURES)
+    # what lies outside the package broadcasts as NumPy does
+    with jax.numpy_rank_promotion("allow"):
+        yield path
+    registry.LAYER_METRICS[:] = metrics
+    make.FIGURES.clear()
+    make.FIGURES.update(figures)
 
 
 def test_each_recipe_is_short():
@@ -51,18 +52,20 @@ def test_a_training_set_of_ones_own_shows_so_many_id_cells_other_ones_to_each_se
     assert {tuple(point) for point in points.tolist()} == set(CELLS) - set(held_out)
 
 
-def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_ones_own(desk):
-    workdir, model = desk / "gated", f"config.model.name={desk}/my_model.py:Gated"
-    run(desk, "launch.train", f"config={desk}/my_task.py:waves", model, f"workdir={workdir}")
-    shown = run(desk, "launch.analyze", f"extend={desk}/my_metric.py", f"workdir={workdir}")
-    assert re.search(r"^mine\.zeros +0", shown, re.M)
+def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_ones_own(
+    desk, capsys
+):
+    workdir, model = desk / "gated", f"--config.model.name={desk}/my_model.py:Gated"
+    call(train, f"--config={desk}/my_task.py:waves", model, f"--workdir={workdir}")
+    call(analyze, f"--extend={desk}/my_metric.py", f"--workdir={workdir}")
+    assert re.search(r"^mine\.zeros +0", capsys.readouterr().out, re.M)
     table = (workdir / "layers.csv").read_text().splitlines()
     assert sum(",mine.zeros," in line for line in table) == 2 * 3  # seeds, layers
 
 
 def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
-    workdir, files = desk / "mine", f"extend={desk}/my_claim.py,{desk}/my_figure.py"
-    run(desk, "figures.make", files, "only=mine", f"workdir={workdir}")
+    workdir, files = desk / "mine", f"--extend={desk}/my_claim.py,{desk}/my_figure.py"
+    call(make, files, "--only=mine", f"--workdir={workdir}")
     assert {path.suffix for path in (workdir / "figures").glob("mine.*")} == {".png", ".pdf"}
     (stated, stricter) = json.loads((workdir / "claims.json").read_text())
     assert (stated["claim"], stricter["reading"]) == ("X1", "stricter")
@@ -72,8 +75,8 @@ def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
 
 def test_a_claim_is_judged_at_settings_of_ones_own_alone(desk):
     """In the directory where its base is trained already."""
-    workdir, files = desk / "mine", f"extend={desk}/my_claim.py,{desk}/my_settings.py"
-    run(desk, "figures.make", files, "only=robustness", f"workdir={workdir}")
+    workdir, files = desk / "mine", f"--extend={desk}/my_claim.py,{desk}/my_settings.py"
+    call(make, files, "--only=robustness", f"--workdir={workdir}")
     rows = json.loads((workdir / "settings.json").read_text())
     names = ["base", "learning rate x3", "training time x1/2", "more samples", "shallow"]
     assert [(row["claim"], row["setting"]) for row in rows] == [("X1", name) for name in names]

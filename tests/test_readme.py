@@ -1,10 +1,8 @@
 """The README: each of its commands and snippets is run as it is written, on tiny networks, and each
 of its numbers is that of a file."""
 
-import importlib
 import json
 import re
-import shlex
 import subprocess
 from configparser import ConfigParser
 from pathlib import Path
@@ -14,17 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import yaml
-from absl.testing import flagsaver
-from flax import linen as nn
 
 import compgen_jax
-from compgen_jax import cli
 from compgen_jax.claims import READINGS, evidences
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.tasks import task as tasks
 from figures import committed, findings, make
-from launch import compgen
+from tests.command import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -59,15 +54,6 @@ def desk(tmp_path_factory):
         yield path
 
 
-def run(command):
-    """What a shell does with a line that begins with `compgen-jax`, in this process."""
-    name, *arguments = shlex.split(command, comments=True)[1:]
-    module = importlib.import_module(compgen.COMMANDS[name][0])
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments])
-        module.main()
-
-
 def test_it_is_short_and_every_command_is_run_below():
     assert len(README.splitlines()) <= 110
     assert len(PYTHON) == 2 and not any("compgen-jax" in text for text in PYTHON[1:])
@@ -99,24 +85,20 @@ def test_what_the_first_look_prints_is_what_came_out():
         assert f"{100 * mean:.0f}% {words}" in README
 
 
-def test_a_task_a_model_and_activations_of_ones_own(desk):
-    names = {"np": np, "jnp": jnp, "nn": nn, "Example": tasks.Example, "Factor": tasks.Factor}
-    rng = np.random.default_rng(0)
-    points = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
-    names |= {
-        "over_cells": tasks.over_cells,
-        "factor_values": points,
-        "is_held_out": points.min(1) > 3,
-    }
-    names["activations"] = np.tanh(points @ rng.normal(size=(2, 16)))
+def test_a_task_and_activations_of_ones_own(desk):
+    names = {}
     exec(PYTHON[1], names)
-    task, net = names["task"], names["Net"]()
+    task = names["task"]
     held_out = tasks.points(task)[np.asarray(task.held_out(tasks.points(task)))]
     assert held_out.tolist() == [[5, 5], [6, 5], [5, 6], [6, 6]]
-    code, target = task.example(jax.random.key(0), jnp.array([2.0, 3.0]))
+    _, target = task.example(jax.random.key(0), jnp.array([2.0, 3.0]))
     np.testing.assert_allclose(target, 3 * np.sin(2 * np.linspace(0, 3, 16)), atol=1e-5)
-    (output, layers), _ = net.init_with_output(jax.random.key(0), code)
-    assert output.shape == target.shape and list(layers) == ["code", "hidden"]
+    rng = np.random.default_rng(0)
+    points = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
+    activations = np.tanh(points @ rng.normal(size=(2, 16)))
+    names |= {"activations": activations, "factor_values": points}
+    (save,) = re.findall(r"`(np\.savez.*?)`", README)
+    exec(save, names | {"is_held_out": points.min(1) > 3})
     (probe,) = [line for line in COMMANDS if " probe " in line]
     run(probe)
     assert (desk / "probe.json").exists()

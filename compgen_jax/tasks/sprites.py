@@ -1,11 +1,12 @@
 """Sprites: squares, ellipses and hearts of any scale, orientation, hue and place, as in dSprites.
 
 The images of dSprites (Matthey et al. 2017) have a closed form: a pixel is white if its centre lies
-inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for up
-to 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
+inside the shape. At 64 pixels with `supersample=1` these images have dSprites' pixels, but for at
+most 2 at the edge of an ellipse, 4 of a square and 6 of a heart. The edges were fitted to the
 animation of 320 images that the data set's repository shows.
 
-Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards.
+Arrays are dSprites' arrays: `image[y, x]` with row 0 at the top, so posY grows downwards. Figures
+that draw the origin at the lower left show them upside down.
 
 A picture is a step function of all factors but hue. So `jax.jacfwd` gives 0 for these, for grey
 edges too. The model's input, the codes, is differentiable.
@@ -133,8 +134,8 @@ def picture(point, settings: Sprites):
         values = fixed | dict(zip(names, values, strict=True))
         inside = _inside(values, settings)
         side, within = settings.side, settings.supersample
-        shown = (inside & ~covered).astype(jnp.float32).reshape(side, within, side, within)
-        share = shown.mean(axis=(1, 3))
+        visible = (inside & jnp.logical_not(covered)).reshape(side, within, side, within)
+        share = visible.mean(axis=(1, 3))  # of every pixel
         image += (
             share
             if "hue" not in values

@@ -79,8 +79,8 @@ def network(name: str) -> FinishedRun:
         noise = rng.normal(0, 0.1, np.shape(leaf)).astype(np.float32)
         return leaf + (abs(noise) if path[-1].key == "var" else noise)
 
-    of_seeds = [loop.make_trainer(config).init(jax.random.key(seed)).params for seed in SEEDS]
-    params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *of_seeds)
+    init = jax.jit(jax.vmap(loop.make_trainer(config).init))
+    params = init(jax.vmap(jax.random.key)(jnp.array(SEEDS))).params
     params = jax.tree_util.tree_map_with_path(moved, params)
     return FinishedRun(config, config.task.make(), params, {}, SEEDS)
 
@@ -93,7 +93,8 @@ def codes(run: FinishedRun, count: int = 20) -> np.ndarray:
     points = np.stack([rng.choice(each, 2 * count) for each in values], axis=1)
     points += 0.5 * rng.integers(0, 2, points.shape) * [factor.real for factor in run.task.factors]
     key = jax.random.key(0)
-    codes = jax.vmap(lambda point: run.task.example(key, point).input)(jnp.float32(points))
+    code = jax.jit(jax.vmap(lambda point: run.task.example(key, point).input))
+    codes = code(jnp.float32(points))
     one, other = np.split(np.array(codes), 2)
     part = np.arange(one.shape[1]) < run.task.parts[0]
     edited = [one + other, 0.7 * one + 0.3 * other, one * part, one * ~part,

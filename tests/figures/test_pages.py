@@ -1,9 +1,11 @@
 """Tables of verdicts, of criteria and of known answers, from rows that are written here."""
 
+import pytest
+
 from compgen_jax.calibration import Calibration, Case
 from compgen_jax.claims import Claim, Condition
 from compgen_jax.papers.paper import Paper
-from figures import committed, criteria, pages, verdicts
+from figures import committed, criteria, findings, pages, verdicts
 
 CONDITION = Condition("share rendered OOD", 0.0, below=0.5)
 
@@ -153,3 +155,17 @@ def test_the_gallery_lists_figures_that_are_older_than_what_they_show(monkeypatc
     assert "- paper, caption, code: fig7.\n- paper, no digest: fig9.\n" in pages.gallery()
     monkeypatch.setattr(committed, "changes_since", lambda scale: {"fig1": []})
     assert pages.OLDER not in pages.gallery()
+
+
+def test_findings_on_real_factors_wait_until_they_are_judged_as_they_were_written():
+    assert findings.real_factors([], ["sprites"]) == ["*Not run yet.*"]
+    judged = [row("range", "reproduced", "", "F1"), row("element", "reproduced", "", "F2")]
+    for one in judged:
+        one["details"] = {}
+    picture, sentence = findings.real_factors(judged, ["sprites", "sprites_pairs"])
+    assert picture == "![sprites](../results/quick/figures/sprites.png)\n"
+    assert "renders 25% [20, 30] of them" in sentence and "it renders 25%. (F1 rep" in sentence
+    assert "[figure](../results/quick/figures/sprites.png)" in sentence
+    judged[1]["as_stated"]["verdict"] = "contradicted"
+    with pytest.raises(ValueError, match="F2 .* is now contradicted"):
+        findings.real_factors(judged, [])

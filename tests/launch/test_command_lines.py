@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from absl import flags
-from absl.testing import flagsaver
 
 from compgen_jax import __version__, cli, settings
 from compgen_jax.config import Config, ConfigError, changed
@@ -21,6 +20,7 @@ from compgen_jax.runs import experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import checkpoints
 from launch import analyze, train
+from tests.command import call
 from tests.interrupts import interrupt
 
 ROOT = Path(__file__).parent.parent.parent
@@ -34,13 +34,6 @@ TINY = [
     "--config.training.seeds=(0,3)",
     "--config.training.evaluate_every=20",
 ]
-
-
-def call(module, *arguments):
-    """What a process of the command does, in this process: its flags, then its `main`."""
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments])
-        module.main()
 
 
 # --- what the flags say ----------------------------------------------------------------------

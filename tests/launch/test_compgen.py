@@ -6,7 +6,6 @@ import sys
 
 import jax
 import pytest
-from absl.testing import flagsaver
 
 from compgen_jax import cli, config
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
@@ -18,13 +17,7 @@ from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
 from launch import compgen, presets, sweep, train
-
-
-def call(module, *arguments, positional=()):
-    """What a process of the command does, in this process."""
-    with flagsaver.flagsaver():
-        cli._parse(["command", *arguments], positional)
-        return module.main()
+from tests.command import call
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])

@@ -67,6 +67,4 @@ def test_it_trains_a_preset_by_name_and_explores_it_from_an_empty_directory(inst
     assert "wrote run/summary.json" in run(*compgen, "train", *flags)
     assert set(json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"]) == {"0", "3"}
     assert "wrote run/explorer.html" in run(*compgen, "explore", "--workdir=run")
-    where = run(sys.executable, "-c", "import compgen_jax.figures.make as m; print(m.__file__)")
-    assert where.startswith(str(target))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

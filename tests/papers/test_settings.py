@@ -36,7 +36,7 @@ def claim(name="X1", **fields):
 
 
 def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
-    wide = changed(tiny, {"name": "broad", "model.width": 8})
+    wide = changed(tiny, {"name": "broad", "model.width": 16})
     group = Group(("net",), (times("model.width", 2), times("training.learning_rate", 1 / 3),
                              training_time(2.0), to("depth 3", model__depth=3)))  # fmt: skip
     found = settings.configs((group,), {"net": tiny, "wide": wide})

@@ -38,6 +38,7 @@ THREE = {
     "task.support.samples": 200,
     "training.epochs": 1,
     "training.evaluate_every": 1,
+    "training.learning_rate": 0.03,
 }
 
 
@@ -390,7 +391,7 @@ def test_runs_that_cannot_be_measured_are_named(run, tmp_path, monkeypatch):
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure_directory(run, "probe.r2", progress=False)
     for place in ("grid", "points", "id_cells"):
-        broken = with_bias(results.load(run), "hidden_1", np.nan)
+        broken = with_bias(results.load(run), "hidden_2", np.nan)
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.measure(broken, measure.missing_metrics(place, set()), progress=False)
 

@@ -28,7 +28,7 @@ def small(tiny):
         tiny,
         {
             "name": "small",
-            "model.name": "mlp",  # which compiles in no time
+            "model.depth": 2,
             "model.width": 16,
             "task.support.side": 16 / 28,
             "task.support.require_marginals": False,

@@ -6,6 +6,7 @@ checkpoints. Every claim has the shares of trivial predictors beside it, of whic
 knows the codes that a seed was shown.
 """
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -277,7 +278,7 @@ PAIRS = Claim(
     "the pairs of factors that fail are those whose main effects explain least",
     figure="sprites_pairs",
     runs={"pairs": "sprites_pair_*"},
-    when=lambda e: len(e.pairs) >= 5,
+    when=lambda e: len(e.pairs) == math.comb(len(e.first.task.factors), 2),
     code="all pairs",
     trained=lambda e: np.min([share(run, ood=False) for run in e.pairs], axis=0),
     trained_name=WORST,

@@ -4,7 +4,7 @@ Both hold out squares on the right, Montero's recombination to a range. The quic
 another seed by its ID error: .0014 at .001, .0008 at .003 (all ID images are rendered by either).
 """
 
-from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.papers.preset import Preset
 from compgen_jax.tasks.scene import CodesConfig
@@ -50,11 +50,29 @@ SPRITES = Config(
         evaluate_every=1000,
     ),
 )
+# For a file of images and factor values; nothing is held out until a sentence says it.
+TABLE = changed(
+    SPRITES_QUICK,
+    {
+        "name": "table",
+        "task.name": "table",
+        "task.held_out": "",
+        "task.side": 0,
+        "task.measured": 1000,
+        "training.steps": 2000,
+        "training.evaluate_every": 500,
+    },
+)
 
 PRESETS = {
     preset.config.name: preset
     for preset in (
         Preset(SPRITES_QUICK, "2 min", "rendered ID 1.00, OOD .35 [.27, .43]"),
         Preset(SPRITES, "about 20 min"),
+        Preset(
+            TABLE,
+            "half a minute for 200 small images",
+            result="yours: add `--config.task.path=FILE`",
+        ),
     )
 }

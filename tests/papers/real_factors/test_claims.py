@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,11 +11,12 @@ from compgen_jax.claims import Undecided
 from compgen_jax.papers import settings
 from compgen_jax.papers.real_factors import calibrations, claims
 from compgen_jax.papers.real_factors.calibrations import CALIBRATIONS
-from compgen_jax.papers.real_factors.runs import MONTERO, runs
+from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.papers.real_factors.settings import GROUPS
+from compgen_jax.tasks import marginals
+from compgen_jax.tasks.task import Factor
 from compgen_jax.training import loop
-from figures.figure import FIGURES
-from figures.real_factors import tables
+from figures.papers import FIGURES
 
 # `make docs-check` tries the others, with more positions
 TRIED = [one for one in CALIBRATIONS if "preset" in one.title]
@@ -77,6 +79,25 @@ def test_rank_correlation_takes_out_a_third_quantity():
         claims.rank_correlation(a, np.ones(400))
 
 
+def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
+    """Of a sum all, of a product of binary profiles of duty m 2m / (1 + m), whatever a third factor
+    adds or scales."""
+    factors = [Factor(name, np.arange(4.0)) for name in "abc"]
+    on = lambda value: jnp.float32(value < 1)  # duty 1/4
+
+    def picture(point):
+        a, b, c = point
+        return jnp.stack([on(a) * on(b), on(a) * on(b) * c, 10 * c])
+
+    shares = marginals.main_effects_of_pairs(picture, factors)
+    assert shares["a", "b"] == pytest.approx(0.4)
+    # at a fixed b, a and c: pixel 2 is a product where b is on, c itself nowhere interacts
+    assert shares["a", "c"] == shares["b", "c"] > 0.9
+    summed = marginals.main_effects_of_pairs(lambda point: point[:1] + point[1:2], factors)
+    assert summed["a", "b"] == pytest.approx(1)
+    assert summed["a", "c"] == pytest.approx(1)
+
+
 # --- runs, settings, figures
 
 
@@ -115,21 +136,3 @@ def test_settings_are_configs_that_can_train():
     assert (half.dense, half.channels) == ((128,), (16, 16, 16))
     for key in (("sprites_range", "width x1/2"), ("sprites_lowrank_penalties", "training time x2")):
         loop.check(found[key])
-
-
-def test_the_table_of_montero_has_ours_beside_theirs():
-    number = lambda value: {"value": value, "ci95": [value, value]}
-
-    class Run:
-        config = runs("paper")["sprites_range"]
-        summary = {"mean": {"id.excess_nll": number(50.0), "ood.excess_nll": number(140.0),
-                            "id.blank_mse": number(0.1), "ood.blank_mse": number(0.1)}}  # fmt: skip
-
-    lines = tables.montero({"sprites_range": Run})
-    assert [line for line in lines if "shape2tx" in line] == [
-        "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |"
-    ]
-    assert tables.montero({}) == []
-    splits = [split for split, _ in MONTERO.values()]
-    published = {f"sprites_{name}": Run for name in MONTERO}
-    assert list(tables.of_montero(published)) == splits

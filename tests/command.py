@@ -1,0 +1,26 @@
+"""Commands in this process."""
+
+import importlib
+import shlex
+from types import SimpleNamespace
+
+from absl.testing import flagsaver
+
+from compgen_jax import cli
+from launch import compgen
+
+
+def call(module, *arguments, positional=()):
+    """What a process of the command does: it reads its flags, then runs its `main`."""
+    with flagsaver.flagsaver():
+        cli._parse(["command", *arguments], positional)
+        return module.main()
+
+
+def run(command: str, main=None):
+    """What a shell does with a line that begins with `compgen-jax` or `python -m`; `main` replaces
+    the command's own. Returns what it returns."""
+    first, *words = shlex.split(command, comments=True)
+    name, *arguments = words[1:] if first == "python" else words
+    module = importlib.import_module(name if first == "python" else compgen.COMMANDS[name][0])
+    return call(SimpleNamespace(main=main or module.main), *arguments)
