@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics import geometry, id_cells, layers, outputs, tuning
+from compgen_jax.metrics import geometry, id_cells, layers, outputs, probes, tuning
 from compgen_jax.metrics.decoding import LastLayer, PointLayer
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.metrics.layers import GridLayer
@@ -24,7 +24,6 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.inverse import answer_of
 from compgen_jax.training import loop, task_group
 
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
@@ -246,9 +245,13 @@ class Points:
         self.held_out = np.asarray(run.task.held_out(self.points))
         if not self.held_out.any():
             raise RunError(f"{run.name}: nothing is held out to analyse")
-        self.read = self.points  # as numbers: of an angle two, of a label one for each
-        if any(not factor.real or not isinf(factor.period) for factor in self.task.factors):
-            self.read = np.stack([answer_of(point, self.task.factors) for point in self.points])
+        columns = [  # of an angle two, of a label one for each
+            probes.targets_of(values, factor.period)
+            if factor.real
+            else np.isclose(values[:, None], factor.values[None])
+            for values, factor in zip(self.points.T, self.task.factors, strict=True)
+        ]
+        self.read = np.concatenate(columns, axis=1)
         # points of the same factors belong together, however often they were drawn
         _, self.groups = np.unique(self.points, axis=0, return_inverse=True)
         self.inputs = jax.jit(lambda key: tasks.examples_at(

@@ -222,8 +222,8 @@ def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeyp
     np.testing.assert_allclose(errors[index], run.cells.scores["mse"][0, -1], rtol=1e-5)
     monkeypatch.setattr(payload, "MOST_ENTRIES", 24 * 1200)
     atlas = payload._Atlas(run, ())
-    assert atlas.sizes == (2, 2, 3, 2) and atlas.held_out.any()
-    assert "shows 24 of 36 combinations: these values of each factor: 2 of 3 of posX" in (
+    assert atlas.sizes == (2, 2, 2, 3) and atlas.held_out.any()
+    assert "shows 24 of 36 combinations: these values of each factor: 2 of 3 of hue" in (
         atlas.thinned())  # fmt: skip
 
 
