@@ -206,7 +206,8 @@ def sprites_run(tiny, workdir, **fields):
 
 def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeypatch):
     run = sprites_run(tiny, tmp_path / "run")
-    (network,) = payload.payload({"sprites": run})["networks"]
+    atlas = payload._Atlas(run, ())
+    network = atlas.description("sprites") | atlas.images(255, 255, False, 1)
     assert [len(axis["values"]) for axis in network["axes"]] == [2, 2, 3, 3]
     assert network["points"] is None and network["given"] is None
     assert (network["kind"], network["shape"], network["origin"]) == ("rgb", [20, 20, 3], "upper")
@@ -229,7 +230,7 @@ def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeyp
 
 def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
     run = sprites_run(tiny, tmp_path / "run", asks="factors")
-    (network,) = payload.payload({"sprites": run})["networks"]
+    network = payload._Atlas(run, ()).description("sprites")
     assert network["kind"] == "curve" and network["given"]["shape"] == [20, 20, 3]
     figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0))
     words = "shape = heart, scale = 0.5, hue = 0, posX = 1: not held out"
