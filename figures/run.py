@@ -137,7 +137,7 @@ def _draw_examples(figure, task, cells, images, letter: str):
         axes[0, column].set_title(named, fontsize=plotting.SMALL)
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
-    up = 8 + 8 * max(axis.get_title().count("\n") + 1 for axis in axes[0])
+    up = 5 + 11 * max(axis.get_title().count("\n") + 1 for axis in axes[0])
     plotting.panel(axes[0, 0], letter, "held-out combinations", up=up)
 
 

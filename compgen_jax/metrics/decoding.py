@@ -18,7 +18,8 @@ SCORES = ("id_r2", "ood_r2", "shuffled.id_r2", "shuffled.ood_r2")
 class PointLayer(Arrays):
     """One layer at the B points of a task, S rows for each: R = B S rows.
 
-    features, untrained: (R, D), trained and before training.  factors: (R, F) float64.
+    features, untrained: (R, D), trained and before training.  factors: (R, F) float64; an angle is
+    its cosine and sine, a label one column for each that there is.
     held_out: (R,) bool.  groups: (R,) int, equal for points of the same factors, however often
     they were drawn.
     """

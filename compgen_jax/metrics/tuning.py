@@ -194,15 +194,3 @@ def choose_units(tuning: Tuning, count: int):
     count = min(count, len(ordered))
     middles = (2 * np.arange(count) + 1) * len(ordered) // (2 * max(count, 1))
     return ordered[middles]
-
-
-def unit_index(side: int, channels: int, channel: int, row: int, column: int) -> int:
-    """Index of a convolutional unit among features flattened from (side, side, channels).
-
-    ValueError if the layer has none at this place.
-    """
-    places = {"channel": (channel, channels), "row": (row, side), "column": (column, side)}
-    for name, (value, size) in places.items():
-        if not 0 <= value < size:
-            raise ValueError(f"{name} must be from 0 to {size - 1}, not {value}")
-    return (row * side + column) * channels + channel

@@ -24,6 +24,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import FinishedRun
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.inverse import answer_of
 from compgen_jax.training import loop, task_group
 
 # beyond it Gram matrices, and products of three of them, take too long; with a third factor each
@@ -245,6 +246,9 @@ class Points:
         self.held_out = np.asarray(run.task.held_out(self.points))
         if not self.held_out.any():
             raise RunError(f"{run.name}: nothing is held out to analyse")
+        self.read = self.points  # as numbers: of an angle two, of a label one for each
+        if any(not factor.real or not isinf(factor.period) for factor in self.task.factors):
+            self.read = np.stack([answer_of(point, self.task.factors) for point in self.points])
         # points of the same factors belong together, however often they were drawn
         _, self.groups = np.unique(self.points, axis=0, return_inverse=True)
         self.inputs = jax.jit(lambda key: tasks.examples_at(
@@ -256,7 +260,7 @@ class Points:
         untrained = _finite(self.functions.rows(self.functions.init(key), inputs), seed)
         count = next(iter(trained.values())).shape[1]
         rows = {
-            "factors": np.repeat(self.points, count, axis=0).astype(np.float64),
+            "factors": np.repeat(self.read, count, axis=0).astype(np.float64),
             "held_out": np.repeat(self.held_out, count),
             "groups": np.repeat(self.groups, count),
         }

@@ -240,14 +240,13 @@ def nearest_seen(task: Task, held_out_B):
     return nearest_of_points(task.points, held_out_B)
 
 
-def map_axes(factors, held_out_B) -> tuple[int, int]:
-    """The two factors that a map of cells shows best, in their order: those with whose values the
-    share of held-out cells changes most. The first two, where it changes as by chance."""
-    sizes, share = tuple(len(factor.values) for factor in factors), np.mean(held_out_B)
-    spread = [np.var(grids.unfold(held_out_B, sizes, f).mean(axis=0)) for f in range(len(sizes))]
-    by_chance = share * (1 - share) * np.array(sizes) / len(held_out_B)
-    spread = np.where(spread > 3 * by_chance, np.round(spread, 6), 0)
-    return tuple(sorted(np.argsort(-spread, kind="stable")[:2].tolist()))
+def map_axes(factors, held_out_B) -> tuple[int, ...]:
+    """The two factors that a map of cells shows: the first two with whose values the share of
+    held-out cells changes; without two of them, the first others, too."""
+    sizes = tuple(len(factor.values) for factor in factors)
+    shares = [grids.unfold(held_out_B, sizes, f).mean(axis=0) for f in range(len(sizes))]
+    alike = np.array([np.ptp(share) < 1e-9 for share in shares])
+    return tuple(sorted(np.argsort(alike, kind="stable")[:2].tolist()))
 
 
 def distance_to_seen(task: Task, held_out_B):

@@ -10,6 +10,7 @@ A network's value, with T seeds, K steps, B cells, M fine positions, D entries o
 
     axes        name, values, fine (the values of fine positions), real, labels: one per factor
     map         the two axes that are shown first
+    factors     their names;  labels: of each factor, by value
     thinned     what is left out, in a sentence, or ''
     points      (B, F) of a task without a grid, whose axes say where the page lays them out
     held_out    (B,) bool;  held_out_fine (M,)
@@ -228,6 +229,10 @@ class _Atlas:
             "path": _without_home(run.path),
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
+            "labels": [
+                dict(zip(map("{:g}".format, f.values), f.labels, strict=bool(f.labels)))
+                for f in task.factors
+            ],
             "map": list(tasks.map_axes(self.axes, self.held_out)),
             "thinned": self.thinned(),
             "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),

@@ -39,8 +39,8 @@ export function drawCursor() {
 }
 
 export function placeName(at = state.at) {
-  const label = (k) => (network.points ? undefined : network.axes[k].labels[at[k]]);
-  const names = network.values(at).map((value, k) => `${network.factors[k]} = ${label(k) ?? short(value, 4)}`);
+  const label = (k, value) => (network.points ? network.labels[k][value] : network.axes[k].labels[at[k]]);
+  const names = network.values(at).map((value, k) => `${network.factors[k]} = ${label(k, value) ?? short(value, 4)}`);
   const shown = names.length > 6 ? names.filter((_, k) => network.values(at)[k] !== 0) : names;
   return shown.join(", ");
 }

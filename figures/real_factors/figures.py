@@ -21,12 +21,12 @@ HELD_OUT = {
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
     "sprites_range": "none",
-    "sprites_mean": "marginals: mean",
-    "sprites_union": "marginals: union",
-    "sprites_mean_over_all": "mean, held-out images too",
+    "sprites_mean": "mean marginals",
+    "sprites_union": "union marginals",
+    "sprites_mean_over_all": "means of held-out images too",
     "sprites_slice": "slices",
     "sprites_lowrank": "low rank",
-    "sprites_lowrank_penalties": "low rank, penalties",
+    "sprites_lowrank_penalties": "low rank with penalties",
 }
 PREDICTORS = {"interpolator": "--", "nearest_seen": ":", "main_effects": "-."}
 
@@ -133,35 +133,36 @@ def draw_remedies(finished):
     plain = claims.share(finished["sprites_range"])
     added = {name: float((claims.share(finished[name]) - plain).mean()) for name in rows[1:]}
     best = max(added, key=added.get)
-    axis.set_title(f"{REMEDIES[best]} adds most: {plotting.signed(added[best])}")
+    axis.set_title(f"Most is gained by {REMEDIES[best]}: {plotting.signed(added[best])}")
     plotting.legend_below(drawn, axis)
     return drawn
 
 
 @figure("sprites_pairs", runs=("sprites_pair_*",), scale="quick", by_default=False)
 def draw_pairs(finished):
-    """One decoder for each pair of factors, with the upper values of both held out jointly. The
-    share rendered OOD (mean, 95% interval) against the share of the pixels' variance over both
-    factors' values that a sum of two images explains. Crosses: what an interpolator renders."""
-    drawn = plotting.new_figure(plotting.WIDTH, 3.4)
-    axis = drawn.subplots()
+    """One decoder for each pair of factors, with the upper values of both held out jointly. (a) The
+    share rendered OOD (mean, 95% interval) against the main effects: the share of the pixels'
+    variance over both factors' values that a sum of two images explains. (b) The pairs, from least
+    to most main effects (written on the right), with seeds; crosses: what an interpolator of the
+    codes renders."""
+    drawn = plotting.new_figure(plotting.WIDTH, 3.2)
+    axis, listed = drawn.subplots(1, 2)
     evidence = Evidence({"pairs": list(finished.values())})
     effects, shares, interpolated = claims.of_pairs(evidence)
-    for place, run, of_seeds, of_interpolator in zip(
-        effects, finished.values(), shares, interpolated, strict=True
-    ):
-        number = mean_with_interval(of_seeds)
-        plotting.point_with_interval(
-            axis, place, number, fmt="o", color=plotting.OOD_COLOR, markersize=4
-        )
-        axis.plot(place, of_interpolator.mean(), "x", color="0.6", markersize=4)
-        label = " × ".join(claims.pair(run.config))
-        axis.annotate(label, (place, number["value"]), xytext=(4, 3), textcoords="offset points",
-                      fontsize=plotting.SMALL)  # fmt: skip
-    axis.set(xlabel="share of variance in main effects", ylabel="share rendered OOD",
-             ylim=(-0.04, 1.08))  # fmt: skip
-    axis.margins(x=0.12)
-    axis.set_title(_ranked(evidence))
+    order = np.argsort(effects, kind="stable")
+    for row, index in enumerate(order):
+        style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
+        number = mean_with_interval(shares[index])
+        plotting.point_with_interval(axis, effects[index], number, **style)
+        plotting.point_with_interval(listed, row, number, shares[index], across=True, **style)
+        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4)
+        listed.text(1.06, row, f"{effects[index]:.2f}", va="center", fontsize=plotting.SMALL)
+    names = [" × ".join(claims.pair(run.config)) for run in finished.values()]
+    listed.set_yticks(range(len(order)), [names[index] for index in order])
+    listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
+    axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
+    plotting.panel(axis, "a", _ranked(evidence), wrap=46)
+    plotting.panel(listed, "b")
     return drawn
 
 
@@ -170,7 +171,7 @@ def _ranked(evidence) -> str:
         number = mean_with_interval(claims.follows(evidence))
     except Undecided as why:
         return str(why).capitalize()
-    return f"Main effects and share rendered: rank correlation {text.with_interval(number, 2)}"
+    return f"Main effects rank the pairs by {text.with_interval(number, 2)}"
 
 
 @figure("sprites_montero", runs=tuple(f"sprites_{name}" for name in runs.MONTERO), scale="paper",

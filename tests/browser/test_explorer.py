@@ -321,7 +321,7 @@ def sprites(tiny, tmp_path_factory):
 def test_five_factors_in_colour(opened, sprites):
     """Two axes of the map, on which the hold-out depends, and three controls; row 0 on top."""
     run, path = sprites
-    assert state(opened(page=path))["axes"] == "2,3"
+    assert state(opened(page=path))["axes"] == "0,2"
     driver = opened("at=0,1,2,2,0&axes=0,3", page=path)
     assert find(driver, "#across").text == "shape: square, ellipse →"
     names = [control.get_attribute("name") for control in

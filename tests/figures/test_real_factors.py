@@ -26,7 +26,7 @@ def test_hold_outs_and_the_encoder(drawn, decoders):
     found |= {"sprites_range": decoders["nearest"]}
     found |= {"sprites_encoder": calibrations.encoders()["no posX"]}
     drawing = drawn(FIGURES["sprites"].draw, found)
-    titles = {axis.get_title() for axis in drawing.axes}
+    titles = {axis.get_title("left") for axis in drawing.axes}
     assert "A range is rendered in 0%" in titles
     pictures = [axis for axis in drawing.axes if axis.images]
     assert len(pictures) == 2 * 4 * figures.EXAMPLES
@@ -38,7 +38,7 @@ def test_remedies(drawn, decoders):
     found = {name: decoders["nearest"] for name in figures.REMEDIES}
     found |= {"sprites_slice": decoders["truth"]}
     drawing = drawn(FIGURES["sprites_remedies"].draw, found)
-    assert drawing.axes[0].get_title() == "slices adds most: +1.00"
+    assert drawing.axes[0].get_title("left") == "Most is gained by slices: +1.00"
 
 
 def test_pairs(drawn):
@@ -46,7 +46,7 @@ def test_pairs(drawn):
     for name, said in (("follows", "1 [1, 1]"), ("all alike", "rendered alike")):
         found = {run.config.name: run for run in known[name]}
         drawing = drawn(FIGURES["sprites_pairs"].draw, found)
-        assert said in drawing.axes[0].get_title()
+        assert said in drawing.axes[0].get_title("left")
 
 
 def of_montero():

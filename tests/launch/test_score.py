@@ -163,22 +163,23 @@ def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
 
 
 def test_a_map_has_its_factors_and_what_is_held_out():
-    """A map shows the first two of three factors, with means over the third; else dots."""
-    held_out = lambda points: (points[..., 0] > 1) & (points[..., 1] > 0)
+    """A map shows two of three factors, on which the hold-out depends, with means over the other;
+    else dots."""
+    held_out = lambda points: (points[..., 0] > 1) & (points[..., 2] > 0)
     example = lambda key, point: Example(point, point)
     kind = Factor("kind", np.arange(3), real=False, labels=("a", "b", "c"))
-    others = Factor("y", np.arange(2.0)), Factor("size", np.arange(4.0))
+    others = Factor("size", np.arange(4.0)), Factor("y", np.arange(2.0))
     task = over_cells((kind, *others), held_out, example)
     values = np.arange(24.0)
     figure = cell_maps.figure_of(task, [cell_maps.Panel("mine", values, signed=True)])
     image = figure.axes[0].images[0]
-    expected = values.reshape(4, 2, 3).mean(axis=0)
+    expected = values.reshape(2, 4, 3).mean(axis=1)
     np.testing.assert_allclose(image.get_array(), expected)
-    assert image.get_clim() == (-14, 14)
+    assert image.get_clim() == (-18.5, 18.5)
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["a", "b", "c"]
-    assert figure.get_supxlabel() == "outlined: held-out cells; means over size"
+    assert figure.get_supxlabel() == "outlined: held-out cells, means over size"
     dots = cell_maps.figure_of(
-        over_cells((others[1],), lambda at: at[..., 0] > 2, example),
+        over_cells((others[0],), lambda at: at[..., 0] > 2, example),
         [cell_maps.Panel("mine", np.arange(4.0))],
     )
     assert [line.get_xdata().tolist() for line in dots.axes[0].lines] == [[0, 1, 2], [3]]

@@ -131,17 +131,6 @@ def test_chosen_units_sit_at_quantiles_of_the_interaction():
         tuning.choose_units(layer, 0)
 
 
-def test_unit_index_is_of_flattened_images():
-    layer = np.arange(7 * 7 * 5).reshape(7, 7, 5)  # (h, w, c)
-    assert tuning.unit_index(7, 5, channel=1, row=2, column=4) == layer[2, 4, 1]
-    assert tuning.unit_index(28, 64, 0, 13, 11) == np.ravel_multi_index((13, 11, 0), (28, 28, 64))
-    for place, message in (((5, 0, 0), "channel"), ((0, 7, 0), "row"), ((0, 0, -1), "column")):
-        with pytest.raises(ValueError, match=f"{message} must be from 0 to"):
-            tuning.unit_index(7, 5, *place)
-    with pytest.raises(ValueError, match="column must be from 0 to 3, not 4"):
-        tuning.unit_index(4, 32, 1, 2, 4)  # the paper's unit, at N = 16
-
-
 SIZES = (9, 8, 7)
 
 

@@ -16,7 +16,7 @@ from tests.command import call
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
-        "model.name": "mlp", "model.width": "16", "model.depth": "1", "training.steps": "2000",
+        "model.name": "mlp", "model.width": "16", "model.depth": "1", "training.steps": "600",
         "training.seeds": "(0,1,2)", "task.support.region": "none",
         "sweep.axes": "(('task.grid',(8,)),)",
         "sweep.search.per": "(('cell',(0.25,0.5,1.0)),)",

@@ -60,7 +60,13 @@ def _runs() -> dict[str, Config]:
 def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
     """{name: (B, ...)} what known answers of `IMAGES` draw at the measured cells."""
     task, world = config.task.make(), config.task.scene()
-    known = jax.jit(lambda: tasks.asked(task, jax.random.key(0)))()
+
+    def of_task():
+        known = tasks.asked(task, jax.random.key(0))
+        summed = [task.baselines[name](known) for name in ("mean_image", "main_effects")]
+        return jax.tree.map(jnp.asarray, (known, *summed))
+
+    known, mean, effects = jax.tree.map(np.asarray, jax.jit(of_task)())
     factors = {factor.name: factor for factor in task.factors}
     draw = jax.jit(jax.vmap(world.picture))
 
@@ -69,10 +75,9 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         points[:, column] = move(points[:, column], np.asarray(factors[name].values))
         return draw(jnp.asarray(points))
 
-    truths = np.asarray(known.truths)
+    truths, ood = known.truths, known.held_out
     step = 1 / (_runs()["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
-    ood = np.asarray(known.held_out)
-    near, same = (np.asarray(each) for each in (known.nearest, known.same_labels))
+    near, same = known.nearest, known.same_labels
 
     def composed(share: float):
         right = np.random.default_rng(0).permutation(np.flatnonzero(ood))
@@ -87,10 +92,10 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
             "scale", lambda x, values: np.where(x > values.mean(), values.min(), values.max())
         ),
         "blank": lambda: np.zeros_like(truths),
-        "mean image": lambda: scene.mean_image(known),
+        "mean image": lambda: mean,
         "nearest": lambda: near,
         "same labels": lambda: same,
-        "main effects": lambda: task.baselines["main_effects"](known),
+        "main effects": lambda: effects,
         "superposition": lambda: (near + same) / 2,
         "interpolator": lambda: baselines.interpolate(
             known.inputs[~ood], truths[~ood], known.inputs

@@ -16,7 +16,7 @@ from compgen_jax.papers.real_factors.settings import GROUPS
 from compgen_jax.tasks import marginals
 from compgen_jax.tasks.task import Factor
 from compgen_jax.training import loop
-from figures.figure import FIGURES
+from figures.papers import FIGURES
 
 # `make docs-check` tries the others, with more positions
 TRIED = [one for one in CALIBRATIONS if "preset" in one.title]
