@@ -272,12 +272,11 @@ def is_image(shape) -> bool:
     return len(shape) in (2, 3) and shape[2:] in ((), (3,)) and min(shape[:2]) >= 4
 
 
-def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0,
-                origin: str = "lower"):  # fmt: skip
+def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
     """An image from white, `lowest` or less, to black, `amplitude`. A circle marks the requested
     position."""
-    style = {"cmap": "gray_r", "interpolation": "nearest", "origin": origin}
-    axis.imshow(signal_NxN, vmin=lowest, vmax=amplitude, **style)
+    style = {"cmap": "gray_r", "interpolation": "nearest"}
+    axis.imshow(signal_NxN, origin="lower", vmin=lowest, vmax=amplitude, **style)
     if factors is not None:
         axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
     axis.set(xticks=[], yticks=[])

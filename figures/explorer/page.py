@@ -79,7 +79,9 @@ def _still(run) -> dict:
                                  strict=True):  # fmt: skip
         if plotting.is_image(image.shape):
             shown = image if image.ndim == 2 else np.clip(image, 0, 1)
-            plotting.show_signal(axis, shown, float(cells.truths.max()), origin=run.task.origin)
+            plotting.show_signal(axis, shown, float(cells.truths.max()))
+            if run.task.origin == "upper":
+                axis.invert_yaxis()
         else:
             axis.plot(np.ravel(image))
         axis.set_title(name)
