@@ -122,7 +122,8 @@ def draw_remedies(finished):
         color = "0.3" if name == "sprites_range" else plotting.OOD_COLOR
         plotting.show_number(axis, place, claims.share(run), fmt="o", color=color, across=True)
         seen = float(claims.share(run, ood=False).mean())
-        axis.plot(seen, place, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4)
+        axis.plot(seen, place, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4,
+                  label="ID" if not place else None)  # fmt: skip
     found = claims.predictors(finished["sprites_range"])
     for name, dash in PREDICTORS.items():
         share = float(np.mean(found[name]))
@@ -155,14 +156,16 @@ def draw_pairs(finished):
         number = mean_with_interval(shares[index])
         plotting.point_with_interval(axis, effects[index], number, **style)
         plotting.point_with_interval(listed, row, number, shares[index], across=True, **style)
-        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4)
+        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4,
+                    label="" if row else "interpolator")  # fmt: skip
         listed.text(1.06, row, f"{effects[index]:.2f}", va="center", fontsize=plotting.SMALL)
     names = [" × ".join(claims.pair(run.config)) for run in finished.values()]
     listed.set_yticks(range(len(order)), [names[index] for index in order])
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
     axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
     plotting.panel(axis, "a", _ranked(evidence), wrap=46)
-    plotting.panel(listed, "b")
+    plotting.panel(listed, "b", "by main effects (on the right)")
+    listed.legend(loc="center right", **plotting.LEGEND)
     return drawn
 
 
