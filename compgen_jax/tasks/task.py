@@ -149,7 +149,7 @@ def has_grid(task: Task) -> bool:
 
 def on_grid(task: Task) -> Task:
     """The task as measured at all of its cells, where its points are a sample of them."""
-    return task._replace(points=None) if task.sampled else task
+    return task._replace(points=None, sampled=False) if task.sampled else task
 
 
 def sizes(task: Task) -> tuple[int, ...]:

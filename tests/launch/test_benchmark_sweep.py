@@ -16,9 +16,9 @@ from launch.suites.timing import Contender
 
 @pytest.fixture
 def config(tiny):
-    return changed(
-        tiny, {"task.support.region": "none", "training.steps": 4, "training.batch_size": 4}
-    )
+    conv = {"model.name": "conv", "model.depth": 2, "model.width": 4}
+    steps = {"training.steps": 4, "training.batch_size": 4}
+    return changed(tiny, conv | steps | {"task.support.region": "none"})
 
 
 def peer(singles, steps):
