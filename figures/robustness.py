@@ -20,7 +20,7 @@ def draw(rows):
     """Every claim, as stated, at every setting of its base networks: one setting at a time is
     changed in what the papers leave open. The first column is the base. An empty place is a claim
     whose networks lack the setting. Right: how many of the trained settings give the verdict of the
-    base. Networks of four seeds on a grid of 16."""
+    base. Networks of four seeds; bumps on a grid of 16, sprites of 32 pixels."""
     keys = list(dict.fromkeys(map(robustness.key_of, rows)))
     settings = list(dict.fromkeys([robustness.BASE, *(row["setting"] for row in rows)]))
     found = {(robustness.key_of(row), row["setting"]): _outcome(row) for row in rows}

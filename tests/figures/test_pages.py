@@ -159,12 +159,12 @@ def test_the_gallery_lists_figures_that_are_older_than_what_they_show(monkeypatc
 
 def test_findings_on_real_factors_wait_until_they_are_judged_as_they_were_written():
     assert findings.real_factors([], ["sprites"]) == ["*Not run yet.*"]
-    judged = [row("range", "reproduced", "", "F1"), row("element", "inconclusive", "", "F2")]
+    judged = [row("range", "inconclusive", "", "F1"), row("element", "inconclusive", "", "F2")]
     for one in judged:
         one["details"] = {"share rendered OOD, at random": {"value": 0.99}}
     picture, sentence = findings.real_factors(judged, ["sprites", "sprites_pairs"])
     assert picture == "![sprites](../results/quick/figures/sprites.png)\n"
-    assert "renders 25% [20, 30] of them" in sentence and "it renders 99%, and of" in sentence
+    assert "renders 25% [20, 30] of those" in sentence and "it renders 99%, and of" in sentence
     assert "[figure](../results/quick/figures/sprites.png)" in sentence
     judged[1]["as_stated"]["verdict"] = "contradicted"
     with pytest.raises(ValueError, match="F2 .* is now contradicted"):
