@@ -250,8 +250,6 @@ def _seen(task: tasks.Task, dataset, held_out):
     points = points[~np.isnan(points).any(axis=1)]
     if not tasks.has_grid(task):
         return (tasks.points(task)[:, None] == points[None]).all(axis=2).any(axis=1)
-    index = tasks.nearest_values(task.factors, points)
-    strides = np.cumprod([1, *tasks.sizes(task)[:-1]])
     seen = np.zeros(len(held_out), bool)
-    seen[index @ strides] = True
+    seen[tasks.nearest_cell(task.factors, points)] = True
     return seen

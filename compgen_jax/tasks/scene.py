@@ -123,10 +123,8 @@ class Cells:
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        numpy, sizes = _numpy_of(points), [len(factor.values) for factor in self.factors]
-        places = tasks.nearest_values(self.factors, points)
-        combination = places @ numpy.asarray(np.cumprod([1, *sizes[:-1]]))
-        return combination if self.is_grid else numpy.asarray(self._nearest_cell)[combination]
+        cell = tasks.nearest_cell(self.factors, points)
+        return cell if self.is_grid else _numpy_of(points).asarray(self._nearest_cell)[cell]
 
     def is_held_out(self, points):
         return _numpy_of(points).asarray(self.held_out)[self.index(points)]
@@ -140,16 +138,10 @@ class Cells:
         return numpy.where(incomplete, numpy.nan, nearest)
 
     @functools.cached_property
-    def _places(self):
-        return tasks.nearest_values(self.factors, self.points)
-
-    @functools.cached_property
     def _nearest_cell(self):
         """The cell nearest to each combination of values, where the cells form no grid."""
-        sizes = [len(factor.values) for factor in self.factors]
-        combination_B = self._places @ np.cumprod([1, *sizes[:-1]])
-        cell = np.full(math.prod(sizes), -1)
-        cell[combination_B] = np.arange(len(combination_B))
+        cell = np.full(math.prod(len(factor.values) for factor in self.factors), -1)
+        cell[tasks.nearest_cell(self.factors, self.points)] = np.arange(len(self.points))
         return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
 
     @functools.cached_property
@@ -158,7 +150,8 @@ class Cells:
         if self.is_grid:
             index = grids.nearest_seen(self.held_out, **tasks.geometry(self.factors))
         else:
-            index = tasks.nearest_of_points(self._places, self.held_out)[0]
+            places = tasks.nearest_values(self.factors, self.points)
+            index = tasks.nearest_of_points(places, self.held_out)[0]
         nearest = self.points[index]
         return np.where(self.held_out[:, None], nearest, np.float32(np.nan))
 
@@ -454,13 +447,11 @@ def _check(scene: Scene, settings: SceneTask):
         require(turns or pair[1] != "circle", field, of, hint)
     if scene.objects == 2:
         hint = "is for one object"
-        require(
-            settings.marginals.kind == "none", "task.marginals.kind", settings.marginals.kind, hint
-        )
+        require(kind == "none", "task.marginals.kind", kind, hint)
         require(settings.asks == "image", "task.asks", settings.asks, hint)
-    has_grid, kind = scene.points is None, settings.marginals.kind
     hint = "needs a picture of every combination of the factors' values"
-    require(has_grid or kind == "none", "task.marginals.kind", kind, hint)
+    is_grid = scene.points is None
+    require(is_grid or kind == "none", "task.marginals.kind", kind, hint)
 
 
 def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):

@@ -56,7 +56,6 @@ class ImageTable(SceneTask):
 
 def _lookup(table: table_files.TableFile):
     """point (F,) -> image (H, W) or (H, W, C), float32 from 0 to 1: that of the nearest cell."""
-    sizes = [len(factor.values) for factor in table.factors]
     images, rows_B, shape = table.images, table.rows_B, table.images.shape[1:]
     dtype = np.dtype(np.float32) if table.images.dtype == np.float64 else table.images.dtype
     # no part of jax may be used here: it could wait for the program that waits for it
@@ -64,7 +63,7 @@ def _lookup(table: table_files.TableFile):
     whole = functools.cache(lambda: found(np.arange(len(rows_B))))
 
     def picture(point):
-        cell = tasks.nearest_values(table.factors, point) @ np.cumprod([1, *sizes[:-1]])
+        cell = tasks.nearest_cell(table.factors, point)
         on_cpu = jax.default_backend() == "cpu"
         most = CONSTANT if on_cpu else CONSTANT_ON_ACCELERATOR
         if len(rows_B) * math.prod(shape) * dtype.itemsize <= most:

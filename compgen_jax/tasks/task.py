@@ -215,6 +215,13 @@ def nearest_values(factors, points):
     return numpy.stack(indices, axis=-1)
 
 
+def nearest_cell(factors, points):
+    """(...,) int: the index, among all combinations, of the cell nearest to each point (..., F);
+    NumPy or JAX."""
+    strides = np.cumprod([1, *(len(factor.values) for factor in factors[:-1])])
+    return nearest_values(factors, points) @ strides
+
+
 def geometry(factors) -> dict:
     """The arguments of `grids.nearest_seen` and `grids.distance_to_seen` that say how far apart
     cells are."""
@@ -254,9 +261,7 @@ def distance_to_seen(task: Task, held_out_B):
     if not task.sampled:
         return nearest_seen(task, held_out_B)[1]
     every = grids.distance_to_seen(regions(on_grid(task))["ood"], **geometry(task.factors))
-    return grids.over_grid(every, sizes(on_grid(task)))[
-        tuple(nearest_values(task.factors, task.points).T[::-1])
-    ]
+    return every[nearest_cell(task.factors, task.points)]
 
 
 def nearest_of_points(points_BxF, held_out_B):
