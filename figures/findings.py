@@ -108,8 +108,8 @@ REAL_FACTORS = (
         "Whether a network that is given the true factors fails on a range (bound: fewer than half "
         "rendered) depends on the range. If training shows squares on the left alone, it renders "
         "{number} of those on the right. If it shows small squares alone, it renders nearly all "
-        "large ones. Of as many combinations at random it renders {0}, and of a small corner of "
-        "all factors {1}.", "sprites",
+        "large ones. It renders {0} of as many combinations at random, and {1} of a small corner "
+        "of all factors.", "sprites",
         (
             Other("F1", "", "inconclusive", "share rendered OOD, at random"),
             Other("F2", "", "inconclusive", OOD),

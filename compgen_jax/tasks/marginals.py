@@ -123,7 +123,7 @@ def main_effects_share(picture, factors, limit: int = 2000) -> float:
     """The share of the pixels' variance in what each factor does by itself, from 0 to 1.
 
     It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `limit` of
-    the cells (`grids.subgrid`). Of a product of two binary profiles of duty m it is 2m / (1 + m).
+    the cells (`grids.subgrid`). A product of two binary profiles of duty m has 2m / (1 + m).
     1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
     return _main_effects(_over_subgrid(picture, factors, limit), range(len(factors)))

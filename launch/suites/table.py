@@ -73,7 +73,7 @@ def write(path: Path, counts) -> Path:
 
 
 def _widths(config: Config) -> tuple:
-    """Of the dense layers, the input first, and of the maps, the image last."""
+    """Sizes of the dense layers, the input first, and of the maps, the image last."""
     units, channels = LAYOUTS[config.model.layout]
     return (FACTORS, *units, 16 * channels[0]), (*channels, 1)
 

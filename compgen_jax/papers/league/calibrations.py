@@ -11,8 +11,8 @@ from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
 from compgen_jax.papers.league.runs import entry_of, runs
 
 SEEDS = (0, 1, 2, 3)
-# Of the draws 1 to 7, three (1, 2 and 6) leave the stricter reading undecided where it should hold.
-# None decides wrongly.
+# Draws 1 to 7 were tried. Three (1, 2 and 6) leave the stricter reading undecided where it should
+# hold; none decides wrongly.
 DRAW = 3
 KNOWN = {
     "tells": "all three numbers fall as composition rises",
