@@ -37,7 +37,7 @@ class Scene(NamedTuple):
     points: (B, F) NumPy, the combinations that have a picture, where not every one does.
     anywhere: whether points between the cells have pictures of their own, or the nearest cell's.
     objects: 1, or 2 with the same factors.
-    background: what does not vary, if that is not 0: scores compare what is left after it.
+    background: an image, if it is not black: `rendered` compares what is left after it.
     held_out: (B,) NumPy bool, what is held out where no sentence says it; None for nothing.
     says: sentences about the scene, printed before training.
     """

@@ -49,6 +49,7 @@ class ImageTable(SceneTask):
             _lookup(table),
             points=None if exists_B.all() else tasks.cells(table.factors)[exists_B],
             anywhere=False,
+            background=table.background,
             held_out=None if test_B is None else test_B[exists_B],
             says=table.says,
         )

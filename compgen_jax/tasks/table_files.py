@@ -13,7 +13,8 @@ A file is npz or HDF5. Its keys tell its layout:
 Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
 your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
 after how much an angle repeats. A factor of text has its words, sorted, as labels. Images of an npz
-without compression (`np.savez`) are used in place; others are read into memory.
+without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB; others are
+read into memory.
 """
 
 import contextlib
@@ -34,8 +35,9 @@ from compgen_jax.settings import ConfigError, require
 from compgen_jax.tasks.task import Factor, cells, geometry
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
+IN_MEMORY = 2**31  # bytes of images of an HDF5 file; more stay on disk
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
-SAMPLED = 64  # images that are compared, to find a damaged file
+SAMPLED = 64  # images that are compared, to find a damaged file and the background
 FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
           struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
@@ -86,7 +88,9 @@ OWN = "your own file has images, factors (n, F) and factor_names, or images and 
 class TableFile(NamedTuple):
     """The images of all combinations of the factors' values; B is their number.
 
-    images: (N, H, W) or (N, H, W, C), an array or a memory map; divided by `white` they are 0..1.
+    images: (N, H, W) or (N, H, W, C), an array, a memory map or `_OnDisk`; divided by `white` they
+        are 0..1.
+    background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
     exists_B: whether a combination has an image.
     test_B: for a split, whether a combination is in its test part; else None.
@@ -95,11 +99,25 @@ class TableFile(NamedTuple):
 
     images: np.ndarray
     white: float
+    background: np.ndarray | float
     factors: tuple[Factor, ...]
     rows_B: np.ndarray
     exists_B: np.ndarray
     test_B: np.ndarray | None
     says: tuple[str, ...]
+
+
+class _OnDisk:
+    """Images (n, H, W) or (n, H, W, C) of an HDF5 data set, read at each use."""
+
+    def __init__(self, stored):
+        file = type(stored.file)(stored.file.filename)
+        self.stored, self.dtype = file[stored.name], stored.dtype
+        self.shape = stored.shape[:3] if stored.shape[3:] == (1,) else stored.shape
+
+    def __getitem__(self, rows):
+        ascending, places = np.unique(rows, return_inverse=True)  # HDF5 takes no other order
+        return self.stored[ascending].reshape(-1, *self.shape[1:])[places]
 
 
 class _Found(NamedTuple):
@@ -314,11 +332,11 @@ def _table(found: _Found, subset: tuple, side: int) -> TableFile:
     exists_B, rows_B = images_of_B > 0, np.zeros(len(images_of_B), np.int64)
     rows_B[cell_n] = row_n
     test_B = rows_B >= len(found.parts[0]) if len(found.parts) > 1 else None
-    images, white, rows_B[exists_B] = _checked(found.parts, rows_B[exists_B], side)
+    images, white, background, rows_B[exists_B] = _checked(found.parts, rows_B[exists_B], side)
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
         rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
-    return TableFile(images, white, factors, rows_B, exists_B, test_B, tuple(says))
+    return TableFile(images, white, background, factors, rows_B, exists_B, test_B, tuple(says))
 
 
 def _selected(found: _Found, subset: tuple):
@@ -375,16 +393,20 @@ def _chosen(name: str, labels, count: int, which, subset: tuple):
 
 
 def _checked(parts: tuple, rows, side: int):
-    """The images of rows (B',), what white is, and the rows in what is returned. Raises ValueError
-    for floats that are not in 0..1, and if images from all over the file are the same."""
+    """The images of rows (B',), what white is, the background, and the rows in what is returned.
+    Raises ValueError for floats that are not in 0..1, and if images from all over the file are the
+    same."""
     first, top, start = parts[0], 0.0, 0
     is_small = side not in (0, first.shape[1])
     hint = f"images have {first.shape[1]} x {first.shape[2]} pixels; must be 0, or less and square"
     require(not is_small or side < first.shape[1] == first.shape[2], "task.side", side, hint)
     # of an array in memory, at least half must be wanted: the rest would stay as well
     is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
-    in_place = isinstance(first, np.ndarray) and is_kept and len(parts) == 1 and not is_small
-    order, images = np.argsort(rows), first
+    is_large = len(rows) * math.prod(first.shape[1:]) * first.dtype.itemsize > IN_MEMORY
+    in_place = is_kept if isinstance(first, np.ndarray) else is_large
+    in_place &= len(parts) == 1 and not is_small
+    order = np.argsort(rows)
+    images = first if isinstance(first, np.ndarray) or not in_place else _OnDisk(first)
     ascending = rows[order]
     if not in_place:
         size = (side, side, *first.shape[3:]) if is_small else first.shape[1:]
@@ -405,11 +427,13 @@ def _checked(parts: tuple, rows, side: int):
             if not in_place:
                 images[order[low:high]] = _smaller(batch, side) if is_small else batch
         start += len(part)
-    some = images[rows[np.linspace(0, len(rows) - 1, SAMPLED).astype(int)]]
+    images = images[..., 0] if images.shape[3:] == (1,) else images
+    some = images[np.random.default_rng(0).choice(rows, SAMPLED)]
     if (some == some[:1]).all():
         raise ValueError(f"{SAMPLED} images from all over it are the same: it is damaged")
-    images = images[..., 0] if images.shape[3:] == (1,) else images
-    return images, 255.0 if first.dtype == np.uint8 and top > 1 else 1.0, rows
+    white = 255.0 if first.dtype == np.uint8 and top > 1 else 1.0
+    is_black = np.mean(some == 0) > 0.5
+    return images, white, 0.0 if is_black else np.float32(some.mean(axis=0) / white), rows
 
 
 def _smaller(images, side: int):

@@ -140,17 +140,42 @@ def test_dsprites_without_its_color_and_its_repeated_orientation(tmp_path, kind)
             np.testing.assert_array_equal(shown, image)
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunked):
+@pytest.mark.parametrize(("chunked", "most"), [(False, 2**31), (True, 2**31), (True, 1000)])
+def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunked, most):
     monkeypatch.setattr(table_files, "AT_ONCE", 1000)
+    monkeypatch.setattr(table_files, "IN_MEMORY", most)
     arrays, chunks = shapes3d(), {"compression": "gzip"} if chunked else {}
     found = table_files.read(str(hdf5(tmp_path / "3dshapes.h5", arrays, **chunks)))
+    assert isinstance(found.images, np.ndarray) == (most > 1000)  # else they stay on disk
     sizes = {factor.name: len(factor.values) for factor in found.factors}
     assert sizes == {"floor_hue": 2, "object_hue": 3, "scale": 2, "shape": 3, "orientation": 2}
     assert found.factors[0].period == 1 and found.factors[3].labels == ("cube", "cylinder", "pill")
     # stored with the last factor fastest; cells have the first fastest
     stored = arrays["images"].reshape(2, 3, 2, 3, 2, 4, 4, 3).transpose(4, 3, 2, 1, 0, 5, 6, 7)
     np.testing.assert_array_equal(cell_images(found), stored.reshape(-1, 4, 4, 3) / np.float32(255))
+
+
+def test_only_images_that_are_not_black_have_a_background(tmp_path):
+    """A small disc on a bright backdrop: the backdrop alone is no picture of it."""
+    y, x = np.divmod(np.arange(12), 4)
+    rows, columns = np.arange(16)[None, :, None], np.arange(16)[None, None, :]
+    near = (rows - 3 - 4 * y[:, None, None]) ** 2 + (columns - 2 - 3 * x[:, None, None]) ** 2
+    disc, backdrop = np.exp(-near / 4), np.linspace(0.2, 0.9, 256).reshape(16, 16)
+    arrays = {"x": x, "y": y}
+    for name, images, is_black in (
+        ("dark", disc * (disc > 0.02), True), ("bright", np.maximum(disc, backdrop), False)
+    ):  # fmt: skip
+        path = npz(tmp_path / f"{name}.npz", arrays | {"images": images.astype(np.float32)})
+        scene = ImageTable(path=str(path)).scene()
+        assert (np.ndim(scene.background) == 0) == is_black
+        task, point = ImageTable(path=str(path), held_out="x == 2").make(), jnp.array([1.0, 1.0])
+        shown = lambda image, task=task, truth=images[5], point=point: bool(
+            task.scores(jnp.float32(image), jnp.float32(truth), point)["rendered"]
+        )
+        assert shown(images[5]) and not shown(images.mean(axis=0))
+        assert not shown(backdrop)
+    assert np.corrcoef(backdrop.ravel(), images[5].ravel())[0, 1] ** 2 > 0.8
+    np.testing.assert_allclose(scene.background, images.mean(axis=0), atol=0.15)
 
 
 def test_mpi3d_told_by_its_number_of_images(tmp_path):
