@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.claims import Evidence, Undecided
+from compgen_jax.claims import Evidence, Undecided, of_share
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims, runs
@@ -75,7 +75,7 @@ def _asked_and_drawn(drawn, run, bottom: float):
 
 def _share_by_hold_out(axis, by_title: dict):
     for place, run in enumerate(by_title.values()):
-        plotting.show_number(axis, place, claims.share(run), fmt="o", color=plotting.OOD_COLOR)
+        _show_share(axis, place, run, fmt="o", color=plotting.OOD_COLOR)
         seen = float(claims.share(run, ood=False).mean())
         axis.plot(place, seen, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4)
         axis.plot(place, claims.interpolated(run).mean(), "x", color="0.3", markersize=4)
@@ -90,6 +90,13 @@ def _share_by_hold_out(axis, by_title: dict):
                          ({"marker": "x", "color": "0.3"}, "interpolator OOD")):  # fmt: skip
         axis.plot([], [], linestyle="", markersize=4, label=label, **style)
     axis.legend(loc="best", **plotting.LEGEND)
+
+
+def _show_share(axis, place, run, **kwargs):
+    """The share of the held-out combinations that a run renders, with its interval."""
+    cells = int(run.cells.held_out.sum())
+    bounded = lambda values: of_share(mean_with_interval(values), cells)
+    plotting.show_number(axis, place, claims.share(run), bounded, **kwargs)
 
 
 def _accuracies(axis, run):
@@ -120,7 +127,7 @@ def draw_remedies(finished):
     for place, name in enumerate(rows):
         run = finished[name]
         color = "0.3" if name == "sprites_range" else plotting.OOD_COLOR
-        plotting.show_number(axis, place, claims.share(run), fmt="o", color=color, across=True)
+        _show_share(axis, place, run, fmt="o", color=color, across=True)
         seen = float(claims.share(run, ood=False).mean())
         axis.plot(seen, place, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4,
                   label="ID" if not place else None)  # fmt: skip
@@ -146,7 +153,7 @@ def draw_pairs(finished):
     variance over both factors' values that a sum of two images explains. (b) The pairs, from least
     to most main effects (written on the right), with seeds; crosses: what an interpolator of the
     codes renders."""
-    drawn = plotting.new_figure(plotting.WIDTH, 3.2)
+    drawn = plotting.new_figure(plotting.WIDTH, 3.4)
     axis, listed = drawn.subplots(1, 2)
     evidence = Evidence({"pairs": list(finished.values())})
     effects, shares, interpolated = claims.of_pairs(evidence)
@@ -164,8 +171,8 @@ def draw_pairs(finished):
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
     axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
     plotting.panel(axis, "a", _ranked(evidence), wrap=46)
-    plotting.panel(listed, "b", "by main effects (on the right)")
-    listed.legend(loc="center right", **plotting.LEGEND)
+    plotting.panel(listed, "b", "Pairs in the order of their main effects (right)")
+    plotting.legend_below(drawn, listed)
     return drawn
 
 
