@@ -61,16 +61,16 @@ FINDINGS = (
     Finding(
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
-        "do). If the code is the two plain numbers *x* and *y*, only {number} do; the verdict is on "
-        "this code. With the bump code {0} do, but the share depends on the settings.", "codes",
+        "do). If the code is the two plain numbers *x* and *y*, only {number} do; the verdict is "
+        "on this code. With the bump code {0} do, but the share depends on the settings.", "codes",
         (Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),),
     ),
     Finding(
         "C6", "bump", "reproduced",
         "The first paper claims that *x* and *y* can be read less well from later layers (bound: "
-        "R² falls). A linear regression reads them from the code almost perfectly (R² near 1, where "
-        "0 is no better than the mean). From the code to the last hidden layer, its R² at held-out "
-        "positions changes by {number}.",
+        "R² falls). A linear regression reads them from the code almost perfectly (R² near 1, "
+        "where 0 is no better than the mean). From the code to the last hidden layer, its R² at "
+        "held-out positions changes by {number}.",
         "fig2", is_share=False,
     ),
     Finding(
@@ -118,9 +118,9 @@ REAL_FACTORS = (
     ),
     Finding(
         "F3a", "mean", "contradicted",
-        "Marginal images do not help, at any setting (bound: 20 percentage points more than without "
-        "them). Without them {0} of the squares on the right are rendered, with mean images of "
-        "single factors {1}. A low-rank model with penalties does help: it renders {2}. It "
+        "Marginal images do not help, at any setting (bound: 20 percentage points more than "
+        "without them). Without them {0} of the squares on the right are rendered, with mean "
+        "images of single factors {1}. A low-rank model with penalties does help: it renders {2}. It "
         "renders as many without penalties.", "sprites_remedies",
         (
             Other("F3a", "mean", "contradicted", WITHOUT),
