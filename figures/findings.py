@@ -120,8 +120,8 @@ REAL_FACTORS = (
         "F3a", "mean", "contradicted",
         "Marginal images do not help, at any setting (bound: 20 percentage points more than "
         "without them). Without them {0} of the squares on the right are rendered, with mean "
-        "images of single factors {1}. A low-rank model with penalties does help: it renders {2}. It "
-        "renders as many without penalties.", "sprites_remedies",
+        "images of single factors {1}. A low-rank model with penalties does help: it renders {2}. "
+        "It renders as many without penalties.", "sprites_remedies",
         (
             Other("F3a", "mean", "contradicted", WITHOUT),
             Other("F3a", "mean", "contradicted", OOD),
