@@ -58,7 +58,7 @@ class Run:
         return self.finished.predict(self._points(points))
 
     def draw(self, *point: float | str):
-        """A matplotlib figure: the requested output at one point, that of each seed, the difference.
+        """A matplotlib figure: the requested output at a point, that of each seed, the difference.
 
         Args: point, a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and
         y, `run.draw("heart", 0.5)` for a shape and a size.
