@@ -91,9 +91,9 @@ CODE_IS_COMPOSED = of_code(
     runs={"student": "{size}_{encoding}"},
     as_stated=(GAIN,),
     details=DETAILS_OF_CODE,
-    objection="An affine code is the latent for the first layer of a student, so composing from "
-    "it says little. Each row says how well an affine map reads the latent from its code. Only "
-    "shuffled intervals, examples, and the couplings of the stricter reading are not affine.",
+    objection="The first layer of a student can turn an affine code into the latent, so composing "
+    "from it says little. Each row says whether its code is affine. Only shuffled intervals, "
+    "examples, and the couplings of the stricter reading are not.",
 )
 COUPLINGS_ARE_COMPOSED = of_code(
     code=lambda e: "invertible (nearly affine; stricter: not affine)" + _other_width(e),
