@@ -277,7 +277,7 @@ def _signs(number, name: str, bound: float) -> tuple[Condition, ...]:
     """The MLP's number lies above a bound, the CNN's below its negative."""
     return (
         Condition(f"the MLP's {name}", lambda e: last(number(e.mlp)), above=bound),
-        Condition(f"the CNN's {name}", lambda e: last(number(_nearest_conv(e))), below=-bound),
+        Condition(f"the CNN's {name}", lambda e: last(number(_nearest_conv(e))), below=0 - bound),
     )
 
 
