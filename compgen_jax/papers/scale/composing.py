@@ -126,7 +126,7 @@ MORE_SETS_HELP = more_sets_help(
     figure="scale1",
     objection="R² may rise without composition: with more seen sets, the nearest one is nearer, "
     "and its answers pass the reading as stated. The stricter one asks for a gain over the best "
-    "bilinear map. Another teacher or split might differ; both are among the settings.",
+    "bilinear map. Another teacher or split might differ: `--only=robustness` trains both.",
 )
 WIDTH_HELPS = of_sets(
     "S1b",
