@@ -289,7 +289,7 @@ def _draw(key, shown: Shown, scene: Scene, share: float):
 
 
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
-    """The scores of one image.
+    """The scores of one image. Of two objects the second stays as it is in all true images.
 
     mse: the mean squared error.  blank_mse: that of a blank image.
     LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
@@ -301,7 +301,8 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     found = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
     labels_right = jnp.isfinite(signal).all()
     point = point[: len(scene.factors)]
-    picture = lambda point: _example_picture(point, scene)
+    second = second_point(point, scene.factors) if scene.objects == 2 else point[:0]
+    picture = lambda first: scene.picture(jnp.concatenate([first, second]))
     for index, factor in enumerate(scene.factors):
         if factor.real or len(factor.values) == 1:
             continue
@@ -323,13 +324,6 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     if loss == "bernoulli":
         found["excess_nll"] = _divergence(signal, truth)
     return found
-
-
-def _example_picture(point, scene: Scene):
-    """The picture of a point; of a scene of two objects with the second one of its measurement."""
-    if scene.objects == 2:
-        point = jnp.concatenate([point, second_point(point, scene.factors)])
-    return scene.picture(point)
 
 
 def _divergence(signal, truth):

@@ -219,6 +219,18 @@ def test_two_objects_join_codes_and_the_second_is_the_same_for_every_seed():
     assert one.input.shape == (24,) and task.parts == (2, 6, 4, 2, 6, 4)
 
 
+def test_the_second_object_stays_when_the_first_is_compared_with_other_labels_and_places():
+    task, cells = made(objects=2), tasks.cells(FACTORS)
+    held_out = np.asarray(task.held_out(cells))
+    second = np.stack([scenes.second_point(cell, FACTORS) for cell in cells])
+    draw = lambda first: jax.vmap(lambda a, b: jnp.maximum(blob(a), blob(b)))(first, second)
+    np.testing.assert_array_equal(said(task, draw(cells))["rendered"], True)
+    other = np.concatenate([3 - cells[:, :1], cells[:, 1:]], axis=1)
+    assert not said(task, draw(other))["rendered"].any()
+    nearest = np.where(held_out[:, None], task.nearest(cells), cells)
+    assert not said(task, draw(nearest))["rendered"][held_out].any()
+
+
 def test_reading_the_factors():
     task = made(asks="factors")
     cells = tasks.cells(FACTORS)
