@@ -62,8 +62,9 @@ class CodesConfig:
     onehot  a unit for each value, 1 for the nearest one. A label has this code instead of a bump.
     circle  cosine and sine of an angle; other factors have the bump code.
 
-    A missing factor's code is zero, or that of a value one step below the first ('off_range'). With
-    'mask' every factor has one more unit, which is 1 if it is missing.
+    A missing factor's code is zero, or that of a value one step below the first ('off_range'; an
+    angle's only if its code is 'value', as the others go round). With 'mask' every factor has one
+    more unit, which is 1 if it is missing.
     """
 
     name: str = choice("bump", *CODES)
@@ -188,7 +189,7 @@ def _encode_factor(value, factor: Factor, settings: CodesConfig):
     kind, values = kind_of(factor, settings), np.asarray(factor.values, np.float32)
     missing, value = encodings.is_missing(value)
     code = partial(_code, kind=kind, factor=factor, settings=settings)
-    if settings.missing == "off_range":
+    if settings.missing == "off_range" and (kind == "value" or math.isinf(factor.period)):
         step = np.diff(values).mean() if len(values) > 1 else 1.0
         absent = code(jnp.float32(values[0] - step))
     else:

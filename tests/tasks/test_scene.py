@@ -92,8 +92,10 @@ def test_codes_of_missing_factors(missing):
         np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
     if missing != "off_range":
         assert not parts[0][:2].any() and not parts[2][:4].any()
-    else:  # the label 0 is none of them; one step before 0 degrees is the last angle
-        assert not parts[0].any() and parts[2].argmax() == 3
+    else:  # the label 0 is none of them; one step before 0 degrees would be the last angle
+        assert not parts[0].any() and not parts[2].any()
+        value = scenes.encode(jnp.full(3, jnp.nan), FACTORS, CodesConfig("value", missing=missing))
+        np.testing.assert_allclose(value, [0, -1, -math.pi / 2], rtol=1e-6)
 
 
 def test_the_derivative_of_a_code():
