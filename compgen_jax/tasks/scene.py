@@ -124,8 +124,8 @@ class Cells:
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        cell = tasks.nearest_cell(self.factors, points)
-        return cell if self.is_grid else _numpy_of(points).asarray(self._nearest_cell)[cell]
+        place = tasks.nearest_cell(self.factors, points)
+        return place if self.is_grid else _numpy_of(points).asarray(self._of_place)[place]
 
     def is_held_out(self, points):
         return _numpy_of(points).asarray(self.held_out)[self.index(points)]
@@ -138,22 +138,27 @@ class Cells:
         incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
         return numpy.where(incomplete, numpy.nan, nearest)
 
-    @functools.cached_property
-    def _nearest_cell(self):
-        """The cell nearest to each combination of values, where the cells form no grid."""
+    def _nearest_of(self, cells_B):
+        """(places,) int: the nearest of these cells for every combination of the factors' values,
+        which for a grid are its cells."""
         cell = np.full(math.prod(len(factor.values) for factor in self.factors), -1)
-        cell[tasks.nearest_cell(self.factors, self.points)] = np.arange(len(self.points))
+        cell[self._places[cells_B]] = np.flatnonzero(cells_B)
         return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
+
+    @functools.cached_property
+    def _places(self):
+        """(B,) int: which combination of the factors' values each cell is."""
+        at = self.points
+        return np.arange(len(at)) if self.is_grid else tasks.nearest_cell(self.factors, at)
+
+    @functools.cached_property
+    def _of_place(self):
+        return self._nearest_of(np.ones(len(self.points), bool))
 
     @functools.cached_property
     def _nearest(self):
         """(B, F) float32: `nearest_seen` of every cell."""
-        if self.is_grid:
-            index = grids.nearest_seen(self.held_out, **tasks.geometry(self.factors))
-        else:
-            places = tasks.nearest_values(self.factors, self.points)
-            index = tasks.nearest_of_points(places, self.held_out)[0]
-        nearest = self.points[index]
+        nearest = self.points[self._nearest_of(~self.held_out)[self._places]]
         return np.where(self.held_out[:, None], nearest, np.float32(np.nan))
 
 
