@@ -278,6 +278,9 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     wanted = [np.square(blob(a) - blob(b)).mean() for a, b in zip(points[5:], nearest, strict=True)]
     np.testing.assert_allclose(errors["nearest_seen"]["mse"][5:], wanted, rtol=1e-4)
     np.testing.assert_array_equal(nearest, whole.nearest(points[5:]))
+    same = tasks.trivial_scores(whole, jax.random.key(0))["nearest_same_labels"]["mse"]
+    every = tasks.nearest_cell(FACTORS, points)
+    np.testing.assert_array_equal(errors["nearest_same_labels"]["mse"], same[every])
 
 
 @pytest.mark.parametrize(
