@@ -13,8 +13,9 @@ A file is npz or HDF5. Its keys tell its layout:
 Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
 your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
 after how much an angle repeats. A factor of text has its words, sorted, as labels. Images of an npz
-without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB; others are
-read into memory.
+without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB if a chunk
+has at most 64 images; others are read into memory. The chunks that h5py makes of 3D Shapes have
+15,000 images, so that one batch at random would read nearly the whole file.
 """
 
 import contextlib
@@ -35,11 +36,11 @@ from compgen_jax.settings import ConfigError, require
 from compgen_jax.tasks.task import Factor, cells, geometry
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
-IN_MEMORY = 2**31  # bytes of images of an HDF5 file; more stay on disk
+IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
 SAMPLED = 64  # images that are compared, to find a damaged file and the background
-FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
-          struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
+FAULTS = (EOFError, KeyError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError,
+          ValueError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 def _labelled(name: str, labels: str, first: int = 0) -> Factor:
@@ -403,7 +404,8 @@ def _checked(parts: tuple, rows, side: int):
     # of an array in memory, at least half must be wanted: the rest would stay as well
     is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
     is_large = len(rows) * math.prod(first.shape[1:]) * first.dtype.itemsize > IN_MEMORY
-    in_place = is_kept if isinstance(first, np.ndarray) else is_large
+    chunk = (getattr(first, "chunks", None) or (1,))[0]
+    in_place = is_kept if isinstance(first, np.ndarray) else is_large and chunk <= CHUNK
     in_place &= len(parts) == 1 and not is_small
     order = np.argsort(rows)
     images = first if isinstance(first, np.ndarray) or not in_place else _OnDisk(first)
