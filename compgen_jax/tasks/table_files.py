@@ -170,7 +170,7 @@ def _arrays(path: Path, stack):
         raise ValueError("needs h5py: pip install 'compgen_jax[files]'") from None
     found, file = {}, stack.enter_context(h5py.File(path))
     keep = lambda name, item: found.update({name.replace("/", "_"): item})
-    file.visititems(lambda name, item: keep(name, item) if hasattr(item, "dtype") else None)
+    file.visititems(lambda name, item: keep(name, item) if hasattr(item, "shape") else None)
     return found
 
 
@@ -285,10 +285,11 @@ def _own(images, arrays, columns: dict) -> _Found:
         numbers = column if column.dtype.kind == "U" else column.astype(np.float32)
         values, place = np.unique(numbers, return_inverse=True)
         labels, period = (), math.inf
-        if f"{name}_period" in arrays:
+        if f"{name}_period" in arrays and column.dtype.kind != "U":
             period = float(_values(arrays, f"{name}_period"))
-            if not 0 < period < math.inf:
-                raise ValueError(f"{name}_period is {period:g}; must be greater than 0")
+            if not np.ptp(values) / 1.0001 < period < math.inf:
+                hint = "must be greater than 0, and at least the range of the values"
+                raise ValueError(f"{name}_period is {period:g}; {hint}")
         if column.dtype.kind == "U":
             values, labels = np.arange(len(values)), tuple(map(str, values))
         elif f"{name}_labels" in arrays:

@@ -323,7 +323,7 @@ def test_no_side_is_larger_than_stored(tmp_path, side):
     assert ImageTable(path=path, side=10).side == 10
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, bool, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.uint8, bool, np.float16, np.float64, ">f4", np.longdouble])
 @pytest.mark.parametrize("most", [0, 2**20])
 def test_a_constant_and_a_callback_show_the_same(tmp_path, monkeypatch, dtype, most):
     monkeypatch.setattr(table, "CONSTANT", most)
@@ -374,6 +374,16 @@ def flipped(path):
     path.write_bytes(data)
 
 
+def no_array(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("images", b"no array")
+
+
+def no_images(path):
+    with h5py.File(path, "w") as file:
+        file["images"] = np.dtype("f4")
+
+
 def half_of_hdf5(path):
     hdf5(path, shapes3d())
     path.write_bytes(path.read_bytes()[:4000])
@@ -397,6 +407,8 @@ WRONG = [
     (shortened(own(), 0.5), "not a zip file"),
     (half_of_hdf5, "truncated file"),
     (flipped, "Bad CRC-32|Error -3|invalid"),
+    (no_array, "no item named 'images.npy'"),
+    (no_images, "has the keys of no array"),
     (saved({}), "is neither an npz nor an HDF5 file"),
     (saved({"pictures": np.zeros((2, 4, 4))}), "has the keys pictures; your own file has images"),
     (saved({"imgs": np.zeros((2, 4, 4))}), "has the keys imgs"),
@@ -421,6 +433,7 @@ WRONG = [
     (saved(own(factor_names=np.array(["hue"]))), r"factor_names has shape \(1,\); must be \(2,\)"),
     (saved(own(factor_names=np.array(["a", "a"]))), "factor_names has a name twice: a, a"),
     (saved(own(hue_period=np.float64(0))), "hue_period is 0; must be greater than 0"),
+    (saved(own(hue_period=np.float64(0.3))), "hue_period is 0.3; .* at least the range of the val"),
     (saved(own(hue_period=np.ones(3))), r"hue_period has shape \(3,\)"),
     (saved(own(width_labels=np.array(["a", "b"]))), r"width_labels has shape \(2,\); must be \(4,"),
     (saved({"images": own()["images"], "size": np.arange(11)}), r"size has shape \(11,\)"),
