@@ -121,6 +121,8 @@ class Cells:
         self.held_out = holdouts.held_out(sentence, scene.factors, self.points)
         if not sentence.strip() and scene.held_out is not None:
             self.held_out = scene.held_out
+            hint = "all that is left is of the file's test part; say what is held out"
+            require(not self.held_out.all(), "task.held_out", sentence, hint)
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""

@@ -5,6 +5,7 @@ import math
 import struct
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -217,6 +218,13 @@ def test_the_test_part_of_a_split_is_held_out_unless_a_sentence_says_otherwise(t
     np.testing.assert_array_equal(
         tasks.regions(said)["ood"], (points[:, 0] == 3) & np.isclose(points[:, 2], 5 / 31)
     )
+
+
+def test_a_subset_of_a_split_needs_an_image_of_its_training_part(tmp_path):
+    settings = ImageTable(path=str(split(tmp_path)[0]), subset=(("posX", (1,)),))
+    with pytest.raises(ConfigError, match="config.task.held_out='': all that is left is of the"):
+        settings.make()
+    assert replace(settings, held_out="shape == 'heart'").make().points is None
 
 
 @pytest.mark.parametrize("write", [npz, hdf5])
