@@ -26,6 +26,7 @@ from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.task import Example, Factor, Task
 
 CODES = "bump", "value", "onehot", "circle"
+MAIN_EFFECTS = "a sum of one image per factor explains {:.0%} of the pixels' variance"
 CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 has no finer
 
 
@@ -188,23 +189,19 @@ def encode(point, factors, settings: CodesConfig):
 def part_lengths(factors, settings: CodesConfig) -> tuple[int, ...]:
     """The lengths of the codes' parts."""
     fixed, more = {"value": 1, "circle": 2}, settings.missing == "mask"
-    kinds = [(kind_of(factor, settings), len(factor.values)) for factor in factors]
-    return tuple(fixed.get(kind, count) + more for kind, count in kinds)
+    return tuple(fixed.get(kind_of(f, settings), len(f.values)) + more for f in factors)
 
 
 def _encode_factor(value, factor: Factor, settings: CodesConfig):
     kind, values = kind_of(factor, settings), np.asarray(factor.values, np.float32)
     missing, value = encodings.is_missing(value)
     code = partial(_code, kind=kind, factor=factor, settings=settings)
+    found, absent = code(value), 0.0
     if settings.missing == "off_range" and (kind == "value" or math.isinf(factor.period)):
         step = np.diff(values).mean() if len(values) > 1 else 1.0
         absent = code(jnp.float32(values[0] - step))
-    else:
-        absent = jnp.zeros(jax.eval_shape(code, value).shape)
-    found = jnp.where(missing, absent, code(value))
-    if settings.missing == "mask":
-        found = jnp.concatenate([found, missing.astype(jnp.float32)[None]])
-    return found
+    found = jnp.where(missing, absent, found)
+    return jnp.append(found, missing) if settings.missing == "mask" else found
 
 
 def _code(value, kind: str, factor: Factor, settings: CodesConfig):
@@ -257,9 +254,8 @@ def second_point(point, factors):
 
 
 def _any_point(key, factors):
-    keys = jax.random.split(key, len(factors))
-    values = [jnp.asarray(factor.values, jnp.float32) for factor in factors]
-    return jnp.stack([jax.random.choice(k, v) for k, v in zip(keys, values, strict=True)])
+    keys = zip(jax.random.split(key, len(factors)), factors, strict=True)
+    return jnp.stack([jax.random.choice(k, jnp.asarray(f.values, jnp.float32)) for k, f in keys])
 
 
 def _example(key, point, scene: Scene, settings: SceneTask) -> Example:
@@ -423,18 +419,20 @@ def _task(settings: SceneTask) -> Task:
         baselines=baselines.BASELINES
         | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
         parts=scene.objects * parts,
-        differentiable=all(
-            kind_of(factor, settings.code) != "onehot" for factor in factors if factor.real
-        ),
+        differentiable="onehot" not in [kind_of(f, settings.code) for f in factors if f.real],
         units={"cell": float(len(points))},
         points=_measured(cells, settings.measured),
         sampled=cells.is_grid and settings.measured > 0,
         between=scene.anywhere,
         origin="upper",
         facts=lambda: coverage().facts | _main_effects(drawn_by),
-        describe=lambda: (*scene.says, *coverage().lines, *_says_main_effects(drawn_by)),
+        describe=lambda: (
+            *scene.says,
+            *coverage().lines,
+            *map(MAIN_EFFECTS.format, _main_effects(drawn_by).values()),
+        ),
     )
-    return inverse.inverse(task, "factors") if settings.asks == "factors" else task
+    return inverse.reading(task) if settings.asks == "factors" else task
 
 
 def _check(scene: Scene, settings: SceneTask):
@@ -447,13 +445,11 @@ def _check(scene: Scene, settings: SceneTask):
         turns = math.isfinite(scene.factors[names.index(pair[0])].period)
         hint = f"{pair[0]} is no angle, and has no circle"
         require(turns or pair[1] != "circle", field, of, hint)
-    if scene.objects == 2:
-        hint = "is for one object"
-        require(kind == "none", "task.marginals.kind", kind, hint)
-        require(settings.asks == "image", "task.asks", settings.asks, hint)
+    is_one, hint = scene.objects == 1, "is for one object"
+    require(is_one or kind == "none", "task.marginals.kind", kind, hint)
+    require(is_one or settings.asks == "image", "task.asks", settings.asks, hint)
     hint = "needs a picture of every combination of the factors' values"
-    is_grid = scene.points is None
-    require(is_grid or kind == "none", "task.marginals.kind", kind, hint)
+    require(scene.points is None or kind == "none", "task.marginals.kind", kind, hint)
 
 
 def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):
@@ -461,9 +457,8 @@ def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):
     if settings.kind == "none":
         return np.zeros((0, len(scene.factors)), np.float32)
     shown = ~cells.held_out if settings.over == "seen" else np.ones(len(cells.points), bool)
-    found, exist = marginals.images(
-        settings.kind, scene.picture, scene.factors, shown, settings.peak
-    )
+    how = scene.picture, scene.factors, shown, settings.peak
+    found, exist = marginals.images(settings.kind, *how)
     rows = np.concatenate([marginals.points(scene.factors), found.reshape(len(found), -1)], axis=1)
     return rows[exist]
 
@@ -472,10 +467,8 @@ def _measured(cells: Cells, count: int):
     """(B', F) the cells that a run is measured at, or None for all of a grid."""
     if not count:
         return None if cells.is_grid else cells.points
-    rng, chosen = np.random.default_rng(0), []
-    for region in (~cells.held_out, cells.held_out):
-        index = rng.permutation(np.flatnonzero(region))[:count]
-        chosen.append(np.sort(index))
+    rng, regions = np.random.default_rng(0), (~cells.held_out, cells.held_out)
+    chosen = [np.sort(rng.permutation(np.flatnonzero(region))[:count]) for region in regions]
     return cells.points[np.concatenate(chosen)]
 
 
@@ -485,12 +478,4 @@ def _main_effects(settings: SceneTask) -> dict:
     scene = _scene(settings)
     if scene.points is not None or scene.objects == 2:
         return {}
-    share = marginals.main_effects_share(scene.picture, scene.factors)
-    return {"main_effects_share": share}
-
-
-def _says_main_effects(settings: SceneTask) -> tuple[str, ...]:
-    return tuple(
-        f"a sum of one image per factor explains {share:.0%} of the pixels' variance"
-        for share in _main_effects(settings).values()
-    )
+    return {"main_effects_share": marginals.main_effects_share(scene.picture, scene.factors)}
