@@ -360,10 +360,10 @@ def main_effects(asked: baselines.Asked, factors):
     mean = mean_image(asked)[:1]
     places, drawn = tasks.nearest_values(factors, np.asarray(asked.points)), mean
     for index, factor in enumerate(factors):
-        of_value = places[:, index, None] == np.arange(len(factor.values))[None]  # (B, V)
-        count_V = (of_value & seen[:, None]).sum(axis=0)
-        weights = (of_value & seen[:, None]) / np.maximum(count_V, 1)[None]
-        means = jnp.tensordot(jnp.asarray(weights.T, jnp.float32), truths, axes=1)
+        seen_BxV = seen[:, None] & (places[:, [index]] == np.arange(len(factor.values))[None])
+        count_V = seen_BxV.sum(axis=0)
+        weights_BxV = seen_BxV / np.maximum(count_V, 1)[None]
+        means = jnp.tensordot(jnp.asarray(weights_BxV.T, jnp.float32), truths, axes=1)
         exists = jnp.asarray(count_V > 0).reshape((-1,) + (1,) * (truths.ndim - 1))
         drawn = drawn + (jnp.where(exists, means, mean) - mean)[places[:, index]]
     return drawn
