@@ -48,7 +48,7 @@ class Run:
         return results.load(self.path)
 
     def predict(self, points) -> np.ndarray:
-        """(T, B, ...): what every seed says at `points`.
+        """(T, B, ...): the outputs of every seed at `points`.
 
         Args: points (B, F), one row for each point and one column for each factor, in the factors'
         units. Values between and beyond the cells' are allowed; NaN stands for a missing factor.
@@ -58,12 +58,12 @@ class Run:
         return self.finished.predict(self._points(points))
 
     def draw(self, *point: float | str):
-        """A matplotlib figure: what is asked at one point, what each seed says, their difference.
+        """A matplotlib figure: the requested output at a point, that of each seed, the difference.
 
         Args: point, a number or a label for each factor: `run.draw(8, 7.5)` for the factors x and
         y, `run.draw("heart", 0.5)` for a shape and a size.
 
-        Raises ValueError for another number of them, and for an unknown label.
+        Raises ValueError for a wrong number of values, and for an unknown label.
         """
         return cli.beside("figures.draw").draw(self.finished, point)
 

@@ -114,13 +114,13 @@ class Claim:
     runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
         with a '*' stands for the list of all runs that match. A claim without its required runs is
         not judged. A quantity that asks for a missing optional run is undecided. A function takes
-        all runs by name, and the fields, and gives what stands for the run. What else is no name
-        stands for itself, such as numbers of networks that are written down.
+        all runs by name, and the fields, and gives what stands for the run. Any other
+        value stands for itself, such as numbers of constructed networks.
     when: evidence -> whether its runs are enough to judge the claim at all.
     as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
         `Reading`. `stricter` is the same as `as_stated` unless given.
-    details: what else a reader would ask: name -> quantity (a function of the evidence or what it
-        would give), or a function evidence -> such a dict.
+    details: further numbers, which decide nothing: name -> quantity (a function of the evidence or
+        what it would give), or a function evidence -> such a dict.
     code: the column `code` of claims.json, or evidence -> that. What follows a comma is a setting:
         'bump, upright' is the claim on 'bump' at another setting of what the paper leaves open.
     trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.

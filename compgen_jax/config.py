@@ -21,18 +21,18 @@ ROOT = "config"
 class TrainingConfig:
     """AdamW on the task's loss; a row of metrics and a checkpoint every `evaluate_every` epochs and
     at the end. `steps`, unless 0, is the run's length in optimiser steps instead of `epochs`, and
-    then `evaluate_every` counts steps too; points that are drawn afresh have no epochs.
+    then `evaluate_every` counts steps too. Points that are drawn afresh need `steps`.
 
-    The rate stays as it is, falls to 0 along half a `cosine`, or halves, to 1e-6 at least,
-    on a `plateau`: 6 epochs in a row whose mean training loss was not below the best by a
-    ten-thousandth. Weights of `decay` 'all', or those of matrices alone,
-    shrink. A gradient longer than `clip`, unless that is 0, is scaled to it.
+    The learning rate is constant, falls to 0 along half a `cosine`, or halves on a `plateau`, down
+    to 1e-6. A plateau is 6 epochs in a row whose mean training loss was not below the best by a
+    ten-thousandth. `decay` says whether weight decay acts on all parameters or on matrices alone.
+    A gradient longer than `clip`, unless that is 0, is scaled to it.
 
     `precision` is that of the convolutions, forward and backward, of a training step; weights,
     biases, embeddings, loss, penalties, optimiser and evaluation are in float32 either way.
 
     A run keeps its parameters at `keep` steps, from 1/512 of training to its end in equal ratios.
-    This is not part of a run's identity: it decides no number."""
+    This changes no result, so it is not part of a run's identity."""
 
     epochs: int = number(50, low=1, high=10**7)
     steps: int = number(0, low=0, high=10**9)
@@ -50,15 +50,14 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """For which value of a numeric field does a score, which rises along it, reach a target?
+    """Finds the value of a numeric field at which scores, which rise along it, reach a target.
 
-    Of `field` ('task.images', say; '' for no search) the values of `start` are tried first, and the
-    multiples `per` the sizes that a task names (`Task.units`), such as (('cell', (0.25, 2.0)),);
-    then, in each of `refinements` rounds, `refine_with` more around each crossing. `scores` are
-    those of the task whose mean must reach `target`: on held-out points or, where none are held
-    out, on points that were not drawn and on points between the cells. The default target lies
-    where accuracy rises steeply: near 1 a threshold would tell how far a seed's training
-    fluctuates.
+    `field` is such as 'task.images'; '' means no search. The values of `start` are tried first, and
+    the multiples `per` of sizes that a task names (`Task.units`), such as (('cell', (0.25, 2.0)),).
+    Then each of `refinements` rounds tries `refine_with` more values around each crossing. `scores`
+    are those whose mean must reach `target`: on held-out points or, where none are held out, on
+    points that were not drawn and on points between the cells. The default target lies where
+    accuracy rises steeply. Near 1, a threshold would depend on fluctuations of training.
     """
 
     field: str = ""
@@ -72,12 +71,12 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """Many trials instead of one run (`launch.sweep`): every combination of `axes`, a dict (or
-    pairs) of field names and values such as {'task.grid': (24, 28), 'model.width': (32, 64)},
-    with every one of `training.seeds`. The rest of the config says what the trials have in common.
+    """Many trials instead of one run (`launch.sweep`): every combination of `axes` with each of
+    `training.seeds`. `axes` is a dict (or pairs) of field names and values, such as
+    {'task.grid': (24, 28), 'model.width': (32, 64)}. All other fields are those of the config.
 
-    Scored are cells that were drawn (`seen`), cells that could have been (`unseen`), held-out ones
-    (`ood`) and `real_points` points between the cells (`real`, none of them held out).
+    Four regions are scored: ID cells that were drawn (`seen`), ID cells that were not (`unseen`),
+    held-out cells (`ood`), and `real_points` points between the cells (`real`, none held out).
     """
 
     axes: tuple = ()
@@ -94,10 +93,10 @@ class ExecutionConfig:
     """How a run is carried out: not part of its identity.
 
     `trials_per_device` bounds memory: so many trials are trained side by side, the others in
-    turn (0 lets the backend decide); it changes results by rounding at most. `chunk_steps` are
-    jitted between two moves of the progress bar and change no bit. `max_padding` bounds the work
-    that a sweep's padding of small grids may waste where trials of several grids train side by
-    side, as a share of all. `tensorboard` writes the metrics of a run for TensorBoard too.
+    turn (0 lets the backend decide). It changes results by rounding at most. `chunk_steps` is the
+    number of steps between two moves of the progress bar; it changes no bit. `max_padding` is the
+    largest share of work that a sweep may waste by padding small grids to train beside large ones.
+    `tensorboard` writes the metrics of a run for TensorBoard too.
     """
 
     trials_per_device: int = number(0, low=0)

@@ -55,28 +55,29 @@ FINDINGS = (
         "K1", "bump", "reproduced",
         "Does it fail because training never darkens the middle of the square? Then a second bump "
         "anywhere in each image should help, as every pixel is dark at times. It helps little "
-        "(bound: fewer than half): {number} of the first bumps are rendered if their position is "
-        "held out.", "two_objects",
+        "(bound: fewer than half). If the first bump's position is held out, the network renders "
+        "{number} of the first bumps.", "two_objects",
     ),
     Finding(
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
-        "do). If the code is the two plain numbers *x* and *y*, only {number} do, which is judged "
-        "here. With the bump code {0} do, but how many depends on the settings.", "codes",
+        "do). If the code is the two plain numbers *x* and *y*, only {number} do; the verdict is "
+        "on this code. With the bump code {0} do, but the share depends on the settings.", "codes",
         (Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),),
     ),
     Finding(
         "C6", "bump", "reproduced",
         "The first paper claims that *x* and *y* can be read less well from later layers (bound: "
-        "R² falls). A linear regression reads them from the code almost perfectly (R² near 1). "
-        "From the code to the last hidden layer, its R² at held-out positions changes by {number}.",
+        "R² falls). A linear regression reads them from the code almost perfectly (R² near 1, "
+        "where 0 is no better than the mean). From the code to the last hidden layer, its R² at "
+        "held-out positions changes by {number}.",
         "fig2", is_share=False,
     ),
     Finding(
         "K3", "bump", "reproduced",
         "If as many positions are held out at random, they should be rendered (bound: more than "
-        "90%), and {number} are. Kernel regression renders {0} of them, as random gaps have near "
-        "neighbours whose images it can blend, but {1} of the square. So rendering random gaps "
+        "90%), and {number} are. Kernel regression renders {0} of them, but {1} of the square: "
+        "random gaps have near neighbours whose images it can blend. So rendering random gaps "
         "does not show that a network composes.", "controls",
         (
             Other("K3", "bump", "reproduced", BY_INTERPOLATION),
@@ -85,18 +86,18 @@ FINDINGS = (
     ),
     Finding(
         "K5", "bump", "reproduced",
-        "Stripes should help (bound: more than 90% of the square is rendered). A *stripe* is an "
-        "image of a full column (only *x* is told) or of a full row (only *y*). Trained on stripes "
-        "and a few bumps, the network renders {number}; kernel regression on these bumps renders "
-        "{0}.", "controls",
+        "A *stripe* is an image of a full column (only *x* is told) or of a full row (only *y*). "
+        "Stripes should help (bound: more than 90% of the square is rendered). Trained on stripes "
+        "and a few bumps, the network renders {number} of the square. Kernel regression on these "
+        "bumps renders {0}.", "controls",
         (Other("K5", "bump", "reproduced", BY_INTERPOLATION),),
     ),
     Finding(
         "S1a", "data", "reproduced",
         "The second paper claims that seeing more combinations helps (bound: R² rises by more than "
-        "0.1). It asks a network for mixtures of up to three of eight small functions, of which "
-        "there are 92 choices. On choices that training does not show, R² is {0} if it shows 9, "
-        "and {number} higher if it shows 69.", "scale1",
+        "0.1). Its network computes mixtures of at most three of eight small functions; there are "
+        "92 sets of them. On sets that training does not show, R² is {0} if it shows 9 sets, and "
+        "{number} higher if it shows 69.", "scale1",
         (Other("S1a", "data", "reproduced", "R² OOD at 9 sets"),), is_share=False,
     ),
 )  # fmt: skip
@@ -105,11 +106,11 @@ OOD, WITHOUT = "share rendered OOD", "share rendered OOD without"
 REAL_FACTORS = (
     Finding(
         "F1", "", "inconclusive",
-        "Whether a network that is given the true factors fails on a range (bound: fewer than half "
-        "rendered) depends on the range. If training shows squares on the left alone, it renders "
-        "{number} of those on the right. If it shows small squares alone, it renders nearly all "
-        "large ones. It renders {0} of as many combinations at random, and {1} of a small corner "
-        "of all factors.", "sprites",
+        "Does a network that is given the true factors fail on a range (bound: fewer than half "
+        "rendered)? This depends on the range. If training shows squares on the left alone, the "
+        "network renders {number} of those on the right. If training shows small squares alone, "
+        "the network renders nearly all large ones. If as many combinations are held out at "
+        "random, {0} are rendered; of a small corner of all factors, {1}.", "sprites",
         (
             Other("F1", "", "inconclusive", "share rendered OOD, at random"),
             Other("F2", "", "inconclusive", OOD),
@@ -117,10 +118,10 @@ REAL_FACTORS = (
     ),
     Finding(
         "F3a", "mean", "contradicted",
-        "Marginal images do not help, at any setting (bound: 20 points more than without). Without "
-        "them {0} of the squares on the right are rendered, with mean images of single factors "
-        "{1}. Low rank with penalties does help: {2} are rendered. It renders as "
-        "many without penalties.", "sprites_remedies",
+        "Marginal images do not help, at any setting (bound: 20 percentage points more than "
+        "without them). Without them {0} of the squares on the right are rendered, with mean "
+        "images of single factors {1}. A low-rank model with penalties does help: it renders {2}. "
+        "It renders as many without penalties.", "sprites_remedies",
         (
             Other("F3a", "mean", "contradicted", WITHOUT),
             Other("F3a", "mean", "contradicted", OOD),
@@ -129,15 +130,15 @@ REAL_FACTORS = (
     ),
     Finding(
         "F5", "all pairs", "inconclusive",
-        "Whether a pair of factors fails because adding an image of each explains little of what "
-        "they draw together is open (bound: rank correlation over pairs above 0.5, and it is "
-        "{number}).", "sprites_pairs", is_share=False,
+        "Does a pair of factors fail because a sum of one image for each explains little of what "
+        "they draw together? This is open (bound: rank correlation over pairs above 0.5): the "
+        "correlation is {number}.", "sprites_pairs", is_share=False,
     ),
     Finding(
         "F6", "all factors", "reproduced",
         "An encoder, which reads the factors off images, fails on the same squares (bound: fewer "
-        "than half): it reads all factors of {number}. It takes nearly all for another shape, and "
-        "reads about half of their scales and orientations wrong.", "sprites",
+        "than half): it reads all factors right for {number} of them. It takes nearly all for "
+        "another shape, and reads about half of their scales and orientations wrong.", "sprites",
     ),
 )  # fmt: skip
 

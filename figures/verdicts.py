@@ -70,14 +70,17 @@ def _symbol(reading: dict) -> str:
 
 
 def lines(papers: tuple[Paper, ...], claims_by_scale: dict[str, list[dict]]) -> list[str]:
-    """For each claim its sentence, what decides it, its verdicts and the strongest objection."""
+    """For each claim its sentence, what decides it, its verdicts and the strongest objection; one
+    section for claims of the same name and sentence."""
     found, shown = [], []
     for paper in papers:
         found += ["", f"## {paper.title}"]
         for claim in paper.claims:
             for statement, rows in _rows(claim, claims_by_scale).items():
-                shown += [row for by_scale in rows.values() for row in by_scale.values()]
-                found += ["", *_section(claim, statement, rows)]
+                judged = [row for by_scale in rows.values() for row in by_scale.values()]
+                if not all(any(row is one for one in shown) for row in judged):
+                    shown += judged
+                    found += ["", *_section(claim, statement, rows)]
         if not_run := unjudged(paper, claims_by_scale):
             found += ["", f"### Not run of {paper.title}", "", *not_run]
     earlier = sorted({

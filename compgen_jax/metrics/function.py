@@ -39,7 +39,8 @@ def measure(
     Returns the numbers of all metrics that are registered at 'grid' (`layers`).
 
     Raises ValueError if nothing is held out or all is, for fewer than 2 values of a factor, and
-    for activations that are not finite. Gram matrices of all cells are made: 1600 are plenty.
+    for activations that are not finite. Gram matrices have a row and a column for each cell: 1600
+    cells are plenty.
     """
     sizes = tuple(len(axis) for axis in axes)
     if min(sizes, default=0) < 2:
@@ -79,9 +80,9 @@ def measure_id_cells(
 
     Args:
       activations_of: as for `measure`.
-      points: (S, F), no cell twice; of more than `most` so many, `id_cells.choose_cells`.
+      points: (S, F), no cell twice; `id_cells.choose_cells` takes at most `most` of them.
       real: of each factor, whether there is a derivative along it; None: all are.
-      differentiable: in these, forward mode; if not, numbers of geometry are NaN.
+      differentiable: along these, in forward mode; if not, numbers of geometry are NaN.
       true: point (F,) -> the output that it should have, for `id_cells.log10_volume_excess`.
       periods: of each factor, inf where it does not repeat; None: none does.
 

@@ -55,16 +55,16 @@ OUTPUT_METRICS: list[Metric] = []
 
 
 def layer_metric(*names, at: str = "grid") -> Callable:
-    """Registers a function as the metric of these names, of every layer; see the module.
+    """Registers a function as a metric of every layer, which gives the numbers `names`.
 
-    A single function arrays -> names stands for names that depend on the factors. A later metric
-    takes the place of an earlier one with one of its names. ValueError for an unknown place.
+    Names that depend on the factors are given as one function arrays -> names. A later metric
+    replaces an earlier one with one of its names. ValueError for an unknown place.
     """
     return _registering(LAYER_METRICS, names, at)
 
 
 def output_metric(*names, at: str = "grid") -> Callable:
-    """The same, of the prediction as a whole."""
+    """As `layer_metric`, for a metric of the prediction as a whole."""
     return _registering(OUTPUT_METRICS, names, at)
 
 

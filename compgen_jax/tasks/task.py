@@ -26,8 +26,8 @@ class Factor(NamedTuple):
     """One factor of the input.
 
     name: for tables and figures.  values: (V,) those of the cells, ascending.
-    real: whether points lie between them; a discrete factor's values are labels.
-    period: once round, for an angle, in the unit of the values.
+    real: whether values between them exist; a discrete factor's values are labels.
+    period: of an angle, that after which it repeats, in the unit of the values.
     labels: names of a discrete factor's values, for figures.
     """
 
@@ -69,19 +69,19 @@ class Task(NamedTuple):
     next_batch: key, step, dataset, batch size -> points (B, F), and whether each counts (B,) bool.
     loss:       output, target -> scalar, for one example.
     output:     shapes of the model's output, if they differ from the target's.
-    prediction: output -> array: what the model says, without conventions (polarity, softmax).
-    truth:      target -> array of the same shape: what it should say; by default `prediction`.
+    prediction: output -> array: the model's answer, without conventions (polarity, softmax).
+    truth:      target -> array of the same shape: the right answer; by default `prediction`.
     scores:     prediction, truth, point -> named scalars, bool for a hit.
     nearest:    points (..., F), NumPy or JAX -> the nearest seen point of each (..., F), NaN for a
                 point that is seen. Only for scores that need it: `scores` then takes it as an
                 optional fourth argument, as trials with different supports share a program.
     error:      the name of the score that is 0 for a perfect model.
-    accuracy:   the name of the score that says whether an answer is right, or ''.
+    accuracy:   the name of the score that says whether an answer is right; '' if there is none.
     baselines:  trivial predictors by name: `baselines.Asked` -> predictions (B, ...).
     interpolated: whether a kernel over the model's inputs is a trivial predictor too (see
                 `baselines.interpolate`): not where the example's key draws most of an input.
     points:     where the task is measured, (B, F) NumPy, if not at all cells.
-    sampled:    whether these are some of the cells, any of which can be asked for: see `on_grid`.
+    sampled:    whether `points` are only some cells of a grid: see `on_grid`.
     between:    whether points between the cells have examples of their own.
     origin:     where figures put the first row of an image, 'lower' or 'upper'.
     derived:    a region's means by score name, and the trivial predictors' errors by
@@ -90,9 +90,9 @@ class Task(NamedTuple):
     describe:   () -> lines that a user should read before training.
     parts:      lengths of the input's parts, if it is a vector of one code per factor.
     differentiable:  whether the input is differentiable in the real factors.
-    units:      named units of a data set's natural size, None for one that these settings have not;
-                see `SearchConfig`.
-    check:      a seed's dataset, concrete -> None; raises ConfigError if it cannot serve.
+    units:      sizes by name, multiples of which a search may try (`SearchConfig.per`); None for a
+                size that these settings lack.
+    check:      a seed's dataset, concrete -> None; raises ConfigError if it is of no use.
     """
 
     factors: tuple[Factor, ...]
@@ -125,9 +125,9 @@ class Task(NamedTuple):
 
 
 def over_cells(factors, held_out, example, **others) -> Task:
-    """A task that shows every seen cell once per epoch; `others` are further fields of `Task`.
+    """A task that shows every ID cell once per epoch; `others` are further fields of `Task`.
 
-    Raises ValueError if no cell is seen.
+    Raises ValueError if all cells are held out.
     """
     factors = tuple(factors)
     points = cells(factors)

@@ -65,6 +65,7 @@ def draw(runs):
     for task, title in TASKS.items():
         own = [index for index, (name, _) in enumerate(columns) if name == task]
         if own:
+            title = title.replace(": ", ":\n")
             axis.text(np.mean(own), -0.62, title, ha="center", va="bottom", fontweight="bold")
             axis.axvline(own[-1] + 0.5, color="white", linewidth=4)
     last = len(columns) - 0.4

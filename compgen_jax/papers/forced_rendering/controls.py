@@ -102,8 +102,8 @@ ANOTHER_OBJECT_LIGHTS = Claim(
     objection=(
         "Two objects are a harder task than one, so that a failure may be one of capacity. But "
         "both objects are rendered where the first is ID, mostly in pairs that training did not "
-        "show, and the second is rendered beside a held-out first. What is left to fail is the "
-        "first object's own combination of x and y."
+        "show. The second is also rendered beside a held-out first. So only the first object's "
+        "combination of x and y fails."
     ),
     changed=(
         "K1 was judged by bumps so wide that they light every pixel, by the brightest pixel, and "
@@ -199,9 +199,8 @@ RANDOM_CELLS_ARE_RENDERED = Claim(
     stricter=lambda e: (rendered_ood(above=0.9), over_interpolator(above=-CLEARLY)(e)),
     details=OF_IMAGES,
     objection=(
-        "Equal shares do not show that the network interpolates: it may compose and be as good. "
-        "The claim is only that this hold-out cannot tell, because a kernel that composes nothing "
-        "renders as much."
+        "Equal shares do not show that the network interpolates: it may compose as well. The claim "
+        "is only that this hold-out cannot tell, because kernel regression renders as much."
     ),
     changed=BY_BRIGHTEST_PIXEL.format(
         claim="K3",

@@ -59,10 +59,9 @@ FAILS_OOD = Claim(
         ),
     },
     objection=(
-        "A block of held-out cells leaves pixels dark that a network without shared weights cannot "
-        "light, so the failure may not be one of composing. Two objects (K1) light them. Some "
-        "held-out cells are rendered, but no more than a kernel on the same codes renders, "
-        "which composes nothing."
+        "Training never lights some pixels of a held-out block, and a network without shared "
+        "weights cannot light them. So the failure may not be one of composing. Two objects (K1) "
+        "light them. Some held-out cells are rendered, but no more than by kernel regression."
     ),
     changed=(
         "C1 asked for the brightest pixel (exact accuracy below .5) and for an error above half of "
@@ -120,7 +119,7 @@ SUCCEEDS_NEAR_EDGE = Claim(
     objection=(
         "A network that draws the nearest ID image also looks better near the edge. Such an image "
         "does not count as rendered, so its slope is 0. The one-hot code, whose neighbours share "
-        "nothing, shows what is left without overlap."
+        "nothing, shows the slope without such overlap."
     ),
     changed=(
         "C2 took the slope of exact accuracy, and both verdicts were known; it now takes that of "

@@ -113,9 +113,9 @@ DECAYS_WITH_DEPTH = Claim(
         for name, metric in DECAYING.items()
     },
     objection=(
-        "Every decoder turns a code into an image, so both numbers fall in a network that composes "
-        "as well. The stricter reading therefore compares with the same network trained with "
-        "random cells held out, which renders them. The paper's score hardly differs between "
+        "Every decoder turns a code into an image, so both numbers also fall in a network that "
+        "composes. The stricter reading therefore compares with the same network with random cells "
+        "held out, which renders them. The paper's factorization score hardly differs between "
         "composition, lookup and noise, so its size says little."
     ),
     changed=(
@@ -277,7 +277,7 @@ def _signs(number, name: str, bound: float) -> tuple[Condition, ...]:
     """The MLP's number lies above a bound, the CNN's below its negative."""
     return (
         Condition(f"the MLP's {name}", lambda e: last(number(e.mlp)), above=bound),
-        Condition(f"the CNN's {name}", lambda e: last(number(_nearest_conv(e))), below=-bound),
+        Condition(f"the CNN's {name}", lambda e: last(number(_nearest_conv(e))), below=0 - bound),
     )
 
 
@@ -329,8 +329,8 @@ MLP_OF_20_EPOCHS_IS_OPPOSITE = Claim(
     trained_name="exact accuracy ID, CNN",
     objection=(
         "These MLPs draw few ID cells right (see their accuracy). The figures show them as they "
-        "are, so no accuracy is asked of them. What they show may end with longer training, which "
-        "the rows of trained MLPs tell."
+        "are, so no accuracy is asked of them. Longer training may change the sign; the rows of "
+        "trained MLPs show whether it does."
     ),
     **SIGNS,
 )
@@ -408,8 +408,8 @@ VOLUME_STAYS_SMOOTH = Claim(
     },
     objection=(
         "A network that composes nothing can have a smooth volume as well, such as one that draws "
-        "stripes everywhere, and the reading as stated cannot tell. The stricter one asks that "
-        "held-out bumps are rendered as well. Smooth volume is a symptom of what the stripes do."
+        "stripes everywhere. The reading as stated cannot tell them apart. The stricter one also "
+        "asks that held-out bumps are rendered."
     ),
     changed=(
         "It was the mean over the hidden layers, around the donut. Now it is the last hidden layer "
@@ -498,8 +498,8 @@ UNITS_TURN_FROM_STRIPES_TO_BUMPS = Claim(
         *_changes_beyond(lambda e, share: _change(e.alone, share), "that with bumps alone"),
     ),
     objection=(
-        "Transposed convolutions localise before any training, and networks trained on bumps alone "
-        "turn stripes into bumps as well. The stricter reading asks for more than both."
+        "The same change occurs in transposed convolutions before any training, and in networks "
+        "trained on bumps alone. The stricter reading asks for a larger change than both."
     ),
     changed=(
         "The comparison with bumps alone and the trend over the number of bumps were added after "

@@ -83,7 +83,7 @@ OF_LOW_RANK = {
     "code": "onehot",
 }
 OBJECTION = (
-    "The penalties' weights are the authors' at their own size alone, so quick verdicts are "
+    "The penalties' weights were chosen by the authors for their own size, so quick verdicts are "
     "previews. Errors at the end of training fluctuate between evaluations. Each seed therefore "
     "counts with the median over the last tenth of training, and seeds are compared in pairs."
 )
@@ -237,9 +237,9 @@ BOTH_ARE_SMOOTHER = Claim(
         )
     },
     objection=(
-        "A volume can be smooth without a bump: a plus, noise and the blend of the nearest images "
-        "pass as stated. The stricter reading asks that the volume over the corner is within a "
-        "factor of two of the true images'."
+        "A volume can be smooth without a bump: a plus, noise and a blend of the nearest images "
+        "pass the reading as stated. The stricter one asks that the volume over the corner is "
+        "within a factor of two of the true images'."
     ),
 )
 CLAIMS = BEST_ID_WORST_OOD, VARIANCE_HELPS, BOTH_ARE_BEST, BOTH_ARE_SMOOTHER

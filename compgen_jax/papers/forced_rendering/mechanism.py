@@ -134,10 +134,10 @@ SUPERPOSES = Claim(
         for whose, of_other_points in (("own", False), ("other points'", True))
     },
     objection=(
-        "Any image in line with its own row and column resembles such a sum in part. So the R2 is "
-        "compared with that of other points' sums, and with what an ideal superposer and a true "
-        "bump score at the same grid and hole. The figure's ramp network is a wider and deeper one "
-        "than the others; it has a row of its own where it was run."
+        "Any image with light in the right row or column resembles such a sum in part. So R2 is "
+        "compared with that of other points' sums, and with the scores of an exact sum and of a "
+        "true bump. The figure's ramp network is wider and deeper than the others; it has a row of "
+        "its own where it was run."
     ),
     changed=(
         "C4 first asked for R2 above .5, a bound that depends on the grid and rejects ideal "
@@ -187,10 +187,9 @@ RESEMBLES_BINARY_KERNEL = Claim(
         ),
     },
     objection=(
-        "A kernel of true images agrees with the binary one as well, as neighbours overlap. The "
-        "stricter reading takes the agreement beyond the true images', and the nearest seen image "
-        "has some of that too, so it must be exceeded. Whether the images are sums (C4) is "
-        "another question."
+        "The similarity of true images agrees with the binary kernel as well, as neighbours "
+        "overlap. The stricter reading subtracts this agreement. The nearest seen image still "
+        "has some, so it must be exceeded. Whether the images are sums (C4) is another question."
     ),
     changed=(
         "C5 first took pairs of two OOD cells, where every superposer fails; its verdicts were "
@@ -220,8 +219,8 @@ CLEARER_FOR_BUMP = Claim(
         "ramp": lambda e: agreement(e.ramp, "partial"),
     },
     objection=(
-        "A code may look clearer because its network learnt more. So the less trained of the two "
-        "must be trained, and the stricter reading takes what is beyond the true images."
+        "The structure may look clearer because a network learnt more. So both networks must have "
+        "learnt their ID cells, and the stricter reading subtracts the true images' agreement."
     ),
     changed=RESEMBLES_BINARY_KERNEL.changed,
 )

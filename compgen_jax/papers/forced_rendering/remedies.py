@@ -174,8 +174,8 @@ STRIPES_ADD_UP = Claim(
     objection=(
         "The paper does not say in which polarity stripes are shown, nor how a missing factor is "
         "coded, and the verdict may depend on both. So each choice has a row of its own, and "
-        "nothing is contradicted unless every row is. The level of an image is left free, as "
-        "stripes do not teach it."
+        "nothing is contradicted unless every row is. A constant may be added to an image, as "
+        "stripes do not teach its level."
     ),
     changed=(
         "C9 first asked whether images are nearer to the plus than to the bump, which rejects a "
@@ -251,8 +251,7 @@ FEW_BUMPS_MULTIPLY = Claim(
     objection=(
         "Stripes light every pixel and show every value, so the bumps may add little. Where "
         "stripes alone render as much, the reading as stated is undecided. The stricter one asks "
-        "for more than any predictor renders that knows bumps alone, a kernel on the codes "
-        "included."
+        "for more than any predictor from bumps alone renders, kernel regression included."
     ),
     changed=(
         "C10 first repeated a condition of C9. Then it asked for an error below a quarter of a "

@@ -248,9 +248,9 @@ MIXES_EDGES = Claim(
         _details("single") | (_details("several", OTHERS_SEEN) if e.has("several") else {})
     ),
     objection=(
-        "The images at the gap's edges span much of a true image as well, and a sigmoid makes any "
-        "mixture nearly black and white. So the residual is compared with the true images', both "
-        "edges must take part, and the logits are compared with those at ID angles."
+        "Mixtures of the images at the gap's edges also come near a true image, and a sigmoid "
+        "makes any mixture nearly black and white. So the residual is compared with the true "
+        "images', both edges must take part, and the logits are compared with those at ID angles."
     ),
     changed=(
         "Linear mixing is now asked of the logits as well. The gate was exact accuracy, then the "

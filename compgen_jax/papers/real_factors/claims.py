@@ -189,8 +189,8 @@ SLICES = remedy(
     runs={"net": "sprites_slice", "plain": "sprites_range", "mean": "sprites_mean"},
     code="slice",
     objection=(
-        "A slice is an ID image, given by an incomplete code. A decoder that was shown all ID "
-        "images learns nothing new from it but what the missing factors' code means."
+        "A slice is an ID image with an incomplete code. A decoder that was shown all ID images "
+        "learns only one new thing from it: the meaning of a missing factor."
     ),
 )
 LOW_RANK = remedy(
@@ -296,8 +296,9 @@ PAIRS = Claim(
         for what, value in zip(OF_PAIR, values, strict=True)
     },
     objection=(
-        "Pairs differ in more than their main effects, as in how many values they have. What an "
-        "interpolator renders varies with that too, so the stricter reading asks for more than it."
+        "Pairs differ in more than their main effects, such as the number of their values. These "
+        "affect the interpolator too, so the stricter reading takes the correlation beyond the "
+        "interpolator's share."
     ),
 )
 
@@ -343,8 +344,8 @@ ENCODER = Claim(
         | ({"decoder's share rendered OOD": share(e.decoder)} if e.has("decoder") else {})
     ),
     objection=(
-        "An encoder that reads any factor badly fails to be exact. The stricter reading asks that "
-        "all factors but shape and posX, which are held out jointly, are still read."
+        "An encoder that reads any one factor badly is not exact. The stricter reading asks that "
+        "it still reads all factors but shape and posX, which are held out jointly."
     ),
 )
 CLAIMS = (RANGE, ELEMENT, MEANS, SLICES, LOW_RANK, PAIRS, ENCODER)

@@ -91,9 +91,9 @@ CODE_IS_COMPOSED = of_code(
     runs={"student": "{size}_{encoding}"},
     as_stated=(GAIN,),
     details=DETAILS_OF_CODE,
-    objection="An affine code is the latent for the first layer of a student, so composing from "
-    "it says little. Each row says how well an affine map reads the latent from its code. Only "
-    "shuffled intervals, examples, and the couplings of the stricter reading are not affine.",
+    objection="The first layer of a student can turn an affine code into the latent, so composing "
+    "from it says little. Each row says whether its code is affine. Only shuffled intervals, "
+    "examples, and the couplings of the stricter reading are not.",
 )
 COUPLINGS_ARE_COMPOSED = of_code(
     code=lambda e: "invertible (nearly affine; stricter: not affine)" + _other_width(e),
@@ -132,6 +132,6 @@ COVERING_IS_ENOUGH = of_support(
     Condition("gain OOD {support}", of_run("ood.gain"), above=COMPOSED),
     below=APART,
     objection="A bound of .05 allows for a small loss. Two supports that fail alike would pass, so "
-    "the support's own gain must be above .5. Other teachers and splits are among the settings.",
+    "the support's own gain must be above .5. `--only=robustness` tries other teachers and splits.",
 )
 CLAIMS = CODE_IS_COMPOSED, COUPLINGS_ARE_COMPOSED, SUPPORT_MATTERS, COVERING_IS_ENOUGH

@@ -124,9 +124,9 @@ MORE_SETS_HELP = more_sets_help(
     ),
     code="data",
     figure="scale1",
-    objection="R² rises without composition: the nearest seen set gets nearer as more sets are "
-    "seen, and its answers pass as stated. The stricter reading asks for a gain over the best "
-    "bilinear map. Another teacher or split might differ; both are among the settings.",
+    objection="R² may rise without composition: with more seen sets, the nearest one is nearer, "
+    "and its answers pass the reading as stated. The stricter one asks for a gain over the best "
+    "bilinear map. Another teacher or split might differ: `--only=robustness` trains both.",
 )
 WIDTH_HELPS = of_sets(
     "S1b",
@@ -145,7 +145,7 @@ WIDTH_HELPS = of_sets(
     },
     objection="Narrow students do not fit the seen sets either, so width may help learning and "
     "not composition. The widest must learn the seen sets and gain over the bilinear map. The "
-    "rise from the last width but one compares two students that learn.",
+    "rise between the two largest widths compares students that both learn.",
 )
 FEWER_THAN_ALL_ARE_NEEDED = of_sets(
     "S1c",
@@ -155,9 +155,9 @@ FEWER_THAN_ALL_ARE_NEEDED = of_sets(
     trained=lambda e: scores([own[-1] for own in by_modules(e).values()], "id.r2").min(axis=0),
     as_stated=growth_of_sets_needed,
     undecided_because=lambda e: not_bracketed(sets_needed(e), "the fewest sets"),
-    objection="Three numbers of modules give a short line, and the threshold lies between few "
-    "numbers of sets. Nothing is concluded where a threshold is not bracketed. The exponent "
-    "says nothing of more modules than were trained.",
+    objection="Three numbers of modules give a short line, and few numbers of sets were tried. "
+    "Nothing is concluded unless R² is below the target at one of them and above it at another. "
+    "The exponent says nothing of more modules than were trained.",
 )
 MORE_SETS_HELP_OTHERS = more_sets_help(
     "S1d",

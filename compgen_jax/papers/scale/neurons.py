@@ -131,9 +131,9 @@ CLAIMS = (
             *graded_needs_no_more(e.built.graded, NEURONS),
             *graded_needs_no_more(e.built.graded_own, HALFWAY, ", on the teacher's own interval"),
         ),
-        objection="On one interval for all teachers the count cannot depend on the number of "
-        "modules, by construction. So the stricter reading uses each teacher's own interval, where "
-        "it can. It then asks for less than half of the growth of the modules.",
+        objection="With one interval of weights for all teachers, the count cannot depend on the "
+        "number of modules, by construction. The stricter reading uses each teacher's own "
+        "interval. It asks that the count grows less than half as much as the modules.",
         changed="Stricter reading: the bound of the growth on each teacher's own interval went "
         "from 1.1 to 2 when the measured 1.3, and so the verdict, was known.",
     ),
