@@ -12,7 +12,7 @@ from flax import linen as nn
 from compgen_jax.models import initializers
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number, require
+from compgen_jax.settings import choice, number, require
 
 STRIDE = 2  # of every convolution; the padding is 1
 
@@ -39,20 +39,18 @@ class Encoder(Model):
 
     def make(self, shapes: Shapes) -> nn.Module:
         given, asked = shapes.input, shapes.output
-        if not isinstance(given, jax.ShapeDtypeStruct) or given.ndim not in (2, 3):
-            raise ConfigError(
-                f"config.model.name={self.name!r}: needs one image (H, W) or (H, W, C) as input, "
-                f"not {given}"
-            )
-        if not isinstance(asked, jax.ShapeDtypeStruct) or asked.ndim != 1:
-            raise ConfigError(f"config.model.name={self.name!r}: gives one vector, not {asked}")
+        is_image = isinstance(given, jax.ShapeDtypeStruct) and given.ndim in (2, 3)
+        hint = f"needs one image (H, W) or (H, W, C) as input, not {given}"
+        require(is_image, "model.name", self.name, hint)
+        is_vector = isinstance(asked, jax.ShapeDtypeStruct) and asked.ndim == 1
+        require(is_vector, "model.name", self.name, f"gives one vector, not {asked}")
         channels = self.channels or tuple(self.width * 2**k for k in range(self.depth))
         least = 2 ** len(channels)  # a kernel of 4 needs 2 pixels, one of 3 only 1
-        if self.kernel == 4 and min(given.shape[:2]) < least:
-            raise ConfigError(
-                f"config.model.kernel=4: halves the image {len(channels)} times, so that both "
-                f"sides must be at least {least}, not {given.shape[0]} x {given.shape[1]}"
-            )
+        hint = (
+            f"halves the image {len(channels)} times, so that both sides must be at least {least}, "
+            f"not {given.shape[0]} x {given.shape[1]}"
+        )
+        require(self.kernel == 3 or min(given.shape[:2]) >= least, "model.kernel", 4, hint)
         return ConvEncoder(
             asked.shape[0], channels, self.hidden, self.kernel, given.ndim == 3,
             self.initial_weights,
@@ -121,8 +119,7 @@ class ConvEncoder(nn.Module):
             conv = HalvingConv(features, self.initial_weights, self.kernel, name=f"conv_{index}")
             x = nn.relu(conv(x))
             layers.append(x)
-        x = nn.relu(
-            dense(self.hidden, "hidden", self.initial_weights, x.reshape(*x.shape[:-3], -1))
-        )
+        x = x.reshape(*x.shape[:-3], -1)
+        x = nn.relu(dense(self.hidden, "hidden", self.initial_weights, x))
         layers.append(x)
         return dense(self.outputs, "answer", self.initial_weights, x), name_layers(layers)

@@ -114,10 +114,8 @@ def embedding_names(factors: int) -> tuple[str, ...]:
 
 
 def _factor(parameters, vectors) -> Factor:
-    normalise, raw_left, raw_right = VECTORS[vectors], parameters["left"], parameters["right"]
-    return Factor(
-        parameters["values"], normalise(raw_left), normalise(raw_right), raw_left, raw_right
-    )
+    raw = parameters["left"], parameters["right"]
+    return Factor(parameters["values"], *map(VECTORS[vectors], raw), *raw)
 
 
 # --- the penalty -----------------------------------------------------------------------------
@@ -219,12 +217,10 @@ class LowRank(Model):
         onehot = all(isinstance(pair, tuple) and pair[1:] == ("onehot",) for pair in of)
         require(onehot, "task.code.of", of, hint)
         axes, dilations = self.penalty.axes, self.dilations
-        pairs = all(
-            isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int and pair[1] in AXES
-            for pair in axes
-        )
         hint = f"must be pairs of a factor's index, from 0, and one of {', '.join(AXES)}"
-        require(pairs, "model.penalty.axes", axes, hint)
+        for pair in axes:
+            right = isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int
+            require(right and pair[1] in AXES, "model.penalty.axes", axes, hint)
         require(len(dict(axes)) == len(axes), "model.penalty.axes", axes, "names a factor twice")
         valid = all(type(dilation) is int and dilation > 0 for dilation in dilations)
         hint = f"must be a positive integer for each of the {self.depth} hidden layers"
@@ -281,10 +277,7 @@ class Embedding(nn.Module):
         }
         factor = _factor(parameters, self.vectors)
         # the code picks its token's terms, so that no other token's matrix is formed
-        values, left, right = (
-            jnp.tensordot(code, array, axes=1)
-            for array in (factor.values, factor.left, factor.right)
-        )
+        values, left, right = (jnp.tensordot(code, array, axes=1) for array in factor[:3])
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
 
 
@@ -347,18 +340,16 @@ class LowRankDecoder(nn.Module):
     def __call__(self, code):
         """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
 
-        def embed(name, part):
-            terms = self.rank or self.grid
-            return Embedding(*self.shape[:2], terms, self.vectors, name=name)(part)
-
         def convolution(features, name):
             return ConvTranspose(features, 3, 1, self.initial_weights, self.lowering, name=name)
 
         def prelu(index, x):
             return nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
 
+        sizes = *self.shape[:2], self.rank or self.grid
         of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
-        x = jnp.stack([embed(name, part) for name, part in of_factors], axis=-1)
+        embedded = [Embedding(*sizes, self.vectors, name=name)(part) for name, part in of_factors]
+        x = jnp.stack(embedded, axis=-1)
         layers = [code, x]
         x = prelu(0, x)
         for index, dilation in enumerate(self.dilations, start=1):

@@ -180,6 +180,7 @@ class _Reader:
         hint = "is text; compare it by ==, != or in with a factor that has labels"
         self.require(not isinstance(value, str), f"{ast.unparse(node)} {hint}")
         self.require(value.dtype != bool, f"{ast.unparse(node)} is a condition, not a number")
+        self.require(np.isfinite(value).all(), f"{ast.unparse(node)} is not finite everywhere")
         return value
 
     def value(self, node):

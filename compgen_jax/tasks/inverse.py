@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, choice
+from compgen_jax.settings import ConfigError, choice, require
 from compgen_jax.tasks import baselines, bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -34,21 +34,19 @@ class Inverse(Bump):
 
     def check(self, config):
         super().check(config)
-        if self.bumps == 2:
-            raise ConfigError(
-                "config.task.bumps=2: an image does not tell which of its bumps is the first; say 1"
-            )
-        if self.answer == "coordinates" and self.stripes.copies:
-            raise ConfigError(
-                "config.task.answer='coordinates': a stripe has no value of its missing factor; "
-                "say 'code', or config.task.stripes.copies=0"
-            )
-        if self.answer == "code" and self.code.name not in UNIT_CODES:
-            raise ConfigError(
-                f"config.task.code.name={self.code.name!r}: has no unit for each value to decode; "
-                f"must be one of {', '.join(UNIT_CODES)} for config.task.answer='code', or "
-                "say config.task.answer='coordinates'"
-            )
+        is_code, code = self.answer == "code", self.code.name
+        hint = "an image does not tell which of its bumps is the first; say 1"
+        require(self.bumps == 1, "task.bumps", self.bumps, hint)
+        hint = (
+            "a stripe has no value of its missing factor; say 'code', or "
+            "config.task.stripes.copies=0"
+        )
+        require(is_code or not self.stripes.copies, "task.answer", self.answer, hint)
+        hint = (
+            f"has no unit for each value to decode; must be one of {', '.join(UNIT_CODES)} for "
+            "config.task.answer='code', or say config.task.answer='coordinates'"
+        )
+        require(not is_code or code in UNIT_CODES, "task.code.name", code, hint)
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot serve."""
@@ -68,56 +66,38 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
     """`task`, which maps a code to one image, reversed: its image, as it is, is the input.
 
     Args:
-      task: its input is a vector with one code per factor, its target one array (H, W), or
-        (H, W, C) for 'factors'.
+      task: its input is a vector with one code per factor, its target one array (H, W).
       answer: 'code' asks for the input of `task`, which needs a unit for each value of a factor.
-        'coordinates' asks for the factors' values (F,). 'factors' asks for any kind of factor; see
-        `answer_of`.
+        'coordinates' asks for the factors' values (F,).
       tolerance: how far off a coordinate may be, in cells (for x and y, pixels). The authors allow
         half a pixel.
 
-    The scores of 'factors' are those of `factor_scores`. The others' are `mse` over the vector,
-    `exact_accuracy` and `position_accuracy`. An answer is exact if every factor is right: the
-    largest unit of its code is the true one, or its coordinate is within `tolerance`. Its position
-    is right if every factor is within one cell.
+    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
+    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
+    is within `tolerance`. Its position is right if every factor is within one cell.
 
     Raises ConfigError for a task that does not map codes to images, and for factors or codes that
     cannot be answered so.
     """
     given, asked = tasks.shapes(task)
     if not all(isinstance(each, jax.ShapeDtypeStruct) for each in (given, asked)) or (
-        given.ndim != 1 or asked.ndim not in ((2, 3) if answer == "factors" else (2,))
+        given.ndim != 1 or asked.ndim != 2
     ):
         raise ConfigError(f"config.task: maps {given} to {asked}, not a code to one image")
-    if answer == "factors":
-        return _reading(task)
     if answer == "code":
         values = tuple(len(factor.values) for factor in task.factors)
-        if tuple(task.parts) != values:
-            raise ConfigError(
-                "config.task.answer='code': needs a code with a unit for each value, in parts of "
-                f"{values}, not {tuple(task.parts)}; say 'coordinates'"
-            )
+        parts = tuple(task.parts)
+        hint = f"needs a code with a unit for each value, in parts of {values}, not {parts}"
+        require(parts == values, "task.answer", answer, f"{hint}; say 'coordinates'")
         off, tolerance = partial(_units_apart, parts=values), 0.5
     elif answer == "coordinates":
-        labels = [
-            factor.name for factor in task.factors if not factor.real or np.isfinite(factor.period)
-        ]
-        if labels:
-            raise ConfigError(
-                f"config.task.answer='coordinates': {', '.join(labels)} is a label or an angle, "
-                "and no coordinate; say 'code'"
-            )
+        labels = [f.name for f in task.factors if not f.real or np.isfinite(f.period)]
+        hint = f"{', '.join(labels)} is a label or an angle, and no coordinate; say 'code'"
+        require(not labels, "task.answer", answer, hint)
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
         off = lambda prediction, truth: jnp.abs(prediction - truth) / jnp.array(steps)
     else:
-        raise ConfigError(
-            f"config.task.answer={answer!r}: must be one of code, coordinates, factors"
-        )
-
-    def example(key, point):
-        forward = task.example(key, point)
-        return Example(forward.target, forward.input if answer == "code" else point)
+        raise ConfigError(f"config.task.answer={answer!r}: must be one of code, coordinates")
 
     def scores(prediction, truth, point):
         off_F = off(prediction, truth)
@@ -127,29 +107,28 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
             "position_accuracy": jnp.all(off_F <= 1),
         }
 
-    return Task(
-        factors=task.factors,
-        held_out=task.held_out,
-        example=example,
-        dataset=task.dataset,
-        examples=task.examples,
-        next_batch=task.next_batch,
-        scores=scores,
-        accuracy="exact_accuracy",
-        baselines=baselines.BASELINES | {"mean_answer": mean_answer},
-        differentiable=task.differentiable,
-        units=task.units,
-        points=task.points,
-        facts=task.facts,
-        check=task.check,
+    said = lambda code, point: code if answer == "code" else point
+    return _reversed(task, said, scores=scores, derived=lambda means: {})
+
+
+def reading(task: Task) -> Task:
+    """`task`, which maps a code to one image, reversed for factors of any kind: `answer_of` says
+    what is asked for, `factor_scores` how it is scored."""
+    return _reversed(
+        task,
+        lambda code, point: answer_of(point, task.factors),
+        scores=partial(factor_scores, factors=task.factors),
+        derived=lambda means: _r2_of_means(means, task.factors),
+        differentiable=False,
     )
 
 
-def _reading(task: Task) -> Task:
-    """`task` reversed for factors of any kind."""
+def _reversed(task: Task, answer, **fields) -> Task:
+    """`task` with its image as the input, which asks for `answer(input, point)`."""
 
     def example(key, point):
-        return Example(task.example(key, point).target, answer_of(point, task.factors))
+        forward = task.example(key, point)
+        return Example(forward.target, answer(forward.input, point))
 
     return task._replace(
         example=example,
@@ -157,14 +136,12 @@ def _reading(task: Task) -> Task:
         output=None,
         prediction=lambda output: output,
         truth=None,
-        scores=partial(factor_scores, factors=task.factors),
         nearest=None,
         error="mse",
         accuracy="exact_accuracy",
         baselines=baselines.BASELINES | {"mean_answer": mean_answer},
         parts=(),
-        differentiable=False,
-        derived=lambda means: _r2_of_means(means, task.factors),
+        **fields,
     )
 
 

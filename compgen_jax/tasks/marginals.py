@@ -22,7 +22,7 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.settings import choice, number
 
-AT_ONCE = 256  # pictures: bounds memory
+AT_ONCE, MOST = 256, 2000  # pictures that are drawn, and cells whose pictures are kept
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def images(kind: str, picture, factors, shown_B, peak: str = "as_is"):
 
 def _collected(kind, draw, cells, rows_BxF, shown, count):
     """The mean or the union over the cells that share a value."""
-    totals, number_of = None, np.zeros(count)
+    totals, number_of = None, np.bincount(rows_BxF[shown].ravel(), minlength=count)
     for rows, pictures in zip(_cut(rows_BxF[shown]), _batches(draw, cells[shown]), strict=True):
         if totals is None:
             empty = 0.0 if kind == "mean" else -np.inf
@@ -83,7 +83,6 @@ def _collected(kind, draw, cells, rows_BxF, shown, count):
         collect = np.add if kind == "mean" else np.maximum
         for of_factor in rows.T:
             collect.at(totals, of_factor, pictures)
-            np.add.at(number_of, of_factor, 1)
     exist, shape = number_of > 0, (-1,) + (1,) * (totals.ndim - 1)
     if kind == "mean":
         totals = totals / np.maximum(number_of, 1).reshape(shape)
@@ -119,30 +118,28 @@ def _batches(draw, points):
         yield np.asarray(draw(jnp.asarray(filled))[: len(some)], np.float64)
 
 
-def main_effects_share(picture, factors, limit: int = 2000) -> float:
+def main_effects_share(picture, factors) -> float:
     """The share of the pixels' variance in what each factor does by itself, from 0 to 1.
 
-    It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `limit` of
+    It is Sum_f Var(mean picture given factor f) / Var, summed over pixels, over at most `MOST` of
     the cells (`grids.subgrid`). A product of two binary profiles of duty m has 2m / (1 + m).
     1 means that a sum of one image per factor draws every picture; NaN that all are alike.
     """
-    return _main_effects(_over_subgrid(picture, factors, limit), range(len(factors)))
+    return _main_effects(_over_subgrid(picture, factors), range(len(factors)))
 
 
-def main_effects_of_pairs(picture, factors, limit: int = 2000) -> dict[tuple[str, str], float]:
+def main_effects_of_pairs(picture, factors) -> dict[tuple[str, str], float]:
     """{names of two factors: `main_effects_share` if only these two vary}: both variances are means
     over the values of the other factors."""
-    over = _over_subgrid(picture, factors, limit)
-    names = [factor.name for factor in factors]
-    axes = {name: len(names) - 1 - index for index, name in enumerate(names)}
-    return {(a, b): _main_effects(over, (axes[a], axes[b]))
-            for a, b in itertools.combinations(names, 2)}  # fmt: skip
+    over, axes = _over_subgrid(picture, factors), range(len(factors))[::-1]
+    pairs = itertools.combinations(zip(factors, axes, strict=True), 2)
+    return {(f.name, g.name): _main_effects(over, (a, b)) for (f, a), (g, b) in pairs}
 
 
-def _over_subgrid(picture, factors, limit: int):
-    """(V_F, ..., V_1, P): pictures at a grid of at most `limit` cells."""
+def _over_subgrid(picture, factors):
+    """(V_F, ..., V_1, P): pictures at a grid of at most `MOST` cells."""
     sizes = tuple(len(factor.values) for factor in factors)
-    index, kept = grids.subgrid(sizes, max(limit, 2 ** len(sizes)))
+    index, kept = grids.subgrid(sizes, max(MOST, 2 ** len(sizes)))
     cells = grids.points([factor.values for factor in factors])[index]
     drawn = np.concatenate(list(_batches(jax.jit(jax.vmap(picture)), cells)))
     return grids.over_grid(drawn.reshape(len(cells), -1), kept)

@@ -26,6 +26,7 @@ from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.task import Example, Factor, Task
 
 CODES = "bump", "value", "onehot", "circle"
+MAIN_EFFECTS = "a sum of one image per factor explains {:.0%} of the pixels' variance"
 CERTAIN = 1e-7  # a probability is at least so far from 0 and from 1: float32 has no finer
 
 
@@ -62,8 +63,9 @@ class CodesConfig:
     onehot  a unit for each value, 1 for the nearest one. A label has this code instead of a bump.
     circle  cosine and sine of an angle; other factors have the bump code.
 
-    A missing factor's code is zero, or that of a value one step below the first ('off_range'). With
-    'mask' every factor has one more unit, which is 1 if it is missing.
+    A missing factor's code is zero, or that of a value one step below the first ('off_range'; an
+    angle's only if its code is 'value', as the others go round). With 'mask' every factor has one
+    more unit, which is 1 if it is missing.
     """
 
     name: str = choice("bump", *CODES)
@@ -120,11 +122,13 @@ class Cells:
         self.held_out = holdouts.held_out(sentence, scene.factors, self.points)
         if not sentence.strip() and scene.held_out is not None:
             self.held_out = scene.held_out
+            hint = "all that is left is of the file's test part; say what is held out"
+            require(not self.held_out.all(), "task.held_out", sentence, hint)
 
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
-        cell = tasks.nearest_cell(self.factors, points)
-        return cell if self.is_grid else _numpy_of(points).asarray(self._nearest_cell)[cell]
+        place = tasks.nearest_cell(self.factors, points)
+        return place if self.is_grid else _numpy_of(points).asarray(self._of_place)[place]
 
     def is_held_out(self, points):
         return _numpy_of(points).asarray(self.held_out)[self.index(points)]
@@ -137,22 +141,27 @@ class Cells:
         incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
         return numpy.where(incomplete, numpy.nan, nearest)
 
-    @functools.cached_property
-    def _nearest_cell(self):
-        """The cell nearest to each combination of values, where the cells form no grid."""
+    def _nearest_of(self, cells_B):
+        """(places,) int: the nearest of these cells for every combination of the factors' values,
+        which for a grid are its cells."""
         cell = np.full(math.prod(len(factor.values) for factor in self.factors), -1)
-        cell[tasks.nearest_cell(self.factors, self.points)] = np.arange(len(self.points))
+        cell[self._places[cells_B]] = np.flatnonzero(cells_B)
         return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
+
+    @functools.cached_property
+    def _places(self):
+        """(B,) int: which combination of the factors' values each cell is."""
+        at = self.points
+        return np.arange(len(at)) if self.is_grid else tasks.nearest_cell(self.factors, at)
+
+    @functools.cached_property
+    def _of_place(self):
+        return self._nearest_of(np.ones(len(self.points), bool))
 
     @functools.cached_property
     def _nearest(self):
         """(B, F) float32: `nearest_seen` of every cell."""
-        if self.is_grid:
-            index = grids.nearest_seen(self.held_out, **tasks.geometry(self.factors))
-        else:
-            places = tasks.nearest_values(self.factors, self.points)
-            index = tasks.nearest_of_points(places, self.held_out)[0]
-        nearest = self.points[index]
+        nearest = self.points[self._nearest_of(~self.held_out)[self._places]]
         return np.where(self.held_out[:, None], nearest, np.float32(np.nan))
 
 
@@ -180,23 +189,19 @@ def encode(point, factors, settings: CodesConfig):
 def part_lengths(factors, settings: CodesConfig) -> tuple[int, ...]:
     """The lengths of the codes' parts."""
     fixed, more = {"value": 1, "circle": 2}, settings.missing == "mask"
-    kinds = [(kind_of(factor, settings), len(factor.values)) for factor in factors]
-    return tuple(fixed.get(kind, count) + more for kind, count in kinds)
+    return tuple(fixed.get(kind_of(f, settings), len(f.values)) + more for f in factors)
 
 
 def _encode_factor(value, factor: Factor, settings: CodesConfig):
     kind, values = kind_of(factor, settings), np.asarray(factor.values, np.float32)
     missing, value = encodings.is_missing(value)
     code = partial(_code, kind=kind, factor=factor, settings=settings)
-    if settings.missing == "off_range":
+    found, absent = code(value), 0.0
+    if settings.missing == "off_range" and (kind == "value" or math.isinf(factor.period)):
         step = np.diff(values).mean() if len(values) > 1 else 1.0
         absent = code(jnp.float32(values[0] - step))
-    else:
-        absent = jnp.zeros(jax.eval_shape(code, value).shape)
-    found = jnp.where(missing, absent, code(value))
-    if settings.missing == "mask":
-        found = jnp.concatenate([found, missing.astype(jnp.float32)[None]])
-    return found
+    found = jnp.where(missing, absent, found)
+    return jnp.append(found, missing) if settings.missing == "mask" else found
 
 
 def _code(value, kind: str, factor: Factor, settings: CodesConfig):
@@ -249,9 +254,8 @@ def second_point(point, factors):
 
 
 def _any_point(key, factors):
-    keys = jax.random.split(key, len(factors))
-    values = [jnp.asarray(factor.values, jnp.float32) for factor in factors]
-    return jnp.stack([jax.random.choice(k, v) for k, v in zip(keys, values, strict=True)])
+    keys = zip(jax.random.split(key, len(factors)), factors, strict=True)
+    return jnp.stack([jax.random.choice(k, jnp.asarray(f.values, jnp.float32)) for k, f in keys])
 
 
 def _example(key, point, scene: Scene, settings: SceneTask) -> Example:
@@ -289,7 +293,7 @@ def _draw(key, shown: Shown, scene: Scene, share: float):
 
 
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
-    """The scores of one image.
+    """The scores of one image. Of two objects the second stays as it is in all true images.
 
     mse: the mean squared error.  blank_mse: that of a blank image.
     LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
@@ -301,7 +305,8 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     found = {"mse": error, "blank_mse": jnp.mean(jnp.square(truth))}
     labels_right = jnp.isfinite(signal).all()
     point = point[: len(scene.factors)]
-    picture = lambda point: _example_picture(point, scene)
+    second = second_point(point, scene.factors) if scene.objects == 2 else point[:0]
+    picture = lambda first: scene.picture(jnp.concatenate([first, second]))
     for index, factor in enumerate(scene.factors):
         if factor.real or len(factor.values) == 1:
             continue
@@ -323,13 +328,6 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     if loss == "bernoulli":
         found["excess_nll"] = _divergence(signal, truth)
     return found
-
-
-def _example_picture(point, scene: Scene):
-    """The picture of a point; of a scene of two objects with the second one of its measurement."""
-    if scene.objects == 2:
-        point = jnp.concatenate([point, second_point(point, scene.factors)])
-    return scene.picture(point)
 
 
 def _divergence(signal, truth):
@@ -362,10 +360,10 @@ def main_effects(asked: baselines.Asked, factors):
     mean = mean_image(asked)[:1]
     places, drawn = tasks.nearest_values(factors, np.asarray(asked.points)), mean
     for index, factor in enumerate(factors):
-        of_value = places[:, index, None] == np.arange(len(factor.values))[None]  # (B, V)
-        count_V = (of_value & seen[:, None]).sum(axis=0)
-        weights = (of_value & seen[:, None]) / np.maximum(count_V, 1)[None]
-        means = jnp.tensordot(jnp.asarray(weights.T, jnp.float32), truths, axes=1)
+        seen_BxV = seen[:, None] & (places[:, [index]] == np.arange(len(factor.values))[None])
+        count_V = seen_BxV.sum(axis=0)
+        weights_BxV = seen_BxV / np.maximum(count_V, 1)[None]
+        means = jnp.tensordot(jnp.asarray(weights_BxV.T, jnp.float32), truths, axes=1)
         exists = jnp.asarray(count_V > 0).reshape((-1,) + (1,) * (truths.ndim - 1))
         drawn = drawn + (jnp.where(exists, means, mean) - mean)[places[:, index]]
     return drawn
@@ -421,18 +419,20 @@ def _task(settings: SceneTask) -> Task:
         baselines=baselines.BASELINES
         | {"mean_image": mean_image, "main_effects": partial(main_effects, factors=factors)},
         parts=scene.objects * parts,
-        differentiable=all(
-            kind_of(factor, settings.code) != "onehot" for factor in factors if factor.real
-        ),
+        differentiable="onehot" not in [kind_of(f, settings.code) for f in factors if f.real],
         units={"cell": float(len(points))},
         points=_measured(cells, settings.measured),
         sampled=cells.is_grid and settings.measured > 0,
         between=scene.anywhere,
         origin="upper",
         facts=lambda: coverage().facts | _main_effects(drawn_by),
-        describe=lambda: (*scene.says, *coverage().lines, *_says_main_effects(drawn_by)),
+        describe=lambda: (
+            *scene.says,
+            *coverage().lines,
+            *map(MAIN_EFFECTS.format, _main_effects(drawn_by).values()),
+        ),
     )
-    return inverse.inverse(task, "factors") if settings.asks == "factors" else task
+    return inverse.reading(task) if settings.asks == "factors" else task
 
 
 def _check(scene: Scene, settings: SceneTask):
@@ -445,13 +445,11 @@ def _check(scene: Scene, settings: SceneTask):
         turns = math.isfinite(scene.factors[names.index(pair[0])].period)
         hint = f"{pair[0]} is no angle, and has no circle"
         require(turns or pair[1] != "circle", field, of, hint)
-    if scene.objects == 2:
-        hint = "is for one object"
-        require(kind == "none", "task.marginals.kind", kind, hint)
-        require(settings.asks == "image", "task.asks", settings.asks, hint)
+    is_one, hint = scene.objects == 1, "is for one object"
+    require(is_one or kind == "none", "task.marginals.kind", kind, hint)
+    require(is_one or settings.asks == "image", "task.asks", settings.asks, hint)
     hint = "needs a picture of every combination of the factors' values"
-    is_grid = scene.points is None
-    require(is_grid or kind == "none", "task.marginals.kind", kind, hint)
+    require(scene.points is None or kind == "none", "task.marginals.kind", kind, hint)
 
 
 def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):
@@ -459,9 +457,8 @@ def _marginal_rows(scene: Scene, cells: Cells, settings: MarginalsConfig):
     if settings.kind == "none":
         return np.zeros((0, len(scene.factors)), np.float32)
     shown = ~cells.held_out if settings.over == "seen" else np.ones(len(cells.points), bool)
-    found, exist = marginals.images(
-        settings.kind, scene.picture, scene.factors, shown, settings.peak
-    )
+    how = scene.picture, scene.factors, shown, settings.peak
+    found, exist = marginals.images(settings.kind, *how)
     rows = np.concatenate([marginals.points(scene.factors), found.reshape(len(found), -1)], axis=1)
     return rows[exist]
 
@@ -470,10 +467,8 @@ def _measured(cells: Cells, count: int):
     """(B', F) the cells that a run is measured at, or None for all of a grid."""
     if not count:
         return None if cells.is_grid else cells.points
-    rng, chosen = np.random.default_rng(0), []
-    for region in (~cells.held_out, cells.held_out):
-        index = rng.permutation(np.flatnonzero(region))[:count]
-        chosen.append(np.sort(index))
+    rng, regions = np.random.default_rng(0), (~cells.held_out, cells.held_out)
+    chosen = [np.sort(rng.permutation(np.flatnonzero(region))[:count]) for region in regions]
     return cells.points[np.concatenate(chosen)]
 
 
@@ -483,12 +478,4 @@ def _main_effects(settings: SceneTask) -> dict:
     scene = _scene(settings)
     if scene.points is not None or scene.objects == 2:
         return {}
-    share = marginals.main_effects_share(scene.picture, scene.factors)
-    return {"main_effects_share": share}
-
-
-def _says_main_effects(settings: SceneTask) -> tuple[str, ...]:
-    return tuple(
-        f"a sum of one image per factor explains {share:.0%} of the pixels' variance"
-        for share in _main_effects(settings).values()
-    )
+    return {"main_effects_share": marginals.main_effects_share(scene.picture, scene.factors)}

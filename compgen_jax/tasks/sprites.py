@@ -104,7 +104,7 @@ class Sprites(SceneTask):
 def factors(settings: Sprites) -> tuple[Factor, ...]:
     """Those that vary, with their values."""
     counts, span = settings.counts, SPANS[settings.turn]
-    turns = span >= max(SYMMETRIES[shape] for shape in settings.shapes)
+    period = span if span >= max(map(SYMMETRIES.get, settings.shapes)) else math.inf
     shapes = sorted(settings.shapes, key=SHAPES.index)
     labels = np.array([1.0 + SHAPES.index(shape) for shape in shapes])
     evenly = lambda count: np.arange(count) / max(count - 1, 1)
@@ -112,11 +112,7 @@ def factors(settings: Sprites) -> tuple[Factor, ...]:
     every = (
         Factor("shape", labels, real=False, labels=tuple(shapes)),
         Factor("scale", 0.5 + 0.5 * evenly(counts.scale)),
-        Factor(
-            "orientation",
-            span * round_circle(counts.orientation),
-            period=span if turns else math.inf,
-        ),
+        Factor("orientation", span * round_circle(counts.orientation), period=period),
         Factor("hue", round_circle(counts.hue), period=1.0),
         Factor("posX", evenly(counts.posX)),
         Factor("posY", evenly(counts.posY)),
@@ -136,11 +132,9 @@ def picture(point, settings: Sprites):
         side, within = settings.side, settings.supersample
         visible = (inside & jnp.logical_not(covered)).reshape(side, within, side, within)
         share = visible.mean(axis=(1, 3))  # of every pixel
-        image += (
-            share
-            if "hue" not in values
-            else share[:, :, None] * hue_colour(values["hue"])[None, None]
-        )
+        if "hue" in values:
+            share = share[:, :, None] * hue_colour(values["hue"])[None, None]
+        image += share
         covered = covered | inside
     return image
 
@@ -166,14 +160,6 @@ def _inside(values: dict, settings: Sprites):
     return inside
 
 
-def _square(u, v):
-    return jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE
-
-
-def _ellipse(u, v):
-    return jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1]))
-
-
 def _heart(u, v):
     radius = jnp.maximum(jnp.sqrt(u * u + v * v), 1e-6)
     cos, sin = -v / radius, jnp.abs(u) / radius
@@ -182,4 +168,8 @@ def _heart(u, v):
 
 
 # The least scale at which a shape, upright and round the origin, has the point (u, v) inside.
-LEAST_SCALES = {"square": _square, "ellipse": _ellipse, "heart": _heart}
+LEAST_SCALES = {
+    "square": lambda u, v: jnp.maximum(jnp.abs(u), jnp.abs(v)) / HALF_SQUARE,
+    "ellipse": lambda u, v: jnp.sqrt(jnp.square(u / SEMI_AXES[0]) + jnp.square(v / SEMI_AXES[1])),
+    "heart": _heart,
+}

@@ -58,7 +58,8 @@ class ImageTable(SceneTask):
 def _lookup(table: table_files.TableFile):
     """point (F,) -> image (H, W) or (H, W, C), float32 from 0 to 1: that of the nearest cell."""
     images, rows_B, shape = table.images, table.rows_B, table.images.shape[1:]
-    dtype = np.dtype(np.float32) if table.images.dtype == np.float64 else table.images.dtype
+    dtype = table.images.dtype  # jax has no other floats than float16 and float32, of native order
+    dtype = np.dtype(np.float32) if dtype.kind == "f" and dtype != np.float16 else dtype
     # no part of jax may be used here: it could wait for the program that waits for it
     found = lambda cell: np.asarray(images[rows_B[np.asarray(cell)]], dtype)
     whole = functools.cache(lambda: found(np.arange(len(rows_B))))

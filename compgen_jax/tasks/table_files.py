@@ -13,8 +13,9 @@ A file is npz or HDF5. Its keys tell its layout:
 Images are (n, H, W) or (n, H, W, C), uint8 (0 and 1 alone, or up to 255) or floats from 0 to 1. In
 your own file an array NAME_labels names a factor's values, ascending, and a number NAME_period says
 after how much an angle repeats. A factor of text has its words, sorted, as labels. Images of an npz
-without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB; others are
-read into memory.
+without compression (`np.savez`) are used in place, and so are those of HDF5 beyond 2 GB if a chunk
+has at most 64 images; others are read into memory. The chunks that h5py makes of 3D Shapes have
+15,000 images, so that one batch at random would read nearly the whole file.
 """
 
 import contextlib
@@ -35,11 +36,11 @@ from compgen_jax.settings import ConfigError, require
 from compgen_jax.tasks.task import Factor, cells, geometry
 
 AT_ONCE = 2**26  # bytes of images that are read at a time
-IN_MEMORY = 2**31  # bytes of images of an HDF5 file; more stay on disk
+IN_MEMORY, CHUNK = 2**31, 64  # bytes of images of an HDF5 file; more stay on disk in small chunks
 MOST_CELLS = 2**24  # combinations: a mask and a row for each stay below 200 MB
 SAMPLED = 64  # images that are compared, to find a damaged file and the background
-FAULTS = (EOFError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError, ValueError,
-          struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
+FAULTS = (EOFError, KeyError, MemoryError, NotImplementedError, OSError, RuntimeError, TypeError,
+          ValueError, struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 def _labelled(name: str, labels: str, first: int = 0) -> Factor:
@@ -151,6 +152,12 @@ def read(path: str, subset: tuple = (), side: int = 0) -> TableFile:
         raise ConfigError(f"config.task.path={path!r}: {text.splitlines()[0]}") from error
 
 
+def _require(ok, what: str):
+    """Raises ValueError, which `read` says of its path."""
+    if not ok:
+        raise ValueError(what)
+
+
 # --- layouts ---------------------------------------------------------------------------------
 
 
@@ -161,16 +168,14 @@ def _arrays(path: Path, stack):
     if begins == b"PK\3\4":
         file = stack.enter_context(path.open("rb"))
         return stack.enter_context(np.load(file, allow_pickle=False))
-    if begins != b"\x89HDF":
-        raise ValueError("is neither an npz nor an HDF5 file")
+    _require(begins == b"\x89HDF", "is neither an npz nor an HDF5 file")
     try:
         import h5py
     except ImportError:
         raise ValueError("needs h5py: pip install 'compgen_jax[files]'") from None
     found, file = {}, stack.enter_context(h5py.File(path))
-    keep = lambda name, item: found.update({name.replace("/", "_"): item})
-    file.visititems(lambda name, item: keep(name, item) if hasattr(item, "dtype") else None)
-    return found
+    file.visititems(lambda name, item: found.update({name.replace("/", "_"): item}))
+    return {name: item for name, item in found.items() if hasattr(item, "shape")}
 
 
 def _images(path: Path, arrays, name: str, channels: int = -1):
@@ -179,14 +184,12 @@ def _images(path: Path, arrays, name: str, channels: int = -1):
     """
     array = arrays[name] if isinstance(arrays, dict) else _mapped(path, name)
     array = arrays[name] if array is None else array
-    if array.dtype not in (np.uint8, bool) and array.dtype.kind != "f":
-        raise ValueError(f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
+    known = array.dtype in (np.uint8, bool) or array.dtype.kind == "f"
+    _require(known, f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
     colors = array.shape[channels] if array.ndim == 4 else 1
-    if array.ndim not in (3, 4) or 0 in array.shape or colors > 4:
-        raise ValueError(
-            f"{name} has shape {array.shape}; images must be (n, H, W), or (n, H, W, C) with C < 5 "
-            "(of a split, (n, C, H, W))"
-        )
+    hint = "images must be (n, H, W), or (n, H, W, C) with C < 5 (of a split, (n, C, H, W))"
+    right = array.ndim in (3, 4) and 0 not in array.shape and colors < 5
+    _require(right, f"{name} has shape {array.shape}; {hint}")
     return array if channels == -1 else np.moveaxis(array, channels, -1)
 
 
@@ -213,13 +216,12 @@ def _values(arrays, name: str, *shape):
     array = np.asarray(array.asstr()[()] if array.dtype == object else array[()])
     array = array.astype(str) if array.dtype.kind in "OS" else array
     lengths = zip(shape, array.shape, strict=False)
-    if array.ndim != len(shape) or any(wanted not in (None, own) for wanted, own in lengths):
-        wanted = tuple("any" if length is None else length for length in shape)
-        raise ValueError(f"{name} has shape {array.shape}; must be {wanted}")
-    if array.dtype.kind not in "biufU" or (
-        array.dtype.kind == "f" and not np.isfinite(array).all()
-    ):
-        raise ValueError(f"{name} must be finite numbers or text")
+    right = array.ndim == len(shape) and all(wanted in (None, own) for wanted, own in lengths)
+    wanted = tuple("any" if length is None else length for length in shape)
+    _require(right, f"{name} has shape {array.shape}; must be {wanted}")
+    kind = array.dtype.kind
+    finite = kind == "U" or (kind in "biuf" and np.isfinite(array).all())
+    _require(finite, f"{name} must be finite numbers or text")
     return array
 
 
@@ -232,15 +234,15 @@ def _layout(path: Path, stack) -> _Found:
         return _Found((images,), DSPRITES, _places(values, DSPRITES, "dSprites"))
     if names == {"arr_0"}:
         return _split(path, stack)
-    if "images" not in names:
-        raise ValueError(f"has the keys {', '.join(sorted(names)) or 'of no array'}; {OWN}")
+    keys = ", ".join(sorted(names)) or "of no array"
+    _require("images" in names, f"has the keys {keys}; {OWN}")
     images = _images(path, arrays, "images")
     count = len(images)
     if {"factors", "factor_names"} <= names:
         table = _values(arrays, "factors", count, None)
         labels = tuple(map(str, _values(arrays, "factor_names", table.shape[1])))
-        if len(set(labels)) < len(labels):
-            raise ValueError(f"factor_names has a name twice: {', '.join(labels)}")
+        once = len(set(labels)) == len(labels)
+        _require(once, f"factor_names has a name twice: {', '.join(labels)}")
         return _own(images, arrays, dict(zip(labels, table.T, strict=True)))
     if names == {"images", "labels"} and arrays["labels"].ndim > 1:
         values = _values(arrays, "labels", count, len(SHAPES3D))
@@ -249,9 +251,8 @@ def _layout(path: Path, stack) -> _Found:
     own = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
     if own:
         return _own(images, arrays, own)
-    if count not in BY_COUNT:
-        known = " or ".join(map(str, BY_COUNT))
-        raise ValueError(f"has {count} images and no factors; MPI3D has {known}; {OWN}")
+    hint = f"MPI3D has {' or '.join(map(str, BY_COUNT))}; {OWN}"
+    _require(count in BY_COUNT, f"has {count} images and no factors; {hint}")
     sizes = [len(factor.values) for factor in BY_COUNT[count]]
     places = np.stack(np.unravel_index(range(count), sizes), axis=1)
     return _Found((images,), BY_COUNT[count], places)
@@ -260,21 +261,20 @@ def _layout(path: Path, stack) -> _Found:
 def _split(path: Path, stack) -> _Found:
     """The train and the test part, each of images (n, C, H, W) and of places (n, F)."""
     name = re.fullmatch(SPLIT, path.name)
-    if not name:
-        raise ValueError(f"has arr_0 alone; a split is DATA_SPLIT_train_images.npz; {OWN}")
+    _require(name, f"has arr_0 alone; a split is DATA_SPLIT_train_images.npz; {OWN}")
     factors, parts, places = SPLIT_FACTORS[name[1]], [], []
     numbered = [factor._replace(values=np.arange(len(factor.values))) for factor in factors]
     for part, kind in itertools.product(("train", "test"), ("images", "labels")):
         file = path.with_name(path.name.replace("train_images", f"{part}_{kind}"))
-        if not file.is_file() or set(arrays := _arrays(file, stack)) != {"arr_0"}:
-            raise ValueError(f"needs {file.name} with the one key arr_0 beside it")
+        arrays = _arrays(file, stack) if file.is_file() else ()
+        _require(set(arrays) == {"arr_0"}, f"needs {file.name} with the one key arr_0 beside it")
         if kind == "images":
             parts.append(_images(file, arrays, "arr_0", channels=1))
         else:
             labels = _values(arrays, "arr_0", len(parts[-1]), len(factors))
             places.append(_places(labels, numbered, file.name))
-    if (parts[0].shape[1:], parts[0].dtype) != (parts[1].shape[1:], parts[1].dtype):
-        raise ValueError("images of the train and the test part differ in shape or type")
+    train, test = ((part.shape[1:], part.dtype) for part in parts)
+    _require(train == test, "images of the train and the test part differ in shape or type")
     return _Found(tuple(parts), factors, np.concatenate(places))
 
 
@@ -284,10 +284,11 @@ def _own(images, arrays, columns: dict) -> _Found:
         numbers = column if column.dtype.kind == "U" else column.astype(np.float32)
         values, place = np.unique(numbers, return_inverse=True)
         labels, period = (), math.inf
-        if f"{name}_period" in arrays:
+        if f"{name}_period" in arrays and column.dtype.kind != "U":
             period = float(_values(arrays, f"{name}_period"))
-            if not 0 < period < math.inf:
-                raise ValueError(f"{name}_period is {period:g}; must be greater than 0")
+            right = np.ptp(values) / 1.0001 < period < math.inf
+            hint = "must be greater than 0, and at least the range of the values"
+            _require(right, f"{name}_period is {period:g}; {hint}")
         if column.dtype.kind == "U":
             values, labels = np.arange(len(values)), tuple(map(str, values))
         elif f"{name}_labels" in arrays:
@@ -316,11 +317,9 @@ def _places(values_nxF, factors, what: str):
 def _table(found: _Found, subset: tuple, side: int) -> TableFile:
     factors, places, kept_n, says = _selected(found, subset)
     sizes = [len(factor.values) for factor in factors]
-    if math.prod(sizes) > MOST_CELLS:
-        listed = ", ".join(f"{f.name} {len(f.values)}" for f in factors)
-        raise ValueError(
-            f"has more than {MOST_CELLS} combinations of values ({listed}); round them"
-        )
+    listed = ", ".join(f"{f.name} {len(f.values)}" for f in factors)
+    hint = f"has more than {MOST_CELLS} combinations of values ({listed}); round them"
+    _require(math.prod(sizes) <= MOST_CELLS, hint)
     row_n = np.flatnonzero(kept_n)
     cell_n = places[row_n] @ np.cumprod([1, *sizes[:-1]])
     images_of_B = np.bincount(cell_n, minlength=math.prod(sizes))
@@ -367,8 +366,7 @@ def _selected(found: _Found, subset: tuple):
         factors.append(factor._replace(values=values[kept], labels=labels))
         columns.append(np.minimum(np.searchsorted(kept, column), len(kept) - 1))
     require(kept_n.any(), "task.subset", subset, "keeps no image")
-    if not factors:
-        raise ValueError("has no factor with two values")
+    _require(factors, "has no factor with two values")
     return tuple(factors), np.stack(columns, axis=1), kept_n, says
 
 
@@ -403,7 +401,8 @@ def _checked(parts: tuple, rows, side: int):
     # of an array in memory, at least half must be wanted: the rest would stay as well
     is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
     is_large = len(rows) * math.prod(first.shape[1:]) * first.dtype.itemsize > IN_MEMORY
-    in_place = is_kept if isinstance(first, np.ndarray) else is_large
+    chunk = (getattr(first, "chunks", None) or (1,))[0]
+    in_place = is_kept if isinstance(first, np.ndarray) else is_large and chunk <= CHUNK
     in_place &= len(parts) == 1 and not is_small
     order = np.argsort(rows)
     images = first if isinstance(first, np.ndarray) or not in_place else _OnDisk(first)
@@ -421,16 +420,16 @@ def _checked(parts: tuple, rows, side: int):
                 continue
             batch = part[begin:end][ascending[low:high] - start - begin]
             least, most = float(batch.min()), float(batch.max())
-            if part.dtype.kind == "f" and not (least >= 0 and most <= 1):
-                raise ValueError(f"images are {least:g} to {most:g}; floats must be from 0 to 1")
+            right = part.dtype.kind != "f" or (least >= 0 and most <= 1)
+            _require(right, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
             top = max(top, most)
             if not in_place:
                 images[order[low:high]] = _smaller(batch, side) if is_small else batch
         start += len(part)
     images = images[..., 0] if images.shape[3:] == (1,) else images
     some = images[np.random.default_rng(0).choice(rows, SAMPLED)]
-    if (some == some[:1]).all():
-        raise ValueError(f"{SAMPLED} images from all over it are the same: it is damaged")
+    differ = (some != some[:1]).any()
+    _require(differ, f"{SAMPLED} images from all over it are the same: it is damaged")
     white = 255.0 if first.dtype == np.uint8 and top > 1 else 1.0
     is_black = np.mean(some == 0) > 0.5
     return images, white, 0.0 if is_black else np.float32(some.mean(axis=0) / white), rows

@@ -361,12 +361,14 @@ def trivial_scores(task: Task, key) -> dict[str, dict]:
 
 def asked(task: Task, key) -> baselines.Asked:
     """What the trivial predictors know; traceable in the key."""
-    at, held_out = points(task), regions(task)["ood"]
+    at, whole = points(task), on_grid(task)  # the nearest of all, measured or not
+    held_out, hidden = (regions(each)["ood"] for each in (task, whole))
     labels = [not factor.real for factor in task.factors]
-    nearest = nearest_seen(task, held_out)[0], nearest_with_same(task, held_out, labels)
+    nearest = nearest_seen(whole, hidden)[0], nearest_with_same(whole, hidden, labels)
     inputs, targets = examples_at(task, key, at)
-    nearest = [at[index] for index in nearest]
-    if not has_grid(task) and task.nearest is not None:  # the nearest of all, measured or not
+    places = nearest_cell(task.factors, at) if task.sampled else slice(None)
+    nearest = [points(whole)[index[places]] for index in nearest]
+    if not has_grid(whole) and task.nearest is not None:
         of_all = np.asarray(task.nearest(at))
         nearest[0] = np.where(np.isnan(of_all), at, of_all)
     of_nearest = (examples_at(task, key, near).target for near in nearest)

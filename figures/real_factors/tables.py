@@ -15,16 +15,14 @@ def table(runs: dict) -> list[str]:
         for run in runs.values()
         if "id.blank_mse" in run.summary["mean"]
     }
-    readers = [run for run in runs.values() if run.config.name not in decoders]
-    lines = report.errors_of_images(decoders)
-    if readers:
-        lines += ["", "| encoder | factor | accuracy ID | accuracy OOD |", "|---" * 4 + "|"]
-        lines += [
-            f"| {run.config.name} | {factor} | {' | '.join(shown)} |"
-            for run in readers
-            for factor, shown in accuracies(run).items()
-        ]
-    return lines + montero(runs)
+    rows = [
+        f"| {run.config.name} | {factor} | {' | '.join(shown)} |"
+        for run in runs.values()
+        if run.config.name not in decoders
+        for factor, shown in accuracies(run).items()
+    ]
+    head = ["", "| encoder | factor | accuracy ID | accuracy OOD |", "|---" * 4 + "|"]
+    return report.errors_of_images(decoders) + (head + rows if rows else []) + montero(runs)
 
 
 def accuracies(run) -> dict[str, list[str]]:

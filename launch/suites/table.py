@@ -114,14 +114,11 @@ def torch_steps(config: Config, steps: int, workers: int, order: str) -> Callabl
     drawn = data.RandomSampler(table, replacement=True, num_samples=10**9)
     batches = data.BatchSampler(drawn, training.batch_size, drop_last=True)
     how = {"pin_memory": device == "cuda", "num_workers": workers}
-    context = "spawn" if workers else None
-    loaded = iter(
-        data.DataLoader(table, None, sampler=batches, multiprocessing_context=context, **how)
-    )
+    how |= {"sampler": batches, "multiprocessing_context": "spawn" if workers else None}
+    loaded = iter(data.DataLoader(table, None, **how))
     model = torch_decoder(config).to(device, memory_format=getattr(torch, order))
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
-    )
+    rates = {"lr": training.learning_rate, "weight_decay": training.weight_decay}
+    optimizer = torch.optim.AdamW(model.parameters(), **rates)
     entropy = torch.nn.BCEWithLogitsLoss(reduction="sum")
 
     def loss():

@@ -226,6 +226,7 @@ WRONG = {
     "shape in ()": "is no list of values",
     "posX is 0": "values are compared by",
     "posX > 2": "holds out none of 180",
+    "1 / posX < 3 or hue > .5": "1 / posX is not finite everywhere",
     "posX >= 0": "holds out all 180",
     "1 < 2": "holds out all 180",
     "random(.001)": "holds out none",

@@ -92,8 +92,10 @@ def test_codes_of_missing_factors(missing):
         np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
     if missing != "off_range":
         assert not parts[0][:2].any() and not parts[2][:4].any()
-    else:  # the label 0 is none of them; one step before 0 degrees is the last angle
-        assert not parts[0].any() and parts[2].argmax() == 3
+    else:  # the label 0 is none of them; one step before 0 degrees would be the last angle
+        assert not parts[0].any() and not parts[2].any()
+        value = scenes.encode(jnp.full(3, jnp.nan), FACTORS, CodesConfig("value", missing=missing))
+        np.testing.assert_allclose(value, [0, -1, -math.pi / 2], rtol=1e-6)
 
 
 def test_the_derivative_of_a_code():
@@ -219,6 +221,18 @@ def test_two_objects_join_codes_and_the_second_is_the_same_for_every_seed():
     assert one.input.shape == (24,) and task.parts == (2, 6, 4, 2, 6, 4)
 
 
+def test_the_second_object_stays_when_the_first_is_compared_with_other_labels_and_places():
+    task, cells = made(objects=2), tasks.cells(FACTORS)
+    held_out = np.asarray(task.held_out(cells))
+    second = np.stack([scenes.second_point(cell, FACTORS) for cell in cells])
+    draw = lambda first: jax.vmap(lambda a, b: jnp.maximum(blob(a), blob(b)))(first, second)
+    np.testing.assert_array_equal(said(task, draw(cells))["rendered"], True)
+    other = np.concatenate([3 - cells[:, :1], cells[:, 1:]], axis=1)
+    assert not said(task, draw(other))["rendered"].any()
+    nearest = np.where(held_out[:, None], task.nearest(cells), cells)
+    assert not said(task, draw(nearest))["rendered"][held_out].any()
+
+
 def test_reading_the_factors():
     task = made(asks="factors")
     cells = tasks.cells(FACTORS)
@@ -264,6 +278,9 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     wanted = [np.square(blob(a) - blob(b)).mean() for a, b in zip(points[5:], nearest, strict=True)]
     np.testing.assert_allclose(errors["nearest_seen"]["mse"][5:], wanted, rtol=1e-4)
     np.testing.assert_array_equal(nearest, whole.nearest(points[5:]))
+    same = tasks.trivial_scores(whole, jax.random.key(0))["nearest_same_labels"]["mse"]
+    every = tasks.nearest_cell(FACTORS, points)
+    np.testing.assert_array_equal(errors["nearest_same_labels"]["mse"], same[every])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import struct
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -140,13 +141,17 @@ def test_dsprites_without_its_color_and_its_repeated_orientation(tmp_path, kind)
             np.testing.assert_array_equal(shown, image)
 
 
-@pytest.mark.parametrize(("chunked", "most"), [(False, 2**31), (True, 2**31), (True, 1000)])
-def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunked, most):
+@pytest.mark.parametrize(("chunk", "most"), [(None, 2**31), (72, 1000), (64, 1000), (None, 1000)])
+def test_3d_shapes_read_in_batches(tmp_path, monkeypatch, chunk, most):
     monkeypatch.setattr(table_files, "AT_ONCE", 1000)
     monkeypatch.setattr(table_files, "IN_MEMORY", most)
-    arrays, chunks = shapes3d(), {"compression": "gzip"} if chunked else {}
-    found = table_files.read(str(hdf5(tmp_path / "3dshapes.h5", arrays, **chunks)))
-    assert isinstance(found.images, np.ndarray) == (most > 1000)  # else they stay on disk
+    arrays, path = shapes3d(), hdf5(tmp_path / "3dshapes.h5", {"labels": shapes3d()["labels"]})
+    with h5py.File(path, "a") as file:
+        chunks = chunk and (chunk, 2, 2, 1)
+        file.create_dataset("images", data=arrays["images"], chunks=chunks)
+    found = table_files.read(str(path))
+    # else they stay on disk; one image at random would read a whole chunk of many
+    assert isinstance(found.images, np.ndarray) == (most > 1000 or chunk == 72)
     sizes = {factor.name: len(factor.values) for factor in found.factors}
     assert sizes == {"floor_hue": 2, "object_hue": 3, "scale": 2, "shape": 3, "orientation": 2}
     assert found.factors[0].period == 1 and found.factors[3].labels == ("cube", "cylinder", "pill")
@@ -215,6 +220,13 @@ def test_the_test_part_of_a_split_is_held_out_unless_a_sentence_says_otherwise(t
     )
 
 
+def test_a_subset_of_a_split_needs_an_image_of_its_training_part(tmp_path):
+    settings = ImageTable(path=str(split(tmp_path)[0]), subset=(("posX", (1,)),))
+    with pytest.raises(ConfigError, match="config.task.held_out='': all that is left is of the"):
+        settings.make()
+    assert replace(settings, held_out="shape == 'heart'").make().points is None
+
+
 @pytest.mark.parametrize("write", [npz, hdf5])
 def test_files_of_your_own(tmp_path, write):
     arrays = own(hue_period=np.float64(0.5), width_labels=np.array(["a", "b", "c", "d"]))
@@ -247,6 +259,15 @@ def test_a_table_with_gaps_is_measured_at_its_images_alone(tmp_path):
     assert tasks.regions(task)["ood"].sum() == 2
     examples = tasks.examples_at(task, jax.random.key(0), jnp.asarray(kept["factors"], jnp.float32))
     np.testing.assert_array_equal(examples.target, kept["images"])
+
+
+def test_the_nearest_image_of_a_table_with_gaps_is_found_round_the_circle(tmp_path):
+    hue, x = product([np.arange(10) / 10, [0, 1, 2]])[1:].T
+    columns = {"images": RNG.random((29, 4, 4), np.float32), "hue": hue, "x": x}
+    path = npz(tmp_path / "gaps.npz", columns | {"hue_period": np.float64(1)})
+    task = ImageTable(path=str(path), held_out="hue >= .8").make()
+    nearest = task.nearest(np.float32([[0.9, 1], [0.8, 1], [0.9, 0]]))
+    np.testing.assert_allclose(nearest, [[0, 1], [0.7, 1], [0, 1]])  # (0, 0) has no image
 
 
 def test_subsets_by_label_place_and_slice(tmp_path):
@@ -310,7 +331,7 @@ def test_no_side_is_larger_than_stored(tmp_path, side):
     assert ImageTable(path=path, side=10).side == 10
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, bool, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.uint8, bool, np.float16, np.float64, ">f4", np.longdouble])
 @pytest.mark.parametrize("most", [0, 2**20])
 def test_a_constant_and_a_callback_show_the_same(tmp_path, monkeypatch, dtype, most):
     monkeypatch.setattr(table, "CONSTANT", most)
@@ -361,6 +382,16 @@ def flipped(path):
     path.write_bytes(data)
 
 
+def no_array(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("images", b"no array")
+
+
+def no_images(path):
+    with h5py.File(path, "w") as file:
+        file["images"] = np.dtype("f4")
+
+
 def half_of_hdf5(path):
     hdf5(path, shapes3d())
     path.write_bytes(path.read_bytes()[:4000])
@@ -384,6 +415,8 @@ WRONG = [
     (shortened(own(), 0.5), "not a zip file"),
     (half_of_hdf5, "truncated file"),
     (flipped, "Bad CRC-32|Error -3|invalid"),
+    (no_array, "no item named 'images.npy'"),
+    (no_images, "has the keys of no array"),
     (saved({}), "is neither an npz nor an HDF5 file"),
     (saved({"pictures": np.zeros((2, 4, 4))}), "has the keys pictures; your own file has images"),
     (saved({"imgs": np.zeros((2, 4, 4))}), "has the keys imgs"),
@@ -408,6 +441,7 @@ WRONG = [
     (saved(own(factor_names=np.array(["hue"]))), r"factor_names has shape \(1,\); must be \(2,\)"),
     (saved(own(factor_names=np.array(["a", "a"]))), "factor_names has a name twice: a, a"),
     (saved(own(hue_period=np.float64(0))), "hue_period is 0; must be greater than 0"),
+    (saved(own(hue_period=np.float64(0.3))), "hue_period is 0.3; .* at least the range of the val"),
     (saved(own(hue_period=np.ones(3))), r"hue_period has shape \(3,\)"),
     (saved(own(width_labels=np.array(["a", "b"]))), r"width_labels has shape \(2,\); must be \(4,"),
     (saved({"images": own()["images"], "size": np.arange(11)}), r"size has shape \(11,\)"),

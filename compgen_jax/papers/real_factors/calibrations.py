@@ -75,7 +75,7 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         points[:, column] = move(points[:, column], np.asarray(factors[name].values))
         return draw(jnp.asarray(points))
 
-    truths, ood = known.truths, known.held_out
+    codes, truths, ood = known.inputs, known.truths, known.held_out
     step = 1 / (_runs()["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
     near, same = known.nearest, known.same_labels
 
@@ -88,18 +88,14 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         "truth": lambda: truths,
         "half a step": lambda: moved("posX", lambda x, values: x + step / 2),
         "wrong label": lambda: moved("shape", lambda x, of: of[np.searchsorted(of, x) - 1]),
-        "wrong scale": lambda: moved(
-            "scale", lambda x, values: np.where(x > values.mean(), values.min(), values.max())
-        ),
+        "wrong scale": lambda: moved("scale", lambda x, of: np.where(x > of.mean(), of[0], of[-1])),
         "blank": lambda: np.zeros_like(truths),
         "mean image": lambda: mean,
         "nearest": lambda: near,
         "same labels": lambda: same,
         "main effects": lambda: effects,
         "superposition": lambda: (near + same) / 2,
-        "interpolator": lambda: baselines.interpolate(
-            known.inputs[~ood], truths[~ood], known.inputs
-        ),
+        "interpolator": lambda: baselines.interpolate(codes[~ood], truths[~ood], codes),
     } | {f"composer {share}": functools.partial(composed, share) for share in SHARES}
     return {name: np.where(_beside(ood, truths), draws[name](), truths) for name in names}
 
@@ -133,9 +129,8 @@ def _jittered(images):
 
 
 def _on_range(**positions) -> dict:
-    return known_runs(sprites("range", **positions)) | {
-        "at random": known_runs(sprites("random", **positions), ("truth", "nearest"))
-    }
+    at_random = known_runs(sprites("random", **positions), ("truth", "nearest"))
+    return known_runs(sprites("range", **positions)) | {"at random": at_random}
 
 
 def _on_element(**positions) -> dict:
@@ -243,7 +238,7 @@ ON_PAIRS = (
     Case(
         "F5",
         ("follows",),
-        ("opposes", "apart", "all alike", "as the interpolator"),
+        excluding(PAIRS, "follows"),
         passes=("as the interpolator",),
         runs=lambda name, known: {"pairs": known[name]},
     ),
@@ -266,9 +261,7 @@ def encoders(**positions) -> dict:
     config = sprites("encoder", **positions)
     task, at = config.task.make(), np.array(tasks.points(config.task.make()))
     ood = np.asarray(task.held_out(at))
-    real = [factor.name for factor in task.factors if factor.real]
-    names = [factor.name for factor in task.factors]
-
+    names, real = [f.name for f in task.factors], [f.name for f in task.factors if f.real]
     mean = at[~ood].mean(axis=0, keepdims=True)
     without = lambda *chosen: np.where(np.isin(names, chosen), mean, at)
     said = {
@@ -284,14 +277,8 @@ def encoders(**positions) -> dict:
     return {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
 
 
-ON_ENCODERS = (
-    Case(
-        "F6",
-        ("nearest", "no posX"),
-        ("truth", "no scale", "nothing"),
-        passes=("no scale", "nothing"),
-    ),
-)
+LOST = "no scale", "nothing"
+ON_ENCODERS = (Case("F6", ("nearest", "no posX"), ("truth", *LOST), passes=LOST),)
 
 
 # --- all ---------------------------------------------------------------------------------------

@@ -147,23 +147,22 @@ ELEMENT = Claim(
 def remedy(name: str, statement: str, as_stated: tuple, other: str = "", **fields) -> Claim:
     """A claim on what a remedy adds, on paired seeds, stricter: and more than any predictor. Both
     networks must have learnt what they were shown, and in the stricter reading the `other` too."""
-    fields = {"figure": "sprites_remedies", "details": _remedy_details} | fields
     networks = ("net", "plain")
     stricter = fields.pop("stricter", lambda e: (*as_stated, above_predictors(e)))
+    shares = lambda e: {
+        "share rendered OOD": share(e.net), "share rendered OOD without": share(e.plain)
+    }  # fmt: skip
     return Claim(
         name,
         statement,
+        figure="sprites_remedies",
         as_stated=as_stated,
         stricter=Reading(stricter, id_of_worst(*networks, *filter(None, [other])), WORST),
         trained=id_of_worst(*networks),
         trained_name=WORST,
+        details=lambda e: shares(e) | beside(e),
         **fields,
     )
-
-
-def _remedy_details(e) -> dict:
-    shares = {"share rendered OOD": share(e.net), "share rendered OOD without": share(e.plain)}
-    return shares | beside(e)
 
 
 ADDS = less("plain", "without", above=HELPS)
@@ -310,14 +309,10 @@ PAIRS = Claim(
 JOINT = ("shape", "posX")  # what `runs.RANGE` holds out jointly
 
 
-def accuracies(e) -> dict:
+def accuracies(e, excluding=()) -> dict:
     """{factor: (T,)} accuracy OOD."""
-    return {factor.name: share(e.net, f"{factor.name}_accuracy") for factor in e.net.task.factors}
-
-
-def least_of_others(e):
-    """(T,) the least accuracy OOD of the factors that are not held out jointly."""
-    return np.min([each for name, each in accuracies(e).items() if name not in JOINT], axis=0)
+    names = [factor.name for factor in e.net.task.factors if factor.name not in excluding]
+    return {name: share(e.net, f"{name}_accuracy") for name in names}
 
 
 EXACT_OOD = Condition(
@@ -338,7 +333,7 @@ ENCODER = Claim(
         EXACT_OOD,
         Condition(
             "least accuracy OOD of a factor other than shape and posX",
-            least_of_others,
+            lambda e: np.min(list(accuracies(e, excluding=JOINT).values()), axis=0),
             above=RENDERS,
             cells=held_out_cells,
         ),

@@ -88,10 +88,6 @@ def _quick() -> dict[str, dict]:
     values = {name: {"task.held_out": text} for name, text in held_out.items()}
     constant = tuple((index, CONSTANT.get(name, "none")) for index, name in enumerate(names))
     low_rank = LOW_RANK | {"model.penalty.axes": constant}
-    changes = MARGINALS | {
-        "lowrank": low_rank,
-        "lowrank_penalties": low_rank | PENALTIES,
-        "encoder": ENCODER,
-    }
-    values |= {name: values["range"] | fields for name, fields in changes.items()}
+    changes = {"lowrank": low_rank, "lowrank_penalties": low_rank | PENALTIES, "encoder": ENCODER}
+    values |= {name: values["range"] | new for name, new in (MARGINALS | changes).items()}
     return {name: LENGTH | fields for name, fields in values.items()}
