@@ -2,6 +2,7 @@
 tests compile far more than they compute."""
 
 import dataclasses
+import gc
 import os
 import signal
 import tempfile
@@ -19,6 +20,7 @@ from compgen_jax.training import trials
 
 chex.set_n_cpu_devices(2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+gc.set_threshold(100_000, 20, 50)  # tracing makes many objects, of which few are cyclic garbage
 # little work for the compiler here; the command lines' processes run what users run
 jax.config.update("jax_disable_most_optimizations", True)
 trials.LITTLE_EFFORT = None  # which is more than that, and would give other bits
