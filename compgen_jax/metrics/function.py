@@ -4,6 +4,7 @@ It needs no task, no run and no config: a function from a point to activations i
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -114,10 +115,12 @@ def _recorded(activations_of, points_BxF, real_F, differentiable: bool):
         name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
         return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
 
-    points = jnp.asarray(points_BxF)
-    features = jax.device_get(jax.lax.map(by_name, points, batch_size=128))
+    points = np.asarray(points_BxF, np.float32)
+    mapped = jax.jit(partial(jax.lax.map, by_name, batch_size=128))
+    features = jax.device_get(mapped(points))
     for name, layer in features.items():
         kernels.check_finite(name, layer)
     if not (differentiable and real_F.any()):
         return features, dict.fromkeys(features)
-    return features, jax.device_get(geometry.metric_tensors(by_name, points, real_F))
+    tensors = jax.jit(lambda points: geometry.metric_tensors(by_name, points, real_F))
+    return features, jax.device_get(tensors(points))

@@ -65,6 +65,7 @@ def grid_metric(activations_GxD, spacing: float = 1.0):
     return jnp.einsum("...df,...dg->...fg", jacobian, jacobian)
 
 
+@jax.jit
 def volume_element(metric):
     """sqrt(det g) of metrics (..., F, F): the local stretch of volume (Eq 6, 39); (...).
 
@@ -115,6 +116,7 @@ def roughness(log_volume_YxX, cells_YxX=None) -> float:
     return float(np.concatenate(steps).mean())
 
 
+@jax.jit
 def cosines(metric):
     """g_ij / sqrt(g_ii g_jj), (..., F, F): cosines of the angles between the factors' tangents.
 
@@ -125,6 +127,7 @@ def cosines(metric):
     return jnp.where(products > 0, metric / jnp.where(products > 0, products, 1.0), 0.0)
 
 
+@jax.jit
 def factorization(metrics_BxFxF) -> dict:
     """The paper's score of how orthogonal the factors' tangents are, in its three readings.
 

@@ -106,6 +106,13 @@ class Grid:
         self.inputs, self.truths = _examples(task, self.points)
         self.functions, self.needs, self.maps = LayerFunctions(run), needs, {}
 
+        def kept_parts(shown, codes):
+            mean_code = tasks.examples_at(task, jax.random.key(0), shown).input.mean(axis=0)
+            of_code = partial(outputs.superposition.mean_code_superpositions, lengths=task.parts)
+            return jax.vmap(of_code, (0, None))(codes, mean_code)
+
+        self.dataset, self.kept_parts = jax.jit(partial(loop.dataset_of, task)), jax.jit(kept_parts)
+
     @cached_property
     def true_similarities(self) -> dict:
         return outputs.similarities(self.truths, self.truths)
@@ -143,7 +150,7 @@ class Grid:
                             **self._of_layers)
             for name, layer in features.items()
         }  # fmt: skip
-        dataset = loop.dataset_of(self.task, key)
+        dataset = self.dataset(key)
         metric = all(isinf(factor.period) and factor.real for factor in self.task.factors)
         return of_layers, GridPrediction(
             predictions=features["output"],
@@ -168,9 +175,7 @@ class Grid:
         if not (self.task.parts and isinstance(dataset, sampling.Table)):
             return None
         shown = dataset.points[: int(dataset.count)]
-        mean_code = tasks.examples_at(self.task, jax.random.key(0), shown).input.mean(axis=0)
-        of_code = partial(outputs.superposition.mean_code_superpositions, lengths=self.task.parts)
-        alone = jax.vmap(of_code, (0, None))(self.inputs[self.held_out], mean_code)
+        alone = self.kept_parts(shown, self.inputs[self.held_out])
         drawn = [self.functions.features(params, codes)["output"] for codes in alone]
         return np.stack([np.asarray(each, np.float64) for each in drawn], axis=1)
 

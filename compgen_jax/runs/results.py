@@ -278,7 +278,8 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
     if task.interpolated:
-        found["interpolator"] = jax.vmap(means)(interpolations(config, task, seeds)[2])
+        scores = interpolations(config, task, seeds)[2]
+        found["interpolator"] = jax.device_get(jax.jit(jax.vmap(means))(scores))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import math
 import zlib
 from dataclasses import replace
 
@@ -75,13 +76,13 @@ def network(name: str) -> FinishedRun:
     )
     rng = np.random.default_rng(len(name))
 
-    def moved(path, leaf):
-        noise = rng.normal(0, 0.1, np.shape(leaf)).astype(np.float32)
-        return leaf + (abs(noise) if path[-1].key == "var" else noise)
+    def draw(path, leaf):
+        std = (2 / math.prod(leaf.shape[:-1])) ** 0.5 if leaf.ndim > 1 else 0.2
+        values = rng.normal(0, std, (len(SEEDS), *leaf.shape))
+        return np.float32(1 + abs(values) if path[-1].key in ("var", "scale") else values)
 
-    init = jax.jit(jax.vmap(loop.make_trainer(config).init))
-    params = init(jax.vmap(jax.random.key)(jnp.array(SEEDS))).params
-    params = jax.tree_util.tree_map_with_path(moved, params)
+    like = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
+    params = jax.tree_util.tree_map_with_path(draw, like)
     return FinishedRun(config, config.task.make(), params, {}, SEEDS)
 
 

@@ -1,3 +1,6 @@
+import functools
+
+import jax
 import numpy as np
 import pytest
 
@@ -14,8 +17,13 @@ CELLS = tasks.cells(TASK.factors)
 HELD_OUT = np.asarray(TASK.held_out(CELLS))
 
 
+@functools.cache
+def drawing(**kwargs):
+    return jax.jit(lambda x, y: bump.bump(x, y, N, ImageConfig(**kwargs)))
+
+
 def draw(x, y, **kwargs):
-    return bump.bump(float(x), float(y), N, ImageConfig(**kwargs))
+    return np.asarray(drawing(**kwargs)(float(x), float(y)))
 
 
 def cell_results(signals_by_seed):

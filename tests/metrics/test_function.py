@@ -63,7 +63,7 @@ def test_layers_are_named_by_their_places_in_the_tree():
 
 def test_a_flax_module_and_its_parameters_by_hand_agree():
     module = nn.Sequential([nn.Dense(5), nn.tanh, nn.Dense(3)])
-    params = module.init(jax.random.key(0), jnp.zeros(2))
+    params = jax.jit(module.init)(jax.random.key(0), np.zeros(2, np.float32))
 
     def captured(point):
         return module.apply(params, point, capture_intermediates=True)[1]["intermediates"]
@@ -91,8 +91,8 @@ def test_an_equinox_module_is_measured():
 
 
 def test_agreements_need_true_outputs_and_geometry_a_derivative():
-    true = jax.vmap(lambda p: bumps_and_stripes(p)["bump"])(
-        jnp.array([(x, y) for y in AXES[1] for x in AXES[0]])
+    true = jax.jit(jax.vmap(lambda p: bumps_and_stripes(p)["bump"]))(
+        np.float32([(x, y) for y in AXES[1] for x in AXES[0]])
     )
     found = function.measure(bumps_and_stripes, AXES, held_out, true)["bump"]
     assert found["cosine.true"] == pytest.approx(1, abs=1e-5)

@@ -189,8 +189,9 @@ def test_numbers_of_a_function_are_those_of_its_arrays():
     assert code["orthogonality"] == pytest.approx(0, abs=1e-6)
     assert code["interaction"] == pytest.approx(0, abs=1e-12)
     assert code["probe"] == pytest.approx(1, abs=1e-5)
-    images = np.asarray(jax.vmap(bump)(jnp.asarray(cells))).reshape(len(cells), -1)
-    metrics = geometry.metric_tensors(bump, jnp.asarray(cells))
+    images = np.asarray(jax.jit(jax.vmap(bump))(np.float32(cells))).reshape(len(cells), -1)
+    tensors = jax.jit(lambda cells: geometry.metric_tensors(bump, cells))
+    metrics = np.asarray(tensors(np.float32(cells)))
     assert found["bump"] == pytest.approx(numbers_of(images, cells, metrics, metrics), abs=1e-4)
     few = measured(bump, cells, most=20)[""]
     chosen = id_cells.choose_cells(cells, 20)

@@ -25,11 +25,15 @@ def build(side=9, **settings):
     return Encoder(**settings).make(Shapes(struct(side, side), struct(5)))
 
 
+def drawn(*shape, seed=0):
+    return np.float32(np.random.default_rng(seed).normal(size=shape))
+
+
 def variables(module, side=9, seed=0):
     """Parameters in general position."""
     params = jax.eval_shape(module.init, KEY, jnp.zeros((side, side)))
     random = np.random.default_rng(seed)
-    return jax.tree.map(lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.3), params)
+    return jax.tree.map(lambda leaf: np.float32(random.normal(size=leaf.shape) * 0.3), params)
 
 
 def convolve_directly(x, kernel, bias):
@@ -63,7 +67,7 @@ def encode_directly(params, image, depth):
 def test_answer_and_layers_equal_a_float64_loop(side, depth):
     module = build(side, depth=depth)
     params = variables(module, side)
-    image = jax.random.normal(KEY, (side, side))
+    image = drawn(side, side)
     answer, activations = jax.jit(module.apply)(params, image)
     chex.assert_shape(answer, (5,))
     expected, layers = encode_directly(params, image, depth)
@@ -81,7 +85,7 @@ def test_answer_and_layers_equal_a_float64_loop(side, depth):
 )
 def test_a_layer_is_flax_own(taps, sides):
     """Its function and its gradients, with the same parameters."""
-    x = jax.random.normal(KEY, (2, *sides, 3))
+    x = drawn(2, *sides, 3)
     ours = HalvingConv(4, "torch", taps)
     flax = nn.Conv(4, (taps, taps), strides=2, padding=1)
     params = jax.jit(ours.init)(KEY, x)
@@ -89,7 +93,7 @@ def test_a_layer_is_flax_own(taps, sides):
 
     @partial(jax.jit, static_argnums=0)
     def outputs_and_gradients(layer, params, x):
-        target = jax.random.normal(jax.random.key(1), (2, *((s + 4 - taps) // 2 for s in sides), 4))
+        target = drawn(2, *((s + 4 - taps) // 2 for s in sides), 4, seed=1)
         outputs, pull = jax.vjp(layer.apply, params, x)
         return outputs, pull(target)
 
@@ -101,7 +105,7 @@ def test_a_layer_is_flax_own(taps, sides):
 def test_same_function_as_torch():
     torch = pytest.importorskip("torch")
     module = build(12, depth=3)
-    images = np.asarray(jax.random.normal(KEY, (2, 12, 12)))
+    images = drawn(2, 12, 12)
     params = jax.jit(module.init)(KEY, images[0])["params"]
     x = torch.tensor(images)[:, None]
     for index in (1, 2, 3):
@@ -123,14 +127,14 @@ def test_same_function_as_torch():
 
 def test_initial_weights_follow_torch_bounds_or_flax_variance():
     module = Encoder(width=32).make(Shapes(struct(28, 28), struct(56)))
-    params = jax.jit(module.init)(KEY, jnp.zeros((28, 28)))["params"]
+    params = jax.device_get(jax.jit(module.init)(KEY, drawn(28, 28)))["params"]
     fans = {"conv_1": 9, "conv_2": 9 * 32, "conv_3": 9 * 64, "hidden": 2048, "answer": 128}
     for name, fan_in in fans.items():
         for leaf in params[name].values():  # kernel and bias share the bound
-            assert 0.85 * fan_in**-0.5 < jnp.abs(leaf).max() <= fan_in**-0.5
+            assert 0.85 * fan_in**-0.5 < np.abs(leaf).max() <= fan_in**-0.5
         assert float(params[name]["kernel"].std()) == pytest.approx((3 * fan_in) ** -0.5, rel=0.1)
     module = Encoder(initial_weights="flax").make(Shapes(struct(28, 28), struct(56)))
-    params = jax.jit(module.init)(KEY, jnp.zeros((28, 28)))["params"]
+    params = jax.device_get(jax.jit(module.init)(KEY, drawn(28, 28)))["params"]
     assert not any(layer["bias"].any() for layer in params.values())
     for name, fan_in in fans.items():
         assert float(params[name]["kernel"].std()) == pytest.approx(fan_in**-0.5, rel=0.1)
@@ -139,7 +143,7 @@ def test_initial_weights_follow_torch_bounds_or_flax_variance():
 def test_forward_mode_agrees_with_float64_central_differences():
     module = build()
     params = variables(module)
-    image, tangent = (jax.random.normal(jax.random.key(seed), (9, 9)) for seed in range(2))
+    image, tangent = (drawn(9, 9, seed=seed) for seed in range(2))
     answer = jax.jit(lambda image: module.apply(params, image)[0])
     _, found = jax.jvp(answer, (image,), (tangent,))
     moved = lambda step: np.float64(image) + step * np.float64(tangent)
@@ -151,13 +155,13 @@ def test_the_encoder_of_colours_is_that_of_the_definition():
     """Montero et al. (2022): kernel 4, padding 1, channels of every convolution; by windows."""
     settings = Encoder(kernel=4, channels=(3, 5), hidden=6)
     module = settings.make(Shapes(struct(8, 12, 3), struct(2)))
-    image = np.asarray(jax.random.normal(KEY, (8, 12, 3)))
+    image = drawn(8, 12, 3)
     random = np.random.default_rng(0)
     params = jax.tree.map(
-        lambda leaf: jnp.float32(random.normal(size=leaf.shape) * 0.3),
+        lambda leaf: np.float32(random.normal(size=leaf.shape) * 0.3),
         jax.eval_shape(module.init, KEY, image),
     )
-    answer, activations = module.apply(params, image)
+    answer, activations = jax.jit(module.apply)(params, image)
     weights, x = jax.tree.map(np.float64, params["params"]), np.float64(image)
     for index in (1, 2):
         layer, padded = weights[f"conv_{index}"], np.pad(x, [(1, 1), (1, 1), (0, 0)])

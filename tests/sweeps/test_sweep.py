@@ -504,7 +504,8 @@ def test_streams_sweep_over_their_supports_and_two_grids_train_apart(small, tmp_
         "sweep.axes": (("task.grid", (8, 12)), ("task.support.region", ("corner", "donut"))),
     })  # fmt: skip
     assert len(groups.compile_groups(config, plan.first_trials(config))) == 2
-    config = changed(config, {"sweep.axes": axes((8,), (0,), ("corner", "donut"))})
+    one_grid = {"model.name": "mlp", "sweep.axes": axes((8,), (0,), ("corner", "donut"))}
+    config = changed(config, one_grid)
     sweep.run(config, tmp_path / "run", progress=False)
     for values in read(tmp_path / "run").values():
         row = row_of(config, values)

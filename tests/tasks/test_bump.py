@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import chex
 import jax
@@ -35,7 +36,8 @@ def by_hand(x, y, sigma, amplitude=1.0):
 )
 def test_bump_and_stripes_equal_their_definition(x, y):
     for sigma, amplitude in ((1.0, 1.0), (1.5, 0.7)):
-        signal = bump.bump(x, y, N, ImageConfig(sigma=sigma, amplitude=amplitude))
+        config = ImageConfig(sigma=sigma, amplitude=amplitude)
+        signal = jax.jit(lambda config=config: bump.bump(x, y, N, config))()
         np.testing.assert_allclose(signal, by_hand(x, y, sigma, amplitude), rtol=1e-5, atol=1e-7)
 
 
@@ -64,13 +66,14 @@ def settings(copies=1, samples=5, sampling="without_replacement", amplitude=1.0,
 
 def drawn(of, key=KEY):
     """The points that training shows, NumPy."""
-    table = of.make().dataset(key)
-    assert int(table.count) == len(table.points)
-    return np.asarray(table.points)
+    table = jax.device_get(jax.jit(of.make().dataset)(key))
+    assert table.count == len(table.points)
+    return table.points
 
 
 def examples(of, points):
-    return jax.vmap(of.make().example, (None, 0))(KEY, jnp.asarray(points))
+    of_points = jax.jit(jax.vmap(of.make().example, (None, 0)))
+    return jax.device_get(of_points(KEY, np.asarray(points, np.float32)))
 
 
 @pytest.mark.parametrize("polarity", ["inverted", "upright"])
@@ -97,7 +100,7 @@ def test_the_missing_factor_has_its_own_code(missing):
     np.testing.assert_array_equal(points[:N, 0], np.arange(N))
     np.testing.assert_array_equal(points[N:, 1], np.arange(N))
     absent = np.exp(-((np.arange(N) + 3.0) ** 2) / 2) if missing == "off_grid" else np.zeros(N)
-    whole = encode([(5.0, N), (2.0, N)], code)
+    whole = jax.jit(lambda: encode([(5.0, N), (2.0, N)], code))()
     codes = examples(of, points).input
     np.testing.assert_allclose(codes[5], [*whole[:N], *absent], atol=1e-6)
     np.testing.assert_allclose(codes[N + 2], [*absent, *whole[N:]], atol=1e-6)
@@ -154,7 +157,7 @@ def test_stripes_show_every_value_so_marginals_need_no_points():
     task.check(task.dataset(KEY))
     for task in (settings(copies=0, samples=1).make(), shuffled(1).make()):
         with pytest.raises(ConfigError, match="no training point has x in"):
-            task.check(task.dataset(KEY))
+            task.check(jax.jit(task.dataset)(KEY))
 
 
 def test_more_points_than_seen_cells_cannot_be_drawn_without_replacement():
@@ -222,9 +225,13 @@ HOLE = Bump(grid=16, support=SupportConfig(region="donut", low=4, high=11))
 def rendered(of, predictions, nearest=()):
     task = of.make()
     points = tasks.points(task)
-    truths = jax.vmap(lambda point: task.prediction(task.example(KEY, point).target))(points)
-    scores = jax.jit(jax.vmap(task.scores))(predictions(truths, points), truths, points, *nearest)
-    return np.asarray(scores["rendered"])
+
+    @jax.jit
+    def scores(points):
+        truths = jax.vmap(lambda point: task.prediction(task.example(KEY, point).target))(points)
+        return jax.vmap(task.scores)(predictions(truths, points), truths, points, *nearest)
+
+    return np.asarray(scores(points)["rendered"])
 
 
 def test_known_maps_are_rendered_or_not():
@@ -306,7 +313,7 @@ def test_regions_of_three_factors_against_loops(support, rule):
     np.testing.assert_allclose(points, [(x, y, SIZES[s]) for x, y, s in cells], rtol=1e-6)
     expected = np.array([rule(*cell) for cell in cells])
     np.testing.assert_array_equal(task.held_out(points), expected)
-    np.testing.assert_array_equal(jax.jit(task.held_out)(jnp.asarray(points)), expected)
+    np.testing.assert_array_equal(jax.jit(task.held_out)(points), expected)
     # a real point belongs to its nearest cell; a step of the sizes is 0.3
     moved = points + np.float32([0.45, -0.45, 0.14])
     inside = (points[:, 0] < N - 1) & (points[:, 1] > 0) & (points[:, 2] < 1.9)
@@ -327,18 +334,18 @@ def test_samples_of_three_factors_are_seen_points_only(sampling):
 def test_the_code_of_three_factors_has_a_part_for_each():
     task = SIZED.make()
     assert task.parts == (N, N, 5)
-    point = jnp.array([2.0, 5.5, 1.25])
-    code = task.example(KEY, point).input
+    point, code_of = np.float32([2.0, 5.5, 1.25]), lambda point: task.example(KEY, point).input
+    code = jax.jit(code_of)(point)
     parts = [np.exp(-((np.arange(n) - c) ** 2) / 2) for n, c in ((N, 2), (N, 5.5), (5, 1.5))]
     np.testing.assert_allclose(code, np.concatenate(parts), atol=1e-6)
-    jacobian = jax.jacfwd(lambda p: task.example(KEY, p).input)(point)
+    jacobian = jax.jit(jax.jacfwd(code_of))(point)
     blocks = np.split(np.asarray(jacobian), (N, 2 * N))
     for row, block in enumerate(blocks):
         for column in range(3):
             assert block[:, column].any() == (row == column)
     ramp = replace(SIZED, code=RAMP).make()
     assert ramp.parts == (1, 1, 1)
-    np.testing.assert_allclose(ramp.example(KEY, point).input, [2, 5.5, 1.5], rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(ramp.example)(KEY, point).input, [2, 5.5, 1.5], rtol=1e-5)
 
 
 def test_a_combination_of_three_is_right_if_its_size_is():
@@ -349,20 +356,20 @@ def test_a_combination_of_three_is_right_if_its_size_is():
         task.scores
     )  # fmt: skip
     for requested in (0, 3):
-        point = jnp.array([3.0, 4.0, values[requested]], jnp.float32)
-        truth = jnp.asarray(by_hand(3, 4, values[requested]), jnp.float32)
-        target = task.example(KEY, point).target
-        np.testing.assert_allclose(task.prediction(target), truth, atol=1e-6)
+        point = np.float32([3.0, 4.0, values[requested]])
+        truth = np.float32(by_hand(3, 4, values[requested]))
+        found = jax.jit(lambda point: task.prediction(task.example(KEY, point).target))(point)
+        np.testing.assert_allclose(found, truth, atol=1e-6)
         for size in (*values, *rng.uniform(0.5, 2.3, 4)):
             signal = by_hand(3, 4, size) + 0.01 * rng.normal(size=(N, N))
             errors = [np.mean((signal - by_hand(3, 4, value)) ** 2) for value in values]
-            found = score(jnp.asarray(signal, jnp.float32), truth, point)
+            found = score(np.float32(signal), truth, point)
             assert bool(found["size_accuracy"]) == (np.argmin(errors) == requested)
             right = np.argmin(errors) == requested and np.argmax(signal) == 4 * N + 3
             assert bool(found["combination_accuracy"]) == right
-        elsewhere = jnp.roll(truth, 1, axis=1)
+        elsewhere = np.roll(truth, 1, axis=1)
         assert not score(elsewhere, truth, point)["combination_accuracy"]
-        assert not score(truth * jnp.nan, truth, point)["combination_accuracy"]
+        assert not score(truth * np.float32(np.nan), truth, point)["combination_accuracy"]
 
 
 # --- two objects -----------------------------------------------------------------------------
@@ -382,7 +389,7 @@ def gaussian(x, y):
 
 def test_an_image_of_two_objects_is_their_sum_and_its_code_joins_theirs():
     task = PAIRS.make()
-    code, target = task.example(KEY, jnp.array([3.0, 5.5, 12.0, 0.0]))
+    code, target = jax.jit(task.example)(KEY, np.float32([3.0, 5.5, 12.0, 0.0]))
     np.testing.assert_allclose(target, 1 - gaussian(3, 5.5) - gaussian(12, 0), atol=1e-6)
     parts = [np.exp(-((np.arange(16) - c) ** 2) / 2) for c in (3, 5.5, 12, 0)]
     np.testing.assert_allclose(code, np.concatenate(parts), atol=1e-6)
@@ -391,15 +398,16 @@ def test_an_image_of_two_objects_is_their_sum_and_its_code_joins_theirs():
 
 def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere():
     task = PAIRS.make()
-    points = jnp.asarray(tasks.points(task))
-    seconds = np.asarray(jax.vmap(lambda point: bump.second_place(point, 16))(points))
+    points = tasks.points(task)
+    second_places = jax.jit(jax.vmap(lambda point: bump.second_place(point, 16)))
+    seconds = np.asarray(second_places(points))
+    expected = examples(PAIRS, np.concatenate([points, seconds], axis=1))
+    found = jax.jit(partial(tasks.examples_at, task))
     for key in (KEY, jax.random.key(4)):
-        found = tasks.examples_at(task, key, points)
-        expected = tasks.examples_at(task, KEY, jnp.concatenate([points, seconds], axis=1))
-        chex.assert_trees_all_equal(found, expected)
-    off_cell = task.example(KEY, points[37] + 0.3).target - task.example(KEY, points[37]).target
-    assert np.abs(off_cell).sum() > 0.1  # the first bump moved
-    np.testing.assert_array_equal(bump.second_place(points[37] + 0.3, 16), seconds[37])
+        chex.assert_trees_all_equal(found(key, points), expected)
+    moved = np.float32(points + 0.3)
+    assert np.abs(examples(PAIRS, moved).target[37] - expected.target[37]).sum() > 0.1
+    np.testing.assert_array_equal(second_places(moved)[37], seconds[37])
     # 64 of 256 pixels are those of the hole, whether the first bump is held out or not
     inside = ((seconds >= 4) & (seconds <= 11)).all(axis=1)
     for region in tasks.regions(task).values():
@@ -419,10 +427,10 @@ def test_training_holds_out_the_first_of_two_objects_alone():
     single = replace(PAIRS, bumps=1)
     np.testing.assert_array_equal(drawn(single), first)
     task = PAIRS.make()
-    task.check(task.dataset(KEY))
+    task.check(jax.jit(task.dataset)(KEY))
     with pytest.raises(ConfigError, match="no training point has x in"):
         task = replace(PAIRS, support=replace(PAIRS.support, samples=7)).make()
-        task.check(task.dataset(KEY))
+        task.check(jax.jit(task.dataset)(KEY))
 
 
 def test_each_of_two_objects_is_scored_with_the_other_taken_off():
@@ -430,7 +438,7 @@ def test_each_of_two_objects_is_scored_with_the_other_taken_off():
     task = PAIRS.make()
     score = jax.jit(task.scores)
     for first, second in (((4, 7), (13, 3)), ((2, 2), (9, 9)), ((6, 6), (7, 6)), ((5, 5), (5, 5))):
-        point, one, other = jnp.array(first, jnp.float32), gaussian(*first), gaussian(*second)
+        point, one, other = np.float32(first), gaussian(*first), gaussian(*second)
         truth = one + other
         apart = max(abs(a - b) for a, b in zip(first, second, strict=True)) > 3
         for image, rendered, rendered_second in (
@@ -440,25 +448,25 @@ def test_each_of_two_objects_is_scored_with_the_other_taken_off():
             (0 * one, False, False),
             (other + gaussian(first[0] + 4, first[1]), False, apart),
         ):
-            found = score(jnp.asarray(image, jnp.float32), jnp.asarray(truth, jnp.float32), point)
+            found = score(np.float32(image), np.float32(truth), point)
             if apart or rendered:
                 assert bool(found["rendered"]) == rendered
                 assert bool(found["rendered_second"]) == rendered_second
             assert float(found["mse"]) == pytest.approx(np.square(image - truth).mean(), abs=1e-7)
             assert float(found["blank_mse"]) == pytest.approx(np.square(one).mean(), rel=1e-5)
-        assert bool(score(jnp.float32(truth), jnp.float32(truth), point)["exact_accuracy"])
-        moved = jnp.float32(other + gaussian(first[0] + 1, first[1]))
-        assert not bool(score(moved, jnp.float32(truth), point)["exact_accuracy"])
+        assert bool(score(np.float32(truth), np.float32(truth), point)["exact_accuracy"])
+        moved = np.float32(other + gaussian(first[0] + 1, first[1]))
+        assert not bool(score(moved, np.float32(truth), point)["exact_accuracy"])
 
 
 def test_a_first_object_at_the_nearest_seen_cell_is_not_rendered():
     """Of wide bumps, whose images at neighbouring cells correlate: the third part of `rendered`."""
     wide = replace(PAIRS, image=ImageConfig(sigma=4.5))
-    task, single = wide.make(), replace(wide, bumps=1).make()
-    point = jnp.array([4.0, 8.0])
-    truth = 1 - task.example(KEY, point).target
-    first, nearest = (1 - single.example(KEY, jnp.array(at)).target for at in ((4.0, 8), (3.0, 8)))
-    found = lambda share: task.scores(truth + share * (nearest - first), truth, point)
+    task, point = wide.make(), np.float32([4.0, 8.0])
+    truth = 1 - examples(wide, point[None]).target[0]
+    first, nearest = 1 - examples(replace(wide, bumps=1), [point, point - [1, 0]]).target
+    found = lambda share: score(truth + np.float32(share) * (nearest - first), truth, point)
+    score = jax.jit(task.scores)
     assert bool(found(0.2)["rendered"]) and not bool(found(0.8)["rendered"])
 
 

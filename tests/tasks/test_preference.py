@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -109,12 +108,13 @@ def plain_observation(state, episode, features):
 def test_actions_mask_and_observations_against_loops(settings):
     points, keys, basis = drawn(settings, 12)
     found = jax.jit(jax.vmap(settings.make().example))(keys, points)
-    episodes = jax.vmap(partial(preference.draw_episode, settings=settings))(keys)
+    episodes = jax.jit(jax.vmap(partial(preference.draw_episode, settings=settings)))(keys)
+    episodes, found = jax.device_get((episodes, found))
     lengths = set()
     for b, point in enumerate(points):
-        episode = jax.tree.map(lambda leaf, b=b: np.asarray(leaf[b]), episodes)
+        episode = jax.tree.map(lambda leaf, b=b: leaf[b], episodes)
         wanted = plain_expert(point, episode, settings, basis)
-        actions, mask = (np.asarray(leaf[b]) for leaf in found.target)
+        actions, mask = (leaf[b] for leaf in found.target)
         np.testing.assert_array_equal(actions, [action for _, action, _ in wanted])
         np.testing.assert_array_equal(mask, [counts for _, _, counts in wanted])
         for t, (state, _, _) in enumerate(wanted):
@@ -160,9 +160,10 @@ def walked(worth, features, places, **settings):
     """The expert where the feature f is worth worth[f]."""
     own = {"modules": 2, "features": len(worth), "objects": len(features), "horizon": 8}
     settings = replace(SMALL, **(own | settings))
-    episode = Episode(jnp.array(features), jnp.array([FREE.index(place) for place in places]))
+    episode = Episode(np.array(features), np.array([FREE.index(place) for place in places]))
     basis = np.array([worth, np.zeros(len(worth))], np.float32)
-    return preference.walk(jnp.array([1.0, 0.0]), episode, settings, basis)
+    walk = jax.jit(partial(preference.walk, settings=settings, basis=basis))
+    return jax.device_get(walk(np.float32([1, 0]), episode))
 
 
 def test_an_episode_ends_with_the_first_nothing_which_counts():
@@ -201,7 +202,8 @@ def test_tests_are_of_seen_sets_and_of_held_out_ones_and_training_is_of_seen_one
     task = SMALL.make()
     assert task.points.shape == (24, 4)
     assert task.held_out(task.points).tolist() == 12 * [False] + 12 * [True]
-    points, counts = task.next_batch(jax.random.key(0), 0, task.dataset(jax.random.key(1)), 200)
+    draw = jax.jit(lambda key: task.next_batch(key, 0, task.dataset(jax.random.key(1)), 200))
+    points, counts = jax.device_get(draw(jax.random.key(0)))
     assert counts.all() and not task.held_out(points).any()
 
 
@@ -216,7 +218,7 @@ def test_loss_and_scores_against_loops():
     rng, task = np.random.default_rng(0), SMALL.make()
     points, keys, _ = drawn(SMALL, 12)
     targets = jax.jit(jax.vmap(task.example))(keys, points).target
-    all_actions, masks = (np.asarray(leaf) for leaf in targets)
+    all_actions, masks = jax.device_get(targets)
     logits = rng.normal(size=(12, 5, 5)).astype(np.float32)
     logits[::3] += 10 * np.eye(5)[all_actions[::3]]
 
@@ -227,7 +229,7 @@ def test_loss_and_scores_against_loops():
         right = task.scores(truth, truth, point)
         return task.loss(logits, target), task.scores(task.prediction(logits), truth, point), right
 
-    losses, found, right = losses_and_scores(logits, targets, points)
+    losses, found, right = jax.device_get(losses_and_scores(logits, targets, points))
     for b, (actions, mask) in enumerate(zip(all_actions, masks, strict=True)):
         shares = np.exp(logits[b]) / np.exp(logits[b]).sum(axis=1, keepdims=True)
         steps = [t for t in range(5) if mask[t]]
@@ -243,8 +245,8 @@ def test_loss_and_scores_against_loops():
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
     monkeypatch.setattr(preference, "FITTED", 300)
     task, basis = SMALL.make(), preference.draw_basis(SMALL)
-    asked = Asked(None, None, jnp.zeros((4, 5, 5)), None, None)
-    found = task.baselines["majority"](asked)
+    asked = Asked(None, None, np.zeros((4, 5, 5), np.float32), None, None)
+    found = np.asarray(jax.jit(task.baselines["majority"])(asked))
     assert found.shape == (4, 5, 5)
 
     @jax.jit
@@ -255,18 +257,23 @@ def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
         episode = preference.draw_episode(episode_key, SMALL)
         return latent, preference.walk(latent, episode, SMALL, basis)
 
-    latents, walked = walks(jax.random.split(modules.stream(SMALL.seed, "majority"), 300))
+    keys = jax.random.split(modules.stream(SMALL.seed, "majority"), 300)
+    latents, walked = jax.device_get(walks(keys))
     assert not task.held_out(latents).any()
     for t in range(5):
-        counts = np.bincount(np.asarray(walked.actions)[np.asarray(walked.mask[:, t]), t])
+        counts = np.bincount(walked.actions[walked.mask[:, t], t])
         assert found[0, t].tolist() == [float(a == np.argmax(counts)) for a in range(5)]
         np.testing.assert_array_equal(found[3], found[0])
 
 
 def test_the_nearest_seen_task_does_nothing_after_its_end():
-    nearest = preference.as_shares((jnp.array([3, 1, 0, 0]), jnp.array([True, True, True, False])))
-    found = preference.nearest_seen(Asked(None, None, None, nearest[None], None))[0]
-    assert jnp.argmax(found, axis=-1).tolist() == [3, 1, 0, 0]
+    @jax.jit
+    def said(expert):
+        nearest = preference.as_shares(expert)
+        return preference.nearest_seen(Asked(None, None, None, nearest[None], None))[0]
+
+    found = np.asarray(said((np.array([3, 1, 0, 0]), np.array([True, True, True, False]))))
+    assert found.argmax(axis=-1).tolist() == [3, 1, 0, 0]
     assert found.sum(axis=-1).tolist() == [1, 1, 1, 1]
 
 

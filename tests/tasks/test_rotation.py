@@ -25,10 +25,12 @@ NOISE = np.random.default_rng(1).random((13, 13)).astype(np.float32)
 ANGLES = (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0)
 
 turned = jax.jit(rotation.turned)
+encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
 
 
-def images_at(task, points):
-    return np.asarray(jax.vmap(task.example, (None, 0))(KEY, jnp.asarray(points)).target)
+def examples_at(task, points):
+    examples = jax.jit(jax.vmap(task.example, (None, 0)))
+    return jax.device_get(examples(KEY, np.asarray(points, np.float32)))
 
 
 # --- turning ---------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ def test_turning_is_counter_clockwise_with_the_origin_at_the_lower_left():
     ],
 )
 def test_codes_are_their_definitions_repeat_and_have_a_derivative(config, expected):
-    code = lambda degrees: rotation.encode_angle(jnp.float32(degrees), config)
+    code = lambda degrees: encode_angle(degrees, config)
     for degrees in (0.0, 100.0, 359.0):
         np.testing.assert_allclose(code(degrees), expected(degrees), atol=1e-6)
         np.testing.assert_allclose(code(degrees + 360), code(degrees), atol=1e-4)
@@ -121,12 +123,12 @@ def test_examples_of_one_object_and_of_several():
     assert two.factors[0].period == 360 and not two.factors[1].real
     points = tasks.points(two)
     np.testing.assert_allclose(points[[0, 1, 24]], [(0, 4), (15, 4), (0, 7)])
-    found = jax.vmap(two.example, (None, 0))(KEY, jnp.asarray(points))
-    for (angle, digit), given, image in zip(points, *map(np.asarray, found), strict=True):
-        own = rotation.encode_angle(jnp.float32(angle), AngleCodeConfig())
+    found = examples_at(two, points)
+    for (angle, digit), given, image in zip(points, *found, strict=True):
+        own = encode_angle(angle, AngleCodeConfig())
         np.testing.assert_allclose(given, [*own, digit == 4, digit == 7], atol=1e-6)
         np.testing.assert_allclose(image, turned(digits.drawn(int(digit), 16), angle), atol=1e-5)
-    alone = one.example(KEY, jnp.array([30.0]))
+    alone = jax.jit(one.example)(KEY, np.float32([30.0]))
     np.testing.assert_allclose(alone.input, found.input[2, :2], atol=1e-6)
     np.testing.assert_allclose(alone.target, found.target[2], atol=1e-6)
 
@@ -135,7 +137,7 @@ def test_images_of_mnist_stand_upright(tmp_path):
     test_digits.write(tmp_path)
     path = str(tmp_path)
     of = Rotation(objects=(5, 4), angles=12, samples=12, mnist_path=path, gap=GapConfig(of=(4,)))
-    found = images_at(of.make(), [(0.0, 4.0), (0.0, 5.0)])
+    found = examples_at(of.make(), [(0.0, 4.0), (0.0, 5.0)]).target
     for image, index in zip(found, (2, 0), strict=True):  # the first of each in the file
         np.testing.assert_allclose(image, test_digits.IMAGES[index][::-1] / 255.0, atol=1e-5)
     with pytest.raises(ConfigError, match="config.task.mnist_path=.*has no example of"):
@@ -176,7 +178,7 @@ def test_gaps_against_a_loop(gap, rule):
     expected = [rule(point[0], point[-1]) for point in points]
     held_out = task.held_out
     np.testing.assert_array_equal(held_out(points), expected)
-    np.testing.assert_array_equal(jax.jit(held_out)(jnp.asarray(points)), expected)
+    np.testing.assert_array_equal(jax.jit(held_out)(points), expected)
     turn = np.zeros(len(task.factors), np.float32)
     turn[0] = 360
     np.testing.assert_array_equal(held_out(points + turn), expected)
@@ -194,23 +196,25 @@ def test_random_angles_have_their_share_and_belong_to_the_nearest_cell():
     assert held_out.sum() == round(0.3 * 24) and not held_out[:24].any()
     chosen = np.random.default_rng(5).permutation(np.arange(24, 48))[: held_out.sum()]
     np.testing.assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
-    np.testing.assert_array_equal(jax.jit(task.held_out)(jnp.asarray(points)), held_out)
+    traced = jax.jit(task.held_out)
+    np.testing.assert_array_equal(traced(points), held_out)
     for apart in (-7.4, 7.4, 360.0, -360.0):
         moved = points + np.float32([apart, 0])
         np.testing.assert_array_equal(task.held_out(moved), held_out)
-        np.testing.assert_array_equal(task.held_out(jnp.asarray(moved)), held_out)
+        np.testing.assert_array_equal(traced(moved), held_out)
     other = replace(TWO, gap=replace(gap, seed=6)).make().held_out(points)
     assert not np.array_equal(other, held_out)
 
 
 def test_training_shows_889_of_1000_angles():
     task = Rotation().make()
-    table = task.dataset(KEY)
+    dataset = jax.jit(task.dataset)
+    table = jax.device_get(dataset(KEY))
     assert task.examples == int(table.count) == len(table.points) == 889
     every = np.arange(1000) * 0.36
     expected = every[(every < 160) | (every >= 200)]
-    np.testing.assert_allclose(np.asarray(table.points)[:, 0], expected, rtol=1e-6)
-    np.testing.assert_array_equal(table.points, task.dataset(jax.random.key(9)).points)
+    np.testing.assert_allclose(table.points[:, 0], expected, rtol=1e-6)
+    np.testing.assert_array_equal(table.points, dataset(jax.random.key(9)).points)
     assert task.units == {"cell": 360}
     task = replace(TWO, samples=48).make()
     points = np.asarray(task.dataset(KEY).points)
@@ -221,10 +225,12 @@ def test_training_shows_889_of_1000_angles():
 def test_gaps_differ_within_one_program():
     """So only the points may depend on them."""
     first, second = TWO.make(), replace(TWO, gap=GapConfig(low=20, high=60, of=(7,))).make()
-    point = jnp.array([170.0, 4.0])
-    chex.assert_trees_all_equal(first.example(KEY, point), second.example(KEY, point))
-    signal = jnp.asarray(NOISE[:8, :8].repeat(2, 0).repeat(2, 1))
-    chex.assert_trees_all_equal(*(t.scores(signal, signal, point) for t in (first, second)))
+    point = np.float32([170.0, 4.0])
+    chex.assert_trees_all_equal(*(jax.jit(t.example)(KEY, point) for t in (first, second)))
+    signal = NOISE[:8, :8].repeat(2, 0).repeat(2, 1)
+    chex.assert_trees_all_equal(
+        *(jax.jit(t.scores)(signal, signal, point) for t in (first, second))
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,10 +268,8 @@ def test_tasks_that_cannot_be(of, message):
 
 def scores(task, signals, points):
     """NumPy, by name."""
-    points = jnp.asarray(points, jnp.float32)
-    truths = jnp.asarray(images_at(task, points))
-    found = jax.jit(jax.vmap(task.scores))(jnp.asarray(signals, jnp.float32), truths, points)
-    return jax.tree.map(np.asarray, found)
+    truths, points = examples_at(task, points).target, np.float32(points)
+    return jax.device_get(jax.jit(jax.vmap(task.scores))(np.float32(signals), truths, points))
 
 
 @pytest.mark.parametrize("of", [ONE, Rotation(side=16, angles=600, samples=60, gap=GapConfig(
@@ -274,8 +278,8 @@ def test_the_truth_is_right_at_every_cell_and_between(of):
     task = of.make()
     points = tasks.points(task)[:: max(1, of.angles // 24)]
     points = np.concatenate([points, points + np.float32([3.3, 0][: len(points[0])])])
-    truths = jnp.asarray(images_at(task, points))
-    found = jax.jit(jax.vmap(task.scores))(truths, truths, jnp.asarray(points))
+    truths = examples_at(task, points).target
+    found = scores(task, truths, points)
     assert all(np.all(found[name]) for name in found if name.endswith("accuracy"))
     np.testing.assert_array_equal(found["mse"], 0)
     blank = np.mean(np.square(truths, dtype=np.float64), axis=(1, 2))
@@ -287,7 +291,7 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
     of = replace(TWO, angle_tolerance=20.0)
     task, rng = of.make(), np.random.default_rng(2)
     points = tasks.points(task)
-    truths = images_at(task, points).astype(np.float64)
+    truths = examples_at(task, points).target.astype(np.float64)
     asked, other = rng.integers(0, 48, (2, 40))
     share = rng.uniform(0.2, 0.8, (40, 1, 1))
     signals = share * truths[asked] + (1 - share) * truths[other]
@@ -311,19 +315,19 @@ def test_another_angle_another_object_and_no_image_are_wrong():
     task = replace(TWO, angle_tolerance=15.0).make()
     shown = [(7, 90), (7, 105), (7, 75), (7, 120), (4, 90), (7, 270)]
     signals = [turned(digits.drawn(digit, 16), float(angle)) for digit, angle in shown]
-    signals += [jnp.full((16, 16), value) for value in (np.nan, np.inf, 0.0)]
-    found = scores(task, jnp.stack(signals), [(90, 7)] * len(signals))
+    signals += [np.full((16, 16), value) for value in (np.nan, np.inf, 0.0)]
+    found = scores(task, np.stack(signals), [(90, 7)] * len(signals))
     np.testing.assert_array_equal(found["angle_accuracy"][:8], [True] * 3 + [False] * 5)
     assert found["exact_accuracy"][0] and not found["exact_accuracy"][3:].any()
     np.testing.assert_allclose(found["mse"][8], found["blank_mse"][8], rtol=1e-6)
-    almost = turned(digits.drawn(7, 16), 345.0)[None]
+    almost = np.asarray(turned(digits.drawn(7, 16), 345.0))[None]
     assert scores(task, almost, [(0, 7)])["angle_accuracy"]  # circular
 
 
 def test_the_bank_has_the_images_of_the_cells_and_is_never_large():
     of = replace(TWO, gap=GapConfig(region="none"))
     found = rotation.bank(of, rotation.pictures(of))
-    expected = images_at(of.make(), tasks.points(of.make()))
+    expected = examples_at(of.make(), tasks.points(of.make())).target
     np.testing.assert_allclose(found.images.reshape(48, 16, 16), expected, atol=1e-5)
     np.testing.assert_allclose(np.stack([found.angles, found.objects], 1), tasks.points(of.make()))
     of = replace(of, angles=1000)
@@ -336,7 +340,7 @@ def test_the_bank_has_the_images_of_the_cells_and_is_never_large():
 
 
 def asked_of(task, points):
-    truths = jnp.asarray(images_at(task, points))
+    truths = examples_at(task, points).target
     held_out = np.asarray(task.held_out(points))
     return Asked(points, None, truths, truths, held_out)
 
@@ -356,7 +360,8 @@ def test_the_edges_of_a_gap_are_mixed_by_distance():
         np.testing.assert_array_equal(found[index], asked.truths[index])
     assert np.abs(found[1] - asked.truths[1]).max() > 0.3
     across = replace(ONE, gap=GapConfig(low=340, high=375)).make()
-    found = across.baselines["edge_mixture"](asked_of(across, np.float32([[345], [0], [15]])))
+    asked = asked_of(across, np.float32([[345], [0], [15]]))
+    found = jax.jit(across.baselines["edge_mixture"])(asked)
     before, after = (np.asarray(turned(digits.drawn(4, 16), d)) for d in (330.0, 15.0))
     for image, share in zip(found, (1 / 3, 2 / 3, 1), strict=True):
         np.testing.assert_allclose(image, (1 - share) * before + share * after, atol=1e-5)
@@ -366,8 +371,8 @@ def test_mixtures_of_random_cells_against_a_loop():
     of = replace(TWO, gap=GapConfig("random", share=0.5, seed=1, of=(4,)))
     task = of.make()
     points = tasks.points(task)
-    truths, held_out = images_at(task, points), np.asarray(task.held_out(points))
-    found = task.baselines["edge_mixture"](asked_of(task, points))
+    truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
+    found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked_of(task, points)))
     assert held_out[:24].sum() == 12 and np.isfinite(found).all()
     for index, out in enumerate(held_out):
         down = up = 0
@@ -389,8 +394,8 @@ def test_an_object_without_a_seen_cell_is_blank():
     nothing = replace(ONE, angles=4, gap=GapConfig(low=0.0, high=359.0))
     assert rotation.seen(nothing, 4).sum() == 0
     asked = Asked(np.float32([[90]]), None, jnp.ones((1, 16, 16)), None, np.array([True]))
-    found = rotation.edge_mixture(asked, nothing, rotation.pictures(nothing))
-    np.testing.assert_array_equal(found, 0)
+    predict = jax.jit(lambda: rotation.edge_mixture(asked, nothing, rotation.pictures(nothing)))
+    np.testing.assert_array_equal(predict(), 0)
 
 
 def test_other_tasks_wait_for_no_font():

@@ -7,7 +7,6 @@ from functools import partial
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -31,10 +30,14 @@ RADII = (.0879, .1254, .1520, .1672, .1750, .1750, .1699, .1613, .1422, .1266, .
          .0918, .0918, .0969, .1008, .1133, .1375)  # fmt: skip
 
 
+def drawing(settings):
+    return jax.jit(jax.vmap(partial(picture, settings=settings)))
+
+
 @pytest.fixture(scope="module")
 def draw():
     """Pictures of points (B, 5) of dSprites."""
-    return jax.jit(jax.vmap(partial(picture, settings=DSPRITES)))
+    return drawing(DSPRITES)
 
 
 def excess(shape, scale, orientation, pos_x, pos_y, row, column):
@@ -53,7 +56,7 @@ def excess(shape, scale, orientation, pos_x, pos_y, row, column):
 
 def test_as_many_pixels_are_white_as_in_dsprites(draw):
     points = [(shape, 0.5 + k / 10, 0, 0, 0) for shape in WHITE for k in range(6)]
-    images = draw(jnp.array(points, jnp.float32))
+    images = draw(np.float32(points))
     chex.assert_shape(images, (18, 64, 64))
     assert set(np.unique(images)) == {0, 1}
     np.testing.assert_array_equal(images.sum((1, 2)), np.concatenate(list(WHITE.values())))
@@ -64,7 +67,7 @@ def test_a_loop_over_pixels_draws_the_same(shape, draw):
     """Where a pixel's centre lies within rounding of the edge, either is right. The measured radii
     of the heart are 10 degrees apart; up to 8 pixels differ from the data set's."""
     points = [(shape, 0.5 + k / 10, 0.37 + 1.1 * k, k / 31, 1 - k / 5) for k in range(6)]
-    for point, image in zip(points, draw(jnp.array(points, jnp.float32)), strict=True):
+    for point, image in zip(points, draw(np.float32(points)), strict=True):
         excess_HxW = np.array([[excess(*point, y, x) for x in range(64)] for y in range(64)])
         wrong = (image == 1) != (excess_HxW <= 0)
         if shape == 3:
@@ -77,13 +80,13 @@ def test_the_40th_orientation_of_dsprites_is_its_first(draw):
     theirs = np.linspace(0, 2 * math.pi, 40)
     np.testing.assert_allclose(orientation.values, theirs[:39])
     ends = [(shape, 0.8, turn, 0.2, 0.7) for turn in theirs[[0, 39]] for shape in WHITE]
-    first, last = jnp.split(draw(jnp.array(ends, jnp.float32)), 2)
+    first, last = np.split(np.asarray(draw(np.float32(ends))), 2)
     np.testing.assert_array_equal(first, last)
 
 
 def test_row_0_is_at_the_top_and_turns_are_counter_clockwise(draw):
     points = [(2, 1, 0, 0, 1), (2, 1, math.pi / 4, 0.5, 0.5), (3, 1, 0, 0.5, 0.5)]
-    ellipse, turned, heart = np.asarray(draw(jnp.array(points, jnp.float32)))
+    ellipse, turned, heart = np.asarray(draw(np.float32(points)))
     rows, columns = np.nonzero(ellipse)
     np.testing.assert_allclose([rows.mean() + 0.5, columns.mean() + 0.5], [48, 16], atol=0.1)
     rows, columns = np.nonzero(turned)
@@ -92,22 +95,23 @@ def test_row_0_is_at_the_top_and_turns_are_counter_clockwise(draw):
     assert widths[-1] <= 2 and widths[0] >= 8  # the lobes are above, the tip is below
 
 
-def test_grey_edges_are_the_mean_of_points():
+def test_grey_edges_are_the_mean_of_points(draw):
     """Points of 2 x 2 in 32 pixels are the centres of 64 pixels."""
     half = replace(DSPRITES, side=32, supersample=2)
-    point = jnp.array([3, 0.9, 1.2, 0.3, 0.6], jnp.float32)
-    hard = np.asarray(picture(point, DSPRITES))
+    points = np.float32([[3, 0.9, 1.2, 0.3, 0.6]])
+    hard = np.asarray(draw(points))
     expected = hard.reshape(32, 2, 32, 2).mean((1, 3))
     assert 0 < ((expected > 0) & (expected < 1)).sum()
-    np.testing.assert_allclose(picture(point, half), expected, atol=1e-6)
+    np.testing.assert_allclose(drawing(half)(points)[0], expected, atol=1e-6)
 
 
 def test_hue_colours_the_shape_alone():
     settings = Sprites(side=16, supersample=1, counts=CountsConfig(1, 1, 10, 4, 1))
     assert [f.name for f in factors(settings)] == ["shape", "hue", "posX"]
     assert factors(settings)[1].period == 1
-    for hue in (0.0, 0.1, 0.45, 0.9):
-        image = np.asarray(picture(jnp.array([1, hue, 0.4]), settings))
+    hues = (0.0, 0.1, 0.45, 0.9)
+    images = np.asarray(drawing(settings)(np.float32([[1, hue, 0.4] for hue in hues])))
+    for hue, image in zip(hues, images, strict=True):
         chex.assert_shape(image, (16, 16, 3))
         inside = image.any(axis=-1)
         assert 0 < inside.sum() < 64
@@ -118,9 +122,9 @@ def test_hue_colours_the_shape_alone():
 def test_the_first_of_two_objects_lies_on_top():
     one = Sprites(counts=CountsConfig(1, 1, 4, 8, 8))
     two = replace(one, objects=2)
-    red, green = jnp.array([1, 0, 0.5, 0.5]), jnp.array([2, 1 / 3, 0.7, 0.5])
-    image = np.asarray(picture(jnp.concatenate([red, green]), two))
-    alone = [np.asarray(picture(point, one)) for point in (red, green)]
+    both = np.float32([[1, 0, 0.5, 0.5], [2, 1 / 3, 0.7, 0.5]])
+    image = np.asarray(drawing(two)(both.reshape(1, 8)))[0]
+    alone = np.asarray(drawing(one)(both))
     np.testing.assert_allclose(image[..., 0], alone[0][..., 0], atol=1e-6)
     assert (image[..., 1] <= alone[1][..., 1] + 1e-6).all()
     assert image[..., 1].sum() < alone[1][..., 1].sum()
@@ -129,15 +133,16 @@ def test_the_first_of_two_objects_lies_on_top():
 
 def test_only_hue_has_a_derivative():
     settings = Sprites(counts=CountsConfig(hue=6), fixed=FixedConfig())
-    point = jnp.array([3, 0.8, 0.4, 0.3, 0.5, 0.6])
-    slopes = jnp.abs(jax.jacfwd(partial(picture, settings=settings))(point)).max((0, 1, 2))
+    point = np.float32([3, 0.8, 0.4, 0.3, 0.5, 0.6])
+    jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
+    slopes = np.abs(jacobian).max((0, 1, 2))
     np.testing.assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)
 
 
 def test_default_sprites_differ():
     settings = Sprites(counts=CountsConfig(posY=1))
     points = tasks.cells(factors(settings))
-    images = jax.jit(jax.vmap(partial(picture, settings=settings)))(points)
+    images = drawing(settings)(points)
     levels = np.round(16 * np.asarray(images)).astype(np.uint8).reshape(len(points), -1)
     assert len(points) == 432 == len({row.tobytes() for row in levels})
 

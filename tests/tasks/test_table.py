@@ -173,9 +173,9 @@ def test_only_images_that_are_not_black_have_a_background(tmp_path):
         path = npz(tmp_path / f"{name}.npz", arrays | {"images": images.astype(np.float32)})
         scene = ImageTable(path=str(path)).scene()
         assert (np.ndim(scene.background) == 0) == is_black
-        task, point = ImageTable(path=str(path), held_out="x == 2").make(), jnp.array([1.0, 1.0])
-        shown = lambda image, task=task, truth=images[5], point=point: bool(
-            task.scores(jnp.float32(image), jnp.float32(truth), point)["rendered"]
+        score = jax.jit(ImageTable(path=str(path), held_out="x == 2").make().scores)
+        shown = lambda image, score=score, truth=images[5]: bool(
+            score(np.float32(image), np.float32(truth), np.float32([1, 1]))["rendered"]
         )
         assert shown(images[5]) and not shown(images.mean(axis=0))
         assert not shown(backdrop)
@@ -257,7 +257,8 @@ def test_a_table_with_gaps_is_measured_at_its_images_alone(tmp_path):
     sorted_rows = lambda rows: rows[np.lexsort(rows.T)]
     np.testing.assert_array_equal(sorted_rows(task.points), sorted_rows(kept["factors"]))
     assert tasks.regions(task)["ood"].sum() == 2
-    examples = tasks.examples_at(task, jax.random.key(0), jnp.asarray(kept["factors"], jnp.float32))
+    examples = jax.jit(lambda key: tasks.examples_at(task, key, jnp.float32(kept["factors"])))
+    examples = examples(jax.random.key(0))
     np.testing.assert_array_equal(examples.target, kept["images"])
 
 

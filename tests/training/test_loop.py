@@ -24,9 +24,13 @@ def test_streams_of_one_key_differ():
 
 def trial_of(config, key, hyper=None, capacity=0):
     """The trial that training makes of one seed."""
-    dataset = loop.dataset_of(config.task.make(), key)
-    dataset = sampling.padded(dataset, capacity or sampling.capacity(dataset))
-    return loop.Trial(key, hyper or loop.hyper_of(config), dataset, jnp.int32(0))
+    task = config.task.make()
+
+    def dataset(key):
+        drawn = loop.dataset_of(task, key)
+        return sampling.padded(drawn, capacity or sampling.capacity(drawn))
+
+    return loop.Trial(key, hyper or loop.hyper_of(config), jax.jit(dataset)(key), np.int32(0))
 
 
 @functools.cache
@@ -57,16 +61,15 @@ def test_gradient_of_the_batch_loss_against_differences(tiny):
     trainer, key = functions(tiny), jax.random.key(1)
     state, trial = trainer.init(key), trial_of(tiny, key)
     after, _ = trainer.advance(trial, state, 1)
-    gradient = jax.tree.map(lambda mu: mu / 0.1, after.opt_state[0].mu)
-    direction = jax.tree.map(
-        lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), state.params
-    )
+    gradient = jax.tree.map(lambda mu: np.asarray(mu) / 0.1, after.opt_state[0].mu)
+    rng, params_before = np.random.default_rng(0), jax.device_get(state.params)
+    direction = jax.tree.map(lambda leaf: np.float32(rng.normal(size=leaf.shape)), params_before)
 
     def loss_at(t):
-        params = jax.tree.map(lambda p, d: p + t * d, state.params, direction)
+        params = jax.tree.map(lambda p, d: p + np.float32(t) * d, params_before, direction)
         return float(trainer.advance(trial, state._replace(params=params), 1)[1][0])
 
-    slope = sum(jax.tree.leaves(jax.tree.map(jnp.vdot, gradient, direction)))
+    slope = sum(jax.tree.leaves(jax.tree.map(np.vdot, gradient, direction)))
     step = 2e-3
     assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(float(slope), rel=2e-2)
 
@@ -84,8 +87,8 @@ def test_chunks_do_not_change_the_bits(tiny, values):
         state, history = trainer.init(key), []
         for n_steps in pieces:
             state, losses = trainer.advance(trial_of(config, key), state, n_steps)
-            history.append(losses[:n_steps])
-        finals.append((state, jnp.concatenate(history)))
+            history.append(np.asarray(losses)[:n_steps])
+        finals.append((state, np.concatenate(history)))
     chex.assert_trees_all_equal(*finals)
 
 
@@ -107,7 +110,8 @@ def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny
             (1, {"task.support.region": "corner", "task.support.samples": 20}),
         )
     ]
-    together = jax.jit(jax.vmap(train))(jax.tree.map(lambda *x: jnp.stack(x), *trials))
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *trials)
+    together = jax.device_get(jax.jit(jax.vmap(train))(stacked))
     assert len(traces) == 1
     single = jax.jit(train)
     for index, trial in enumerate(trials):
@@ -126,8 +130,10 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
     state, whole = trainer.init(key), trial_of(tiny, key)
     errors = np.asarray(trainer.score(key, state.params, whole.dataset.points)["mse"], np.float64)
     for count in (1, 3):
-        table = whole.dataset._replace(count=jnp.int32(count))
-        others = table._replace(points=table.points.at[count:].set(1e3))
+        table = whole.dataset._replace(count=np.int32(count))
+        points = np.array(table.points)
+        points[count:] = 1e3
+        others = table._replace(points=points)
         after, losses = trainer.advance(whole._replace(dataset=table), state, 3)
         same, _ = trainer.advance(whole._replace(dataset=others), state, 3)
         chex.assert_trees_all_equal(after.params, same.params)
@@ -141,33 +147,36 @@ def test_a_models_own_penalty_is_added_to_the_loss_that_is_differentiated(tiny):
     state, weights = trainer.init(key), {"penalty.entropy": 0.03, "penalty.variance": 0.2}
 
     def first_step(share):
-        hyper = {f"model.{name}": jnp.float32(share * value) for name, value in weights.items()}
+        hyper = {f"model.{name}": np.float32(share * value) for name, value in weights.items()}
         trial = trial_of(config, key, loop.hyper_of(config) | hyper)
         after, losses = trainer.advance(trial, state, 1)
-        return losses[0], jax.tree.map(lambda mu: mu / 0.1, after.opt_state[0].mu)
+        gradient = jax.tree.map(lambda mu: np.asarray(mu) / 0.1, after.opt_state[0].mu)
+        return np.asarray(losses)[0], gradient
 
     penalty = lambda params: config.model.extra_loss(params, weights)
     expected = jax.jit(jax.value_and_grad(penalty))(state.params)
-    found = jax.tree.map(jnp.subtract, first_step(1), first_step(0))
+    found = jax.tree.map(np.subtract, first_step(1), first_step(0))
     assert float(expected[0]) > 0.1
     chex.assert_trees_all_close(found, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_predictions_and_scores_are_those_of_the_task(tiny):
     task, trainer, key = tiny.task.make(), functions(tiny), jax.random.key(2)
-    params = trainer.init(key).params
-    points = jnp.array([[1.0, 6.0], [3.5, 2.25], [jnp.nan, 2.0]])
-    predictions, truths = trainer.predict(key, params, points)
     module = tiny.model.make(shapes_of(task))
+    params = trainer.init(key).params
+    points = np.float32([[1, 6], [3.5, 2.25], [np.nan, 2]])
+    predictions, truths = jax.device_get(trainer.predict(key, params, points))
+    example_of, score = jax.jit(task.example), jax.jit(task.scores)
+    apply = jax.jit(module.apply)
     for prediction, truth, point in zip(predictions, truths, points, strict=True):
-        example = task.example(key, point)
+        example = jax.device_get(example_of(key, point))
         np.testing.assert_allclose(truth, 1 - example.target, atol=1e-6)
-        output = module.apply(params, example.input)[0]
+        output = np.asarray(apply(params, example.input)[0])
         np.testing.assert_allclose(prediction, 1 - output, atol=1e-5)
-    scores = trainer.score(key, params, points)
+    scores = jax.device_get(trainer.score(key, params, points))
     assert set(scores) == set(loop.tasks.score_names(task))
     for index in range(2):
-        expected = task.scores(predictions[index], truths[index], points[index])
+        expected = score(predictions[index], truths[index], points[index])
         for name, value in expected.items():
             assert float(scores[name][index]) == pytest.approx(float(value), rel=1e-4)
 
@@ -234,7 +243,7 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
         run(trial_of(changed(base, TRACED[name]), jax.random.key(0), capacity=200), 4)
         for name in names
     ]
-    found = {tuple(np.asarray(each[:4]).tolist()) for each in losses}
+    found = {tuple(np.asarray(each)[:4].tolist()) for each in losses}
     assert len(found) == len(names) and np.isfinite(list(found)).all()
 
 

@@ -25,6 +25,7 @@ from compgen_jax.training.task_group import shapes_of
 from tests.interrupts import interrupted_after_a_save
 
 TASK = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
+POINTS = np.float32([[1, 2], [6, 5]])
 SEEN = 60  # 64 cells, of which 4 are held out: with batches of 16 the last one is masked
 
 
@@ -70,10 +71,10 @@ def config(steps=10, model=None, **training):
     )
 
 
+@functools.cache
 def trial_of(settings, seed=0):
-    key = jax.random.key(seed)
-    task = settings.task.make()
-    return loop.Trial(key, loop.hyper_of(settings), loop.dataset_of(task, key), jnp.int32(0))
+    key, dataset = jax.random.key(seed), functools.partial(loop.dataset_of, settings.task.make())
+    return loop.Trial(key, loop.hyper_of(settings), jax.jit(dataset)(key), np.int32(0))
 
 
 @functools.cache
@@ -90,11 +91,20 @@ def trained(settings, seed=0, steps=None):
 def batches(settings, count):
     """The inputs of the first steps, and which of them count."""
     trial, task = trial_of(settings), settings.task.make()
-    for step in range(count):
+
+    @jax.jit
+    def batch(step):
         points, counts = task.next_batch(
             loop.stream(trial.key, "order"), step, trial.dataset, settings.training.batch_size
         )
-        yield tasks.examples_at(task, jax.random.key(0), points), np.asarray(counts)
+        return tasks.examples_at(task, jax.random.key(0), points), counts
+
+    return [jax.device_get(batch(step)) for step in range(count)]
+
+
+def codes_of(task, points):
+    examples = jax.jit(functools.partial(tasks.examples_at, task))
+    return np.asarray(examples(jax.random.key(0), points).input)
 
 
 def test_running_statistics_are_those_of_the_examples_that_count():
@@ -106,7 +116,7 @@ def test_running_statistics_are_those_of_the_examples_that_count():
     sizes = []
     for batch, counts in batches(settings, 4):
         dense = jax.tree.map(np.asarray, start["params"]["Dense_0"])
-        hidden = (np.asarray(batch.input, np.float64) @ dense["kernel"])[counts]
+        hidden = (np.float64(batch.input) @ dense["kernel"])[counts]
         mean, var = 0.9 * mean + 0.1 * hidden.mean(axis=0), 0.9 * var + 0.1 * hidden.var(axis=0)
         sizes.append(len(hidden))
     assert sizes == [16, 16, 16, SEEN - 48]
@@ -135,15 +145,15 @@ def test_evaluation_uses_running_statistics_and_no_dropout():
     state, _ = trained(settings)
     task = settings.task.make()
     module = settings.model.make(shapes_of(task))
-    points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    code = tasks.examples_at(task, jax.random.key(0), points).input
-    together, _ = models.apply(module, state.params, code)
+    code = codes_of(task, POINTS)
+    together, _ = jax.jit(functools.partial(models.apply, module))(state.params, code)
+    apply = jax.jit(module.apply)
     for index, one in enumerate(code):
-        alone, _ = module.apply(state.params, one)
+        alone, _ = apply(state.params, one)
         np.testing.assert_allclose(together[index], alone, atol=1e-6)
     norm = jax.tree.map(np.asarray, state.params["batch_stats"]["norm"])
     weights = jax.tree.map(np.asarray, state.params["params"])
-    hidden = np.asarray(code) @ weights["Dense_0"]["kernel"]
+    hidden = code @ weights["Dense_0"]["kernel"]
     hidden = (hidden - norm["mean"]) / np.sqrt(norm["var"] + 1e-5)
     hidden = hidden * weights["norm"]["scale"] + weights["norm"]["bias"]
     image = hidden @ weights["image"]["kernel"] + weights["image"]["bias"]
@@ -189,11 +199,14 @@ def test_dropout_has_a_key_of_each_step_and_seed_also_after_a_resume():
 def test_trials_side_by_side_are_each_what_they_are_alone():
     settings = config(model=Normed(dropout=0.2))
     trainer = functions(settings)
-    keys = jnp.stack([jax.random.key(0), jax.random.key(1)])
-    trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(lambda s: trial_of(settings, s),
-                                                                  (0, 1)))  # fmt: skip
-    states = jax.vmap(trainer.init)(keys)
-    both, _ = jax.jit(jax.vmap(trainer.advance, (0, 0, None)))(trials, states, 10)
+
+    @jax.jit
+    def advance(*trials):
+        trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)
+        states = jax.vmap(trainer.init)(trials.key)
+        return jax.vmap(trainer.advance, (0, 0, None))(trials, states, 10)
+
+    both, _ = jax.device_get(advance(*(trial_of(settings, seed) for seed in (0, 1))))
     for seed in (0, 1):
         alone, _ = trained(settings, seed)
         chex.assert_trees_all_close(
@@ -222,26 +235,23 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     chex.assert_trees_all_equal(runs[0].params, runs[1].params)
     statistics = runs[0].params["batch_stats"]["norm_1"]["mean"]
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0
-    points = jnp.asarray([[1.0, 2.0], [6.0, 5.0]])
-    predictions = runs[0].predict(points)
+    predictions = runs[0].predict(POINTS)
     module = settings.model.make(shapes_of(runs[0].task))
-    code = tasks.examples_at(runs[0].task, jax.random.key(0), points).input
-    of_second = jax.tree.map(lambda leaf: leaf[1], runs[0].params)
-    images, _ = module.apply(of_second, code)
+    of_second = jax.tree.map(lambda leaf: np.asarray(leaf)[1], runs[0].params)
+    images, _ = jax.jit(module.apply)(of_second, codes_of(runs[0].task, POINTS))
     np.testing.assert_allclose(predictions[1], 1 - np.asarray(images), atol=1e-5)
 
 
 def test_a_long_gradient_is_scaled_and_a_short_one_left():
     hyper = {"training.learning_rate": 1.0, "training.weight_decay": 0.0}
-    params = {"params": {"a": jnp.zeros(2), "b": jnp.zeros((1, 1))}}
-    gradient = {"params": {"a": jnp.array([3.0, 0.0]), "b": jnp.array([[4.0]])}}
+    params = {"params": {"a": np.zeros(2, np.float32), "b": np.zeros((1, 1), np.float32)}}
+    gradient = {"params": {"a": np.float32([3, 0]), "b": np.float32([[4]])}}
 
     def moments(clip):
         updater = loop.optimizer(hyper, TrainingConfig(clip=clip))
-        _, state = updater.update(gradient, updater.init(params), params, value=1.0)
-        return [
-            leaf for leaf in jax.tree.leaves(state) if getattr(leaf, "dtype", None) == jnp.float32
-        ]
+        update = lambda: updater.update(gradient, updater.init(params), params, value=1.0)
+        _, state = jax.device_get(jax.jit(update)())
+        return [leaf for leaf in jax.tree.leaves(state) if leaf.dtype == np.float32]
 
     plain, loose, tight = moments(0.0), moments(6.0), moments(2.5)
     chex.assert_trees_all_close(plain, loose)
@@ -257,8 +267,8 @@ def rates_of(losses, per_epoch, rate=1e-3):
     update = jax.jit(lambda state, value: updater.update(
         {"params": jnp.ones(1)}, state, params, value=value))  # fmt: skip
     for loss in losses:
-        step, state = update(state, jnp.float32(loss))
-        rates.append(-float(step["params"][0]))
+        step, state = update(state, np.float32(loss))
+        rates.append(-np.asarray(step["params"])[0])
     return np.array(rates)
 
 

@@ -181,9 +181,7 @@ def _ends(entries_Mx, most):
 def network_of(*layers) -> ReluMLP:
     """Of pairs of kernel and bias."""
     kernels, biases = zip(*layers, strict=True)
-    return ReluMLP(
-        *(tuple(jnp.asarray(part, jnp.float32) for part in p) for p in (kernels, biases))
-    )
+    return ReluMLP(*(tuple(map(np.float32, parts)) for parts in (kernels, biases)))
 
 
 @jax.jit

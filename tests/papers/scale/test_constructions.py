@@ -1,9 +1,8 @@
 """Networks by construction against the teacher as loops in float64."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -27,39 +26,51 @@ def loop(teacher, z_M, x_I):
 
 
 @cache
+def draw_teacher(seed, *sizes):
+    *drawn, most = jax.jit(lambda key: constructions.draw_teacher(key, *sizes))(
+        jax.random.key(seed)
+    )
+    return constructions.Teacher(*map(np.asarray, drawn), int(most))
+
+
+def draw_tasks(key, teacher, count, law):
+    return jax.device_get(jax.jit(lambda k: constructions.draw_tasks(k, teacher, count, law))(key))
+
+
+@cache
 def case(modules, size, law, count=40, most=3):
-    of_teacher, of_tasks = jax.random.split(jax.random.key(modules + 100 * size))
-    teacher = constructions.draw_teacher(of_teacher, modules, size, size, size, most)
-    return teacher, *constructions.draw_tasks(of_tasks, teacher, count, law)
+    teacher = draw_teacher(modules + 100 * size, modules, size, size, size, most)
+    return teacher, *draw_tasks(jax.random.key(7), teacher, count, law)
 
 
 def largest_error(function, teacher, z_BxM, x_BxI):
     true = [loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)]
-    return np.abs(np.asarray(jax.vmap(function)(z_BxM, x_BxI), np.float64) - true).max()
+    return np.abs(np.float64(jax.jit(jax.vmap(function))(z_BxM, x_BxI)) - true).max()
 
 
 @pytest.mark.parametrize("law", constructions.LAWS)
 def test_teacher_is_its_definition(law):
     teacher, z_BxM, x_BxI = case(8, 8, law)
-    assert largest_error(lambda *one: constructions.respond(teacher, *one), *case(8, 8, law)) < 2e-6
-    assert constructions.respond(teacher, z_BxM[0], x_BxI[0]).dtype == jnp.float32
+    respond = lambda *one: constructions.respond(teacher, *one)
+    assert largest_error(respond, teacher, z_BxM, x_BxI) < 2e-6
+    assert jax.eval_shape(respond, z_BxM[0], x_BxI[0]).dtype == np.float32
 
 
 def test_weights_biases_and_readout_follow_their_laws():
-    teacher = constructions.draw_teacher(jax.random.key(0), 64, 16, 32, 24, 3)
+    teacher = draw_teacher(0, 64, 16, 32, 24, 3)
     assert [part.shape for part in teacher[:3]] == [(64, 32, 16), (64, 32), (24, 32)]
     assert float(teacher.weights.mean()) == pytest.approx(0, abs=0.01)
     assert float(teacher.weights.var()) == pytest.approx(3**0.5 / 16, rel=0.02)
     assert float(teacher.readout.var()) == pytest.approx(3**0.5 / 32, rel=0.15)
     largest = constructions.largest_entry(16)
-    assert 0.97 * largest < float(jnp.abs(teacher.weights).max()) <= largest
+    assert 0.97 * largest < np.abs(teacher.weights).max() <= largest
     assert 0 <= float(teacher.biases.min()) < 0.01 and 0.49 < float(teacher.biases.max()) < 0.5
     assert float(teacher.biases.mean()) == pytest.approx(0.25, abs=0.01)
 
 
 def test_weights_biases_and_readout_have_keys_of_their_own():
     """Draws of one shape from one key have the same ranks, whatever their laws."""
-    teacher = constructions.draw_teacher(jax.random.key(0), 30, 1, 30, 30, 3)
+    teacher = draw_teacher(0, 30, 1, 30, 30, 3)
     ranks = [np.argsort(np.argsort(np.ravel(part))) for part in teacher[:3]]
     correlations = np.corrcoef(ranks)[np.triu_indices(3, 1)]
     assert np.abs(correlations).max() < 0.15  # 4.5 standard errors
@@ -72,7 +83,7 @@ def test_weights_biases_and_readout_have_keys_of_their_own():
 @pytest.mark.parametrize("law", constructions.LAWS)
 def test_tasks_have_weights_of_the_law_on_every_set_alike(law, modules, active):
     teacher, *_ = case(modules, 4, law)
-    tasks = constructions.draw_tasks(jax.random.key(3), teacher, 2000, law)
+    tasks = draw_tasks(jax.random.key(3), teacher, 2000, law)
     z_BxM, x_BxI = (np.asarray(part) for part in tasks)
     assert z_BxM.shape == (2000, modules) and x_BxI.shape == (2000, 4)
     assert ((z_BxM > 0).sum(1) == active).all()
@@ -85,7 +96,9 @@ def test_tasks_have_weights_of_the_law_on_every_set_alike(law, modules, active):
 def test_k_hot_is_exact_with_neurons_linear_in_the_modules(modules, size):
     teacher, z_BxM, x_BxI = case(modules, size, "khot")
     network = constructions.k_hot(teacher)
-    corners = jnp.where(x_BxI > 0, 1.0, -1.0)  # where gates are nearest to opening
+    corners = np.where(
+        x_BxI > 0, np.float32(1), np.float32(-1)
+    )  # where gates are nearest to opening
     for inputs in (x_BxI, corners):
         apply = lambda *one: constructions.apply(network, *one)
         assert largest_error(apply, teacher, z_BxM, inputs) < 1e-5
@@ -111,10 +124,10 @@ def test_k_hot_needs_its_bound_and_weights_of_0_and_1():
 
 def test_gates_of_k_hot_are_closed_by_the_least_bound():
     """At z = 0 the greatest u over the inputs' corners brings a gate to 0, and no higher."""
-    teacher = constructions.draw_teacher(jax.random.key(0), 2, 3, 4, 2, 2)
+    teacher = draw_teacher(0, 2, 3, 4, 2, 2)
     kernel, bias = (part[0] for part in constructions.k_hot(teacher)[:2])
-    corners = jnp.array(np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T)
-    before = jnp.matmul(corners, kernel[2:]) + bias[None]
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    before = corners @ np.asarray(kernel)[2:] + bias[None]
     np.testing.assert_allclose(before.max(axis=0), 0.0, atol=1e-6)
 
 
@@ -149,7 +162,9 @@ def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
 
 def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
     teacher, z_BxM, x_BxI = case(8, 8, "discrete")
-    teacher = teacher._replace(weights=teacher.weights.at[:, 0, 0].set(0.0))
+    weights = teacher.weights.copy()
+    weights[:, 0, 0] = 0
+    teacher = teacher._replace(weights=weights)
     network = constructions.graded(teacher, 64)
     for z in (z_BxM * 0.37, 0 * z_BxM):
         found = constructions.errors(network, teacher, z, x_BxI)
@@ -180,7 +195,7 @@ def test_errors_are_pooled():
     network = constructions.graded(teacher, 3)
     found = constructions.errors(network, teacher, z_BxM, x_BxI)
     true = np.array([loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)])
-    given = np.array([constructions.apply(network, *one) for one in zip(z_BxM, x_BxI, strict=True)])
+    given = np.asarray(jax.jit(jax.vmap(partial(constructions.apply, network)))(z_BxM, x_BxI))
     square = (given - true) ** 2
     assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
     assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
@@ -194,12 +209,11 @@ def test_the_teacher_is_the_tasks():
     rng = np.random.default_rng(0)
     latent = np.where(rng.random(6) < 0.5, rng.uniform(0.5, 1, 6), 0).astype(np.float32)
     inputs = rng.uniform(-1, 1, (8, 40)).astype(np.float32)
-    on_device = of_modules.Teacher(*map(jnp.asarray, teacher[:3]), teacher.most)
-    answers = jax.vmap(lambda x: constructions.respond(on_device, latent, x))(inputs)
-    expected = of_modules.respond(teacher, latent, inputs)
+    answers = jax.jit(jax.vmap(lambda x: constructions.respond(teacher, latent, x)))(inputs)
+    expected = jax.jit(partial(of_modules.respond, teacher))(latent, inputs)
     np.testing.assert_allclose(answers, expected, rtol=1e-4, atol=1e-5)
-    drawn = constructions.draw_teacher(jax.random.key(0), 6, 40, 30, 20, teacher.most)
-    assert jax.tree.map(jnp.shape, drawn[:3]) == jax.tree.map(jnp.shape, teacher[:3])
+    drawn = draw_teacher(0, 6, 40, 30, 20, teacher.most)
+    assert [part.shape for part in drawn[:3]] == [part.shape for part in teacher[:3]]
     for one, other in ((drawn.weights, teacher.weights), (drawn.readout, teacher.readout)):
         assert np.std(one) == pytest.approx(np.std(other), rel=0.1)
     assert np.abs(teacher.weights).max() <= constructions.largest_entry(40)
