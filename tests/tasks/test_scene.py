@@ -242,14 +242,15 @@ def test_two_objects_join_codes_and_the_second_is_the_same_for_every_seed():
 
 def test_the_second_object_stays_when_the_first_is_compared_with_other_labels_and_places():
     task, cells = made(objects=2), tasks.cells(FACTORS)
+    said = scorer(task)
     held_out = np.asarray(task.held_out(cells))
-    second = np.stack([scenes.second_point(cell, FACTORS) for cell in cells])
+    second = jax.jit(jax.vmap(partial(scenes.second_point, factors=FACTORS)))(cells)
     draw = lambda first: jax.vmap(lambda a, b: jnp.maximum(blob(a), blob(b)))(first, second)
-    np.testing.assert_array_equal(said(task, draw(cells))["rendered"], True)
+    np.testing.assert_array_equal(said(draw(cells))["rendered"], True)
     other = np.concatenate([3 - cells[:, :1], cells[:, 1:]], axis=1)
-    assert not said(task, draw(other))["rendered"].any()
+    assert not said(draw(other))["rendered"].any()
     nearest = np.where(held_out[:, None], task.nearest(cells), cells)
-    assert not said(task, draw(nearest))["rendered"][held_out].any()
+    assert not said(draw(nearest))["rendered"][held_out].any()
 
 
 def test_reading_the_factors():
