@@ -44,6 +44,9 @@ def test_decay_is_that_of_the_last_layer_and_stricter_that_below_a_composers():
     row = judged(claim, BUMP, net=v_shaped, composer=slight)
     assert row["as_stated"]["verdict"] == row["stricter"]["verdict"] == R
     assert row["as_stated"]["measured"] == pytest.approx(-0.6, abs=1e-2)
+    slopes = [one["value"] for name, one in row["details"].items() if name.startswith("slope of")]
+    # of 1, .2, .3, .4: (-1.5 - .1 + .15 + .6) / 5; of 1, .5, .6, .6: (-1.5 - .25 + .3 + .9) / 5
+    assert sorted(slopes) == pytest.approx([-0.17, -0.11], abs=1e-2)
     last = list(row["stricter"]["conditions"].values())[2:]
     assert [one["value"] for one in last] == pytest.approx([-0.4, -0.2], abs=1e-2)
     # a perfect composer's features turn into an image as well
