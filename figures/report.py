@@ -155,6 +155,8 @@ def _part(paper: Paper, runs: dict, judged: list[dict]) -> list[str]:
         return []
     table = paper.table(runs)
     lines = ["", f"## {paper.title}: errors and baselines", "", *table] if table else []
+    if not judged:
+        return lines
     lines += [
         "",
         f"## {paper.title}: claims",
