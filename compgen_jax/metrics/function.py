@@ -115,7 +115,7 @@ def _recorded(activations_of, points_BxF, real_F, differentiable: bool):
         name = lambda path: jax.tree_util.keystr(path, simple=True, separator=".")
         return {name(path): jnp.ravel(leaf) for path, leaf in leaves}
 
-    points = np.asarray(points_BxF, np.float32)
+    points = jnp.asarray(points_BxF)
     mapped = jax.jit(partial(jax.lax.map, by_name, batch_size=128))
     features = jax.device_get(mapped(points))
     for name, layer in features.items():

@@ -293,7 +293,7 @@ def _draw(key, shown: Shown, scene: Scene, share: float):
 
 
 def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, loss: str) -> dict:
-    """The scores of one image. Of two objects the second stays as it is in all true images.
+    """The scores of one image. With two objects, all true images have the same second one.
 
     mse: the mean squared error.  blank_mse: that of a blank image.
     LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
