@@ -16,9 +16,9 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig, StripesConfig
 from compgen_jax.tasks.encodings import CodeConfig, encode
 from compgen_jax.tasks.supports import SupportConfig
+from tests.tasks.examples import KEY, examples_at
 
 N = 8
-KEY = jax.random.key(3)
 
 
 def by_hand(x, y, sigma, amplitude=1.0):
@@ -71,17 +71,12 @@ def drawn(of, key=KEY):
     return table.points
 
 
-def examples(of, points):
-    of_points = jax.jit(jax.vmap(of.make().example, (None, 0)))
-    return jax.device_get(of_points(KEY, np.asarray(points, np.float32)))
-
-
 @pytest.mark.parametrize("polarity", ["inverted", "upright"])
 def test_stripes_are_the_profile_of_one_coordinate_drawn_across(polarity):
     """Their amplitude is a bump's, 0.8, times their own."""
     of = settings(polarity=polarity, sigma=1.3, samples=0, amplitude=0.5)
     of = replace(of, image=replace(of.image, amplitude=0.8))
-    found = examples(of, drawn(of))
+    found = examples_at(of.make(), drawn(of))
     chex.assert_shape(found.target, (2 * N, N, N))
     for c in range(N):
         profile = 0.4 * np.exp(-((np.arange(N) - c) ** 2) / (2 * 1.3**2))
@@ -101,7 +96,7 @@ def test_the_missing_factor_has_its_own_code(missing):
     np.testing.assert_array_equal(points[N:, 1], np.arange(N))
     absent = np.exp(-((np.arange(N) + 3.0) ** 2) / 2) if missing == "off_grid" else np.zeros(N)
     whole = jax.jit(lambda: encode([(5.0, N), (2.0, N)], code))()
-    codes = examples(of, points).input
+    codes = examples_at(of.make(), points).input
     np.testing.assert_allclose(codes[5], [*whole[:N], *absent], atol=1e-6)
     np.testing.assert_allclose(codes[N + 2], [*absent, *whole[N:]], atol=1e-6)
 
@@ -401,12 +396,12 @@ def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere
     points = tasks.points(task)
     second_places = jax.jit(jax.vmap(lambda point: bump.second_place(point, 16)))
     seconds = np.asarray(second_places(points))
-    expected = examples(PAIRS, np.concatenate([points, seconds], axis=1))
+    expected = examples_at(PAIRS.make(), np.concatenate([points, seconds], axis=1))
     found = jax.jit(partial(tasks.examples_at, task))
     for key in (KEY, jax.random.key(4)):
         chex.assert_trees_all_equal(found(key, points), expected)
     moved = np.float32(points + 0.3)
-    assert np.abs(examples(PAIRS, moved).target[37] - expected.target[37]).sum() > 0.1
+    assert np.abs(examples_at(PAIRS.make(), moved).target[37] - expected.target[37]).sum() > 0.1
     np.testing.assert_array_equal(second_places(moved)[37], seconds[37])
     # 64 of 256 pixels are those of the hole, whether the first bump is held out or not
     inside = ((seconds >= 4) & (seconds <= 11)).all(axis=1)
@@ -463,8 +458,8 @@ def test_a_first_object_at_the_nearest_seen_cell_is_not_rendered():
     """Of wide bumps, whose images at neighbouring cells correlate: the third part of `rendered`."""
     wide = replace(PAIRS, image=ImageConfig(sigma=4.5))
     task, point = wide.make(), np.float32([4.0, 8.0])
-    truth = 1 - examples(wide, point[None]).target[0]
-    first, nearest = 1 - examples(replace(wide, bumps=1), [point, point - [1, 0]]).target
+    truth = 1 - examples_at(wide.make(), point[None]).target[0]
+    first, nearest = 1 - examples_at(replace(wide, bumps=1).make(), [point, point - [1, 0]]).target
     found = lambda share: score(truth + np.float32(share) * (nearest - first), truth, point)
     score = jax.jit(task.scores)
     assert bool(found(0.2)["rendered"]) and not bool(found(0.8)["rendered"])

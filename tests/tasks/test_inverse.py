@@ -16,15 +16,11 @@ from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.inverse import Inverse, inverse, mean_answer
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, over_cells
+from tests.tasks.examples import KEY, examples_at
 
 N = 8
-KEY = jax.random.key(3)
 SUPPORT = SupportConfig(region="donut", low=3, high=4, samples=40)
 SIZE = SizeConfig(values=3, smallest=0.8, largest=1.8, low=1, high=1)
-
-
-def examples(task, points):
-    return jax.device_get(jax.jit(jax.vmap(task.example, (None, 0)))(KEY, np.float32(points)))
 
 
 def fields(code="bump", **others):
@@ -37,7 +33,7 @@ def test_the_image_is_given_and_the_point_asked_for(answer, polarity):
     of = fields(image=ImageConfig(sigma=1.2, polarity=polarity), size=SIZE)
     task = Inverse(answer=answer, **of).make()
     points = np.float32([[2, 5, 0.8], [6.25, 1.5, 1.3], [0, 7, 1.8]])
-    batch, example = examples(task, points), jax.jit(task.example)
+    batch, example = examples_at(task, points), jax.jit(task.example)
     i = np.arange(N)
     for b, (x, y, size) in enumerate(np.float64(points)):
         single = example(KEY, points[b])
@@ -106,13 +102,13 @@ def test_scores_of_codes_against_a_loop():
     task = Inverse(**fields(size=SIZE)).make()
     random, parts = np.random.default_rng(0), (N, N, 3)
     cells = tasks.points(task)
-    codes = examples(task, cells).target
+    codes = examples_at(task, cells).target
     chosen = random.integers(len(cells), size=40)
     moved = np.clip(cells[chosen] + random.integers(-1, 2, (40, 3)) * [1, 1, 0.5],
                     [0, 0, 0.8], [N - 1, N - 1, 1.8])  # fmt: skip
     moved[:5] = cells[random.integers(len(cells), size=5)]
     noise = np.float32(random.normal(size=(40, 2 * N + 3)) * 0.02)
-    signals = examples(task, moved).target + noise
+    signals = examples_at(task, moved).target + noise
     found = jax.jit(jax.vmap(task.scores))(signals, codes[chosen], cells[chosen])
     off = np.array([off_by(s, t, parts) for s, t in zip(signals, codes[chosen], strict=True)])
     np.testing.assert_array_equal(found["exact_accuracy"], (off == 0).all(axis=1))
@@ -150,7 +146,7 @@ def test_the_tolerance_is_that_of_coordinates_and_nan_is_never_right():
         assert bool(found["exact_accuracy"]) == right
     for answer in ("code", "coordinates"):
         task = inverse(forward, answer)
-        target, score = examples(task, truth[None]).target[0], jax.jit(task.scores)
+        target, score = examples_at(task, truth[None]).target[0], jax.jit(task.scores)
         scores = score(np.append(target[:-1], np.float32(np.nan)), target, truth)
         assert not scores["exact_accuracy"] and not scores["position_accuracy"]
         assert bool(score(target, target, truth)["exact_accuracy"])
@@ -174,7 +170,7 @@ def test_the_image_has_a_derivative_in_every_factor_whatever_the_code(code):
     expected = -np.stack([image * slope for slope in slopes], axis=-1)
     np.testing.assert_allclose(jacobian, expected, atol=1e-5)
     forward = Bump(**fields(code, size=SIZE)).make()
-    there, back = (examples(each, [[3.4, 6.6, 1.3]]) for each in (forward, task))
+    there, back = (examples_at(each, [[3.4, 6.6, 1.3]]) for each in (forward, task))
     chex.assert_trees_all_close((back.input, back.target), (there.target, there.input))
 
 

@@ -17,8 +17,8 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.rotation import AngleCodeConfig, GapConfig, Rotation
 from tests.tasks import test_digits
+from tests.tasks.examples import KEY, examples_at
 
-KEY = jax.random.key(3)
 ONE = Rotation(side=16, angles=24, samples=24)
 TWO = replace(ONE, objects=(4, 7), gap=GapConfig(of=(4,)))
 NOISE = np.random.default_rng(1).random((13, 13)).astype(np.float32)
@@ -26,11 +26,6 @@ ANGLES = (0.0, 90.0, 37.5, 160.0, 283.1, -20.0, 725.0)
 
 turned = jax.jit(rotation.turned)
 encode_angle = jax.jit(rotation.encode_angle, static_argnums=1)
-
-
-def examples_at(task, points):
-    examples = jax.jit(jax.vmap(task.example, (None, 0)))
-    return jax.device_get(examples(KEY, np.asarray(points, np.float32)))
 
 
 # --- turning ---------------------------------------------------------------------------------
