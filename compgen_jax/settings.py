@@ -41,6 +41,7 @@ FAMILIES = {
         "conv_batchnorm": "compgen_jax.models.conv_batchnorm:ConvBatchNorm",
         "upsampling": "compgen_jax.models.upsampling:Upsampling",
         "encoder": "compgen_jax.models.encoder:Encoder",
+        "flow": "compgen_jax.models.flow:Flow",
         "task_mlp": "compgen_jax.models.task_conditioned:TaskMLP",
         "task_transformer": "compgen_jax.models.task_conditioned:TaskTransformer",
         "hypernetwork": "compgen_jax.models.task_conditioned:Hypernetwork",

@@ -9,6 +9,7 @@ The module maps an input to (output, activations by layer name). It may have the
                  Such a module is `batched`. In training its second argument says which examples
                  count, (B,) bool; it has a key 'dropout', and may write to 'batch_stats'. Called
                  without them, it is the function that is evaluated.
+  sees_target    True if training shows it the targets too, as a third argument.
 """
 
 from dataclasses import dataclass
@@ -71,13 +72,14 @@ def apply(module, params, inputs):
     return jax.vmap(lambda one: module.apply(params, one))(inputs)
 
 
-def train_apply(module, variables, inputs, counts_B, key):
-    """(outputs, variables) of a batch in training, of which the examples `counts_B` (bool) count.
-    The variables hold what the batch wrote beside the parameters."""
+def train_apply(module, variables, batch, counts_B, key):
+    """(outputs, variables) of a batch (`tasks.task.Example`) in training, of which the examples
+    `counts_B` (bool) count. The variables hold what the batch wrote beside the parameters."""
     if not getattr(module, "training_mode", False):
-        return apply(module, variables, inputs)[0], variables
+        return apply(module, variables, batch.input)[0], variables
+    target = (batch.target,) if getattr(module, "sees_target", False) else ()
     (outputs, _), kept = module.apply(
-        variables, inputs, counts_B, rngs={"dropout": key}, mutable=["batch_stats"]
+        variables, batch.input, counts_B, *target, rngs={"dropout": key}, mutable=["batch_stats"]
     )
     return outputs, {**variables, **kept}
 

@@ -240,7 +240,8 @@ def make_trainer(
         params = {**params, **trained}
         kernels = cast_kernels(params, training.precision)
         inputs = jax.tree.map(partial(_cast, dtype=training.precision), batch.input)
-        outputs, kept = group.train(kernels, inputs, counts_B, trial.task_index, key)
+        shown = batch._replace(input=inputs)
+        outputs, kept = group.train(kernels, shown, counts_B, trial.task_index, key)
         losses_B = group.losses(outputs, batch.target, trial.task_index)
         weights_B = counts_B.astype(jnp.float32)
         mean = jnp.sum(weights_B * losses_B) / jnp.sum(weights_B)

@@ -67,11 +67,11 @@ class TaskGroup:
 
         return self._by_task(task_index, of_task, key, points)
 
-    def train(self, params, inputs, counts_B, task_index, key):
+    def train(self, params, batch: Example, counts_B, task_index, key):
         """(outputs, variables) of a batch in training, of which the examples `counts_B` count."""
         if self.is_padded:
-            return self._run_padded(params, inputs, task_index), params
-        return models.train_apply(self.module, params, inputs, counts_B, key)
+            return self._run_padded(params, batch.input, task_index), params
+        return models.train_apply(self.module, params, batch, counts_B, key)
 
     def decode(self, params, inputs, task_index):
         """The outputs of inputs (B, ...), some at once."""

@@ -11,6 +11,7 @@ import pytest
 from compgen_jax.models import model
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.convolution import cast_kernels
+from compgen_jax.tasks.task import Example
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -39,7 +40,7 @@ def variables(seed=0):
 def compiled(lowering="lax"):
     """(evaluation, training) of a batch."""
     module = build(lowering)
-    train = lambda v, codes, counts: model.train_apply(module, v, codes, counts, KEY)
+    train = lambda v, codes, counts: model.train_apply(module, v, Example(codes, None), counts, KEY)
     return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
 
 

@@ -14,6 +14,7 @@ from compgen_jax.models import model
 from compgen_jax.models.conv import Conv, RenderCode
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
+from compgen_jax.models.flow import Flow
 from compgen_jax.models.lowrank import LowRank
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.model import Shapes
@@ -46,6 +47,7 @@ FAMILIES = [
     (Pixelwise(depth=2, width=8), IMAGE),
     (Transformer(depth=1, width=8, heads=2, hidden=6), IMAGE),
     (ConvBatchNorm(width=4), IMAGE),
+    (Flow(width=3, steps=3), IMAGE),
     (MLP(depth=1, width=5, activation="tanh"), COLOUR),
     (LowRank(depth=1, width=2, dilations=(2,)), COLOUR),
     (Additive(depth=2, width=5), COLOUR),
@@ -143,7 +145,7 @@ def test_parameter_counts_are_the_papers_and_the_authors(settings, shapes, count
 
 
 VECTOR, SQUARE, TREE = struct(16), struct(8, 8), {"a": struct(16)}
-OF_GREY_IMAGES = [Conv(), Pixelwise(), Transformer(), ConvBatchNorm()]
+OF_GREY_IMAGES = [Conv(), Pixelwise(), Transformer(), ConvBatchNorm(), Flow()]
 OF_IMAGES = [*OF_GREY_IMAGES, LowRank()]
 STUDENTS = [TaskMLP(), TaskTransformer(), Hypernetwork()]
 OF_FACTORS = [Additive(), Multiplicative()]
@@ -158,7 +160,7 @@ WRONG = [
     *[(each, Shapes(VECTOR, struct(8, 12)), "draws square images, not 8 x 12")
       for each in OF_IMAGES],
     *[(each, of_image(20, 10), "must be divisible by 4, not 10") for each in (Conv(),
-      ConvBatchNorm())],
+      ConvBatchNorm(), Flow())],
     *[(each, of_image(16, 8)._replace(parts=parts), PARTS) for each in OF_FACTORS
       for parts in ((), (16,), (8, 7))],
     (Additive(), Shapes(VECTOR, {"a": struct(3)}, parts=(8, 8)), "gives one array, not {'a': "),

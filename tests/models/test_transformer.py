@@ -11,6 +11,7 @@ import pytest
 from compgen_jax.models import model, transformer
 from compgen_jax.models.pixelwise import position_code
 from compgen_jax.models.transformer import Transformer
+from compgen_jax.tasks.task import Example
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -42,7 +43,7 @@ def variables(seed=2):
 def compiled(dropout=0.3):
     """(evaluation, training) of a batch."""
     module = build(dropout)
-    train = lambda v, codes, key: model.train_apply(module, v, codes, COUNTS, key)[0]
+    train = lambda v, codes, key: model.train_apply(module, v, Example(codes, None), COUNTS, key)[0]
     return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
 
 
@@ -197,7 +198,7 @@ def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
     model.apply(build(), own, CODES)
     assert not any(key is not None for key in keys)  # nothing is dropped in evaluation
     keys.clear()
-    model.train_apply(build(), own, CODES, COUNTS, KEY)
+    model.train_apply(build(), own, Example(CODES, None), COUNTS, KEY)
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
 
 

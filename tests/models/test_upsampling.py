@@ -14,6 +14,7 @@ from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.model import Shapes
 from compgen_jax.models.upsampling import LAYOUTS, Upsampling
+from compgen_jax.tasks.task import Example
 from tests.models.test_convolution import directly
 
 KEY = jax.random.key(0)
@@ -94,7 +95,7 @@ def test_batch_norm_is_over_the_examples_that_count_and_behind_the_activation():
     shape, own = (8, 12), variables(NORMED, (8, 12))
     module = build(NORMED, shape)
     assert module.training_mode and not build(PLAIN, shape).training_mode
-    train = jax.jit(lambda codes: model.train_apply(module, own, codes, COUNTS, KEY))
+    train = jax.jit(lambda codes: model.train_apply(module, own, Example(codes, None), COUNTS, KEY))
     images, kept = train(CODES)
     expected, _, moments = decode_directly(NORMED, shape, own, CODES, COUNTS)
     np.testing.assert_allclose(images, expected, atol=5e-5)

@@ -102,6 +102,9 @@ MODELS = {
     "pixelwise, one-hot code": LeagueModel("pixelwise", SHARED, **ONE_HOT),
     # It learns a quarter of the digits in 1500 steps, which take as long as all other rows.
     "transformer": LeagueModel("transformer", ATTENTION, tasks=("bumps", "sizes")),
+    "flow matching": LeagueModel("flow", CONV, tasks=("bumps", "sprites")),
+    # the same networks, trained again
+    "flow, one step": LeagueModel("flow", CONV | {"model.steps": 1}, tasks=("bumps", "sprites")),
     "additive": LeagueModel("additive"),
     "multiplicative": LeagueModel("multiplicative", PRODUCTS),
 }

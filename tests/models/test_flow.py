@@ -1,0 +1,148 @@
+"""Flow matching: its path and its sampler in closed form, and what training leaves alone."""
+
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from compgen_jax.config import Config, ConfigError, TrainingConfig
+from compgen_jax.models import flow, model
+from compgen_jax.models.flow import Denoiser, Flow
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.sprites import Sprites
+from compgen_jax.tasks.supports import SupportConfig
+from compgen_jax.tasks.task import Example
+from compgen_jax.training import loop
+from tests.models.shapes import of_image
+
+KEY, E, N = jax.random.key(3), 6, 8
+CODES = np.random.default_rng(1).normal(size=(4, E)).astype("f4")
+
+
+def build(**settings):
+    return Flow(width=3, **settings).make(of_image(E, N))
+
+
+class Linear(nn.Module):
+    """Says a x + b t + the mean of the code, with numbers that are known."""
+
+    a: float = 0.3
+    b: float = 0.7
+
+    @nn.compact
+    def __call__(self, noisy, time, code):
+        self.param("unused", nn.initializers.zeros, ())
+        said = self.a * noisy + (self.b * time + code.mean(-1))[..., None, None]
+        return said, {"layer_00": code}
+
+
+@pytest.fixture
+def linear(monkeypatch):
+    monkeypatch.setattr(flow, "Denoiser", lambda *_, name: Linear(name=name))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_a_sample_is_eulers_from_the_noise_of_its_initialisation(linear, steps):
+    module = build(steps=steps)
+    own = module.init(KEY, CODES[0])
+    images = np.asarray(module.apply(own, CODES)[0])
+    mean, x = np.float64(CODES).mean(axis=1)[:, None, None], np.float64(own["noise"]["start"])
+    assert x.shape == (N, N) and 0.7 < x.std() < 1.3
+    x = np.repeat(x[None], len(CODES), axis=0)
+    for step in range(steps):
+        time = step / steps
+        x = x + (0.3 * x + 0.7 * time + mean - x) / (1 - time) / steps
+    np.testing.assert_allclose(images, x, atol=2e-6)
+
+
+def test_training_mixes_noise_and_target_at_times_from_0_to_1(monkeypatch):
+    """x_t = (1 - t) noise + t c has mean c/2 and variance 1/3 + c^2/12; times and noise are drawn
+    for each example."""
+    drawn = []
+    keep = lambda self, noisy, time, code: (drawn.append((noisy, time)), Linear(1.0, 0.0)(
+        noisy, time, code))[1]  # fmt: skip
+    monkeypatch.setattr(flow, "Denoiser", lambda *_, name: Kept(name=name))
+
+    class Kept(nn.Module):
+        __call__ = nn.compact(keep)
+
+    module, count, c = build(), 4000, 2.0
+    own = module.init(KEY, CODES[0])
+    drawn.clear()
+    targets = np.full((count, N, N), c, "f4")
+    codes = np.zeros((count, E), "f4")
+    train = functools.partial(model.train_apply, module, own, Example(codes, targets))
+    said, kept = train(np.ones(count, bool), KEY)
+    noisy, time = map(np.asarray, drawn[0])
+    np.testing.assert_allclose(said, noisy, atol=1e-6)
+    assert time.min() >= 0 and time.max() < 1 and abs(time.mean() - 0.5) < 0.02
+    assert abs(noisy.mean() - c / 2) < 0.03
+    assert abs(noisy.var() - (1 / 3 + c**2 / 12)) < 0.03
+    at_end = time > 0.99
+    np.testing.assert_allclose(noisy[at_end].mean(), c, atol=0.02)
+    noise = (noisy - time[:, None, None] * c) / (1 - time)[:, None, None]
+    assert abs(np.corrcoef(noise[:, 0, 0], noise[:, 3, 5])[0, 1]) < 0.06
+    assert abs(np.corrcoef(noise[:-1, 0, 0], noise[1:, 0, 0])[0, 1]) < 0.06
+    chex.assert_trees_all_equal(kept["noise"], own["noise"])  # a sample's noise stays
+    again = train(np.ones(count, bool), jax.random.key(4))[0]
+    assert not np.allclose(again, said)
+
+
+def test_one_step_is_what_is_said_of_pure_noise():
+    one, many = build(steps=1), build(steps=20)
+    own = jax.jit(one.init)(KEY, CODES[0])
+    chex.assert_trees_all_equal(own, jax.jit(many.init)(KEY, CODES[0]))
+    images, layers = jax.jit(one.apply)(own, CODES)
+    noise = jnp.broadcast_to(own["noise"]["start"], (4, N, N))
+    params = {"params": own["params"]["denoiser"]}
+    said, of_noise = jax.jit(Denoiser(N, 3, 3).apply)(params, noise, jnp.zeros(4), CODES)
+    np.testing.assert_allclose(images, said, atol=1e-6)
+    sample, of_first = jax.jit(many.apply)(own, CODES)
+    assert np.abs(sample - images).max() > 0.01
+    chex.assert_trees_all_close((layers, of_first), (of_noise, of_noise), atol=1e-6)
+    other = build().init(jax.random.key(4), CODES[0])["noise"]["start"]
+    assert np.abs(other - own["noise"]["start"]).max() > 0.1
+
+
+def test_every_input_of_the_denoiser_counts():
+    """The noisy image at each of three sizes, the time and the code."""
+    module, random = Denoiser(N, 3, 3), np.random.default_rng(0)
+    noisy, time = random.normal(size=(N, N)).astype("f4"), np.float32(0.4)
+    own = jax.jit(module.init)(KEY, noisy, time, CODES[0])
+    names = {"noisy_1", "noisy_2", "render", "hidden_1", "hidden_2", "hidden_3", "image"}
+    assert set(own["params"]) == names
+    of = lambda params, *given: jnp.sum(jnp.square(module.apply(params, *given)[0]))
+    gradients = jax.jit(jax.grad(of, argnums=(0, 1, 2, 3)))(own, noisy, time, CODES[0])
+    for leaf in jax.tree.leaves(gradients):
+        assert np.abs(leaf).max() > 0
+
+
+def test_training_learns_and_does_not_depend_on_the_steps_of_a_sample():
+    task = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
+    training = TrainingConfig(steps=50, batch_size=16, seeds=(0,), learning_rate=1e-2)
+
+    def trained(steps):
+        settings = Config(task=task, model=Flow(width=4, steps=steps), training=training)
+        trainer = loop.make_trainer(settings)
+
+        @jax.jit
+        def run(key):
+            dataset = loop.dataset_of(settings.task.make(), key)
+            trial = loop.Trial(key, loop.hyper_of(settings), dataset, jnp.int32(0))
+            return trainer.advance(trial, trainer.init(key), training.steps)
+
+        return jax.device_get(run(jax.random.key(0)))
+
+    (one, losses), (many, _) = trained(1), trained(5)
+    chex.assert_trees_all_equal(one.params, many.params)
+    assert set(one.params) == {"params", "noise"}
+    assert losses[45:50].mean() < losses[:5].mean() / 2
+
+
+def test_logits_are_refused():
+    with pytest.raises(ConfigError, match="config.task.loss='bernoulli': says logits"):
+        Config(task=Sprites(loss="bernoulli"), model=Flow(), training=TrainingConfig(steps=1))
