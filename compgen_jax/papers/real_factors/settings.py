@@ -1,6 +1,7 @@
 """The settings around the decoders of sprites, each changed alone (quick scale)."""
 
 from compgen_jax.models.upsampling import LAYOUTS
+from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.papers.settings import Group, Setting, times, to, training_time
 
 RATES = times("training.learning_rate", 1 / 3), times("training.learning_rate", 3)
@@ -33,4 +34,5 @@ AROUND = (
 DECODERS = Group(("sprites_range", "sprites_mean", "sprites_slice"), (*AROUND, *OTHER_RANGES))
 ELEMENT = Group(("sprites_element",), AROUND)
 OTHERS = Group(("sprites_lowrank_penalties", "sprites_encoder"), (*LEARNING, *OTHER_RANGES))
-GROUPS = DECODERS, ELEMENT, OTHERS
+PAIRS = Group(tuple(name for name in runs("quick") if "_pair_" in name), AROUND)
+GROUPS = DECODERS, ELEMENT, PAIRS, OTHERS
