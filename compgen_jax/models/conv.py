@@ -9,7 +9,7 @@ from flax import linen as nn
 from compgen_jax.models import initializers, model
 from compgen_jax.models.convolution import conv_transpose, product
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number, require
 
 
 class ConvTranspose(nn.Module):
@@ -64,11 +64,8 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
     shapes, and for an N that is not divisible by 4."""
     model.code_length(shapes, name)
     grid = model.image_side(shapes, name)
-    if grid % 4:
-        raise ConfigError(
-            f"config.model.name={name!r}: doubles the side of its image twice, so that it must "
-            f"be divisible by 4, not {grid}"
-        )
+    hint = f"doubles the side of its image twice, so that it must be divisible by 4, not {grid}"
+    require(grid % 4 == 0, "model.name", name, hint)
     return grid
 
 

@@ -22,20 +22,18 @@ from flax import linen as nn
 from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import MLPDecoder, dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number, require
 
 
 def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
     """Lengths of the code's parts, one for each factor. Raises ConfigError for an input that is not
     a code of two or more factors, and for an output that is not one array."""
-    length = model.code_length(shapes, name)
-    if len(shapes.parts) < 2 or sum(shapes.parts) != length:
-        raise ConfigError(
-            f"config.model.name={name!r}: needs a code with a part for each of two or more "
-            f"factors, not {length} numbers in parts {shapes.parts}"
-        )
+    length, parts = model.code_length(shapes, name), shapes.parts
+    needed = "needs a code with a part for each of two or more factors"
+    fits = len(parts) > 1 and sum(parts) == length
+    require(fits, "model.name", name, f"{needed}, not {length} numbers in parts {parts}")
     model.output_shape(shapes, name)
-    return tuple(shapes.parts)
+    return tuple(parts)
 
 
 def split(code, parts):

@@ -16,7 +16,7 @@ from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.pixelwise import check_width, position_code
-from compgen_jax.settings import ConfigError, number
+from compgen_jax.settings import number, require
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,8 @@ class Transformer(Model):
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
-        if self.width % self.heads:
-            raise ConfigError(
-                f"config.model.width={self.width}: must be a multiple of "
-                f"config.model.heads={self.heads}"
-            )
+        hint = f"must be a multiple of config.model.heads={self.heads}"
+        require(self.width % self.heads == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         model.code_length(shapes, self.name)

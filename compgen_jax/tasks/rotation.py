@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import ConfigError, Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, digits, images, sampling
 from compgen_jax.tasks.task import Example, Factor, Task
 
@@ -368,19 +368,14 @@ def _check(settings: Rotation):
     """Raises ConfigError for settings that contradict each other."""
     objects, gap = settings.objects, settings.gap
     are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
-    if not are_digits(objects) or not objects or len(set(objects)) < len(objects):
-        raise ConfigError(
-            f"config.task.objects={objects!r}: must be one or more different digits from 0 to 9"
-        )
-    if not are_digits(gap.of) or not set(gap.of) <= set(objects):
-        raise ConfigError(
-            f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}"
-        )
-    if settings.mnist_path and settings.side != digits.SIDE:
-        raise ConfigError(
-            f"config.task.side={settings.side}: images of config.task.mnist_path have "
-            f"{digits.SIDE} x {digits.SIDE} pixels; must be {digits.SIDE}"
-        )
+    differ = are_digits(objects) and 0 < len(objects) == len(set(objects))
+    hint = "must be one or more different digits from 0 to 9"
+    require(differ, "task.objects", objects, hint)
+    hint = f"must name some of config.task.objects={objects!r}"
+    require(are_digits(gap.of) and set(gap.of) <= set(objects), "task.gap.of", gap.of, hint)
+    side, own = settings.side, digits.SIDE
+    hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
+    require(not settings.mnist_path or side == own, "task.side", side, hint)
     if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
         raise ConfigError(
             f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="

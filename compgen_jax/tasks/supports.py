@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import ConfigError, choice, number, require
 from compgen_jax.tasks import sampling
 
 
@@ -227,18 +227,15 @@ def n_samples(grid: Grid) -> int:
 
 def seen_share(grid: Grid) -> float:
     """The share of the cells that is not held out; of real points, the share of the volume."""
-    every = cells(grid)
-    if grid.settings.sampling != "real" or grid.settings.region == "none":
-        return 1 - is_held_out(every, grid).mean()
-    if grid.settings.region not in ("donut", "corner"):
-        raise ConfigError(
-            "config.task.support.in_proportion=True: the share of real points in the region "
-            f"{grid.settings.region!r} is not known; say donut, corner or none"
-        )
-    held_out = 1.0
+    region, held_out = grid.settings.region, 1.0
+    if grid.settings.sampling != "real" or region == "none":
+        return 1 - is_held_out(cells(grid), grid).mean()
+    unknown = f"the share of real points in the region {region!r} is not known"
+    hint = f"{unknown}; say donut, corner or none"
+    require(region in ("donut", "corner"), "task.support.in_proportion", True, hint)
     for _, axis in _bounded(grid.axes, grid):  # half of an outermost cell lies beyond real points
         last = axis.count - 1
-        end = last if grid.settings.region == "corner" else min(axis.high + 0.5, last)
+        end = last if region == "corner" else min(axis.high + 0.5, last)
         held_out *= (end - max(axis.low - 0.5, 0)) / last
     return 1 - held_out
 
@@ -295,10 +292,8 @@ def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
       shows_every_value: whether training has stripes, so that the points need not show all values.
     """
     settings, names = grid.settings, [axis.name for axis in grid.axes]
-    if not set(settings.of) <= set(names):
-        raise ConfigError(
-            f"config.task.support.of={settings.of!r}: must name some of {', '.join(names)}"
-        )
+    hint = f"must name some of {', '.join(names)}"
+    require(set(settings.of) <= set(names), "task.support.of", settings.of, hint)
     held_out = is_held_out(cells(grid), grid)
     region, whole = describe(settings), "x".join(map(str, grid.counts))
     if held_out.all():

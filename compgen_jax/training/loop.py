@@ -12,7 +12,7 @@ from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.settings import in_own_files, is_own
+from compgen_jax.settings import in_own_files, is_own, require
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
@@ -135,16 +135,12 @@ def check(config: Config) -> Task:
             contracts.check(config, task)
         else:
             config.model.make(shapes_of(task))
-    if not (task.examples or config.training.steps):
-        raise ConfigError(
-            "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
-            "length in steps"
-        )
-    if config.training.schedule == "plateau" and not task.examples:
-        raise ConfigError(
-            "config.training.schedule='plateau': looks at the loss of epochs, and points that are "
-            "drawn afresh have none; say constant or cosine"
-        )
+    hint = "points that are drawn afresh have no epochs; give the run's length in steps"
+    require(task.examples or config.training.steps, "training.steps", 0, hint)
+    schedule = config.training.schedule
+    lacks = "looks at the loss of epochs, and points that are drawn afresh have none"
+    fits = schedule != "plateau" or task.examples
+    require(fits, "training.schedule", schedule, f"{lacks}; say constant or cosine")
     return task
 
 
