@@ -135,25 +135,19 @@ class ConvDecoder(nn.Module):
         def within(x):
             return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
-        def hidden(index, x):
-            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
-            return ConvTranspose(
-                self.width,
-                kernel_size,
-                stride,
-                self.initial_weights,
-                self.lowering,
-                name=f"hidden_{index}",
-            )(x)
+        def convolved(features, kernel_size, stride, name, x):
+            how = self.initial_weights, self.lowering
+            return ConvTranspose(features, kernel_size, stride, *how, name=name)(x)
 
         render = RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")
         x = within(nn.relu(render(code)))
         layers = [code, x]
         for index in range(1, self.depth + 1):
-            x = within(nn.relu(hidden(index, x)))
+            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+            x = convolved(self.width, kernel_size, stride, f"hidden_{index}", x)
+            x = within(nn.relu(x))
             layers.append(x)
-        image = ConvTranspose(1, 3, 1, self.initial_weights, self.lowering, name="image")(x)
-        return within(image)[..., 0], name_layers(layers)
+        return within(convolved(1, 3, 1, "image", x))[..., 0], name_layers(layers)
 
 
 def _mask(x, side):
