@@ -4,7 +4,6 @@ DIR/task.npz    the task's factors, held-out cells and a few examples, as they w
                 for a user's own model, its outputs for these before training
 """
 
-import io
 from pathlib import Path
 
 import jax
@@ -33,9 +32,7 @@ def remember(workdir: Path, config: Config, task: Task):
     """Writes `task.npz` for a user's own task or model, unless it is there."""
     path = workdir / "task.npz"
     if is_own(config) and not path.exists():
-        content = io.BytesIO()
-        np.savez(content, **_made(config, task))
-        directory.write_bytes(path, content.getvalue())
+        directory.write_npz(path, _made(config, task))
 
 
 def check(workdir: Path, config: Config, task: Task):
