@@ -102,9 +102,9 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
     if not all(np.isfinite(array).all() for array in (codes, truths, queries)):
         raise ValueError("codes or truths: NaN or infinite values")
     shape = len(queries), *truths.shape[1:]
-    codes, flat_SxP = _merged(codes, truths.reshape(len(truths), -1) if len(truths) else None)
     if not len(codes):
         return np.zeros(shape)
+    codes, flat_SxP = _merged(codes, truths.reshape(len(truths), -1))
     if len(codes) <= MOST_POINTS:
         return _kernel_ridge(codes, flat_SxP, queries).reshape(shape)
     # float32 makes ties of distances that differ by rounding
@@ -119,8 +119,6 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
 
 def _merged(codes_SxE, flat_SxP):
     """Different codes, and the mean output of each."""
-    if not len(codes_SxE):
-        return codes_SxE, None
     different, of_code, count = np.unique(
         codes_SxE, axis=0, return_inverse=True, return_counts=True
     )
