@@ -95,11 +95,10 @@ class Conv(Model):
         """
         kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
         beyond = wanted.shape[0] - kernel.shape[0]
-        blocks, start = [], 0
-        for length, length_like in zip(parts, parts_like, strict=True):
-            pads = [(beyond, 0), (beyond, 0), (0, length_like - length), (0, 0)]
-            blocks.append(jnp.pad(kernel[:, :, start : start + length], pads))
-            start += length
+        blocks = []
+        for part, length in zip(model.split(kernel, parts, axis=2), parts_like, strict=True):
+            pads = [(beyond, 0), (beyond, 0), (0, length - part.shape[2]), (0, 0)]
+            blocks.append(jnp.pad(part, pads))
         render = {**params["params"]["render"], "kernel": jnp.concatenate(blocks, axis=2)}
         return {"params": {**params["params"], "render": render}}
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from compgen_jax.settings import Family, require
 
@@ -104,6 +105,11 @@ def code_length(shapes: Shapes, name: str) -> int:
     is_vector = isinstance(given, jax.ShapeDtypeStruct) and given.ndim == 1
     require(is_vector, "model.name", name, f"needs a vector as input, not {given}")
     return given.shape[0]
+
+
+def split(code, parts, axis: int = -1):
+    """The parts of a code (..., E), one for each factor, or of an array with such an axis."""
+    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
 
 
 def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:

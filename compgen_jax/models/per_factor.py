@@ -17,12 +17,11 @@ from functools import partial, reduce
 from operator import mul
 
 import jax.numpy as jnp
-import numpy as np
 from flax import linen as nn
 
 from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import MLPDecoder, dense
-from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.model import Model, Shapes, name_layers, split
 from compgen_jax.settings import choice, number, require
 
 
@@ -35,11 +34,6 @@ def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
     require(fits, "model.name", name, f"{needed}, not {length} numbers in parts {parts}")
     model.output_shape(shapes, name)
     return tuple(parts)
-
-
-def split(code, parts):
-    """The parts of a code (..., E), one for each factor."""
-    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis=-1)
 
 
 def of_each_factor(network: Callable, code, parts) -> tuple:
