@@ -22,22 +22,10 @@ from compgen_jax.training.trials import trials_side_by_side
 
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
 KEPT_SPAN = 512  # the last kept step over the first: see `kept_steps`
-
-
-class Plateau(NamedTuple):
-    """When the rate falls, and how far.
-
-    It is multiplied by `factor`, but not below `least_rate`, at the `patience`-th epoch in a row
-    whose mean loss is not below the best one by the relative `improvement`.
-    """
-
-    patience: int = 6
-    factor: float = 0.5
-    improvement: float = 1e-4
-    least_rate: float = 1e-6
-
-
-PLATEAU = Plateau()  # the authors' (Figure 9), whose PyTorch waits until more than 5 are over
+# On a plateau the rate is multiplied by `factor`, but not below the least one, at the `patience`-th
+# epoch in a row whose mean loss is not below the best one by the relative `rtol`: the authors'
+# numbers (Figure 9), whose PyTorch waits until more than 5 are over.
+PLATEAU, LEAST_RATE = {"patience": 6, "factor": 0.5, "rtol": 1e-4}, 1e-6
 
 
 class Trial(NamedTuple):
@@ -183,13 +171,9 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
     plateau = []
     if training.schedule == "plateau":
         # a rate that begins below the least one stays
-        least = jnp.minimum(1.0, PLATEAU.least_rate / hyper["training.learning_rate"])
-        plateau = [
-            optax.contrib.reduce_on_plateau(
-                factor=PLATEAU.factor, patience=PLATEAU.patience, rtol=PLATEAU.improvement,
-                accumulation_size=per_epoch, min_scale=least,
-            )
-        ]  # fmt: skip
+        least = jnp.minimum(1.0, LEAST_RATE / hyper["training.learning_rate"])
+        how = PLATEAU | {"accumulation_size": per_epoch, "min_scale": least}
+        plateau = [optax.contrib.reduce_on_plateau(**how)]
     return optax.chain(*clip, adamw, *plateau)
 
 
