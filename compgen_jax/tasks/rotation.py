@@ -16,7 +16,7 @@ import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, digits, images, sampling
-from compgen_jax.tasks.task import Example, Factor, Task
+from compgen_jax.tasks.task import Example, Factor, Task, numpy_of
 
 BANK = 720  # at most so many true images are compared with an answer
 CLOSE = 1e-3  # degrees, or a share of a step between cells: rounding errors
@@ -164,7 +164,7 @@ def loss(output, target, l1: float):
 
 def is_held_out(points, settings: Rotation):
     """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
-    gap, numpy = settings.gap, jnp if isinstance(points, jax.Array) else np
+    gap, numpy = settings.gap, numpy_of(points)
     angle = points[..., 0]
     if gap.region == "none":
         return numpy.zeros(angle.shape, bool)

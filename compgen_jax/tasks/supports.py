@@ -18,6 +18,7 @@ import numpy as np
 from compgen_jax import grids
 from compgen_jax.settings import ConfigError, choice, number, require
 from compgen_jax.tasks import sampling
+from compgen_jax.tasks.task import numpy_of
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,12 @@ def _random(index, grid: Grid):
     held_out = np.zeros(np.prod(grid.counts), bool)
     chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
     held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
-    table = _namespace(index[0]).asarray(held_out.reshape(grid.counts[::-1]))
+    table = numpy_of(index[0]).asarray(held_out.reshape(grid.counts[::-1]))
     return table[_within(index, grid)]
 
 
 def _none(index, grid: Grid):
-    return _namespace(index[0]).zeros(index[0].shape, bool)
+    return numpy_of(index[0]).zeros(index[0].shape, bool)
 
 
 def _bounded(index, grid: Grid) -> list:
@@ -160,7 +161,7 @@ def nearest_seen(points, grid: Grid):
     NaN for a point that is seen, and for a stripe, which lacks a factor. Distances are in cells.
     For NumPy or JAX arrays.
     """
-    numpy = _namespace(points)
+    numpy = numpy_of(points)
     index = [numpy.nan_to_num(i) for i in _nearest(points, grid)]
     nearest = numpy.asarray(_nearest_seen_cells(grid))[_within(index, grid)]
     return numpy.where(numpy.isnan(points).any(axis=-1, keepdims=True), numpy.nan, nearest)
@@ -181,7 +182,7 @@ def _nearest(points, grid: Grid) -> list:
         c if (axis.first, axis.step) == (0.0, 1.0) else (c - axis.first) / axis.step
         for c, axis in zip(_columns(points), grid.axes, strict=True)
     ]
-    return [_namespace(points).round(c) for c in scaled]
+    return [numpy_of(points).round(c) for c in scaled]
 
 
 def _columns(points) -> list:
@@ -192,10 +193,6 @@ def _within(index, grid: Grid) -> tuple:
     """Indices by factor as those of an array over the cells, (V_F, ..., V_1)."""
     pairs = zip(index, grid.counts, strict=True)
     return tuple(i.astype(int).clip(0, count - 1) for i, count in pairs)[::-1]
-
-
-def _namespace(values):
-    return jnp if isinstance(values, jax.Array) else np
 
 
 # --- cells and samples -----------------------------------------------------------------------
