@@ -96,14 +96,8 @@ def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
     """The least error of a trivial predictor; NaN without any. Those that know the answers of ID
     points are no predictors there."""
     region = "ood" if ood else "id"
-    return min(
-        (
-            means[region, run.task.error]
-            for name, means in run.trivial.items()
-            if ood or not baselines.knows_id(name)
-        ),
-        default=np.nan,
-    )
+    predictors = [name for name in run.trivial if ood or not baselines.knows_id(name)]
+    return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
 
 
 def best_trivial_share(run: results.FinishedRun) -> float:
