@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import operator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -185,10 +186,7 @@ def as_family(config: Config, group: str, name: str) -> dict:
 
 def field_value(config: Config, path: str):
     """The value of a field named as in 'task.support.low'."""
-    node = config
-    for name in path.split("."):
-        node = getattr(node, name)
-    return node
+    return operator.attrgetter(path)(config)
 
 
 def identity(config: Config) -> dict:
