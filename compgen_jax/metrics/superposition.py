@@ -45,13 +45,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
     """
     outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
-    if (
-        outputs.ndim != 2
-        or factors.ndim != 2
-        or len(factors) != len(outputs)
-        or points.ndim != 2
-        or points.shape[1] != factors.shape[1]
-    ):
+    both = outputs.ndim == points.ndim == 2
+    if not (both and factors.shape == (len(outputs), points.shape[1])):
         raise ValueError(
             "outputs (B, D), factors (B, F) and points (Q, F) needed, not "
             f"{outputs.shape}, {factors.shape} and {points.shape}"

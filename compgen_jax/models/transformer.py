@@ -5,7 +5,6 @@ Shape letters: N grid side, S = N^2 tokens, D channels, H heads, C = D/H channel
 
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import ClassVar
 
 import jax
@@ -150,7 +149,7 @@ def _attention_of_one(query, key, value, dropout_key, rate):
 def dropped(key, values, rate: float):
     """The values, each set to 0 with probability `rate` and else divided by 1 - `rate`. The rate is
     rounded to a multiple of 2^-16."""
-    size, below = prod(values.shape), round(rate * 2**16)
+    size, below = values.size, round(rate * 2**16)
     # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))
     draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]

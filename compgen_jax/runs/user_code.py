@@ -48,9 +48,9 @@ def check(workdir: Path, config: Config, task: Task):
     now = _made(config, task)
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
-            group, what = ("model", "model") if name == ANSWERS else ("task", "task")
+            group = "model" if name == ANSWERS else "task"
             raise RunError(
-                f"{workdir}: {getattr(config, group).name} no longer makes the {what} that was "
+                f"{workdir}: {getattr(config, group).name} no longer makes the {group} that was "
                 f"trained here (its {name} differ); restore the file, or choose another --workdir"
             )
 

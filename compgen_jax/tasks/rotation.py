@@ -241,9 +241,8 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
     from scipy import ndimage  # a while to import
 
     names = sorted(settings.objects)
-    angle_A = (360 / settings.angles * np.arange(settings.angles))[
-        :: -(-settings.angles * len(names) // BANK)
-    ]
+    step = -(-settings.angles * len(names) // BANK)
+    angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
     places = _places(settings.side, angle_A[:, None, None], np)
     turned = [
         ndimage.map_coordinates(picture, places, order=1, mode="grid-constant")
