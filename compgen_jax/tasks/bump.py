@@ -317,27 +317,34 @@ def _check(settings: Bump):
     images, stripes, support = settings.images, settings.stripes, settings.support
     size, every_cell = settings.size, support.sampling == "every_cell"
     encodings.check(settings.code)
-    once = "config.task.support.sampling='every_cell' takes each seen cell once"
-    hint = f"{once}; say with_replacement, without_replacement or real"
+
+    each = "config.task.support.sampling='every_cell' takes each seen cell once"
+    hint = f"{each}; say with_replacement, without_replacement or real"
     require(not (images and every_cell), "task.images", images, hint)
+
     all_fit = not images or images >= 2 * settings.grid * stripes.copies
     hint = "leaves out some stripes, which needs config.task.stripes.order='shuffled'"
     require(all_fit or stripes.order == "shuffled", "task.images", images, hint)
+
     some = support.samples or stripes.copies or images or every_cell
     hint = "leaves nothing to train on, as config.task.stripes.copies=0"
     require(some, "task.support.samples", 0, hint)
+
     others = "config.task.stripes.copies and config.task.images"
     alone = support.fresh == "no" or not (stripes.copies or images)
     hint = f"draws points at each step, so {others} must be 0"
     require(alone, "task.support.fresh", support.fresh, hint)
+
     is_zero = settings.code.missing == "zero" and settings.code.name == "ramp"
     lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
     hint = f"{lacks} needs config.task.code.missing='off_grid'"
     require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
+
     rises = not size.values or (size.values > 1 and size.smallest < size.largest)
     ends = f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
     hint = f"a third factor needs two sizes or more, from {ends}"
     require(rises, "task.size.values", size.values, hint)
+
     if settings.bumps == 2:
         for field, value, off in (
             ("stripes.copies", stripes.copies, 0),
@@ -346,5 +353,6 @@ def _check(settings: Bump):
         ):
             hint = f"is for one object; config.task.bumps=2 needs {off!r}"
             require(value == off, f"task.{field}", value, hint)
+
     hint = "stripes are images of x or of y alone, and need config.task.size.values=0"
     require(not (size.values and stripes.copies), "task.size.values", size.values, hint)
