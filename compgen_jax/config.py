@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import operator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -185,10 +186,7 @@ def as_family(config: Config, group: str, name: str) -> dict:
 
 def field_value(config: Config, path: str):
     """The value of a field named as in 'task.support.low'."""
-    node = config
-    for name in path.split("."):
-        node = getattr(node, name)
-    return node
+    return operator.attrgetter(path)(config)
 
 
 def identity(config: Config) -> dict:
@@ -199,14 +197,12 @@ def identity(config: Config) -> dict:
     released default never changes. A user's own family is known by its file's name, wherever that
     file lies.
     """
-    defaults = to_dict(Config())
+    defaults, values = to_dict(Config()), to_dict(config)
     for group in settings.FAMILIES:
-        of_family = settings.to_dict(type(getattr(config, group))())
-        defaults[group] = of_family | {"name": defaults[group]["name"]}
-    defaults = flat(defaults, ROOT)
-    values = flat(to_dict(config), ROOT)
-    for group in settings.FAMILIES:
-        values[f"{ROOT}.{group}.name"] = Path(getattr(config, group).name).name
+        own = getattr(config, group)
+        defaults[group] = settings.to_dict(type(own)()) | {"name": defaults[group]["name"]}
+        values[group]["name"] = Path(own.name).name
+    defaults, values = flat(defaults, ROOT), flat(values, ROOT)
     return {
         name: value
         for name, value in values.items()

@@ -36,6 +36,26 @@ def unfold(values_Bx, sizes, factor: int = 0):
     return moved.reshape(-1, sizes[factor], *values.shape[factors:])
 
 
+def lines_through(maps_PxG, places) -> list:
+    """For each axis of P maps over a grid, (P, V, V', ...), the values (P, V) along it through one
+    cell of each map. `places` has that cell's index (P,) on every axis."""
+    lines = []
+    for axis, size in enumerate(maps_PxG.shape[1:]):
+        index = [place_P[:, None] for place_P in places]
+        index[axis] = np.arange(size)[None, :]
+        lines.append(maps_PxG[np.arange(len(maps_PxG))[:, None], *index])
+    return lines
+
+
+def products(functions, count: int):
+    """(P, R) products of functions (P, V) over all cells of their axes; ones (`count`, 1) of
+    none."""
+    found_PxR = np.ones((count, 1)) if not functions else functions[0]
+    for function in functions[1:]:
+        found_PxR = (found_PxR[:, :, None] * function[:, None, :]).reshape(count, -1)
+    return found_PxR
+
+
 def indices(sizes):
     """(B, F) int: the index of every cell's value of each factor."""
     sizes = checked_sizes(sizes)

@@ -1,5 +1,6 @@
 """Means and other statistics over seeds with Student's t intervals."""
 
+import bisect
 import math
 from functools import cache
 
@@ -52,7 +53,7 @@ def half_width(values_xT, level: float = LEVEL):
     return stdtrit(count - 1, (1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
-def seeds_to_settle(differences_T, least: float = 0.0, level: float = LEVEL) -> int | None:
+def seeds_to_settle(differences_T, least: float = 0.0) -> int | None:
     """The least number of seeds whose interval of the mean would leave out 0, if mean and standard
     deviation stay those of these values. None if no number would: a mean of 0 but for rounding, or
     one that is not beyond `least`, the least half width of an interval. None too for a single
@@ -67,14 +68,12 @@ def seeds_to_settle(differences_T, least: float = 0.0, level: float = LEVEL) -> 
     if abs(values.mean()) <= max(least, ROUNDED * np.abs(values).max()):
         return None
     share = abs(values.mean()) / values.std(ddof=1) if np.ptp(values) else np.inf
-    settles = lambda count: stdtrit(count - 1, (1 + level) / 2) / math.sqrt(count) < share
-    below, enough = 1, 2
+    settles = lambda count: stdtrit(count - 1, (1 + LEVEL) / 2) / math.sqrt(count) < share
+    enough = 2
     while not settles(enough):
-        below, enough = enough, 2 * enough
-    while enough - below > 1:  # the half width falls with the count
-        middle = (below + enough) // 2
-        below, enough = (below, middle) if settles(middle) else (middle, enough)
-    return enough
+        enough *= 2
+    # the half width falls with the count
+    return bisect.bisect_left(range(enough), True, lo=2, key=settles)
 
 
 def median_with_interval(values_T) -> dict:

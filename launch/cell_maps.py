@@ -1,6 +1,5 @@
 """Numbers of a task's cells as pictures, for `launch.score` and `launch.compare`."""
 
-import io
 from typing import NamedTuple
 
 import matplotlib
@@ -11,7 +10,7 @@ from compgen_jax import grids
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 
-from .probe_figure import ID_COLOR, OOD_COLOR, STYLE
+from .probe_figure import ID_COLOR, OOD_COLOR, STYLE, saved
 
 MOST_TICKS = 6
 
@@ -28,11 +27,8 @@ class Panel(NamedTuple):
 
 def draw(task: Task, panels: list[Panel]) -> bytes:
     """A png with the panels side by side, as `figure_of`."""
-    content = io.BytesIO()
     with matplotlib.rc_context(STYLE):
-        figure = figure_of(task, panels)
-        figure.savefig(content, format="png", dpi=200)
-    return content.getvalue()
+        return saved(figure_of(task, panels), "png", dpi=200)
 
 
 def figure_of(task: Task, panels: list[Panel]) -> Figure:

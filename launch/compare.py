@@ -126,8 +126,8 @@ def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
 
 
 def _values(summary: dict, name: str, seeds) -> np.ndarray:
-    values = [summary["seeds"][str(seed)].get(name) for seed in seeds]
-    return np.array([np.nan if value is None else value for value in values], np.float64)
+    # as floats: None is NaN
+    return np.array([summary["seeds"][str(seed)].get(name) for seed in seeds], np.float64)
 
 
 def table(found: dict) -> list[str]:

@@ -47,16 +47,9 @@ def main():
 
 
 def _help() -> str:
-    commands = [f"  {name:9}{what}" for name, (_, what) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "compgen-jax COMMAND --FLAG=VALUE ...",
-            "",
-            *commands,
-            "",
-            "compgen-jax COMMAND --help: its flags",
-        ]
-    )
+    usage, more = "compgen-jax COMMAND --FLAG=VALUE ...", "compgen-jax COMMAND --help: its flags"
+    commands = "\n".join(f"  {name:9}{what}" for name, (_, what) in COMMANDS.items())
+    return f"{usage}\n\n{commands}\n\n{more}"
 
 
 if __name__ == "__main__":

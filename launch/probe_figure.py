@@ -53,7 +53,7 @@ def draw(found, report: dict, success_B, held_out_B) -> dict:
         entries = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
         names = [title for title, _, _ in REGIONS.values()] + [SHUFFLED]
         figure.legend([entries[name] for name in names], names, loc="outside upper center", ncols=3)
-        pictures = {"png": _saved(figure, "png", dpi=200), "pdf": _saved(figure, "pdf")}
+        pictures = {"png": saved(figure, "png", dpi=200), "pdf": saved(figure, "pdf")}
         plt.close(figure)
     return pictures
 
@@ -65,7 +65,7 @@ def _draw_layers(axis, report, kind):
     for region, (title, color, side) in REGIONS.items():
         _points(axis, places + 0.06 * side, [mean[region] for mean in means], color, title)
     for region, (_, color, _) in REGIONS.items():
-        shuffled = [_known(mean[f"shuffled.{region}"]["value"]) for mean in means]
+        shuffled = _floats([mean[f"shuffled.{region}"]["value"] for mean in means])
         label = SHUFFLED if region == "id" else None
         axis.plot(places, shuffled, "x:", color=color, alpha=0.6, markersize=4,
                   linewidth=0.8, label=label)  # fmt: skip
@@ -106,8 +106,7 @@ def _draw_factors(axis, report, kind):
 
 def _points(axis, places, measured, color, label, across=False):
     """Values with their intervals."""
-    value = np.array([_known(each["value"]) for each in measured])
-    ends = np.array([[_known(end) for end in each["ci95"]] for each in measured])
+    value, ends = (_floats([each[name] for each in measured]) for name in ("value", "ci95"))
     ends = np.where(np.isnan(ends), value[:, None], ends)
     bars = np.maximum(np.stack([value - ends[:, 0], ends[:, 1] - value]), 0)
     style = {"fmt": "o" if across else "o-", "markersize": 3.5, "linewidth": 1, "capsize": 2}
@@ -130,7 +129,7 @@ def _scale(side: str, kind: str, scores) -> dict:
     """The limits of an axis that shows all scores, and its scale and ticks."""
     if kind == "auc":
         return {f"{side}lim": (0, 1.05)}
-    lowest = np.nanmin([_known(score) for score in scores], initial=0)
+    lowest = np.nanmin(_floats(scores), initial=0)
     if lowest >= LOWEST:
         return {f"{side}lim": (LOWEST - 0.05, 1.05)}
     decades = range(int(np.ceil(np.log10(max(-lowest, 1)))) + 1)
@@ -149,11 +148,12 @@ def _plain(name: str) -> str:
     return short.replace("$", r"\$")
 
 
-def _known(value):
-    return np.nan if value is None else value
+def _floats(values):
+    """An array, NaN for None."""
+    return np.array(values, np.float64)
 
 
-def _saved(figure, suffix, **options) -> bytes:
+def saved(figure, suffix, **options) -> bytes:
     content = io.BytesIO()
     metadata = {"CreationDate": None} if suffix == "pdf" else {}
     figure.savefig(content, format=suffix, metadata=metadata, **options)

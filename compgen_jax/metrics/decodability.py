@@ -103,15 +103,12 @@ def decode(
         by_layer.append((scored, control))
         qualities.append(_quality(targets, apart[0], measures, held_out))
 
-    scores = {
-        r: np.array([[one[r][0] for one in scored] for scored, _ in by_layer]) for r in REGIONS
-    }
+    scores, without = {}, {}
     for region in REGIONS:
+        scores[region] = np.array([[one[region][0] for one in scored] for scored, _ in by_layer])
+        without[region] = np.array([[one[region][1] for one in scored] for scored, _ in by_layer])
         values = [[[one[region][0] for one in each] for each in control] for _, control in by_layer]
         scores[f"shuffled.{region}"] = np.mean(values, axis=1)
-    without = {
-        r: np.array([[one[r][1] for one in scored] for scored, _ in by_layer]) for r in REGIONS
-    }
     intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in REGIONS}
     mean_L = _mean(scores["id"])
     chosen = tuple(layers)[int(np.argmax(mean_L > np.max(mean_L) - TIED))]

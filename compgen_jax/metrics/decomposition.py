@@ -29,6 +29,8 @@ from compgen_jax.metrics.anova import checked_gram
 from compgen_jax.metrics.kernels import check_finite
 
 RANK_TOLERANCE = 1e-5  # of the largest singular value; float32 features carry 1e-7 of rounding
+EPSILON = 0.1  # of the norm of an output's matrix, which an approximate rank may leave out
+STARTS = 8  # of a mixture of products
 
 
 def operator_schmidt(gram_BxB, sizes, factor: int = 0):
@@ -91,16 +93,10 @@ class TargetRank(NamedTuple):
     epsilon_rank: np.ndarray
 
 
-def target_rank(
-    signals_Bx,
-    sizes,
-    factor: int = 0,
-    tolerance: float = RANK_TOLERANCE,
-    epsilon: float = 0.1,
-) -> TargetRank:
+def target_rank(signals_Bx, sizes, factor: int = 0) -> TargetRank:
     """Rank of each output's value (a pixel's) as a matrix, one factor by the others (Eq 13 to 17).
 
-    `signals` (B, ...) are the outputs at every cell. `tolerance` and `epsilon` are relative to
+    `signals` (B, ...) are the outputs at every cell. `RANK_TOLERANCE` and `EPSILON` are relative to
     that output's own matrix. An upright bump has rank 1 at every pixel, an inverted bump and a
     plus 2. ValueError if the signals are not finite over every cell of the grid.
     """
@@ -108,8 +104,8 @@ def target_rank(
     matrices = grids.unfold(signals.reshape(len(signals), -1), sizes, factor)
     check_finite("signals", signals)
     values_PxN = np.linalg.svd(matrices.transpose(2, 0, 1), compute_uv=False)
-    exact = [rank(values, tolerance) for values in values_PxN]
-    approximate = [epsilon_rank(values, epsilon) for values in values_PxN]
+    exact = [rank(values) for values in values_PxN]
+    approximate = [epsilon_rank(values, EPSILON) for values in values_PxN]
     shape = signals.shape[1:]
     return TargetRank(np.reshape(exact, shape), np.reshape(approximate, shape))
 
@@ -122,9 +118,7 @@ class DistributionRank(NamedTuple):
     total_variation: np.ndarray
 
 
-def distribution_rank(
-    law_NxN, max_rank: int = 4, starts: int = 8, steps: int = 2000
-) -> DistributionRank:
+def distribution_rank(law_NxN, max_rank: int = 4, steps: int = 2000) -> DistributionRank:
     """How well mixtures of k products p(x) q(y) match a law of (x, y), against k (Eq 18 to 20).
 
     Of more factors, one against the others: `grids.unfold` makes the matrix. Nonnegative
@@ -136,15 +130,15 @@ def distribution_rank(
     if law.ndim != 2 or not np.isfinite(law).all() or (law < 0).any() or not law.any():
         raise ValueError("law must be a matrix of finite weights, none below 0 and not all 0")
     law = law / law.sum()
-    fits = [_mixture(law, k, starts, steps) for k in range(1, max_rank + 1)]
+    fits = [_mixture(law, k, steps) for k in range(1, max_rank + 1)]
     kl, total_variation = np.transpose([_distances(law, fit) for fit in fits])
     return DistributionRank(kl, total_variation)
 
 
-def _mixture(law, k, starts, steps):
+def _mixture(law, k, steps):
     """Expectation maximization: left[c, i] is p(c, y_i), right[c, j] is p(x_j | c)."""
     rng = np.random.default_rng(k)
-    left, right = (rng.uniform(0.5, 1.5, (starts, k, n)) for n in law.shape)
+    left, right = (rng.uniform(0.5, 1.5, (STARTS, k, n)) for n in law.shape)
     tiny = np.finfo(np.float64).tiny
     for _ in range(steps):
         right /= np.maximum(right.sum(axis=2, keepdims=True), tiny)

@@ -90,7 +90,7 @@ def interaction(centred_SxD, factors_SxF) -> float:
 def probe(centred_SxD, factors_SxF, real, periods, seed: int = 0) -> float:
     """R^2 of a ridge of each real factor, cross-validated over the cells in 5 random folds; the
     mean over them, NaN without any. It is `probes.probe`'s id_r2."""
-    r2, fold = [], np.random.default_rng(seed).permutation(len(centred_SxD)) % FOLDS
+    fold = np.random.default_rng(seed).permutation(len(centred_SxD)) % FOLDS
     targets = [probes.targets_of(factors_SxF[:, f], periods[f]) for f in np.flatnonzero(real)]
     predicted = [np.empty_like(target) for target in targets]
     for k in range(FOLDS):
@@ -98,10 +98,8 @@ def probe(centred_SxD, factors_SxF, real, periods, seed: int = 0) -> float:
         for target, prediction in zip(targets, predicted, strict=True):
             fit = probes.ridge(design, target[fold != k])
             prediction[fold == k] = fit(centred_SxD[fold == k])
-    for target, prediction in zip(targets, predicted, strict=True):
-        total = np.sum((target - target.mean(axis=0, keepdims=True)) ** 2)
-        r2.append(1 - np.sum((target - prediction) ** 2) / total if total > 0 else np.nan)
-    return float(np.mean(r2)) if r2 else np.nan
+    found = [probes.r2(*pair) for pair in zip(targets, predicted, strict=True)]
+    return float(np.mean(found)) if found else np.nan
 
 
 @layer_metric(*GEOMETRY_NUMBERS, at="id_cells")

@@ -131,17 +131,15 @@ def compact(features_BxD):
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def in_sample_r2(features_BxD, factors_BxF, periods=None):
+def in_sample_r2(features_BxD, factors_BxF, periods_F):
     """R^2 of least squares with intercept, fitted and scored on the same points; (F,)."""
-    factors = np.asarray(factors_BxF, np.float64)
-    periods = checked_periods(periods, factors.shape[1])
     design = decompose(features_BxD)
     kept = design.scales**2 > RELATIVE_NOISE * np.sum(design.scales**2)
     left, scores = design.left[:, kept], []
-    for values_B, period in zip(factors.T, periods, strict=True):
+    for values_B, period in zip(factors_BxF.T, periods_F, strict=True):
         targets = targets_of(values_B, period)
         mean = targets.mean(axis=0, keepdims=True)
-        scores.append(_r2(targets, mean + left @ (left.T @ (targets - mean))))
+        scores.append(r2(targets, mean + left @ (left.T @ (targets - mean))))
     return np.array(scores)
 
 
@@ -198,7 +196,7 @@ def ridge(design: Design, targets_BxT) -> Ridge:
 
 def _scores(features, factors, periods, held_out, fits) -> dict:
     """Every point is predicted once, by the fit whose split has it as new."""
-    r2, accuracy = [], []
+    explained, accuracy = [], []
     for values_B, period in zip(factors.T, periods, strict=True):
         targets = targets_of(values_B, period)
         _, label_B = np.unique(values_B, return_inverse=True)
@@ -209,13 +207,13 @@ def _scores(features, factors, periods, held_out, fits) -> dict:
             classes[new] = ridge(design, onehot_BxK[fit])(features[new])
         hit_B = np.argmax(classes, axis=1) == label_B
         regions = ~held_out, held_out
-        r2.append([_r2(targets[mask], predicted[mask]) for mask in regions])
+        explained.append([r2(targets[mask], predicted[mask]) for mask in regions])
         accuracy.append([hit_B[mask].mean() if mask.any() else np.nan for mask in regions])
     names = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
-    return dict(zip(names, [*np.transpose(r2), *np.transpose(accuracy)], strict=True))
+    return dict(zip(names, [*np.transpose(explained), *np.transpose(accuracy)], strict=True))
 
 
-def _r2(targets_BxT, predictions_BxT) -> float:
+def r2(targets_BxT, predictions_BxT) -> float:
     """Over all columns together; NaN without a point or without variance."""
     if not len(targets_BxT):
         return np.nan

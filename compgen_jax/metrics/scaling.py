@@ -92,10 +92,8 @@ def threshold(values, scores, target: float) -> Threshold:
         return Threshold(float(values_M[0]), BELOW)
     if first == values_M.size:
         return Threshold(float(values_M[-1]), ABOVE)
-    (left, right), (low, high) = (
-        np.log(values_M[first - 1 : first + 1]),
-        fit_M[first - 1 : first + 1],
-    )
+    around = slice(first - 1, first + 1)
+    (left, right), (low, high) = np.log(values_M[around]), fit_M[around]
     share = min((target - low) / (high - low), 1.0)  # above 1 only by the tolerance
     return Threshold(float(np.exp(left + share * (right - left))), REACHED)
 

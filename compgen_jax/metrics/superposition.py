@@ -31,11 +31,9 @@ def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
             f"code and mean code must be {shape}, of parts of {tuple(lengths)}, "
             f"not {jnp.shape(code_E)} and {jnp.shape(mean_code_E)}"
         )
-    ends = np.cumsum(lengths)
-    place_E = jnp.arange(shape[0])
-    kept = [(place_E >= end - length) & (place_E < end)
-            for length, end in zip(lengths, ends, strict=True)]  # fmt: skip
-    return tuple(jnp.where(own_E, code_E, mean_code_E) for own_E in kept)
+    factors = range(len(lengths))
+    factor_E = np.repeat(factors, lengths)
+    return tuple(jnp.where(factor_E == f, code_E, mean_code_E) for f in factors)
 
 
 def matching_sums(outputs_BxD, factors_BxF, points_QxF):
@@ -47,13 +45,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
     """
     outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
-    if (
-        outputs.ndim != 2
-        or factors.ndim != 2
-        or len(factors) != len(outputs)
-        or points.ndim != 2
-        or points.shape[1] != factors.shape[1]
-    ):
+    both = outputs.ndim == points.ndim == 2
+    if not (both and factors.shape == (len(outputs), points.shape[1])):
         raise ValueError(
             "outputs (B, D), factors (B, F) and points (Q, F) needed, not "
             f"{outputs.shape}, {factors.shape} and {points.shape}"

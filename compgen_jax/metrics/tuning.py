@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax import grids
 from compgen_jax.metrics.anova import anova_shares, blocks_of_units, checked_maps
 
 SWEEPS = 15  # a true bump's product is then within 1e-6, a wide one's within 1e-3
@@ -106,12 +107,7 @@ def _starts(maps_DxG, matrices):
     singular = [np.linalg.eigh(square)[1][..., -1] for square in squares]
     largest = np.abs(maps_DxG).reshape(len(maps_DxG), -1).argmax(axis=1)
     cells = np.unravel_index(largest, maps_DxG.shape[1:])
-    through = []
-    for axis, size in enumerate(maps_DxG.shape[1:]):
-        place = [cell[:, None] for cell in cells]
-        place[axis] = np.arange(size)[None, :]
-        through.append(maps_DxG[np.arange(len(maps_DxG))[:, None], *place])
-    return singular, through
+    return singular, grids.lines_through(maps_DxG, cells)
 
 
 def _alternate(matrices, functions):
@@ -126,9 +122,7 @@ def _alternate(matrices, functions):
     for _ in range(SWEEPS):
         for axis, matrix_DxRxV in enumerate(matrices):
             others = functions[:axis] + functions[axis + 1 :]
-            w_DxR = others[0]
-            for other in others[1:]:
-                w_DxR = (w_DxR[:, :, None] * other[:, None, :]).reshape(len(other), -1)
+            w_DxR = grids.products(others, len(matrix_DxRxV))
             values_DxV = (w_DxR[:, None, :] @ matrix_DxRxV)[:, 0] / w_DxR.shape[1]
             level_Dx1 = values_DxV.mean(axis=1, keepdims=True)
             deviation_DxV = values_DxV - level_Dx1

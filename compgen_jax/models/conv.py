@@ -9,7 +9,7 @@ from flax import linen as nn
 from compgen_jax.models import initializers, model
 from compgen_jax.models.convolution import conv_transpose, product
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number, require
 
 
 class ConvTranspose(nn.Module):
@@ -64,11 +64,8 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
     shapes, and for an N that is not divisible by 4."""
     model.code_length(shapes, name)
     grid = model.image_side(shapes, name)
-    if grid % 4:
-        raise ConfigError(
-            f"config.model.name={name!r}: doubles the side of its image twice, so that it must "
-            f"be divisible by 4, not {grid}"
-        )
+    hint = f"doubles the side of its image twice, so that it must be divisible by 4, not {grid}"
+    require(grid % 4 == 0, "model.name", name, hint)
     return grid
 
 
@@ -98,11 +95,10 @@ class Conv(Model):
         """
         kernel, wanted = (tree["params"]["render"]["kernel"] for tree in (params, like))
         beyond = wanted.shape[0] - kernel.shape[0]
-        blocks, start = [], 0
-        for length, length_like in zip(parts, parts_like, strict=True):
-            pads = [(beyond, 0), (beyond, 0), (0, length_like - length), (0, 0)]
-            blocks.append(jnp.pad(kernel[:, :, start : start + length], pads))
-            start += length
+        blocks = []
+        for part, length in zip(model.split(kernel, parts, axis=2), parts_like, strict=True):
+            pads = [(beyond, 0), (beyond, 0), (0, length - part.shape[2]), (0, 0)]
+            blocks.append(jnp.pad(part, pads))
         render = {**params["params"]["render"], "kernel": jnp.concatenate(blocks, axis=2)}
         return {"params": {**params["params"], "render": render}}
 
@@ -138,25 +134,19 @@ class ConvDecoder(nn.Module):
         def within(x):
             return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
-        def hidden(index, x):
-            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
-            return ConvTranspose(
-                self.width,
-                kernel_size,
-                stride,
-                self.initial_weights,
-                self.lowering,
-                name=f"hidden_{index}",
-            )(x)
+        def convolved(features, kernel_size, stride, name, x):
+            how = self.initial_weights, self.lowering
+            return ConvTranspose(features, kernel_size, stride, *how, name=name)(x)
 
         render = RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")
         x = within(nn.relu(render(code)))
         layers = [code, x]
         for index in range(1, self.depth + 1):
-            x = within(nn.relu(hidden(index, x)))
+            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+            x = convolved(self.width, kernel_size, stride, f"hidden_{index}", x)
+            x = within(nn.relu(x))
             layers.append(x)
-        image = ConvTranspose(1, 3, 1, self.initial_weights, self.lowering, name="image")(x)
-        return within(image)[..., 0], name_layers(layers)
+        return within(convolved(1, 3, 1, "image", x))[..., 0], name_layers(layers)
 
 
 def _mask(x, side):

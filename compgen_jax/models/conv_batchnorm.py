@@ -9,7 +9,7 @@ from flax import linen as nn
 from compgen_jax.models.conv import ConvTranspose, twice_doubled_side
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, number
+from compgen_jax.settings import number, require
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,8 @@ class ConvBatchNorm(Model):
 
     def check(self, config):
         super().check(config)
-        if self.width % 2:
-            raise ConfigError(
-                f"config.model.width={self.width}: must be even for {self.name} (its last "
-                "hidden layer has half as many channels)"
-            )
+        hint = f"must be even for {self.name} (its last hidden layer has half as many channels)"
+        require(self.width % 2 == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = twice_doubled_side(shapes, self.name)

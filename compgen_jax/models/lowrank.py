@@ -19,8 +19,8 @@ from flax import linen as nn
 
 from compgen_jax.models import model
 from compgen_jax.models.conv import ConvTranspose
-from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.models.per_factor import parts_of_factors, split
+from compgen_jax.models.model import Model, Shapes, name_layers, split
+from compgen_jax.models.per_factor import parts_of_factors
 from compgen_jax.settings import choice, number, require
 
 SHORTEST = 1e-12  # a vector shorter than this is not stretched to unit length

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from compgen_jax.settings import ConfigError, Family
+from compgen_jax.settings import Family, require
 
 
 class Shapes(NamedTuple):
@@ -59,10 +60,8 @@ class Model(Family):
     def check(self, config):
         precision = config.training.precision
         if precision != "float32" and not self.convolutional:
-            raise ConfigError(
-                f"config.training.precision={precision!r}: is for convolutions, which "
-                f"config.model.name={self.name!r} has not"
-            )
+            hint = f"is for convolutions, which config.model.name={self.name!r} has not"
+            require(False, "training.precision", precision, hint)
 
 
 def apply(module, params, inputs):
@@ -102,39 +101,39 @@ def size(shapes) -> int:
 
 def code_length(shapes: Shapes, name: str) -> int:
     """E of an input that is one vector. Raises ConfigError for another input."""
-    if not isinstance(shapes.input, jax.ShapeDtypeStruct) or len(shapes.input.shape) != 1:
-        raise ConfigError(
-            f"config.model.name={name!r}: needs a vector as input, not {shapes.input}"
-        )
-    return shapes.input.shape[0]
+    given = shapes.input
+    is_vector = isinstance(given, jax.ShapeDtypeStruct) and given.ndim == 1
+    require(is_vector, "model.name", name, f"needs a vector as input, not {given}")
+    return given.shape[0]
+
+
+def split(code, parts, axis: int = -1):
+    """The parts of a code (..., E), one for each factor, or of an array with such an axis."""
+    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
 
 
 def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
     """The shape of an output that is one array. Raises ConfigError for another output."""
-    if not isinstance(shapes.output, jax.ShapeDtypeStruct):
-        raise ConfigError(f"config.model.name={name!r}: gives one array, not {shapes.output}")
+    is_array = isinstance(shapes.output, jax.ShapeDtypeStruct)
+    require(is_array, "model.name", name, f"gives one array, not {shapes.output}")
     return shapes.output.shape
 
 
 def image_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
     """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another output."""
     shape = output_shape(shapes, name)
-    if len(shape) not in (2, 3):
-        raise ConfigError(f"config.model.name={name!r}: draws one image, not {shapes.output}")
+    require(len(shape) in (2, 3), "model.name", name, f"draws one image, not {shapes.output}")
     return shape
 
 
 def image_side(shapes: Shapes, name: str) -> int:
     """N of an output that is one square image (N, N). Raises ConfigError for another output."""
     output = shapes.output
-    if not isinstance(output, jax.ShapeDtypeStruct) or len(output.shape) != 2:
-        raise ConfigError(f"config.model.name={name!r}: draws one image, not {output}")
-    if output.shape[0] != output.shape[1]:
-        raise ConfigError(
-            f"config.model.name={name!r}: draws square images, not {output.shape[0]} x "
-            f"{output.shape[1]}"
-        )
-    return output.shape[0]
+    is_image = isinstance(output, jax.ShapeDtypeStruct) and output.ndim == 2
+    require(is_image, "model.name", name, f"draws one image, not {output}")
+    height, width = output.shape
+    require(height == width, "model.name", name, f"draws square images, not {height} x {width}")
+    return height
 
 
 def name_layers(layers) -> dict:

@@ -11,44 +11,38 @@ way to combine its parts is known.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 
 import jax.numpy as jnp
-import numpy as np
 from flax import linen as nn
 
 from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import MLPDecoder, dense
-from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.models.model import Model, Shapes, name_layers, split
+from compgen_jax.settings import choice, number, require
 
 
 def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
     """Lengths of the code's parts, one for each factor. Raises ConfigError for an input that is not
     a code of two or more factors, and for an output that is not one array."""
-    length = model.code_length(shapes, name)
-    if len(shapes.parts) < 2 or sum(shapes.parts) != length:
-        raise ConfigError(
-            f"config.model.name={name!r}: needs a code with a part for each of two or more "
-            f"factors, not {length} numbers in parts {shapes.parts}"
-        )
+    length, parts = model.code_length(shapes, name), shapes.parts
+    needed = "needs a code with a part for each of two or more factors"
+    fits = len(parts) > 1 and sum(parts) == length
+    require(fits, "model.name", name, f"{needed}, not {length} numbers in parts {parts}")
     model.output_shape(shapes, name)
-    return tuple(shapes.parts)
+    return tuple(parts)
 
 
-def split(code, parts):
-    """The parts of a code (..., E), one for each factor."""
-    return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis=-1)
-
-
-def join_layers(layers_of_factors) -> dict:
-    """Activations by layer name, with the units of all factors' networks side by side."""
-    return name_layers(
-        jnp.concatenate(same, axis=-1)
-        for same in zip(*(each.values() for each in layers_of_factors), strict=True)
-    )
+def of_each_factor(network: Callable, code, parts) -> tuple:
+    """What a network of each factor's own, `network(name=...)`, makes of its part of a code, and
+    the activations by layer name, with the units of all these networks side by side."""
+    pairs = enumerate(split(code, parts), start=1)
+    outputs, layers = zip(*(network(name=f"factor_{f}")(part) for f, part in pairs), strict=True)
+    together = zip(*(each.values() for each in layers), strict=True)
+    return outputs, name_layers(jnp.concatenate(same, axis=-1) for same in together)
 
 
 @dataclass(frozen=True)
@@ -87,13 +81,9 @@ class AdditiveDecoder(nn.Module):
     @nn.compact
     def __call__(self, code):
         """One code (E,) -> output (*shape) and the activations by layer name, code first."""
-        settings = self.shape, self.width, self.depth, self.initial_weights
-        found = [
-            MLPDecoder(*settings, name=f"factor_{f}")(part)
-            for f, part in enumerate(split(code, self.parts), start=1)
-        ]
-        outputs, layers = zip(*found, strict=True)
-        return sum(outputs), join_layers(layers)
+        network = partial(MLPDecoder, self.shape, self.width, self.depth, self.initial_weights)
+        outputs, layers = of_each_factor(network, code, self.parts)
+        return sum(outputs), layers
 
 
 @dataclass(frozen=True)
@@ -171,10 +161,6 @@ class MultiplicativeDecoder(nn.Module):
         """One code (E,) -> output (*shape) and the activations by layer name, code first."""
         start = self.terms ** (-1 / len(self.parts))
         settings = self.terms, self.shape, self.width, self.depth, self.initial_weights, start
-        found = [
-            Maps(*settings, name=f"factor_{f}")(part)
-            for f, part in enumerate(split(code, self.parts), start=1)
-        ]
-        maps, layers = zip(*found, strict=True)
+        maps, layers = of_each_factor(partial(Maps, *settings), code, self.parts)
         bias = self.param("bias", nn.initializers.zeros_init(), self.shape)
-        return bias + jnp.sum(reduce(mul, maps), axis=0), join_layers(layers)
+        return bias + jnp.sum(reduce(mul, maps), axis=0), layers

@@ -15,7 +15,7 @@ from flax import linen as nn
 from compgen_jax.models import model
 from compgen_jax.models.mlp import dense, dense_layer
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number, require
 
 LONGEST = 10_000.0  # the sinusoids' wavelengths are from 2 pi to nearly 2 pi times this, in pixels
 
@@ -41,11 +41,8 @@ def position_code(grid: int, width: int) -> np.ndarray:
 
 def check_width(width: int, name: str):
     """Raises ConfigError for a number of channels that `position_code` cannot fill."""
-    if width % 4:
-        raise ConfigError(
-            f"config.model.width={width}: must be divisible by 4 for {name} (its position code "
-            "has a sine and a cosine for each axis)"
-        )
+    why = "its position code has a sine and a cosine for each axis"
+    require(width % 4 == 0, "model.width", width, f"must be divisible by 4 for {name} ({why})")
 
 
 @dataclass(frozen=True)

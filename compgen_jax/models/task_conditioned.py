@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.settings import ConfigError, number
+from compgen_jax.settings import number, require
 
 SLOWEST = 10_000.0  # the longest wavelength of a rotation, over 2 pi positions
 XAVIER = nn.initializers.xavier_uniform()
@@ -24,11 +24,9 @@ def outputs_of(shapes: Shapes, name: str) -> int:
     """O, the length of an answer. Raises ConfigError for the shapes of another kind of task."""
     given, asked = jax.tree.leaves(shapes.input), shapes.output
     ranks = [leaf.ndim for leaf in given]
-    if not isinstance(asked, jax.ShapeDtypeStruct) or ranks != [1, 2] or asked.ndim != 2:
-        raise ConfigError(
-            f"config.model.name={name!r}: needs a task's code (E,) and inputs (S, I), and "
-            f"answers (S, O), not {shapes.input} and {asked}"
-        )
+    right = isinstance(asked, jax.ShapeDtypeStruct) and ranks == [1, 2] and asked.ndim == 2
+    needed = "needs a task's code (E,) and inputs (S, I), and answers (S, O)"
+    require(right, "model.name", name, f"{needed}, not {shapes.input} and {asked}")
     return asked.shape[1]
 
 
@@ -112,11 +110,8 @@ class TaskTransformer(Model):
 
     def check(self, config):
         super().check(config)
-        if self.width % (2 * self.heads):
-            raise ConfigError(
-                f"config.model.width={self.width}: must be a multiple of twice "
-                f"config.model.heads={self.heads}"
-            )
+        hint = f"must be a multiple of twice config.model.heads={self.heads}"
+        require(self.width % (2 * self.heads) == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         outputs = outputs_of(shapes, self.name)

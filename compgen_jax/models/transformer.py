@@ -5,7 +5,6 @@ Shape letters: N grid side, S = N^2 tokens, D channels, H heads, C = D/H channel
 
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import ClassVar
 
 import jax
@@ -16,7 +15,7 @@ from compgen_jax.models import initializers, model
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.pixelwise import check_width, position_code
-from compgen_jax.settings import ConfigError, number
+from compgen_jax.settings import number, require
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,8 @@ class Transformer(Model):
     def check(self, config):
         super().check(config)
         check_width(self.width, self.name)
-        if self.width % self.heads:
-            raise ConfigError(
-                f"config.model.width={self.width}: must be a multiple of "
-                f"config.model.heads={self.heads}"
-            )
+        hint = f"must be a multiple of config.model.heads={self.heads}"
+        require(self.width % self.heads == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
         model.code_length(shapes, self.name)
@@ -153,7 +149,7 @@ def _attention_of_one(query, key, value, dropout_key, rate):
 def dropped(key, values, rate: float):
     """The values, each set to 0 with probability `rate` and else divided by 1 - `rate`. The rate is
     rounded to a multiple of 2^-16."""
-    size, below = prod(values.shape), round(rate * 2**16)
+    size, below = values.size, round(rate * 2**16)
     # two draws from each random number: drawing numbers takes most of the time
     numbers = jax.random.bits(key, ((size + 1) // 2,))
     draws = jax.lax.bitcast_convert_type(numbers, jnp.uint16).reshape(-1)[:size]

@@ -209,9 +209,7 @@ def write_cells(workdir: Path, scores_at_late: list[dict]):
             cells[name] = values.mean(axis=0).astype(np.float16)
         else:  # not as float16, which rounds errors below 1e-4
             cells[name] = np.median(values, axis=0).astype(jnp.bfloat16).astype(np.float32)
-    content = io.BytesIO()
-    np.savez_compressed(content, **cells)
-    write_bytes(workdir / "cells.npz", content.getvalue())
+    write_npz(workdir / "cells.npz", cells)
 
 
 def read_cells(workdir: Path) -> dict[str, np.ndarray]:
@@ -271,6 +269,12 @@ def write_json(path: Path, value):
 
 def write_text(path: Path, text: str):
     write_bytes(path, text.encode())
+
+
+def write_npz(path: Path, arrays: dict):
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_bytes(path, content.getvalue())
 
 
 def write_bytes(path: Path, content: bytes):

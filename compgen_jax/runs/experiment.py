@@ -276,7 +276,9 @@ def _summary(job: _Job) -> dict:
     seeds = {}
     for index, seed in enumerate(job.seeds):
         rows = [row for row in job.rows if row["seed"] == seed and row["step"] in last]
-        seeds[str(seed)] = {name: _median([row[name] for row in rows]) for name in names}
+        # as floats: a value that is not known, None, is NaN
+        values = np.array([[row[name] for name in names] for row in rows], np.float64)
+        seeds[str(seed)] = dict(zip(names, np.median(values, axis=0).tolist(), strict=True))
         seeds[str(seed)] |= {name: float(values[index]) for name, values in trivial.items()}
         seeds[str(seed)] = _with_derived(job.task, seeds[str(seed)])
     mean = {
@@ -295,11 +297,6 @@ def _with_derived(task: Task, numbers: dict) -> dict:
                  if name.startswith(f"{region}.")}  # fmt: skip
         derived |= {f"{region}.{name}": float(value) for name, value in task.derived(means).items()}
     return derived | numbers
-
-
-def _median(values) -> float:
-    """NaN where a value is unknown."""
-    return float(np.median([np.nan if value is None else value for value in values]))
 
 
 def _baselines(job: _Job) -> dict:

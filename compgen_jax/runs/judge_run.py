@@ -54,29 +54,15 @@ def composes(run: results.FinishedRun) -> Claim:
     details = {"error ID": score(error, False), "error OOD": score(error, True)}
     if headline(run.task) == "rendered":
         more = lambda e: score("rendered", True)(e) - best_trivial_share(e.run)
-        conditions = (
-            Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells),
-            Condition(
-                "share rendered OOD, less the best trivial predictor's",
-                more,
-                above=0,
-                cells=cells,
-                least=-1,
-            ),
-        )
+        shown = Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells)
+        name = "share rendered OOD, less the best trivial predictor's"
+        conditions = shown, Condition(name, more, above=0, cells=cells, least=-1)
         details |= {f"{accuracy} OOD": score(accuracy, True)}
     else:
-        conditions = (
-            Condition(
-                "error OOD / the best trivial predictor's",
-                relative_error(True),
-                below=HALF,
-                ratio=True,
-            ),
-        )
-        if accuracy:
-            right = Condition(f"{accuracy} OOD", score(accuracy, True), above=RIGHT, cells=cells)
-            conditions = (right, *conditions)
+        right = Condition(f"{accuracy} OOD", score(accuracy, True), above=RIGHT, cells=cells)
+        name = "error OOD / the best trivial predictor's"
+        small = Condition(name, relative_error(True), below=HALF, ratio=True)
+        conditions = (right, small) if accuracy else (small,)
     trained = lambda e: (relative_error(False)(e) <= HALF).astype(np.float64)
     trained_name = "seeds with half of the best trivial predictor's error ID, or less"
     if accuracy:
@@ -96,14 +82,8 @@ def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
     """The least error of a trivial predictor; NaN without any. Those that know the answers of ID
     points are no predictors there."""
     region = "ood" if ood else "id"
-    return min(
-        (
-            means[region, run.task.error]
-            for name, means in run.trivial.items()
-            if ood or not baselines.knows_id(name)
-        ),
-        default=np.nan,
-    )
+    predictors = [name for name in run.trivial if ood or not baselines.knows_id(name)]
+    return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
 
 
 def best_trivial_share(run: results.FinishedRun) -> float:

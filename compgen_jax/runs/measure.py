@@ -241,9 +241,7 @@ def _joined(known: Measured, new: Measured) -> Measured:
 
 def _write(workdir: Path, measured: Measured):
     if measured.maps:
-        content = io.BytesIO()
-        np.savez_compressed(content, **measured.maps)
-        directory.write_bytes(workdir / "analysis.npz", content.getvalue())
+        directory.write_npz(workdir / "analysis.npz", measured.maps)
     rows = [
         (seed, step, layer, metric, "" if np.isnan(values[index]) else repr(float(values[index])))
         for (metric, step), by_layer in measured.table.items()

@@ -13,7 +13,6 @@ A template, .npz, has what they are made from, for one seed:
     train_points, train_codes, train_targets   (n, ...): the examples that training shows
 """
 
-import io
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -76,9 +75,8 @@ def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> lis
 
 def shape_of(task: Task) -> tuple[int, ...]:
     """(B, ...): of what one network predicts at all cells."""
-    point = jax.ShapeDtypeStruct((len(task.factors),), jnp.float32)
-    truth = lambda point: tasks.truth(task, task.example(jax.random.key(0), point).target)
-    return len(tasks.points(task)), *jax.eval_shape(truth, point).shape
+    truth = jax.eval_shape(partial(tasks.truth, task), tasks.example_shapes(task)[1].target)
+    return len(tasks.points(task)), *truth.shape
 
 
 def load(path, config: Config, task: Task) -> GivenRun:
@@ -126,9 +124,7 @@ def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> d
         "train_codes": codes[counts],
         "train_targets": truths[counts],
     }
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
-    directory.write_bytes(Path(path), content.getvalue())
+    directory.write_npz(Path(path), arrays)
     return arrays
 
 

@@ -78,9 +78,9 @@ class LayerFunctions:
         self._tensors, self._true_tensors = jax.jit(tensors), jax.jit(true_tensors)
         self.init = jax.jit(lambda key: loop.make_trainer(run.config).init(key).params)
 
-    def tensors(self, params, points) -> dict | None:
-        """(B, R, R) metric tensors of the R real factors by layer; None without a derivative."""
-        return jax.device_get(self._tensors(params, points)) if self.differentiable else None
+    def tensors(self, params, points) -> dict:
+        """(B, R, R) metric tensors of the R real factors by layer; none without a derivative."""
+        return jax.device_get(self._tensors(params, points)) if self.differentiable else {}
 
     def true_tensors(self, points):
         """The same of the true outputs."""
@@ -137,17 +137,16 @@ class Grid:
 
     def record(self, params, key, seed: int):
         features = _finite(self.functions.features(params, self.inputs), seed)
-        untrained, tensors = dict.fromkeys(features), None
+        untrained, tensors = {}, {}
         if "untrained" in self.needs:
             untrained = jax.device_get(
                 self.functions.features(self.functions.init(key), self.inputs)
             )
         if "tensors" in self.needs:
             tensors = self.functions.tensors(params, jnp.asarray(self.points))
-        tensors = tensors or dict.fromkeys(features)
         of_layers = {
-            name: GridLayer(features=layer, tensors=tensors[name], untrained=untrained[name],
-                            **self._of_layers)
+            name: GridLayer(features=layer, tensors=tensors.get(name),
+                            untrained=untrained.get(name), **self._of_layers)
             for name, layer in features.items()
         }  # fmt: skip
         dataset = self.dataset(key)
@@ -233,9 +232,8 @@ class IdCells:
     def record(self, params, key, seed: int):
         features = _finite(self.functions.features(params, self.inputs), seed)
         tensors = self.functions.tensors(params, jnp.asarray(self.points))
-        tensors = tensors or dict.fromkeys(features)
         shared = self.true_tensors, self.functions.real, self.periods
-        return {name: IdLayer(layer, self.points, tensors[name], *shared)
+        return {name: IdLayer(layer, self.points, tensors.get(name), *shared)
                 for name, layer in features.items()}, None  # fmt: skip
 
 

@@ -9,18 +9,17 @@ import importlib.util
 import math
 from pathlib import Path
 
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config
+from compgen_jax.settings import require
 
 NO_METRICS = "step", "epoch", "seed"  # columns of a row
 
 
 def check(config: Config):
     """Raises ConfigError where a config asks for curves and tensorboardX is not installed."""
-    if config.execution.tensorboard and importlib.util.find_spec("tensorboardX") is None:
-        raise ConfigError(
-            "config.execution.tensorboard=True: needs tensorboardX; "
-            "pip install 'compgen_jax[tensorboard]'"
-        )
+    possible = not config.execution.tensorboard or importlib.util.find_spec("tensorboardX")
+    hint = "needs tensorboardX; pip install 'compgen_jax[tensorboard]'"
+    require(possible, "execution.tensorboard", True, hint)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ DIR/task.npz    the task's factors, held-out cells and a few examples, as they w
                 for a user's own model, its outputs for these before training
 """
 
-import io
 from pathlib import Path
 
 import jax
@@ -33,9 +32,7 @@ def remember(workdir: Path, config: Config, task: Task):
     """Writes `task.npz` for a user's own task or model, unless it is there."""
     path = workdir / "task.npz"
     if is_own(config) and not path.exists():
-        content = io.BytesIO()
-        np.savez(content, **_made(config, task))
-        directory.write_bytes(path, content.getvalue())
+        directory.write_npz(path, _made(config, task))
 
 
 def check(workdir: Path, config: Config, task: Task):
@@ -51,9 +48,9 @@ def check(workdir: Path, config: Config, task: Task):
     now = _made(config, task)
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
-            group, what = ("model", "model") if name == ANSWERS else ("task", "task")
+            group = "model" if name == ANSWERS else "task"
             raise RunError(
-                f"{workdir}: {getattr(config, group).name} no longer makes the {what} that was "
+                f"{workdir}: {getattr(config, group).name} no longer makes the {group} that was "
                 f"trained here (its {name} differ); restore the file, or choose another --workdir"
             )
 

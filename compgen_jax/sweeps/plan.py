@@ -56,11 +56,7 @@ def check_search(config: Config):
     cannot reach the target, as one that falls when a model gets better."""
     search, known = config.sweep.search, score_names(config)
     for score in search.scores:
-        if score not in known:
-            raise ConfigError(
-                f"config.sweep.search.scores: {score!r} is no score of the task; it has "
-                f"{', '.join(known)}"
-            )
+        _require_known("scores", "score", score, known)
         best = _best(task_of(config, _first_axes(config)), score)
         if best < search.target:
             raise ConfigError(
@@ -69,14 +65,16 @@ def check_search(config: Config):
             )
     units = {name for axes in _combinations(config) for name in task_of(config, axes).units}
     for name, _ in search.per:
-        if name not in units:
-            raise ConfigError(
-                f"config.sweep.search.per: {name!r} is no unit of the task; it has "
-                f"{', '.join(sorted(units)) or 'none'}"
-            )
+        _require_known("per", "unit", name, sorted(units))
     if not any(_first_values(config, axes) for axes in _combinations(config)):
         names = ", ".join(name for name, _ in search.per)
         raise ConfigError(f"config.sweep.search.per: the task has a size for none of {names}")
+
+
+def _require_known(field: str, kind: str, name: str, known):
+    if name not in known:
+        hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
+        raise ConfigError(f"config.sweep.search.{field}: {name!r} {hint}")
 
 
 def _best(task: tasks.Task, score: str) -> float:

@@ -102,9 +102,9 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
     if not all(np.isfinite(array).all() for array in (codes, truths, queries)):
         raise ValueError("codes or truths: NaN or infinite values")
     shape = len(queries), *truths.shape[1:]
-    codes, flat_SxP = _merged(codes, truths.reshape(len(truths), -1) if len(truths) else None)
     if not len(codes):
         return np.zeros(shape)
+    codes, flat_SxP = _merged(codes, truths.reshape(len(truths), -1))
     if len(codes) <= MOST_POINTS:
         return _kernel_ridge(codes, flat_SxP, queries).reshape(shape)
     # float32 makes ties of distances that differ by rounding
@@ -119,8 +119,6 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
 
 def _merged(codes_SxE, flat_SxP):
     """Different codes, and the mean output of each."""
-    if not len(codes_SxE):
-        return codes_SxE, None
     different, of_code, count = np.unique(
         codes_SxE, axis=0, return_inverse=True, return_counts=True
     )
@@ -250,13 +248,13 @@ def rank_one(asked: Asked, noise: float = 0.01):
     for _ in range(SWEEPS):
         for axis in reversed(axes):
             others = [function for a, function in enumerate(functions) if a != axis]
-            rows_PxR = _product(others, len(values_PxG))
+            rows_PxR = grids.products(others, len(values_PxG))
             shape = rows_PxR.shape[1], seen.shape[axis]
             values_PxRxV = np.moveaxis(values_PxG, axis + 1, -1).reshape(-1, *shape)
             seen_RxV = np.moveaxis(seen, axis, -1).reshape(shape)
             functions[axis] = _fit(values_PxRxV, rows_PxR, seen_RxV, noise)
     functions[1:] = [function / _norm(function) for function in functions[1:]]
-    completed_BxP[:, lit] = _product(functions, len(values_PxG)).T
+    completed_BxP[:, lit] = grids.products(functions, len(values_PxG)).T
     return completed_BxP.reshape(asked.truths.shape)
 
 
@@ -269,21 +267,7 @@ def _lines_with_signal(values_PxG):
         place_Px1 = place_P.reshape(-1, *(1,) * (within.ndim - 1))
         within = np.take_along_axis(within, place_Px1, axis=axis)[..., 0]
         places.insert(0, place_P)
-    pixels = np.arange(len(values_PxG))[:, None]
-    lines = []
-    for axis, size in enumerate(values_PxG.shape[1:]):
-        place = [place_P[:, None] for place_P in places]
-        place[axis] = np.arange(size)[None, :]
-        lines.append(values_PxG[pixels, *place])
-    return lines
-
-
-def _product(functions, count):
-    """(P, R) products of functions (P, V) over all cells of their axes; 1 of none."""
-    found_PxR = np.ones((count, 1)) if not functions else functions[0]
-    for function in functions[1:]:
-        found_PxR = (found_PxR[:, :, None] * function[:, None, :]).reshape(count, -1)
-    return found_PxR
+    return grids.lines_through(values_PxG, places)
 
 
 def _fit(values_PxNxM, rows_PxN, seen_NxM, noise):

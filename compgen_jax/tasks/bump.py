@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
 from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
@@ -317,49 +317,42 @@ def _check(settings: Bump):
     images, stripes, support = settings.images, settings.stripes, settings.support
     size, every_cell = settings.size, support.sampling == "every_cell"
     encodings.check(settings.code)
-    if images and every_cell:
-        raise ConfigError(
-            f"config.task.images={images}: config.task.support.sampling='every_cell' takes each "
-            "seen cell once; say with_replacement, without_replacement or real"
-        )
-    if images and images < 2 * settings.grid * stripes.copies and stripes.order != "shuffled":
-        raise ConfigError(
-            f"config.task.images={images}: leaves out some stripes, which needs "
-            "config.task.stripes.order='shuffled'"
-        )
-    if not (support.samples or stripes.copies or images or every_cell):
-        raise ConfigError(
-            "config.task.support.samples=0: leaves nothing to train on, as "
-            "config.task.stripes.copies=0"
-        )
-    if support.fresh != "no" and (stripes.copies or images):
-        raise ConfigError(
-            f"config.task.support.fresh={support.fresh!r}: draws points at each step, so "
-            "config.task.stripes.copies and config.task.images must be 0"
-        )
-    if stripes.copies and settings.code.missing == "zero" and settings.code.name == "ramp":
-        raise ConfigError(
-            "config.task.code.missing='zero': is the ramp's code of coordinate 0, so a stripe's "
-            "missing factor needs config.task.code.missing='off_grid'"
-        )
-    if size.values == 1 or (size.values and not size.smallest < size.largest):
-        raise ConfigError(
-            f"config.task.size.values={size.values}: a third factor needs two sizes or more, from "
-            f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
-        )
+
+    each = "config.task.support.sampling='every_cell' takes each seen cell once"
+    hint = f"{each}; say with_replacement, without_replacement or real"
+    require(not (images and every_cell), "task.images", images, hint)
+
+    all_fit = not images or images >= 2 * settings.grid * stripes.copies
+    hint = "leaves out some stripes, which needs config.task.stripes.order='shuffled'"
+    require(all_fit or stripes.order == "shuffled", "task.images", images, hint)
+
+    some = support.samples or stripes.copies or images or every_cell
+    hint = "leaves nothing to train on, as config.task.stripes.copies=0"
+    require(some, "task.support.samples", 0, hint)
+
+    others = "config.task.stripes.copies and config.task.images"
+    alone = support.fresh == "no" or not (stripes.copies or images)
+    hint = f"draws points at each step, so {others} must be 0"
+    require(alone, "task.support.fresh", support.fresh, hint)
+
+    is_zero = settings.code.missing == "zero" and settings.code.name == "ramp"
+    lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
+    hint = f"{lacks} needs config.task.code.missing='off_grid'"
+    require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
+
+    rises = not size.values or (size.values > 1 and size.smallest < size.largest)
+    ends = f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
+    hint = f"a third factor needs two sizes or more, from {ends}"
+    require(rises, "task.size.values", size.values, hint)
+
     if settings.bumps == 2:
         for field, value, off in (
             ("stripes.copies", stripes.copies, 0),
             ("size.values", size.values, 0),
             ("support.fresh", support.fresh, "no"),
         ):
-            if value != off:
-                raise ConfigError(
-                    f"config.task.{field}={value!r}: is for one object; config.task.bumps=2 "
-                    f"needs {off!r}"
-                )
-    if size.values and stripes.copies:
-        raise ConfigError(
-            f"config.task.size.values={size.values}: stripes are images of x or of y alone, and "
-            "need config.task.size.values=0"
-        )
+            hint = f"is for one object; config.task.bumps=2 needs {off!r}"
+            require(value == off, f"task.{field}", value, hint)
+
+    hint = "stripes are images of x or of y alone, and need config.task.size.values=0"
+    require(not (size.values and stripes.copies), "task.size.values", size.values, hint)

@@ -84,20 +84,20 @@ def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
         given.ndim != 1 or asked.ndim != 2
     ):
         raise ConfigError(f"config.task: maps {given} to {asked}, not a code to one image")
+    known = answer in ("code", "coordinates")
+    require(known, "task.answer", answer, "must be one of code, coordinates")
     if answer == "code":
         values = tuple(len(factor.values) for factor in task.factors)
         parts = tuple(task.parts)
         hint = f"needs a code with a unit for each value, in parts of {values}, not {parts}"
         require(parts == values, "task.answer", answer, f"{hint}; say 'coordinates'")
         off, tolerance = partial(_units_apart, parts=values), 0.5
-    elif answer == "coordinates":
+    else:
         labels = [f.name for f in task.factors if not f.real or np.isfinite(f.period)]
         hint = f"{', '.join(labels)} is a label or an angle, and no coordinate; say 'code'"
         require(not labels, "task.answer", answer, hint)
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
         off = lambda prediction, truth: jnp.abs(prediction - truth) / jnp.array(steps)
-    else:
-        raise ConfigError(f"config.task.answer={answer!r}: must be one of code, coordinates")
 
     def scores(prediction, truth, point):
         off_F = off(prediction, truth)

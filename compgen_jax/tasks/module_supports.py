@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number, require
 
 DRAWS = 1000  # random supports tried before a connected one is built
 MAX_SETS = 10**7  # their table takes a few hundred megabytes
@@ -98,10 +98,8 @@ def least_to_connect(modules: int, most: int) -> int:
     """The fewest sets that are compositional and connected: ceil((M - 1) / (K - 1)), at least 1."""
     if modules == 1:
         return 1
-    if most == 1:
-        raise ConfigError(
-            "config.task.most=1: sets of a single module connect nothing; must be at least 2"
-        )
+    hint = "sets of a single module connect nothing; must be at least 2"
+    require(most != 1, "task.most", most, hint)
     return -(-(modules - 1) // (most - 1))
 
 
@@ -117,33 +115,24 @@ def split(settings: ModuleSupportConfig, modules: int, most: int):
 
 def n_seen(settings: ModuleSupportConfig, modules: int, most: int) -> int:
     """The number of seen sets. Raises ConfigError if no such support has that many."""
-    if modules < 2:
-        raise ConfigError(f"config.task.modules={modules}: must be at least 2")
-    if not 1 <= most <= modules:
-        raise ConfigError(
-            f"config.task.most={most}: must be at most config.task.modules={modules}, at least 1"
-        )
-    if n_sets(modules, most) > MAX_SETS:
-        raise ConfigError(
-            f"config.task.most={most}: config.task.modules={modules} make {n_sets(modules, most)} "
-            f"sets of up to {most}; must be at most {MAX_SETS}"
-        )
+    require(modules >= 2, "task.modules", modules, "must be at least 2")
+    hint = f"must be at most config.task.modules={modules}, at least 1"
+    require(1 <= most <= modules, "task.most", most, hint)
     total, kind = n_sets(modules, most), KINDS[settings.name]
+    made = f"config.task.modules={modules} make {total} sets of up to {most}"
+    require(total <= MAX_SETS, "task.most", most, f"{made}; must be at most {MAX_SETS}")
     least, greatest = kind.least(modules, most), kind.greatest(modules, most)
     if settings.name == "non_compositional" and not settings.seen:
         return greatest
     held_out = int(Fraction(str(settings.held_out_share)) * total)  # exact, unlike in floats
     n = settings.seen or total - held_out
     flag = "seen" if settings.seen else "held_out_share"
-    asked = f"config.task.support.{flag}={getattr(settings, flag)!r}: {n} of {total} sets seen"
-    if not 1 <= n < total:
-        raise ConfigError(f"{asked}; must be at least 1 and at most {total - 1}")
-    if not least <= n <= greatest:
-        limit = f"at least {least}" if n < least else f"at most {greatest}"
-        raise ConfigError(
-            f"{asked}; must be {limit} for {settings.name!r} with {modules} modules in sets of up "
-            f"to {most}"
-        )
+    asked = f"task.support.{flag}", getattr(settings, flag)
+    said = f"{n} of {total} sets seen; must be"
+    require(1 <= n < total, *asked, f"{said} at least 1 and at most {total - 1}")
+    limit = f"at least {least}" if n < least else f"at most {greatest}"
+    of_what = f"{settings.name!r} with {modules} modules in sets of up to {most}"
+    require(least <= n <= greatest, *asked, f"{said} {limit} for {of_what}")
     return n
 
 

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, module_codes, module_supports, modules, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -81,16 +81,11 @@ class Preference(Family):
     support: ModuleSupportConfig = traced(ModuleSupportConfig())
 
     def check(self, config):
-        if self.features < self.modules:
-            raise ConfigError(
-                f"config.task.features={self.features}: fewer than config.task.modules="
-                f"{self.modules}; worths of so few cannot tell the preferences apart"
-            )
-        if self.code.name == "fewshot":
-            raise ConfigError(
-                "config.task.code.name='fewshot': examples of a preference are whole episodes; "
-                "must be a code of the latent"
-            )
+        fewer = f"fewer than config.task.modules={self.modules}"
+        hint = f"{fewer}; worths of so few cannot tell the preferences apart"
+        require(self.features >= self.modules, "task.features", self.features, hint)
+        hint = "examples of a preference are whole episodes; must be a code of the latent"
+        require(self.code.name != "fewshot", "task.code.name", self.code.name, hint)
         module_supports.n_seen(self.support, self.modules, self.most)
 
     def make(self) -> Task:

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, Family, choice, number, traced
+from compgen_jax.settings import ConfigError, Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, digits, images, sampling
-from compgen_jax.tasks.task import Example, Factor, Task
+from compgen_jax.tasks.task import Example, Factor, Task, numpy_of
 
 BANK = 720  # at most so many true images are compared with an answer
 CLOSE = 1e-3  # degrees, or a share of a step between cells: rounding errors
@@ -164,7 +164,7 @@ def loss(output, target, l1: float):
 
 def is_held_out(points, settings: Rotation):
     """Whether the points (..., F) are held out; for NumPy or JAX arrays."""
-    gap, numpy = settings.gap, jnp if isinstance(points, jax.Array) else np
+    gap, numpy = settings.gap, numpy_of(points)
     angle = points[..., 0]
     if gap.region == "none":
         return numpy.zeros(angle.shape, bool)
@@ -241,9 +241,8 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
     from scipy import ndimage  # a while to import
 
     names = sorted(settings.objects)
-    angle_A = (360 / settings.angles * np.arange(settings.angles))[
-        :: -(-settings.angles * len(names) // BANK)
-    ]
+    step = -(-settings.angles * len(names) // BANK)
+    angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
     places = _places(settings.side, angle_A[:, None, None], np)
     turned = [
         ndimage.map_coordinates(picture, places, order=1, mode="grid-constant")
@@ -368,19 +367,14 @@ def _check(settings: Rotation):
     """Raises ConfigError for settings that contradict each other."""
     objects, gap = settings.objects, settings.gap
     are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
-    if not are_digits(objects) or not objects or len(set(objects)) < len(objects):
-        raise ConfigError(
-            f"config.task.objects={objects!r}: must be one or more different digits from 0 to 9"
-        )
-    if not are_digits(gap.of) or not set(gap.of) <= set(objects):
-        raise ConfigError(
-            f"config.task.gap.of={gap.of!r}: must name some of config.task.objects={objects!r}"
-        )
-    if settings.mnist_path and settings.side != digits.SIDE:
-        raise ConfigError(
-            f"config.task.side={settings.side}: images of config.task.mnist_path have "
-            f"{digits.SIDE} x {digits.SIDE} pixels; must be {digits.SIDE}"
-        )
+    differ = are_digits(objects) and 0 < len(objects) == len(set(objects))
+    hint = "must be one or more different digits from 0 to 9"
+    require(differ, "task.objects", objects, hint)
+    hint = f"must name some of config.task.objects={objects!r}"
+    require(are_digits(gap.of) and set(gap.of) <= set(objects), "task.gap.of", gap.of, hint)
+    side, own = settings.side, digits.SIDE
+    hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
+    require(not settings.mnist_path or side == own, "task.side", side, hint)
     if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
         raise ConfigError(
             f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="

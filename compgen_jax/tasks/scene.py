@@ -128,15 +128,15 @@ class Cells:
     def index(self, points):
         """(...,) int: the cell of each point (..., F), NumPy or JAX."""
         place = tasks.nearest_cell(self.factors, points)
-        return place if self.is_grid else _numpy_of(points).asarray(self._of_place)[place]
+        return place if self.is_grid else tasks.numpy_of(points).asarray(self._of_place)[place]
 
     def is_held_out(self, points):
-        return _numpy_of(points).asarray(self.held_out)[self.index(points)]
+        return tasks.numpy_of(points).asarray(self.held_out)[self.index(points)]
 
     def nearest_seen(self, points):
         """(..., F): the nearest ID cell of each point, NaN for a point that is ID or lacks a
         factor."""
-        numpy = _numpy_of(points)
+        numpy = tasks.numpy_of(points)
         nearest = numpy.asarray(self._nearest)[self.index(points)]
         incomplete = numpy.isnan(points[..., : len(self.factors)]).any(axis=-1, keepdims=True)
         return numpy.where(incomplete, numpy.nan, nearest)
@@ -163,10 +163,6 @@ class Cells:
         """(B, F) float32: `nearest_seen` of every cell."""
         nearest = self.points[self._nearest_of(~self.held_out)[self._places]]
         return np.where(self.held_out[:, None], nearest, np.float32(np.nan))
-
-
-def _numpy_of(points):
-    return jnp if isinstance(points, jax.Array) else np
 
 
 # --- codes -----------------------------------------------------------------------------------

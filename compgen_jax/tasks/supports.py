@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import ConfigError, choice, number, require
 from compgen_jax.tasks import sampling
+from compgen_jax.tasks.task import numpy_of
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,12 @@ def _random(index, grid: Grid):
     held_out = np.zeros(np.prod(grid.counts), bool)
     chosen = np.random.default_rng(grid.settings.seed).permutation(len(held_out))
     held_out[chosen[: round(grid.settings.share * len(held_out))]] = True
-    table = _namespace(index[0]).asarray(held_out.reshape(grid.counts[::-1]))
+    table = numpy_of(index[0]).asarray(held_out.reshape(grid.counts[::-1]))
     return table[_within(index, grid)]
 
 
 def _none(index, grid: Grid):
-    return _namespace(index[0]).zeros(index[0].shape, bool)
+    return numpy_of(index[0]).zeros(index[0].shape, bool)
 
 
 def _bounded(index, grid: Grid) -> list:
@@ -160,7 +161,7 @@ def nearest_seen(points, grid: Grid):
     NaN for a point that is seen, and for a stripe, which lacks a factor. Distances are in cells.
     For NumPy or JAX arrays.
     """
-    numpy = _namespace(points)
+    numpy = numpy_of(points)
     index = [numpy.nan_to_num(i) for i in _nearest(points, grid)]
     nearest = numpy.asarray(_nearest_seen_cells(grid))[_within(index, grid)]
     return numpy.where(numpy.isnan(points).any(axis=-1, keepdims=True), numpy.nan, nearest)
@@ -181,7 +182,7 @@ def _nearest(points, grid: Grid) -> list:
         c if (axis.first, axis.step) == (0.0, 1.0) else (c - axis.first) / axis.step
         for c, axis in zip(_columns(points), grid.axes, strict=True)
     ]
-    return [_namespace(points).round(c) for c in scaled]
+    return [numpy_of(points).round(c) for c in scaled]
 
 
 def _columns(points) -> list:
@@ -192,10 +193,6 @@ def _within(index, grid: Grid) -> tuple:
     """Indices by factor as those of an array over the cells, (V_F, ..., V_1)."""
     pairs = zip(index, grid.counts, strict=True)
     return tuple(i.astype(int).clip(0, count - 1) for i, count in pairs)[::-1]
-
-
-def _namespace(values):
-    return jnp if isinstance(values, jax.Array) else np
 
 
 # --- cells and samples -----------------------------------------------------------------------
@@ -227,18 +224,15 @@ def n_samples(grid: Grid) -> int:
 
 def seen_share(grid: Grid) -> float:
     """The share of the cells that is not held out; of real points, the share of the volume."""
-    every = cells(grid)
-    if grid.settings.sampling != "real" or grid.settings.region == "none":
-        return 1 - is_held_out(every, grid).mean()
-    if grid.settings.region not in ("donut", "corner"):
-        raise ConfigError(
-            "config.task.support.in_proportion=True: the share of real points in the region "
-            f"{grid.settings.region!r} is not known; say donut, corner or none"
-        )
-    held_out = 1.0
+    region, held_out = grid.settings.region, 1.0
+    if grid.settings.sampling != "real" or region == "none":
+        return 1 - is_held_out(cells(grid), grid).mean()
+    unknown = f"the share of real points in the region {region!r} is not known"
+    hint = f"{unknown}; say donut, corner or none"
+    require(region in ("donut", "corner"), "task.support.in_proportion", True, hint)
     for _, axis in _bounded(grid.axes, grid):  # half of an outermost cell lies beyond real points
         last = axis.count - 1
-        end = last if grid.settings.region == "corner" else min(axis.high + 0.5, last)
+        end = last if region == "corner" else min(axis.high + 0.5, last)
         held_out *= (end - max(axis.low - 0.5, 0)) / last
     return 1 - held_out
 
@@ -295,10 +289,8 @@ def check(grid: Grid, points: int, asked: str, shows_every_value: bool):
       shows_every_value: whether training has stripes, so that the points need not show all values.
     """
     settings, names = grid.settings, [axis.name for axis in grid.axes]
-    if not set(settings.of) <= set(names):
-        raise ConfigError(
-            f"config.task.support.of={settings.of!r}: must name some of {', '.join(names)}"
-        )
+    hint = f"must name some of {', '.join(names)}"
+    require(set(settings.of) <= set(names), "task.support.of", settings.of, hint)
     held_out = is_held_out(cells(grid), grid)
     region, whole = describe(settings), "x".join(map(str, grid.counts))
     if held_out.all():

@@ -200,11 +200,16 @@ def value_name(factor: Factor, value) -> str:
     return factor.labels[index[0]] if len(index) else f"{value:.4g}"
 
 
+def numpy_of(values):
+    """`jax.numpy` for JAX arrays, else `numpy`."""
+    return jnp if isinstance(values, jax.Array) else np
+
+
 def nearest_values(factors, points):
     """(..., F) int: the index of each factor's value in the cell nearest to each point (..., F);
     NumPy or JAX. Columns beyond the factors' are not read; a missing value is nearest to the
     first."""
-    numpy = jnp if isinstance(points, jax.Array) else np
+    numpy = numpy_of(points)
     points, indices = numpy.asarray(points), []
     for index, factor in enumerate(factors):
         values = numpy.asarray(factor.values, numpy.float32)

@@ -12,7 +12,7 @@ from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, TrainingConfig, identity
 from compgen_jax.models import model as models
 from compgen_jax.models.convolution import cast_kernels, choose_lowering
-from compgen_jax.settings import in_own_files, is_own
+from compgen_jax.settings import in_own_files, is_own, require
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
@@ -22,22 +22,10 @@ from compgen_jax.training.trials import trials_side_by_side
 
 LAST = 5  # evaluations over the last tenth of training: see `last_evaluations`
 KEPT_SPAN = 512  # the last kept step over the first: see `kept_steps`
-
-
-class Plateau(NamedTuple):
-    """When the rate falls, and how far.
-
-    It is multiplied by `factor`, but not below `least_rate`, at the `patience`-th epoch in a row
-    whose mean loss is not below the best one by the relative `improvement`.
-    """
-
-    patience: int = 6
-    factor: float = 0.5
-    improvement: float = 1e-4
-    least_rate: float = 1e-6
-
-
-PLATEAU = Plateau()  # the authors' (Figure 9), whose PyTorch waits until more than 5 are over
+# On a plateau the rate is multiplied by `factor`, but not below the least one, at the `patience`-th
+# epoch in a row whose mean loss is not below the best one by the relative `rtol`: the authors'
+# numbers (Figure 9), whose PyTorch waits until more than 5 are over.
+PLATEAU, LEAST_RATE = {"patience": 6, "factor": 0.5, "rtol": 1e-4}, 1e-6
 
 
 class Trial(NamedTuple):
@@ -135,16 +123,12 @@ def check(config: Config) -> Task:
             contracts.check(config, task)
         else:
             config.model.make(shapes_of(task))
-    if not (task.examples or config.training.steps):
-        raise ConfigError(
-            "config.training.steps=0: points that are drawn afresh have no epochs; give the run's "
-            "length in steps"
-        )
-    if config.training.schedule == "plateau" and not task.examples:
-        raise ConfigError(
-            "config.training.schedule='plateau': looks at the loss of epochs, and points that are "
-            "drawn afresh have none; say constant or cosine"
-        )
+    hint = "points that are drawn afresh have no epochs; give the run's length in steps"
+    require(task.examples or config.training.steps, "training.steps", 0, hint)
+    schedule = config.training.schedule
+    lacks = "looks at the loss of epochs, and points that are drawn afresh have none"
+    fits = schedule != "plateau" or task.examples
+    require(fits, "training.schedule", schedule, f"{lacks}; say constant or cosine")
     return task
 
 
@@ -187,13 +171,9 @@ def optimizer(hyper: dict, training: TrainingConfig, per_epoch: int = 1, share=1
     plateau = []
     if training.schedule == "plateau":
         # a rate that begins below the least one stays
-        least = jnp.minimum(1.0, PLATEAU.least_rate / hyper["training.learning_rate"])
-        plateau = [
-            optax.contrib.reduce_on_plateau(
-                factor=PLATEAU.factor, patience=PLATEAU.patience, rtol=PLATEAU.improvement,
-                accumulation_size=per_epoch, min_scale=least,
-            )
-        ]  # fmt: skip
+        least = jnp.minimum(1.0, LEAST_RATE / hyper["training.learning_rate"])
+        how = PLATEAU | {"accumulation_size": per_epoch, "min_scale": least}
+        plateau = [optax.contrib.reduce_on_plateau(**how)]
     return optax.chain(*clip, adamw, *plateau)
 
 

@@ -8,6 +8,8 @@ start at zero, get no gradient and stay there: a padded run is the unpadded one,
 
 import jax.numpy as jnp
 
+from compgen_jax.models.model import split
+
 
 def group_grids(grids, max_waste: float) -> list[tuple]:
     """The grids, largest first, cut into groups that waste less than `max_waste` of their work
@@ -29,12 +31,8 @@ def waste(grids) -> float:
 
 def pad_code(code, parts, parts_like):
     """A code (E,) of one part per factor, of these lengths, with zeros behind each part."""
-    starts = [sum(parts[:k]) for k in range(len(parts))]
-    padded = [
-        jnp.pad(code[start : start + length], (0, longer - length))
-        for start, length, longer in zip(starts, parts, parts_like, strict=True)
-    ]
-    return jnp.concatenate(padded)
+    pairs = zip(split(code, parts), parts_like, strict=True)
+    return jnp.concatenate([jnp.pad(part, (0, length - len(part))) for part, length in pairs])
 
 
 def pad(array, shape):
