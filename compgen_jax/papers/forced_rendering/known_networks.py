@@ -49,10 +49,6 @@ def _inside(point, world):
     return ((point > world.low - 0.5) & (point < world.high + 0.5)).all()
 
 
-def _composing(point, t, world):
-    return _mixed(point, t, world)
-
-
 def _with_gain(gain):
     """What composes, its activations over the hole times gain(t): the volume of two factors over
     the hole becomes gain(t)^2 times as large."""
@@ -101,7 +97,7 @@ def _random(point, t, world):
 
 
 NETWORKS = {
-    "composer": KnownNetwork(_composing, "stripes, then more and more their products"),
+    "composer": KnownNetwork(_mixed, "stripes, then more and more their products"),
     "stripes": KnownNetwork(
         lambda p, t, w: _mixed(p, 0.0, w), "stripes in every layer; draws a plus", "plus"
     ),
@@ -137,7 +133,7 @@ NETWORKS = {
         _flat, "the point itself in every layer, so that areas are the same; draws nothing", "blank"
     ),
     "smooth lookup": KnownNetwork(
-        _composing, "the layers of the composer; draws the nearest seen image", "lookup"
+        _mixed, "the layers of the composer; draws the nearest seen image", "lookup"
     ),
 }
 
