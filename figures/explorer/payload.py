@@ -62,9 +62,8 @@ DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127,
            (63, 31, True, 6), (63, 15, True, 6), (63, 31, True, 4), (31, 31, True, 4),
            (31, 15, True, 3), (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
-LARGE_IMAGES = (
-    600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
-)
+# entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
+LARGE_IMAGES = 600_000
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
 MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
 MOST_ENTRIES = 2_000_000  # of images at all cells and seeds, in colour or of more than two factors
@@ -127,12 +126,11 @@ class _Atlas:
         self.cells = self._cells()
         self.fine = _fine(self.task, self.axes)
         self.fine_points = grids.points(self.fine) if self.fine else None
-        self._answers = _answers(run)
+        self._program = _program(run)
         self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
-        self.predictions, self.scores, self.truths = {}, {}, None
+        self.predictions, self.scores = {}, {}
         for step in self.steps:
-            self.predictions[step], truths, self.scores[step] = self.answers(self.cells, step)
-        self.truths = truths
+            self.predictions[step], self.truths, self.scores[step] = self.answers(self.cells, step)
 
     def _cells(self):
         """The points that are shown; sets `axes`, `held_out` and `sizes`."""
@@ -188,8 +186,9 @@ class _Atlas:
 
     def answers(self, points, step: int):
         """Predictions (T, B, D), truths (S, B, D) and scores by name (T, B)."""
+        networks = results.seed_keys(self.seeds), self.params(step)
         parts = [
-            self._answers(points[start : start + AT_ONCE], (self.seeds, self.params(step)))
+            self._program(jnp.asarray(points[start : start + AT_ONCE]), networks)
             for start in range(0, len(points), AT_ONCE)
         ]
         predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
@@ -405,21 +404,14 @@ class _Atlas:
 # --- parts -----------------------------------------------------------------------------------
 
 
-def _answers(run):
-    """points, (seeds, params) -> what every seed says, what is true, and the scores; NumPy."""
+def _program(run):
+    """points, (keys, params) -> what every seed says, what is true, and the scores."""
     trainer = loop.make_trainer(run.config)
 
     def of_seed(points, seed):
         return *trainer.predict(*seed, points), trainer.score(*seed, points)
 
-    program = over_trials(of_seed, run.config.execution.trials_per_device)
-
-    def answers(points, networks):
-        seeds, params = networks
-        found = program(jnp.asarray(points), (results.seed_keys(seeds), params))
-        return jax.tree.map(np.asarray, found)
-
-    return answers
+    return over_trials(of_seed, run.config.execution.trials_per_device)
 
 
 def _at_values(factor, values):
