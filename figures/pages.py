@@ -38,7 +38,6 @@ The quick one stands above the one at the papers' size. The first paper's figure
 the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
 changed since. For those with *no digest* nobody recorded what drew them."""
-SIZES = {"quick": "quick", "paper": "papers' size"}
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
@@ -67,7 +66,10 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         }
         | (criteria.parts() if with_criteria else {}),
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
-        DOCS / "limits.md": {f"not run, {scale}": not_run(scale) for scale in SCALES}
+        DOCS / "limits.md": {
+            f"not run, {scale}": report.not_run(scale, PAPERS, committed.ran(scale))
+            for scale in SCALES
+        }
         | {"unjudged": [one for paper in PAPERS for one in verdicts.unjudged(paper, claims)]},
     }
     for path, by_name in parts.items():
@@ -87,11 +89,6 @@ def published() -> list[str]:
     return ["| name | holds out |", "|---|---|", *rows]
 
 
-def not_run(scale: str) -> list[str]:
-    """What was not trained at a scale, with its cost."""
-    return report.not_run(scale, PAPERS, committed.ran(scale))
-
-
 def gallery() -> str:
     """All figures in docs/results, one picture to a row, with their captions."""
     parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
@@ -105,9 +102,11 @@ def gallery() -> str:
             same = captions.setdefault(caption, name)
             caption = caption if same == name else f"As {same}."
             caption += "" if figure.by_default else " †"
-            pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
-                        for scale in shown]  # fmt: skip
-            parts += [f"## {name}", *pictures, f"*{caption}*"]
+            parts.append(f"## {name}")
+            for scale in shown:
+                title = f"{name}, {verdicts.TITLES[scale]}"
+                parts.append(f"![{title}](../results/{scale}/figures/{name}.png)")
+            parts.append(f"*{caption}*")
     return "\n\n".join(parts) + "\n"
 
 
