@@ -88,7 +88,7 @@ def asked(claims: list[dict]) -> list[str]:
         stated, stricter = (_conditions(claim[reading]) for reading in READINGS)
         pairs = asked.setdefault(claim["claim"], {})
         pairs[stated, SAME if stated == stricter else stricter] = None
-    rows = {name: [_joined(cells) for cells in zip(*pairs, strict=True)]
+    rows = {name: ["<br>".join(dict.fromkeys(cells)) for cells in zip(*pairs, strict=True)]
             for name, pairs in asked.items()}  # fmt: skip
     return ["| claim | as stated | stricter |", "|---|---|---|",
             *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())]  # fmt: skip
@@ -99,10 +99,6 @@ def _conditions(reading: dict) -> str:
     if len(shown) > MOST_SHOWN:
         shown = [*shown[:2], f"and {len(shown) - 2} more"]
     return "; ".join(shown)
-
-
-def _joined(cells) -> str:
-    return "<br>".join(dict.fromkeys(cells))
 
 
 def changed(papers: tuple[Paper, ...]) -> list[str]:

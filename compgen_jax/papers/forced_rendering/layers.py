@@ -4,6 +4,8 @@ Quantities of finished runs, and the claims. A run's `late.layers(metric)` is (T
 order, the code first and the drawn signal last, of every seed's late checkpoints.
 """
 
+from functools import partial
+
 import numpy as np
 
 from compgen_jax.claims import Claim, Condition, Reading, Undecided, by_seed, exact_id
@@ -75,12 +77,6 @@ DECAYING = {  # the paper's score as the authors' code has it
 }
 
 
-def _below_composer(metric: str):
-    return lambda evidence: (
-        last(late(evidence.net, metric)) - last(late(_composer(evidence), metric))
-    )
-
-
 FALLS = tuple(
     Condition(
         f"{name}, last hidden layer minus code",
@@ -103,7 +99,9 @@ DECAYS_WITH_DEPTH = Claim(
         *(
             Condition(
                 f"{name}, last hidden layer, minus that of a network that composes",
-                _below_composer(metric),
+                lambda e, metric=metric: (
+                    last(late(e.net, metric)) - last(late(_composer(e), metric))
+                ),
                 below=0,
             )
             for name, metric in DECAYING.items()
@@ -144,21 +142,15 @@ def _least(run, metric: str):
     return values_TxL.min(axis=1) - values_TxL[:, 0]
 
 
-def _shallow_minus_deep(metric: str):
-    def difference(evidence):
-        shallow, deep = (_least(run, metric) for run in _shallow_and_deep(evidence))
-        return shallow - deep
-
-    return difference
+def _shallow_minus_deep(evidence, metric: str):
+    shallow, deep = (_least(run, metric) for run in _shallow_and_deep(evidence))
+    return shallow - deep
 
 
-def _slope_on_depth(metric: str):
-    def slope_on_depth(evidence):
-        runs = _by_depth(evidence)
-        least_TxR = np.stack([_least(run, metric) for run in runs], axis=1)
-        return _slope(least_TxR, np.array([depth_of(run) for run in runs]))
-
-    return slope_on_depth
+def _slope_on_depth(evidence, metric: str):
+    runs = _by_depth(evidence)
+    least_TxR = np.stack([_least(run, metric) for run in runs], axis=1)
+    return _slope(least_TxR, np.array([depth_of(run) for run in runs]))
 
 
 # Stricter, over all depths and not only the first and the last.
@@ -172,7 +164,7 @@ SHALLOW_RAMP_IS_SHARPER = Claim(
     as_stated=tuple(
         Condition(
             f"least {name} over the layers minus the code's, shallowest minus deepest network",
-            _shallow_minus_deep(metric),
+            partial(_shallow_minus_deep, metric=metric),
             below=0,
         )
         for name, metric in DECAYING.items()
@@ -180,7 +172,7 @@ SHALLOW_RAMP_IS_SHARPER = Claim(
     stricter=tuple(
         Condition(
             f"slope of the least {name} minus the code's, on the network's depth",
-            _slope_on_depth(metric),
+            partial(_slope_on_depth, metric=metric),
             above=0,
         )
         for name, metric in DECAYING.items()

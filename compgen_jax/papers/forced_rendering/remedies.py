@@ -190,10 +190,6 @@ def _by_bumps(evidence) -> dict:
     return {count: runs[count].late.cells for count in sorted(runs)}
 
 
-def _product_weight(evidence, cells):
-    return weights(cells, _stripes(evidence).true)[1]
-
-
 def _more_than_none(evidence):
     """Raises Undecided where stripes alone are enough, so that bumps can add little."""
     none = evidence.none.late.cells
@@ -234,7 +230,7 @@ FEW_BUMPS_MULTIPLY = Claim(
         for name, quantity in (
             ("share rendered OOD", rendered),
             ("exact accuracy OOD", exact),
-            ("product weight", functools.partial(_product_weight, e)),
+            ("product weight", lambda cells: weights(cells, _stripes(e).true)[1]),
         )
         for count, cells in _by_bumps(e).items()
     },

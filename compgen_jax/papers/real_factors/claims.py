@@ -146,9 +146,6 @@ def remedy(name: str, statement: str, as_stated: tuple, other: str = "", **field
     networks must have learnt what they were shown, and in the stricter reading the `other` too."""
     networks = ("net", "plain")
     stricter = fields.pop("stricter", lambda e: (*as_stated, above_trivial(e)))
-    shares = lambda e: {
-        "share rendered OOD": share(e.net), "share rendered OOD without": share(e.plain)
-    }  # fmt: skip
     return Claim(
         name,
         statement,
@@ -157,7 +154,11 @@ def remedy(name: str, statement: str, as_stated: tuple, other: str = "", **field
         stricter=Reading(stricter, id_of_worst(*networks, *filter(None, [other])), WORST),
         trained=id_of_worst(*networks),
         trained_name=WORST,
-        details=lambda e: shares(e) | beside(e),
+        details=lambda e: {
+            "share rendered OOD": share(e.net),
+            "share rendered OOD without": share(e.plain),
+            **beside(e),
+        },
         **fields,
     )
 
