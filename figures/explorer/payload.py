@@ -252,17 +252,19 @@ class _Atlas:
 
     def given(self) -> dict | None:
         """The input image at every cell, where the output is none."""
-        inputs = jax.jit(lambda key: tasks.examples_at(self.task, key, self.cells).input)
         shape = getattr(tasks.shapes(self.task)[0], "shape", ())
         if _kind(self.shape) != "curve" or _kind(shape) == "curve":
             return None
-        values = _shrunk(
-            np.asarray(inputs(loop.stream(jax.random.key(self.seeds[0]), "test")))[None], 2
-        )
+        values = _shrunk(np.asarray(self._inputs(self.seeds[0]))[None], 2)
         low, high = float(values.min()), float(values.max())
         packed = encode_between(np.swapaxes(_flat(values), 1, 2), low, high)
         limits = {"low": low, "high": high, "origin": self.task.origin}
         return {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed} | limits
+
+    def _inputs(self, seed: int):
+        """What a model is given at every cell."""
+        examples = jax.jit(lambda key: tasks.examples_at(self.task, key, self.cells).input)
+        return examples(loop.stream(jax.random.key(seed), "test"))
 
     def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
@@ -332,7 +334,7 @@ class _Atlas:
         sums = grid and all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
         values = []
         for step in steps:
-            for drawn, index in zip(self.predictions[step], range(len(self.seeds)), strict=True):
+            for index, drawn in enumerate(self.predictions[step]):
                 of_seed = lambda array, index=index: array[min(index, len(array) - 1)]
                 truths, others = of_seed(self.truths), self.counterfactuals
                 parts = {"what is asked": truths[held_out, None]}
@@ -354,8 +356,7 @@ class _Atlas:
         """Numbers, unit maps and metric tensors of every layer."""
         run, task = self.run, self.task
         functions, params = LayerFunctions(run), self.params(self.steps[-1])
-        examples = jax.jit(lambda key: tasks.examples_at(task, key, self.cells).input)
-        inputs = examples(loop.stream(jax.random.key(0), "test"))
+        inputs = self._inputs(0)
         networks = [jax.tree.map(lambda leaf, k=k: leaf[k], params) for k in range(len(self.seeds))]
         features = [jax.device_get(functions.features(network, inputs)) for network in networks]
         tensors = [None] * len(networks)
@@ -431,19 +432,15 @@ def _without_home(path: Path) -> str:
 def _fine(task, axes) -> list | None:
     """The values of every factor and those half-way between; None without a real factor, for more
     than two factors, and for no grid or nothing between its cells."""
-    if (
-        not tasks.has_grid(task)
-        or not task.between
-        or len(axes) > 2
-        or not any(axis.real for axis in axes)
-    ):
+    between = tasks.has_grid(task) and task.between and any(axis.real for axis in axes)
+    if not between or len(axes) > 2:
         return None
     fine = []
     for axis in axes:
         values = np.asarray(axis.values, np.float64)
         if axis.real:
-            halves = np.insert(values, np.arange(1, len(values)), (values[1:] + values[:-1]) / 2)
-        fine.append(halves if axis.real else values)
+            values = np.insert(values, range(1, len(values)), (values[1:] + values[:-1]) / 2)
+        fine.append(values)
     return fine
 
 

@@ -88,7 +88,7 @@ CODE_IS_COMPOSED = of_code(
     code=title_of_code,
     each={"encoding": CODES, "size": SIZES_OF_CODES},
     runs={"student": "{size}_{encoding}"},
-    as_stated=(GAIN,),
+    as_stated=GAIN,
     details=DETAILS_OF_CODE,
     objection="The first layer of a student can turn an affine code into the latent, so composing "
     "from it says little. Each row says whether its code is affine. Only shuffled intervals, "
@@ -99,7 +99,7 @@ COUPLINGS_ARE_COMPOSED = of_code(
     each={"size": SIZES_OF_CODES},
     runs={"student": "{size}_invertible", "authors": "{size}_invertible_nearly_affine"},
     as_stated=Reading(
-        (Condition("gain OOD, nearly affine code", of_run("ood.gain", "authors"), above=COMPOSED),),
+        Condition("gain OOD, nearly affine code", of_run("ood.gain", "authors"), above=COMPOSED),
         of_run("id.r2", "authors"),
         "R² ID, nearly affine code",
     ),

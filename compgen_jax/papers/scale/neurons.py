@@ -92,7 +92,7 @@ def width_needed(e):
 def growth_of_width_needed(e):
     modules = list(by_modules_and_width(e))
     exponent = slope(np.log(modules), np.log(bracketed(width_needed(e))))
-    return (Condition("exponent of the width on the modules", exponent, below=EXPONENT),)
+    return Condition("exponent of the width on the modules", exponent, below=EXPONENT)
 
 
 def details_of_width(e):
