@@ -279,29 +279,27 @@ def networks(grid: int, region: str) -> dict[str, KnownRun]:
     seeds, to compare with."""
     score, empty = scorer_of(bumps(grid, region))
     world = known_maps.world_of(empty.truths, empty.held_out)
-    every = {name: one.draws for name, one in NETWORKS.items()} | {OTHER: "bump"}
+    every = NETWORKS | {OTHER: NETWORKS["composer"]}
     drawn = {
         of: score(np.repeat(known_maps.images(of, world)[None], SEEDS, axis=0).astype(np.float32))
-        for of in set(every.values())
+        for of in {one.draws for one in every.values()}
     }
     where = empty.factors, empty.held_out, grids.border(BORDER, (grid, grid))
     seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
     numbers = {
-        name: known_networks.layer_numbers(
-            name if name in NETWORKS else "composer", world, *where, of_name
-        )
-        for name, of_name in seeds.items()
+        name: known_networks.layer_numbers(one, world, *where, seeds[name])
+        for name, one in every.items()
     }
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
         name: KnownRun(
             seeds[name],
-            drawn[every[name]],
+            drawn[one.draws],
             layer_numbers=numbers[name] | untrained,
             config=_sizes(depth=4),
         )
-        for name in seeds
+        for name, one in every.items()
     }
 
 
@@ -329,6 +327,11 @@ def _beside_inwards(name, known):
         "stripes": known[name], "alone": alone,
         "donut_stripes": known[name], "donut_alone": alone,
     }  # fmt: skip
+
+
+def _mlp_beside_cnn(mlp: str = "", cnn: str = ""):
+    """The known answer in the place of the one that is not named."""
+    return lambda name, known: {"mlp": known[mlp or name], "conv": known[cnn or name], "convs": []}
 
 
 def _with_more_bumps(name, known, sharper: bool = True):
@@ -380,25 +383,17 @@ ON_LAYERS = (
     ),
     *(
         Case(
-            f"C7, MLP beside a fading CNN, {trained}",
-            mechanism=("swelling",),
-            excluded=excluding(NETWORKS, "swelling"),
+            f"C7, {title}, {trained}",
+            mechanism=mechanism,
+            excluded=excluding(NETWORKS, *mechanism),
             passes=("random",),  # by a hair
-            runs=lambda name, known: {"mlp": known[name], "conv": known["fading"], "convs": []},
+            runs=runs,
             fields={"code": "bump", "deep": ""},
             row=row,
         )
-        for trained, row in MLP_ROWS
-    ),
-    *(
-        Case(
-            f"C7, CNN beside a swelling MLP, {trained}",
-            mechanism=FADING,
-            excluded=excluding(NETWORKS, *FADING),
-            passes=("random",),  # by a hair
-            runs=lambda name, known: {"mlp": known["swelling"], "conv": known[name], "convs": []},
-            fields={"code": "bump", "deep": ""},
-            row=row,
+        for title, mechanism, runs in (
+            ("MLP beside a fading CNN", ("swelling",), _mlp_beside_cnn(cnn="fading")),
+            ("CNN beside a swelling MLP", FADING, _mlp_beside_cnn(mlp="swelling")),
         )
         for trained, row in MLP_ROWS
     ),

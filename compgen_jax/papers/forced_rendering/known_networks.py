@@ -138,14 +138,16 @@ NETWORKS = {
 }
 
 
-def layer_numbers(name: str, world: World, points_BxF, held_out_B, border_B, seeds: range) -> dict:
+def layer_numbers(
+    network: KnownNetwork, world: World, points_BxF, held_out_B, border_B, seeds: range
+) -> dict:
     """What an inspection measures of a network's layers as far as criteria ask, (T, L) by metric.
     Seeds differ slightly: every unit of each has a gain of its own. `border` as in
     `layers.geometry_numbers`."""
     depths = jnp.linspace(0, 1, HIDDEN + 2)
 
     def layer(seed, t, point):
-        features = NETWORKS[name].layer(point, t, world)
+        features = network.layer(point, t, world)
         key = jax.random.fold_in(jax.random.key(seed), jnp.int32(100 * t))
         return features * (1 + GAIN * jax.random.normal(key, features.shape))
 
