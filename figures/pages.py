@@ -38,6 +38,7 @@ The quick one stands above the one at the papers' size. The first paper's figure
 the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
 changed since. For those with *no digest* nobody recorded what drew them."""
+SIZES = verdicts.TITLES
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
@@ -102,11 +103,9 @@ def gallery() -> str:
             same = captions.setdefault(caption, name)
             caption = caption if same == name else f"As {same}."
             caption += "" if figure.by_default else " †"
-            parts.append(f"## {name}")
-            for scale in shown:
-                title = f"{name}, {verdicts.TITLES[scale]}"
-                parts.append(f"![{title}](../results/{scale}/figures/{name}.png)")
-            parts.append(f"*{caption}*")
+            pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
+                        for scale in shown]  # fmt: skip
+            parts += [f"## {name}", *pictures, f"*{caption}*"]
     return "\n\n".join(parts) + "\n"
 
 
