@@ -25,7 +25,13 @@ def claims(scale: str) -> list[dict]:
 
 def runs(scale: str) -> dict[str, report.CommittedRun]:
     """The runs whose summaries are in docs/results, by name."""
-    return report.committed(RESULTS / scale / "runs", configs(scale))
+    every, folder = configs(scale), RESULTS / scale / "runs"
+    paths = {name: folder / f"{config.name}.json" for name, config in every.items()}
+    return {
+        name: report.CommittedRun(every[name], json.loads(path.read_text()))
+        for name, path in paths.items()
+        if path.exists()
+    }
 
 
 def drawn(scale: str) -> list[str]:
@@ -60,4 +66,4 @@ def ran(scale: str) -> dict:
 
 def settings(scale: str) -> list[dict]:
     """The rows of settings.json in docs/results whose criteria still hold."""
-    return report.settings(RESULTS / scale)
+    return report.settings(RESULTS / scale, claims(scale))

@@ -11,9 +11,8 @@ from compgen_jax.calibration import Calibration
 from compgen_jax.claims import INCONCLUSIVE, LEAST_CELLS, READINGS, REPRODUCED
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.forced_rendering import known_maps
+from compgen_jax.papers.forced_rendering import calibrations, known_maps
 from compgen_jax.papers.paper import Paper
-from compgen_jax.runs import results
 from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -22,8 +21,7 @@ from .papers import PAPERS
 
 MOST_SHOWN = 4  # conditions of a reading
 SAME = "the same"
-# the holes of the quick and of the paper's presets
-HOLES = {16: (3, 12), 28: (6, 22)}
+GRIDS_OF_MAPS = 16, 28  # of the quick and of the paper's presets
 # (N, sigma, region, its bounds): of the presets, and of the settings that are varied around them
 RENDERED_AT = (
     (12, 1.0, "donut", (2, 9)),
@@ -90,7 +88,7 @@ def asked(claims: list[dict]) -> list[str]:
         stated, stricter = (_conditions(claim[reading]) for reading in READINGS)
         pairs = asked.setdefault(claim["claim"], {})
         pairs[stated, SAME if stated == stricter else stricter] = None
-    rows = {name: [_joined(cells) for cells in zip(*pairs, strict=True)]
+    rows = {name: ["<br>".join(dict.fromkeys(cells)) for cells in zip(*pairs, strict=True)]
             for name, pairs in asked.items()}  # fmt: skip
     return ["| claim | as stated | stricter |", "|---|---|---|",
             *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())]  # fmt: skip
@@ -101,10 +99,6 @@ def _conditions(reading: dict) -> str:
     if len(shown) > MOST_SHOWN:
         shown = [*shown[:2], f"and {len(shown) - 2} more"]
     return "; ".join(shown)
-
-
-def _joined(cells) -> str:
-    return "<br>".join(dict.fromkeys(cells))
 
 
 def changed(papers: tuple[Paper, ...]) -> list[str]:
@@ -195,14 +189,12 @@ def _briefly(cells: list[str]) -> list[str]:
 
 def rendered_lines() -> list[str]:
     """The share of held-out cells that each known map renders, at every place in use."""
-    rows = {
-        f"N = {grid}, sigma {sigma:g}, {region} {' to '.join(map(str, bounds))}": {
-            name: text.number(round(share, 3)) for name, share in shares.items()
-        }
-        for (grid, sigma, region, bounds), shares in zip(
-            RENDERED_AT, map(rendered_at, RENDERED_AT), strict=True
-        )
-    }
+    rows = {}
+    for place in RENDERED_AT:
+        grid, sigma, region, bounds = place
+        title = f"N = {grid}, sigma {sigma:g}, {region} {' to '.join(map(str, bounds))}"
+        shares = rendered_at(place).items()
+        rows[title] = {name: text.number(round(share, 3)) for name, share in shares}
     return _table(rows, tuple(known_maps.MAPS), "share rendered")
 
 
@@ -210,8 +202,8 @@ def rendered_at(place) -> dict[str, float]:
     """{known map: the share rendered over held-out cells}, without jitter."""
     grid, sigma, region, bounds = place
     support = SupportConfig(region=region, **dict(zip(("low", "high"), bounds, strict=False)))
-    score = results.scorer(Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support).make())
-    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    config = Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support)
+    score, empty = calibrations.scorer_of(config)
     world = known_maps.world_of(empty.truths, empty.held_out)
     shares = {}
     for name in known_maps.MAPS:
@@ -224,7 +216,7 @@ def metric_lines() -> list[str]:
     """Each metric of what each known map draws around the hole, at N = 16 and 28."""
     table = {title: {} for title in METRICS}
     for name in SHOWN_MAPS:
-        numbers = [_of_map(name, grid) for grid in HOLES]
+        numbers = [_of_map(name, grid) for grid in GRIDS_OF_MAPS]
         show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
         for title, metric in METRICS.items():
             table[title][name] = " / ".join(show(each[metric]) for each in numbers)
@@ -233,9 +225,7 @@ def metric_lines() -> list[str]:
 
 @cache
 def _world(grid: int):
-    low, high = HOLES[grid]
-    task = Bump(grid=grid, support=SupportConfig(region="donut", low=low, high=high)).make()
-    empty = results.scorer(task)(np.zeros((1, grid**2, grid, grid)))
+    _, empty = calibrations.scorer_of(calibrations.bumps(grid, "donut"))
     return empty, known_maps.world_of(empty.truths, empty.held_out)
 
 

@@ -29,8 +29,8 @@ class Figure(NamedTuple):
     name: str
     draw: Callable
     runs: tuple[str, ...] | Callable
-    scale: str
-    by_default: bool
+    scale: str = ""
+    by_default: bool = True
     of_settings: bool = False
     of_summaries: bool = False
 
@@ -40,18 +40,11 @@ class Figure(NamedTuple):
         return [n for n in names if any(fnmatch.fnmatchcase(n, pattern) for pattern in patterns)]
 
 
-def figure(
-    name: str,
-    runs: tuple[str, ...] | Callable,
-    scale: str = "",
-    by_default: bool = True,
-    of_settings: bool = False,
-    of_summaries: bool = False,
-):
-    """Registers the decorated function as a figure."""
+def figure(name: str, runs: tuple[str, ...] | Callable, **others):
+    """Registers the decorated function as a figure; `others` are further fields of `Figure`."""
 
     def register(draw):
-        FIGURES[name] = Figure(name, draw, runs, scale, by_default, of_settings, of_summaries)
+        FIGURES[name] = Figure(name, draw, runs, **others)
         return draw
 
     return register

@@ -13,7 +13,6 @@ that are trained in DIR or committed in docs/results.
 """
 
 import contextlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -41,7 +40,6 @@ WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 # one network of each kind; how many bumps join the stripes differs between the scales
 EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
-QUICK_RESULTS = Path(__file__).parents[1] / "docs" / "results" / "quick"
 
 
 def main():
@@ -232,22 +230,15 @@ def _judge_settings(workdir, papers, finished, judged, groups, varied, clock) ->
             rows += robustness.at_setting(every, judged, finished, there, setting, allowed)
     asked = {robustness.key_of(row) for row in rows}
     bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
-    rows = robustness.merged(_settings(workdir, judged), [*bases, *rows])
+    rows = robustness.merged(report.settings(workdir, judged), [*bases, *rows])
     directory.write_json(workdir / "settings.json", rows)
     return rows
 
 
-def _settings(workdir: Path, judged: list[dict]) -> list[dict]:
-    """The rows of settings.json whose criteria still hold."""
-    path = workdir / "settings.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
-    return robustness.current(rows, judged)
-
-
 def _write_results(workdir: Path, scale: str, papers, finished: dict, judged: list[dict], clock):
     """claims.json and RESULTS.md, of all that is finished."""
-    quick = report.settings(QUICK_RESULTS) if scale == "paper" else []
-    judged = robustness.with_settings(judged, _settings(workdir, judged), quick)
+    quick = committed.settings("quick") if scale == "paper" else []
+    judged = robustness.with_settings(judged, report.settings(workdir, judged), quick)
     directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
     drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
     page = report.page(scale, papers, finished, judged, drawn)

@@ -38,7 +38,7 @@ The quick one stands above the one at the papers' size. The first paper's figure
 the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
 changed since. For those with *no digest* nobody recorded what drew them."""
-SIZES = {"quick": "quick", "paper": "papers' size"}
+SIZES = verdicts.TITLES
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
@@ -67,7 +67,10 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         }
         | (criteria.parts() if with_criteria else {}),
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
-        DOCS / "limits.md": {f"not run, {scale}": not_run(scale) for scale in SCALES}
+        DOCS / "limits.md": {
+            f"not run, {scale}": report.not_run(scale, PAPERS, committed.ran(scale))
+            for scale in SCALES
+        }
         | {"unjudged": [one for paper in PAPERS for one in verdicts.unjudged(paper, claims)]},
     }
     for path, by_name in parts.items():
@@ -85,11 +88,6 @@ def published() -> list[str]:
     """A table of the published hold-outs."""
     rows = [f"| `{name}` | `{text}` |" for name, text in holdouts.PUBLISHED.items()]
     return ["| name | holds out |", "|---|---|", *rows]
-
-
-def not_run(scale: str) -> list[str]:
-    """What was not trained at a scale, with its cost."""
-    return report.not_run(scale, PAPERS, committed.ran(scale))
 
 
 def gallery() -> str:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, READINGS, REPRODUCED, from_rows
+from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, READINGS, REPRODUCED
 from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.papers import robustness
@@ -29,23 +29,10 @@ class CommittedRun(NamedTuple):
         return self.config.name
 
 
-def committed(folder: Path, configs: dict[str, Config]) -> dict[str, CommittedRun]:
-    """The runs whose summaries (`folder`/CONFIG_NAME.json) are there, by their names."""
-    paths = {name: folder / f"{config.name}.json" for name, config in configs.items()}
-    return {
-        name: CommittedRun(configs[name], json.loads(path.read_text()))
-        for name, path in paths.items()
-        if path.exists()
-    }
-
-
-def settings(folder: Path) -> list[dict]:
-    """The rows of folder/settings.json whose criteria are those of folder/claims.json."""
-    paths = folder / "settings.json", folder / "claims.json"
-    if not all(path.exists() for path in paths):
-        return []
-    rows, claims = (json.loads(path.read_text()) for path in paths)
-    return robustness.current(rows, from_rows(claims))
+def settings(folder: Path, judged: list[dict]) -> list[dict]:
+    """The rows of folder/settings.json whose criteria are still those of the judged claims."""
+    path = folder / "settings.json"
+    return robustness.current(json.loads(path.read_text()), judged) if path.exists() else []
 
 
 def page(scale: str, papers: list[Paper], runs: dict, judged: list[dict], drawn: list[str]) -> str:

@@ -64,8 +64,7 @@ def _same_numbers(before: dict, added: dict) -> bool:
     first, second = (
         [
             (np.nan if number is None else number)
-            for reading in READINGS
-            for one in claim[reading]["conditions"].values()
+            for _, _, one in _conditions(claim)
             for number in (one["value"], *one["ci95"])
         ]
         for claim in (before, added)
@@ -75,11 +74,18 @@ def _same_numbers(before: dict, added: dict) -> bool:
 
 def _asked(claim: dict) -> set:
     """The criteria of both readings, condition by condition."""
-    return {
-        (reading, name, number["must be"])
-        for reading in READINGS
-        for name, number in claim[reading]["conditions"].items()
-    }
+    return {(reading, name, one["must be"]) for reading, name, one in _conditions(claim)}
+
+
+def _known(claim: dict) -> set:
+    """The conditions that are measured."""
+    conditions = _conditions(claim)
+    return {(reading, name) for reading, name, one in conditions if one["value"] is not None}
+
+
+def _conditions(claim: dict) -> list[tuple]:
+    """(reading, name, number with its bound) of every condition."""
+    return [(name, *each) for name in READINGS for each in claim[name]["conditions"].items()]
 
 
 def still_judged(before: list[dict]) -> list[dict]:
@@ -102,16 +108,6 @@ def _place(claim: dict) -> tuple:
     """Papers in order, then 'C2' before 'C10' and 'S1a' before 'S1b'."""
     letter, number, part = re.fullmatch(r"(\w)(\d+)(\w*)", claim["claim"]).groups()
     return "".join(paper.letters for paper in committed.PAPERS).index(letter), int(number), part
-
-
-def _known(claim: dict) -> set:
-    """The conditions that are measured."""
-    return {
-        (reading, name)
-        for reading in READINGS
-        for name, number in claim[reading]["conditions"].items()
-        if number["value"] is not None
-    }
 
 
 def take(workdir: Path, add: bool) -> Path:

@@ -88,12 +88,12 @@ def _layer(index: int) -> dict:
     return {"layer": f"layer_{index:02d}"}
 
 
+def _reshape(*shape: int) -> dict:
+    return {"op": "reshape", "shape": list(shape)}
+
+
 def _dense(parameters) -> dict:
-    return {
-        "op": "dense",
-        "kernel": encode(parameters["kernel"]),
-        "bias": encode(parameters["bias"]),
-    }
+    return {"op": "dense"} | {name: encode(parameters[name]) for name in ("kernel", "bias")}
 
 
 def _conv_transpose(parameters) -> dict:
@@ -114,18 +114,13 @@ def _conv(module: ConvDecoder, variables) -> list:
     kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
     operations = [
         _dense({"kernel": kernel, "bias": params["render"]["bias"]}),
-        {"op": "reshape", "shape": [side, side, width]},
+        _reshape(side, side, width),
         {"op": "relu", **_layer(1)},
     ]
     for index in range(1, module.depth + 1):
         operations.append(_conv_transpose(params[f"hidden_{index}"]))
         operations.append({"op": "relu", **_layer(index + 1)})
-    return [*operations, _conv_transpose(params["image"]), _without_channels(module)]
-
-
-def _without_channels(module) -> dict:
-    """(N, N, 1) -> (N, N)."""
-    return {"op": "reshape", "shape": [module.grid, module.grid]}
+    return [*operations, _conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 
 
 def _mlp(module: MLPDecoder, variables) -> list:
@@ -133,11 +128,7 @@ def _mlp(module: MLPDecoder, variables) -> list:
     for index in range(1, module.depth + 1):
         operations.append(_dense(params[f"hidden_{index}"]))
         operations.append({"op": module.activation, **_layer(index)})
-    return [*operations, _dense(params["image"]), _as_image(module)]
-
-
-def _as_image(module) -> dict:
-    return {"op": "reshape", "shape": list(module.shape)}
+    return [*operations, _dense(params["image"]), _reshape(*module.shape)]
 
 
 def _upsampling(module: UpsamplingDecoder, variables) -> list | None:
@@ -145,13 +136,12 @@ def _upsampling(module: UpsamplingDecoder, variables) -> list | None:
         return None
     params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
     layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
-    to_map = {"op": "reshape", "shape": [*sides, module.channels[0]]}
-    layers.append([_dense(params["map"]), to_map])
+    layers.append([_dense(params["map"]), _reshape(*sides, module.channels[0])])
     layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
     operations = []
     for index, layer in enumerate(layers, start=1):
         operations += [*layer, {"op": module.activation, **_layer(index)}]
-    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
+    return [*operations, _conv_transpose(params["image"]), _reshape(*module.shape)]
 
 
 def _low_rank(module: LowRankDecoder, variables) -> list:
@@ -166,7 +156,7 @@ def _low_rank(module: LowRankDecoder, variables) -> list:
         hidden = _conv_transpose(params[f"hidden_{index}"])
         operations.append({**hidden, "dilation": dilation})
         operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    return [*operations, _conv_transpose(params["image"]), _as_image(module)]
+    return [*operations, _conv_transpose(params["image"]), _reshape(*module.shape)]
 
 
 def _pixelwise(module: PixelwiseDecoder, variables) -> list:
@@ -179,7 +169,7 @@ def _pixelwise(module: PixelwiseDecoder, variables) -> list:
     for index in range(1, module.depth + 1):
         operations.append(_dense(params[f"hidden_{index}"]))
         operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    return [*operations, _dense(params["image"]), _without_channels(module)]
+    return [*operations, _dense(params["image"]), _reshape(module.grid, module.grid)]
 
 
 def _conv_batchnorm(module: ConvBatchNormDecoder, variables) -> list:
@@ -196,12 +186,12 @@ def _conv_batchnorm(module: ConvBatchNormDecoder, variables) -> list:
     side = module.grid // 4
     operations = [
         _dense(params["dense"]),
-        {"op": "reshape", "shape": [side, side, module.width], **_layer(1)},
+        _reshape(side, side, module.width) | _layer(1),
     ]
     for index in (1, 2):
         operations += [normalised(index), {"op": "relu", **_layer(index + 1)}]
-    image = [_conv_transpose(params["image"]), {"op": "sigmoid"}, _without_channels(module)]
-    return [*operations, *image]
+    image = [_conv_transpose(params["image"]), {"op": "sigmoid"}]
+    return [*operations, *image, _reshape(module.grid, module.grid)]
 
 
 OPERATIONS = {  # of exactly these modules: a subclass may compute something else

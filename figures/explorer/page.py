@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from compgen_jax.runs import directory
-from compgen_jax.statistics import LEVEL, mean_with_interval
+from compgen_jax.statistics import LEVEL
 from compgen_jax.tasks import task as tasks
 
 from .. import plotting
@@ -65,8 +65,7 @@ def _still(run) -> dict:
     errors_B = cells.scores[cells.error].mean(axis=0)
     regions = {"in": cells.held_out, "outside": ~cells.held_out}
     means = [
-        f"{mean_with_interval(cells.scores[cells.error][:, mask].mean(axis=1))['value']:.3g} on "
-        f"combinations {name} the held-out region"
+        f"{errors_B[mask].mean():.3g} on combinations {name} the held-out region"
         for name, mask in regions.items()
         if mask.any()
     ]

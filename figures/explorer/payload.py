@@ -62,9 +62,8 @@ DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127,
            (63, 31, True, 6), (63, 15, True, 6), (63, 31, True, 4), (31, 31, True, 4),
            (31, 15, True, 3), (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
 QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
-LARGE_IMAGES = (
-    600_000  # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
-)
+# entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
+LARGE_IMAGES = 600_000
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
 MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
 MOST_ENTRIES = 2_000_000  # of images at all cells and seeds, in colour or of more than two factors
@@ -127,12 +126,11 @@ class _Atlas:
         self.cells = self._cells()
         self.fine = _fine(self.task, self.axes)
         self.fine_points = grids.points(self.fine) if self.fine else None
-        self._answers = _answers(run)
+        self._program = _program(run)
         self.steps = sorted({*run.kept_steps, loop.total_steps(run.config, self.task)})
-        self.predictions, self.scores, self.truths = {}, {}, None
+        self.predictions, self.scores = {}, {}
         for step in self.steps:
-            self.predictions[step], truths, self.scores[step] = self.answers(self.cells, step)
-        self.truths = truths
+            self.predictions[step], self.truths, self.scores[step] = self.answers(self.cells, step)
 
     def _cells(self):
         """The points that are shown; sets `axes`, `held_out` and `sizes`."""
@@ -188,8 +186,9 @@ class _Atlas:
 
     def answers(self, points, step: int):
         """Predictions (T, B, D), truths (S, B, D) and scores by name (T, B)."""
+        networks = results.seed_keys(self.seeds), self.params(step)
         parts = [
-            self._answers(points[start : start + AT_ONCE], (self.seeds, self.params(step)))
+            self._program(jnp.asarray(points[start : start + AT_ONCE]), networks)
             for start in range(0, len(points), AT_ONCE)
         ]
         predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
@@ -253,17 +252,19 @@ class _Atlas:
 
     def given(self) -> dict | None:
         """The input image at every cell, where the output is none."""
-        inputs = jax.jit(lambda key: tasks.examples_at(self.task, key, self.cells).input)
         shape = getattr(tasks.shapes(self.task)[0], "shape", ())
         if _kind(self.shape) != "curve" or _kind(shape) == "curve":
             return None
-        values = _shrunk(
-            np.asarray(inputs(loop.stream(jax.random.key(self.seeds[0]), "test")))[None], 2
-        )
+        values = _shrunk(np.asarray(self._inputs(self.seeds[0]))[None], 2)
         low, high = float(values.min()), float(values.max())
         packed = encode_between(np.swapaxes(_flat(values), 1, 2), low, high)
         limits = {"low": low, "high": high, "origin": self.task.origin}
         return {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed} | limits
+
+    def _inputs(self, seed: int):
+        """What a model is given at every cell."""
+        examples = jax.jit(lambda key: tasks.examples_at(self.task, key, self.cells).input)
+        return examples(loop.stream(jax.random.key(seed), "test"))
 
     def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
@@ -333,7 +334,7 @@ class _Atlas:
         sums = grid and all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
         values = []
         for step in steps:
-            for drawn, index in zip(self.predictions[step], range(len(self.seeds)), strict=True):
+            for index, drawn in enumerate(self.predictions[step]):
                 of_seed = lambda array, index=index: array[min(index, len(array) - 1)]
                 truths, others = of_seed(self.truths), self.counterfactuals
                 parts = {"what is asked": truths[held_out, None]}
@@ -355,8 +356,7 @@ class _Atlas:
         """Numbers, unit maps and metric tensors of every layer."""
         run, task = self.run, self.task
         functions, params = LayerFunctions(run), self.params(self.steps[-1])
-        examples = jax.jit(lambda key: tasks.examples_at(task, key, self.cells).input)
-        inputs = examples(loop.stream(jax.random.key(0), "test"))
+        inputs = self._inputs(0)
         networks = [jax.tree.map(lambda leaf, k=k: leaf[k], params) for k in range(len(self.seeds))]
         features = [jax.device_get(functions.features(network, inputs)) for network in networks]
         tensors = [None] * len(networks)
@@ -405,21 +405,14 @@ class _Atlas:
 # --- parts -----------------------------------------------------------------------------------
 
 
-def _answers(run):
-    """points, (seeds, params) -> what every seed says, what is true, and the scores; NumPy."""
+def _program(run):
+    """points, (keys, params) -> what every seed says, what is true, and the scores."""
     trainer = loop.make_trainer(run.config)
 
     def of_seed(points, seed):
         return *trainer.predict(*seed, points), trainer.score(*seed, points)
 
-    program = over_trials(of_seed, run.config.execution.trials_per_device)
-
-    def answers(points, networks):
-        seeds, params = networks
-        found = program(jnp.asarray(points), (results.seed_keys(seeds), params))
-        return jax.tree.map(np.asarray, found)
-
-    return answers
+    return over_trials(of_seed, run.config.execution.trials_per_device)
 
 
 def _at_values(factor, values):
@@ -439,19 +432,15 @@ def _without_home(path: Path) -> str:
 def _fine(task, axes) -> list | None:
     """The values of every factor and those half-way between; None without a real factor, for more
     than two factors, and for no grid or nothing between its cells."""
-    if (
-        not tasks.has_grid(task)
-        or not task.between
-        or len(axes) > 2
-        or not any(axis.real for axis in axes)
-    ):
+    between = tasks.has_grid(task) and task.between and any(axis.real for axis in axes)
+    if not between or len(axes) > 2:
         return None
     fine = []
     for axis in axes:
         values = np.asarray(axis.values, np.float64)
         if axis.real:
-            halves = np.insert(values, np.arange(1, len(values)), (values[1:] + values[:-1]) / 2)
-        fine.append(halves if axis.real else values)
+            values = np.insert(values, range(1, len(values)), (values[1:] + values[:-1]) / 2)
+        fine.append(values)
     return fine
 
 

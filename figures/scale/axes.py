@@ -40,15 +40,17 @@ def show_sets(axis, by_sets, name: str, color, label: str):
 
 
 def show_gains(axis, runs, title_of):
-    """Gain on seen (filled) and held-out (open) sets of every run, side by side."""
-    for position, run in enumerate(runs):
-        for offset, region, color in (
-            (-0.14, "id", plotting.ID_COLOR), (0.14, "ood", plotting.OOD_COLOR)
-        ):  # fmt: skip
-            face = color if region == "id" else "white"
+    """Gain on seen (filled) and held-out (open) sets of every run, side by side, with entries for a
+    legend."""
+    for offset, region, color, face, label in (
+        (-0.14, "id", plotting.ID_COLOR, plotting.ID_COLOR, "seen sets"),
+        (0.14, "ood", plotting.OOD_COLOR, "white", "held-out sets"),
+    ):
+        style = {"color": color, "markerfacecolor": face}
+        for position, run in enumerate(runs):
             values = score(run, f"{region}.gain")
-            plotting.show_number(axis, position + offset, values, fmt="o", color=color,
-                                 markerfacecolor=face)  # fmt: skip
+            plotting.show_number(axis, position + offset, values, fmt="o", **style)
+        axis.plot([], [], "o", markersize=4, label=label, **style)
     axis.set_xticks(range(len(runs)), [title_of(run) for run in runs])
     axis.set(ylabel="gain", ylim=(min(-1.05, axis.get_ylim()[0]), 1.08))
     axis.axhline(0, **plotting.FAINT)

@@ -98,9 +98,6 @@ def draw_codes_and_supports(runs):
     parts.show_gains(codes, of_codes, _title_of_code)
     of_supports = _alike(runs.values(), lambda task: task.support.name, "random")
     parts.show_gains(supports, of_supports, parts.title_of_support)
-    codes.plot([], [], "o", color=plotting.ID_COLOR, markersize=4, label="seen sets")
-    codes.plot([], [], "o", color=plotting.OOD_COLOR, markerfacecolor="white", markersize=4,
-               label="held-out sets")  # fmt: skip
     plotting.label_seeds(codes)
     codes.plot([], [], **plotting.DOTTED, label="criterion, .5")
     plotting.legend_below(drawn, codes)

@@ -65,9 +65,6 @@ def draw_middle(runs):
     others = [run for run in draws.values() if run.config.task.support.name != "random"]
     parts.show_gains(supports, [random, *others], parts.title_of_support)
     r2.plot([], [], ":", color="0.4", label="on seen sets")
-    supports.plot([], [], "o", color=plotting.ID_COLOR, markersize=4, label="seen sets")
-    supports.plot([], [], "o", color=plotting.OOD_COLOR, markerfacecolor="white", markersize=4,
-                  label="held-out sets")  # fmt: skip
     last = {name: score(random, f"ood.{name}").mean() for name in ("r2", "gain")}
     titles = (
         f"R² {last['r2']:.2f} with the most sets and width",

@@ -1,13 +1,12 @@
 """What RESULTS.md says of the second paper's runs."""
 
+import itertools
+
 from compgen_jax.metrics import text
 from compgen_jax.papers.scale.runs import of_draws
 
 from .. import report
 
-HEAD = (
-    "| run | region | R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen |"
-)
 PREDICTORS = ("bilinear", "sum_of_singles", "nearest_seen")
 
 
@@ -22,16 +21,28 @@ def table(runs: dict) -> list[str]:
     """Lines on what every student of modules or preferences, and every decoder of bumps, scores
     beside trivial predictors. Only the config and the summary of a run are needed."""
     named = lambda beginning: [run for name, run in runs.items() if name.startswith(beginning)]
-    students = named("modules_") + list(of_draws(runs).values())
-    preferences = named("preference_")
     others = ("modules_", "preference_", "middle_")
     decoders = {
         run.config.name: run.summary
         for name, run in runs.items() if not name.startswith(others)
     }  # fmt: skip
     parts = (
-        _students(students) if students else [],
-        _preferences(preferences) if preferences else [],
+        _beside_trivial(
+            "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
+            ".95 or more; R² of trivial predictors.",
+            "R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen",
+            [*named("modules_"), *of_draws(runs).values()],
+            ("r2", "gain", "task_accuracy"),
+            _r2_of_predictors,
+        ),
+        _beside_trivial(
+            "Students of preferences: the share of right steps and of episodes without a wrong "
+            "one; right steps of trivial predictors.",
+            "step accuracy | episode accuracy | most frequent action | nearest plan",
+            named("preference_"),
+            ("step_accuracy", "episode_accuracy"),
+            _right_steps_of_predictors,
+        ),
         report.errors_of_images(decoders),
     )
     lines = []
@@ -40,43 +51,25 @@ def table(runs: dict) -> list[str]:
     return lines
 
 
-def _students(runs) -> list[str]:
-    lines = [
-        "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
-        ".95 or more; R² of trivial predictors.",
-        "",
-        HEAD,
-        "|---" * 8 + "|",
-    ]
-    for run in runs:
-        mean = run.summary["mean"]
-        for region in ("id", "ood"):
-            shown = [text.with_interval(mean[f"{region}.{name}"])
-                     for name in ("r2", "gain", "task_accuracy")]  # fmt: skip
-            trivial = [
-                "–" if (region, name) == ("id", "nearest_seen")
-                else text.number(baseline(run, name, region)) for name in PREDICTORS
-            ]  # fmt: skip
-            cells = [run.config.name, region.upper(), *shown, *trivial]
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
+def _beside_trivial(says: str, titles: str, runs, scores: tuple, predicted) -> list[str]:
+    """A table of scores by run and region, and of what trivial predictors (run, region -> numbers)
+    score; [] without runs."""
+    lines = [says, "", f"| run | region | {titles} |", "|---" * (3 + titles.count("|")) + "|"]
+    for run, region in itertools.product(runs, ("id", "ood")):
+        shown = [text.with_interval(run.summary["mean"][f"{region}.{name}"]) for name in scores]
+        trivial = map(text.number, predicted(run, region))
+        cells = run.config.name, region.upper(), *shown, *trivial
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines if runs else []
 
 
-def _preferences(runs) -> list[str]:
-    lines = [
-        "Students of preferences: the share of right steps and of episodes without a wrong one; "
-        "right steps of trivial predictors.",
-        "",
-        "| run | region | step accuracy | episode accuracy | most frequent action | nearest plan |",
-        "|---" * 6 + "|",
+def _r2_of_predictors(run, region: str) -> list:
+    return [
+        None if (region, name) == ("id", "nearest_seen") else baseline(run, name, region)
+        for name in PREDICTORS
     ]
-    for run in runs:
-        mean = run.summary["mean"]
-        for region in ("id", "ood"):
-            shown = [text.with_interval(mean[f"{region}.{name}_accuracy"])
-                     for name in ("step", "episode")]  # fmt: skip
-            trivial = [text.number(1 - mean[f"{region}.{name}_miss"]["value"])
-                       for name in ("majority", "nearest_seen")]  # fmt: skip
-            cells = [run.config.name, region.upper(), *shown, *trivial]
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
+
+
+def _right_steps_of_predictors(run, region: str) -> list:
+    mean = run.summary["mean"]
+    return [1 - mean[f"{region}.{name}_miss"]["value"] for name in ("majority", "nearest_seen")]

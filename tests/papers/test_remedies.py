@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
-from compgen_jax.papers.forced_rendering import remedies
+from compgen_jax.papers.forced_rendering import images, remedies
 from tests.papers.decoders import (
     CELLS,
     SETTINGS,
@@ -38,10 +38,10 @@ def lowered(x, y):
 
 def striped(render, level=0.0, stripes=STRIPES, samples=0):
     """A run that draws these stripes, and the level where neither factor is given."""
-    images = np.concatenate([stripes, np.full((1, N, N), level)])
+    drawn = np.concatenate([stripes, np.full((1, N, N), level)])
     task = SimpleNamespace(grid=N, support=SimpleNamespace(samples=samples))
     return run(
-        decoder(render), predict=lambda points: np.stack([images] * 3),
+        decoder(render), predict=lambda points: np.stack([drawn] * 3),
         config=SimpleNamespace(task=task),
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def lifted(x, y):
 )
 def test_few_bumps_must_give_bumps(few, none, kernel, expected, monkeypatch):
     # rank one completes all of a hole as small as this
-    monkeypatch.setattr(remedies, "trivial_shares", lambda cells: {"blank": 0.0, "rank_one": 0.1})
+    monkeypatch.setattr(images, "trivial_shares", lambda cells: {"blank": 0.0, "rank_one": 0.1})
     runs = {0: striped(none, samples=0), 9: striped(draw, samples=9), 5: striped(few, samples=5)}
     runs[5].interpolator = decoder(kernel)
     row = judged(

@@ -63,18 +63,17 @@ def bumps(grid: int, region: str) -> Bump:
 def maps(grid: int, region: str) -> dict[str, KnownRun]:
     """All known maps around a hole or a corner, by name."""
     config = bumps(grid, region)
-    task, cells = config.make(), grid**2
-    score = results.scorer(task)
-    empty = score(np.zeros((1, cells, grid, grid), np.float32))
+    score, empty = scorer_of(config)
     world = known_maps.world_of(empty.truths, empty.held_out)
-    true = mechanism.similarity(empty.truths)
-    interpolator = _interpolator(score, config, empty)
-    return {
-        name: _known_map(
-            score, config, task, name, world, interpolator, None if region == "corner" else true
-        )
-        for name in MAPS
-    }
+    true = None if region == "corner" else mechanism.similarity(empty.truths)
+    others = {"interpolator": _interpolator(score, config, empty), "task": config.make()}
+    return {name: _known_map(score, config, name, world, true, **others) for name in MAPS}
+
+
+def scorer_of(config: Bump):
+    """A task's scorer, and what it says of a network that draws nothing."""
+    score, grid = results.scorer(config.make()), config.grid
+    return score, score(np.zeros((1, grid**2, grid, grid), np.float32))
 
 
 def _interpolator(score, config: Bump, empty):
@@ -86,9 +85,10 @@ def _interpolator(score, config: Bump, empty):
     return score(np.repeat(drawn[None].astype(np.float32), SEEDS, axis=0))
 
 
-def _known_map(score, config: Bump, task, name: str, world, interpolator, true_BxB) -> KnownRun:
+def _known_map(score, config: Bump, name: str, world, true_BxB, **others) -> KnownRun:
     """`true_BxB` is the similarity of the true images, where outputs are asked for. Both
-    constructions of superpositions are that of sums: the other one needs a network."""
+    constructions of superpositions are that of sums: the other one needs a network. `others` are
+    further answers of the run."""
     height = MAPS[name].height * world.amplitude
     cells = score(known_maps.jittered(known_maps.images(name, world), SEEDS, height))
     outputs = {}
@@ -106,18 +106,20 @@ def _known_map(score, config: Bump, task, name: str, world, interpolator, true_B
 
     config_of_run = SimpleNamespace(task=config)
     return KnownRun(
-        cells.seeds, cells, output_numbers=outputs, predict=predict, config=config_of_run,
-        interpolator=interpolator, task=task,
-    )  # fmt: skip
+        cells.seeds, cells, output_numbers=outputs, predict=predict, config=config_of_run, **others
+    )
 
 
 PLUS = "plus", "plus - 0.4", "plus - 1"
 
 
-def _beside_blank(name: str, known: dict) -> dict:
-    """The runs of C1 beside an interpolator that renders nothing."""
-    net = known[name]
-    return {"net": KnownRun(net.seeds, net.cells, interpolator=known["blank"].cells)}
+def _interpolated_as(predictor: str):
+    """A claim's run, beside an interpolator that draws what another known answer does."""
+    return lambda name, known: {"net": _beside(known[name].cells, known[predictor].cells)}
+
+
+def _beside(cells, interpolator) -> KnownRun:
+    return KnownRun(cells.seeds, cells, interpolator=interpolator)
 
 
 ON_HOLES = (
@@ -132,7 +134,7 @@ ON_HOLES = (
         mechanism=excluding(MAPS, "bump", "edge"),
         excluded=("bump", "edge"),
         passes=("edge",),
-        runs=_beside_blank,
+        runs=_interpolated_as("blank"),
         fields={"code": "bump", "where": ""},
         row=figure1.FAILS_OOD,
     ),
@@ -186,9 +188,7 @@ CONTROLS_ON_HOLES = (
         mechanism=(),
         excluded=tuple(MAPS),
         passes=("bump",),
-        runs=lambda name, known: {
-            "net": KnownRun(range(SEEDS), known[name].cells, interpolator=known["bump"].cells)
-        },
+        runs=_interpolated_as("bump"),
         row=controls.SHARED_PIXELS_COMPOSE,
     ),
     Case("K5", **COMPOSED),
@@ -223,9 +223,7 @@ ON_SCATTERED = (
         mechanism=(),
         excluded=tuple(SCATTERED),
         passes=("bump", "interpolator"),
-        runs=lambda name, known: {
-            "net": KnownRun(range(SEEDS), known[name].cells, interpolator=known["blank"].cells)
-        },
+        runs=_interpolated_as("blank"),
         row=controls.RANDOM_CELLS_ARE_RENDERED,
     ),
 )
@@ -234,7 +232,7 @@ ON_SCATTERED = (
 def objects(grid: int) -> dict[str, KnownRun]:
     """All known pairs around a hole, by name."""
     single = bumps(grid, "donut")
-    score, empty = _scorer_of(replace(single, bumps=2))
+    score, empty = scorer_of(replace(single, bumps=2))
     firsts = results.truths_at(single.make(), empty.factors)
     images = {
         name: known_maps.jittered(
@@ -247,14 +245,14 @@ def objects(grid: int) -> dict[str, KnownRun]:
         for name, (first, others) in known_objects.MIXED.items()
     }
     drawn = {name: score(of_seeds) for name, of_seeds in images.items()}
-    return _beside(drawn, drawn["both blank"])
+    return {name: _beside(cells, drawn["both blank"]) for name, cells in drawn.items()}
 
 
 def scattered(grid: int) -> dict[str, KnownRun]:
     """What is known of as many cells as a hole has, held out at random, by name."""
-    share = float(np.mean(_scorer_of(bumps(grid, "donut"))[1].held_out))
+    share = float(np.mean(scorer_of(bumps(grid, "donut"))[1].held_out))
     config = Bump(grid=grid, support=SupportConfig(region="random", share=share))
-    score, empty = _scorer_of(config)
+    score, empty = scorer_of(config)
     interpolator, true = _interpolator(score, config, empty), empty.truths
     nearest, _ = tasks.nearest_seen(config.make(), empty.held_out)
     images = {
@@ -265,20 +263,10 @@ def scattered(grid: int) -> dict[str, KnownRun]:
         "noise": np.random.default_rng(0).uniform(size=true.shape),
     }
     out = empty.held_out[:, None, None]
-    drawn = {name: score(known_maps.jittered(np.where(out, one, true), SEEDS))
-             for name, one in images.items()}  # fmt: skip
-    return _beside(drawn, interpolator)
-
-
-def _scorer_of(config: Bump):
-    """A task's scorer, and what it says of a network that draws nothing."""
-    score, grid = results.scorer(config.make()), config.grid
-    return score, score(np.zeros((1, grid**2, grid, grid), np.float32))
-
-
-def _beside(drawn: dict, interpolator) -> dict[str, KnownRun]:
-    return {name: KnownRun(range(SEEDS), cells, interpolator=interpolator)
-            for name, cells in drawn.items()}  # fmt: skip
+    return {
+        name: _beside(score(known_maps.jittered(np.where(out, one, true), SEEDS)), interpolator)
+        for name, one in images.items()
+    }
 
 
 # --- claims on layers --------------------------------------------------------------------------
@@ -289,32 +277,29 @@ OTHER = "another composer"
 def networks(grid: int, region: str) -> dict[str, KnownRun]:
     """All known networks around a hole or a corner, by name, and the composer once more with other
     seeds, to compare with."""
-    score = results.scorer(bumps(grid, region).make())
-    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    score, empty = scorer_of(bumps(grid, region))
     world = known_maps.world_of(empty.truths, empty.held_out)
-    every = {name: one.draws for name, one in NETWORKS.items()} | {OTHER: "bump"}
+    every = NETWORKS | {OTHER: NETWORKS["composer"]}
     drawn = {
         of: score(np.repeat(known_maps.images(of, world)[None], SEEDS, axis=0).astype(np.float32))
-        for of in set(every.values())
+        for of in {one.draws for one in every.values()}
     }
     where = empty.factors, empty.held_out, grids.border(BORDER, (grid, grid))
     seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
     numbers = {
-        name: known_networks.layer_numbers(
-            name if name in NETWORKS else "composer", world, *where, of_name
-        )
-        for name, of_name in seeds.items()
+        name: known_networks.layer_numbers(one, world, *where, seeds[name])
+        for name, one in every.items()
     }
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
         name: KnownRun(
             seeds[name],
-            drawn[every[name]],
+            drawn[one.draws],
             layer_numbers=numbers[name] | untrained,
             config=_sizes(depth=4),
         )
-        for name in seeds
+        for name, one in every.items()
     }
 
 
@@ -342,6 +327,11 @@ def _beside_inwards(name, known):
         "stripes": known[name], "alone": alone,
         "donut_stripes": known[name], "donut_alone": alone,
     }  # fmt: skip
+
+
+def _mlp_beside_cnn(mlp: str = "", cnn: str = ""):
+    """The known answer in the place of the one that is not named."""
+    return lambda name, known: {"mlp": known[mlp or name], "conv": known[cnn or name], "convs": []}
 
 
 def _with_more_bumps(name, known, sharper: bool = True):
@@ -393,25 +383,17 @@ ON_LAYERS = (
     ),
     *(
         Case(
-            f"C7, MLP beside a fading CNN, {trained}",
-            mechanism=("swelling",),
-            excluded=excluding(NETWORKS, "swelling"),
+            f"C7, {title}, {trained}",
+            mechanism=mechanism,
+            excluded=excluding(NETWORKS, *mechanism),
             passes=("random",),  # by a hair
-            runs=lambda name, known: {"mlp": known[name], "conv": known["fading"], "convs": []},
+            runs=runs,
             fields={"code": "bump", "deep": ""},
             row=row,
         )
-        for trained, row in MLP_ROWS
-    ),
-    *(
-        Case(
-            f"C7, CNN beside a swelling MLP, {trained}",
-            mechanism=FADING,
-            excluded=excluding(NETWORKS, *FADING),
-            passes=("random",),  # by a hair
-            runs=lambda name, known: {"mlp": known["swelling"], "conv": known[name], "convs": []},
-            fields={"code": "bump", "deep": ""},
-            row=row,
+        for title, mechanism, runs in (
+            ("MLP beside a fading CNN", ("swelling",), _mlp_beside_cnn(cnn="fading")),
+            ("CNN beside a swelling MLP", FADING, _mlp_beside_cnn(mlp="swelling")),
         )
         for trained, row in MLP_ROWS
     ),
@@ -449,9 +431,7 @@ ON_CORNER_LAYERS = (
 def volumes(preset: str) -> dict[str, KnownRun]:
     """Maps whose volume is known, at the corner, the grid and the width of bumps of a decoder of
     low-rank embeddings."""
-    config = PRESETS[preset].config.task
-    score, grid = results.scorer(config.make()), config.grid
-    empty = score(np.zeros((1, grid**2, grid, grid), np.float32))
+    score, empty = scorer_of(PRESETS[preset].config.task)
     world = known_maps.world_of(empty.truths, empty.held_out)
     drawn = {name: known_volumes.images(name, world) for name in known_volumes.MAPS}
     return {
@@ -499,11 +479,6 @@ def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
     }
 
 
-def _beside_cross_fade(name: str, known: dict) -> KnownRun:
-    """A kernel on the angle mixes the edges' images too."""
-    return KnownRun(range(SEEDS), known[name].cells, interpolator=known["mixture"].cells)
-
-
 ON_TURNS = (
     Case(
         "C14",
@@ -524,7 +499,8 @@ ON_TURNS = (
         excluded=excluding(TURNS, "true", "half turned"),  # a faint ghost is within the tolerance
         # on few pixels a mixture of both edges' images resembles the turned one
         passes=("halves", "steep logits"),
-        runs=lambda name, known: {"net": _beside_cross_fade(name, known["several"])},
+        # a kernel on the angle mixes the edges' images too
+        runs=lambda name, known: _interpolated_as("mixture")(name, known["several"]),
     ),
 )
 
@@ -580,22 +556,12 @@ OF_TURNS = tuple(
     )
     for side in (16, 28)
 )
-OF_OBJECTS = tuple(
-    Calibration(
-        f"N = {grid}, donut, two objects",
-        known_objects.DOES,
-        ON_OBJECTS,
-        functools.partial(objects, grid),
+OF_CONTROLS = tuple(
+    Calibration(f"N = {grid}, {what}", does, cases, functools.partial(make, grid))
+    for what, does, cases, make in (
+        ("donut, two objects", known_objects.DOES, ON_OBJECTS, objects),
+        ("as many cells held out at random", SCATTERED, ON_SCATTERED, scattered),
     )
     for grid in (16, 28)
 )
-OF_SCATTERED = tuple(
-    Calibration(
-        f"N = {grid}, as many cells held out at random",
-        SCATTERED,
-        ON_SCATTERED,
-        functools.partial(scattered, grid),
-    )
-    for grid in (16, 28)
-)
-CALIBRATIONS = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED, *OF_NETWORKS, *OF_VOLUMES, *OF_TURNS)
+CALIBRATIONS = (*OF_MAPS, *OF_CONTROLS, *OF_NETWORKS, *OF_VOLUMES, *OF_TURNS)

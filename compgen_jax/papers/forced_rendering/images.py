@@ -88,6 +88,14 @@ def interpolated(evidence):
     return rendered(evidence.net.late.interpolator)
 
 
+def above_trivial(evidence) -> Condition:
+    """`net` renders more OOD than every predictor that knows ID images, the interpolator among
+    them."""
+    cells = evidence.net.late.cells
+    known = trivial_shares(cells) | {"interpolator": interpolated(evidence)}
+    return above_predictors(rendered(cells), known, OOD_CELLS(evidence))
+
+
 def over_interpolator(above: float | None = None) -> Callable:
     """evidence -> a condition on the share rendered OOD less the interpolator's: below `CLEARLY`,
     and above a bound."""

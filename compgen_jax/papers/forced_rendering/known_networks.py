@@ -49,10 +49,6 @@ def _inside(point, world):
     return ((point > world.low - 0.5) & (point < world.high + 0.5)).all()
 
 
-def _composing(point, t, world):
-    return _mixed(point, t, world)
-
-
 def _with_gain(gain):
     """What composes, its activations over the hole times gain(t): the volume of two factors over
     the hole becomes gain(t)^2 times as large."""
@@ -101,7 +97,7 @@ def _random(point, t, world):
 
 
 NETWORKS = {
-    "composer": KnownNetwork(_composing, "stripes, then more and more their products"),
+    "composer": KnownNetwork(_mixed, "stripes, then more and more their products"),
     "stripes": KnownNetwork(
         lambda p, t, w: _mixed(p, 0.0, w), "stripes in every layer; draws a plus", "plus"
     ),
@@ -137,19 +133,21 @@ NETWORKS = {
         _flat, "the point itself in every layer, so that areas are the same; draws nothing", "blank"
     ),
     "smooth lookup": KnownNetwork(
-        _composing, "the layers of the composer; draws the nearest seen image", "lookup"
+        _mixed, "the layers of the composer; draws the nearest seen image", "lookup"
     ),
 }
 
 
-def layer_numbers(name: str, world: World, points_BxF, held_out_B, border_B, seeds: range) -> dict:
+def layer_numbers(
+    network: KnownNetwork, world: World, points_BxF, held_out_B, border_B, seeds: range
+) -> dict:
     """What an inspection measures of a network's layers as far as criteria ask, (T, L) by metric.
     Seeds differ slightly: every unit of each has a gain of its own. `border` as in
     `layers.geometry_numbers`."""
     depths = jnp.linspace(0, 1, HIDDEN + 2)
 
     def layer(seed, t, point):
-        features = NETWORKS[name].layer(point, t, world)
+        features = network.layer(point, t, world)
         key = jax.random.fold_in(jax.random.key(seed), jnp.int32(100 * t))
         return features * (1 + GAIN * jax.random.normal(key, features.shape))
 

@@ -25,10 +25,6 @@ def _true(seconds):
     return seconds
 
 
-def _blank(seconds):
-    return np.zeros_like(seconds)
-
-
 def _misplaced(seconds):
     return np.roll(seconds, seconds.shape[-1] // 2, axis=-1)
 
@@ -44,15 +40,15 @@ PAIRS = {
         "sum", _true, "the second bump, and all seen firsts on the row and on the column"
     ),
     "first a plus": KnownPair("plus", _true, "the second bump, and the first one's two stripes"),
-    "second blank": KnownPair("bump", _blank, "the first bump alone"),
+    "second blank": KnownPair("bump", np.zeros_like, "the first bump alone"),
     "second misplaced": KnownPair(
         "bump", _misplaced, "the first bump, and the second half a grid beside its place"
     ),
-    "both blank": KnownPair("blank", _blank, "nothing"),
+    "both blank": KnownPair("blank", np.zeros_like, "nothing"),
     "both wrong": KnownPair(
         "lookup", _misplaced, "the nearest seen first, and the second half a grid beside its place"
     ),
-    "noise": KnownPair("noise", _blank, "independent uniform pixels"),
+    "noise": KnownPair("noise", np.zeros_like, "independent uniform pixels"),
 }
 # what the seeds draw where they differ: (that of the first one, that of the others)
 MIXED = {"both blank in one seed": ("both blank", "first looked up")}

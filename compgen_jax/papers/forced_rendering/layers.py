@@ -4,6 +4,8 @@ Quantities of finished runs, and the claims. A run's `late.layers(metric)` is (T
 order, the code first and the drawn signal last, of every seed's late checkpoints.
 """
 
+from functools import partial
+
 import numpy as np
 
 from compgen_jax.claims import Claim, Condition, Reading, Undecided, by_seed, exact_id
@@ -30,6 +32,11 @@ def _slope(values_TxK, places_K):
 def last(values_TxL):
     """(T,) of the last hidden layer."""
     return values_TxL[:, -2]
+
+
+def _moved(values_TxL, since: int):
+    """(T,) from a layer to the last hidden one."""
+    return last(values_TxL) - values_TxL[:, since]
 
 
 def late(run, metric: str):
@@ -70,22 +77,12 @@ DECAYING = {  # the paper's score as the authors' code has it
 }
 
 
-def _fall(metric: str):
-    def change(evidence):
-        values_TxL = late(evidence.net, metric)
-        return last(values_TxL) - values_TxL[:, 0]
-
-    return change
-
-
-def _below_composer(metric: str):
-    return lambda evidence: (
-        last(late(evidence.net, metric)) - last(late(_composer(evidence), metric))
-    )
-
-
 FALLS = tuple(
-    Condition(f"{name}, last hidden layer minus code", _fall(metric), below=0)
+    Condition(
+        f"{name}, last hidden layer minus code",
+        lambda e, metric=metric: _moved(late(e.net, metric), since=0),
+        below=0,
+    )
     for name, metric in DECAYING.items()
 )
 # The features of any decoder turn from a code into an image, so those of a perfect composer fall
@@ -102,7 +99,9 @@ DECAYS_WITH_DEPTH = Claim(
         *(
             Condition(
                 f"{name}, last hidden layer, minus that of a network that composes",
-                _below_composer(metric),
+                lambda e, metric=metric: (
+                    last(late(e.net, metric)) - last(late(_composer(e), metric))
+                ),
                 below=0,
             )
             for name, metric in DECAYING.items()
@@ -143,21 +142,15 @@ def _least(run, metric: str):
     return values_TxL.min(axis=1) - values_TxL[:, 0]
 
 
-def _shallow_minus_deep(metric: str):
-    def difference(evidence):
-        shallow, deep = (_least(run, metric) for run in _shallow_and_deep(evidence))
-        return shallow - deep
-
-    return difference
+def _shallow_minus_deep(evidence, metric: str):
+    shallow, deep = (_least(run, metric) for run in _shallow_and_deep(evidence))
+    return shallow - deep
 
 
-def _slope_on_depth(metric: str):
-    def slope_on_depth(evidence):
-        runs = _by_depth(evidence)
-        least_TxR = np.stack([_least(run, metric) for run in runs], axis=1)
-        return _slope(least_TxR, np.array([depth_of(run) for run in runs]))
-
-    return slope_on_depth
+def _slope_on_depth(evidence, metric: str):
+    runs = _by_depth(evidence)
+    least_TxR = np.stack([_least(run, metric) for run in runs], axis=1)
+    return _slope(least_TxR, np.array([depth_of(run) for run in runs]))
 
 
 # Stricter, over all depths and not only the first and the last.
@@ -171,7 +164,7 @@ SHALLOW_RAMP_IS_SHARPER = Claim(
     as_stated=tuple(
         Condition(
             f"least {name} over the layers minus the code's, shallowest minus deepest network",
-            _shallow_minus_deep(metric),
+            partial(_shallow_minus_deep, metric=metric),
             below=0,
         )
         for name, metric in DECAYING.items()
@@ -179,7 +172,7 @@ SHALLOW_RAMP_IS_SHARPER = Claim(
     stricter=tuple(
         Condition(
             f"slope of the least {name} minus the code's, on the network's depth",
-            _slope_on_depth(metric),
+            partial(_slope_on_depth, metric=metric),
             above=0,
         )
         for name, metric in DECAYING.items()
@@ -421,30 +414,24 @@ VOLUME_STAYS_SMOOTH = Claim(
 
 # of a unit's variance, and on which side of 0 it must change
 SHARES = {"one_factor": {"below": 0}, "product": {"above": 0}}
-TITLES = {share: f"{share.replace('_', '-')} share, last minus first hidden layer"
-          for share in SHARES}  # fmt: skip
 
 
 def _change(run, share: str):
     """(S * C,) of a share from the first to the last hidden layer."""
-    return _from_first_to_last(late(run, f"tuning.weighted_{share}"))
+    return _moved(late(run, f"tuning.weighted_{share}"), since=1)
 
 
 def _change_before_training(run, share: str):
     """The same before training, which is no matter of checkpoints."""
-    change = _from_first_to_last(run.layers(f"untrained.tuning.weighted_{share}"))
+    change = _moved(run.layers(f"untrained.tuning.weighted_{share}"), since=1)
     return np.repeat(change, len(run.late.seeds) // len(run.seeds))
 
 
-def _from_first_to_last(values_TxL):
-    return values_TxL[:, -2] - values_TxL[:, 1]
-
-
-def _changes_beyond(other, name: str) -> tuple[Condition, ...]:
+def _changes(other=lambda e, share: 0.0, less: str = "") -> tuple[Condition, ...]:
     """The changes of both shares, less those that `other` (evidence, share -> (T,)) gives."""
     return tuple(
         Condition(
-            f"{TITLES[share]}, less {name}",
+            f"{share.replace('_', '-')} share, last minus first hidden layer{less}",
             lambda e, share=share: _change(e.net, share) - other(e, share),
             **bound,
         )
@@ -452,10 +439,7 @@ def _changes_beyond(other, name: str) -> tuple[Condition, ...]:
     )
 
 
-CHANGES = tuple(
-    Condition(TITLES[share], lambda e, share=share: _change(e.net, share), **bound)
-    for share, bound in SHARES.items()
-)
+CHANGES = _changes()
 
 
 def _sharpening(evidence):
@@ -492,10 +476,10 @@ UNITS_TURN_FROM_STRIPES_TO_BUMPS = Claim(
     stricter=(
         *CHANGES,
         SHARPER,
-        *_changes_beyond(
-            lambda e, share: _change_before_training(e.net, share), "that before training"
+        *_changes(
+            lambda e, share: _change_before_training(e.net, share), ", less that before training"
         ),
-        *_changes_beyond(lambda e, share: _change(e.alone, share), "that with bumps alone"),
+        *_changes(lambda e, share: _change(e.alone, share), ", less that with bumps alone"),
     ),
     objection=(
         "The same change occurs in transposed convolutions before any training, and in networks "

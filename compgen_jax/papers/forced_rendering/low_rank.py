@@ -108,21 +108,23 @@ BEST_ID_WORST_OOD = Claim(
     objection=OBJECTION,
     changed=CHANGED,
 )
-LITTLE = {"above": -FACTOR_OF_TWO, "below": FACTOR_OF_TWO}
+
+
+def _variance_helps(**how) -> tuple[Condition, ...]:
+    little = {"above": -FACTOR_OF_TWO, "below": FACTOR_OF_TWO}
+    return (
+        _compared("OOD", "none", "variance", above=FACTOR_OF_TWO, **how),
+        _compared("OOD", "none", "entropy", **little, **how),
+        _compared("ID", "variance", "none", above=0, **how),
+    )
+
+
 VARIANCE_HELPS = Claim(
     "C8",
     "entropy alone helps little OOD, variance alone much, at a cost ID",
     **OF_LOW_RANK,
-    as_stated=(
-        _compared("OOD", "none", "variance", median=True, above=FACTOR_OF_TWO),
-        _compared("OOD", "none", "entropy", median=True, **LITTLE),
-        _compared("ID", "variance", "none", median=True, above=0),
-    ),
-    stricter=(
-        _compared("OOD", "none", "variance", above=FACTOR_OF_TWO),
-        _compared("OOD", "none", "entropy", **LITTLE),
-        _compared("ID", "variance", "none", above=0),
-    ),
+    as_stated=_variance_helps(median=True),
+    stricter=_variance_helps(),
     objection=OBJECTION,
     changed=CHANGED,
 )

@@ -50,10 +50,8 @@ def runs(scale: str) -> dict[str, Config]:
     }
     if paper:
         configs |= _presets(scale, "pixelwise_begun")
-    pixelwise, transformer = _preset("pixelwise", scale), _preset("transformer", scale)
-    configs |= {"pixelwise": pixelwise, **_other_depths("pixelwise", pixelwise, (4,))}
-    configs["transformer"] = transformer
-    configs |= _other_depths("transformer", transformer, TRANSFORMER_DEPTHS[scale])
+    for name, depths in (("pixelwise", (4,)), ("transformer", TRANSFORMER_DEPTHS[scale])):
+        configs |= _with_depths(name, _preset(name, scale), depths)
     if paper:  # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
         configs["ramp_cnn_50_epochs"] = PRESETS["ramp_cnn"].config
         configs |= _presets(scale, "ramp_cnn_authors", "bump_cnn_authors_128")
@@ -66,18 +64,16 @@ def _bumps_alone(scale: str) -> dict[str, Config]:
     """Networks that see bumps alone: every code's CNN, and other depths and MLPs for two codes."""
     configs = {f"{code}_cnn": _trained(f"{code}_cnn", scale) for code in CODES}
     for code, depths in CNN_DEPTHS[scale].items():
-        configs |= _other_depths(f"{code}_cnn", configs[f"{code}_cnn"], depths)
+        configs |= _with_depths(f"{code}_cnn", configs[f"{code}_cnn"], depths)
     if scale == "quick":  # the shallow ramp is learnt more slowly
         more = {"training.epochs": 250}
         configs["ramp_cnn_depth2"] = changed(configs["ramp_cnn_depth2"], more)
     mlps = {name: _trained(name, scale) for name in ("bump_mlp", "ramp_mlp")}
     configs |= mlps
     for name, config in mlps.items():
-        configs |= _other_depths(name, config, MLP_DEPTHS[scale])
+        configs |= _with_depths(name, config, MLP_DEPTHS[scale])
     for name in mlps if scale == "paper" else ():  # as the authors trained those of their figures
-        config = PRESETS[name].config
-        configs[f"{name}_20_epochs"] = config
-        configs |= _other_depths(f"{name}_20_epochs", config, MLP_DEPTHS[scale])
+        configs |= _with_depths(f"{name}_20_epochs", PRESETS[name].config, MLP_DEPTHS[scale])
     return configs
 
 
@@ -149,9 +145,10 @@ def _three_factors(scale: str) -> dict[str, Config]:
     return {"three_factors": box, **variants}
 
 
-def _other_depths(name: str, config: Config, depths: tuple) -> dict[str, Config]:
+def _with_depths(name: str, config: Config, depths: tuple) -> dict[str, Config]:
+    """The network, and the same at other depths."""
     stem = config.name.removesuffix("_quick")
-    return {
+    return {name: config} | {
         f"{name}_depth{depth}": _variant(config, f"{stem}_depth{depth}", {"model.depth": depth})
         for depth in depths
     }

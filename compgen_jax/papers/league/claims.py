@@ -107,12 +107,10 @@ CLAIMS = (
         runs={"league": "league_*"},
         when=lambda e: len({entry_of(run.config).architecture for run in e.league}) >= 3,
         trained=None,
-        as_stated=(
-            Condition(
-                "rank correlation, families left out",
-                lambda e: number(of_all(e)["rank"]),
-                above=0.0,
-            ),
+        as_stated=Condition(
+            "rank correlation, families left out",
+            lambda e: number(of_all(e)["rank"]),
+            above=0.0,
         ),
         stricter=(
             Condition(

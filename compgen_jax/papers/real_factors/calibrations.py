@@ -46,12 +46,7 @@ RENDER = "truth", "half a step", "composer 0.95"
 def sprites(name: str, **positions) -> Config:
     """The config of a quick run, measured at fewer cells, with other counts of values."""
     fields = {f"task.counts.{factor}": count for factor, count in positions.items()}
-    return changed(_runs()[f"sprites_{name}"], {"task.measured": MEASURED, **fields})
-
-
-@functools.cache
-def _runs() -> dict[str, Config]:
-    return runs("quick")
+    return changed(runs("quick")[f"sprites_{name}"], {"task.measured": MEASURED, **fields})
 
 
 # --- images ------------------------------------------------------------------------------------
@@ -76,7 +71,7 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         return draw(jnp.asarray(points))
 
     codes, truths, ood = known.inputs, known.truths, known.held_out
-    step = 1 / (_runs()["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
+    step = 1 / (runs("quick")["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
     near, same = known.nearest, known.same_labels
 
     def composed(share: float):
@@ -208,7 +203,7 @@ PAIRS = {
 
 def known_pairs(**positions) -> dict:
     """{name: runs of all pairs}."""
-    names = [name for name in _runs() if name.startswith("sprites_pair_")]
+    names = [name for name in runs("quick") if name.startswith("sprites_pair_")]
     configs = [sprites(name.removeprefix("sprites_"), **positions) for name in names]
     of_pair = claims.main_effects(replace(configs[0].task, held_out=""))
     effects = np.array([of_pair[claims.pair(config)] for config in configs])

@@ -24,6 +24,7 @@ from compgen_jax.claims import (
 )
 from compgen_jax.metrics.decodability import midranks
 from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.papers.forced_rendering.images import above_predictors
 from compgen_jax.tasks import marginals
 from compgen_jax.tasks import task as tasks
 
@@ -81,13 +82,9 @@ def beside(e) -> dict:
     return {f"OOD by {name.replace('_', ' ')}": of for name, of in predictors(e.net).items()}
 
 
-def above_predictors(e) -> Condition:
+def above_trivial(e) -> Condition:
     """`net` renders more OOD than the best trivial predictor."""
-    found = predictors(e.net)
-    best = max(found, key=lambda name: np.mean(found[name]))
-    most = np.max(np.broadcast_arrays(*found.values()), axis=0)
-    name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
-    return Condition(name, share(e.net) - most, above=0, cells=held_out_cells, least=-1)
+    return above_predictors(share(e.net), predictors(e.net), held_out_cells(e))
 
 
 # --- F1 and F2: what a decoder renders ---------------------------------------------------------
@@ -132,7 +129,7 @@ ELEMENT = Claim(
     runs={"net": "sprites_element"},
     **RENDERED_ID,
     as_stated=rendered_ood(above=RENDERS),
-    stricter=lambda e: (rendered_ood(above=RENDERS), above_predictors(e)),
+    stricter=lambda e: (rendered_ood(above=RENDERS), above_trivial(e)),
     details=beside,
     objection=(
         "An element's neighbours in every factor are seen, so it can be interpolated. The "
@@ -148,10 +145,7 @@ def remedy(name: str, statement: str, as_stated: tuple, other: str = "", **field
     """A claim on what a remedy adds, on paired seeds, stricter: and more than any predictor. Both
     networks must have learnt what they were shown, and in the stricter reading the `other` too."""
     networks = ("net", "plain")
-    stricter = fields.pop("stricter", lambda e: (*as_stated, above_predictors(e)))
-    shares = lambda e: {
-        "share rendered OOD": share(e.net), "share rendered OOD without": share(e.plain)
-    }  # fmt: skip
+    stricter = fields.pop("stricter", lambda e: (*as_stated, above_trivial(e)))
     return Claim(
         name,
         statement,
@@ -160,7 +154,11 @@ def remedy(name: str, statement: str, as_stated: tuple, other: str = "", **field
         stricter=Reading(stricter, id_of_worst(*networks, *filter(None, [other])), WORST),
         trained=id_of_worst(*networks),
         trained_name=WORST,
-        details=lambda e: shares(e) | beside(e),
+        details=lambda e: {
+            "share rendered OOD": share(e.net),
+            "share rendered OOD without": share(e.plain),
+            **beside(e),
+        },
         **fields,
     )
 

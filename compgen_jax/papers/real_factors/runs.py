@@ -3,6 +3,7 @@
 Factors are given as they are. So what a decoder cannot draw is not for want of a representation.
 """
 
+import functools
 import itertools
 
 from compgen_jax.config import Config, changed
@@ -54,6 +55,7 @@ MONTERO = {
 }
 
 
+@functools.cache
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name. At the paper's scale they are Montero's: decoders of dSprites at 64 pixels,
     and one that lacks as many combinations at random."""

@@ -1,5 +1,7 @@
 """Known answers that the criteria of the second paper are tried on."""
 
+from functools import partial
+
 from compgen_jax.calibration import Calibration, Case, excluding
 from compgen_jax.papers.scale import (
     codes,
@@ -17,8 +19,8 @@ OF_SUPPORTS = 44  # sets seen
 GROWN, SHARES = (6, 12), (0.1, 0.25, 0.5, 0.75)  # further numbers of modules; of their sets seen
 
 
-def _by_sets(name, modules=8, seen=SEEN, **others) -> list:
-    return [student(name, seen=each, modules=modules, **others) for each in seen]
+def _by_sets(name, modules=8, seen=SEEN) -> list:
+    return [student(name, seen=each, modules=modules) for each in seen]
 
 
 def _by_modules(name) -> list:
@@ -29,19 +31,14 @@ def _by_modules(name) -> list:
     return found
 
 
-def _of_students(claim, mechanism, excluded, runs, passes=()) -> Case:
-    students = lambda name, known: {"students": runs(name)}
-    return Case(claim, mechanism, excluded, passes, students)
+def _of_students(claim, mechanism, excluded, students) -> Case:
+    runs = lambda name, known: {"students": students(name)}
+    return Case(claim, mechanism, excluded, runs=runs)
 
 
 def _of_support(support: str, row, mechanism, excluded, passes=()) -> Case:
-    def runs(name, known):
-        kinds = {"random": "random", "student": support}
-        return {
-            argument: student(name, seen=OF_SUPPORTS, support=kind)
-            for argument, kind in kinds.items()
-        }
-
+    of = partial(student, seen=OF_SUPPORTS)
+    runs = lambda name, known: {"random": of(name), "student": of(name, support=support)}
     title, fields = f"S2b, {support}", {"support": support}
     return Case(title, mechanism, excluded, passes, runs, fields, row)
 

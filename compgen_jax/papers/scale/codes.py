@@ -43,10 +43,9 @@ def apart(name: str, **bound) -> Condition:
     return Condition(f"{TITLES[name]} random - {{support}}", difference, **bound)
 
 
-def of_support(supports: tuple, statement: str, composed: Condition, **row) -> Claim:
-    """S2b of these supports. `row`: fields of the claim, and `above` or `below`, the bound of what
-    random sets are better by."""
-    bound = {side: row.pop(side) for side in ("above", "below") if side in row}
+def of_support(supports: tuple, statement: str, composed: Condition, bound: dict, **row) -> Claim:
+    """S2b of these supports. `bound`: 'above' or 'below', of what random sets are better by. `row`:
+    further fields of the claim."""
     sizes = "modules_8_seen_44_width_256", "modules_16_seen_522_width_1024"
     return of_one_size(
         "S2b",
@@ -89,7 +88,7 @@ CODE_IS_COMPOSED = of_code(
     code=title_of_code,
     each={"encoding": CODES, "size": SIZES_OF_CODES},
     runs={"student": "{size}_{encoding}"},
-    as_stated=(GAIN,),
+    as_stated=GAIN,
     details=DETAILS_OF_CODE,
     objection="The first layer of a student can turn an affine code into the latent, so composing "
     "from it says little. Each row says whether its code is affine. Only shuffled intervals, "
@@ -100,7 +99,7 @@ COUPLINGS_ARE_COMPOSED = of_code(
     each={"size": SIZES_OF_CODES},
     runs={"student": "{size}_invertible", "authors": "{size}_invertible_nearly_affine"},
     as_stated=Reading(
-        (Condition("gain OOD, nearly affine code", of_run("ood.gain", "authors"), above=COMPOSED),),
+        Condition("gain OOD, nearly affine code", of_run("ood.gain", "authors"), above=COMPOSED),
         of_run("id.r2", "authors"),
         "R² ID, nearly affine code",
     ),
@@ -121,7 +120,7 @@ SUPPORT_MATTERS = of_support(
     "a support that leaves out, or barely shows, part of the space of tasks is composed less than "
     "sets at random",
     Condition("gain OOD random", of_run("ood.gain", "random"), above=COMPOSED),
-    above=APART,
+    {"above": APART},
     objection="Held-out sets of these supports differ from held-out sets at random, and may be "
     "harder for any student. The gain compares with a bilinear map on the same sets. All supports "
     "show equally many sets.",
@@ -130,7 +129,7 @@ COVERING_IS_ENOUGH = of_support(
     COVERED,
     "a support that covers the space of tasks is composed as well as sets at random",
     Condition("gain OOD {support}", of_run("ood.gain"), above=COMPOSED),
-    below=APART,
+    {"below": APART},
     objection="A bound of .05 allows for a small loss. Two supports that fail alike would pass, so "
     "the support's own gain must be above .5. `--only=robustness` tries other teachers and splits.",
 )

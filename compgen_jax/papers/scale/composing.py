@@ -50,14 +50,13 @@ def beyond_the_nearest_plan(e) -> Condition:
 
 def more_sets_help(name: str, statement: str, pairs, scored="ood.r2", **row) -> Claim:
     """S1a or S1d. pairs: fields with the runs of the fewest and of the most sets seen."""
-    stricter = lambda e: (rise(e, "ood.gain"), gain_with_most(e))
     fields = {
         "each": pairs,
         "runs": {"few": "{fewest}", "many": "{most}"},
         "trained": lambda e: score(e.many, "id.r2"),
         "trained_name": "R² ID",
-        "as_stated": lambda e: (rise(e, scored),),
-        "stricter": stricter,
+        "as_stated": lambda e: rise(e, scored),
+        "stricter": lambda e: (rise(e, "ood.gain"), gain_with_most(e)),
         "details": lambda e: {
             f"{TITLES[scored]} at {runs.sets_seen(e.few.config)} sets": score(e.few, scored),
             f"{TITLES[scored]} at the most": score(e.many, scored),
@@ -108,7 +107,7 @@ def growth_of_sets_needed(e):
     all_sets = [group[-1].summary["task"]["sets"] for group in by_modules(e).values()]
     exponent = slope(np.log(all_sets), np.log(bracketed(sets_needed(e))))
     over = ", ".join(map(str, by_modules(e)))
-    return (Condition(f"exponent over {over} modules", exponent, below=1.0),)
+    return Condition(f"exponent over {over} modules", exponent, below=1.0)
 
 
 def _pair(few: str, many: str, student: str = "") -> dict:

@@ -205,13 +205,15 @@ def errors(network: ReluMLP, teacher: Teacher, z_BxM, x_BxI) -> dict:
     }
 
 
-def table_k_hot(modules=(4, 8, 16, 32), seeds=(0, 1, 2), size: int = 16, most=3, count=1000):
+def table_k_hot(
+    modules=(4, 8, 16, 32), seeds=(0, 1, 2), size: int = 16, most=3, count=1000, build=k_hot
+):
     """A row per number of modules and seed of teacher and tasks, H = I = O = size: modules, knots
-    (None), neurons, seed, max_error, r2 and rmse."""
+    (None), neurons, seed, max_error, r2 and rmse. build: teacher -> the network."""
     rows = []
     for one, seed in product(modules, seeds):
-        teacher, tasks = draw_case(seed, one, size, most, count, "khot")
-        rows.append(row(seed, None, k_hot(teacher), teacher, tasks))
+        teacher, tasks = _draw_case(seed, one, size, most, count, "khot")
+        rows.append(_row(seed, None, build(teacher), teacher, tasks))
     return rows
 
 
@@ -229,20 +231,20 @@ def table_graded(
     own."""
     rows, largest = [], largest_entry(size) if common else None
     for one, seed in product(modules, seeds):
-        teacher, tasks = draw_case(seed, one, size, most, count, "discrete")
+        teacher, tasks = _draw_case(seed, one, size, most, count, "discrete")
         for number in knots:
-            rows.append(row(seed, number, graded(teacher, number, largest), teacher, tasks))
+            rows.append(_row(seed, number, graded(teacher, number, largest), teacher, tasks))
     return rows
 
 
-def draw_case(seed, modules, size, most, count, law):
+def _draw_case(seed, modules, size, most, count, law):
     """A teacher, and weights and inputs of tasks; see `draw_teacher` and `draw_tasks`."""
     of_teacher, of_tasks = jax.random.split(jax.random.key(seed))
     teacher = draw_teacher(of_teacher, modules, size, size, size, most)
     return teacher, draw_tasks(of_tasks, teacher, count, law)
 
 
-def row(seed, knots, network: ReluMLP, teacher: Teacher, tasks) -> dict:
+def _row(seed, knots, network: ReluMLP, teacher: Teacher, tasks) -> dict:
     """What a table has of one network."""
     found = errors(network, teacher, *tasks)
     found["rmse"] = found.pop("mse") ** 0.5

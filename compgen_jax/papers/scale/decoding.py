@@ -97,7 +97,7 @@ CLAIMS = (
     of_layers(
         "S4a",
         "the better a network composes, the better its last layer tells the latent",
-        as_stated=(CORRELATION,),
+        as_stated=CORRELATION,
         stricter=(
             CORRELATION,
             correlated(
@@ -123,7 +123,7 @@ CLAIMS = (
     of_layers(
         "S4b",
         "networks that fail lose the latent with depth",
-        as_stated=(LOST,),
+        as_stated=LOST,
         stricter=(
             LOST,
             Condition(
@@ -147,17 +147,13 @@ CLAIMS = (
         "S4c",
         "a network that is right on a share 1 - δ of tasks tells the modules of at least 1 - √δ of "
         "them (stricter: their latents, to a tenth)",
-        as_stated=(
-            Condition(
-                "recovery of modules - (1 - √δ), mean over networks",
-                lambda e: mean_where(beyond_theorem(e, "active_recovery"), counted(e)),
-                above=-SLACK,
-            ),
+        as_stated=Condition(
+            "recovery of modules - (1 - √δ), mean over networks",
+            lambda e: mean_where(beyond_theorem(e, "active_recovery"), counted(e)),
+            above=-SLACK,
         ),
-        stricter=(
-            Condition(
-                "recovery - (1 - √δ), least of any network", least_beyond_theorem, above=-SLACK
-            ),
+        stricter=Condition(
+            "recovery - (1 - √δ), least of any network", least_beyond_theorem, above=-SLACK
         ),
         details=lambda e: {
             "networks right on half of the tasks": counted(e).sum(axis=0),

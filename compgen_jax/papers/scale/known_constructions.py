@@ -2,7 +2,6 @@
 that are known to be needed. Dimensions as in `constructions`."""
 
 from functools import cache
-from itertools import product
 from math import comb
 
 import jax.numpy as jnp
@@ -56,16 +55,8 @@ EXACT_DO = {
 }
 
 
-@cache
-def _case(modules: int, seed: int):
-    return constructions.draw_case(seed, modules, SIZE, MOST, TASKS, "khot")
-
-
 def exact(name: str) -> KnownRun:
-    rows = [
-        constructions.row(seed, None, EXACT[name](_case(modules, seed)[0]), *_case(modules, seed))
-        for modules, seed in product(MODULES, SEEDS)
-    ]
+    rows = constructions.table_k_hot(MODULES, SEEDS, SIZE, MOST, TASKS, EXACT[name])
     return KnownRun(SEEDS, exact=rows)
 
 
@@ -97,8 +88,8 @@ GRADED_DO = {
 
 
 def graded(name: str) -> KnownRun:
-    of_each = ([GRADED[name](row) for row in _graded(common)] for common in (True, False))
-    return KnownRun(SEEDS, **dict(zip(("graded", "graded_own"), of_each, strict=True)))
+    rows = lambda common: list(map(GRADED[name], _graded(common)))
+    return KnownRun(SEEDS, graded=rows(True), graded_own=rows(False))
 
 
 SWEPT, WIDTHS = (4, 8, 16), (16, 32, 64, 128, 256, 512)

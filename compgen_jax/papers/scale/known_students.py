@@ -63,7 +63,7 @@ def _memorizer(school, width, rng, of):
 
 def _approaching(school, width):
     mean = school.truths.mean(axis=0)
-    way = (1 - np.exp(-school.seen.mean() / SHARE)) * width / (width + NARROW)
+    way = _by_share(school) * width / (width + NARROW)
     return mean + way * (school.bilinear - mean)
 
 
@@ -121,22 +121,19 @@ STUDENTS = {
 
 
 @cache
-def student(
-    name, width=256, seen=69, support="random", modules=8, model="task_mlp", draw=""
-) -> KnownRun:
-    """A known student after training. `draw` tells apart students whose jitter is drawn apart."""
+def student(name, width=256, seen=69, support="random", modules=8) -> KnownRun:
+    """A known student after training."""
     lesson = school(support, modules, seen)
     by_seed = []
     for seed in SEEDS:
-        drawn = f"{name} {lesson.sets.shape} {seen} {width} {support} {draw} {seed}"
+        drawn = f"{name} {lesson.sets.shape} {seen} {width} {support}  {seed}"
         rng = np.random.default_rng(zlib.crc32(drawn.encode()))
         answers = STUDENTS[name].answer(lesson, width, rng)
         answers = answers * (1 + GAIN * rng.normal())
         noise = NOISE * np.exp(0.2 * rng.normal()) * lesson.truths.std()
         by_seed.append(_scores(answers + noise * rng.normal(size=answers.shape), lesson))
     scores = {key: np.array([one[key] for one in by_seed]) for key in by_seed[0]}
-    where = {"modules": modules, "seen": seen, "width": width, "support": support}
-    return known_run(scores, model=model, **where)
+    return known_run(scores, modules=modules, seen=seen, width=width, support=support)
 
 
 def _scores(answers_BxO, school) -> dict:

@@ -46,15 +46,11 @@ CONSTRUCTED = Constructed()
 
 
 def k_hot_is_exact(e):
-    rows = e.built.exact
-    modules = [row["modules"] for row in rows]
-    of_seed = lambda seed: [row for row in rows if row["seed"] == seed]
-    seeds = sorted({row["seed"] for row in rows})
-    worst = [max(row["max_error"] for row in of_seed(seed)) for seed in seeds]
-    per_module = lambda seed, m: next(
-        row["neurons"] / m for row in of_seed(seed) if row["modules"] == m
-    )
-    least, most = min(modules), max(modules)
+    rows = {(row["seed"], row["modules"]): row for row in e.built.exact}
+    seeds, modules = (sorted(set(each)) for each in zip(*rows, strict=True))
+    worst = [max(rows[seed, m]["max_error"] for m in modules) for seed in seeds]
+    per_module = lambda seed, m: rows[seed, m]["neurons"] / m
+    least, most = modules[0], modules[-1]
     growth = [per_module(seed, most) / per_module(seed, least) for seed in seeds]
     name = f"neurons per module, M = {most} / {least}"
     return (
@@ -96,7 +92,7 @@ def width_needed(e):
 def growth_of_width_needed(e):
     modules = list(by_modules_and_width(e))
     exponent = slope(np.log(modules), np.log(bracketed(width_needed(e))))
-    return (Condition("exponent of the width on the modules", exponent, below=EXPONENT),)
+    return Condition("exponent of the width on the modules", exponent, below=EXPONENT)
 
 
 def details_of_width(e):
