@@ -191,22 +191,28 @@ def draw_montero(finished):
     own entropy, for ID combinations (squares) and held-out ones (dots, 95% interval and seeds), by
     split. Crosses: published, of one run of an architecture that is not recorded."""
     rows = tables.of_montero(finished)
-    drawn = plotting.new_figure(plotting.WIDTH, 0.9 + 0.32 * len(rows))
-    axis, colors = drawn.subplots(), (plotting.ID_COLOR, plotting.OOD_COLOR)
+    drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 0.32 * len(rows))
+    axis, ratios = drawn.subplots(), []
+    marks = {"ID": (plotting.ID_COLOR, "s"), "OOD": (plotting.OOD_COLOR, "o")}
     for place, (run, published) in enumerate(rows.values()):
-        for region, color, mark in (
-            ("id", plotting.ID_COLOR, "s"),
-            ("ood", plotting.OOD_COLOR, "o"),
-        ):
-            seeds = [one[f"{region}.{tables.NLL}"] for one in run.summary["seeds"].values()]
-            number = plotting.geometric_mean(np.array(seeds))
+        means = []
+        for index, (region, (color, mark)) in enumerate(marks.items()):
+            name, style = f"{region.lower()}.{tables.NLL}", {"fmt": mark, "color": color}
+            seeds = np.array([one[name] for one in run.summary["seeds"].values()])
+            number = plotting.geometric_mean(seeds)
+            means.append(number["value"])
             plotting.point_with_interval(
-                axis, place, number, seeds, across=True, fmt=mark, color=color, markersize=4
-            )
-        for value, color in zip(published or (), colors, strict=False):
-            axis.plot(value, place + 0.25, "x", color=color, markersize=5)
+                axis, place, number, seeds, across=True, markersize=4, **style,
+                label="" if place else region,
+            )  # fmt: skip
+            if published:
+                axis.plot(published[index], place + 0.25, "x", color=color, markersize=5,
+                          label="" if place else f"published, {region}")  # fmt: skip
+        ratios.append(means[1] / means[0])
     plotting.log_scale(axis, "x")
     axis.set_yticks(range(len(rows)), list(rows))
     axis.set(xlabel="NLL per image, nats", ylim=(len(rows) - 0.5, -0.6))
-    axis.set_title("Held-out combinations of dSprites, given the true factors")
+    less, more = (text.number(ratio, 2) for ratio in (min(ratios), max(ratios)))
+    axis.set_title(f"Held-out combinations cost {less} to {more} times as many nats as ID ones")
+    plotting.legend_below(drawn, axis, ncols=4)
     return drawn

@@ -68,7 +68,7 @@ PRESETS = {
     preset.config.name: preset
     for preset in (
         Preset(SPRITES_QUICK, "2 min", "rendered ID 1.00, OOD .35 [.27, .43]"),
-        Preset(SPRITES, "about 20 min"),
+        Preset(SPRITES, "about 20 min", "rendered ID 1.00, OOD .46 [.36, .57]"),
         Preset(
             TABLE,
             "half a minute for 200 small images",
