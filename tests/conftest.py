@@ -24,14 +24,13 @@ gc.set_threshold(100_000, 20, 50)  # tracing makes many objects, of which few ar
 # little work for the compiler here; the command lines' processes run what users run
 jax.config.update("jax_disable_most_optimizations", True)
 trials.LITTLE_EFFORT = None  # which is more than that, and would give other bits
-# small programs then compile in a third of the time, and large ones in half of it; with 0.11 two
-# compilations of one training step once gave a loss that differed by its last bits
-if jax.__version_info__ < (0, 11):
-    with pytest.MonkeyPatch.context() as patch:
-        emitters = "--xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
-        options = f"{emitters} --xla_cpu_parallel_codegen_split_count=1"
-        patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {options}")
-        jax.devices()  # reads it
+# small programs then compile in a third of the time, and large ones in half of it; in one piece,
+# as programs that are compiled in parallel pieces once differed by their last bits
+with pytest.MonkeyPatch.context() as patch:
+    emitters = "--xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
+    options = f"{emitters} --xla_cpu_parallel_codegen_split_count=1"
+    patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} {options}")
+    jax.devices()  # reads it
 
 # the files that take longest, in this order
 LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
