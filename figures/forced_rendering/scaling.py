@@ -144,7 +144,7 @@ def _draw_reference(axis, grids_K, means_K, exponent: int):
     axis.plot(grids_K, line_K, "--", color="0.75", linewidth=1, zorder=0)
     name = "∝ N" if exponent == 1 else f"∝ N{' ¹²³'[exponent]}"
     axis.annotate(
-        name, (grids_K[-1], line_K[-1]), xytext=(3, 0), textcoords="offset points", va="center",
+        name, (grids_K[-1], line_K[-1]), xytext=(9, 0), textcoords="offset points", va="center",
         fontsize=plotting.SMALL, color="0.5",
     )  # fmt: skip
 
@@ -185,8 +185,8 @@ def draw_exponents(runs):
             title.append(told_apart(setting, settings_of(rows, region)))
             found = _draw_exponents(axis, rows, region, where, setting)
             title = ", ".join(filter(None, title))
-            if len(found):
-                title += f": {plotting.span(found, lambda one: plotting.signed(one, 1))}"
+            known = plotting.span(found, lambda one: plotting.signed(one, 1)) if found else "none"
+            title += f": {known}"
             plotting.panel(axis, next(letters), title, wrap=30)
             highest = max([highest, *found])
             for exponent in (1, 2, 3):

@@ -102,7 +102,7 @@ def draw_codes_and_supports(runs):
     codes.plot([], [], **plotting.DOTTED, label="criterion, .5")
     plotting.legend_below(drawn, codes)
     for axis, letter, of_axis, title_of in (
-        (codes, "a", of_codes, lambda run: run.config.task.code.name.replace("_", " ")),
+        (codes, "a", of_codes, _name_of_code),
         (supports, "b", of_supports, parts.title_of_support),
     ):
         plotting.panel(axis, letter, parts.composed(of_axis, title_of), wrap=90)
@@ -124,10 +124,14 @@ def _alike(runs, of_task, base: str) -> list:
     ]
 
 
-def _title_of_code(run) -> str:
+def _name_of_code(run) -> str:
     code = run.config.task.code
-    title = code.name.replace("_", "\n").replace("orthogonal", "ortho-\ngonal")
-    title += f"\nstd {code.std:g}" * (code.name == "invertible")
+    return code.name.replace("_", " ") + f" std {code.std:g}" * (code.name == "invertible")
+
+
+def _title_of_code(run) -> str:
+    name = _name_of_code(run).replace("orthogonal", "ortho-\ngonal")
+    title = name.replace(" std", "\nstd", 1).replace("interval ", "interval\n")
     r2 = run.summary["task"]["code_r2"]
     kind = "affine" if r2 >= AFFINE else "not affine"
     return f"{title}\n{kind}\n({r2:.2f})"
@@ -177,7 +181,7 @@ def draw_neurons(runs):
     )
     for axis, letter, title in zip(axes, "abc", titles, strict=True):
         plotting.panel(axis, letter, title, wrap=28)
-        axis.legend(loc="best", **plotting.LEGEND)
+        axis.legend(loc="upper left" if axis is error else "best", **plotting.LEGEND)
     return drawn
 
 
