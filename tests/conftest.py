@@ -24,8 +24,8 @@ gc.set_threshold(100_000, 20, 50)  # tracing makes many objects, of which few ar
 # little work for the compiler here; the command lines' processes run what users run
 jax.config.update("jax_disable_most_optimizations", True)
 trials.LITTLE_EFFORT = None  # which is more than that, and would give other bits
-# small programs then compile in a third of the time, and large ones in half of it; in one piece,
-# as programs that are compiled in parallel pieces once differed by their last bits
+# small programs then compile in a third of the time, and large ones in half of it; two compilations
+# of one step once differed in their last bits with 0.11, when they were not yet in one piece
 with pytest.MonkeyPatch.context() as patch:
     emitters = "--xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
     options = f"{emitters} --xla_cpu_parallel_codegen_split_count=1"

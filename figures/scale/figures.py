@@ -126,12 +126,11 @@ def _alike(runs, of_task, base: str) -> list:
 
 def _name_of_code(run) -> str:
     code = run.config.task.code
-    return code.name.replace("_", " ") + f" std {code.std:g}" * (code.name == "invertible")
+    return code.name.replace("_", "\n") + f"\nstd {code.std:g}" * (code.name == "invertible")
 
 
 def _title_of_code(run) -> str:
-    name = _name_of_code(run).replace("orthogonal", "ortho-\ngonal")
-    title = name.replace(" std", "\nstd", 1).replace("interval ", "interval\n")
+    title = _name_of_code(run).replace("orthogonal", "ortho-\ngonal")
     r2 = run.summary["task"]["code_r2"]
     kind = "affine" if r2 >= AFFINE else "not affine"
     return f"{title}\n{kind}\n({r2:.2f})"
