@@ -12,7 +12,7 @@ from .lookup import by_code, flat
 CONSTRUCTIONS = {"mean_code": "mean code", "sums": "sums of ID"}
 TITLES = "x alone", "y alone", "sum", "drawn"
 EXAMPLES = (1, 2)  # of the saved held-out points
-AGREEMENTS = {"binary": "binary", "true": "true\nimages", "partial": "binary,\ngiven true"}
+AGREEMENTS = {"binary": "binary", "true": "true\nimages", "partial": "binary,\ngiven\ntrue"}
 # sizes in inches
 IMAGE, GAP = 0.51, 0.05
 
@@ -72,7 +72,8 @@ def _draw_explained(axis, shown):
     places = range(len(CONSTRUCTIONS) * count)
     axis.set_xticks(places, list(shown) * len(CONSTRUCTIONS))
     axis.axvline(count - 0.5, color="0.85", linewidth=0.8)
-    axis.set(ylabel="R² over OOD cells", ylim=(0, 1), xlim=(-0.6, len(places) - 0.4))
+    axis.set(ylabel="R² over OOD cells", xlim=(-0.6, len(places) - 0.4))
+    axis.set(ylim=(0, 1.3), yticks=np.linspace(0, 1, 6))  # the legend lies above 1
     axis.legend(loc="upper right", title="superposition of", **plotting.LEGEND)
 
 
