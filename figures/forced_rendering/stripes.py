@@ -236,7 +236,8 @@ def _draw_accuracy(axis, networks) -> str:
     axis.set_xticks(range(len(networks)), [bumps_of(run) for run in networks])
     axis.axhline(remedies.ENOUGH, **plotting.DOTTED)
     axis.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(0, 1.05))
-    return f"rendered: {', '.join(plotting.percent(each.mean()) for each in values)}"
+    shares = ", ".join(plotting.percent(each.mean()).removesuffix("%") for each in values)
+    return f"rendered: {shares}%"
 
 
 @figure("additive", runs=("stripes_0_bumps*",), scale="paper")
