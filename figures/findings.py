@@ -56,21 +56,25 @@ FINDINGS = (
         "Does it fail because training never darkens the middle of the square? Then a second bump "
         "anywhere in each image should help, as every pixel is dark at times. It helps little "
         "(bound: fewer than half). If the first bump's position is held out, the network renders "
-        "{number} of the first bumps.", "two_objects",
+        "{number} of the first bumps, where it renders the second.", "two_objects",
     ),
     Finding(
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
-        "do). If the code is the two plain numbers *x* and *y*, only {number} do; the verdict is "
-        "on this code. With the bump code {0} do, but the share depends on the settings.", "codes",
-        (Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),),
+        "do). If the code is the two plain numbers *x* and *y*, only {number} do; the verdict in "
+        "brackets is on this code. With the bump code {0} do, but it is open, as this depends on "
+        "the settings. With a one-hot code {1} do.", "codes",
+        (
+            Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),
+            Other("C3", "onehot", "reproduced", "share of OOD images with 2 peaks"),
+        ),
     ),
     Finding(
         "C6", "bump", "reproduced",
-        "The first paper claims that *x* and *y* can be read less well from later layers (bound: "
-        "R² falls). A linear regression reads them from the code almost perfectly (R² near 1, "
-        "where 0 is no better than the mean). From the code to the last hidden layer, its R² at "
-        "held-out positions changes by {number}.",
+        "The first paper claims that *x* and *y* can be read less well from later layers (bounds: "
+        "R² falls, and so does the paper's own score). A linear regression reads them from the "
+        "code almost perfectly (R² near 1, where 0 is no better than the mean). From the code to "
+        "the last hidden layer, its R² at held-out positions changes by {number}.",
         "fig2", is_share=False,
     ),
     Finding(
@@ -95,9 +99,9 @@ FINDINGS = (
     Finding(
         "S1a", "data", "reproduced",
         "The second paper claims that seeing more combinations helps (bound: R² rises by more than "
-        "0.1). Its network computes mixtures of at most three of eight small functions; there are "
-        "92 sets of them. On sets that training does not show, R² is {0} if it shows 9 sets, and "
-        "{number} higher if it shows 69.", "scale1",
+        "0.1). A network learns to imitate mixtures of at most three of eight small functions, "
+        "which can be chosen in 92 ways. On choices that training does not show, R² is {0} if it "
+        "shows 9, and {number} higher if it shows 69.", "scale1",
         (Other("S1a", "data", "reproduced", "R² OOD at 9 sets"),), is_share=False,
     ),
 )  # fmt: skip

@@ -221,7 +221,8 @@ def _costs(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
 
 def _time(name: str, before: str = "") -> str:
     """'about 4 h on 2 cores' for a preset, else ''."""
-    return f"{before}{PRESETS[name].takes} on 2 cores" if name in PRESETS else ""
+    takes = PRESETS[name].takes if name in PRESETS else ""
+    return before + takes + " on 2 cores" * ("FLOPs" not in takes) if takes else ""
 
 
 def _steps(config: Config) -> int:

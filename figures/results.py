@@ -122,6 +122,10 @@ def take(workdir: Path, add: bool) -> Path:
     summaries = {one.name: run_directory(workdir, one) / "summary.json"
                  for one in committed.configs(scale).values() if not one.is_sweep}  # fmt: skip
     copied |= {f"runs/{n}.json": path for n, path in summaries.items() if path.exists()}
+    # a sweep's table is small, and another machine goes on from it
+    trials = {one.name: run_directory(workdir, one) / "trials.csv"
+              for one in committed.configs(scale).values() if one.is_sweep}  # fmt: skip
+    copied |= {f"sweeps/{n}.csv": path for n, path in trials.items() if path.exists()}
     if (workdir / "settings.json").exists():
         copied["settings.json"] = workdir / "settings.json"
     lines, made = (digests.read(one / "figures") for one in (target, workdir))
@@ -135,8 +139,9 @@ def take(workdir: Path, add: bool) -> Path:
         if replaced or _adds(target / name, path):
             directory.write_bytes(target / name, path.read_bytes())
             lines[path.stem] = made.get(path.stem)
-    there = [*target.glob("figures/*.png"), *target.glob("runs/*.json"), target / "settings.json"]
-    for path in () if add else sorted(path for path in there if path.exists()):
+    patterns = "figures/*.png", "runs/*.json", "sweeps/*.csv", "settings.json"
+    there = [path for pattern in patterns for path in target.glob(pattern)]
+    for path in () if add else sorted(there):
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")

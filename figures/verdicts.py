@@ -145,7 +145,7 @@ def _cell(row: dict) -> str:
     parts = [f"{text.with_interval(number)} {verdicts}", reading["reason"]]
     if settings := reading.get("settings"):
         share = f"{settings['agree']} of {settings['trained']} settings agree"
-        differ = f" (not {', '.join(settings['differ'])})" if settings["differ"] else ""
+        differ = f" (not {'; '.join(settings['differ'])})" if settings["differ"] else ""
         parts.append(share + differ)
         parts.append(f"{settings['untrained']} not trained" * bool(settings["untrained"]))
     return "; ".join(part for part in parts if part)

@@ -326,7 +326,8 @@ NEEDS_IMAGES = Claim(
         "All 2N stripes are in proportion to N by themselves, so the total would be, too. What is "
         "judged is the number of bumps beyond them, and the number of stripes where fewer are "
         "enough. In a held-out corner bumps alone may never be enough; then nothing is concluded "
-        "there."
+        "there. Decoders are smaller than the paper's (depth 3, width 32), and have one learning "
+        "rate and one number of steps."
     ),
     changed=(
         "C11 first asked for the brightest pixel, took all images of stripes and bumps together, "
