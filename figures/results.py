@@ -155,9 +155,11 @@ def take(workdir: Path, add: bool) -> Path:
 
 
 def _adds(there: Path, added: Path) -> bool:
-    """Whether docs/results lacks a file or, for a summary, some of its numbers."""
+    """Whether docs/results lacks a file or, of a summary or a sweep's table, some numbers."""
     if not there.exists():
         return True
+    if added.name == "trials.csv":
+        return len(added.read_text().splitlines()) > len(there.read_text().splitlines())
     if added.name != "summary.json":
         return False
     before, after = (json.loads(path.read_text())["mean"].keys() for path in (there, added))

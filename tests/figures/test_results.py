@@ -188,6 +188,16 @@ def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     assert "| data_scaling_quick | " not in page and "| holdout_map_quick | " in page
 
 
+def test_the_longest_table_of_a_sweep_is_taken(tmp_path, target):
+    sweep, taken = committed.configs("quick")["data_scaling"], []
+    for name, table in (("a", "head\n1\n"), ("b", "head\n1\n2\n"), ("c", "head\n3\n")):
+        workdir = finished(tmp_path / name, "bump_cnn_quick", [claim("C1", "bump", 1.0)], "fig1b")
+        directory.write_text(run_directory(workdir, sweep) / "trials.csv", table)
+        results.take(workdir, add=True)
+        taken.append((target / "sweeps" / "data_scaling_quick.csv").read_text())
+    assert taken == ["head\n1\n", "head\n1\n2\n", "head\n1\n2\n"]
+
+
 def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
     claims = [claim("C1", "bump", 1.0)]
     first = finished(tmp_path / "a", "bump_cnn_quick", claims, "fig1d")
