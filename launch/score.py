@@ -123,7 +123,7 @@ def table(run, mean: dict) -> list[str]:
         lines.append(f"{name:{max(width, 15)}}  {in_id:32}{ood}")
     asked = [judge_run.headline(run.task), run.task.error]
     shown = [score for score in dict.fromkeys(asked) if score]
-    lines.append("what knows no composition, OOD: " + ", ".join(shown))
+    lines.append("baselines that do not compose, OOD: " + ", ".join(shown))
     for name, means in run.trivial.items():
         values = [text.number(means.get(("ood", score))) for score in shown]
         lines.append(f"{name:{max(width, 15)}}  {', '.join(values)}")
