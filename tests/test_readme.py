@@ -135,7 +135,7 @@ def test_every_figure_that_is_named_is_one_and_its_status_is_that_of_docs_result
         for scale, said in zip(("quick", "paper"), status, strict=True):
             there = [name for name in names if name in drawn[scale]]
             some = "only " + ", ".join(there)
-            assert said == {len(names): "run", 0: "not run"}.get(len(there), some)
+            assert said == {len(names): "done", 0: "not done"}.get(len(there), some)
 
 
 @pytest.mark.parametrize("target", ["figures", "test", "bench"])

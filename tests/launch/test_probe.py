@@ -48,7 +48,7 @@ def command(monkeypatch, tmp_path):
     def run(given, workdir=None):
         path = given
         if isinstance(given, dict):
-            path = tmp_path / "mine.npz"
+            path = tmp_path / "my_activations.npz"
             np.savez(path, **given)
         monkeypatch.setattr(probe, "ACTIVATIONS", Flag("activations", path and str(path)))
         monkeypatch.setattr(probe, "WORKDIR", Flag("workdir", workdir and str(workdir)))
@@ -170,9 +170,9 @@ def test_bad_arrays_are_one_line_and_leave_earlier_outputs_alone(command, tmp_pa
     with pytest.raises(ConfigError) as error:
         command(given())
     text = str(error.value)
-    assert message in text and "\n" not in text and "mine.npz" in text
+    assert message in text and "\n" not in text and "my_activations.npz" in text
     assert all((tmp_path / name).read_text() == "earlier" for name in OUTPUTS)
-    assert {path.name for path in tmp_path.iterdir()} == {*OUTPUTS, "mine.npz"}
+    assert {path.name for path in tmp_path.iterdir()} == {*OUTPUTS, "my_activations.npz"}
 
 
 def test_bad_files_and_places_are_one_line(command, tmp_path):
@@ -205,13 +205,13 @@ def test_the_example_of_the_page(command, monkeypatch, tmp_path, capsys):
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
-    found = json.loads((command(tmp_path / "mine.npz") / "probe.json").read_text())
+    found = json.loads((command(tmp_path / "my_activations.npz") / "probe.json").read_text())
     assert list(found["layers"]) == ["hidden", "output"] and found["success"]["value"] > 0.4
     for name in (*probe.NEEDED, *probe.OPTIONAL):
         assert f"| `{name}` |" in page
 
 
 def test_its_flags_as_a_user_types_them(tmp_path):
-    np.savez(tmp_path / "mine.npz", **arrays(held_out=None))
+    np.savez(tmp_path / "my_activations.npz", **arrays(held_out=None))
     with pytest.raises(ConfigError, match="^--activations=.*lacks held_out"):
-        call(probe, f"--activations={tmp_path / 'mine.npz'}")
+        call(probe, f"--activations={tmp_path / 'my_activations.npz'}")
