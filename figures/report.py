@@ -220,7 +220,7 @@ def _costs(scale: str, papers: list[Paper], runs: dict) -> dict[str, str]:
 
 
 def _time(name: str, before: str = "") -> str:
-    """'about 4 h on 2 cores' for a preset, else ''."""
+    """'about 4 h on 2 cores' for a preset, else ''; a time by FLOPs may be that of a GPU."""
     takes = PRESETS[name].takes if name in PRESETS else ""
     return before + takes + " on 2 cores" * ("FLOPs" not in takes) if takes else ""
 

@@ -119,13 +119,12 @@ def take(workdir: Path, add: bool) -> Path:
     judged = with_added(still_judged(committed.claims(scale)), judged) if add else judged
     directory.write_json(target / "claims.json", rows(judged, scale))
     copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
-    summaries = {one.name: run_directory(workdir, one) / "summary.json"
-                 for one in committed.configs(scale).values() if not one.is_sweep}  # fmt: skip
-    copied |= {f"runs/{n}.json": path for n, path in summaries.items() if path.exists()}
-    # a sweep's table is small, and another machine goes on from it
-    trials = {one.name: run_directory(workdir, one) / "trials.csv"
-              for one in committed.configs(scale).values() if one.is_sweep}  # fmt: skip
-    copied |= {f"sweeps/{n}.csv": path for n, path in trials.items() if path.exists()}
+    for one in committed.configs(scale).values():
+        name, path = f"runs/{one.name}.json", run_directory(workdir, one) / "summary.json"
+        if one.is_sweep:  # its table is small, and another machine goes on from it
+            name, path = f"sweeps/{one.name}.csv", path.with_name("trials.csv")
+        if path.exists():
+            copied[name] = path
     if (workdir / "settings.json").exists():
         copied["settings.json"] = workdir / "settings.json"
     lines, made = (digests.read(one / "figures") for one in (target, workdir))
@@ -155,11 +154,14 @@ def take(workdir: Path, add: bool) -> Path:
 
 
 def _adds(there: Path, added: Path) -> bool:
-    """Whether docs/results lacks a file or, of a summary or a sweep's table, some numbers."""
+    """Whether docs/results lacks a file or, of a summary or a sweep's table, some numbers. A table
+    of another config gives way, as nothing reads it."""
     if not there.exists():
         return True
     if added.name == "trials.csv":
-        return len(added.read_text().splitlines()) > len(there.read_text().splitlines())
+        before, after = (path.read_text().splitlines() for path in (there, added))
+        config, other = (rows[-1].partition(",")[0] for rows in (before, after))
+        return config != other or len(after) > len(before)
     if added.name != "summary.json":
         return False
     before, after = (json.loads(path.read_text())["mean"].keys() for path in (there, added))

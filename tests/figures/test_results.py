@@ -188,14 +188,15 @@ def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
     assert "| data_scaling_quick | " not in page and "| holdout_map_quick | " in page
 
 
-def test_the_longest_table_of_a_sweep_is_taken(tmp_path, target):
+def test_the_longest_table_of_a_sweep_is_taken_or_that_of_its_config_today(tmp_path, target):
     sweep, taken = committed.configs("quick")["data_scaling"], []
-    for name, table in (("a", "head\n1\n"), ("b", "head\n1\n2\n"), ("c", "head\n3\n")):
+    tables = "head\nold,1\n", "head\nold,1\nold,2\n", "head\nold,3\n", "head\nnew,1\n"
+    for name, table in zip("abcd", tables, strict=True):
         workdir = finished(tmp_path / name, "bump_cnn_quick", [claim("C1", "bump", 1.0)], "fig1b")
         directory.write_text(run_directory(workdir, sweep) / "trials.csv", table)
         results.take(workdir, add=True)
         taken.append((target / "sweeps" / "data_scaling_quick.csv").read_text())
-    assert taken == ["head\n1\n", "head\n1\n2\n", "head\n1\n2\n"]
+    assert taken == [tables[0], tables[1], tables[1], tables[3]]
 
 
 def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
