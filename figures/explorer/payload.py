@@ -359,7 +359,7 @@ class _Atlas:
         inputs = self._inputs(0)
         networks = [jax.tree.map(lambda leaf, k=k: leaf[k], params) for k in range(len(self.seeds))]
         features = [jax.device_get(functions.features(network, inputs)) for network in networks]
-        tensors = [None] * len(networks)
+        tensors = [{}]  # none without a grid, nor of a code that has no derivative
         if tasks.has_grid(task):
             tensors = [functions.tensors(each, jnp.asarray(self.cells)) for each in networks]
         numbers = {
@@ -380,7 +380,7 @@ class _Atlas:
                     if place < values.shape[1]
                 },
             }
-            if tensors[0] is not None:
+            if tensors[0]:
                 value |= _geometry(np.stack([each[layer] for each in tensors]))
             found.append(value)
         return found
