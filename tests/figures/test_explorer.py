@@ -193,6 +193,19 @@ def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny)
     assert network["kind"] == "curve" and not network["positions"]
 
 
+def test_a_code_without_a_derivative_has_layers_without_volume(run, tiny, tmp_path):
+    """As low-rank networks have in the page that `make figures` writes."""
+    config = replace(changed(tiny, {"task.code.name": "onehot"}), name="onehot")
+    experiment.train(config, tmp_path / "run", progress=False)
+    runs = {"onehot": results.load(tmp_path / "run"), "bump": run}
+    onehot, bump = (network["layers"] for network in payload.payload(runs)["networks"])
+    assert not any("volume" in layer or "cosines" in layer for layer in onehot)
+    assert all("volume" in layer and "cosines" in layer for layer in bump)
+    probe = runs["onehot"].layers("probe.ood_r2")
+    shown = [layer["numbers"]["probe R², held out"] for layer in onehot]
+    np.testing.assert_allclose(np.transpose(shown), probe[:, : len(onehot)], rtol=1e-6)
+
+
 def sprites_run(tiny, workdir, **fields):
     """A tiny run on sprites of four factors in colour, measured at a sample of its cells."""
     counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=1)
