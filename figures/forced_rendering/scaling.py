@@ -4,6 +4,8 @@ Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.tabl
 number of seeds, K of grids.
 """
 
+import textwrap
+from functools import partial
 from string import ascii_lowercase
 
 import numpy as np
@@ -30,12 +32,10 @@ from ..figure import figure
 
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
-COLUMNS = ("unseen", "real", "ood")
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
 PANELS = 2  # in a row
 EDGE = -0.3  # of the exponents' scale
-UNRESOLVED = {"value": np.nan, "ci95": (np.nan, np.nan)}
 Line = plotting.plt.Line2D
 
 
@@ -162,42 +162,44 @@ def _apart(grids_K) -> list[str]:
 @figure("exponents", runs=("data_scaling",), by_default=False)
 def draw_exponents(runs):
     """The exponent of N of all images, with its 95% band over seeds, by the share that must be
-    rendered: a row for every held-out region, a column for where decoders are scored, all on one
-    scale, which bands may leave. Grey lines: exponents of 1, 2 and 3. Dotted: the share that was
-    searched, around whose thresholds the numbers of images are close together. A line stops where
-    fewer than two N have a threshold, or where most thresholds are known to a factor above 2 only;
-    marks at the bottom say so. An exponent below the scale is an arrow at its edge."""
+    rendered: a panel for every held-out region and place where decoders are scored, all on one
+    scale, which bands may leave. A place where no share has an exponent is named below, and has no
+    panel. Grey lines: exponents of 1, 2 and 3. Dotted: the share that was searched, around whose
+    thresholds the numbers of images are close together. A line stops where fewer than two N have a
+    threshold, or where most thresholds are known to a factor above 2 only; marks at the bottom say
+    so. An exponent below the scale is an arrow at its edge."""
     (sweep,) = runs.values()
     rows, config = completed(sweep.rows, sweep.config), sweep.config
     target = config.sweep.search.target
     regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
-    panels = [(r, s) for r in regions for s in settings_of(rows, r)]
-    columns = [where for where in COLUMNS if any(where in places(region) for region in regions)]
-    picture = plotting.new_figure(plotting.WIDTH, 0.8 + 2.1 * len(panels))
-    axes = picture.subplots(len(panels), len(columns), sharex=True, sharey=True, squeeze=False)
-    highest, letters = 3.4, iter(ascii_lowercase)
-    for line, (region, setting) in zip(axes, panels, strict=True):
-        for axis, where in zip(line, columns, strict=True):
-            if where == "ood" and region == "none":
-                axis.set_axis_off()
-                continue
-            title = [scored_place(Reading(region, where, target))]
-            title.append(told_apart(setting, settings_of(rows, region)))
-            found = _draw_exponents(axis, rows, region, where, setting)
-            title = ", ".join(filter(None, title))
-            known = plotting.span(found, lambda one: plotting.signed(one, 1)) if found else "none"
-            title += f": {known}"
-            plotting.panel(axis, next(letters), title, wrap=30)
-            highest = max([highest, *found])
-            for exponent in (1, 2, 3):
-                axis.axhline(exponent, **plotting.FAINT)
-            axis.axhline(EDGE, color="0.6", linewidth=0.5)
-            axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-            note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
-            axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
-            axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
-            axis.label_outer(remove_inner_ticks=False)
+    every = dict(each for region in regions for each in _exponents(rows, region, target))
+    known = {title: one for title, one in every.items() if np.isfinite(_values(one)).any()}
+    columns = min(len(known), 3) or 1
+    lines = -(-len(known) // columns) or 1
+    picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * lines)
+    axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    for axis in axes.ravel()[len(known) :]:
+        axis.set_axis_off()
+    highest = 3.4
+    for axis, letter, (title, numbers) in zip(
+        axes.flat, ascii_lowercase, known.items(), strict=False
+    ):
+        _draw_exponents(axis, numbers)
+        highest = max(highest, np.nanmax(_values(numbers)))
+        title += f": {plotting.span(_values(numbers), lambda one: plotting.signed(one, 1))}"
+        plotting.panel(axis, letter, title, wrap=30)
+        for exponent in (1, 2, 3):
+            axis.axhline(exponent, **plotting.FAINT)
+        axis.axhline(EDGE, color="0.6", linewidth=0.5)
+        axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
+        axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
+        axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
+        axis.label_outer(remove_inner_ticks=False)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
+    if without := "; ".join(title for title in every if title not in known):
+        words = textwrap.fill(f"no exponent at any share: {without}", 100)
+        picture.supxlabel(words, fontsize=plotting.SMALL, color="0.4")
     handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
     handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
     handles.append(Line([], [], linestyle="", marker="o", markersize=2.2, color="0.3",
@@ -208,17 +210,33 @@ def draw_exponents(runs):
     return picture
 
 
-def _draw_exponents(axis, rows, region, where, setting) -> list[float]:
-    """All schemes; returns the exponents that are known."""
-    found = []
-    for index, scheme in enumerate(schemes(rows, region)):
-        numbers = []
-        for target in TARGETS.tolist():
-            reading = Reading(region, where, target)
-            number = scaling.exponent(thresholds(rows, reading, scheme, setting))
-            number = number if scaling.is_resolved(number) else UNRESOLVED
-            numbers.append([number["value"], *number["ci95"]])
-        values, low, high = np.array(numbers).T
+def _exponents(rows, region: str, target: float):
+    """(title, {scheme: (3, K)}) of every place where a region's decoders are scored, at every
+    setting; numbers as `_by_share` gives them."""
+    for setting in settings_of(rows, region):
+        for where in places(region):
+            place = scored_place(Reading(region, where, target))
+            title = ", ".join(filter(None, [place, told_apart(setting, settings_of(rows, region))]))
+            numbers = partial(_by_share, rows, region, where, setting)
+            yield title, {scheme: numbers(scheme) for scheme in schemes(rows, region)}
+
+
+def _by_share(rows, region: str, where: str, setting: dict, scheme: str):
+    """(3, K) exponents and ends of their intervals, NaN where not identified or not resolved."""
+    numbers = []
+    for share in TARGETS.tolist():
+        number = scaling.exponent(thresholds(rows, Reading(region, where, share), scheme, setting))
+        resolved = scaling.is_resolved(number)
+        numbers.append((number["value"], *number["ci95"]) if resolved else (np.nan,) * 3)
+    return np.transpose(numbers)
+
+
+def _values(numbers: dict):
+    return np.concatenate([values for values, _, _ in numbers.values()])
+
+
+def _draw_exponents(axis, numbers: dict):
+    for index, (scheme, (values, low, high)) in enumerate(numbers.items()):
         color, below, missing = COLORS[scheme], values < EDGE, np.isnan(values)
         axis.plot(TARGETS, np.where(below, np.nan, values), "-o", color=color, markersize=3)
         axis.plot(TARGETS[below], np.full(below.sum(), EDGE), "v", color=color, markersize=3)
@@ -227,5 +245,3 @@ def _draw_exponents(axis, rows, region, where, setting) -> list[float]:
         bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
         axis.plot(TARGETS[missing], bottom, "o", color=color, markersize=2.2, fillstyle="none",
                   markeredgewidth=0.6)  # fmt: skip
-        found += list(values[np.isfinite(values)])
-    return found

@@ -216,7 +216,7 @@ def test_what_is_not_identified_is_marked_at_the_bottom(drawn):
     for row in rows:
         row["ood.rendered"] = min(row["ood.rendered"], 0.72)
     figure = drawn(scaling.draw_exponents, shown(rows, make_config(regions=("corner",))))
-    axis = figure.axes[2]
+    axis, *_ = visible(figure)
     assert title_of(axis).startswith("the held-out corner: +")
     (missing,) = [line for line in axis.lines
                   if line.get_marker() == "o" and line.get_fillstyle() == "none"]  # fmt: skip
