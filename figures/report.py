@@ -179,14 +179,14 @@ def _reading_lines(claim: str, code: str, title: str, reading: dict):
 
 
 def _of_settings(reading: dict) -> str:
-    """'reproduced in 12 of 15 trained settings, 2 not trained', or ''."""
+    """'reproduced in 12 of 15 trained settings, 2 did not learn', or ''."""
     settings = reading.get("settings")
     if not settings:
         return ""
     trained = f"{settings['verdict']} in {robustness.share(reading)} trained settings"
     said = [trained] if settings["trained"] else []
     said += [f"{settings['quick']} of them quick"] if settings["quick"] else []
-    said += [f"{settings['untrained']} not trained"] if settings["untrained"] else []
+    said += [f"{settings['untrained']} did not learn"] if settings["untrained"] else []
     return ", ".join(said)
 
 

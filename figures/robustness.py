@@ -1,5 +1,6 @@
 """Claims at every setting of their base networks, as a picture."""
 
+import re
 import textwrap
 
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
@@ -8,20 +9,23 @@ from compgen_jax.papers import robustness
 from . import plotting
 from .figure import figure
 
-NOT_TRAINED = "not trained"
+NOT_TRAINED = "did not learn"
 COLORS = {REPRODUCED: "#7fbf9f", CONTRADICTED: "#e0795b", INCONCLUSIVE: "#f0e2a8"}
 COLORS[NOT_TRAINED] = "#d9d9d9"
 SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–", NOT_TRAINED: "·"}
-LETTERS = 50  # of a claim's sentence in a line
+LETTERS = 54  # of a claim's sentence in a line
 
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
 def draw(rows):
     """Every claim, as stated, at every setting of its base networks: one setting at a time is
-    changed in what the papers leave open. The first column is the base. An empty place is a claim
-    whose networks lack the setting. Right: how many of the trained settings give the verdict of the
-    base. Networks of four seeds; bumps on a grid of 16, sprites of 32 pixels."""
+    changed in what the papers leave open. The first column is the base, judged by itself. An empty
+    place is a claim whose networks lack the setting. Right: at how many of the settings whose
+    networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid of 16,
+    sprites of 32 pixels."""
     keys = list(dict.fromkeys(map(robustness.key_of, rows)))
+    letters = list(dict.fromkeys(claim[0] for claim, *_ in keys))  # of the papers, in their order
+    keys.sort(key=lambda key: (letters.index(key[0][0]), int(re.findall(r"\d+", key[0])[0])))
     settings = list(dict.fromkeys([robustness.BASE, *(row["setting"] for row in rows)]))
     found = {(robustness.key_of(row), row["setting"]): _outcome(row) for row in rows}
     drawn = plotting.new_figure(plotting.WIDTH, 2.0 + 0.25 * len(keys))
@@ -36,9 +40,8 @@ def draw(rows):
         text = _share(found, key, settings)
         kept.append(len(set(text.split(" of "))) == 1)
         axis.text(len(settings) - 0.3, row, text, va="center", fontsize=plotting.SMALL)
-    style = {"va": "bottom", "fontsize": plotting.SMALL, "rotation": 60}
-    axis.text(len(settings) - 0.3, -0.75, "as at the base", **style)
-    axis.set_xticks(range(len(settings)), settings, rotation=60, ha="left", rotation_mode="anchor")
+    axis.text(len(settings) - 0.3, -0.75, "as at\nthe base", va="bottom", fontsize=plotting.SMALL)
+    axis.set_xticks(range(len(settings)), settings, rotation=90)
     axis.set_yticks(range(len(keys)), [_sentence(key) for key in keys])
     axis.set(xlim=(-0.6, len(settings) + 1.6), ylim=(len(keys) - 0.5, -0.5))
     axis.xaxis.tick_top()
@@ -48,8 +51,8 @@ def draw(rows):
     for outcome, color in COLORS.items():
         axis.plot([], [], "s", color=color, markersize=6, label=f"{SYMBOLS[outcome]} {outcome}")
     plotting.legend_below(drawn)
-    drawn.suptitle(f"{sum(kept)} of {len(keys)} verdicts are the same at every trained setting",
-                   x=0.01, ha="left")  # fmt: skip
+    title = f"{sum(kept)} of {len(keys)} verdicts are the same wherever the networks learned"
+    drawn.suptitle(title, x=0.01, ha="left")
     return drawn
 
 

@@ -147,5 +147,5 @@ def _cell(row: dict) -> str:
         share = f"{settings['agree']} of {settings['trained']} settings agree"
         differ = f" (not {'; '.join(settings['differ'])})" if settings["differ"] else ""
         parts.append(share + differ)
-        parts.append(f"{settings['untrained']} not trained" * bool(settings["untrained"]))
+        parts.append(f"{settings['untrained']} did not learn" * bool(settings["untrained"]))
     return "; ".join(part for part in parts if part)

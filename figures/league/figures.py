@@ -79,8 +79,11 @@ def draw(runs):
     axis.set_ylim(len(cells) + 1, -0.5)
     axis.set_xlabel("held out")
     learnt = plotting.plt.Rectangle((0, 0), 1, 1, fill=False, linestyle=":", color="0.3")
-    key = "share composed, small: by interpolation; below: 95% interval.  Bold: composes.  Dotted"
-    axis.legend([learnt], [f"{key}: not learnt"], loc="upper center", bbox_to_anchor=(0.4, -0.12))
+    place = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.1)}
+    axis.legend([learnt], ["fewer than 95% of the seen combinations are right"], **place)
+    key = "In a cell: share composed; small, by interpolation; below, 95% interval. Bold: composes."
+    axis.text(0.4, -0.17, key, transform=axis.transAxes, ha="center", va="top",
+              fontsize=plotting.SMALL)  # fmt: skip
     return drawn
 
 

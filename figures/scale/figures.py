@@ -29,10 +29,11 @@ def _shown(*groups):
 def draw_scale(runs):
     """S1 (more sets and wider students help). (a) Pooled R² on held-out sets of modules by the
     number of sets seen, for each width; dotted: R² on seen sets. Grey lines are trivial predictors;
-    the bilinear map composes nothing. (b) The same as gain, 1 - error / the bilinear map's error:
-    1 is exact, 0 is the bilinear map. Gains below -1 are not shown. (c) Gain by width. (d) Gain by
-    the share of all sets that is seen, for each number of modules: where a curve crosses .5, the
-    sets are enough. Means over seeds with 95% intervals; the line at .5 is the criterion."""
+    the bilinear map composes nothing. Values below .2 are not shown. (b) The same as gain, 1 less
+    the error over the bilinear map's: 1 is exact, 0 is the bilinear map. Gains below -1 are not
+    shown. (c) Gain by width. (d) Gain by the share of all sets that is seen, for each number of
+    modules: where a curve crosses .5, the sets are enough. Means over seeds with 95% intervals; the
+    line at .5 is the criterion."""
     by_width = rows.seen_by_width(runs.values())
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     (r2, gain), (widths, needed) = axes = drawn.subplots(2, 2)
@@ -52,10 +53,11 @@ def draw_scale(runs):
     r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03))
     r2.set_xlim(0.9 * seen[0], seen[-1] * (seen[-1] / seen[0]) ** 0.7)
     for (modules, own), color in parts.colored(rows.seen_by_modules(runs.values())):
-        label = f"{modules} modules ({own[0].summary['task']['sets']:.0f} sets)"
+        label = f"{modules} ({own[0].summary['task']['sets']:.0f} sets)"
         shares, values = [parts.share_seen(run) for run in own], scores(own, "ood.gain")
         parts.draw_line(needed, shares, values, "o-", color=color, label=label)
     parts.count_axis(needed, (0.1, 0.25, 0.5, 1), "share of sets seen")
+    needed.legend(title="modules", loc="lower right", **plotting.LEGEND)
     for axis in (gain, widths, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
         parts.criterion(axis)
