@@ -1,6 +1,6 @@
 """Draws what a finished run makes of one point, held out or not.
 
-    python -m figures.draw --workdir=DIR --point=8,7.5
+    compgen-jax draw --workdir=DIR --point=8,7.5
 
 Writes DIR/figures/point_8_7.5.png and .pdf. The numbers are the factors' values, in their order; a
 label stands for its value.

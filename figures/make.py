@@ -1,6 +1,6 @@
 """Draws the figures from real training: trains what is missing, reuses what is there.
 
-    python -m figures.make --scale=quick --workdir=runs/quick [--only=fig1,codes]
+    compgen-jax figures --scale=quick --workdir=runs/quick [--only=fig1,codes]
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
 DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory

@@ -33,9 +33,9 @@ GALLERY = """# Gallery
 
 What does each figure show?
 
-A figure's name is what `figures.make --only` takes; those marked † are drawn only if it names them.
-The quick one stands above the one at the papers' size. The first paper's figures show networks at
-the end of training; tables have the median of the last five evaluations."""
+A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
+names them. The quick one stands above the one at the papers' size. The first paper's figures show
+networks at the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
 changed since. For those with *no digest* nobody recorded what drew them."""
 SIZES = verdicts.TITLES

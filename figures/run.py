@@ -1,6 +1,6 @@
 """Draws what a finished run learnt and what it makes of held-out combinations, for any task.
 
-    python -m figures.run --workdir=DIR
+    compgen-jax plot --workdir=DIR
 
 Writes DIR/figures/run.png and run.pdf.
 """

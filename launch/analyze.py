@@ -1,6 +1,6 @@
 """Analyses every layer of a finished run: geometry, kernels, probes, ranks, superposition.
 
-    python -m launch.analyze --workdir=runs/bump_cnn_quick
+    compgen-jax analyze --workdir=runs/bump_cnn_quick
 
 Writes layers.csv (a number for every seed, layer and metric), analysis.json (its summary, with
 means and intervals), analysis.npz (maps; for a task on a grid) and claims.json (verdicts: does the

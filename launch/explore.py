@@ -1,6 +1,6 @@
 """Writes a page to explore a finished run in a browser: what each seed draws, and why.
 
-    python -m launch.explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
+    compgen-jax explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
 
 Writes DIR/explorer.html, which opens from disk and needs no network, and measures the layers of the
 run if that was not done yet. Its verdicts are those of DIR/claims.json (`launch.analyze`).

@@ -1,6 +1,6 @@
 """Which factors can be read off activations of yours, of any model, and does success go with it?
 
-    python -m launch.probe --activations=FILE.npz
+    compgen-jax probe --activations=FILE.npz
 
 Writes probe.json, probe.png and probe.pdf beside the file, or into --workdir. What the file holds
 is in docs/how_to/probe.md.

@@ -1,6 +1,6 @@
 """Trains all trials of a sweep on all devices; the same command resumes an interrupted sweep.
 
-python -m launch.sweep --config=data_scaling_quick --workdir=runs/scaling
+compgen-jax sweep --config=data_scaling_quick --workdir=runs/scaling
 
 On several machines the same command runs on each of them: see docs/how_to/machines.md.
 --print_config shows the complete config, --dry_run what it would cost; neither writes anything.

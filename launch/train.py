@@ -1,6 +1,6 @@
 """Trains all seeds of a config in one program; the same command resumes an interrupted run.
 
-python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
+compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick
 
 --print_config shows the complete config, --dry_run what it would cost; neither writes anything.
 """

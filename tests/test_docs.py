@@ -50,7 +50,7 @@ def test_the_config_page_lists_every_field_of_every_preset():
 
 def test_the_page_of_presets_has_a_command_that_works_from_any_directory():
     page, preset = presets.page(), PAPERS["Forced rendering"]["bump_cnn_quick"]
-    command = "python -m launch.train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick"
+    command = "compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick"
     assert f"| `bump_cnn_quick` | `{command}` | {preset.takes} | {preset.result} |" in page
     assert all(f"| `{name}` |" in page for name in PRESETS)
 

@@ -112,7 +112,7 @@ def rehearse(config: Config) -> tuple[Task, BatchProgram, Slot]:
 def check_single(config: Config):
     """Raises ConfigError for a sweep."""
     if config.is_sweep:
-        raise ConfigError(f"{config.name} is a sweep, not one run: train it with launch.sweep")
+        raise ConfigError(f"{config.name} is a sweep, not one run: train it by compgen-jax sweep")
 
 
 def schedule(config: Config, task: Task) -> tuple:

@@ -140,7 +140,7 @@ def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
 def _explained(workdir: Path, metrics, steps, progress: bool) -> Measured:
     """`measure` of the run in `workdir`, with its errors as RunError."""
     try:
-        with out_of_memory.explained("give launch.analyze a machine with more"):
+        with out_of_memory.explained("give compgen-jax analyze a machine with more"):
             return measure(results.load(workdir), metrics, steps, progress=progress)
     except ValueError as error:
         raise RunError(f"{workdir}: {error}") from error

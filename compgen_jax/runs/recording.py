@@ -93,7 +93,7 @@ class Grid:
     def __init__(self, run: FinishedRun, needs: set):
         task = self.task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
-            raise RunError(f"{run.name}: its points form no grid; launch.analyze decodes them")
+            raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
         most = MOST_CELLS if len(task.factors) <= 2 else MOST_CELLS_OF_MORE
         cells, where = tasks.cells(task.factors), tasks.geometry(task.factors)
         every = np.asarray(task.held_out(cells))

@@ -205,7 +205,7 @@ def config_of(workdir) -> Config:
         flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
         raise RunError(
             f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
-            f"summary.json. To look into one trial, train it: launch.train --config=... {flags}"
+            f"summary.json. To look into one trial, train it: compgen-jax train --config=... {flags}"
         )
     return config
 
@@ -216,7 +216,7 @@ def load(workdir, with_networks: bool = True) -> FinishedRun:
     workdir = Path(workdir)
     config = config_of(workdir)
     if not directory.is_finished(workdir):
-        raise RunError(f"{workdir}: its run is not finished; python -m launch.train resumes it")
+        raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
     task = loop.check(config)
     user_code.check(workdir, config, task)
     summary, seeds = directory.read_summary(workdir), config.training.seeds
@@ -226,7 +226,7 @@ def load(workdir, with_networks: bool = True) -> FinishedRun:
     if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
         raise RunError(
             f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
-            "python -m launch.train trains what is missing"
+            "compgen-jax train trains what is missing"
         )
     return FinishedRun(config, task, checkpoint.state.params, summary, seeds, workdir)
 

@@ -88,7 +88,7 @@ def load(workdir) -> FinishedSweep:
     if not config.is_sweep:
         raise RunError(f"{workdir}: holds one run, not a sweep")
     if not directory.is_finished(workdir):
-        raise RunError(f"{workdir}: its sweep is not finished; python -m launch.sweep resumes it")
+        raise RunError(f"{workdir}: its sweep is not finished; compgen-jax sweep resumes it")
     rows = table.rows(_read(workdir, config, plan.first_trials(config)), plan.layout(config))
     return FinishedSweep(config, rows)
 
@@ -98,7 +98,7 @@ def check(config: Config, trials: list[SweepTrial]):
     if not config.is_sweep:
         raise ConfigError(
             "config.sweep.axes=(): an empty sweep; name fields and their values, or train the one "
-            "run of this config with launch.train"
+            "run of this config with compgen-jax train"
         )
     layout = plan.layout(config)
     if config.sweep.search.field:

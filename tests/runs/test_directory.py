@@ -157,7 +157,7 @@ def test_unfinished_run_is_not_loaded(tiny, tmp_path):
     with pytest.raises(RunError, match="holds no run"):
         results.load(tmp_path)
     directory.write_json(tmp_path / "config.json", configs.to_dict(tiny))
-    with pytest.raises(RunError, match="not finished; python -m launch.train resumes it"):
+    with pytest.raises(RunError, match="not finished; compgen-jax train resumes it"):
         results.load(tmp_path)
 
 
