@@ -67,11 +67,20 @@ export function drawCourse() {
   const every = bands.flat().map((one) => one.mean);
   const scale = hit ? (value) => value : (value) => Math.log(Math.max(value, 1e-12));
   const low = hit ? 0 : scale(Math.min(...every)), high = hit ? 1 : scale(Math.max(...every));
-  const x = (k) => 16 + (width - 32) * (steps.length > 1 ? k / (steps.length - 1) : 0.5);
+  const x = (k) => 52 + (width - 72) * (steps.length > 1 ? k / (steps.length - 1) : 0.5);
   const y = (value) => height - 20 - (height - 34) * Math.min(Math.max((scale(value) - low) / (high - low || 1), 0), 1);
   context.clearRect(0, 0, width, height);
   context.fillStyle = color("faint");
   context.fillRect(x(state.step) - 0.75, 0, 1.5, height - 16);
+  const ends = hit ? [[0, "0%"], [1, "100%"]] : [Math.min(...every), Math.max(...every)].map((end) => [end, end.toPrecision(2)]);
+  context.font = "12px system-ui, sans-serif";
+  context.textAlign = "right";
+  ends.forEach(([end, label]) => {
+    context.fillStyle = color("muted");
+    context.fillText(label, 40, y(end) + 4);
+    context.fillStyle = color("faint");
+    context.fillRect(44, y(end), width - 56, 0.5);
+  });
   bands.forEach((band, hidden) => {
     if (!band.length) return;
     context.fillStyle = context.strokeStyle = color(hidden ? "wrong" : "accent");
@@ -88,10 +97,9 @@ export function drawCourse() {
     band.forEach((one, k) => context.fillRect(x(k) - 3, y(one.mean) - 3, 6, 6));
   });
   context.fillStyle = color("muted");
-  context.font = "12px system-ui, sans-serif";
   context.textAlign = "center";
   steps.forEach((step, k) => context.fillText(step, x(k), height - 4));
-  $("course-name").textContent = hit ? "share right, by training step" : `mean ${state.score} (log), by training step`;
+  $("course-name").textContent = hit ? "Share right, by training step:" : `Mean ${state.score} (log), by training step:`;
   canvas.ariaLabel = $("course-name").textContent;
 }
 
