@@ -72,10 +72,11 @@ FINDINGS = (
     ),
     Finding(
         "C6", "bump", "reproduced",
-        "The first paper claims that *x* and *y* can be read less well from later layers (bounds: "
-        "R² falls, and so does the paper's own score). A linear regression reads them from the "
-        "code almost perfectly (R² near 1, where 0 is no better than the mean). From the code to "
-        "the last hidden layer, its R² at held-out positions changes by {number}.",
+        "The first paper claims that *x* and *y* can be read less well from later layers. A linear "
+        "regression reads them from the code almost perfectly (R² near 1, where 0 is no better "
+        "than the mean). From the code to the last hidden layer, its R² at held-out positions "
+        "changes by {number} (bounds: it falls, and so does the paper's *factorization*, which "
+        "tells how apart a layer keeps *x* and *y*).",
         "fig2", is_share=False,
     ),
     Finding(

@@ -121,12 +121,15 @@ class FinishedRun:
     def at(self, step: int) -> "FinishedRun":
         """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
         another step."""
-        template = loop.template(self.config)
         if step in loop.last_evaluations(self.config, self.task):
-            params = directory.restore(self.path, template, step).state.params
+            params = directory.restore(self.path, self._template, step).state.params
         else:
-            params = directory.kept_parameters(self.path, step, template.params)
+            params = directory.kept_parameters(self.path, step, self._template.params)
         return FinishedRun(self.config, self.task, params, self.summary, self.seeds)
+
+    @cached_property
+    def _template(self):
+        return loop.template(self.config)  # traces the model
 
     @cached_property
     def along(self) -> "FinishedRun":
