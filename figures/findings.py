@@ -48,15 +48,15 @@ FINDINGS = (
     Finding(
         "C1", "bump", "reproduced",
         "The first paper claims that held-out positions are not rendered (bound: fewer than half). "
-        "The network of the first look renders {number} of them, and {0} of the others.", "fig1",
+        "The network of the first look, here with four seeds, renders {number} of them, and {0} of the others.", "fig1",
         (Other("C1", "bump", "reproduced", "share rendered ID"),),
     ),
     Finding(
         "K1", "bump", "reproduced",
         "Does it fail because training never darkens the middle of the square? Then a second bump "
-        "anywhere in each image should help, as every pixel is dark at times. It helps little: "
-        "of images whose second bump is rendered, the network renders the held-out first bump in "
-        "{number} (bound: fewer than half).", "two_objects",
+        "anywhere in each image would help, as every pixel is dark at times. We claim that it "
+        "helps little: of images whose second bump is rendered, the network renders the held-out "
+        "first bump in {number} (bound: fewer than half).", "two_objects",
     ),
     Finding(
         "C3", "ramp", "contradicted",
@@ -76,7 +76,7 @@ FINDINGS = (
         "regression reads them from the code almost perfectly (R² near 1, where 0 is no better "
         "than the mean). From the code to the last hidden layer, its R² at held-out positions "
         "changes by {number} (bounds: it falls, and so does the paper's *factorization*, which "
-        "tells how apart a layer keeps *x* and *y*).",
+        "tells how separate a layer keeps *x* and *y*).",
         "fig2", is_share=False,
     ),
     Finding(
@@ -95,8 +95,8 @@ FINDINGS = (
         "A *stripe* is an image of a full column (only *x* is told) or of a full row (only *y*). "
         "Stripes should help (bound: more than 90% of the square is rendered). Trained on stripes "
         "and a few bumps, the network renders {number} of the square. Kernel regression on these "
-        "bumps renders {0} of it. The best baseline that knows these bumps alone renders {1} of "
-        "the square less than the network.", "controls",
+        "bumps renders {0} of it. Of all baselines that know these bumps alone, the best is {1} "
+        "of the square behind the network.", "controls",
         (
             Other("K5", "bump", "reproduced", BY_INTERPOLATION),
             Other(
@@ -111,8 +111,9 @@ FINDINGS = (
         "0.1). A network learns to imitate mixtures of at most three of eight small functions, "
         "which can be chosen in 92 ways. On choices that training does not show, the R² of its "
         "answers is {0} if it shows 9, and {number} higher if it shows 69. R² is high for a "
-        "simple baseline, too, a bilinear map of the choice. So the stricter reading compares "
-        "errors: with 69 shown, the network avoids a share of {1} of the map's error (bound: 0.5).",
+        "simple baseline, too, a map that is bilinear in choice and input. So the stricter "
+        "reading takes the gain, 1 less the ratio of the network's error to the map's: it is {1} "
+        "with 69 shown (bound: 0.5).",
         "scale1",
         (
             Other("S1a", "data", "reproduced", "R² OOD at 9 sets"),
