@@ -47,6 +47,7 @@ TINY = {
 def desk(tmp_path_factory):
     """An empty directory to work in, where the first preset is a tiny one."""
     path = tmp_path_factory.mktemp("desk")
+    committed.configs("quick")  # kept for later tests, so made of the real preset
     tiny = changed(presets.get_config("bump_cnn_quick"), TINY)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)

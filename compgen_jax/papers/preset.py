@@ -17,7 +17,7 @@ class Preset(NamedTuple):
     def command(self) -> str:
         main = "sweep" if self.config.is_sweep else "train"
         name = self.config.name
-        return f"python -m launch.{main} --config={name} --workdir=runs/{name}"
+        return f"compgen-jax {main} --config={name} --workdir=runs/{name}"
 
 
 def quick(config: Config, values: dict) -> Config:

@@ -68,7 +68,7 @@ def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections()
     paper = [row("with the bump code, 50 (of all) are enough", "contradicted")]
     page = Paper("Forced rendering", "C", lambda scale: {}, claims)
     found = verdicts.lines((page,), {"quick": quick, "paper": paper})
-    settings = "14 of 16 settings agree (not depth 6; N = 20); 2 not trained"
+    settings = "14 of 16 settings agree (not depth 6; N = 20); 2 did not learn"
     assert found == [
         "## Forced rendering", "",
         "### C10: 30 (of all) are enough (Fig 4b)", "",

@@ -36,7 +36,7 @@ def test_the_page_begins_with_verdicts_and_their_share_of_settings():
     row = "| X1 | it falls | ramp |  | bump (3 of 4; depends on upright), onehot (not trained) |"
     assert row in page and page.index(row) < page.index("## Tiny: claims")
     verdict = "**inconclusive** (depends on upright; contradicted in 3 of 4 trained settings, "
-    assert verdict + "2 of them quick, 1 not trained) |" in page
+    assert verdict + "2 of them quick, 1 did not learn) |" in page
 
 
 def test_the_page_counts_its_conditions_and_names_changed_criteria():
