@@ -48,7 +48,8 @@ FINDINGS = (
     Finding(
         "C1", "bump", "reproduced",
         "The first paper claims that held-out positions are not rendered (bound: fewer than half). "
-        "The network of the first look, here with four seeds, renders {number} of them, and {0} of the others.", "fig1",
+        "The network of the first look, here with four seeds, renders {number} of them, and {0} of "
+        "the others.", "fig1",
         (Other("C1", "bump", "reproduced", "share rendered ID"),),
     ),
     Finding(

@@ -187,7 +187,7 @@ def draw_exponents(runs):
         _draw_exponents(axis, numbers)
         highest = max(highest, np.nanmax(_values(numbers)))
         title += f": {plotting.span(_values(numbers), lambda one: plotting.signed(one, 1))}"
-        plotting.panel(axis, letter, title, wrap=30)
+        plotting.panel(axis, letter, title, wrap=90 // columns)
         for exponent in (1, 2, 3):
             axis.axhline(exponent, **plotting.FAINT)
         axis.axhline(EDGE, color="0.6", linewidth=0.5)
@@ -197,16 +197,17 @@ def draw_exponents(runs):
         axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
         axis.label_outer(remove_inner_ticks=False)
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
-    if without := "; ".join(title for title in every if title not in known):
-        words = textwrap.fill(f"no exponent at any share: {without}", 100)
-        picture.supxlabel(words, fontsize=plotting.SMALL, color="0.4")
     handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
     handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
     handles.append(Line([], [], linestyle="", marker="o", markersize=2.2, color="0.3",
                         fillstyle="none", label="not identified or resolved"))  # fmt: skip
-    handles.append(Line([], [], linestyle="", marker="v", markersize=3, color="0.3",
-                        label="below the scale"))  # fmt: skip
-    picture.legend(handles=handles, loc="outside lower center", ncols=5, **plotting.LEGEND)
+    if any((_values(numbers) < EDGE).any() for numbers in known.values()):
+        handles.append(Line([], [], linestyle="", marker="v", markersize=3, color="0.3",
+                            label="below the scale"))  # fmt: skip
+    style = {"loc": "outside lower center", "ncols": 5, "title_fontsize": plotting.SMALL}
+    if without := "; ".join(title for title in every if title not in known):
+        style["title"] = textwrap.fill(f"No exponent at any share: {without}", 100)
+    picture.legend(handles=handles, **style | plotting.LEGEND)
     return picture
 
 
