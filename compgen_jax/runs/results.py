@@ -208,7 +208,7 @@ def config_of(workdir) -> Config:
         flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
         raise RunError(
             f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
-            f"summary.json. To look into one trial, train it: compgen-jax train --config=... {flags}"
+            f"summary.json. To look into one trial: compgen-jax train --config=... {flags}"
         )
     return config
 
