@@ -282,7 +282,7 @@ def test_a_single_run_is_no_sweep_and_a_sweep_no_single_run(small, tiny, tmp_pat
 
 def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(finished, tiny_run):
     workdir, _, _ = finished
-    message = r"holds a sweep, which keeps no networks; .* To look into one trial, train it: "
+    message = r"holds a sweep, which keeps no networks; .* To look into one trial: "
     command = r"'--config.sweep.axes=\(\)' --config.task.grid=8 --config.task.stripes.copies=0 "
     for use in (results_of.load, measure.measure_directory, judge_run.judge_directory):
         with pytest.raises(RunError, match=message + f".*{command}") as error:
