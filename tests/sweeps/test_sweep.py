@@ -288,7 +288,7 @@ def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(finished, tiny_run)
         with pytest.raises(RunError, match=message + f".*{command}") as error:
             use(workdir)
         assert "\n" not in str(error.value)
-        words = shlex.shlex(str(error.value).partition("train it: ")[2], punctuation_chars=True)
+        words = shlex.shlex(str(error.value).partition("trial: ")[2], punctuation_chars=True)
         assert not {"(", ")"} & {*words}  # a shell takes no bare parenthesis
     with pytest.raises(RunError, match="holds one run, not a sweep"):
         sweep.load(tiny_run[0])
