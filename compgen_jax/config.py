@@ -72,8 +72,8 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """Many trials instead of one run (`launch.sweep`): every combination of `axes` with each of
-    `training.seeds`. `axes` is a dict (or pairs) of field names and values, such as
+    """Many trials instead of one run (`compgen-jax sweep`): every combination of `axes` with each
+    of `training.seeds`. `axes` is a dict (or pairs) of field names and values, such as
     {'task.grid': (24, 28), 'model.width': (32, 64)}. All other fields are those of the config.
 
     Four regions are scored: ID cells that were drawn (`seen`), ID cells that were not (`unseen`),

@@ -15,7 +15,8 @@ from .verdicts import AS_STATED, STRICTER
 
 class Other(NamedTuple):
     """A further number of a sentence: a condition of either reading, or a detail, of a judged
-    claim; the verdict, as stated, is the one for which the sentence was written."""
+    claim, by its name, which may end in brackets; the verdict, as stated, is the one for which the
+    sentence was written."""
 
     claim: str
     code: str
@@ -96,13 +97,12 @@ FINDINGS = (
         "A *stripe* is an image of a full column (only *x* is told) or of a full row (only *y*). "
         "Stripes should help (bound: more than 90% of the square is rendered). Trained on stripes "
         "and a few bumps, the network renders {number} of the square. Kernel regression on these "
-        "bumps renders {0} of it. Of all baselines that know these bumps alone, the best is {1} "
-        "of the square behind the network.", "controls",
+        "bumps renders {0} of it. The best baseline that knows only these bumps renders less than "
+        "the network, by {1} of the square.", "controls",
         (
             Other("K5", "bump", "reproduced", BY_INTERPOLATION),
             Other(
-                "K5", "bump", "reproduced",
-                "share rendered OOD, less the best predictor's (rank one)",
+                "K5", "bump", "reproduced", "share rendered OOD, less the best predictor's"
             ),
         ),
     ),
@@ -234,8 +234,11 @@ def _number(reading: dict, is_share: bool) -> str:
 
 def _other(other: Other, claims: list[dict], is_share: bool) -> str:
     claim = judged(other, claims)
-    conditions = claim[STRICTER]["conditions"] | claim[AS_STATED]["conditions"]
-    value = (conditions | claim["details"])[other.name]["value"]
+    numbers = claim[STRICTER]["conditions"] | claim[AS_STATED]["conditions"] | claim["details"]
+    names = [name for name in numbers if name == other.name or name.startswith(other.name + " (")]
+    if not names:
+        raise ValueError(f"figures/findings.py: {other.claim} has no number {other.name!r}")
+    value = numbers[names[0]]["value"]
     return f"{_percent(value)}%" if is_share else text.number(value, digits=2)
 
 

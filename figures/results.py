@@ -171,7 +171,7 @@ def _adds(there: Path, added: Path) -> bool:
 def main():
     workdir = Path(cli.require(WORKDIR))
     if not (workdir / "claims.json").exists():
-        raise ConfigError(f"--workdir={workdir}: holds no claims.json; figures.make writes it")
+        raise ConfigError(f"--workdir={workdir}: no claims.json; compgen-jax figures writes it")
     target = take(workdir, ADD.value)
     pages.write()
     print(f"wrote {target.relative_to(committed.ROOT)}")

@@ -19,13 +19,14 @@ LETTERS = 54  # of a claim's sentence in a line
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
 def draw(rows):
     """Every claim, as stated, at every setting of its base networks: one setting at a time is
-    changed in what the papers leave open. The first column is the base, judged by itself. An empty
-    place is a claim whose networks lack the setting. Right: at how many of the settings whose
-    networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid of 16,
-    sprites of 32 pixels."""
+    changed in what the papers leave open. The first column is the base, whatever its settings say.
+    An empty place is a claim whose networks lack the setting. Right: at how many of the settings
+    whose networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid
+    of 16, sprites of 32 pixels."""
     keys = list(dict.fromkeys(map(robustness.key_of, rows)))
-    letters = list(dict.fromkeys(claim[0] for claim, *_ in keys))  # of the papers, in their order
-    keys.sort(key=lambda key: (letters.index(key[0][0]), int(re.findall(r"\d+", key[0])[0])))
+    papers = list(dict.fromkeys(claim[:1] for claim, *_ in keys))
+    number = lambda claim: [int(digits) for digits in re.findall(r"\d+", claim)]
+    keys.sort(key=lambda key: (papers.index(key[0][:1]), number(key[0])))  # C2 before C10
     settings = list(dict.fromkeys([robustness.BASE, *(row["setting"] for row in rows)]))
     found = {(robustness.key_of(row), row["setting"]): _outcome(row) for row in rows}
     drawn = plotting.new_figure(plotting.WIDTH, 2.0 + 0.25 * len(keys))
@@ -61,7 +62,7 @@ def _outcome(row: dict) -> str:
 
 
 def _share(outcomes: dict, key: tuple, settings: list[str]) -> str:
-    """'12 of 15' trained settings that give the verdict of the base."""
+    """'12 of 15' settings where networks learned, which give the verdict of the base."""
     at = [outcomes.get((key, setting)) for setting in settings if setting != robustness.BASE]
     trained = [outcome for outcome in at if outcome not in (None, NOT_TRAINED)]
     return f"{trained.count(outcomes[key, robustness.BASE])} of {len(trained)}"

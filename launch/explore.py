@@ -3,7 +3,7 @@
     compgen-jax explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
 
 Writes DIR/explorer.html, which opens from disk and needs no network, and measures the layers of the
-run if that was not done yet. Its verdicts are those of DIR/claims.json (`launch.analyze`).
+run if that was not done yet. Its verdicts are those of DIR/claims.json (`compgen-jax analyze`).
 """
 
 from pathlib import Path

@@ -72,7 +72,7 @@ export function drawCourse() {
   context.clearRect(0, 0, width, height);
   context.fillStyle = color("faint");
   context.fillRect(x(state.step) - 0.75, 0, 1.5, height - 16);
-  const ends = hit ? [[0, "0%"], [1, "100%"]] : [Math.min(...every), Math.max(...every)].map((end) => [end, end.toPrecision(2)]);
+  const ends = hit ? [[0, "0%"], [1, "100%"]] : [Math.min(...every), Math.max(...every)].map((end) => [end, short(end, 2)]);
   context.font = "12px system-ui, sans-serif";
   context.textAlign = "right";
   ends.forEach(([end, label]) => {

@@ -5,7 +5,6 @@ number of seeds, K of grids.
 """
 
 import textwrap
-from functools import partial
 from string import ascii_lowercase
 
 import numpy as np
@@ -196,6 +195,9 @@ def draw_exponents(runs):
         axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
         axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
         axis.label_outer(remove_inner_ticks=False)
+    for axis in axes.flat[max(len(known) - columns, 0) : len(known)]:  # nothing stands below
+        axis.tick_params(labelbottom=True)
+        axis.set_xlabel("share rendered")
     axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
     handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
     handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
@@ -204,7 +206,7 @@ def draw_exponents(runs):
     if any((_values(numbers) < EDGE).any() for numbers in known.values()):
         handles.append(Line([], [], linestyle="", marker="v", markersize=3, color="0.3",
                             label="below the scale"))  # fmt: skip
-    style = {"loc": "outside lower center", "ncols": 5, "title_fontsize": plotting.SMALL}
+    style = {"loc": "outside lower center", "ncols": 5}
     if without := "; ".join(title for title in every if title not in known):
         style["title"] = textwrap.fill(f"No exponent at any share: {without}", 100)
     picture.legend(handles=handles, **style | plotting.LEGEND)
@@ -212,18 +214,24 @@ def draw_exponents(runs):
 
 
 def _exponents(rows, region: str, target: float):
-    """(title, {scheme: (3, K)}) of every place where a region's decoders are scored, at every
+    """(title, {scheme: (3, R)}) of every place where a region's decoders are scored, at every
     setting; numbers as `_by_share` gives them."""
     for setting in settings_of(rows, region):
         for where in places(region):
             place = scored_place(Reading(region, where, target))
             title = ", ".join(filter(None, [place, told_apart(setting, settings_of(rows, region))]))
-            numbers = partial(_by_share, rows, region, where, setting)
-            yield title, {scheme: numbers(scheme) for scheme in schemes(rows, region)}
+            yield (
+                title,
+                {
+                    scheme: _by_share(rows, region, where, scheme, setting)
+                    for scheme in schemes(rows, region)
+                },
+            )
 
 
-def _by_share(rows, region: str, where: str, setting: dict, scheme: str):
-    """(3, K) exponents and ends of their intervals, NaN where not identified or not resolved."""
+def _by_share(rows, region: str, where: str, scheme: str, setting: dict):
+    """(3, R) exponents and ends of their intervals at R shares, `TARGETS`; NaN where not identified
+    or not resolved."""
     numbers = []
     for share in TARGETS.tolist():
         number = scaling.exponent(thresholds(rows, Reading(region, where, share), scheme, setting))
@@ -233,7 +241,7 @@ def _by_share(rows, region: str, where: str, setting: dict, scheme: str):
 
 
 def _values(numbers: dict):
-    return np.concatenate([values for values, _, _ in numbers.values()])
+    return np.concatenate([[], *(values for values, _, _ in numbers.values())])
 
 
 def _draw_exponents(axis, numbers: dict):

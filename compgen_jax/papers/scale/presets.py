@@ -212,8 +212,8 @@ PRESETS = {
         Preset(HYPERTEACHER_QUICK, "3 min",
                "69 sets seen: R² OOD .73, .95, .989 at width 16, 64, 256; 9 seen: .74 at 256"),
         Preset(ENCODINGS_QUICK, "8 min",
-               "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, invertible -.80 "
-               "(as figures.make trains them: orthogonal 6,000 steps, fewshot at a rate of .002)"),
+               "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, invertible -.80 (by "
+               "`compgen-jax figures`: orthogonal 6,000 steps, fewshot at a rate of .002)"),
         Preset(SUPPORTS_QUICK, "3 min",
                "gain OOD: random .87, equal .88, popular .82, non_compositional .01, "
                "unpopular -.14, disconnected -.68 (by `compgen-jax figures --only=scale2`)"),
