@@ -9,35 +9,43 @@ from . import axes as parts
 from .tables import baseline
 
 
-def _others(scale: str) -> list[str]:
-    return [*rows.architectures(scale), *rows.preferences(scale)]
-
-
-@figure("scale1d", runs=_others, by_default=False)
+@figure("scale1d", runs=lambda scale: [*rows.architectures(scale)], by_default=False)
 def draw_others(runs):
-    """S1d (more sets help other students and another task, too). R² on held-out sets by the number
-    of sets seen, for (a) a transformer and (b) a hypernetwork; dotted: on seen sets; dashed: the
-    bilinear map, which composes nothing. (c) The gridworld of preferences: share of right steps;
-    dashed: the most frequent action and the plan of the nearest seen set. Means over seeds with 95%
-    intervals."""
+    """S1d (more sets help other students, too). R² on held-out sets by the number of sets seen, for
+    (a) a transformer and (b) a hypernetwork, which has the teacher's form; dotted: on seen sets;
+    dashed: the bilinear map, which composes nothing. Means over seeds with 95% intervals."""
     drawn = plotting.new_figure(plotting.WIDTH, 2.9)
-    axes, titles = drawn.subplots(1, 3), []
-    for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=False):
+    axes, titles = drawn.subplots(1, 2, sharey=True), []
+    for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=True):
+        name = model.removeprefix("task_")
         for own in rows.seen_by_modules(runs.values(), model).values():
-            parts.show_sets(axis, own, "r2", plotting.OOD_COLOR, model.removeprefix("task_"))
+            parts.show_sets(axis, own, "r2", plotting.OOD_COLOR, f"{name}, on held-out sets")
             parts.trivial(axis, baseline(own[-1], "bilinear"), "bilinear map")
-            titles.append(f"R² {score(own[-1], 'ood.r2').mean():.2f} with the most sets")
-        axis.set(ylabel="R² on held-out sets")
-    own = [run for name, run in runs.items() if name.startswith("preference_")]
-    own.sort(key=lambda run: rows.sets_seen(run.config))
-    parts.show_sets(axes[2], own, "step_accuracy", plotting.OOD_COLOR, "MLP, gridworld")
+            titles.append(f"{name}: R² {score(own[-1], 'ood.r2').mean():.2f} with the most sets")
+        axis.plot([], [], ":", color="0.4", label="on seen sets")
+        axis.set(ylim=(0, 1.03), xlim=(8 / 9 * own[0].config.task.support.seen, None))
+        axis.set_xlim(right=1.7 * axis.get_xlim()[1])  # room for the dashed line's name
+    axes[0].set_ylabel("R²")
+    plotting.label_seeds(axes[0])
+    parts.finish(axes, titles)
+    return drawn
+
+
+@figure("gridworld", runs=lambda scale: [*rows.preferences(scale)], by_default=False)
+def draw_gridworld(runs):
+    """S1d (more sets help on another task, too). The gridworld of preferences: share of right steps
+    on held-out sets by the number of sets seen; dotted: on seen sets; dashed: the most frequent
+    action and the plan of the nearest seen set. Means over seeds with 95% intervals."""
+    drawn = plotting.new_figure(plotting.COLUMN, 2.9)
+    axis, own = drawn.subplots(), sorted(runs.values(), key=lambda run: rows.sets_seen(run.config))
+    parts.show_sets(axis, own, "step_accuracy", plotting.OOD_COLOR, "MLP, on held-out sets")
     for predictor, title in (("majority", "most frequent"), ("nearest_seen", "nearest plan")):
         wrong = score(own[-1], f"ood.{predictor}_miss").mean()
-        parts.trivial(axes[2], 1 - wrong, title)
-    axes[2].set(ylabel="right steps on held-out sets", ylim=(0, 1.03))
+        parts.trivial(axis, 1 - wrong, title)
+    axis.plot([], [], ":", color="0.4", label="on seen sets")
+    axis.set(ylabel="share of right steps", ylim=(0, 1.03))
     right = score(own[-1], "ood.step_accuracy").mean()
-    axes[0].plot([], [], ":", color="0.4", label="on seen sets")
-    parts.finish(axes, [*titles, f"{right:.0%} of steps right with the most sets"])
+    parts.finish([axis], [f"{right:.0%} of steps right with the most sets"])
     return drawn
 
 

@@ -111,7 +111,8 @@ def test_every_claim_and_figure_of_finished_runs(drawn, all_runs, constructed):
     middle = [row for row in judged if row["figure"] == "scale_middle"]
     assert len(middle) == 10 and all(row["seeds"] == [0, 1, 2, 3, 4, 5] for row in middle)
     assert all("middle scale" in row["code"] for row in middle)
-    for name in ("scale1", "scale1d", "scale2", "scale3", "scale4", "scale_middle", "bridge"):
+    for name in ("scale1", "scale1d", "gridworld", "scale2", "scale3", "scale4", "scale_middle",
+                 "bridge"):  # fmt: skip
         figure = FIGURES[name]
         assert not figure.by_default
         drawn(figure.draw, {each: all_runs[each] for each in figure.shows(all_runs, "quick")})
@@ -119,12 +120,13 @@ def test_every_claim_and_figure_of_finished_runs(drawn, all_runs, constructed):
 
 def test_figures_show_the_runs_that_they_draw():
     names = {scale: [*runs.runs(scale), "bump_cnn", "random_cells"] for scale in SCALES}
-    figures = ("scale1", "scale1d", "scale2", "scale3", "scale4", "bridge", "scale_middle")
+    figures = ("scale1", "scale1d", "gridworld", "scale2", "scale3", "scale4", "bridge",
+               "scale_middle")  # fmt: skip
     shown = {name: [len(FIGURES[name].shows(names[scale], scale)) for scale in SCALES]
              for name in figures}  # fmt: skip
     assert shown == {
-        "scale1": [18, 52], "scale1d": [8, 10], "scale2": [12, 19], "scale3": [22, 40],
-        "scale4": [12, 40], "bridge": [20, 8], "scale_middle": [84, 0],
+        "scale1": [18, 52], "scale1d": [6, 8], "gridworld": [2, 2], "scale2": [12, 19],
+        "scale3": [22, 40], "scale4": [12, 40], "bridge": [20, 8], "scale_middle": [84, 0],
     }  # fmt: skip
 
 

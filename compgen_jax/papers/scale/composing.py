@@ -189,7 +189,7 @@ MORE_PREFERENCES_HELP = more_sets_help(
     ),
     "ood.step_accuracy",
     code="preference gridworld",
-    figure="scale1d",
+    figure="gridworld",
     trained=lambda e: score(e.many, "id.step_accuracy"),
     trained_name="step accuracy ID",
     trained_at=TRAINED_STEPS,
