@@ -133,7 +133,7 @@ def test_figures_show_the_runs_that_they_draw():
 def test_the_table_has_the_committed_scores_of_students(finished):
     page = (committed.RESULTS / "RESULTS.md").read_text().splitlines()
     students = [line for line in tables.table(finished) if line.startswith("| modules_")]
-    assert len(students) == 2 * 42 and set(students) <= set(page)
+    assert len(students) == 2 * 48 and set(students) <= set(page)
 
 
 def test_the_table_has_draws_together_and_students_of_preferences(all_runs):
