@@ -63,8 +63,8 @@ FINDINGS = (
     Finding(
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
-        "do). If the code is the two plain numbers *x* and *y*, only {number} do. The verdict in "
-        "brackets is for this code. The bump code is inconclusive: {0} do, but other settings "
+        "do). If the code is the two plain numbers *x* and *y*, only {number} do. The verdict at "
+        "the end is for this code. The bump code is inconclusive: {0} do, but other settings "
         "disagree. With a one-hot code, which has a single 1 at place *x* and one at place *y*, "
         "{1} do.", "codes",
         (
@@ -97,8 +97,8 @@ FINDINGS = (
         "A *stripe* is an image of a full column (only *x* is told) or of a full row (only *y*). "
         "Stripes should help (bound: more than 90% of the square is rendered). Trained on stripes "
         "and a few bumps, the network renders {number} of the square. Kernel regression on these "
-        "bumps renders {0} of it. The best baseline that knows only these bumps renders less than "
-        "the network, by {1} of the square.", "controls",
+        "bumps renders {0} of it. Of all baselines that know only these bumps, the best renders "
+        "less of the square, too: the difference is {1}.", "controls",
         (
             Other("K5", "bump", "reproduced", BY_INTERPOLATION),
             Other(
@@ -113,8 +113,8 @@ FINDINGS = (
         "which can be chosen in 92 ways. On choices that training does not show, the R² of its "
         "answers is {0} if it shows 9, and {number} higher if it shows 69. R² is high for a "
         "simple baseline, too, a map that is bilinear in choice and input. So the stricter "
-        "reading takes the gain, 1 less the ratio of the network's error to the map's: it is {1} "
-        "with 69 shown (bound: 0.5).",
+        "reading takes the gain, 1 - (the network's error / the map's): it is {1} with 69 shown "
+        "(bound: 0.5).",
         "scale1",
         (
             Other("S1a", "data", "reproduced", "R² OOD at 9 sets"),
