@@ -7,11 +7,12 @@ from compgen_jax.config import Config, changed
 
 class Preset(NamedTuple):
     """A config with its name, how long `launch.train` (or `launch.sweep`) of it takes for all seeds
-    on 2 CPU cores, and what came out; 'not run yet' where it was not."""
+    on 2 CPU cores, and what came out where its summary is not in docs/results, or what else is to
+    say of it."""
 
     config: Config
     takes: str = "?"
-    result: str = "not run yet"
+    result: str = ""
 
     @property
     def command(self) -> str:
