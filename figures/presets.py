@@ -14,7 +14,7 @@ Which runs come with the package, how long do they take, and what came out?
 
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
-intervals: the share of images *rendered* or, where that is not measured, of *exact* answers
+intervals: the share of images *rendered* or, where that is not measured, of right answers
 ([terms](../glossary.md)). `python -m figures.pages` writes this page."""
 COLUMNS = ("preset", "command", "time on 2 cores", "result")
 
@@ -41,7 +41,7 @@ def _result(preset: Preset, ran: dict) -> str:
     score = "rendered" if "ood.rendered" in mean else preset.config.task.make().accuracy
     shares = (f"{region.upper()} {text.with_interval(mean[f'{region}.{score}'], digits=2)}"
               for region in ("id", "ood"))  # fmt: skip
-    found = f"{score.removesuffix('_accuracy')} {', '.join(shares)}"
+    found = f"{score.replace('_', ' ')} {', '.join(shares)}"
     return f"{found}: {preset.result}" if preset.result else found
 
 
