@@ -46,6 +46,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     claims = {scale: committed.claims(scale) for scale in SCALES}
     made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
+    unjudged = [line for paper in PAPERS for line in verdicts.unjudged(paper, claims)]
     parts = {
         ROOT / "README.md": {"findings": findings.lines(claims["quick"], claims["paper"])},
         DOCS / "findings/index.md": {
@@ -71,7 +72,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             f"not run, {scale}": report.not_run(scale, PAPERS, committed.ran(scale))
             for scale in SCALES
         }
-        | {"unjudged": [one for paper in PAPERS for one in verdicts.unjudged(paper, claims)]},
+        | {"unjudged": unjudged or ["None: every claim is judged, at one size at least."]},
     }
     for path, by_name in parts.items():
         page = path.read_text()
