@@ -38,6 +38,7 @@ names them. The quick one stands above the one at the papers' size. The first pa
 networks at the end of training; tables have the median of the last five evaluations."""
 OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
 changed since. For those with *no digest* nobody recorded what drew them."""
+NONE_UNJUDGED = "None. Some are inconclusive only because a network to compare with was not run."
 SIZES = verdicts.TITLES
 
 
@@ -72,7 +73,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             f"not run, {scale}": report.not_run(scale, PAPERS, committed.ran(scale))
             for scale in SCALES
         }
-        | {"unjudged": unjudged or ["None: every claim is judged, at one size at least."]},
+        | {"unjudged": unjudged or [NONE_UNJUDGED]},
     }
     for path, by_name in parts.items():
         page = path.read_text()

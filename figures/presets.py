@@ -1,5 +1,7 @@
 """docs/reference/presets.md: the page of all presets."""
 
+import numpy as np
+
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import SCALES
@@ -14,8 +16,9 @@ Which runs come with the package, how long do they take, and what came out?
 
 `--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
 of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
-intervals: the share of images *rendered* or, where that is not measured, of right answers
-([terms](../glossary.md)). `python -m figures.pages` writes this page."""
+intervals: the share of images *rendered* or, where that is not measured, the accuracy that is named
+([terms](../glossary.md)). Where training shows stripes, most images ID are not among those shown.
+`python -m figures.pages` writes this page."""
 COLUMNS = ("preset", "command", "time on 2 cores", "result")
 
 
@@ -39,12 +42,17 @@ def _result(preset: Preset, ran: dict) -> str:
         return preset.result or "not run yet"
     mean = run.summary["mean"]
     score = "rendered" if "ood.rendered" in mean else preset.config.task.make().accuracy
-    shares = (f"{region.upper()} {text.with_interval(mean[f'{region}.{score}'], digits=2)}"
-              for region in ("id", "ood"))  # fmt: skip
+    shares = (f"{region.upper()} {_share(mean[f'{region}.{score}'])}" for region in ("id", "ood"))
     found = f"{score.replace('_', ' ')} {', '.join(shares)}"
     return f"{found}: {preset.result}" if preset.result else found
 
 
+def _share(measured: dict) -> str:
+    """With its interval, which ends at 0 and at 1."""
+    inside = {"value": measured["value"], "ci95": np.clip(measured["ci95"], 0, 1)}
+    return text.with_interval(inside, digits=2)
+
+
 def _unnamed(config: Config) -> Config:
-    """It names a figure's run and its preset alike."""
+    """The config with a fixed name, so that a figure's run equals its preset."""
     return changed(config, {"name": "run"})

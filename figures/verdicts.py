@@ -4,6 +4,7 @@ Judged claims are those of docs/results, a list for each scale (`committed.claim
 """
 
 import re
+from collections.abc import Callable
 
 from compgen_jax.claims import (
     CONTRADICTED,
@@ -54,10 +55,25 @@ def table(claims_by_scale: dict[str, list[dict]]) -> list[str]:
                 cells.setdefault((scale, reading), []).append(verdict)
     titles = [f"{TITLES[scale]}, {reading.replace('_', ' ')}" for scale, reading in columns]
     lines = [f"| claim | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
-    for (name, _), (statement, cells) in rows.items():
+    for (name, _), (statement, cells) in sorted(rows.items(), key=_in_order_of(rows)):
         shown = ["<br>".join(cells.get(column, ())) for column in columns]
         lines.append(f"| **{name}** {statement} | {' | '.join(shown)} |")
     return lines
+
+
+def _in_order_of(rows: dict) -> Callable:
+    """A sort key: claims and their sentences as `rows` has them first, each by depth."""
+    first = {}
+    for name, statement in rows:
+        first.setdefault((name, _apart(statement)[1]), len(first))
+    names = [name for name, _ in first]
+
+    def place(item):
+        (name, statement), _ = item
+        depth, sentence = _apart(statement)
+        return names.index(name), first[name, sentence], depth
+
+    return place
 
 
 def _symbol(reading: dict) -> str:
@@ -131,8 +147,9 @@ def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
     titles = [f"{name}, {number['must be']}", *(TITLES[scale] for scale in scales)]
     found = [f"### {claim.name}: {sentence}{of_paper}", "",
              f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]  # fmt: skip
-    for about, by_scale in rows.items():
-        cells = [_cell(by_scale[one]) if one in by_scale else "" for one in scales]
+    codes = [about.partition(", depth ")[0] for about in rows]
+    for _, about in sorted(zip(map(codes.index, codes), rows, strict=True)):
+        cells = [_cell(rows[about][one]) if one in rows[about] else "" for one in scales]
         found.append(f"| {' | '.join([about, *cells])} |")
     return found + (["", f"Objection: {claim.objection}"] if claim.objection else [])
 
