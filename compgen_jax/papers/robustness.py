@@ -88,8 +88,8 @@ class _AtSetting(Evidence):
         return value
 
 
-def _row(claim: dict, setting: str, in_paper: bool) -> dict:
-    reading = claim[AS_STATED]
+def _row(claim: dict, setting: str, in_paper: bool, reading: str = AS_STATED) -> dict:
+    reading = claim[reading]
     return {name: claim[name] for name in KEY} | {
         "setting": setting,
         "in_paper": in_paper,
@@ -133,7 +133,12 @@ def with_settings(judged: list[dict], rows: list[dict], quick: list[dict] = ()) 
     Args: rows: of settings.json at this scale. quick: those of the quick scale, for the paper's.
     """
     judged = [without_settings(claim) for claim in judged]
-    return [_with_others(claim, _others(claim, judged, rows, quick)) for claim in judged]
+    return [
+        _with_others(
+            claim, _others(claim, judged, rows, quick), _siblings(claim, judged, STRICTER)
+        )
+        for claim in judged
+    ]
 
 
 def without_settings(claim: dict) -> dict:
@@ -148,9 +153,8 @@ def without_settings(claim: dict) -> dict:
 def _others(claim: dict, judged: list[dict], rows: list[dict], quick: list[dict]) -> list[dict]:
     """Rows of other settings: those of this scale, claims whose code names another setting, and
     those of the quick scale."""
-    others = [one for one in judged if key_of(one) != key_of(claim)]
-    siblings = [_row(one, _setting(one) or "the base settings", True) for one in others]
-    found = [row for row in (*rows, *siblings) if _sentence(row) == _sentence(claim)]
+    found = [row for row in rows if _sentence(row) == _sentence(claim)]
+    found += _siblings(claim, judged, AS_STATED)
     sentence = _sentence(claim, any_number=True)
     found += [
         row | {"setting": QUICK + row["setting"]}
@@ -158,6 +162,15 @@ def _others(claim: dict, judged: list[dict], rows: list[dict], quick: list[dict]
         if _sentence(row, any_number=True) == sentence and row["setting"] != BASE
     ]
     return [row for row in found if row["setting"] != BASE and not _is_missing(row)]
+
+
+def _siblings(claim: dict, judged: list[dict], reading: str) -> list[dict]:
+    """Rows, of a reading, of the judged claims that are this one at another setting."""
+    return [
+        _row(one, _setting(one) or "the base settings", True, reading)
+        for one in judged
+        if key_of(one) != key_of(claim) and _sentence(one) == _sentence(claim)
+    ]
 
 
 def _setting(claim: dict) -> str:
@@ -177,7 +190,10 @@ def of_any_scale(statement: str) -> str:
     return re.sub(r"(?<!depth )\b\d+", "#", statement)
 
 
-def _with_others(claim: dict, others: list[dict]) -> dict:
+def _with_others(claim: dict, others: list[dict], stricter_siblings: list[dict]) -> dict:
+    """The claim with what other settings say. Few settings have the stricter reading: where it is
+    contradicted, that stands only if the reading as stated depends on none of them, and the same
+    claim's stricter readings at other settings are contradicted as well."""
     if not others:
         return claim
     stated = claim[AS_STATED]
@@ -198,9 +214,13 @@ def _with_others(claim: dict, others: list[dict]) -> dict:
     stricter = claim[STRICTER]
     if all(stricter[key] == stated[key] for key in ("criterion", "verdict", "reason")):
         readings[STRICTER] = stricter | {"settings": settings} | decided
-    elif depends and stricter["verdict"] == CONTRADICTED:  # judged at the base alone
-        at_base = {"verdict": stricter["verdict"], "reason": stricter["reason"]}
-        readings[STRICTER] = stricter | {"settings": settings | at_base} | decided
+    elif stricter["verdict"] == CONTRADICTED:
+        known = [row for row in stricter_siblings if row["trained"] and not _is_missing(row)]
+        if reason := depends or _depends_on(CONTRADICTED, known):
+            at_base = {"verdict": stricter["verdict"], "reason": stricter["reason"]}
+            readings[STRICTER] = stricter | {
+                "settings": settings | at_base, "verdict": INCONCLUSIVE, "reason": reason,
+            }  # fmt: skip
     return claim | readings
 
 

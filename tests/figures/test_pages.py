@@ -52,6 +52,22 @@ def test_a_sentence_has_one_row_for_all_codes_and_scales():
     ]
 
 
+def test_rows_are_in_order_of_depth_whichever_scale_has_them():
+    at = lambda depth, *code: row(f"depth {depth}, it falls", "reproduced", *code)
+    quick, paper = [at(3), at(7), row("red", "reproduced")], [at(5), at(3)]
+    rows = verdicts.table({"quick": quick, "paper": paper})[2:]
+    assert [one.split(" |")[0] for one in rows] == [
+        *(f"| **C10** depth {depth}, it falls" for depth in (3, 5, 7)),
+        "| **C10** red",
+    ]
+    claim = Claim("C10", "depth {depth}, it falls", CONDITION, each=({"depth": 3}, {"depth": 5}))
+    page = Paper("Forced rendering", "C", lambda scale: {}, (claim,))
+    found = verdicts.lines((page,), {"quick": [at(3, "a"), at(7, "b"), at(7, "a")],
+                                     "paper": [at(5, "a")]})  # fmt: skip
+    rows = [line.split(" |")[0] for line in found if line.startswith(("| a", "| b"))]
+    assert rows == ["| a, depth 3", "| a, depth 5", "| a, depth 7", "| b, depth 7"]
+
+
 def test_the_page_of_claims_has_their_numbers_verdicts_settings_and_objections():
     claims = (
         Claim("C10", "with the {code} code, {few} (of all) are enough", CONDITION, figure="Fig 4b",

@@ -171,6 +171,21 @@ def test_a_stricter_reading_that_asks_something_else_keeps_its_verdict_but_contr
     assert found["as_stated"]["verdict"] == C and robustness.share(found["as_stated"]) == ""
 
 
+def test_a_contradicted_stricter_reading_needs_that_of_every_code_that_names_a_setting():
+    """Though the readings as stated agree, or decide nothing."""
+    for sibling, expected in ((U, U), (R, U), (C, C)):
+        before = [judged_as(U, reason="why"), judged_as(U, "bump, upright", reason="why")]
+        before[0]["stricter"] |= {"criterion": "more", "verdict": C, "reason": ""}
+        before[1]["stricter"] |= {"criterion": "more", "verdict": sibling}
+        found = robustness.with_settings(before, [])
+        assert found[0]["stricter"]["verdict"] == expected
+        reason = "" if expected == C else "depends on upright"
+        assert found[0]["stricter"]["reason"] == reason
+        assert found[0]["as_stated"]["reason"] == "why"
+        assert [robustness.without_settings(one) for one in found] == before
+        assert robustness.with_settings(found, []) == found
+
+
 def test_codes_that_name_a_setting_are_settings_of_each_other():
     """'bump, upright' and 'bump' are one claim; another code or statement is another."""
     before = [judged_as(C), judged_as(R, "bump, upright"), judged_as(C, "ramp"),
