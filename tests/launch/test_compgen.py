@@ -64,7 +64,7 @@ def test_presets_are_listed_with_one_line_each(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(papers.PAPERS) + sum(map(len, papers.PAPERS.values()))
     (line,) = [line for line in lines if " bump_cnn_quick " in line]
-    assert line.startswith("  train  bump_cnn_quick ") and "; ID exact 1.00" in line
+    assert line.startswith("  train  bump_cnn_quick ") and line.endswith(" 50 s")
     assert any(line.startswith("  sweep  holdout_map_quick ") for line in lines)
 
 
