@@ -43,7 +43,8 @@ def main():
         shown = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
         raise ConfigError(f"the runs have no seed in common: {shown}")
     cells = [_of_seeds(directory.read_cells(run.path), run.seeds, seeds) for run in runs]
-    found = compare(*(run.summary for run in runs), seeds, task, judge_run.shares(task, *cells))
+    shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
+    found = compare(*(run.summary for run in runs), seeds, task, shares)
     differs = differences(*(run.config for run in runs))
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")

@@ -215,10 +215,20 @@ def write_cells(workdir: Path, scores_at_late: list[dict]):
 def read_cells(workdir: Path) -> dict[str, np.ndarray]:
     """What `write_cells` wrote, (T, B) float32 by name, with the cells in the order of
     `tasks.points`. Raises RunError where the file is missing or damaged."""
+    return {name: values.astype(np.float32) for name, values in _stored_cells(workdir).items()}
+
+
+def share_names(workdir: Path) -> set[str]:
+    """The scores in `cells.npz` that were right or wrong at every late checkpoint, so that their
+    means are shares. Errors as `read_cells`."""
+    return {name for name, values in _stored_cells(workdir).items() if values.dtype == np.float16}
+
+
+def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
     path = Path(workdir) / "cells.npz"
     try:
         with open(path, "rb") as content, np.load(content, allow_pickle=False) as cells:
-            return {name: cells[name].astype(np.float32) for name in cells.files}
+            return {name: cells[name] for name in cells.files}
     except FileNotFoundError as error:
         raise RunError(
             f"{path} is missing: its run is not finished, or of an earlier version"

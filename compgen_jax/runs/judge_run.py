@@ -23,14 +23,10 @@ def headline(task: tasks.Task) -> str:
     return "rendered" if "rendered" in tasks.score_names(task) else task.accuracy
 
 
-def shares(task: tasks.Task, *scores: dict) -> set[str]:
-    """The scores, by name for some runs at every cell, that are right or wrong in all of them, so
-    that their means are shares."""
-    return {
-        name
-        for name in scores[0].keys() - {task.error}
-        if all(np.isin(of_run[name], (0, 1)).all() for of_run in scores)
-    }
+def shares(task: tasks.Task, scores: dict) -> set[str]:
+    """The scores of one checkpoint, by name at every cell, that are right or wrong there, so that
+    their means are shares."""
+    return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
 
 
 def composes(run: results.FinishedRun) -> Claim:

@@ -1,6 +1,7 @@
 """Two runs of one task, seed by seed."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 
 from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import ConfigError, changed
-from compgen_jax.runs import directory, experiment, judge_run
+from compgen_jax.runs import directory, experiment, judge_run, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import seeds_to_settle
 from compgen_jax.tasks import task as tasks
@@ -128,9 +129,30 @@ def test_names_that_agree_are_told_by_those_above_them():
 
 
 def test_a_share_is_a_score_that_is_right_or_wrong_at_every_cell(tiny):
-    a = {"rendered_second": np.array([[0, 1]]), "mse": np.array([[0, 1]]), "half": np.eye(2)}
-    b = a | {"half": np.full((2, 2), 0.5)}
-    assert judge_run.shares(tiny.task.make(), a, b) == {"rendered_second"}
+    scores = {"rendered_second": np.eye(2), "mse": np.eye(2), "half": np.full((2, 2), 0.5)}
+    assert judge_run.shares(tiny.task.make(), scores) == {"rendered_second"}
+
+
+def test_a_score_stays_a_share_where_late_checkpoints_disagree(
+    tiny_run, tmp_path, monkeypatch
+):
+    """So that the interval of its difference has at least the width that the note promises."""
+    places = [shutil.copytree(tiny_run[0], tmp_path / name) for name in "ab"]
+    ood = tasks.regions(results.load(tiny_run[0]).task)["ood"]
+    for place, right in zip(places, (0, 1), strict=True):
+        late = [{"rendered": np.zeros((2, len(ood))), "mse": np.full((2, len(ood)), 0.1)}] * 4
+        directory.write_cells(place, [*late, late[0] | {"rendered": late[0]["rendered"] + right}])
+        summary = directory.read_summary(place)
+        for numbers in summary["seeds"].values():
+            numbers["ood.rendered"] = right / 5
+        directory.write_json(place / "summary.json", summary)
+    monkeypatch.chdir(tmp_path)
+    run_compare(*places)
+    found = json.loads((tmp_path / "compare_a_b" / "compare.json").read_text())
+    row = found["scores"]["ood.rendered"]
+    assert row["difference"]["value"] == pytest.approx(0.2)
+    low, high = row["difference"]["ci95"]
+    assert high - low == pytest.approx(2 * LEAST_CELLS / ood.sum())
 
 
 @pytest.mark.parametrize("given", [{"0": 0.5}, {"0": 0.5, "7": None}])
