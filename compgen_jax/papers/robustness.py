@@ -22,6 +22,7 @@ from compgen_jax.claims import (
 )
 
 BASE = "base"
+AT_BASE = "the base settings"  # in a reason
 AS_STATED, STRICTER = READINGS
 QUICK = "quick: "  # before the name of a setting whose networks are smaller than the claim's
 MOST_NAMED = 2  # settings in a reason
@@ -135,7 +136,9 @@ def with_settings(judged: list[dict], rows: list[dict], quick: list[dict] = ()) 
     judged = [without_settings(claim) for claim in judged]
     return [
         _with_others(
-            claim, _others(claim, judged, rows, quick), _siblings(claim, judged, STRICTER)
+            claim,
+            _others(claim, rows, quick),
+            {reading: _siblings(claim, judged, reading) for reading in READINGS},
         )
         for claim in judged
     ]
@@ -150,27 +153,26 @@ def without_settings(claim: dict) -> dict:
     return claim | readings
 
 
-def _others(claim: dict, judged: list[dict], rows: list[dict], quick: list[dict]) -> list[dict]:
-    """Rows of other settings: those of this scale, claims whose code names another setting, and
-    those of the quick scale."""
-    found = [row for row in rows if _sentence(row) == _sentence(claim)]
-    found += _siblings(claim, judged, AS_STATED)
-    sentence = _sentence(claim, any_number=True)
+def _others(claim: dict, rows: list[dict], quick: list[dict]) -> list[dict]:
+    """Rows of other settings, as stated: those of this scale, and those of the quick scale."""
+    sentence, any_number = _sentence(claim), _sentence(claim, any_number=True)
+    found = [row for row in rows if _sentence(row) == sentence and row["setting"] != BASE]
     found += [
-        row | {"setting": QUICK + row["setting"]}
+        row | {"setting": QUICK + (AT_BASE if row["setting"] == BASE else row["setting"])}
         for row in quick
-        if _sentence(row, any_number=True) == sentence and row["setting"] != BASE
+        if _sentence(row, any_number=True) == any_number
     ]
-    return [row for row in found if row["setting"] != BASE and not _is_missing(row)]
+    return [row for row in found if not _is_missing(row)]
 
 
 def _siblings(claim: dict, judged: list[dict], reading: str) -> list[dict]:
-    """Rows, of a reading, of the judged claims that are this one at another setting."""
-    return [
-        _row(one, _setting(one) or "the base settings", True, reading)
+    """Rows, of a reading, of the judged claims whose code names another setting of this one."""
+    found = [
+        _row(one, _setting(one) or AT_BASE, True, reading)
         for one in judged
         if key_of(one) != key_of(claim) and _sentence(one) == _sentence(claim)
     ]
+    return [row for row in found if not _is_missing(row)]
 
 
 def _setting(claim: dict) -> str:
@@ -190,54 +192,69 @@ def of_any_scale(statement: str) -> str:
     return re.sub(r"(?<!depth )\b\d+", "#", statement)
 
 
-def _with_others(claim: dict, others: list[dict], stricter_siblings: list[dict]) -> dict:
-    """The claim with what other settings say. Few settings have the stricter reading: where it is
-    contradicted, that stands only if the reading as stated depends on none of them, and the same
-    claim's stricter readings at other settings are contradicted as well."""
-    if not others:
+def _with_others(claim: dict, others: list[dict], siblings: dict[str, list[dict]]) -> dict:
+    """The claim with what other settings say. The siblings have both readings, the others that as
+    stated alone: one that is contradicted there speaks of a stricter one that asks all that it
+    asks, too. 'Contradicted' is withdrawn where another setting could give something else."""
+    if not others and not siblings[AS_STATED]:
         return claim
-    stated = claim[AS_STATED]
+    stated, stricter = (claim[reading] for reading in READINGS)
+    readings = {AS_STATED: _beside(stated, others + siblings[AS_STATED])}
+    if all(stricter[key] == stated[key] for key in ("criterion", "verdict", "reason")):
+        readings[STRICTER] = _beside(stricter, others + siblings[AS_STATED])
+    else:
+        speaks = stricter["verdict"] == CONTRADICTED or _asks_all_of(stated, stricter)
+        fails = [row for row in others if speaks and row["verdict"] == CONTRADICTED]
+        found = _beside(stricter, siblings[STRICTER] + fails)
+        if found["verdict"] == CONTRADICTED and (unknown := _opposed(CONTRADICTED, others)):
+            found |= {"verdict": INCONCLUSIVE, "reason": f"not asked at {_named(unknown)}"}
+        readings[STRICTER] = stricter if found["verdict"] == stricter["verdict"] else found
+    return claim | readings
+
+
+def _asks_all_of(stated: dict, stricter: dict) -> bool:
+    asked, more = (set(reading["criterion"].split("; ")) for reading in (stated, stricter))
+    return asked <= more
+
+
+def _beside(reading: dict, others: list[dict]) -> dict:
+    """A reading with its 'settings', and without its verdict if that depends on one."""
     trained = [row for row in others if row["trained"]]
-    differ = [row["setting"] for row in trained if row["verdict"] != stated["verdict"]]
+    differ = [row["setting"] for row in trained if row["verdict"] != reading["verdict"]]
     settings = {
-        "verdict": stated["verdict"],
-        "reason": stated["reason"],
+        "verdict": reading["verdict"],
+        "reason": reading["reason"],
         "agree": len(trained) - len(differ),
         "trained": len(trained),
         "quick": sum(row["setting"].startswith(QUICK) for row in trained),
         "untrained": len(others) - len(trained),
         "differ": differ,
     }
-    depends = _depends_on(stated["verdict"], [row for row in trained if row["in_paper"]])
-    decided = {"verdict": INCONCLUSIVE, "reason": depends} if depends else {}
-    readings = {AS_STATED: stated | {"settings": settings} | decided}
-    stricter = claim[STRICTER]
-    if all(stricter[key] == stated[key] for key in ("criterion", "verdict", "reason")):
-        readings[STRICTER] = stricter | {"settings": settings} | decided
-    elif stricter["verdict"] == CONTRADICTED:
-        known = [row for row in stricter_siblings if row["trained"] and not _is_missing(row)]
-        if reason := depends or _depends_on(CONTRADICTED, known):
-            at_base = {"verdict": stricter["verdict"], "reason": stricter["reason"]}
-            readings[STRICTER] = stricter | {
-                "settings": settings | at_base, "verdict": INCONCLUSIVE, "reason": reason,
-            }  # fmt: skip
-    return claim | readings
+    opposed = _opposed(reading["verdict"], trained)
+    depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {_named(opposed)}"}
+    return reading | {"settings": settings} | (depends if opposed else {})
 
 
-def _depends_on(verdict: str, trained: list[dict]) -> str:
-    """The reason why a verdict is withdrawn, or ''.
+def _opposed(verdict: str, rows: list[dict]) -> list[str]:
+    """The settings because of which a verdict is withdrawn.
 
     The base is one guess among all settings that a paper's text allows, so no verdict may depend on
     which of them is called the base. If one setting gives 'reproduced' and another 'contradicted',
     neither stands. Beside inconclusive settings 'reproduced' stands, and its share tells how far.
     'Contradicted' does not: it says that the paper is wrong, so every setting must give it.
     """
-    if verdict == INCONCLUSIVE:
-        return ""
-    opposed = {REPRODUCED: (CONTRADICTED,), CONTRADICTED: (REPRODUCED, INCONCLUSIVE)}[verdict]
-    names = [row["setting"] for row in trained if row["verdict"] in opposed]
-    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    return f"depends on {'; '.join([*names[:MOST_NAMED], *more])}" if names else ""
+    against = {REPRODUCED: (CONTRADICTED,), CONTRADICTED: (REPRODUCED, INCONCLUSIVE)}
+    names = against.get(verdict, ())
+    return [
+        row["setting"]
+        for row in rows
+        if row["trained"] and row["in_paper"] and row["verdict"] in names
+    ]
+
+
+def _named(settings: list[str]) -> str:
+    more = [f"{len(settings) - MOST_NAMED} more"] if len(settings) > MOST_NAMED else []
+    return "; ".join([*settings[:MOST_NAMED], *more])
 
 
 def share(reading: dict) -> str:

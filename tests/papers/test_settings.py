@@ -161,14 +161,26 @@ def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expect
 
 def test_a_stricter_reading_that_asks_something_else_keeps_its_verdict_but_contradicted():
     """It is judged at the base alone, so it cannot say that the paper is wrong at every setting."""
-    for verdict, others, expected in ((C, R, U), (R, C, R), (C, C, C)):
+    for verdict, others, expected in ((C, R, U), (C, U, U), (R, C, R), (C, C, C)):
         before = judged_as(verdict)
         before["stricter"] |= {"criterion": "more"}
-        (found,) = robustness.with_settings([before], at(others))
+        (found,) = robustness.with_settings([before], at(others, U + "!", U + "*"))
         assert found["stricter"]["verdict"] == expected
+        assert found["stricter"]["reason"] == ("not asked at s1" if expected == U else "")
         assert robustness.without_settings(found) == before
     (found,) = robustness.with_settings([judged_as(C)], at(U + "!"))
     assert found["as_stated"]["verdict"] == C and robustness.share(found["as_stated"]) == ""
+
+
+def test_a_stricter_reading_that_asks_all_and_more_fails_where_the_one_as_stated_does():
+    for others, expected in ((U, R), (R, R), (C, U), (C + "*", R)):
+        before = judged_as(R)
+        before["as_stated"] |= {"verdict": U, "reason": "why"}
+        before["stricter"] |= {"criterion": "more; c"}
+        (found,) = robustness.with_settings([before], at(others))
+        reason = "depends on s1" if expected == U else ""
+        assert (found["stricter"]["verdict"], found["stricter"]["reason"]) == (expected, reason)
+        assert robustness.with_settings([found], at(others)) == [found]
 
 
 def test_a_contradicted_stricter_reading_needs_that_of_every_code_that_names_a_setting():
@@ -205,11 +217,12 @@ def test_at_the_papers_size_the_quick_settings_must_agree():
         + at(*others, statement="30 are enough")
     )  # fmt: skip
     found = lambda before, quick: robustness.with_settings(before, [], quick)[0]["as_stated"]
-    assert found(before, small(C, C, C))["settings"]["quick"] == 2
-    assert found(before, small(R, C, C))["verdict"] == C
+    assert found(before, small(C, C, C))["settings"]["quick"] == 3  # the base is one of them
+    assert found(before, small(R, C, C))["reason"] == "depends on quick: the base settings"
     assert found(before, small(C, C, R))["reason"] == "depends on quick: s2"
     before = [judged_as(R, statement="50 are enough")]
     assert found(before, small(R, R, C))["reason"] == "depends on quick: s2"
     assert found(before, small(U, U))["verdict"] == R
     assert found(before, small(U, C))["reason"] == "depends on quick: s1"
-    assert found(before, small(U, C))["settings"]["differ"] == ["quick: s1"]
+    differ = ["quick: the base settings", "quick: s1"]
+    assert found(before, small(U, C))["settings"]["differ"] == differ
