@@ -136,7 +136,7 @@ def factorization(metrics_BxFxF) -> dict:
     cosine:         the mean over points of 1 - |cos angle|; in [0, 1].
 
     All average over pairs i < j of factors. None of them tells composition from lookup or noise
-    (see the table in docs/reference/metrics.md): they are reported for parity, and carry no claim.
+    (see the table in docs/reference/metrics.md). Only C6, which is about this score, judges by it.
     """
     size = metrics_BxFxF.shape[-1]
     i, j = jnp.triu_indices(size, k=1)

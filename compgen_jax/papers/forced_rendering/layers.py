@@ -64,7 +64,7 @@ CNN_AND_COMPOSER = {"net": "{code}_cnn{depth}", "composer": "{composing}{depth}?
 def _composer(evidence):
     """The run `composer`: the same network with as many combinations held out at random. Raises
     Undecided unless it renders them."""
-    if rendered(evidence.composer.cells).mean() > RIGHT:
+    if rendered(evidence.composer.late.cells).mean() > RIGHT:
         return evidence.composer
     raise Undecided("the network with random cells held out does not render them")
 
