@@ -36,7 +36,8 @@ def runs(scale: str) -> dict[str, report.CommittedRun]:
 
 def drawn(scale: str) -> list[str]:
     """The names of the figures in docs/results."""
-    return sorted(path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
+    there = (path.stem for path in (RESULTS / scale / "figures").glob("*.png"))
+    return sorted(name for name in there if name in FIGURES)
 
 
 def changes_since(scale: str) -> dict[str, list[str]]:

@@ -183,7 +183,8 @@ def kept_parameters(workdir: Path, step: int, template):
     damaged ones.
     """
     with _as_run_error():
-        return checkpoints.restore(workdir / "parameters", step, template).state
+        remedy = "train again in another --workdir"
+        return checkpoints.restore(workdir / "parameters", step, template, remedy).state
 
 
 @contextlib.contextmanager

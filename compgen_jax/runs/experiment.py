@@ -88,8 +88,8 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
             claims.enter_context(directory.claim(workdir, config))
         jobs = []
         for config, task, workdir in wanted:
+            user_code.check(workdir, config, task)
             if not directory.is_finished(workdir):
-                user_code.check(workdir, config, task)
                 jobs.append(_restore(config, task, workdir))
                 if jobs[-1].rows:  # a kill may have come before they were written
                     directory.write_metrics(workdir, jobs[-1].rows)
@@ -151,8 +151,8 @@ def _train(jobs: list[_Job], progress: bool):
     ):
         program, slots = _compile(jobs)
         for job in jobs:
-            user_code.remember(job.workdir, job.config, job.task)
             directory.begin(job.workdir, job.config)
+            user_code.remember(job.workdir, job.config, job.task)
             train_log.begin(job.workdir, job.config)
             for line in job.task.describe():
                 train_log.write(job.workdir, line)

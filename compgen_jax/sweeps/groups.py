@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
 from compgen_jax.models import model as models
 from compgen_jax.runs import out_of_memory
@@ -198,7 +198,11 @@ class CompileGroup:
         single, key = single_run(self.config, trial), jax.random.key(trial.seed)
         draws = _draws(single.config, self.config.sweep.real_points)
         dataset, real = (draw(key) for draw in draws)
-        loop.check_dataset(single.task, dataset, trial.seed)
+        try:
+            loop.check_dataset(single.task, dataset, trial.seed)
+        except ConfigError as error:
+            shown = plan.layout(self.config).describe(trial)
+            raise ConfigError(f"config.sweep: {shown}: {error}") from error
         cells = tasks.points(single.task)
         held_out = np.asarray(single.task.held_out(cells))
         seen = _seen(single.task, dataset, held_out)

@@ -27,6 +27,7 @@ from compgen_jax.settings import is_own
 from compgen_jax.sweeps import groups, plan, processes, table
 from compgen_jax.sweeps.summary import summarize
 from compgen_jax.sweeps.table import SweepTrial, Table
+from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts
 
 
@@ -82,15 +83,20 @@ class FinishedSweep(NamedTuple):
 
 
 def load(workdir) -> FinishedSweep:
-    """A finished sweep. Raises RunError."""
+    """A finished sweep. Raises RunError, also for one whose table lacks trials."""
     workdir = Path(workdir)
     config = directory.read_config(workdir)
     if not config.is_sweep:
         raise RunError(f"{workdir}: holds one run, not a sweep")
     if not directory.is_finished(workdir):
         raise RunError(f"{workdir}: its sweep is not finished; compgen-jax sweep resumes it")
-    rows = table.rows(_read(workdir, config, plan.first_trials(config)), plan.layout(config))
-    return FinishedSweep(config, rows)
+    found, _ = _read(workdir, config, plan.first_trials(config))
+    if len(found) < (trained := directory.read_json(workdir / "summary.json")["trials"]):
+        raise RunError(
+            f"{workdir}/trials.csv has {len(found)} trials of {trained}; remove summary.json, and "
+            "compgen-jax sweep trains the others"
+        )
+    return FinishedSweep(config, table.rows(found, plan.layout(config)))
 
 
 def check(config: Config, trials: list[SweepTrial]):
@@ -103,13 +109,19 @@ def check(config: Config, trials: list[SweepTrial]):
     layout = plan.layout(config)
     if config.sweep.search.field:
         plan.check_search(config)
-    programs, again = set(), {}
+    programs, again, scores = set(), {}, None
     for trial in sorted({trial._replace(seed=config.training.seeds[0]) for trial in trials}):
         try:
             with contracts.compiled() as names:
                 single = groups.single_run(config, trial)
         except ConfigError as error:
             raise ConfigError(f"config.sweep: {layout.describe(trial)}: {error}") from error
+        scores = scores or tasks.number_names(single.task)
+        if tasks.number_names(single.task) != scores:
+            raise ConfigError(
+                f"config.sweep: {layout.describe(trial)}: has other scores than the first trial; "
+                "one sweep has one table, so give it a sweep of its own"
+            )
         if single.program in programs and is_own(config.task):
             again |= dict.fromkeys(names)
         programs.add(single.program)
@@ -134,9 +146,13 @@ def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> T
             claims.enter_context(directory.claim(workdir, config))
             single = groups.single_run(config, trials[0])
             user_code.check(workdir, single.config, single.task)
-            user_code.remember(workdir, single.config, single.task)
             directory.begin(workdir, config)
-            text = _to_text(config, _read(workdir, config, trials))
+            user_code.remember(workdir, single.config, single.task)
+            results, cut = _read(workdir, config, trials)
+            if cut:
+                print(f"{workdir}/trials.csv ends within a line: its trial is trained again",
+                      file=sys.stderr)  # fmt: skip
+            text = _to_text(config, results)
         except (RunError, OSError) as raised:
             error = raised
     text = _to_all(None if error else text)
@@ -163,8 +179,9 @@ def _to_all(text: str | None) -> str | None:
     return processes.broadcast(words).tobytes()[:length].decode()
 
 
-def _read(workdir: Path, config: Config, trials: list[SweepTrial]) -> Table:
-    """The whole lines of the table. Raises RunError for a damaged one, or another sweep's."""
+def _read(workdir: Path, config: Config, trials: list[SweepTrial]) -> tuple[Table, bool]:
+    """The whole lines of the table, and whether it ends within one. Raises RunError for a damaged
+    one, or another sweep's."""
     path, layout = workdir / "trials.csv", plan.layout(config)
     try:
         text = directory.read_text(path) or ""
@@ -177,9 +194,7 @@ def _read(workdir: Path, config: Config, trials: list[SweepTrial]) -> Table:
         if not values or not min(values) <= trial.value <= max(values):
             shown = layout.describe(trial)
             raise RunError(f"{path} holds a trial that this sweep has not: {shown}")
-    if cut:
-        print(f"{path} ends within a line: its trial is trained again", file=sys.stderr)
-    return results
+    return results, cut
 
 
 def _train(config, workdir, compile_groups, trials, results: Table, bar):

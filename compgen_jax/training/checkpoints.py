@@ -77,8 +77,8 @@ def restore_latest(directory: Path, template) -> Checkpoint | None:
     return None if step is None else restore(directory, step, template)
 
 
-def restore(directory: Path, step: int, template) -> Checkpoint:
-    """The checkpoint of one step.
+def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoint:
+    """The checkpoint of one step. `remedy` says what helps where it is damaged.
 
     `template` is a pytree of arrays or `jax.ShapeDtypeStruct`s like the saved state. Raises
     CheckpointError, naming the directory, if the checkpoint is missing, damaged or of another
@@ -90,11 +90,13 @@ def restore(directory: Path, step: int, template) -> Checkpoint:
     # A failed orbax read leaves background reads running, whose tracebacks follow the error. So
     # the files are checked before orbax reads them.
     if damage := _damage(path):
-        before = "resume from the one before" if steps(directory)[:-1] else "begin again"
-        raise CheckpointError(
-            f"checkpoint {path} is damaged ({damage}); remove it to {before}, or choose another "
-            "--workdir"
-        )
+        *before, last = steps(directory)
+        if step < last:
+            again = "remove it, all later ones and summary.json, and the same command trains again"
+        else:
+            again = f"remove it to {'resume from the one before' if before else 'begin again'}"
+        remedy = remedy or f"{again}, or choose another --workdir"
+        raise CheckpointError(f"checkpoint {path} is damaged ({damage}); {remedy}")
     record = json.loads((path / "record.json").read_text())
     if _shapes(record["arrays"]) != _shapes(describe(template)):
         raise CheckpointError(
