@@ -98,7 +98,8 @@ FINDINGS = (
         "Stripes should help (bound: more than 90% of the square is rendered). Trained on stripes "
         "and a few bumps, the network renders {number} of the square. Kernel regression on these "
         "bumps renders {0} of it. The best other baseline, which knows the images of all positions "
-        "outside the square, renders less than the network, too: the difference is {1}.", "controls",
+        "outside the square, renders less than the network, too: the difference is {1}.",
+        "controls",
         (
             Other("K5", "bump", "reproduced", BY_INTERPOLATION),
             Other(

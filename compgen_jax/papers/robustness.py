@@ -230,7 +230,7 @@ def _beside(reading: dict, others: list[dict]) -> dict:
         "untrained": len(others) - len(trained),
         "differ": differ,
     }
-    opposed = _opposed(reading["verdict"], trained)
+    opposed = _opposed(reading["verdict"], others)
     depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {_named(opposed)}"}
     return reading | {"settings": settings} | (depends if opposed else {})
 

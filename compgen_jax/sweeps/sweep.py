@@ -109,14 +109,13 @@ def check(config: Config, trials: list[SweepTrial]):
     layout = plan.layout(config)
     if config.sweep.search.field:
         plan.check_search(config)
-    programs, again, scores = set(), {}, None
+    programs, again, scores = set(), {}, plan.score_names(config)
     for trial in sorted({trial._replace(seed=config.training.seeds[0]) for trial in trials}):
         try:
             with contracts.compiled() as names:
                 single = groups.single_run(config, trial)
         except ConfigError as error:
             raise ConfigError(f"config.sweep: {layout.describe(trial)}: {error}") from error
-        scores = scores or tasks.number_names(single.task)
         if tasks.number_names(single.task) != scores:
             raise ConfigError(
                 f"config.sweep: {layout.describe(trial)}: has other scores than the first trial; "

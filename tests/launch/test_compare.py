@@ -133,9 +133,7 @@ def test_a_share_is_a_score_that_is_right_or_wrong_at_every_cell(tiny):
     assert judge_run.shares(tiny.task.make(), scores) == {"rendered_second"}
 
 
-def test_a_score_stays_a_share_where_late_checkpoints_disagree(
-    tiny_run, tmp_path, monkeypatch
-):
+def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_path, monkeypatch):
     """So that the interval of its difference has at least the width that the note promises."""
     places = [shutil.copytree(tiny_run[0], tmp_path / name) for name in "ab"]
     ood = tasks.regions(results.load(tiny_run[0]).task)["ood"]

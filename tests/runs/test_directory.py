@@ -21,7 +21,7 @@ from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import baselines, bump
 from compgen_jax.tasks import task as tasks
-from compgen_jax.training import loop
+from compgen_jax.training import checkpoints, loop
 from tests.interrupts import interrupted_after_a_save
 from tests.models.shapes import of_image
 
@@ -188,6 +188,24 @@ def test_damaged_checkpoint_is_named_and_kept(undisturbed, tmp_path):
     with pytest.raises(RunError, match=r"checkpoints/12 is damaged"):
         experiment.train(config, copy, progress=False)
     assert contents(copy) == before
+
+
+def test_what_is_said_of_a_damaged_late_checkpoint_mends_it(undisturbed, tmp_path):
+    config, workdir, _ = undisturbed
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    before = contents(copy / "parameters")
+    *_, damaged, _ = steps = checkpoints.steps(copy / "checkpoints")
+    (copy / "checkpoints" / str(damaged) / "record.json").write_text("x")
+    template = loop.template(config)
+    with pytest.raises(RunError, match="remove it, all later ones and summary.json, and the same"):
+        directory.restore(copy, template, damaged)
+    for step in steps[steps.index(damaged) :]:
+        shutil.rmtree(copy / "checkpoints" / str(step))
+    (copy / "summary.json").unlink()
+    assert experiment.train(config, copy, progress=False) == directory.read_summary(workdir)
+    assert checkpoints.steps(copy / "checkpoints") == steps
+    assert contents(copy / "parameters") == before
 
 
 def test_finished_run_without_its_last_checkpoint_is_not_loaded_but_can_be_mended(

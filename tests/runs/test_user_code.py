@@ -109,6 +109,7 @@ def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config,
     for use in (
         lambda: results.load(workdir),
         lambda: measure.measure_directory(workdir, progress=False),
+        lambda: experiment.train(other, workdir, progress=False),  # though it is finished
     ):
         with pytest.raises(RunError, match="no longer makes the task that was") as error:
             use()

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import jax
 import numpy as np
@@ -239,6 +240,19 @@ def test_a_table_cut_off_within_a_line_is_completed(small, finished, tmp_path, c
     assert "ends within a line: its trial is trained again" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kept", [lambda text: text[:-30], lambda text: ""])
+def test_a_finished_sweep_whose_table_lacks_trials_is_not_loaded(small, finished, tmp_path, kept):
+    whole = (finished[0] / "trials.csv").read_text()
+    workdir = unfinished(finished[0], tmp_path, kept(whole))
+    shutil.copy(finished[0] / "summary.json", workdir)
+    with pytest.raises(RunError, match=r"trials.csv has \d+ trials of \d+; remove summary.json"):
+        sweep.load(workdir)
+    if kept(whole):
+        (workdir / "summary.json").unlink()
+        sweep.run(small, workdir, progress=False)
+        assert (workdir / "trials.csv").read_text() == whole and sweep.load(workdir).rows
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -306,6 +320,15 @@ def test_a_task_that_cannot_be_stops_before_anything_is_written(small, tmp_path,
     values["sweep.search.field"] = ""
     with pytest.raises(ConfigError, match="^config.sweep: task.grid=8, .*holds out no cell of"):
         sweep.run(changed(small, values), tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_axis_that_changes_the_scores_stops_before_anything_is_written(small, tmp_path):
+    """One table has one set of columns."""
+    for values in ((1, 2), (2, 1)):
+        other = {"sweep.axes": (("task.bumps", values),), "sweep.search.field": ""}
+        with pytest.raises(ConfigError, match=f"task.bumps={values[1]}.*: has other scores"):
+            sweep.run(changed(small, other), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
 
@@ -520,7 +543,8 @@ def test_a_draw_without_a_value_of_a_factor_is_refused(small, tmp_path):
         "task.support.samples": 4, "task.stripes.copies": 0,
         "sweep.axes": (("task.support.region", ("corner",)),),
     })  # fmt: skip
-    with pytest.raises(ConfigError, match="the draw of seed 0: no training point has x in"):
+    message = "region='corner'.*: the draw of seed 0: no training point has x in"
+    with pytest.raises(ConfigError, match=message):
         sweep.run(config, tmp_path / "run", progress=False)
 
 

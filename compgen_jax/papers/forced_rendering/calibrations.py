@@ -479,12 +479,14 @@ def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
     }
 
 
-MIXTURES = "mixture", "contrast", "mixed logits", "steep logits", "halves"
 ON_TURNS = (
     Case(
         "C14",
-        mechanism=MIXTURES,
-        excluded=excluding(TURNS, *MIXTURES, "brighter"),  # passes for some objects
+        mechanism=("mixture", "halves", "mixed logits"),
+        # whether these pass depends on the object and the size of its image
+        excluded=excluding(
+            TURNS, "mixture", "halves", "mixed logits", "steep logits", "brighter", "contrast"
+        ),
         # one object has no other: `another object` is asked of several as stated, too
         runs=lambda name, known: {
             "single": known["single"].get(name, known["several"][name]),
@@ -504,8 +506,11 @@ ON_TURNS = (
 
 
 def _at_figures_size(case: Case) -> Case:
-    """Of 28 pixels, on which no mixture resembles the turned image."""
-    return case._replace(passes=())
+    """Of 28 pixels, on which a mixture that is black and white lies near the span as well, and no
+    mixture resembles the turned image."""
+    if case.claim == "K6":
+        return case._replace(passes=())
+    return case._replace(mechanism=(*case.mechanism, "contrast", "steep logits"))
 
 
 OF_MAPS = tuple(
