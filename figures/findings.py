@@ -64,8 +64,7 @@ FINDINGS = (
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
         "do). If the code is the two plain numbers *x* and *y*, only {number} do. The verdict at "
-        "the end is for this code. The bump code is inconclusive: {0} do, but other settings "
-        "disagree. With a one-hot code, which has a single 1 at place *x* and one at place *y*, "
+        "the end is for this code. With the bump code {0} do, but other settings disagree. With a one-hot code, which has a single 1 at place *x* and one at place *y*, "
         "{1} do.", "codes",
         (
             Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),
@@ -130,9 +129,9 @@ REAL_FACTORS = (
     Finding(
         "F1", "", "inconclusive",
         "Does a network that is given the true factors fail on a range (bound: fewer than half "
-        "rendered)? This depends on the range. If training shows squares on the left alone, the "
-        "network renders {number} of those on the right. If training shows small squares alone, "
-        "the network renders nearly all large ones. If as many combinations are held out at "
+        "rendered)? This depends on the range. If training shows no squares on the right, "
+        "the network renders {number} of them. If it shows no large squares, the network renders "
+        "nearly all of them. If as many combinations are held out at "
         "random, {0} are rendered; of a small corner of all factors, {1}.", "sprites",
         (
             Other("F1", "", "inconclusive", "share rendered OOD, at random"),
@@ -154,9 +153,9 @@ REAL_FACTORS = (
     ),
     Finding(
         "F5", "all pairs", "inconclusive",
-        "Does a pair of factors fail because a sum of one image for each explains little of what "
-        "they draw together? This is open (bound: rank correlation over pairs above 0.5): the "
-        "correlation is {number}.", "sprites_pairs", is_share=False,
+        "Do pairs of factors fail more if a sum of one image for each explains less of their "
+        "images? This is open: the rank correlation of the share rendered with the share explained "
+        "is {number} (bound: above 0.5).", "sprites_pairs", is_share=False,
     ),
     Finding(
         "F6", "all factors", "reproduced",

@@ -140,11 +140,9 @@ def _rows(claim: Claim, claims_by_scale: dict) -> dict[str, dict[str, dict]]:
 
 
 def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
-    judged = [row for by_scale in rows.values() for row in by_scale.values()]
     scales = list(dict.fromkeys(scale for by_scale in rows.values() for scale in by_scale))
-    name, number = next(iter(judged[0][AS_STATED]["conditions"].items()))
     of_paper = f" ({claim.figure})" * bool(claim.figure)
-    titles = [f"{name}, {number['must be']}", *(TITLES[scale] for scale in scales)]
+    titles = [_measured(rows), *(TITLES[scale] for scale in scales)]
     found = [f"### {claim.name}: {sentence}{of_paper}", "",
              f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]  # fmt: skip
     codes = [about.partition(", depth ")[0] for about in rows]
@@ -152,6 +150,18 @@ def _section(claim: Claim, sentence: str, rows: dict[str, dict]) -> list[str]:
         cells = [_cell(rows[about][one]) if one in rows[about] else "" for one in scales]
         found.append(f"| {' | '.join([about, *cells])} |")
     return found + (["", f"Objection: {claim.objection}"] if claim.objection else [])
+
+
+def _measured(rows: dict[str, dict]) -> str:
+    """The first number of the reading as stated and its bound; for each scale where they differ."""
+    found = {}
+    for by_scale in rows.values():
+        for scale, row in by_scale.items():
+            name, number = next(iter(row[AS_STATED]["conditions"].items()))
+            found.setdefault(scale, f"{name}, {number['must be']}")
+    if len(set(found.values())) == 1:
+        return found.popitem()[1]
+    return "; ".join(f"{TITLES[scale]}: {head}" for scale, head in found.items())
 
 
 def _cell(row: dict) -> str:
@@ -162,7 +172,7 @@ def _cell(row: dict) -> str:
     parts = [f"{text.with_interval(number)} {verdicts}", reading["reason"]]
     if settings := reading.get("settings"):
         share = f"{settings['agree']} of {settings['trained']} settings agree"
-        differ = f" (not {'; '.join(settings['differ'])})" if settings["differ"] else ""
+        differ = f" (not {robustness.named(settings['differ'])})" if settings["differ"] else ""
         parts.append(share + differ)
         parts.append(f"{settings['untrained']} did not learn" * bool(settings["untrained"]))
     return "; ".join(part for part in parts if part)

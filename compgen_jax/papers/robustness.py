@@ -207,7 +207,7 @@ def _with_others(claim: dict, others: list[dict], siblings: dict[str, list[dict]
         fails = [row for row in others if speaks and row["verdict"] == CONTRADICTED]
         found = _beside(stricter, siblings[STRICTER] + fails)
         if found["verdict"] == CONTRADICTED and (unknown := _opposed(CONTRADICTED, others)):
-            found |= {"verdict": INCONCLUSIVE, "reason": f"not asked at {_named(unknown)}"}
+            found |= {"verdict": INCONCLUSIVE, "reason": f"not asked at {named(unknown)}"}
         readings[STRICTER] = stricter if found["verdict"] == stricter["verdict"] else found
     return claim | readings
 
@@ -231,7 +231,7 @@ def _beside(reading: dict, others: list[dict]) -> dict:
         "differ": differ,
     }
     opposed = _opposed(reading["verdict"], others)
-    depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {_named(opposed)}"}
+    depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {named(opposed)}"}
     return reading | {"settings": settings} | (depends if opposed else {})
 
 
@@ -252,7 +252,8 @@ def _opposed(verdict: str, rows: list[dict]) -> list[str]:
     ]
 
 
-def _named(settings: list[str]) -> str:
+def named(settings: list[str]) -> str:
+    """The first settings' names, and the number of the others."""
     more = [f"{len(settings) - MOST_NAMED} more"] if len(settings) > MOST_NAMED else []
     return "; ".join([*settings[:MOST_NAMED], *more])
 
