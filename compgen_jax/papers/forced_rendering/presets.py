@@ -377,7 +377,7 @@ PRESETS = {
         Preset(_variant(DATA_SCALING, "data_scaling_medium", MEDIUM_SCALING), "about an hour",
                "exponent of N 1.64 for bumps alone"),
         Preset(_variant(DATA_SCALING, "data_scaling_epochs", MEDIUM_EPOCHS), "about 2 h"),
-        Preset(DATA_SCALING, "38 minutes on a GPU at 160 TFLOP/s, by its FLOPs"),
+        Preset(DATA_SCALING, "about 2.5 h on one GPU, by its FLOPs"),
         Preset(HOLDOUT_MAP, "about 4 h; half an hour on one GPU, by its FLOPs"),
     )
 }  # fmt: skip
