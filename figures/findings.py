@@ -64,8 +64,8 @@ FINDINGS = (
         "C3", "ramp", "contradicted",
         "The first paper claims that held-out images show several bumps (bound: more than half "
         "do). If the code is the two plain numbers *x* and *y*, only {number} do. The verdict at "
-        "the end is for this code. With the bump code {0} do, but other settings disagree. With a one-hot code, which has a single 1 at place *x* and one at place *y*, "
-        "{1} do.", "codes",
+        "the end is for this code. With the bump code {0} do, but other settings disagree. With a "
+        "one-hot code, which has a single 1 at place *x* and one at place *y*, {1} do.", "codes",
         (
             Other("C3", "bump", "inconclusive", "share of OOD images with 2 peaks"),
             Other("C3", "onehot", "reproduced", "share of OOD images with 2 peaks"),

@@ -48,6 +48,10 @@ def main():
     papers = [*(_with_models(paper) for paper in PAPERS), *own]
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
+    for one in chosen:
+        if not (one.of_settings or one.shows(configs, scale)):
+            asked = ", ".join(one.runs(scale) if callable(one.runs) else one.runs)
+            raise ConfigError(f"--only={one.name}: no run at {scale} scale is named {asked}")
     beside = _beside_own(workdir, scale, chosen) if MODELS.value else {}
     groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
     varied = settings.configs(groups, configs)

@@ -118,26 +118,28 @@ def take(workdir: Path, add: bool) -> Path:
     judged = from_rows(json.loads((workdir / "claims.json").read_text()))
     judged = with_added(still_judged(committed.claims(scale)), judged) if add else judged
     directory.write_json(target / "claims.json", rows(judged, scale))
-    copied = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")}
+    copied = {}
     for one in committed.configs(scale).values():
         name, path = f"runs/{one.name}.json", run_directory(workdir, one) / "summary.json"
         if one.is_sweep:  # its table is small, and another machine goes on from it
             name, path = f"sweeps/{one.name}.csv", path.with_name("trials.csv")
         if path.exists():
             copied[name] = path
-    if (workdir / "settings.json").exists():
+    replaced = set()
+    if (workdir / "settings.json").exists():  # verdicts at settings and their picture
         copied["settings.json"] = workdir / "settings.json"
-    lines, made = (digests.read(one / "figures") for one in (target, workdir))
-    older = {
-        f"figures/{name}.png" for name, changes in committed.changes_since(scale).items() if changes
-    }
+        replaced = {"settings.json", "figures/robustness.png"}
     for name, path in copied.items():
-        # verdicts at settings and their picture belong together
-        of_settings = name in ("settings.json", "figures/robustness.png")
-        replaced = not add or name in older or (of_settings and "settings.json" in copied)
-        if replaced or _adds(target / name, path):
-            directory.write_bytes(target / name, path.read_bytes())
+        _take(path, target, name, not add or name in replaced)
+    changes = committed.changes_since(scale)  # of runs that were taken just now as well
+    replaced |= {f"figures/{name}.png" for name, changed in changes.items() if changed}
+    pictures = (workdir / "figures").glob("*.png")
+    pictures = {f"figures/{path.name}": path for path in pictures if path.stem in committed.FIGURES}
+    lines, made = (digests.read(one / "figures") for one in (target, workdir))
+    for name, path in pictures.items():
+        if _take(path, target, name, not add or name in replaced):
             lines[path.stem] = made.get(path.stem)
+    copied |= pictures
     patterns = "figures/*.png", "runs/*.json", "sweeps/*.csv", "settings.json"
     there = [path for pattern in patterns for path in target.glob(pattern)]
     for path in () if add else sorted(there):
@@ -151,6 +153,14 @@ def take(workdir: Path, add: bool) -> Path:
         directory.write_json(committed.RESULTS / each / "claims.json", rows(judged, each))
     directory.write_text(target / "RESULTS.md", committed.page(scale))
     return target
+
+
+def _take(path: Path, target: Path, name: str, replace: bool) -> bool:
+    """Copies a file if it is to replace what is there, or adds to it; whether it was copied."""
+    copy = replace or _adds(target / name, path)
+    if copy:
+        directory.write_bytes(target / name, path.read_bytes())
+    return copy
 
 
 def _adds(there: Path, added: Path) -> bool:

@@ -87,6 +87,7 @@ def figures(tiny, tmp_path, monkeypatch):
         Figure("wide", draw, ("wide",), "", True),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
+        Figure("misspelt", draw, ("frist",), "", False),
         Figure("varied", draw_settings, (), "", False, of_settings=True),
         Figure("rows", draw, ("first", "again", "mine"), "", False, of_summaries=True),
     ]
@@ -140,6 +141,13 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert [one["claim"] for one in judged] == ["X1", "X2", "X3"]
     assert judged[2]["as_stated"]["reason"].startswith("not trained: exact accuracy ID ")
     assert "## Not run\n\nNot run at this scale" in (workdir / "RESULTS.md").read_text()
+
+
+def test_a_figure_of_no_run_is_one_line_before_anything_trains(figures, tmp_path):
+    with pytest.raises(ConfigError) as error:
+        figures(["both", "misspelt"])
+    assert str(error.value) == "--only=misspelt: no run at quick scale is named frist"
+    assert not (tmp_path / "work").exists()
 
 
 def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):

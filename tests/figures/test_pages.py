@@ -180,7 +180,7 @@ def test_findings_on_real_factors_wait_until_they_are_judged_as_they_were_writte
         one["details"] = {"share rendered OOD, at random": {"value": 0.99}}
     picture, sentence = findings.real_factors(judged, ["sprites", "sprites_pairs"])
     assert picture == "![sprites](../results/quick/figures/sprites.png)\n"
-    assert "renders 25% [20, 30] of those" in sentence and "random, 99% are rendered" in sentence
+    assert "renders 25% [20, 30] of them" in sentence and "random, 99% are rendered" in sentence
     assert "[figure](../results/quick/figures/sprites.png)" in sentence
     judged[1]["as_stated"]["verdict"] = "contradicted"
     with pytest.raises(ValueError, match="F2 .* is now contradicted"):

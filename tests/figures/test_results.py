@@ -210,12 +210,22 @@ def test_a_figure_is_older_than_runs_that_changed_since(tmp_path, target):
     results.take(another, add=True)
     assert digests.wrong(target / "figures") == []
     # one that is older than its runs gives way
-    directory.write_json(target / "runs" / "bump_cnn_quick.json", {"mean": {}})
+    numbers = json.loads((SUMMARIES / "bump_cnn_quick.json").read_text())["mean"]
+    more = {"mean": numbers | {"ood.new": {}}}
+    directory.write_json(target / "runs" / "bump_cnn_quick.json", more)
     assert committed.changes_since("quick") == {"fig1d": ["runs"]}
     results.take(another, add=True)
     assert digests.wrong(target / "figures") == [
         "fig1d.png is not the picture of its line in digests.json"
     ]
+    # as does one that is older than what comes with it; a figure of a user's own stays where it is
+    picture, third = b"a third picture", finished(tmp_path / "c", "bump_cnn_quick", claims, "fig1d")
+    directory.write_bytes(third / "figures" / "fig1d.png", picture)
+    directory.write_bytes(third / "figures" / "mine.png", picture)
+    (summary,) = third.glob("trained/*/summary.json")
+    directory.write_json(summary, {"mean": more["mean"] | {"ood.newer": {}}})
+    results.take(third, add=True)
+    assert [path.read_bytes() for path in (target / "figures").glob("*.png")] == [picture]
     (another / "figures" / "digests.json").unlink()
     results.take(another, add=False)
     assert committed.changes_since("quick") == {"fig1d": ["no digest"]}
