@@ -18,7 +18,7 @@ LETTERS = 54  # of a claim's sentence in a line
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
 def draw(rows):
-    """Every claim, as stated, at every setting of its base networks: one setting at a time is
+    """Claims, as stated, at every setting of their base networks: one setting at a time is
     changed in what the papers leave open. The first column is the base, whatever its settings say.
     An empty place is a claim whose networks lack the setting. Right: at how many of the settings
     whose networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid
