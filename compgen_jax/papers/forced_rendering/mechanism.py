@@ -144,7 +144,7 @@ SUPERPOSES = Claim(
         "superposers. The ramp was judged on another network than the figure's. Verdicts of both "
         "were known. The stricter reading did not ask for more than other points' sums explain, so "
         "that noise passed around the authors' small hole. "
-        f"{AT_THE_END} Those of the ramp at the paper's size still are."
+        f"{AT_THE_END}"
     ),
 )
 
@@ -194,7 +194,7 @@ RESEMBLES_BINARY_KERNEL = Claim(
     changed=(
         "C5 first took pairs of two OOD cells, where every superposer fails; its verdicts were "
         "known. It now takes pairs of an OOD and an ID cell, the section that the paper shows. "
-        f"{AT_THE_END} Those of the ramp at the paper's size still are."
+        f"{AT_THE_END} The comparison of codes at the paper's size still is."
     ),
 )
 CLEARER_FOR_BUMP = Claim(
