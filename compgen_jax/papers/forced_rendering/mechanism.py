@@ -194,7 +194,7 @@ RESEMBLES_BINARY_KERNEL = Claim(
     changed=(
         "C5 first took pairs of two OOD cells, where every superposer fails; its verdicts were "
         "known. It now takes pairs of an OOD and an ID cell, the section that the paper shows. "
-        f"{AT_THE_END} The comparison of codes at the paper's size still is."
+        f"{AT_THE_END}"
     ),
 )
 CLEARER_FOR_BUMP = Claim(
