@@ -49,7 +49,7 @@ def main():
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
     for one in chosen:
-        if not (one.of_settings or one.shows(configs, scale)):
+        if one.name in ONLY.value and not (one.of_settings or one.shows(configs, scale)):
             asked = ", ".join(one.runs(scale) if callable(one.runs) else one.runs)
             raise ConfigError(f"--only={one.name}: no run at {scale} scale is named {asked}")
     beside = _beside_own(workdir, scale, chosen) if MODELS.value else {}
