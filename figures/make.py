@@ -208,18 +208,26 @@ def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | N
     """Draws a figure of runs, or of rows of settings.json."""
     with clock.spending("measuring and drawing"):
         drawn = figure.draw(rows if figure.of_settings else runs)
-        paths = []
-        for suffix, content in plotting.saved(drawn).items():
-            paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
-            directory.write_bytes(paths[-1], content)
-        plotting.close(drawn)
         summaries = {run.name: run.path / "summary.json" for run in runs.values()
                      if isinstance(run, results.FinishedRun)}  # fmt: skip
         if figure.of_settings:
             summaries = {"settings": workdir / "settings.json"}
-        picture = workdir / "figures" / f"{figure.name}.png"
-        digests.note(picture, figure, {n: path.read_bytes() for n, path in summaries.items()})
+        paths = save(workdir / "figures", figure, drawn, summaries)
     clock.say(f"drew {' and '.join(str(path) for path in paths)}")
+
+
+def save(folder: Path, figure: Figure, drawn, summaries: dict, formats=("png", "pdf")) -> list:
+    """Writes and closes a drawn figure, with its digest of `summaries` ({name: path}). Returns the
+    paths of its files."""
+    paths = []
+    for suffix, content in plotting.saved(drawn).items():
+        if suffix in formats:
+            paths.append(folder / f"{figure.name}.{suffix}")
+            directory.write_bytes(paths[-1], content)
+    plotting.close(drawn)
+    contents = {name: path.read_bytes() for name, path in summaries.items()}
+    digests.note(folder / f"{figure.name}.png", figure, contents)
+    return paths
 
 
 def _judge_settings(workdir, papers, finished, judged, groups, varied, clock) -> list[dict]:

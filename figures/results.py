@@ -23,8 +23,7 @@ from compgen_jax.papers import robustness
 from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
-from . import committed, digests, pages
-from .make import run_directory
+from . import committed, digests, make, pages, report
 
 WORKDIR = cli.define_workdir()
 ADD = flags.DEFINE_bool("add", False, "Keep what is there, and add what it lacks.")
@@ -120,24 +119,22 @@ def take(workdir: Path, add: bool) -> Path:
     directory.write_json(target / "claims.json", rows(judged, scale))
     copied = {}
     for one in committed.configs(scale).values():
-        name, path = f"runs/{one.name}.json", run_directory(workdir, one) / "summary.json"
+        name, path = f"runs/{one.name}.json", make.run_directory(workdir, one) / "summary.json"
         if one.is_sweep:  # its table is small, and another machine goes on from it
             name, path = f"sweeps/{one.name}.csv", path.with_name("trials.csv")
         if path.exists():
             copied[name] = path
-    replaced = set()
-    if (workdir / "settings.json").exists():  # verdicts at settings and their picture
-        copied["settings.json"] = workdir / "settings.json"
-        replaced = {"settings.json", "figures/robustness.png"}
     for name, path in copied.items():
-        _take(path, target, name, not add or name in replaced)
+        _take(path, target, name, not add)
+    if (workdir / "settings.json").exists():
+        copied["settings.json"] = workdir / "settings.json"
+        _take_settings(workdir, scale, add)
     changes = committed.changes_since(scale)  # of runs that were taken just now as well
-    replaced |= {f"figures/{name}.png" for name, changed in changes.items() if changed}
-    pictures = (workdir / "figures").glob("*.png")
-    pictures = {f"figures/{path.name}": path for path in pictures if path.stem in committed.FIGURES}
+    pictures = {f"figures/{path.name}": path for path in (workdir / "figures").glob("*.png")
+                if path.stem in committed.FIGURES}  # fmt: skip
     lines, made = (digests.read(one / "figures") for one in (target, workdir))
     for name, path in pictures.items():
-        if _take(path, target, name, not add or name in replaced):
+        if _take(path, target, name, not add or bool(changes.get(path.stem))):
             lines[path.stem] = made.get(path.stem)
     copied |= pictures
     patterns = "figures/*.png", "runs/*.json", "sweeps/*.csv", "settings.json"
@@ -147,12 +144,33 @@ def take(workdir: Path, add: bool) -> Path:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     digests.write(target / "figures", lines)
+    if add and "settings.json" in copied:
+        _draw_settings(scale)
     for each in [each for each in SCALES if (committed.RESULTS / each / "claims.json").exists()]:
         quick = committed.settings("quick") if each == "paper" else []
         judged = robustness.with_settings(committed.claims(each), committed.settings(each), quick)
         directory.write_json(committed.RESULTS / each / "claims.json", rows(judged, each))
     directory.write_text(target / "RESULTS.md", committed.page(scale))
     return target
+
+
+def _take_settings(workdir: Path, scale: str, add: bool):
+    """The verdicts at settings. To `add`, those of other claims and settings stay; here as well, no
+    verdict is drawn a second time."""
+    there = committed.settings(scale) if add else []
+    added = report.settings(workdir, committed.claims(scale))
+    rows = robustness.merged([*there, *added], there)
+    directory.write_json(committed.RESULTS / scale / "settings.json", rows)
+
+
+def _draw_settings(scale: str):
+    """Draws the picture of settings.json again, if it shows other rows."""
+    changes, target = committed.changes_since(scale), committed.RESULTS / scale
+    for figure in committed.FIGURES.values():
+        if figure.of_settings and changes.get(figure.name):
+            drawn = figure.draw(committed.settings(scale))
+            summaries = {"settings": target / "settings.json"}
+            make.save(target / "figures", figure, drawn, summaries, formats=("png",))
 
 
 def _take(path: Path, target: Path, name: str, replace: bool) -> bool:

@@ -171,12 +171,28 @@ def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
     results.take(other, add=True)
     assert reason("quick") == "depends on upright"
     directory.write_json(with_settings / "settings.json", rows[:1])
-    directory.write_bytes(with_settings / "figures" / "robustness.png", b"another")
-    results.take(with_settings, add=True)
-    assert (target / "figures" / "robustness.png").read_bytes() == b"another"
+    results.take(with_settings, add=False)
     assert reason("quick") == ""
     results.take(other, add=False)
     assert not (target / "settings.json").exists()
+
+
+def test_settings_that_are_added_stand_beside_those_before(tmp_path, target):
+    """The picture shows all of them, and no verdict is drawn a second time."""
+    claims = [claim("C1", "bump", 1.0)]
+    row = robustness.at_base(claims)[0]
+    upright, differing = row | {"setting": "upright"}, row | {"setting": "upright", "verdict": "no"}
+    width = row | {"setting": "width 8"}
+    for name, rows in ("a", [row, upright]), ("b", [row, differing, width]):
+        workdir = finished(tmp_path / name, "bump_cnn_quick", claims, "robustness")
+        directory.write_json(workdir / "settings.json", rows)
+        results.take(workdir, add=True)
+    assert committed.settings("quick") == [row, upright, width]
+    assert committed.changes_since("quick") == {"robustness": []}
+    picture = (target / "figures" / "robustness.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and digests.wrong(target / "figures") == []
+    results.take(workdir, add=True)
+    assert (target / "figures" / "robustness.png").read_bytes() == picture
 
 
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):
