@@ -78,8 +78,9 @@ def _in_order_of(rows: dict) -> Callable:
 
 def _symbol(reading: dict) -> str:
     """'✓ 14/16': of 16 trained settings 14 agree."""
-    symbol, settings = SYMBOLS[reading["verdict"]], reading.get("settings")
-    return f"{symbol} {settings['agree']}/{settings['trained']}" if settings else symbol
+    symbol, settings = SYMBOLS[reading["verdict"]], reading.get("settings", {"trained": 0})
+    share = f"{settings['agree']}/{settings['trained']}" if settings["trained"] else ""
+    return f"{symbol} {share}".strip()
 
 
 # --- every claim -------------------------------------------------------------------------------

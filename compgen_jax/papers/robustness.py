@@ -195,7 +195,8 @@ def of_any_scale(statement: str) -> str:
 def _with_others(claim: dict, others: list[dict], siblings: dict[str, list[dict]]) -> dict:
     """The claim with what other settings say. The siblings have both readings, the others that as
     stated alone: one that is contradicted there speaks of a stricter one that asks all that it
-    asks, too. 'Contradicted' is withdrawn where another setting could give something else."""
+    asks, too, but is not counted with it. 'Contradicted' is withdrawn where another setting could
+    give something else."""
     if not others and not siblings[AS_STATED]:
         return claim
     stated, stricter = (claim[reading] for reading in READINGS)
@@ -205,7 +206,7 @@ def _with_others(claim: dict, others: list[dict], siblings: dict[str, list[dict]
     else:
         speaks = stricter["verdict"] == CONTRADICTED or _asks_all_of(stated, stricter)
         fails = [row for row in others if speaks and row["verdict"] == CONTRADICTED]
-        found = _beside(stricter, siblings[STRICTER] + fails)
+        found = _beside(stricter, siblings[STRICTER], fails)
         if found["verdict"] == CONTRADICTED and (unknown := _opposed(CONTRADICTED, others)):
             found |= {"verdict": INCONCLUSIVE, "reason": f"not asked at {named(unknown)}"}
         readings[STRICTER] = stricter if found["verdict"] == stricter["verdict"] else found
@@ -217,8 +218,9 @@ def _asks_all_of(stated: dict, stricter: dict) -> bool:
     return asked <= more
 
 
-def _beside(reading: dict, others: list[dict]) -> dict:
-    """A reading with its 'settings', and without its verdict if that depends on one."""
+def _beside(reading: dict, others: list[dict], uncounted: list[dict] = ()) -> dict:
+    """A reading with its 'settings', and without its verdict if that depends on one, or on one of
+    those that are not counted."""
     trained = [row for row in others if row["trained"]]
     differ = [row["setting"] for row in trained if row["verdict"] != reading["verdict"]]
     settings = {
@@ -230,7 +232,7 @@ def _beside(reading: dict, others: list[dict]) -> dict:
         "untrained": len(others) - len(trained),
         "differ": differ,
     }
-    opposed = _opposed(reading["verdict"], others)
+    opposed = _opposed(reading["verdict"], [*others, *uncounted])
     depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {named(opposed)}"}
     return reading | {"settings": settings} | (depends if opposed else {})
 

@@ -12,8 +12,8 @@ NOTE = (
     "C are the paper's claims, K controls of our own. Each has two readings: as stated, and "
     "stricter, with alternatives and controls excluded. Intervals are Student's t over seeds. A "
     "verdict needs every condition on its whole interval, and says why where it is inconclusive. "
-    "What a seed draws is judged by its median over five evaluations in the last tenth of "
-    "training; what its layers do (C4 to C7, C12, C13) is measured at the end. "
+    "What a seed draws, and what its layers do (C4 to C7, C12, C13), is judged by its median over "
+    "five evaluations in the last tenth of training. "
     "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
     "withdrawn."
 )

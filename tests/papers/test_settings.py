@@ -180,6 +180,7 @@ def test_a_stricter_reading_that_asks_all_and_more_fails_where_the_one_as_stated
         (found,) = robustness.with_settings([before], at(others))
         reason = "depends on s1" if expected == U else ""
         assert (found["stricter"]["verdict"], found["stricter"]["reason"]) == (expected, reason)
+        assert robustness.share(found["stricter"]) == ""  # it was asked at the base alone
         assert robustness.with_settings([found], at(others)) == [found]
 
 
