@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,11 +105,7 @@ def _code(row: dict) -> str:
 
 def by_chance(judged: list[dict]) -> list[str]:
     """Lines on how many conditions were judged, and how many chance alone would decide."""
-    count = sum(
-        len(row[name]["conditions"])
-        for row in judged
-        for name in (READINGS[-1:] if _is_same(row) else READINGS)
-    )
+    count = sum(len(_measured(row)) for row in judged)
     settings = sum(row["as_stated"].get("settings", {}).get("trained", 0) for row in judged)
     beside = f" {settings} verdicts at other settings stand beside them." if settings else ""
     return [
@@ -116,6 +113,16 @@ def by_chance(judged: list[dict]) -> list[str]:
         f"its bound, chance alone would have {CHANCE * count:.1f} of them hold ({CHANCE:.1%}) and "
         f"as many fail.{beside}",
     ]
+
+
+def _measured(row: dict) -> set[tuple]:
+    """Names and bounds of the conditions of both readings that have a number."""
+    conditions = [item for name in READINGS for item in row[name]["conditions"].items()]
+    return {
+        (name, one["must be"])
+        for name, one in conditions
+        if one["value"] is not None and isfinite(one["value"])
+    }
 
 
 def changed(papers: list[Paper], judged: list[dict]) -> list[str]:

