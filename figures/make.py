@@ -82,7 +82,7 @@ def main():
     with clock.spending("judging claims"):
         judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
     if varied:
-        rows = _judge_settings(workdir, papers, finished, judged, groups, varied, clock)
+        rows = _judge_settings(workdir, papers, configs, finished, judged, groups, varied, clock)
         for figure in [one for one in chosen if one.of_settings]:
             _draw(workdir, figure, {}, clock, rows)
     if explored:
@@ -230,16 +230,18 @@ def save(folder: Path, figure: Figure, drawn, summaries: dict, formats=("png", "
     return paths
 
 
-def _judge_settings(workdir, papers, finished, judged, groups, varied, clock) -> list[dict]:
+def _judge_settings(workdir, papers, configs, finished, judged, groups, varied, clock):
     """Judges every claim at every setting, whose runs are loaded for as long as that takes. Writes
     settings.json and returns its rows."""
     in_paper = {one.name: one.in_paper for group in groups for one in group.settings}
     every, rows = [claim for paper in papers for claim in paper.claims], []
     for setting, allowed in in_paper.items():
-        configs = {base: config for (base, name), config in varied.items() if name == setting}
+        changed = {base: config for (base, name), config in varied.items() if name == setting}
         with clock.spending("judging settings"):
-            there = _load(workdir, configs)
-            rows += robustness.at_setting(every, judged, finished, there, setting, allowed)
+            there = _load(workdir, changed)
+            rows += robustness.at_setting(
+                every, judged, finished, there, setting, allowed, names=configs
+            )
     asked = {robustness.key_of(row) for row in rows}
     bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
     rows = robustness.merged(report.settings(workdir, judged), [*bases, *rows])

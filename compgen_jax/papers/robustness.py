@@ -5,7 +5,9 @@ in_paper, verdict, reason, measured, ci95, trained, criterion (at the base). The
 the claim as it stands.
 """
 
+import fnmatch
 import re
+from collections.abc import Iterable
 
 from compgen_jax.claims import (
     CONTRADICTED,
@@ -38,13 +40,20 @@ def at_base(judged: list[dict]) -> list[dict]:
 
 
 def at_setting(
-    claims, judged: list[dict], runs: dict, replaced: dict, setting: str, in_paper: bool = True
+    claims,
+    judged: list[dict],
+    runs: dict,
+    replaced: dict,
+    setting: str,
+    in_paper: bool = True,
+    names: Iterable[str] = (),
 ) -> list[dict]:
     """The rows of one setting, for the claims that compare only runs that have it. With one of them
     left at the base, a comparison would measure what the setting changes.
 
     Args: judged: the claims at the base; others are not asked. runs: by name, at the base.
-    replaced: those of the setting, by the names of their bases.
+    replaced: those of the setting, by the names of their bases. names: of all runs, finished or
+    not; a claim on all runs of a pattern is asked if the setting has all of them.
     """
     base, rows = {key_of(claim): without_settings(claim) for claim in judged}, []
     for claim in claims:
@@ -53,7 +62,7 @@ def at_setting(
             there = evidence_of(claim, evidence.fields, {**runs, **replaced})
             if key in base and there is not None:
                 try:
-                    there = _AtSetting(there, replaced)
+                    there = _AtSetting(there, replaced, names)
                     reading, _ = judge_reading(claim, there, AS_STATED)
                 except _NotChanged:
                     continue
@@ -69,14 +78,17 @@ class _NotChanged(Exception):
 
 class _AtSetting(Evidence):
     """Evidence whose runs are all at a setting; numbers that are written down are as they are.
-    Raises _NotChanged for other runs."""
+    Raises _NotChanged for other runs, and where a run of a pattern is not at the setting."""
 
-    def __init__(self, evidence: Evidence, replaced: dict):
+    def __init__(self, evidence: Evidence, replaced: dict, every: Iterable[str]):
         super().__init__(evidence.runs, evidence.fields, evidence.names)
-        self._changed = list(replaced.values())
+        self._changed, self._left = list(replaced.values()), set(every) - replaced.keys()
 
     def __getattr__(self, name):
-        return self._checked(super().__getattr__(name))
+        value = self._checked(super().__getattr__(name))
+        if isinstance(value, list) and fnmatch.filter(self._left, self.names[name]):
+            raise _NotChanged
+        return value
 
     @property
     def first(self):

@@ -183,9 +183,9 @@ def test_settings_that_are_added_stand_beside_those_before(tmp_path, target):
     row = robustness.at_base(claims)[0]
     upright, differing = row | {"setting": "upright"}, row | {"setting": "upright", "verdict": "no"}
     width = row | {"setting": "width 8"}
-    for name, rows in ("a", [row, upright]), ("b", [row, differing, width]):
+    for name, found in ("a", [row, upright]), ("b", [row, differing, width]):
         workdir = finished(tmp_path / name, "bump_cnn_quick", claims, "robustness")
-        directory.write_json(workdir / "settings.json", rows)
+        directory.write_json(workdir / "settings.json", found)
         results.take(workdir, add=True)
     assert committed.settings("quick") == [row, upright, width]
     assert committed.changes_since("quick") == {"robustness": []}

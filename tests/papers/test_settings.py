@@ -86,6 +86,14 @@ def test_a_claim_is_asked_where_all_runs_that_it_compares_are_at_the_setting():
     assert [(row["claim"], row["verdict"]) for row in found] == [
         ("X1", C), ("X2", C), ("X4", R), ("X6", U)
     ]  # fmt: skip
+    # all runs of a pattern, of which one is not finished
+    total = Condition("sum", lambda e: sum(run.values for run in e.all), above=0.5)
+    of_all = [claim("X7", runs={"net": "base", "all": "*"}, as_stated=total)]
+    both = {name: runs[name] for name in there}
+    judged_both = judge_all(of_all, both)
+    for names, asked in ((there, 1), (runs, 0)):
+        at_s = robustness.at_setting(of_all, judged_both, both, there, "s", names=names)
+        assert len(at_s) == asked
     row = found[0]
     assert (row["setting"], row["in_paper"], row["trained"]) == ("upright", False, True)
     assert row["measured"] == pytest.approx(np.mean(LOW))

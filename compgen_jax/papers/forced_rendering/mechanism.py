@@ -137,8 +137,8 @@ SUPERPOSES = Claim(
         "Any image with light in the right row or column resembles such a sum in part. So R2 is "
         "compared with that of other points' sums, which it must exceed by .05: noise and small "
         "leanings exceed it by less. Stricter, it is compared with the scores of an exact sum and "
-        "of a true bump. The figure's ramp network is wider and deeper than the others; it has a row of "
-        "its own where it was run."
+        "of a true bump. The figure's ramp network is wider and deeper than the others; it has a "
+        "row of its own where it was run."
     ),
     changed=(
         "C4 first asked for R2 above .5, a bound that depends on the grid and rejects ideal "

@@ -157,8 +157,8 @@ FEWER_THAN_ALL_ARE_NEEDED = of_sets(
     objection="Three numbers of modules give a short line, and few numbers of sets were tried. "
     "Nothing is concluded unless the gain is below .5 at one of them and above it at another. "
     "The exponent says nothing of more modules than were trained.",
-    changed="Where the fewest sets that were tried were enough, they counted as what is needed; the "
-    "quick verdict of that was known. Now nothing is concluded there.",
+    changed="Where the fewest sets that were tried were enough, they counted as what is needed; "
+    "the quick verdict of that was known. Now nothing is concluded there.",
 )
 MORE_SETS_HELP_OTHERS = more_sets_help(
     "S1d",
