@@ -22,7 +22,7 @@ def draw(rows):
     changed in what the papers leave open. The first column is the base, whatever its settings say.
     An empty place is a claim whose networks lack the setting. Right: at how many of the settings
     whose networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid
-    of 16, sprites of 32 pixels."""
+    of 16, sprites of 32 pixels, students of 8 modules."""
     keys = list(dict.fromkeys(map(robustness.key_of, rows)))
     papers = list(dict.fromkeys(claim[:1] for claim, *_ in keys))
     number = lambda claim: [int(digits) for digits in re.findall(r"\d+", claim)]

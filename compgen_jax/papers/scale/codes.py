@@ -133,6 +133,6 @@ COVERING_IS_ENOUGH = of_support(
     Condition("gain OOD {support}", of_run("ood.gain"), above=COMPOSED),
     {"below": APART},
     objection="A bound of .05 allows for a small loss. Two supports that fail alike would pass, so "
-    "the support's own gain must be above .5. `--only=robustness` tries other teachers and splits.",
+    "the support's own gain must be above .5. Other teachers and splits are among the settings.",
 )
 CLAIMS = CODE_IS_COMPOSED, COUPLINGS_ARE_COMPOSED, SUPPORT_MATTERS, COVERING_IS_ENOUGH

@@ -125,7 +125,7 @@ MORE_SETS_HELP = more_sets_help(
     figure="scale1",
     objection="R² may rise without composition: with more seen sets, the nearest one is nearer, "
     "and its answers pass the reading as stated. The stricter one asks for a gain over the best "
-    "bilinear map. Another teacher or split might differ: `--only=robustness` trains both.",
+    "bilinear map. Another teacher or split might differ: two of each are among the settings.",
 )
 WIDTH_HELPS = of_sets(
     "S1b",
