@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from compgen_jax.metrics import text
+from compgen_jax.papers import robustness
 
 from .verdicts import AS_STATED, STRICTER
 
@@ -194,8 +195,8 @@ def lines(
         number = _number(reading, finding.is_share)
         sentence = finding.sentence.format(*others, number=number)
         parts = [f"{finding.claim} {reading['verdict']}", f"stricter: {stricter}"]
-        if share := reading.get("settings"):
-            parts.append(f"settings: {share['agree']} of {share['trained']}")
+        if share := robustness.share(reading):
+            parts.append(f"settings: {share}")
         for larger in _same(finding, at_papers_size):
             number = _number(larger[AS_STATED], finding.is_share)
             parts.append(f"the paper's size: {larger[AS_STATED]['verdict']}, {number}")

@@ -239,9 +239,7 @@ def _judge_settings(workdir, papers, configs, finished, judged, groups, varied, 
         changed = {base: config for (base, name), config in varied.items() if name == setting}
         with clock.spending("judging settings"):
             there = _load(workdir, changed)
-            rows += robustness.at_setting(
-                every, judged, finished, there, setting, allowed, names=configs
-            )
+            rows += robustness.at_setting(every, judged, finished, there, configs, setting, allowed)
     asked = {robustness.key_of(row) for row in rows}
     bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
     rows = robustness.merged(report.settings(workdir, judged), [*bases, *rows])

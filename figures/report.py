@@ -105,9 +105,9 @@ def _code(row: dict) -> str:
 
 def by_chance(judged: list[dict]) -> list[str]:
     """Lines on how many conditions were judged, and how many chance alone would decide."""
-    count = sum(len(_measured(row)) for row in judged)
+    count = len({condition for row in judged for condition in _measured(row)})
     settings = sum(row["as_stated"].get("settings", {}).get("trained", 0) for row in judged)
-    beside = f" {settings} verdicts at other settings stand beside them." if settings else ""
+    beside = f" Rows have {settings} verdicts at other settings beside them." if settings else ""
     return [
         f"This page judges {count} conditions, each by a 95% interval. If every true value lay at "
         f"its bound, chance alone would have {CHANCE * count:.1f} of them hold ({CHANCE:.1%}) and "
@@ -115,14 +115,14 @@ def by_chance(judged: list[dict]) -> list[str]:
     ]
 
 
-def _measured(row: dict) -> set[tuple]:
-    """Names and bounds of the conditions of both readings that have a number."""
+def _measured(row: dict) -> list[tuple]:
+    """The conditions of both readings that have an interval."""
     conditions = [item for name in READINGS for item in row[name]["conditions"].items()]
-    return {
-        (name, one["must be"])
+    return [
+        (row["claim"], name, one["must be"], one["value"], *one["ci95"])
         for name, one in conditions
-        if one["value"] is not None and isfinite(one["value"])
-    }
+        if None not in one["ci95"] and all(map(isfinite, one["ci95"]))
+    ]
 
 
 def changed(papers: list[Paper], judged: list[dict]) -> list[str]:

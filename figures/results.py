@@ -126,7 +126,7 @@ def take(workdir: Path, add: bool) -> Path:
             copied[name] = path
     for name, path in copied.items():
         _take(path, target, name, not add)
-    if (workdir / "settings.json").exists():
+    if (workdir / "settings.json").exists() or (add and (target / "settings.json").exists()):
         copied["settings.json"] = workdir / "settings.json"
         _take_settings(workdir, scale, add)
     changes = committed.changes_since(scale)  # of runs that were taken just now as well
@@ -144,8 +144,7 @@ def take(workdir: Path, add: bool) -> Path:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     digests.write(target / "figures", lines)
-    if add and "settings.json" in copied:
-        _draw_settings(scale)
+    _draw_settings(scale)
     for each in [each for each in SCALES if (committed.RESULTS / each / "claims.json").exists()]:
         quick = committed.settings("quick") if each == "paper" else []
         judged = robustness.with_settings(committed.claims(each), committed.settings(each), quick)
@@ -156,19 +155,22 @@ def take(workdir: Path, add: bool) -> Path:
 
 def _take_settings(workdir: Path, scale: str, add: bool):
     """The verdicts at settings. To `add`, those of other claims and settings stay; here as well, no
-    verdict is drawn a second time."""
-    there = committed.settings(scale) if add else []
-    added = report.settings(workdir, committed.claims(scale))
-    rows = robustness.merged([*there, *added], there)
+    verdict is drawn a second time. Those at the base are of claims.json."""
+    judged, there = committed.claims(scale), committed.settings(scale) if add else []
+    rows = robustness.merged([*there, *report.settings(workdir, judged)], there)
+    asked = {robustness.key_of(row) for row in rows}
+    bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
+    rows = robustness.merged(rows, bases)
     directory.write_json(committed.RESULTS / scale / "settings.json", rows)
 
 
 def _draw_settings(scale: str):
-    """Draws the picture of settings.json again, if it shows other rows."""
+    """Draws the picture of settings.json again, if it is there and older than these."""
     changes, target = committed.changes_since(scale), committed.RESULTS / scale
+    rows = committed.settings(scale)
     for figure in committed.FIGURES.values():
-        if figure.of_settings and changes.get(figure.name):
-            drawn = figure.draw(committed.settings(scale))
+        if rows and figure.of_settings and changes.get(figure.name):
+            drawn = figure.draw(rows)
             summaries = {"settings": target / "settings.json"}
             make.save(target / "figures", figure, drawn, summaries, formats=("png",))
 

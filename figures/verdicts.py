@@ -78,9 +78,8 @@ def _in_order_of(rows: dict) -> Callable:
 
 def _symbol(reading: dict) -> str:
     """'✓ 14/16': of 16 trained settings 14 agree."""
-    symbol, settings = SYMBOLS[reading["verdict"]], reading.get("settings", {"trained": 0})
-    share = f"{settings['agree']}/{settings['trained']}" if settings["trained"] else ""
-    return f"{symbol} {share}".strip()
+    share = robustness.share(reading).replace(" of ", "/")
+    return f"{SYMBOLS[reading['verdict']]} {share}".strip()
 
 
 # --- every claim -------------------------------------------------------------------------------
@@ -172,8 +171,9 @@ def _cell(row: dict) -> str:
     number = {"value": reading["measured"], "ci95": reading["ci95"]}
     parts = [f"{text.with_interval(number)} {verdicts}", reading["reason"]]
     if settings := reading.get("settings"):
-        share = f"{settings['agree']} of {settings['trained']} settings agree"
         differ = f" (not {robustness.named(settings['differ'])})" if settings["differ"] else ""
-        parts.append(share + differ)
+        parts.append(
+            f"{robustness.share(reading)} settings agree{differ}" * bool(settings["trained"])
+        )
         parts.append(f"{settings['untrained']} did not learn" * bool(settings["untrained"]))
     return "; ".join(part for part in parts if part)

@@ -44,9 +44,9 @@ def at_setting(
     judged: list[dict],
     runs: dict,
     replaced: dict,
+    names: Iterable[str],
     setting: str,
     in_paper: bool = True,
-    names: Iterable[str] = (),
 ) -> list[dict]:
     """The rows of one setting, for the claims that compare only runs that have it. With one of them
     left at the base, a comparison would measure what the setting changes.
@@ -85,20 +85,18 @@ class _AtSetting(Evidence):
         self._changed, self._left = list(replaced.values()), set(every) - replaced.keys()
 
     def __getattr__(self, name):
-        value = self._checked(super().__getattr__(name))
-        if isinstance(value, list) and fnmatch.filter(self._left, self.names[name]):
+        value, pattern = super().__getattr__(name), self.names.get(name)
+        for run in value if isinstance(value, list) else [value]:
+            if hasattr(run, "seeds") and not any(run is one for one in self._changed):
+                raise _NotChanged
+        if isinstance(pattern, str) and "*" in pattern and fnmatch.filter(self._left, pattern):
             raise _NotChanged
         return value
 
     @property
     def first(self):
-        return self._checked(super().first)
-
-    def _checked(self, value):
-        for run in value if isinstance(value, list) else [value]:
-            if hasattr(run, "seeds") and not any(run is one for one in self._changed):
-                raise _NotChanged
-        return value
+        getattr(self, next(iter(self.runs)))
+        return super().first
 
 
 def _row(claim: dict, setting: str, in_paper: bool, reading: str = AS_STATED) -> dict:
@@ -221,7 +219,8 @@ def _with_others(claim: dict, others: list[dict], siblings: dict[str, list[dict]
         found = _beside(stricter, siblings[STRICTER], fails)
         if found["verdict"] == CONTRADICTED and (unknown := _opposed(CONTRADICTED, others)):
             found |= {"verdict": INCONCLUSIVE, "reason": f"not asked at {named(unknown)}"}
-        readings[STRICTER] = stricter if found["verdict"] == stricter["verdict"] else found
+        changes = found["verdict"] != stricter["verdict"]
+        readings[STRICTER] = found if changes or siblings[STRICTER] else stricter
     return claim | readings
 
 

@@ -179,20 +179,30 @@ def test_verdicts_at_settings_come_and_go_with_their_picture(tmp_path, target):
 
 def test_settings_that_are_added_stand_beside_those_before(tmp_path, target):
     """The picture shows all of them, and no verdict is drawn a second time."""
-    claims = [claim("C1", "bump", 1.0)]
-    row = robustness.at_base(claims)[0]
+    claims = [claim("C1", "bump", 1.0), claim("C1", "ramp", 1.0)]
+    row, of_ramp = robustness.at_base(claims)
     upright, differing = row | {"setting": "upright"}, row | {"setting": "upright", "verdict": "no"}
     width = row | {"setting": "width 8"}
-    for name, found in ("a", [row, upright]), ("b", [row, differing, width]):
+    for name, found in (
+        ("a", [row | {"measured": 7.0}, upright, of_ramp]),
+        ("b", [row, differing, width]),
+    ):
         workdir = finished(tmp_path / name, "bump_cnn_quick", claims, "robustness")
         directory.write_json(workdir / "settings.json", found)
         results.take(workdir, add=True)
-    assert committed.settings("quick") == [row, upright, width]
+    assert committed.settings("quick") == [row, upright, of_ramp, width]
     assert committed.changes_since("quick") == {"robustness": []}
     picture = (target / "figures" / "robustness.png").read_bytes()
     assert picture.startswith(b"\x89PNG") and digests.wrong(target / "figures") == []
     results.take(workdir, add=True)
     assert (target / "figures" / "robustness.png").read_bytes() == picture
+    # rows of another criterion go, and what is said of the base is what claims.json says
+    results.take(
+        finished(tmp_path / "c", "bump_cnn_quick", [claim("C1", "bump", 1.0, above=0.5)], "codes"),
+        add=True,
+    )
+    assert committed.settings("quick") == [of_ramp]
+    assert committed.changes_since("quick") == {"codes": [], "robustness": []}
 
 
 def test_a_sweep_was_run_if_its_figure_is_there(tmp_path, target):

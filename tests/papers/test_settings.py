@@ -82,7 +82,7 @@ def test_a_claim_is_asked_where_all_runs_that_it_compares_are_at_the_setting():
     )
     judged = judge_all(claims, runs)
     there = {"base": network(LOW), "other": network(MIDDLE)}
-    found = robustness.at_setting(claims, judged, runs, there, "upright", in_paper=False)
+    found = robustness.at_setting(claims, judged, runs, there, runs, "upright", in_paper=False)
     assert [(row["claim"], row["verdict"]) for row in found] == [
         ("X1", C), ("X2", C), ("X4", R), ("X6", U)
     ]  # fmt: skip
@@ -92,15 +92,23 @@ def test_a_claim_is_asked_where_all_runs_that_it_compares_are_at_the_setting():
     both = {name: runs[name] for name in there}
     judged_both = judge_all(of_all, both)
     for names, asked in ((there, 1), (runs, 0)):
-        at_s = robustness.at_setting(of_all, judged_both, both, there, "s", names=names)
+        at_s = robustness.at_setting(of_all, judged_both, both, there, names, "s")
         assert len(at_s) == asked
+    # what is no name of a run: it stands for itself, or is chosen by a function
+    others = {"sizes": [1, 2], "chosen": lambda runs: [runs["base"]]}
+    asked = Condition("sum", lambda e: e.net.values + sum(e.sizes) + e.chosen[0].values, above=0)
+    no_names = [claim("X8", runs={"net": "base", **others}, as_stated=asked)]
+    at_s = robustness.at_setting(no_names, judge_all(no_names, both), both, there, runs, "s")
+    assert [row["verdict"] for row in at_s] == [R]
     row = found[0]
     assert (row["setting"], row["in_paper"], row["trained"]) == ("upright", False, True)
     assert row["measured"] == pytest.approx(np.mean(LOW))
     assert row["criterion"] == "value above 0.5"
-    assert robustness.at_setting(claims, judged[1:], runs, there, "upright")[0]["claim"] == "X2"
+    assert (
+        robustness.at_setting(claims, judged[1:], runs, there, runs, "upright")[0]["claim"] == "X2"
+    )
     untrained = {"base": network(LOW, learnt=0.5)}
-    (row, *_) = robustness.at_setting(claims[:1], judged, runs, untrained, "upright")
+    (row, *_) = robustness.at_setting(claims[:1], judged, runs, untrained, runs, "upright")
     assert (row["verdict"], row["trained"]) == (U, False)
 
 
