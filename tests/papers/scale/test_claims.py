@@ -39,7 +39,8 @@ def test_the_mechanism_is_reproduced_and_no_alternative_is(calibration):
 def test_every_claim_has_its_strongest_objection():
     for claim in CLAIMS:
         assert 2 <= claim.objection.count(". ") + 1 <= 4, claim.name
-    assert {claim.name for claim in CLAIMS if claim.changed} == {"S2a", "S3b", "S4c"}
+    changed = {claim.name for claim in CLAIMS if claim.changed}
+    assert changed == {claim.name for claim in CLAIMS} - {"S1a", "S1b", "S1d"}
 
 
 def test_every_claim_is_tried():
