@@ -8,7 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, Reading, Undecided, by_seed, exact_id
+from compgen_jax.claims import (
+    Claim,
+    Condition,
+    Reading,
+    Undecided,
+    by_seed,
+    exact_id,
+    median_over_checkpoints,
+)
 from compgen_jax.papers.forced_rendering.images import AT_THE_END, rendered, worst_exact_id
 from compgen_jax.papers.forced_rendering.remedies import FEW
 from compgen_jax.runs.judge_run import RIGHT
@@ -65,7 +73,7 @@ def _composer(evidence):
     """The run `composer`: the same network with as many combinations held out at random. Raises
     Undecided unless it renders them."""
     cells = evidence.composer.late.cells
-    if by_seed(rendered(cells), cells.seeds).mean() > RIGHT:
+    if median_over_checkpoints(rendered(cells), cells.seeds).mean() > RIGHT:
         return evidence.composer
     raise Undecided("the network with random cells held out does not render them")
 
