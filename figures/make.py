@@ -240,9 +240,8 @@ def _judge_settings(workdir, papers, configs, finished, judged, groups, varied, 
         with clock.spending("judging settings"):
             there = _load(workdir, changed)
             rows += robustness.at_setting(every, judged, finished, there, configs, setting, allowed)
-    asked = {robustness.key_of(row) for row in rows}
-    bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
-    rows = robustness.merged(report.settings(workdir, judged), [*bases, *rows])
+    added = [*robustness.bases_of(rows, judged), *rows]
+    rows = robustness.merged(report.settings(workdir, judged), added)
     directory.write_json(workdir / "settings.json", rows)
     return rows
 

@@ -158,21 +158,18 @@ def _take_settings(workdir: Path, scale: str, add: bool):
     verdict is drawn a second time. Those at the base are of claims.json."""
     judged, there = committed.claims(scale), committed.settings(scale) if add else []
     rows = robustness.merged([*there, *report.settings(workdir, judged)], there)
-    asked = {robustness.key_of(row) for row in rows}
-    bases = [row for row in robustness.at_base(judged) if robustness.key_of(row) in asked]
-    rows = robustness.merged(rows, bases)
+    rows = robustness.merged(rows, robustness.bases_of(rows, judged))
     directory.write_json(committed.RESULTS / scale / "settings.json", rows)
 
 
 def _draw_settings(scale: str):
     """Draws the picture of settings.json again, if it is there and older than these."""
-    changes, target = committed.changes_since(scale), committed.RESULTS / scale
-    rows = committed.settings(scale)
+    rows, target = committed.settings(scale), committed.RESULTS / scale
+    changes = committed.changes_since(scale) if rows else {}
     for figure in committed.FIGURES.values():
-        if rows and figure.of_settings and changes.get(figure.name):
-            drawn = figure.draw(rows)
+        if figure.of_settings and changes.get(figure.name):
             summaries = {"settings": target / "settings.json"}
-            make.save(target / "figures", figure, drawn, summaries, formats=("png",))
+            make.save(target / "figures", figure, figure.draw(rows), summaries, formats=("png",))
 
 
 def _take(path: Path, target: Path, name: str, replace: bool) -> bool:

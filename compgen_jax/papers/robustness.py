@@ -39,6 +39,12 @@ def at_base(judged: list[dict]) -> list[dict]:
     return [_row(without_settings(claim), BASE, True) for claim in judged]
 
 
+def bases_of(rows: list[dict], judged: list[dict]) -> list[dict]:
+    """The rows of the base for those judged claims that have rows of settings."""
+    asked = set(map(key_of, rows))
+    return at_base([claim for claim in judged if key_of(claim) in asked])
+
+
 def at_setting(
     claims,
     judged: list[dict],

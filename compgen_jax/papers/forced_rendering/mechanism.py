@@ -135,8 +135,8 @@ SUPERPOSES = Claim(
     },
     objection=(
         "Any image with light in the right row or column resembles such a sum in part. So R2 is "
-        "compared with that of other points' sums, which it must exceed by .05: noise and small "
-        "leanings exceed it by less. Stricter, it is compared with the scores of an exact sum and "
+        "compared with that of other points' sums, which it must exceed by .05; a true bump "
+        "exceeds it by .0004. Stricter, it is compared with the scores of an exact sum and "
         "of a true bump. The figure's ramp network is wider and deeper than the others; it has a "
         "row of its own where it was run."
     ),
