@@ -1,44 +1,37 @@
-"""A claim is a row: what it says, which runs it needs, and the conditions that decide it.
+"""A claim is a function of runs. Its docstring is its sentence, and what it yields decides it.
 
-    CLAIM = Claim(
-        "C6",
-        "with the {code} code, linear decodability falls with depth",
-        figure="Fig 2c, d",
-        each={"code": ("bump", "ramp")},
-        runs={"net": "{code}_cnn"},
-        as_stated=(
-            Condition("slope", lambda e: slope(e.net.late.layers("probe.ood_r2")), below=0),
-        ),
-    )
+    CASES = [dict(code=code) for code in ("bump", "ramp")]
 
-A claim has two readings: *as stated*, its sentence in the plainest operational form or the paper's
-own measure, and *stricter*, with alternatives and controls excluded. A reading is `reproduced` if
-every condition holds on its whole 95% interval, `contradicted` if some condition fails on its whole
-interval, and `inconclusive` otherwise. It is also inconclusive if the network did not learn what
-it was shown (`Claim.trained` below `Claim.trained_at`). Criteria are tried on known answers before
-they judge a network (`calibration`, docs/findings/criteria.md).
+    @claim("C6", figure="Fig 2c, d", cases=CASES, runs={"net": "{code}_cnn"})
+    def decodability_falls(net):
+        '''With the {code} code, linear decodability falls over the layers.'''
+        probe = net.late.layers("probe.ood_r2")
+        yield learnt(exact_id(net.late.cells))
+        yield below(0, probe[..., -2] - probe[..., 0], "probe R², last hidden layer minus code")
+        yield note("probe R², code", probe[..., 0])
 
-A quantity is
+A claim is `reproduced` if every condition holds on its whole 95% interval, `contradicted` if some
+condition fails on its whole interval, and `inconclusive` otherwise, with a reason. It is also
+inconclusive if the network did not learn what it was shown (`learnt`). What excludes another
+explanation is a claim of its own, named after what it excludes: `C6.composer`. A claim is judged
+only if all of its runs are there.
 
-    (T,)            one value per network of the first run: per seed, or per seed and late
-                    checkpoint, those of a seed one after the other
-    (S, C)          the same by seed and checkpoint, for a run whose seeds are not the first's
-    a number        a constant
-    {value, ci95}   a statistic that is no mean over seeds. It may also say why nothing can be
-                    concluded from it, `undecided_because`.
+Values are (S,), one for each seed; (S, C), by seed and late checkpoint; a constant; or
+{'value', 'ci95'}, a statistic that is no mean over seeds, or `unknown`. Training ends at a constant
+rate, so its end is a draw too: the median over a seed's late checkpoints counts.
 
-Training ends at a constant rate, so its end is a draw too: of a seed's late checkpoints the median
-counts.
+If a claim would be decided once one seed is left out, its reason says so and names every such seed.
 
-A reading may be inconclusive because an interval crosses its bound. If it would be decided once one
-seed is left out, its reason says so: one seed decides. Every such seed is named. The reading stays
-inconclusive.
+A row of claims.json is found by (claim, case, scale, setting). The setting `base` is the claim as
+it stands; others change what a paper leaves open (`with_settings`).
+
+Criteria are tried on known answers before they judge a network (`Matrix`).
 """
 
 import fnmatch
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +41,6 @@ from compgen_jax.statistics import geometric_mean_with_interval, mean_with_inter
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
-READINGS = ("as_stated", "stricter")
 # Seeds that agree to the cell show Student's t no spread, so the interval of a share reaches at
 # least this many cells to either side of its mean. It is the least number of half cells with which
 # simulated intervals of shares that are 1 in most seeds cover their mean in 93% of samples
@@ -56,27 +48,29 @@ READINGS = ("as_stated", "stricter")
 LEAST_CELLS = 1.5
 TINY = 1e-12  # a smaller ratio counts as this
 TRAINED = 0.95  # accuracy on what training showed, below which nothing is concluded
-NOT_TRAINED, NOT_RUN = "not trained", "not run"  # how reasons begin that say nothing of a network
+NOT_TRAINED = "not trained"  # how a reason begins that says nothing of the paper
 CROSSES, ONE_SEED = "interval crosses the bound", "one seed decides"
+BASE = "base"
+KEY = ("claim", "case", "scale", "setting")
+
+
+# --- what a claim yields -----------------------------------------------------------------------
 
 
 class Condition(NamedTuple):
-    """One condition of a reading: `quantity` lies above a bound, below one, or between both.
+    """`values` lie above a bound, below one, or between both.
 
-    name: says what is measured; `{code}` and other fields of the claim are filled in.
-    quantity: what is measured (see above), or evidence -> that.
-    cells: of how many cells the quantity is a share, or a difference of two shares, or evidence ->
-        that; see `LEAST_CELLS`.
-    least: the least value of such a quantity: 0 for a share, -1 for a difference. No interval
-        leaves `least` to 1.
-    ratio: whether mean and interval are those of the logarithm (a geometric mean).
+    name: what is measured.  cells: of how many cells the values are shares, or differences of
+    shares (see `LEAST_CELLS`), 0 for other values.  least: the least such value, 0 for a share and
+    -1 for a difference; no interval leaves `least` to 1.  ratio: whether mean and interval are
+    those of the logarithm.
     """
 
     name: str
-    quantity: Any
+    values: Any
     above: float | None = None
     below: float | None = None
-    cells: Any = None
+    cells: float = 0
     least: float = 0.0
     ratio: bool = False
 
@@ -88,404 +82,370 @@ class Condition(NamedTuple):
         return f"below {self.below:g}" if self.above is None else f"above {self.above:g}"
 
 
-class Reading(NamedTuple):
-    """A reading with a training gate of its own, as where it is judged by another run.
+class Gate(NamedTuple):
+    """How well training was learnt: nothing is concluded if the mean of `values` is below `at`."""
 
-    conditions: as in `Claim.as_stated`.  trained, trained_name: as there.
-    """
-
-    conditions: tuple | Callable
-    trained: Callable | None
-    trained_name: str
+    name: str
+    values: Any
+    at: float
 
 
-def first_exact_id(evidence):
-    """(T,) exact accuracy on ID cells of the first run that the claim names."""
-    return exact_id(evidence.first.late.cells)
+class Note(NamedTuple):
+    """A further number, which decides nothing."""
+
+    name: str
+    values: Any
+
+
+class Undecided(NamedTuple):
+    """Why nothing can be concluded; '' if there is no reason."""
+
+    reason: str
+
+
+def above(bound: float, values, name: str, **how) -> Condition:
+    """A condition; `how` are further fields of `Condition`."""
+    return Condition(name, values, above=bound, **how)
+
+
+def below(bound: float, values, name: str, **how) -> Condition:
+    return Condition(name, values, below=bound, **how)
+
+
+def between(low: float, high: float, values, name: str, **how) -> Condition:
+    return Condition(name, values, low, high, **how)
+
+
+def learnt(values, name: str = "exact accuracy ID", at: float = TRAINED) -> Gate:
+    return Gate(name, values, at)
+
+
+def note(name: str, values) -> Note:
+    return Note(name, values)
+
+
+def unknown(reason: str) -> dict:
+    """The values of a condition from which nothing can be concluded."""
+    return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": reason}
+
+
+def exact_id(cells: evaluation.CellResults):
+    """Exact accuracy of every network on ID cells."""
+    return evaluation.mean_score(cells, "exact_accuracy", ~cells.held_out)
+
+
+# --- claims and their runs ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim as a row.
+    """A claim; see the head of this module. Made by `claim`.
 
-    name: such as 'C6'.  statement: the sentence; fields of `each` are filled in ('{code}').
-    figure: of the paper.  each: values by field; the claim is judged for every combination of them.
-        Or the combinations themselves, as a tuple of dicts.
-    runs: argument -> name of a run. Fields are filled in; a name that ends in '?' is optional; one
-        with a '*' stands for the list of all runs that match. A claim without its required runs is
-        not judged. A quantity that asks for a missing optional run is undecided. A function takes
-        all runs by name, and the fields, and gives what stands for the run. Any other
-        value stands for itself, such as numbers of constructed networks.
-    when: evidence -> whether its runs are enough to judge the claim at all.
-    as_stated, stricter: a condition or several, or a function evidence -> conditions, or a
-        `Reading`. `stricter` is the same as `as_stated` unless given.
-    details: further numbers, which decide nothing: name -> quantity (a function of the evidence or
-        what it would give), or a function evidence -> such a dict.
-    code: the column `code` of claims.json, or evidence -> that. What follows a comma is a setting:
-        'bump, upright' is the claim on 'bump' at another setting of what the paper leaves open.
-    trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
-        Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
-    undecided_because: evidence -> why nothing can be concluded, or ''.
-    objection: the strongest objection to the verdict, and what answers it, for
-        docs/findings/claims.md.
-    changed: which criterion was changed after a verdict of it was known, and how; '' for none.
+    name: such as 'C6' or 'C6.composer'.  function: runs by argument, and those fields of the case
+    that it names -> conditions, gates, notes and reasons.  figure: of the paper.  cases: fields by
+    which names of runs and the sentence are filled in. The field `case`, or else all values but
+    that of `setting`, is the case of the row; the field `setting` is its setting.  runs: argument
+    -> name of a run. One with a '*' stands for the list of all runs that match.
     """
 
     name: str
-    statement: str
-    as_stated: Condition | tuple | Callable | Reading
-    stricter: Condition | tuple | Callable | Reading = ()
+    function: Callable
     figure: str = ""
-    runs: dict = field(default_factory=dict)
-    when: Callable = lambda evidence: True
-    each: dict | tuple = field(default_factory=dict)
-    details: dict | Callable = field(default_factory=dict)
-    code: str | Callable = "{code}"
-    trained: Callable | None = first_exact_id
-    trained_name: str = "exact accuracy ID"
-    trained_at: float = TRAINED
-    undecided_because: Callable = lambda evidence: ""
-    objection: str = ""
-    changed: str = ""
+    cases: tuple[dict, ...] = ({},)
+    runs: dict[str, str] | None = None
 
-    def __post_init__(self):
-        both = self.runs.keys() & {name for fields in _combinations(self) for name in fields}
-        if both:
-            raise ValueError(f"{self.name}: {', '.join(both)}: is a run and a field of `each`")
+    def statement(self, case: dict) -> str:
+        sentence = " ".join(inspect.getdoc(self.function).split()).removesuffix(".")
+        return sentence.format(**case)
+
+    def named_runs(self, case: dict) -> dict[str, str]:
+        return {argument: name.format(**case) for argument, name in self.runs.items()}
 
 
-class Undecided(LookupError):
-    """Raised by a quantity from which nothing can be concluded; the message says why."""
+def claim(name: str, *, figure: str = "", cases: Iterable[dict] = ({},), runs: dict) -> Callable:
+    """Makes a `Claim` of a function."""
+    return lambda function: Claim(name, function, figure, tuple(cases), runs)
 
 
-class Evidence:
-    """What a claim is judged by: its runs and the fields of `each`, as attributes. `names` has the
-    names of runs by argument.
+def label(case: dict) -> str:
+    """'bump, depth 2'."""
+    values = [str(value) for name, value in case.items() if name != "setting" and value != ""]
+    return case.get("case", ", ".join(values))
 
-    Raises Undecided for the attribute of an optional run that is missing.
+
+def missing(claim: Claim, case: dict, runs: Iterable[str]) -> list[str]:
+    """The names and patterns of a claim's runs that are not among `runs`."""
+    names = list(runs)
+    return [name for name in claim.named_runs(case).values() if not fnmatch.filter(names, name)]
+
+
+def judge_all(claims, runs: dict, scale: str = "", setting: str = "", every=()) -> list[dict]:
+    """The rows of all claims whose runs are among `runs`, a dict by name.
+
+    At a `setting` of the runs, `every` has the names of all base runs, so that a claim on all runs
+    of a pattern is judged only if all of them are at the setting.
     """
-
-    def __init__(self, runs: dict[str, Any], fields: dict | None = None, names=None):
-        self.runs, self.fields, self.names, self.once = runs, fields or {}, names or {}, {}
-
-    def __getattr__(self, name):
-        if name in self.fields:
-            return self.fields[name]
-        if name not in self.runs:
-            raise AttributeError(f"the claim names no run {name!r}; it has {', '.join(self.runs)}")
-        if self.runs[name] is None:
-            raise Undecided(f"{NOT_RUN}: {self.names.get(name, name).rstrip('?')}")
-        return self.runs[name]
-
-    def has(self, name: str) -> bool:
-        return self.runs.get(name) is not None
-
-    @property
-    def first(self):
-        """The first run that the claim names; of a list of runs its first."""
-        found = next(iter(self.runs.values()))
-        return found[0] if isinstance(found, list) else found
-
-
-def once(function: Callable) -> Callable:
-    """function(evidence), computed once for each evidence."""
-
-    def cached(evidence):
-        if function not in evidence.once:
-            evidence.once[function] = function(evidence)
-        return evidence.once[function]
-
-    return cached
-
-
-# --- which runs a claim is judged by -----------------------------------------------------------
-
-
-def judge_all(claims, runs: dict[str, Any]) -> list[dict]:
-    """The judged rows of all claims whose required runs are among `runs`, a dict by name."""
-    return [judge(claim, evidence) for claim in claims for evidence in evidences(claim, runs)]
-
-
-def evidences(claim: Claim, runs: dict[str, Any]) -> list[Evidence]:
-    """One for every combination of the fields of `each` whose required runs are there."""
-    found = (evidence_of(claim, fields, runs) for fields in _combinations(claim))
-    return [evidence for evidence in found if evidence]
-
-
-def evidence_of(claim: Claim, fields: dict, runs: dict[str, Any]) -> Evidence | None:
-    """What the claim is judged by for one combination of its fields; None without required runs."""
-    optional = {argument for argument, name in claim.runs.items() if str(name).endswith("?")}
-    named = {argument: _filled(name, fields) for argument, name in claim.runs.items()}
-    chosen = {argument: _choose(name, runs, fields) for argument, name in named.items()}
-    evidence = Evidence(chosen, fields, named)
-    whole = all(chosen[argument] for argument in chosen.keys() - optional)
-    return evidence if whole and claim.when(evidence) else None
-
-
-def possible(claim: Claim) -> list[tuple[str, str, dict]]:
-    """(name, statement, criterion by reading) for every combination of the claim's fields. Readings
-    whose conditions depend on the runs have none."""
-    found = []
-    for fields in _combinations(claim):
-        criteria = {}
-        for name in READINGS:
-            reading = getattr(claim, name) or claim.as_stated
-            conditions = reading.conditions if isinstance(reading, Reading) else reading
-            if not callable(conditions):
-                criteria[name] = _criterion(_several(conditions), fields)
-        found.append((claim.name, claim.statement.format(**fields), criteria))
-    return found
-
-
-def _combinations(claim: Claim) -> tuple[dict, ...]:
-    """The values of the fields, for every time that the claim is judged."""
-    if isinstance(claim.each, tuple):
-        return claim.each
-    values = itertools.product(*claim.each.values())
-    return tuple(dict(zip(claim.each, one, strict=True)) for one in values)
-
-
-def _filled(name, fields: dict):
-    """The name of a run with the fields filled in; what is no name as it is."""
-    return name.format(**fields).rstrip("?") if isinstance(name, str) else name
-
-
-def _choose(name, runs: dict[str, Any], fields: dict):
-    if callable(name):
-        return name(runs, **fields)
-    if not isinstance(name, str):
-        return name
-    if "*" in name:
-        return [run for each, run in runs.items() if fnmatch.fnmatchcase(each, name)]
-    return runs.get(name)
+    rows = []
+    for one in claims:
+        for case in one.cases:
+            names = one.named_runs(case)
+            patterns = [name for name in names.values() if "*" in name]
+            left = any(set(fnmatch.filter(every, name)) - runs.keys() for name in patterns)
+            if missing(one, case, runs) or left:
+                continue
+            chosen = {
+                argument: [runs[each] for each in fnmatch.filter(runs, name)]
+                if "*" in name
+                else runs[name]
+                for argument, name in names.items()
+            }
+            row = judge(one, chosen, case, scale)
+            if row is not None:
+                rows.append(row | ({"setting": setting} if setting else {}))
+    return rows
 
 
 # --- judging -----------------------------------------------------------------------------------
 
 
-def judge(claim: Claim, evidence: Evidence) -> dict:
-    """A judged claim: name, code, statement, figure, seeds, names of runs, both readings and
-    details.
+def judge(claim: Claim, runs: dict, case: dict | None = None, scale: str = "") -> dict | None:
+    """The row of a claim, judged by runs by argument; None if it yields no condition.
 
-    A reading has its verdict, the reason if it is inconclusive, the criterion in words, the first
-    condition's value and interval, and all conditions with their values, by seed as well where they
-    are means over seeds, and bounds.
+    `conditions` has each condition's value, interval and bounds, by seed as well where it is a mean
+    over seeds, and whether it holds; `notes` has further numbers.
     """
-    fields, seeds = evidence.fields, _seeds(evidence)
-    numbers, readings = {}, {}
-    for name in READINGS:
-        readings[name], gate = judge_reading(claim, evidence, name)
-        numbers |= gate
-    details = claim.details(evidence) if callable(claim.details) else claim.details
-    numbers |= {
-        name.format(**fields): _number(_measured(quantity, evidence, seeds), None, evidence)
-        for name, quantity in details.items()
-    }
-    runs = [name.rstrip("?") for name in evidence.names.values() if isinstance(name, str)]
-    return heading(claim, evidence) | {
-        "seeds": seeds,
-        "runs": runs,
-        **readings,
-        "details": numbers,
-    }
-
-
-def heading(claim: Claim, evidence: Evidence) -> dict:
-    """Name, code, statement and figure of a row."""
-    fields = evidence.fields
-    code = claim.code(evidence) if callable(claim.code) else claim.code
+    case, first = case or {}, next(iter(runs.values()))
+    seeds = list((first[0] if isinstance(first, list) else first).seeds)
+    fields = case.keys() & inspect.signature(claim.function).parameters.keys()
+    said = list(claim.function(**runs, **{name: case[name] for name in fields}))
+    conditions = [each for each in said if isinstance(each, Condition)]
+    if not conditions:
+        return None
+    because, notes = "", {}
+    for each in said:
+        if isinstance(each, Gate):
+            notes[each.name] = _number(each, _by_seed(each.values, seeds))
+            because = because or _not_trained(each, notes[each.name])
+        elif isinstance(each, Note):
+            notes[each.name] = _number(each, _by_seed(each.values, seeds))
+        elif isinstance(each, Undecided):
+            because = because or each.reason
+    measured = [_by_seed(each.values, seeds) for each in conditions]
+    numbers = [_number(*pair) for pair in zip(conditions, measured, strict=True)]
+    verdict, reason = (INCONCLUSIVE, because) if because else _together(conditions, numbers)
+    if reason.startswith(CROSSES):
+        decides = _one_seed(conditions, measured, seeds)
+        reason = f"{decides} ({reason})" if decides else reason
     return {
         "claim": claim.name,
-        "code": code if callable(claim.code) else code.format(**{"code": ""} | fields),
-        "statement": claim.statement.format(**fields),
+        "case": label(case),
+        "scale": scale,
+        "setting": case.get("setting") or BASE,
+        "statement": claim.statement(case),
         "figure": claim.figure,
-    }
-
-
-def judge_reading(claim: Claim, evidence: Evidence, name: str) -> tuple[dict, dict]:
-    """One of the `READINGS` of a claim, as in `judge`; and by its name the number that says how
-    well training was learnt, nothing if nothing is trained."""
-    seeds, gate = _seeds(evidence), {}
-    reading = getattr(claim, name) or claim.as_stated
-    if not isinstance(reading, Reading):
-        reading = Reading(reading, claim.trained, claim.trained_name)
-    because = claim.undecided_because(evidence)
-    if reading.trained is not None:
-        trained = _measured(reading.trained, evidence, seeds)
-        number = gate[reading.trained_name] = _number(trained, None, evidence)
-        because = because or _not_trained(reading.trained_name, number, claim.trained_at)
-    return _judged(reading.conditions, evidence, seeds, because), gate
-
-
-def _seeds(evidence: Evidence) -> list:
-    return list(dict.fromkeys(evidence.first.seeds))
-
-
-def _not_trained(name: str, number: dict, least: float) -> str:
-    """Why nothing is concluded from a network that did not learn what it was shown, or ''."""
-    if number["value"] >= least:
-        return ""
-    shown = f"{NOT_TRAINED}: {name} {text.number(number['value'])}, {least:g} asked"
-    return number.get("undecided_because", shown)
-
-
-def _judged(conditions, evidence: Evidence, seeds, because: str) -> dict:
-    conditions = _several(_of(evidence, conditions))
-    names = [condition.name.format(**evidence.fields) for condition in conditions]
-    measured = [_measured(condition.quantity, evidence, seeds) for condition in conditions]
-    found = [_number(*pair, evidence) for pair in zip(measured, conditions, strict=True)]
-    decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
-    numbers = {
-        name: number
-        | ({} if isinstance(values, dict) else {"per_seed": np.asarray(values, float).tolist()})
-        | {"must be": condition.bounds, "holds": HOLDS[verdict]}
-        for name, number, values, condition, (verdict, _) in zip(
-            names, found, measured, conditions, decided, strict=True
-        )
-    }
-    verdict, reason = (INCONCLUSIVE, because) if because else _together(decided, names)
-    if reason.startswith(CROSSES):
-        decides = _one_seed(conditions, measured, names, evidence, seeds)
-        reason = f"{decides} ({reason})" if decides else reason
-    first = next(iter(numbers.values()))
-    return {
+        "seeds": seeds,
+        "runs": list(claim.named_runs(case).values()) if claim.runs else [],
         "verdict": verdict,
         "reason": reason,
-        "criterion": _criterion(conditions, evidence.fields),
-        "measured": first["value"],
-        "ci95": first["ci95"],
-        "conditions": numbers,
+        "conditions": {
+            each.name: number
+            | ({} if isinstance(values, dict) else {"per_seed": values.tolist()})
+            | {"must be": each.bounds, "holds": HOLDS[_decide(each, number)[0]]}
+            for each, number, values in zip(conditions, numbers, measured, strict=True)
+        },
+        "notes": notes,
     }
 
 
-def _one_seed(conditions, measured, names, evidence: Evidence, seeds) -> str:
-    """Why one seed decides: without it an inconclusive reading would be reproduced or contradicted.
-    Every such seed is named. '' if no single seed does. Numbers that are not one per seed stay as
-    they are."""
-    without = {}  # verdict -> the seeds without which it is reached
-    for index, seed in enumerate(seeds if len(seeds) > 2 else ()):
-        others = [
-            np.delete(values, index) if np.shape(values) == (len(seeds),) else values
-            for values in measured
-        ]
-        found = [_number(*pair, evidence) for pair in zip(others, conditions, strict=True)]
-        decided = [decide(*pair) for pair in zip(conditions, found, strict=True)]
-        verdict, _ = _together(decided, names)
-        if verdict != INCONCLUSIVE:
-            without.setdefault(verdict, []).append(f"seed {seed}")
-    said = [f"{verdict} without {' or '.join(named)}" for verdict, named in without.items()]
-    return f"{ONE_SEED}: {', '.join(said)}" if said else ""
+def _by_seed(values, seeds):
+    """(S,) the median over late checkpoints, or {'value', 'ci95'} as it is."""
+    if isinstance(values, dict):
+        return values | {"ci95": list(values["ci95"])}
+    values = np.asarray(values, np.float64)
+    if values.ndim == 0:
+        return np.full(len(seeds), values)
+    return median_over_checkpoints(values)
 
 
-def _several(conditions) -> tuple[Condition, ...]:
-    return (conditions,) if isinstance(conditions, Condition) else conditions
+def median_over_checkpoints(values):
+    """(S,) of values (S,) or, by seed and late checkpoint, (S, C)."""
+    return np.median(values, axis=1) if np.ndim(values) == 2 else np.asarray(values)
 
 
-def _criterion(conditions: tuple[Condition, ...], fields: dict) -> str:
-    """'exact accuracy OOD below 0.5; ...'."""
-    return "; ".join(f"{one.name.format(**fields)} {one.bounds}" for one in conditions)
+def _number(said, values) -> dict:
+    """{'value', 'ci95'} of what `_by_seed` gives."""
+    if isinstance(values, dict):
+        return values
+    if isinstance(said, Condition) and said.ratio:
+        return geometric_mean_with_interval(np.maximum(values, TINY))
+    number = mean_with_interval(values)
+    return of_share(number, said.cells, said.least) if getattr(said, "cells", 0) else number
 
 
-def _together(decided: list[tuple[str, str]], names: list[str]) -> tuple[str, str]:
-    """Verdict and reason of conditions that must all hold."""
-    for wanted in (CONTRADICTED, INCONCLUSIVE):
-        for name, (verdict, reason) in zip(names, decided, strict=True):
-            if verdict == wanted:
-                return verdict, reason and f"{reason}: {name}"
-    return REPRODUCED, ""
-
-
-def decide(condition: Condition, number: dict) -> tuple[str, str]:
-    """(verdict, reason) of one condition, given its number with interval."""
-    if number.get("undecided_because"):
-        return INCONCLUSIVE, number["undecided_because"]
-    low, high = number["ci95"]
-    above, below = condition.above, condition.below
-    if (above is None or low > above) and (below is None or high < below):
-        return REPRODUCED, ""
-    if (above is not None and high <= above) or (below is not None and low >= below):
-        return CONTRADICTED, ""
-    if np.isnan([low, high]).any():
-        return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
-    return INCONCLUSIVE, CROSSES
-
-
-def _measured(quantity, evidence: Evidence, seeds):
-    """A quantity's value for every seed, (T,), or {'value', 'ci95'} if it is no mean over seeds."""
-    try:
-        measured = _of(evidence, quantity)
-    except Undecided as why:
-        return {"value": np.nan, "ci95": [np.nan, np.nan], "undecided_because": str(why)}
-    if isinstance(measured, dict):
-        return measured | {"ci95": list(measured["ci95"])}
-    if np.ndim(measured) == 0:
-        measured = np.full(len(seeds), measured)
-    return median_over_checkpoints(measured, seeds)
-
-
-def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
-    """{'value', 'ci95'} of what `_measured` gives."""
-    if isinstance(per_seed, dict):
-        return per_seed
-    if condition is not None and condition.ratio:
-        return geometric_mean_with_interval(np.maximum(per_seed, TINY))
-    number = mean_with_interval(per_seed)
-    if condition is not None and condition.cells is not None:
-        return of_share(number, _of(evidence, condition.cells), condition.least)
-    return number
-
-
-def of_share(number: dict, cells, least: float = 0.0) -> dict:
+def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
     """{'value', 'ci95'} of a share of so many cells; see `LEAST_CELLS`. No end of the interval is
     below `least` or above 1."""
     low, high = reaching(number, LEAST_CELLS / max(cells, 1))["ci95"]
     return number | {"ci95": [float(max(low, least)), float(min(high, 1.0))]}
 
 
-def _of(evidence: Evidence, quantity):
-    return quantity(evidence) if callable(quantity) else quantity
+def _not_trained(gate: Gate, number: dict) -> str:
+    """Why nothing is concluded from a network that did not learn what it was shown, or ''."""
+    if number["value"] >= gate.at:
+        return ""
+    reached = f"{NOT_TRAINED}: {gate.name} {text.number(number['value'])}, {gate.at:g} asked"
+    return number.get("undecided_because", reached)
 
 
-def median_over_checkpoints(values, seeds):
-    """(T,): for every seed the median over its late checkpoints. `values` are (T,) or (S, C), as at
-    the head of this module; those that are one per seed already stay as they are."""
-    return np.median(values if np.ndim(values) == 2 else by_seed(values, seeds), axis=1)
+def _together(conditions, numbers) -> tuple[str, str]:
+    """Verdict and reason of conditions that must all hold."""
+    decided = [_decide(*pair) for pair in zip(conditions, numbers, strict=True)]
+    for wanted in (CONTRADICTED, INCONCLUSIVE):
+        for condition, (verdict, reason) in zip(conditions, decided, strict=True):
+            if verdict == wanted:
+                return verdict, reason and f"{reason}: {condition.name}"
+    return REPRODUCED, ""
 
 
-def by_seed(values, seeds):
-    """(S, C): values of networks of which those of a seed follow one another."""
-    return np.reshape(values, (len(dict.fromkeys(seeds)), -1))
+def _decide(condition: Condition, number: dict) -> tuple[str, str]:
+    """(verdict, reason) of one condition, given its number with interval."""
+    if number.get("undecided_because"):
+        return INCONCLUSIVE, number["undecided_because"]
+    low, high = number["ci95"]
+    least, most = condition.above, condition.below
+    if (least is None or low > least) and (most is None or high < most):
+        return REPRODUCED, ""
+    if (least is not None and high <= least) or (most is not None and low >= most):
+        return CONTRADICTED, ""
+    if np.isnan([low, high]).any():
+        return INCONCLUSIVE, "no interval" if np.isfinite(number["value"]) else "not known"
+    return INCONCLUSIVE, CROSSES
 
 
-def exact_id(cells: evaluation.CellResults):
-    """(T,) exact accuracy of every network on ID cells."""
-    return evaluation.mean_score(cells, "exact_accuracy", ~cells.held_out)
+def _one_seed(conditions, measured, seeds) -> str:
+    """Every seed without which an inconclusive claim would be decided, by the verdict it would then
+    have; '' if there is none. Numbers that are not one per seed stay as they are."""
+    without = {}
+    for index, seed in enumerate(seeds if len(seeds) > 2 else ()):
+        others = [v if isinstance(v, dict) else np.delete(v, index) for v in measured]
+        numbers = [_number(*pair) for pair in zip(conditions, others, strict=True)]
+        verdict, _ = _together(conditions, numbers)
+        if verdict != INCONCLUSIVE:
+            without.setdefault(verdict, []).append(f"seed {seed}")
+    named = [f"{verdict} without {' or '.join(names)}" for verdict, names in without.items()]
+    return f"{ONE_SEED}: {', '.join(named)}" if named else ""
 
 
-# --- claims.json -------------------------------------------------------------------------------
-
-# columns that each reading has; 'settings' where the claim was judged at other settings
-OF_READING = ("verdict", "reason", "criterion", "measured", "ci95", "conditions", "settings")
+# --- verdicts that survive their settings ------------------------------------------------------
 
 
-def rows(judged: list[dict], scale: str = "") -> list[dict]:
-    """The rows of claims.json: one for each reading of each claim; scale 'quick' or 'paper'."""
+def key_of(row: dict) -> tuple:
+    return tuple(row[name] for name in KEY)
+
+
+def merged(rows: list[dict], added: list[dict]) -> list[dict]:
+    """Rows with added ones, each in the place of one of the same key."""
+    return list({key_of(row): row for row in (*rows, *added)}.values())
+
+
+def with_settings(rows: list[dict], smaller: list[dict] = ()) -> list[dict]:
+    """The rows, those of the base with what other settings say beside their own verdict.
+
+    `settings` then has the verdict and reason at the base, at how many trained settings it is the
+    same, of how many, how many of these are of the smaller scale, how many were not trained, and
+    which differ. A verdict that depends on a setting becomes inconclusive: the base is one guess
+    among all settings that a paper's text allows. *Reproduced* is withdrawn if some setting
+    contradicts; *contradicted* says that the paper is wrong, so every setting must give it.
+
+    Args: rows: of one scale.  smaller: those of the quick scale, beside rows of the paper's.
+    """
+    every = [at_base(row) for row in rows]
+    others = [(row, row["setting"]) for row in every if row["setting"] != BASE]
+    others += [(row, f"{row['scale']}: {row['setting']}") for row in map(at_base, smaller)]
+    return [_beside(row, others) if row["setting"] == BASE else row for row in every]
+
+
+def at_base(row: dict) -> dict:
+    """A row with the verdict of its own setting alone."""
+    settings = row.get("settings", {})
+    own = {name: settings[name] for name in ("verdict", "reason") if settings}
+    return {name: value for name, value in row.items() if name != "settings"} | own
+
+
+def _beside(row: dict, others: list[tuple[dict, str]]) -> dict:
+    """The row of a base beside rows of settings, each with the setting's name."""
+    same = [(other, name) for other, name in others
+            if (other["claim"], other["case"]) == (row["claim"], row["case"])]  # fmt: skip
+    if not same:
+        return row
+    trained = [(other["verdict"], name) for other, name in same
+               if not other["reason"].startswith(NOT_TRAINED)]  # fmt: skip
+    against = {REPRODUCED: {CONTRADICTED}, CONTRADICTED: {REPRODUCED, INCONCLUSIVE}}
+    opposed = [name for verdict, name in trained if verdict in against.get(row["verdict"], ())]
+    differ = [name for verdict, name in trained if verdict != row["verdict"]]
+    settings = {
+        "verdict": row["verdict"],
+        "reason": row["reason"],
+        "agree": len(trained) - len(differ),
+        "trained": len(trained),
+        "quick": sum(name.startswith("quick: ") for _, name in trained),
+        "untrained": len(same) - len(trained),
+        "differ": differ,
+    }
+    depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {first_of(opposed)}"}
+    return row | {"settings": settings} | (depends if opposed else {})
+
+
+def first_of(settings: list[str], most: int = 2) -> str:
+    """The first settings' names, and the number of the others."""
+    more = [f"{len(settings) - most} more"] if len(settings) > most else []
+    return "; ".join([*settings[:most], *more])
+
+
+def share(row: dict) -> str:
+    """'12 of 15' trained settings that give the verdict of the base; '' if there is none."""
+    settings = row.get("settings", {"trained": 0})
+    return f"{settings['agree']} of {settings['trained']}" if settings["trained"] else ""
+
+
+# --- known answers -----------------------------------------------------------------------------
+
+
+class Matrix(NamedTuple):
+    """What criteria must say of known answers.
+
+    title: such as 'N = 16, donut'.  does: what each known answer does, in words, by name.
+    make: () -> known answers by name, and whatever else `beside` asks for.
+    rows: {claim: {known answer: letter}}: 'R' must be reproduced; '-' must not; 'r' is reproduced
+      though it is not what the sentence says, so the criterion cannot tell it. What follows a comma
+      in the name of a claim tells its rows apart: 'C7.mlp, beside a fading CNN'.
+    beside: {claim: (name, known answers) -> runs by argument}; by default the answer is `net`.
+    """
+
+    title: str
+    does: dict[str, str]
+    make: Callable[[], dict[str, Any]]
+    rows: dict[str, dict[str, str]]
+    beside: dict[str, Callable] = {}
+
+
+def tried(matrix: Matrix, claims) -> dict[str, dict[str, str]]:
+    """{claim: {known answer: verdict}} of every row of a matrix."""
+    by_name, known, table = {one.name: one for one in claims}, matrix.make(), {}
+    for row, letters in matrix.rows.items():
+        one = by_name[row.partition(",")[0]]
+        runs = matrix.beside.get(row, lambda name, known: {"net": known[name]})
+        table[row] = {
+            name: judge(one, runs(name, known), one.cases[0])["verdict"] for name in letters
+        }
+    return table
+
+
+def wrongly_decided(table: dict, matrix: Matrix) -> list[str]:
+    """What of `tried` differs from the matrix, in words."""
     return [
-        {name: value for name, value in one.items() if name not in READINGS}
-        | {"reading": reading.replace("_", " "), "scale": scale}
-        | one[reading]
-        for one in judged
-        for reading in READINGS
+        f"{matrix.title}: {row}: {name} is {verdict}, and must be {matrix.rows[row][name]}"
+        for row, verdicts in table.items()
+        for name, verdict in verdicts.items()
+        if (verdict == REPRODUCED) != (matrix.rows[row][name] in "Rr")
     ]
-
-
-def from_rows(rows: list[dict]) -> list[dict]:
-    """The inverse of `rows`."""
-    found = []
-    for row in rows:
-        if row["reading"] == READINGS[0].replace("_", " "):
-            apart = *OF_READING, "reading", "scale"
-            found.append({name: value for name, value in row.items() if name not in apart})
-        reading = {name: row[name] for name in OF_READING if name in row}
-        found[-1][row["reading"].replace(" ", "_")] = reading
-    return found
