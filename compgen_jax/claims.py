@@ -247,6 +247,7 @@ def judge(claim: Claim, runs: dict, case: dict | None = None, scale: str = "") -
         "runs": list(claim.named_runs(case).values()) if claim.runs else [],
         "verdict": verdict,
         "reason": reason,
+        "criterion": "; ".join(f"{each.name} {each.bounds}" for each in conditions),
         "conditions": {
             each.name: number
             | ({} if isinstance(values, dict) else {"per_seed": values.tolist()})
@@ -343,9 +344,16 @@ def key_of(row: dict) -> tuple:
     return tuple(row[name] for name in KEY)
 
 
-def merged(rows: list[dict], added: list[dict]) -> list[dict]:
-    """Rows with added ones, each in the place of one of the same key."""
-    return list({key_of(row): row for row in (*rows, *added)}.values())
+def of_settings(before: list[dict], added: list[dict], rows: list[dict]) -> list[dict]:
+    """The rows of other settings of the claims in `rows`: those judged before by the criterion that
+    the base has now, and added ones, which take the place of those of the same key."""
+    criteria = {(row["claim"], row["case"]): row["criterion"] for row in rows}
+    asked = lambda row: criteria.get((row["claim"], row["case"]))
+    kept = [row for row in before if row["setting"] != BASE and row["criterion"] == asked(row)]
+    new = [row | {"criterion": asked(row)} for row in added]
+    here = {key_of(row) for row in rows}
+    by_key = {key_of(row): row for row in (*kept, *new) if asked(row)}
+    return [row for key, row in by_key.items() if key not in here]
 
 
 def with_settings(rows: list[dict], smaller: list[dict] = ()) -> list[dict]:

@@ -1,26 +1,20 @@
-"""The generated parts of docs/findings/criteria.md: what claims ask, which criteria were changed,
-criteria on known answers, metrics on known maps, and the coverage of intervals. Nothing is
-trained."""
+"""The slow tables of docs/findings/criteria.md: the share that known maps render, metrics on known
+maps, and the simulated coverage of intervals. Nothing is trained."""
 
 from functools import cache
 
 import numpy as np
 
-from compgen_jax import calibration
-from compgen_jax.calibration import Calibration
-from compgen_jax.claims import INCONCLUSIVE, LEAST_CELLS, READINGS, REPRODUCED
+from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.forced_rendering import calibrations, known_maps
-from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.forced_rendering import known
 from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
 
-from .papers import PAPERS
+from .pages import table
 
-MOST_SHOWN = 4  # conditions of a reading
-SAME = "the same"
 GRIDS_OF_MAPS = 16, 28  # of the quick and of the paper's presets
 # (N, sigma, region, its bounds): of the presets, and of the settings that are varied around them
 RENDERED_AT = (
@@ -81,110 +75,13 @@ CELLS = {name: 81 for name in LAWS if name.startswith("share")}
 SEEDS = (3, 4, 5, 6, 10)
 
 
-def asked(claims: list[dict]) -> list[str]:
-    """What each judged claim asks, a row for its name: once for codes that ask the same."""
-    asked = {}
-    for claim in claims:
-        stated, stricter = (_conditions(claim[reading]) for reading in READINGS)
-        pairs = asked.setdefault(claim["claim"], {})
-        pairs[stated, SAME if stated == stricter else stricter] = None
-    rows = {name: ["<br>".join(dict.fromkeys(cells)) for cells in zip(*pairs, strict=True)]
-            for name, pairs in asked.items()}  # fmt: skip
-    return ["| claim | as stated | stricter |", "|---|---|---|",
-            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())]  # fmt: skip
-
-
-def _conditions(reading: dict) -> str:
-    shown = [f"{name} {one['must be']}" for name, one in reading["conditions"].items()]
-    if len(shown) > MOST_SHOWN:
-        shown = [*shown[:2], f"and {len(shown) - 2} more"]
-    return "; ".join(shown)
-
-
-def changed(papers: tuple[Paper, ...]) -> list[str]:
-    """The claims of which a criterion was changed after a verdict of it was known."""
-    rows = {(claim.name, claim.changed): None
-            for paper in papers for claim in paper.claims if claim.changed}  # fmt: skip
-    if not rows:
-        return ["Beside those that were withdrawn (below), none is recorded."]
-    return ["| claim | changed after a verdict of it was known |", "|---|---|",
-            *(f"| {name} | {what} |" for name, what in rows)]  # fmt: skip
-
-
 def parts() -> dict[str, list[str]]:
-    """Lines by the name of their place on the page, of those that take minutes to compute.
-
-    Raises ValueError if a criterion decides wrongly on a known answer."""
-    known = {f"known answers, {paper.title}": known_lines(paper) for paper in PAPERS}
-    return known | {
+    """Lines by the name of their place on the page; they take minutes to compute."""
+    return {
         "rendered": rendered_lines(),
         "metrics": metric_lines(),
         "coverage": coverage_lines(),
     }
-
-
-def known_lines(paper: Paper) -> list[str]:
-    """What each known answer does, and which of them each claim calls reproduced."""
-    tables = []
-    for tried in paper.calibrations:
-        table = calibration.decided(tried, paper.claims)
-        if wrong := calibration.wrongly_decided(table, tried.cases):
-            raise ValueError(f"{tried.title}: {'; '.join(wrong)}")
-        tables.append((tried, table))
-    return decided_lines(tables)
-
-
-def decided_lines(tables: list[tuple[Calibration, dict]]) -> list[str]:
-    """One table for all calibrations on the same known answers, a row for all claims that decide
-    alike; what `calibration.decided` gives stands beside each. A title begins with its column's."""
-    lines, groups = [], {}
-    for tried, table in tables:
-        groups.setdefault(tuple(tried.does.items()), []).append((tried, table))
-    for does, group in groups.items():
-        columns = list(dict.fromkeys(_column(tried) for tried, _ in group))
-        rows = {}
-        for tried, table in group:
-            for case in tried.cases:
-                cells = _reproduced(table[case.claim], case.mechanism)
-                rows.setdefault(case.claim, {})[_column(tried)] = cells
-        titles = [f"{column}: {reading.replace('_', ' ')}".removeprefix(": ")
-                  for column in (columns if len(columns) > 1 else [""])
-                  for reading in READINGS]  # fmt: skip
-        of_all = f"{columns[0]}: " if len(columns) == 1 else ""
-        lines += ["", of_all + "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
-        lines += [f"| claim | {' | '.join(titles)} |", "|---" * (1 + len(titles)) + "|"]
-        alike = {}
-        for claim, by_column in rows.items():
-            cells = [cell for column in columns for cell in by_column.get(column, ("", ""))]
-            alike.setdefault(" | ".join(_briefly(cells)), []).append(claim)
-        lines += [f"| {'; '.join(names)} | {cells} |" for cells, names in alike.items()]
-    return lines[1:]
-
-
-def _column(tried: Calibration) -> str:
-    """'N = 16' of 'N = 16, donut': regions have claims of their own."""
-    return tried.title.partition(",")[0]
-
-
-def _reproduced(decided: dict, mechanism: tuple) -> tuple[str, ...]:
-    """For each reading the known answers that it calls reproduced, the claim's mechanism in bold,
-    and in brackets those that it leaves open. All others are contradicted."""
-    cells = []
-    for reading in range(len(READINGS)):
-        having = lambda verdict, at=reading: [n for n, v in decided.items() if v[at] == verdict]
-        names = [f"**{name}**" if name in mechanism else name for name in having(REPRODUCED)]
-        cell, open_ones = ", ".join(names) or "none", ", ".join(having(INCONCLUSIVE))
-        cells.append(f"{cell} (open: {open_ones})" if open_ones else cell)
-    return tuple(cells)
-
-
-def _briefly(cells: list[str]) -> list[str]:
-    """The second reading, and another size, as 'the same' where they are."""
-    shown = list(cells)
-    for at in range(1, len(cells)):
-        before = cells[at - 1] if at % 2 else cells[at - 2]
-        shown[at] = SAME if cells[at] and cells[at] == before else cells[at]
-    return shown
 
 
 def rendered_lines() -> list[str]:
@@ -195,7 +92,7 @@ def rendered_lines() -> list[str]:
         title = f"N = {grid}, sigma {sigma:g}, {region} {' to '.join(map(str, bounds))}"
         shares = rendered_at(place).items()
         rows[title] = {name: text.number(round(share, 3)) for name, share in shares}
-    return _table(rows, tuple(known_maps.MAPS), "share rendered")
+    return _table(rows, tuple(known.MAPS), "share rendered")
 
 
 def rendered_at(place) -> dict[str, float]:
@@ -203,11 +100,11 @@ def rendered_at(place) -> dict[str, float]:
     grid, sigma, region, bounds = place
     support = SupportConfig(region=region, **dict(zip(("low", "high"), bounds, strict=False)))
     config = Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support)
-    score, empty = calibrations.scorer_of(config)
-    world = known_maps.world_of(empty.truths, empty.held_out)
+    score, empty = known.scorer_of(config)
+    world = known.world_of(empty.truths, empty.held_out)
     shares = {}
-    for name in known_maps.MAPS:
-        cells = score(known_maps.images(name, world)[None])
+    for name in known.MAPS:
+        cells = score(known.images(name, world)[None])
         shares[name] = float(mean_score(cells, "rendered", cells.held_out)[0])
     return shares
 
@@ -225,15 +122,15 @@ def metric_lines() -> list[str]:
 
 @cache
 def _world(grid: int):
-    _, empty = calibrations.scorer_of(calibrations.bumps(grid, "donut"))
-    return empty, known_maps.world_of(empty.truths, empty.held_out)
+    _, empty = known.scorer_of(known.bumps(grid, "donut"))
+    return empty, known.world_of(empty.truths, empty.held_out)
 
 
 def _of_map(name: str, grid: int) -> dict[str, float]:
     """Each metric of the prediction of a known map."""
     empty, world = _world(grid)
     axis, held_out = np.arange(grid, dtype=np.float32), lambda _: empty.held_out
-    drawn = known_maps.render(name, world)
+    drawn = known.render(name, world)
     return function.measure(drawn, [axis, axis], held_out, empty.truths, False)[""]
 
 
@@ -246,11 +143,8 @@ def coverage_lines() -> list[str]:
 
 
 def _table(rows: dict, columns: tuple, corner: str) -> list[str]:
-    return [
-        f"| {corner} | {' | '.join(columns)} |",
-        "|---" * (1 + len(columns)) + "|",
-        *(f"| {name} | {' | '.join(row[one] for one in columns)} |" for name, row in rows.items()),
-    ]
+    body = [(name, *(row[one] for one in columns)) for name, row in rows.items()]
+    return table((corner, *columns), body)
 
 
 @cache

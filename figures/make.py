@@ -4,36 +4,39 @@
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
 DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
-for each config; none is trained twice. A figure is drawn as soon as its runs are trained. Figures
-that take long are drawn only if `--only` names them. `--only=robustness` trains what the papers
-leave open, setting by setting, judges every claim there and writes DIR/settings.json.
-`--only=claims` judges what is there and trains nothing. `--only=explorer` writes the page alone.
-`--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
-that are trained in DIR or committed in docs/results.
+for each config; none is trained twice. `--runs=DIR,...` names directories whose finished runs are
+used as well. A figure is drawn as soon as its runs are trained. Figures that take long are drawn
+only if `--only` names them. `--only=robustness` trains what the papers leave open, setting by
+setting, and judges every claim there. `--only=claims` judges what is there and trains nothing.
+`--only=explorer` writes the page alone. `--models=FILE.py:CLASS` trains a model of yours on the
+league's tasks, and draws it beside the rows that are trained in DIR or committed in docs/results.
 """
 
 import contextlib
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from absl import flags
 
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
-from compgen_jax.papers import robustness, settings
+from compgen_jax.papers import judge, settings
 from compgen_jax.papers.paper import SCALES, Paper
-from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs import directory, experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
 
-from . import committed, digests, plotting, report
+from . import committed, pages, plotting
 from .explorer import page
 from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
 ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, explorer, or claims.")
+RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
@@ -42,94 +45,113 @@ flags.declare_key_flag("workdir")
 EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
 
 
+class Plan(NamedTuple):
+    """What is made in a directory.
+
+    papers, configs: all runs by name.  figures: what is drawn, with the runs that each shows.
+    beside: runs of which the summary is enough, where it is committed.  varied: (base, setting) ->
+    config.  explored: the runs of the explorer's page.
+    """
+
+    scale: str
+    workdir: Path
+    papers: list[Paper]
+    configs: dict[str, Config]
+    figures: dict[Figure, list[str]]
+    beside: dict[str, Run]
+    varied: dict[tuple[str, str], Config]
+    explored: list[str]
+
+    def wanted(self) -> dict[str, Config]:
+        """The configs to train by name, in order. A setting has the name of its config."""
+        names = {name for of_figure in self.figures.values() for name in of_figure}
+        names = names - self.beside.keys() | {*self.explored} | {base for base, _ in self.varied}
+        wanted = {name: config for name, config in self.configs.items() if name in names}
+        there = list(wanted.values())
+        return wanted | {one.name: one for one in self.varied.values() if one not in there}
+
+
 def main():
+    plan = make_plan()
+    programs = by_program(plan.wanted())
+    keep_scales_apart(plan.workdir, plan.scale)
+    clock = Clock(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
+    runs, paths = dict(plan.beside), judge.finished([plan.workdir, *RUNS.value])
+    waiting = {one: names for one, names in plan.figures.items() if not one.of_settings}
+    for program in [*programs, {}]:  # the last for figures that need no run
+        train(plan.workdir, program, paths, clock)
+        runs |= judge.load({n: one for n, one in program.items() if n in plan.configs}, paths)
+        for figure in [one for one, names in waiting.items() if runs.keys() >= set(names)]:
+            names = waiting.pop(figure)
+            with clock.spending("measuring and drawing"):
+                drawn = figure.draw({name: runs[name] for name in names})
+            save(plan.workdir, figure, drawn, names, clock)
+    left = {name: one for name, one in plan.configs.items() if name not in runs}
+    runs |= judge.load(left, paths)
+    rows = judged(plan, runs, paths, clock)
+    for figure in plan.figures:
+        if figure.of_settings:
+            save(plan.workdir, figure, figure.draw(rows), (), clock)
+    if plan.explored:
+        with clock.spending("measuring and drawing"):
+            shown = [row for row in rows if row["setting"] == claims.BASE
+                     and {*row["runs"]} & {*plan.explored}]  # fmt: skip
+            explored = {name: runs[name] for name in plan.explored}
+            path = page.write(explored, plan.workdir / "explorer.html", shown)
+        clock.say(f"wrote {path}")
+    drawn = sorted(path.stem for path in (plan.workdir / "figures").glob("*.png"))
+    results = pages.results(plan.scale, plan.papers, runs, rows, drawn)
+    directory.write_text(plan.workdir / "RESULTS.md", results)
+    clock.say(f"wrote {plan.workdir / 'claims.json'} and RESULTS.md; {clock.spent()}")
+
+
+# --- plan --------------------------------------------------------------------------------------
+
+
+def make_plan() -> Plan:
+    """What the flags ask for. Raises ConfigError for a wrong one."""
     scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
-    own = [_own(module) for module in cli.load_extensions(EXTEND)]
-    papers = [*(_with_models(paper) for paper in PAPERS), *own]
+    papers = list(PAPERS)
+    if MODELS.value:
+        papers = [
+            one.with_models(tuple(MODELS.value)) if one.with_models else one for one in papers
+        ]
+    own = [_of_module(module) for module in cli.load_extensions(EXTEND)]
+    papers += own
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
     chosen = _chosen(scale)
-    for one in chosen:
-        if one.name in ONLY.value and not (one.of_settings or one.shows(configs, scale)):
-            asked = ", ".join(one.runs(scale) if callable(one.runs) else one.runs)
-            raise ConfigError(f"--only={one.name}: no run at {scale} scale is named {asked}")
-    beside = _beside_own(workdir, scale, chosen) if MODELS.value else {}
-    groups = _groups(papers, own, configs) if any(one.of_settings for one in chosen) else ()
-    varied = settings.configs(groups, configs)
-    waiting = {
-        one: [n for n in one.shows(configs, scale) if not (one.of_summaries and n in beside)]
-        for one in chosen
-        if not one.of_settings
-    }
+    figures = {figure: figure.shows(configs, scale) for figure in chosen}
+    for figure, names in figures.items():
+        if figure.name in ONLY.value and not (names or figure.of_settings):
+            asked = ", ".join(figure.runs(scale) if callable(figure.runs) else figure.runs)
+            raise ConfigError(f"--only={figure.name}: no run at {scale} scale is named {asked}")
+    beside = {}
+    if MODELS.value:  # the papers' own rows of the league need not be trained
+        shown = {name for figure in chosen if figure.of_summaries for name in figures[figure]}
+        theirs = {n: c for paper in PAPERS for n, c in paper.runs(scale).items() if n in shown}
+        there = judge.load(theirs, judge.finished([workdir]))
+        beside = {n: run for n, run in (committed.runs(scale) | there).items() if n in theirs}
+        left = theirs.keys() - beside.keys()  # neither trained nor committed: not drawn
+        figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
+    varied = {}
+    if any(figure.of_settings for figure in chosen):
+        groups = [group for paper in own for group in paper.settings]
+        groups = groups or [group for paper in papers for group in paper.settings]
+        if unknown := {base for group in groups for base in group.bases} - configs.keys():
+            raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
+        varied = settings.configs(groups, configs)
     wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
     explored = [name for name in EXPLORED if name in configs and wanted_page]
-    shown = {name for names in waiting.values() for name in names} | {base for base, _ in varied}
-    shown |= set(explored)
-    wanted = {name: one for name, one in configs.items() if name in shown}
-    there = list(wanted.values())
-    wanted |= {one.name: one for one in varied.values() if one not in there}
-    programs = _by_program(wanted)
-    _keep_scales_apart(workdir, scale)
-    clock, finished = _Clock(len(programs) + len(chosen) + bool(explored) + 1), {}
-    for program in programs:
-        _train(workdir, program, clock)
-        finished |= _load(workdir, {name: one for name, one in program.items() if name in configs})
-        for figure in [one for one, names in waiting.items() if finished.keys() >= set(names)]:
-            waiting.pop(figure)
-            runs = beside | finished if figure.of_summaries else finished
-            names = [name for name in figure.shows(configs, scale) if runs.get(name)]
-            _draw(workdir, figure, {name: runs[name] for name in names}, clock)
-    finished |= _load(workdir, {n: one for n, one in configs.items() if n not in finished})
-    with clock.spending("judging claims"):
-        judged = [row for paper in papers for row in claims.judge_all(paper.claims, finished)]
-    if varied:
-        rows = _judge_settings(workdir, papers, configs, finished, judged, groups, varied, clock)
-        for figure in [one for one in chosen if one.of_settings]:
-            _draw(workdir, figure, {}, clock, rows)
-    if explored:
-        with clock.spending("measuring and drawing"):
-            rows = [row for row in claims.rows(judged, scale) if {*row["runs"]} & {*explored}]
-            runs = {name: finished[name] for name in explored}
-            path = page.write(runs, workdir / "explorer.html", rows)
-        clock.say(f"wrote {path}")
-    _write_results(workdir, scale, papers, finished, judged, clock)
+    return Plan(scale, workdir, papers, configs, figures, beside, varied, explored)
 
 
-def run_directory(workdir: Path, config: Config) -> Path:
-    """Where the run or the sweep of a config lies in a directory of `figures.make`."""
-    kind = "sweeps" if config.is_sweep else "trained"
-    return workdir / kind / f"{config.name}-{fingerprint(config)}"
-
-
-def _with_models(paper: Paper) -> Paper:
-    """With runs of the user's own models, if there are any and the paper has a use for them."""
-    return paper.with_models(tuple(MODELS.value)) if MODELS.value and paper.with_models else paper
-
-
-def _beside_own(workdir: Path, scale: str, chosen: list[Figure]) -> dict:
-    """What figures of summaries draw beside the user's own models: the papers' runs that are
-    finished in `workdir` or committed, None for others."""
-    configs = {name: one for paper in PAPERS for name, one in paper.runs(scale).items()}
-    names = {n for one in chosen if one.of_summaries for n in one.shows(configs, scale)}
-    known = committed.runs(scale) | _load(workdir, {name: configs[name] for name in names})
-    return {name: known.get(name) for name in names}
-
-
-def _own(module) -> Paper:
+def _of_module(module) -> Paper:
     """The claims (`CLAIMS`), runs (`runs(scale)`) and settings (`SETTINGS`) of a user's file."""
     rows = tuple(getattr(module, "CLAIMS", ()))
     letters = "".join({claim.name[0] for claim in rows})
     runs = getattr(module, "runs", lambda scale: {})
     groups = tuple(getattr(module, "SETTINGS", ()))
     return Paper(Path(module.__file__).stem, letters, runs, rows, settings=groups)
-
-
-def _groups(papers: list[Paper], own: list[Paper], configs: dict) -> list[settings.Group]:
-    """The user's own settings or, without any, those of all papers."""
-    groups = [group for paper in own for group in paper.settings]
-    groups = groups or [group for paper in papers for group in paper.settings]
-    if unknown := {base for group in groups for base in group.bases} - configs.keys():
-        raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
-    return groups
 
 
 def _chosen(scale: str) -> list[Figure]:
@@ -148,7 +170,7 @@ def _chosen(scale: str) -> list[Figure]:
     return chosen
 
 
-def _keep_scales_apart(workdir: Path, scale: str):
+def keep_scales_apart(workdir: Path, scale: str):
     """Raises ConfigError if `workdir` holds the results of another scale."""
     mark = workdir / "scale"
     there = mark.read_text().strip() if mark.exists() else scale
@@ -160,104 +182,89 @@ def _keep_scales_apart(workdir: Path, scale: str):
     directory.write_text(mark, scale + "\n")
 
 
-def _by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
+# --- train -------------------------------------------------------------------------------------
+
+
+def by_program(configs: dict[str, Config]) -> list[dict[str, Config]]:
     """Configs that train as one program together, in the order of their first; then each sweep."""
     groups, sweeps = {}, []
     for name, config in configs.items():
         if config.is_sweep:
             sweeps.append({name: config})
-        else:
-            try:
-                task = loop.check(config)
-            except ConfigError as error:
-                raise ConfigError(f"{name}: {error}") from error
-            program = experiment.schedule(config, task)
-            groups.setdefault(program, {})[name] = config
+            continue
+        try:
+            task = loop.check(config)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from error
+        groups.setdefault(experiment.schedule(config, task), {})[name] = config
     return [*groups.values(), *sweeps]
 
 
-def _train(workdir: Path, configs: dict[str, Config], clock):
-    """Trains one group of runs, or one sweep."""
-    paths = [run_directory(workdir, config) for config in configs.values()]
-    first, *_ = configs.values()
-    names = ", ".join(config.name for config in configs.values())
-    if all(directory.is_finished(path) for path in paths):
+def run_directory(workdir: Path, config: Config) -> Path:
+    """Where the run or the sweep of a config is trained in a directory of `figures.make`."""
+    kind = "sweeps" if config.is_sweep else "trained"
+    return workdir / kind / f"{config.name}-{fingerprint(config)}"
+
+
+def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path], clock):
+    """Trains one group of runs, or one sweep, where `paths` has no finished one; adds it there."""
+    left = [config for config in configs.values() if fingerprint(config) not in paths]
+    names = ", ".join(config.name for config in left or configs.values())
+    if not configs:
+        return
+    places = [run_directory(workdir, config) for config in left]
+    if not left:
         clock.say(f"{names}: already trained")
-    elif first.is_sweep:
-        clock.say(f"{names}: training the trials of a sweep, in {paths[0]}")
+    elif left[0].is_sweep:
+        clock.say(f"{names}: training the trials of a sweep, in {places[0]}")
         with clock.spending("training"):
-            sweep.run(first, paths[0])
+            sweep.run(left[0], places[0])
     else:
-        seeds = len(first.training.seeds)
-        clock.say(f"{names}: training {seeds} seeds each, in {paths[0].parent}")
+        seeds = len(left[0].training.seeds)
+        clock.say(f"{names}: training {seeds} seeds each, in {places[0].parent}")
         with clock.spending("training"):
-            experiment.train_together(list(zip(configs.values(), paths, strict=True)))
+            experiment.train_together(list(zip(left, places, strict=True)))
+    paths |= {fingerprint(config): path for config, path in zip(left, places, strict=True)}
 
 
-def _load(workdir: Path, configs: dict[str, Config]) -> dict:
-    """Those of the runs and sweeps that are finished."""
-    paths = {name: run_directory(workdir, config) for name, config in configs.items()}
-    return {
-        name: (sweep if configs[name].is_sweep else results).load(path)
-        for name, path in paths.items()
-        if directory.is_finished(path)
-    }
+# --- draw --------------------------------------------------------------------------------------
 
 
-def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | None = None):
-    """Draws a figure of runs, or of rows of settings.json."""
-    with clock.spending("measuring and drawing"):
-        drawn = figure.draw(rows if figure.of_settings else runs)
-        summaries = {run.name: run.path / "summary.json" for run in runs.values()
-                     if isinstance(run, results.FinishedRun)}  # fmt: skip
-        if figure.of_settings:
-            summaries = {"settings": workdir / "settings.json"}
-        paths = save(workdir / "figures", figure, drawn, summaries)
-    clock.say(f"drew {' and '.join(str(path) for path in paths)}")
-
-
-def save(folder: Path, figure: Figure, drawn, summaries: dict, formats=("png", "pdf")) -> list:
-    """Writes and closes a drawn figure, with its digest of `summaries` ({name: path}). Returns the
-    paths of its files."""
-    paths = []
-    for suffix, content in plotting.saved(drawn).items():
-        if suffix in formats:
-            paths.append(folder / f"{figure.name}.{suffix}")
-            directory.write_bytes(paths[-1], content)
+def save(workdir: Path, figure: Figure, drawn, names, clock):
+    """Writes and closes a drawn figure; its PNG names the runs that it shows."""
+    about, paths = {"Title": figure.name, "Source": ", ".join(names)}, []
+    for suffix, content in plotting.saved(drawn, about).items():
+        paths.append(workdir / "figures" / f"{figure.name}.{suffix}")
+        directory.write_bytes(paths[-1], content)
     plotting.close(drawn)
-    contents = {name: path.read_bytes() for name, path in summaries.items()}
-    digests.note(folder / f"{figure.name}.png", figure, contents)
-    return paths
+    clock.say(f"drew {' and '.join(map(str, paths))}")
 
 
-def _judge_settings(workdir, papers, configs, finished, judged, groups, varied, clock):
-    """Judges every claim at every setting, whose runs are loaded for as long as that takes. Writes
-    settings.json and returns its rows."""
-    in_paper = {one.name: one.in_paper for group in groups for one in group.settings}
-    every, rows = [claim for paper in papers for claim in paper.claims], []
-    for setting, allowed in in_paper.items():
-        changed = {base: config for (base, name), config in varied.items() if name == setting}
-        with clock.spending("judging settings"):
-            there = _load(workdir, changed)
-            rows += robustness.at_setting(every, judged, finished, there, configs, setting, allowed)
-    added = [*robustness.bases_of(rows, judged), *rows]
-    rows = robustness.merged(report.settings(workdir, judged), added)
-    directory.write_json(workdir / "settings.json", rows)
+# --- judge -------------------------------------------------------------------------------------
+
+
+def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
+    """Judges every claim whose runs are there, at the base and at every setting that was planned;
+    beside these stand settings that were judged before, here or in docs/results. Writes
+    claims.json and returns its rows."""
+    path = plan.workdir / "claims.json"
+    with clock.spending("judging"):
+        rows = judge.judge(plan.papers, runs, plan.scale)
+        every = [claim for paper in plan.papers for claim in paper.claims]
+        names, at_settings = list(plan.configs), []
+        for setting in dict.fromkeys(setting for _, setting in plan.varied):
+            changed = {base: one for (base, name), one in plan.varied.items() if name == setting}
+            there = judge.load(changed, paths)
+            at_settings += claims.judge_all(every, there, plan.scale, setting, names)
+        before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
+        rows += claims.of_settings(before, at_settings, rows)
+        quick = committed.rows("quick") if plan.scale == "paper" else []
+        rows = claims.with_settings(rows, quick)
+    directory.write_json(path, rows)
     return rows
 
 
-def _write_results(workdir: Path, scale: str, papers, finished: dict, judged: list[dict], clock):
-    """claims.json and RESULTS.md, of all that is finished."""
-    quick = committed.settings("quick") if scale == "paper" else []
-    judged = robustness.with_settings(judged, report.settings(workdir, judged), quick)
-    directory.write_json(workdir / "claims.json", claims.rows(judged, scale))
-    drawn = sorted(path.stem for path in (workdir / "figures").glob("*.png"))
-    page = report.page(scale, papers, finished, judged, drawn)
-    directory.write_text(workdir / "RESULTS.md", page)
-    clock.say(f"wrote {workdir / 'claims.json'} and {workdir / 'RESULTS.md'}; {clock.spent()}")
-
-
-class _Clock:
+class Clock:
     """Numbers the steps and tells the time since the start and what it was spent on."""
 
     def __init__(self, steps: int):

@@ -1,34 +1,43 @@
-"""The generated parts of the documentation.
+"""The generated parts of the documentation, from docs/results and from the code.
 
     python -m figures.pages [--check] [--criteria]
 
-Writes RESULTS.md of both scales, docs/findings/gallery.md, docs/reference/presets.md and parts of
-README.md, docs/findings/{index,claims,criteria,league,real_factors}.md, docs/how_to/hold_out.md,
-docs/limits.md and docs/reference/config.md, all from docs/results and from the code. What
-docs/findings/criteria.md says of known answers takes some minutes and is computed only with
---criteria. With --check nothing is written: a page that differs is named, and so is a picture that
-is not the one of its digest; then the command fails.
+A page is written by a person; a part between two marks, `<!-- NAME: python -m figures.pages -->`
+and `<!-- end of NAME -->`, is written here. What docs/findings/criteria.md says of metrics on known
+maps and of intervals takes some minutes and is computed only with --criteria. With --check nothing
+is written: a page that differs is named, and the command fails.
 """
 
 import inspect
+import re
 import sys
+from math import isfinite
 from pathlib import Path
 
+import numpy as np
 from absl import flags
 
-from compgen_jax import cli
+from compgen_jax import claims, cli
+from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
+from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
-from compgen_jax.papers.paper import SCALES
+from compgen_jax.papers.paper import SCALES, Paper
+from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
 from compgen_jax.runs import directory
 from compgen_jax.tasks import holdouts
+from compgen_jax.training import loop
 
-from . import committed, criteria, digests, fields, findings, presets, report, verdicts
+from . import committed, criteria, fields
 from .league import page as league
-from .papers import FIGURES, PAPERS
+from .papers import FIGURES, PAPERS, TABLES
 
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
-CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the tables of criteria.md, too.")
+CRITERIA = flags.DEFINE_bool("criteria", False, "Compute the slow tables of criteria.md, too.")
+SYMBOLS = {REPRODUCED: "✓", CONTRADICTED: "✗", INCONCLUSIVE: "–"}
+SIZES = {"quick": "quick", "paper": "papers' size"}
+CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
+PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
 GALLERY = """# Gallery
 
 What does each figure show?
@@ -36,44 +45,51 @@ What does each figure show?
 A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
 names them. The quick one stands above the one at the papers' size. The first paper's figures show
 networks at the end of training; tables have the median of the last five evaluations."""
-OLDER = """These pictures are older than what they show, as a caption, drawing code or a run has
-changed since. For those with *no digest* nobody recorded what drew them."""
-NONE_UNJUDGED = "None. Some are inconclusive only because a network to compare with was not run."
-SIZES = verdicts.TITLES
+PRESETS_PAGE = """# Presets
+
+Which runs come with the package, how long do they take, and what came out?
+
+`--config=NAME` takes a preset from any directory, `--config.KEY=VALUE` changes a field. Times are
+of all seeds on 2 CPU cores, unless the row says otherwise. Results are means over seeds with 95%
+intervals: the share of images *rendered* or, where that is not measured, the accuracy that is named
+([terms](../glossary.md)). Where training shows stripes, most images ID are not among those shown.
+`python -m figures.pages` writes this page."""
 
 
 def pages(with_criteria: bool = False) -> dict[Path, str]:
-    """What every generated page should hold; the tables of criteria as they are unless asked."""
-    claims = {scale: committed.claims(scale) for scale in SCALES}
-    made = {DOCS / "results" / scale / "RESULTS.md": committed.page(scale) for scale in SCALES}
-    made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets.page()}
-    unjudged = [line for paper in PAPERS for line in verdicts.unjudged(paper, claims)]
+    """What every generated page should hold; the slow tables as they are unless asked."""
+    rows = {scale: committed.rows(scale) for scale in SCALES}
+    made = {
+        DOCS / "results" / scale / "RESULTS.md": results(
+            scale, PAPERS, committed.ran(scale), rows[scale], committed.drawn(scale)
+        )
+        for scale in SCALES
+    }
+    made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets()}
+    known = {
+        f"known answers, {paper.title}": known_answers(paper) for paper in PAPERS if paper.matrices
+    }
     parts = {
-        ROOT / "README.md": {"findings": findings.lines(claims["quick"], claims["paper"])},
-        DOCS / "findings/index.md": {
-            "findings": findings.lines(claims["quick"], claims["paper"], results="../results/quick")
-        },
-        DOCS / "findings/claims.md": {
-            "counts": verdicts.counts(PAPERS, claims),
-            "verdicts": verdicts.table(claims),
-            "claims": verdicts.lines(PAPERS, claims),
-        },
-        DOCS / "reference/config.md": {"fields": fields.lines()},
-        DOCS / "how_to/hold_out.md": {"published": published()},
-        DOCS / "findings/real_factors.md": {
-            "found": findings.real_factors(claims["quick"], committed.drawn("quick"))
-        },
-        DOCS / "findings/criteria.md": {
-            "asked": criteria.asked(claims["quick"]),
-            "changed": criteria.changed(PAPERS),
-        }
+        ROOT / "README.md": {"findings": findings("README", rows, "docs/results/quick")},
+        DOCS / "findings/index.md": {"findings": findings("README", rows, "../results/quick")},
+        DOCS / "findings/claims.md": {"counts": counts(rows), "claims": verdicts(PAPERS, rows)},
+        DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
+        | known
         | (criteria.parts() if with_criteria else {}),
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
+        DOCS / "findings/real_factors.md": {
+            "found": findings("Real factors", rows, "../results/quick")
+        },
+        DOCS / "reference/config.md": {"fields": fields.lines()},
+        DOCS / "how_to/hold_out.md": {
+            "published": table(
+                ("name", "holds out"),
+                [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()],
+            )
+        },
         DOCS / "limits.md": {
-            f"not run, {scale}": report.not_run(scale, PAPERS, committed.ran(scale))
-            for scale in SCALES
-        }
-        | {"unjudged": unjudged or [NONE_UNJUDGED]},
+            f"not run, {scale}": not_run(scale, PAPERS, committed.ran(scale)) for scale in SCALES
+        },
     }
     for path, by_name in parts.items():
         page = path.read_text()
@@ -86,37 +102,327 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     return made
 
 
-def published() -> list[str]:
-    """A table of the published hold-outs."""
-    rows = [f"| `{name}` | `{text}` |" for name, text in holdouts.PUBLISHED.items()]
-    return ["| name | holds out |", "|---|---|", *rows]
+def table(head, rows) -> list[str]:
+    """The lines of a table in Markdown."""
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+# --- verdicts ----------------------------------------------------------------------------------
+
+
+def counts(rows: dict[str, list[dict]]) -> list[str]:
+    """How many claims, at their base settings, have which verdict, for each paper and scale."""
+    found = []
+    for paper in PAPERS:
+        for scale, of_scale in rows.items():
+            verdicts = [
+                row["verdict"] for row in of_paper(paper, of_scale) if row["setting"] == BASE
+            ]
+            if verdicts:
+                numbers = (str(verdicts.count(verdict)) for verdict in SYMBOLS)
+                found.append((f"{paper.title}, {SIZES[scale]}", *numbers))
+    return table(("", *SYMBOLS), found)
+
+
+def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
+    return [row for row in rows if row["claim"][0] in paper.letters]
+
+
+def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
+    """For each claim its sentence, a row for each case and, where a paper's own networks or text
+    have other settings, for these; then the objection to it, and what was changed."""
+    lines = []
+    for paper in papers:
+        prose, lacking = _prose(paper), []
+        lines += ["", f"## {paper.title}"] if paper.claims else []
+        for claim in paper.claims:
+            own = [row for of_scale in rows.values() for row in of_scale
+                   if row["claim"] == claim.name and _is_shown(row, claim)]  # fmt: skip
+            if own:
+                lines += ["", *_section(claim, own), *prose.get(claim.name, [])]
+            else:
+                lacking.append(f"- {claim.name}: {general(claim)}.")
+        lines += ["", f"### Not run of {paper.title}", "", *lacking] if lacking else []
+    return lines[1:]
+
+
+def _is_shown(row: dict, claim: claims.Claim) -> bool:
+    """Rows of the base, and of those settings that are cases of the claim."""
+    return row["setting"] in {BASE} | {case.get("setting") for case in claim.cases}
+
+
+def general(claim: claims.Claim) -> str:
+    """The sentence with the fields in which its cases differ as they are called."""
+    case = dict(claim.cases[0])
+    differ = {name for one in claim.cases for name in one if one[name] != case.get(name)}
+    return claim.statement(case | {name: f"[{name}]" for name in differ})
+
+
+def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
+    figure = f" ({claim.figure})" * bool(claim.figure)
+    by_case = {}
+    for row in rows:
+        at = f", {row['setting']}" * (row["setting"] != BASE)
+        by_case.setdefault(f"{row['case']}{at}", {})[row["scale"]] = row
+    scales = [scale for scale in SCALES if any(scale in one for one in by_case.values())]
+    name, number = next(iter(rows[0]["conditions"].items()))
+    cells = [
+        (case, *(_cell(one[scale]) if scale in one else "" for scale in scales))
+        for case, one in by_case.items()
+    ]
+    head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
+    return [f"### {claim.name}: {general(claim)}{figure}", "", *table(head, cells)]
+
+
+def _cell(row: dict) -> str:
+    """The first number, the verdict, the reason and the settings."""
+    first, settings = next(iter(row["conditions"].values())), row.get("settings")
+    parts = [f"{text.with_interval(first)} **{SYMBOLS[row['verdict']]}**", row["reason"]]
+    if settings and settings["trained"]:
+        differ = f" (not {claims.first_of(settings['differ'])})" if settings["differ"] else ""
+        parts.append(f"{claims.share(row)} settings agree{differ}")
+    if settings and settings["untrained"]:
+        parts.append(f"{settings['untrained']} did not learn")
+    return "; ".join(part for part in parts if part)
+
+
+def _prose(paper: Paper) -> dict[str, list[str]]:
+    """{claim: lines} of the paper's claims.md, from which this page takes them."""
+    if paper.folder is None:
+        return {}
+    sections = re.split(r"^#{2,3} (\S+)\n", (paper.folder / "claims.md").read_text(), flags=re.M)
+    return {
+        name: ["", *body.strip().splitlines()]
+        for name, body in zip(sections[1::2], sections[2::2], strict=True)
+    }
+
+
+def asked(rows: list[dict]) -> list[str]:
+    """The criterion of each judged claim, once for cases that ask the same."""
+    found = {}
+    for row in rows:
+        if row["setting"] == BASE:
+            found.setdefault(row["claim"], {})[row["criterion"]] = None
+    return table(("claim", "criterion"), [(n, "<br>".join(each)) for n, each in found.items()])
+
+
+def known_answers(paper: Paper) -> list[str]:
+    """What each known answer does, and whether each claim reproduces it: a table for every set of
+    known answers, with a column for each size."""
+    lines, groups = [], {}
+    for matrix in paper.matrices:
+        groups.setdefault(tuple(matrix.does.items()), []).append(matrix)
+    for does, matrices in groups.items():
+        names = [name for name, _ in does]
+        rows = {}
+        for matrix in matrices:
+            for claim, letters in matrix.rows.items():
+                letters = tuple(letters.get(name, "") for name in names)
+                rows.setdefault((claim, letters), []).append(matrix.title)
+        lines += ["", "; ".join(f"*{name}*: {what}" for name, what in does) + ".", ""]
+        lines += table(
+            ("claim", "at", *names),
+            [(claim, "; ".join(titles), *letters) for (claim, letters), titles in rows.items()],
+        )
+    return lines[1:]
+
+
+# --- findings ----------------------------------------------------------------------------------
+
+TOKEN = re.compile(r"\[\[([^/\]]+)/([^;=\]]*)(?:; (.+?); (.+?)| = (\w+))\]\]")
+
+
+def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str]:
+    """A section of findings.md, with numbers and verdicts filled in.
+
+    `[[C1/bump; NUMBER; %]]` stands for a condition or note of a claim's quick row, whose name may go
+    on in brackets: '%' in percent with its interval, '%.' without it, '2' in so many digits with it,
+    '2.' without it. `[[C1/bump = reproduced]]` is the verdict that the sentence was written for, with
+    its settings and that at the paper's size. Raises ValueError where there is another.
+    """
+    source = (Path(__file__).with_name("findings.md")).read_text()
+    body = source.partition(f"\n## {section}\n")[2].partition("\n## ")[0].strip()
+    quick, paper = (
+        {(row["claim"], row["case"]): row for row in rows[scale] if row["setting"] == BASE}
+        for scale in SCALES
+    )
+
+    def fill(match) -> str:
+        claim, case, number, how, verdict = match.groups()
+        row = quick.get((claim, case))
+        if row is None or (verdict and row["verdict"] != verdict):
+            raise ValueError(
+                f"figures/findings.md: {claim} ({case}) is now {row and row['verdict']}, and its "
+                f"sentence was written for {verdict}: rewrite it"
+            )
+        if verdict:
+            larger = paper.get((claim, case))
+            shares = [f"settings: {claims.share(row)}"] if claims.share(row) else []
+            sized = [f"the paper's size: {larger['verdict']}"] if larger else []
+            return "; ".join([f"{claim} {verdict}", *shares, *sized])
+        numbers = row["conditions"] | row["notes"]
+        names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
+        if not names:
+            raise ValueError(f"figures/findings.md: {claim} has no number {number!r}")
+        found = numbers[min(names, key=len)]
+        return _formatted(found, how)
+
+    lines = TOKEN.sub(fill, body).replace("](figures/", f"]({folder}/figures/")
+    return lines.splitlines()
+
+
+def _formatted(number: dict, how: str) -> str:
+    alone, digits = how.endswith("."), how.rstrip(".")
+    if digits == "%":
+        percent = lambda share: f"{min(100 * share, 100):.1f}".removesuffix(".0")
+        low, high = map(percent, number["ci95"])
+        return f"{percent(number['value'])}%" + ("" if alone else f" [{low}, {high}]")
+    if alone:
+        return text.number(number["value"], digits=int(digits))
+    return text.with_interval(number, digits=int(digits))
+
+
+# --- results, presets, gallery -----------------------------------------------------------------
+
+
+def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) -> str:
+    """RESULTS.md: the numbers and verdicts of one scale.
+
+    Args: runs: by name, what ran (a sweep's value is not looked at); rows: of claims.json; drawn:
+    names of figures.
+    """
+    lines = [
+        f"# Results at {scale} scale",
+        "",
+        "Numbers are means over seeds with 95% intervals (Student's t), computed by `figures.make` "
+        "from the runs in `trained/`. This command makes all of it again, pictures included:",
+        "",
+        f"    python -m figures.make --scale={scale} --workdir=DIR --only={','.join(drawn)}",
+    ]
+    base = [row for row in rows if row["setting"] == BASE]
+    if base:
+        lines += ["", "## Verdicts", "", *by_chance(rows), ""]
+        lines += ["Every condition and its interval is in claims.json.", ""]
+        lines += table(
+            ("claim", "case", "sentence", "verdict"),
+            [
+                (row["claim"], row["case"], row["statement"], f"{_cell(row)} {row['verdict']}")
+                for row in base
+            ],
+        )
+    for paper in papers:
+        ran = {name: runs[name] for name, config in paper.runs(scale).items()
+               if name in runs and not config.is_sweep}  # fmt: skip
+        made = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
+        lines += ["", f"## {paper.title}: errors and baselines", "", *made] if made else []
+        own = [row for row in base if row["claim"][0] in paper.letters]
+        lines += ["", paper.note] if own and paper.note else []
+    if missing := not_run(scale, papers, runs):
+        lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
+        lines += missing
+    return "\n".join(lines) + "\n"
+
+
+def by_chance(rows: list[dict]) -> list[str]:
+    """Lines on how many conditions were judged, and how many chance alone would decide."""
+    measured = {
+        (row["claim"], name, one["must be"], one["value"], *one["ci95"])
+        for row in rows
+        if row["setting"] == BASE
+        for name, one in row["conditions"].items()
+        if None not in one["ci95"] and all(map(isfinite, one["ci95"]))
+    }
+    settings = sum(row["setting"] != BASE for row in rows)
+    beside = f" Rows have {settings} verdicts at other settings beside them." if settings else ""
+    return [
+        f"This page judges {len(measured)} conditions, each by a 95% interval. If every true value "
+        f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
+        f"({CHANCE:.1%}) and as many fail.{beside}",
+    ]
+
+
+def not_run(scale: str, papers, runs: dict) -> list[str]:
+    """A table of what was not trained, with its cost: optimiser steps of all seeds, and the time of
+    a preset. A paper of which nothing ran is one row, as are networks of the same cost whose names
+    differ in numbers alone."""
+    costs = {}
+    for paper in papers:
+        missing = {n: one for n, one in paper.runs(scale).items() if n not in runs}
+        steps = {one.name: _steps(one) for one in missing.values() if not one.is_sweep}
+        if len(missing) == len(paper.runs(scale)) > 1 and len(papers) > 1:
+            steps = {f"all {len(steps)} networks of {paper.title}": sum(steps.values())}
+        costs |= {name: f"{count:,} steps{_time(name, ', ')}" for name, count in steps.items()}
+        sweeps = [one.name for one in missing.values() if one.is_sweep]
+        costs |= {name: _time(name) or "a sweep" for name in sweeps}
+    alike = {}
+    for name, cost in costs.items():
+        alike.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
+    rows = [
+        (names[0], "1", cost)
+        if len(names) == 1
+        else (f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each")
+        for (_, cost), names in alike.items()
+    ]
+    return table(("network or sweep", "number", "cost"), rows) if rows else []
+
+
+def _time(name: str, before: str = "") -> str:
+    """'about 4 h on 2 cores' for a preset, else ''; a time by FLOPs may be that of a GPU."""
+    takes = PRESETS[name].takes if name in PRESETS else ""
+    return before + takes + " on 2 cores" * ("FLOPs" not in takes) if takes else ""
+
+
+def _steps(config: Config) -> int:
+    """Of all seeds together."""
+    steps = config.training.steps or loop.total_steps(config, config.task.make())
+    return len(config.training.seeds) * steps
+
+
+def presets() -> str:
+    """docs/reference/presets.md: under the name of each paper a table of its presets."""
+    unnamed = lambda config: changed(config, {"name": "run"})  # a figure's run equals its preset
+    ran = {unnamed(run.config): run for scale in SCALES for run in committed.runs(scale).values()}
+    parts = [PRESETS_PAGE]
+    for paper, of_paper in PRESETS_OF_PAPERS.items():
+        rows = [
+            (f"`{name}`", f"`{one.command}`", one.takes, _result(one, ran.get(unnamed(one.config))))
+            for name, one in of_paper.items()
+        ]
+        head = "preset", "command", "time on 2 cores", "result"
+        parts.append("\n".join([f"## {paper}", "", *table(head, rows)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _result(preset, run) -> str:
+    """'rendered ID 1, OOD 0.043 [0.027, 0.06]', and what the preset says."""
+    if run is None:
+        return preset.result or "not run yet"
+    mean = run.summary["mean"]
+    score = "rendered" if "ood.rendered" in mean else preset.config.task.make().accuracy
+    shares = []
+    for region in ("id", "ood"):
+        number = mean[f"{region}.{score}"]
+        inside = number | {"ci95": np.clip(number["ci95"], 0, 1)}
+        shares.append(f"{region.upper()} {text.with_interval(inside, digits=2)}")
+    found = f"{score.replace('_', ' ')} {', '.join(shares)}"
+    return f"{found}: {preset.result}" if preset.result else found
 
 
 def gallery() -> str:
     """All figures in docs/results, one picture to a row, with their captions."""
     parts, there = [GALLERY], {scale: committed.drawn(scale) for scale in SCALES}
-    if older := [line for scale in SCALES for line in _older(scale)]:
-        parts += [OLDER, "\n".join(older)]
     captions = {}
     for name, figure in FIGURES.items():
-        shown = [scale for scale in SCALES if name in there[scale]]
-        if shown:
+        scales = [scale for scale in SCALES if name in there[scale]]
+        if scales:
             caption = " ".join(inspect.getdoc(figure.draw).split()).replace("*", "")
             same = captions.setdefault(caption, name)
             caption = caption if same == name else f"As {same}."
             caption += "" if figure.by_default else " †"
             pictures = [f"![{name}, {SIZES[scale]}](../results/{scale}/figures/{name}.png)"
-                        for scale in shown]  # fmt: skip
+                        for scale in scales]  # fmt: skip
             parts += [f"## {name}", *pictures, f"*{caption}*"]
     return "\n\n".join(parts) + "\n"
-
-
-def _older(scale: str) -> list[str]:
-    """Lines on the figures of a scale that are older than what they show, by what changed."""
-    by_change = {}
-    for name, what in committed.changes_since(scale).items():
-        by_change.setdefault(", ".join(what), []).append(name)
-    return [f"- {scale}, {what}: {', '.join(names)}." for what, names in by_change.items() if what]
 
 
 def write(with_criteria: bool = False):
@@ -131,19 +437,11 @@ def main():
     if not CHECK.value:
         write(CRITERIA.value)
         return
-    made = pages(CRITERIA.value)
-    stale = [path for path, page in made.items() if path.read_text() != page]
+    stale = [path for path, page in pages(CRITERIA.value).items() if path.read_text() != page]
     for path in stale:
         print(f"{path.relative_to(ROOT)} is not up to date", file=sys.stderr)
-    wrong = [
-        line for scale in SCALES for line in digests.wrong(committed.RESULTS / scale / "figures")
-    ]
-    for line in wrong:
-        print(line, file=sys.stderr)
     if stale:
         sys.exit("python -m figures.pages writes what the code and docs/results say")
-    if wrong:
-        sys.exit("python -m figures.results takes pictures together with their digests")
 
 
 if __name__ == "__main__":

@@ -407,10 +407,11 @@ def name_layers(axis, count: int, every: int = 1):
 # --- files -------------------------------------------------------------------------------------
 
 
-def saved(figure) -> dict[str, bytes]:
-    """The figure as png and as pdf. No date is in the file: the same runs give the same bytes."""
+def saved(figure, about: dict | None = None) -> dict[str, bytes]:
+    """The figure as png and as pdf. No date is in the file: the same runs give the same bytes.
+    `about` is text that the png carries, by name."""
     pdf = _file(figure, "pdf", metadata={"CreationDate": None})
-    pictures = [_file(figure, "png", dpi=dots) for dots in DOTS]
+    pictures = [_file(figure, "png", dpi=dots, metadata=about) for dots in DOTS]
     small = [each for each in pictures if len(each) < MOST_BYTES]
     return {"png": small[0] if small else _with_palette(pictures[0]), "pdf": pdf}
 

@@ -1,10 +1,15 @@
 """Claims at every setting of their base networks, as a picture."""
 
-import re
 import textwrap
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
-from compgen_jax.papers import robustness
+from compgen_jax.claims import (
+    BASE,
+    CONTRADICTED,
+    INCONCLUSIVE,
+    REPRODUCED,
+    at_base,
+)
+from compgen_jax.claims import NOT_TRAINED as NOT_LEARNT
 
 from . import plotting
 from .figure import figure
@@ -23,12 +28,12 @@ def draw(rows):
     An empty place is a claim whose networks lack the setting. Right: at how many of the settings
     whose networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid
     of 16, sprites of 32 pixels, students of 8 modules."""
-    keys = list(dict.fromkeys(map(robustness.key_of, rows)))
-    papers = list(dict.fromkeys(claim[:1] for claim, *_ in keys))
-    number = lambda claim: [int(digits) for digits in re.findall(r"\d+", claim)]
-    keys.sort(key=lambda key: (papers.index(key[0][:1]), number(key[0])))  # C2 before C10
-    settings = list(dict.fromkeys([robustness.BASE, *(row["setting"] for row in rows)]))
-    found = {(robustness.key_of(row), row["setting"]): _outcome(row) for row in rows}
+    asked = {_key(row) for row in rows if row["setting"] != BASE}
+    rows = [at_base(row) for row in rows if _key(row) in asked]
+    sentences = {_key(row): row["statement"] for row in rows if row["setting"] == BASE}
+    keys = list(sentences)
+    settings = list(dict.fromkeys([BASE, *(row["setting"] for row in rows)]))
+    found = {(_key(row), row["setting"]): _outcome(row) for row in rows}
     drawn = plotting.new_figure(plotting.WIDTH, 2.0 + 0.25 * len(keys))
     axis = drawn.subplots()
     for (key, setting), outcome in found.items():
@@ -43,7 +48,7 @@ def draw(rows):
         axis.text(len(settings) - 0.3, row, text, va="center", fontsize=plotting.SMALL)
     axis.text(len(settings) - 0.3, -0.75, "as at\nthe base", va="bottom", fontsize=plotting.SMALL)
     axis.set_xticks(range(len(settings)), settings, rotation=90)
-    axis.set_yticks(range(len(keys)), [_sentence(key) for key in keys])
+    axis.set_yticks(range(len(keys)), [_sentence(*key, sentences[key]) for key in keys])
     axis.set(xlim=(-0.6, len(settings) + 1.6), ylim=(len(keys) - 0.5, -0.5))
     axis.xaxis.tick_top()
     axis.tick_params(length=0)
@@ -57,19 +62,22 @@ def draw(rows):
     return drawn
 
 
+def _key(row: dict) -> tuple:
+    return row["claim"], row["case"]
+
+
 def _outcome(row: dict) -> str:
-    return row["verdict"] if row["trained"] else NOT_TRAINED
+    return NOT_TRAINED if row["reason"].startswith(NOT_LEARNT) else row["verdict"]
 
 
 def _share(outcomes: dict, key: tuple, settings: list[str]) -> str:
     """'12 of 15' settings where networks learned, which give the verdict of the base."""
-    at = [outcomes.get((key, setting)) for setting in settings if setting != robustness.BASE]
+    at = [outcomes.get((key, setting)) for setting in settings if setting != BASE]
     trained = [outcome for outcome in at if outcome not in (None, NOT_TRAINED)]
-    return f"{trained.count(outcomes[key, robustness.BASE])} of {len(trained)}"
+    return f"{trained.count(outcomes[key, BASE])} of {len(trained)}"
 
 
-def _sentence(key: tuple) -> str:
+def _sentence(claim: str, case: str, statement: str) -> str:
     """'C1 bump: held-out combinations are not rendered'."""
-    claim, code, statement = key
-    text = f"{claim} {code}".strip() + f": {statement.removeprefix(f'with the {code} code, ')}"
+    text = f"{claim} {case}".strip() + f": {statement}"
     return "\n".join(textwrap.wrap(text, LETTERS, max_lines=2, placeholder=" …"))

@@ -223,7 +223,8 @@ def _nearest(mlp, conv, convs):
 
 @claim("C7.mlp", cases=TRAINED, **MLP)
 def mlps_are_opposite(mlp, conv, convs):
-    """With the {code} code, depth {depth}, trained MLPs distort the OOD volume the opposite way to CNNs."""
+    """With the {code} code, depth {depth}, trained MLPs distort the OOD volume the opposite way to
+    CNNs."""
     conv = _nearest(mlp, conv, convs)
     yield learnt(worst_exact_id(conv, mlp))
     yield from _signs(mlp, conv)
@@ -231,7 +232,8 @@ def mlps_are_opposite(mlp, conv, convs):
 
 @claim("C7.mlp_size", cases=TRAINED, **MLP)
 def mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
-    """With the {code} code, depth {depth}, trained MLPs and CNNs do so by a large effect, without border cells."""
+    """With the {code} code, depth {depth}, trained MLPs and CNNs do so by a large effect, without
+    border cells."""
     conv = _nearest(mlp, conv, convs)
     yield learnt(worst_exact_id(conv, mlp))
     yield from _large(mlp, conv)
@@ -239,8 +241,8 @@ def mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
 
 @claim("C7.mlp_20_epochs", cases=BRIEFLY, **MLP)
 def brief_mlps_are_opposite(mlp, conv, convs):
-    """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs distort the OOD volume the opposite way
-    to CNNs."""
+    """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs distort the OOD volume
+    the opposite way to CNNs."""
     # Figures 13 and 14 show these networks as they are, so the CNN alone must be trained.
     conv = _nearest(mlp, conv, convs)
     yield learnt(exact_id(conv.late.cells), "exact accuracy ID, CNN")
@@ -249,8 +251,8 @@ def brief_mlps_are_opposite(mlp, conv, convs):
 
 @claim("C7.mlp_20_epochs_size", cases=BRIEFLY, **MLP)
 def brief_mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
-    """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs and CNNs do so by a large effect,
-    without border cells."""
+    """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs and CNNs do so by a large
+    effect, without border cells."""
     conv = _nearest(mlp, conv, convs)
     yield learnt(exact_id(conv.late.cells), "exact accuracy ID, CNN")
     yield from _large(mlp, conv)
