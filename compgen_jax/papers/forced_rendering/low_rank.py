@@ -1,13 +1,23 @@
 """C8 and C15: the first remedy, decoders of low-rank embeddings (Figure 3).
 
-Quantities of `CellResults` and of finished runs, and the claims.
+Quantities of `CellResults` and of finished runs, and the claims. Only the network without penalties
+must be trained, as what the others lose is part of the claim.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, median_over_checkpoints, once
+from compgen_jax.claims import (
+    above,
+    below,
+    between,
+    claim,
+    exact_id,
+    learnt,
+    median_over_checkpoints,
+    note,
+)
 from compgen_jax.metrics import embeddings, evaluation, geometry
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.models import lowrank
@@ -21,10 +31,15 @@ EMBEDDING_NUMBERS = {
     "top_share": "energy in the largest singular value",
     "constant_share": "energy constant along the other axis",
 }
+OF_LOW_RANK = {
+    "figure": "Fig 3e",
+    "cases": [{"case": "onehot"}],
+    "runs": {name: f"lowrank_{name}" for name in ABLATIONS},
+}
 
 
 def embedding_matrices(run):
-    """The embeddings of x and of y, (T, N, N, N), indexed [seed, token, row y, column x]."""
+    """The embeddings of x and of y, (S, N, N, N), indexed [seed, token, row y, column x]."""
     factors = lowrank.embeddings(run.params, run.config.model.vectors)
     scaled = ((factor.values[..., None] * factor.left, factor.right) for factor in factors)
     return [np.matmul(np.swapaxes(left, -2, -1), right) for left, right in scaled]
@@ -33,143 +48,141 @@ def embedding_matrices(run):
 def embedding_numbers(run) -> dict:
     """`metrics.embeddings.embedding_numbers` of a network's tokens of x and of y."""
     factors = lowrank.embeddings(run.params, run.config.model.vectors)
-    weights_TxBxK = np.concatenate([factor.values for factor in factors], axis=1)
-    return embeddings.embedding_numbers(*embedding_matrices(run), weights_TxBxK)
+    weights_SxBxK = np.concatenate([factor.values for factor in factors], axis=1)
+    return embeddings.embedding_numbers(*embedding_matrices(run), weights_SxBxK)
 
 
-@once
-def _log_errors(evidence) -> dict[tuple[str, str], np.ndarray]:
-    """log10 of the mean squared error, (T,) per seed, by region and ablation; 'blank' is a blank
-    image's."""
-    errors = {}
-    for region in ("ID", "OOD"):
-        for name in ABLATIONS:
-            cells = getattr(evidence, name).late.cells
-            mean_T = evaluation.errors(cells)[:, cells.held_out == (region == "OOD")].mean(axis=1)
-            errors[region, name] = median_over_checkpoints(np.log10(mean_T), cells.seeds)
-    cells = evidence.both.late.cells
-    return errors | {("OOD", "blank"): np.log10(np.square(cells.truths[cells.held_out]).mean())}
+# --- C8: errors --------------------------------------------------------------------------------
 
 
-def _compared(region: str, name: str, other, what: str = "", median: bool = False, **bound):
-    """A condition on one ablation's log10 error minus another's, over paired seeds: their mean or
-    their `median`. `other` is an ablation, or np.max or np.min of all others."""
+class LogErrors:
+    """log10 of the mean squared error of every ablation, (S,) by region."""
 
-    def difference(evidence):
-        errors = _log_errors(evidence)
-        if callable(other):
-            others = other([errors[region, n] for n in ABLATIONS if n != name], axis=0)
-        else:
-            others = errors[region, other]
-        apart = errors[region, name] - others
-        return median_with_interval(apart) if median else apart
+    def __init__(self, runs: dict):
+        self.of = {
+            (region, name): self._log_error(run.late.cells, region)
+            for region in ("ID", "OOD")
+            for name, run in runs.items()
+        }
 
-    title = f"{'median ' * median}log10 MSE {region}{what or f', {name} minus {other}'}"
-    return Condition(title, difference, **bound)
+    @staticmethod
+    def _log_error(cells: CellResults, region: str):
+        asked = cells.held_out == (region == "OOD")
+        return median_over_checkpoints(np.log10(evaluation.errors(cells)[..., asked].mean(axis=-1)))
 
+    def apart(self, region: str, name: str, other: str):
+        """One ablation's minus another's, in pairs of seeds, and what that is called."""
+        difference = self.of[region, name] - self.of[region, other]
+        return difference, f"log10 MSE {region}, {name} minus {other}"
 
-def _medians(region: str, name: str, **bound) -> tuple[Condition, ...]:
-    return tuple(
-        _compared(region, name, other, median=True, **bound) for other in ABLATIONS if other != name
-    )
+    def from_best(self, region: str, name: str, best, word: str):
+        """One ablation's minus the `best` of all others in every seed, and what that is called."""
+        others = [self.of[region, other] for other in ABLATIONS if other != name]
+        title = f"log10 MSE {region}, {name} minus the {word} of the others"
+        return self.of[region, name] - best(others, axis=0), title
 
-
-# As stated, one ablation's error is on the paper's side of each other's, in the median over seeds.
-# Stricter, of the best of the others in every seed, in the mean. Only the network without penalties
-# must be trained, as what the others lose is part of the claim.
-OF_LOW_RANK = {
-    "figure": "Fig 3e",
-    "runs": {name: f"lowrank_{name}" for name in ABLATIONS},
-    "code": "onehot",
-}
-OBJECTION = (
-    "The penalties' weights were chosen by the authors for their own size, so quick verdicts are "
-    "previews. Errors at the end of training fluctuate between evaluations. Each seed therefore "
-    "counts with the median over the last tenth of training, and seeds are compared in pairs."
-)
-CHANGED = (
-    "As stated the mean of paired differences became their median over seeds, after quick verdicts "
-    "of the mean were known. The stricter reading keeps the mean."
-)
-BEST_ID_WORST_OOD = Claim(
-    "C8",
-    "without penalties, the error is the lowest ID and the highest OOD",
-    **OF_LOW_RANK,
-    as_stated=(*_medians("OOD", "none", above=0), *_medians("ID", "none", below=0)),
-    stricter=(
-        _compared("OOD", "none", np.max, ", none minus the highest of the others", above=0),
-        _compared("ID", "none", np.min, ", none minus the lowest of the others", below=0),
-    ),
-    details=lambda e: {
-        f"log10 MSE {region}, {name}": values
-        for (region, name), values in _log_errors(e).items()
-        if name in ABLATIONS
-    },
-    objection=OBJECTION,
-    changed=CHANGED,
-)
+    def over_blank(self, cells: CellResults):
+        """Both penalties' over a blank image's, OOD, and what that is called."""
+        blank = np.log10(np.square(cells.truths[cells.held_out]).mean())
+        return self.of["OOD", "both"] - blank, "log10 MSE OOD of both, over a blank image's"
 
 
-def _variance_helps(**how) -> tuple[Condition, ...]:
-    little = {"above": -FACTOR_OF_TWO, "below": FACTOR_OF_TWO}
-    return (
-        _compared("OOD", "none", "variance", above=FACTOR_OF_TWO, **how),
-        _compared("OOD", "none", "entropy", **little, **how),
-        _compared("ID", "variance", "none", above=0, **how),
-    )
+def median_of(difference, title: str):
+    """The median over seeds instead of the mean, and what that is called."""
+    return median_with_interval(difference), f"median {title}"
 
 
-VARIANCE_HELPS = Claim(
-    "C8",
-    "entropy alone helps little OOD, variance alone much, at a cost ID",
-    **OF_LOW_RANK,
-    as_stated=_variance_helps(median=True),
-    stricter=_variance_helps(),
-    objection=OBJECTION,
-    changed=CHANGED,
-)
-BLANK = " of both, over a blank image's"
-BOTH_ARE_BEST = Claim(
-    "C8",
-    "both penalties together are best OOD",
-    **OF_LOW_RANK,
-    as_stated=(
-        *_medians("OOD", "both", below=0),
-        _compared("OOD", "both", "blank", BLANK, median=True, below=0),
-    ),
-    stricter=(
-        _compared("OOD", "both", np.min, ", both minus the lowest of the others", below=0),
-        _compared("OOD", "both", "blank", BLANK, below=0),
-    ),
+def _others(name: str):
+    return [other for other in ABLATIONS if other != name]
+
+
+@claim("C8", **OF_LOW_RANK)
+def without_penalties_best_id_worst_ood(**runs):
+    """Without penalties, the error is the lowest ID and the highest OOD."""
+    errors = LogErrors(runs)
+    yield learnt(exact_id(runs["none"].late.cells))
+    for other in _others("none"):
+        yield above(0, *median_of(*errors.apart("OOD", "none", other)))
+    for other in _others("none"):
+        yield below(0, *median_of(*errors.apart("ID", "none", other)))
+    for (region, name), values in errors.of.items():
+        yield note(f"log10 MSE {region}, {name}", values)
+
+
+@claim("C8.paired", **OF_LOW_RANK)
+def without_penalties_best_id_worst_ood_in_every_seed(**runs):
+    """Without penalties, the error is below the lowest other ID, and above the highest other OOD,
+    in the mean of paired seeds."""
+    errors = LogErrors(runs)
+    yield learnt(exact_id(runs["none"].late.cells))
+    yield above(0, *errors.from_best("OOD", "none", np.max, "highest"))
+    yield below(0, *errors.from_best("ID", "none", np.min, "lowest"))
+
+
+def _variance_helps(runs, of_pairs):
+    errors = LogErrors(runs)
+    yield learnt(exact_id(runs["none"].late.cells))
+    yield above(FACTOR_OF_TWO, *of_pairs(*errors.apart("OOD", "none", "variance")))
+    entropy = of_pairs(*errors.apart("OOD", "none", "entropy"))
+    yield between(-FACTOR_OF_TWO, FACTOR_OF_TWO, *entropy)
+    yield above(0, *of_pairs(*errors.apart("ID", "variance", "none")))
+
+
+@claim("C8.variance", **OF_LOW_RANK)
+def variance_helps(**runs):
+    """Entropy alone helps little OOD, variance alone much, at a cost ID."""
+    yield from _variance_helps(runs, median_of)
+
+
+@claim("C8.variance_paired", **OF_LOW_RANK)
+def variance_helps_in_the_mean(**runs):
+    """Entropy alone helps little OOD, variance alone much, at a cost ID, in the mean of paired
+    seeds."""
+    yield from _variance_helps(runs, lambda difference, title: (difference, title))
+
+
+@claim("C8.both", **OF_LOW_RANK)
+def both_are_best(**runs):
+    """Both penalties together are best OOD."""
+    errors, cells = LogErrors(runs), runs["both"].late.cells
+    yield learnt(exact_id(runs["none"].late.cells))
+    for other in _others("both"):
+        yield below(0, *median_of(*errors.apart("OOD", "both", other)))
+    yield below(0, *median_of(*errors.over_blank(cells)))
+    for name in ("both", "none"):
+        yield note(f"exact accuracy OOD, {name}", exact(runs[name].late.cells))
+        yield note(f"share rendered OOD, {name}", rendered(runs[name].late.cells))
     # low rank is not the same as being constant along the other factor's axis
-    details=lambda e: (
-        {
-            "exact accuracy OOD, both": exact(e.both.late.cells),
-            "share rendered OOD, both": rendered(e.both.late.cells),
-            "exact accuracy OOD, none": exact(e.none.late.cells),
-            "share rendered OOD, none": rendered(e.none.late.cells),
-        }
-        | {
-            f"{title}, {name}": embedding_numbers(getattr(e, name))[key]
-            for name in ABLATIONS
-            for key, title in EMBEDDING_NUMBERS.items()
-        }
-    ),
-    objection=OBJECTION,
-    changed=CHANGED,
-)
+    for name, run in runs.items():
+        numbers = embedding_numbers(run) if run.params is not None else {}
+        for key, title in EMBEDDING_NUMBERS.items():
+            if key in numbers:
+                yield note(f"{title}, {name}", numbers[key])
+
+
+@claim("C8.both_paired", **OF_LOW_RANK)
+def both_are_best_in_every_seed(**runs):
+    """Both penalties together are below the best of the others OOD, in the mean of paired seeds."""
+    errors = LogErrors(runs)
+    yield learnt(exact_id(runs["none"].late.cells))
+    yield below(0, *errors.from_best("OOD", "both", np.min, "lowest"))
+    yield below(0, *errors.over_blank(runs["both"].late.cells))
+
 
 # --- C15: volume -------------------------------------------------------------------------------
 
 
 def log_volumes(cells: CellResults):
-    """(T, N, N) log10 of the volume element of what is drawn, by differences between neighbouring
+    """(..., N, N) log10 of the volume element of what is drawn, by differences between neighbouring
     cells: a one-hot code has no derivative."""
-    return np.stack([geometry.grid_log_volume(one, cells.sizes) for one in cells.predictions])
+    leading = cells.predictions.shape[: -cells.truths.ndim]
+    flat = cells.predictions.reshape(-1, *cells.truths.shape)
+    volumes = np.stack([geometry.grid_log_volume(one, cells.sizes) for one in flat])
+    return volumes.reshape(*leading, *volumes.shape[1:])
 
 
 class Smoothness(NamedTuple):
-    """How smooth the log volume of what is drawn is, (T,) each: its mean absolute difference
+    """How smooth the log volume of what is drawn is, by network: its mean absolute difference
     between neighbouring cells, over all cells and over the corner; and its mean distance from that
     of the true images over the corner."""
 
@@ -179,69 +192,65 @@ class Smoothness(NamedTuple):
 
 
 def smoothness(cells: CellResults) -> Smoothness:
-    volumes_TxNxN = log_volumes(cells)
+    volumes = log_volumes(cells)
     corner_NxN = cells.held_out.reshape(cells.sizes[::-1])
     true_NxN = geometry.grid_log_volume(cells.truths, cells.sizes)
+    leading, flat = volumes.shape[:-2], volumes.reshape(-1, *volumes.shape[-2:])
     return Smoothness(
-        np.array([geometry.roughness(one) for one in volumes_TxNxN]),
-        np.array([geometry.roughness(one, corner_NxN) for one in volumes_TxNxN]),
-        np.abs(volumes_TxNxN - true_NxN[None])[:, corner_NxN].mean(axis=1),
+        np.reshape([geometry.roughness(one) for one in flat], leading),
+        np.reshape([geometry.roughness(one, corner_NxN) for one in flat], leading),
+        np.abs(volumes - true_NxN)[..., corner_NxN].mean(axis=-1),
     )
 
 
-@once
-def _smoothness(evidence) -> dict[str, Smoothness]:
-    """By ablation, (S,) per seed."""
-    found = {}
-    for name in ("none", "both"):
-        cells = getattr(evidence, name).late.cells
-        by_seed = (median_over_checkpoints(each, cells.seeds) for each in smoothness(cells))
-        found[name] = Smoothness(*by_seed)
-    return found
+SMOOTH = {
+    "figure": "Fig 3d",
+    "cases": [{"case": "onehot"}],
+    "runs": {"none": "lowrank_none", "both": "lowrank_both"},
+}
+OVER_CORNER = "roughness of log volume over the corner"
+FROM_TRUE = "distance of log10 volume from the true images' over the corner"
 
 
-def _rougher(field: str):
-    """(S,) roughness with both penalties over that without."""
-    return lambda e: getattr(_smoothness(e)["both"], field) / getattr(_smoothness(e)["none"], field)
+def _rougher(none, both, field: str):
+    """(S,) with both penalties over that without."""
+    of_both, of_none = (
+        median_over_checkpoints(getattr(smoothness(run.late.cells), field)) for run in (both, none)
+    )
+    return of_both / of_none
 
 
-# Stricter, over the corner alone, and nearly the true images' volume: an image that hardly changes
-# from cell to cell, a plus or noise can have a smooth volume as well.
-BOTH_ARE_SMOOTHER = Claim(
-    "C15",
-    "with both penalties the volume element is smoother than without",
-    figure="Fig 3d",
-    runs={"none": "lowrank_none", "both": "lowrank_both"},
-    code="onehot",
-    as_stated=Condition(
-        "roughness of log volume, both penalties / none", _rougher("roughness"), below=1, ratio=True
-    ),
-    stricter=(
-        Condition(
-            "roughness of log volume over the corner, both penalties / none",
-            _rougher("in_corner"),
-            below=1,
-            ratio=True,
-        ),
-        Condition(
-            "distance of log10 volume from the true images' over the corner, both penalties",
-            lambda e: _smoothness(e)["both"].from_true,
-            below=FACTOR_OF_TWO,
-        ),
-    ),
-    details=lambda e: {
-        f"{title}, {name}": getattr(of_run, field)
-        for name, of_run in _smoothness(e).items()
-        for field, title in (
-            ("roughness", "roughness of log volume"),
-            ("in_corner", "roughness of log volume over the corner"),
-            ("from_true", "distance of log10 volume from the true images' over the corner"),
-        )
-    },
-    objection=(
-        "A volume can be smooth without a bump: a plus, noise and a blend of the nearest images "
-        "pass the reading as stated. The stricter one asks that the volume over the corner is "
-        "within a factor of two of the true images'."
-    ),
+@claim("C15", **SMOOTH)
+def volume_is_smoother(none, both):
+    """With both penalties the volume element is smoother than without."""
+    yield learnt(exact_id(none.late.cells))
+    name = "roughness of log volume, both penalties / none"
+    yield below(1, _rougher(none, both, "roughness"), name, ratio=True)
+    for title, run in (("none", none), ("both", both)):
+        of_run = smoothness(run.late.cells)
+        yield note(f"roughness of log volume, {title}", of_run.roughness)
+        yield note(f"{OVER_CORNER}, {title}", of_run.in_corner)
+        yield note(f"{FROM_TRUE}, {title}", of_run.from_true)
+
+
+@claim("C15.true_images", **SMOOTH)
+def volume_over_the_corner_is_nearly_the_true_one(none, both):
+    """With both penalties the volume element is smoother over the corner, and nearly that of the
+    true images: a plus or noise can have a smooth volume as well."""
+    yield learnt(exact_id(none.late.cells))
+    name = f"{OVER_CORNER}, both penalties / none"
+    yield below(1, _rougher(none, both, "in_corner"), name, ratio=True)
+    from_true = smoothness(both.late.cells).from_true
+    yield below(FACTOR_OF_TWO, from_true, f"{FROM_TRUE}, both penalties")
+
+
+CLAIMS = (
+    without_penalties_best_id_worst_ood,
+    without_penalties_best_id_worst_ood_in_every_seed,
+    variance_helps,
+    variance_helps_in_the_mean,
+    both_are_best,
+    both_are_best_in_every_seed,
+    volume_is_smoother,
+    volume_over_the_corner_is_nearly_the_true_one,
 )
-CLAIMS = BEST_ID_WORST_OOD, VARIANCE_HELPS, BOTH_ARE_BEST, BOTH_ARE_SMOOTHER
