@@ -1,4 +1,5 @@
-"""Networks whose every layer is known: what a criterion on layers must decide rightly.
+"""Networks whose every layer is known: what a criterion on layers must decide rightly (C6, C7, C12,
+C13).
 
 Each maps a point (x, y) to the activations of its layers, the code first and the drawn signal last,
 as a decoder does. Units are stripes, g(x - i) and g(y - j) for the profile g of a bump, and
@@ -8,14 +9,28 @@ is a square as in `known_maps`.
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from compgen_jax import grids
+from compgen_jax.claims import Matrix
 from compgen_jax.metrics import geometry, layers, probes, tuning
-from compgen_jax.papers.forced_rendering.known_maps import GAIN, World, neighbours
+from compgen_jax.papers.forced_rendering.known import (
+    GAIN,
+    SEEDS,
+    SUPPORTS,
+    World,
+    bumps,
+    images,
+    neighbours,
+    scorer_of,
+    world_of,
+)
+from compgen_jax.runs.run import Run
 
 HIDDEN = 3  # layers
 UNITS, BEYOND = 8, 2  # along each axis, and on either side of it: so volumes know no border
@@ -177,3 +192,153 @@ def _measured(features, metrics, grid, points, held_out, border) -> dict:
         **layers.geometry_numbers(metrics, held_out, border),
         **tuning.layer_tuning(features, sizes),
     }
+
+
+# --- what claims must say of them --------------------------------------------------------------
+
+OTHER = "another composer"  # with other seeds, to compare with
+
+
+def networks(grid: int, region: str) -> dict[str, Run]:
+    """All known networks around a hole or a corner, by name."""
+    score, empty = scorer_of(bumps(grid, region))
+    world = world_of(empty.truths, empty.held_out)
+    every = NETWORKS | {OTHER: NETWORKS["composer"]}
+    drawn = {
+        of: score(np.repeat(images(of, world)[None], SEEDS, axis=0).astype(np.float32))
+        for of in {one.draws for one in every.values()}
+    }
+    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
+    seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
+    numbers = {name: layer_numbers(one, world, *where, seeds[name]) for name, one in every.items()}
+    # before training, all were random
+    untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
+    return {
+        name: Run.known(
+            seeds[name], cells=drawn[one.draws], layers=numbers[name] | untrained, config=_sizes(4)
+        )
+        for name, one in every.items()
+    }
+
+
+def _sizes(depth: int = 0, bumps: int = 0):
+    """What criteria ask of a run's config."""
+    support = SimpleNamespace(samples=bumps)
+    return SimpleNamespace(
+        model=SimpleNamespace(depth=depth), task=SimpleNamespace(support=support)
+    )
+
+
+def _with(run: Run, **sizes) -> Run:
+    """The same network as if it were of another depth, or trained with so many bumps."""
+    return Run.known(run.seeds, cells=run.cells, layers=run.given_layers, config=_sizes(**sizes))
+
+
+def _beside_composer(name, known):
+    return {"net": known[name], "composer": known[OTHER]}
+
+
+def _of_two_depths(name, known):
+    others = [_with(known[name], depth=2), _with(known[OTHER], depth=6)]
+    return {"net": _with(known["composer"], depth=4), "others": others}
+
+
+def _mlp(name, known):
+    return {"mlp": known[name], "conv": known["fading"], "convs": []}
+
+
+def _cnn(name, known):
+    return {"mlp": known["swelling"], "conv": known[name], "convs": []}
+
+
+def _stripes(name, known):
+    """With stripes and with bumps alone, which distort the volume."""
+    return {"stripes": known[name], "alone": known["fading inwards"]}
+
+
+def _stripes_in_both_places(name, known):
+    of_donut = {f"donut_{place}": run for place, run in _stripes(name, known).items()}
+    return _stripes(name, known) | of_donut
+
+
+def _with_more_bumps(name, known, fewer=("stripes", "halfway")):
+    """The network with the most bumps, and blunter ones with fewer."""
+    few = [_with(known[one], bumps=count) for one, count in zip(fewer, (0, 10), strict=True)]
+    return {"net": known[name], "by_bumps": [*few, _with(known[name], bumps=50)]}
+
+
+def _as_sharp_without_bumps(name, known):
+    return _with_more_bumps(name, known, (name, name))
+
+
+def _beside_alone(by_bumps: Callable) -> Callable:
+    """Bumps alone turn stripes into bumps halfway."""
+    return lambda name, known: by_bumps(name, known) | {"alone": known["halfway"]}
+
+
+def _row(letters: str, names: str) -> dict[str, str]:
+    """{name: letter} of 'R: a, b; -: c' parts; `names` are all that count for '-' unless named."""
+    row = {}
+    for part in letters.split("; "):
+        letter, _, named = part.partition(": ")
+        row |= dict.fromkeys(named.split(", "), letter)
+    return dict.fromkeys(names, "-") | row if names else row
+
+
+COMPOSERS = "composer, halfway, products, fading, to the seen"  # less decodable ones among them
+STEADY = "stripes, reversed, random"  # neither the paper's score nor the probe falls
+DISTORTED = "fading, swelling, to the seen"
+NOT_INWARDS = tuple(name for name in NETWORKS if name != "fading inwards")
+NOT_RANDOM = tuple(name for name in NETWORKS if name != "random")  # has a sign by a hair
+SMOOTH = "stripes, flat, smooth lookup, random"  # and compose nothing
+BLUNT = "stripes, products, reversed, random"
+ON_HOLES = {
+    # the features of any decoder turn from a code into an image
+    "C6": _row(f"R: swirling; r: {COMPOSERS}; -: {STEADY}", ""),
+    "C6.composer": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
+    "C6.shallow": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
+    "C6.depths": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
+    "C7": _row(f"R: {DISTORTED}", NOT_INWARDS),
+    "C7.composer": _row(f"R: {DISTORTED}", NOT_INWARDS),
+}
+BESIDE_ON_HOLES = {
+    "C6.composer": _beside_composer,
+    "C6.shallow": _of_two_depths,
+    "C6.depths": _of_two_depths,
+    "C7.composer": _beside_composer,
+}
+for trained in ("mlp", "mlp_20_epochs"):
+    for size, names in (("", NOT_RANDOM), ("_size", tuple(NETWORKS))):
+        claim = f"C7.{trained}{size}"
+        ON_HOLES[f"{claim}, MLP beside a fading CNN"] = _row("R: swelling", names)
+        ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = _row(
+            "R: fading, to the seen, fading inwards", names
+        )
+        BESIDE_ON_HOLES[f"{claim}, MLP beside a fading CNN"] = _mlp
+        BESIDE_ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = _cnn
+ON_CORNERS = {
+    "C12": _row(f"R: composer; r: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
+    "C12.composed": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
+    "C13": _row(f"R: composer; r: halfway; -: {BLUNT}", ""),
+    "C13.alone": _row(f"R: composer; -: {BLUNT}, halfway", ""),
+    "C13, as sharp without bumps": _row("", tuple(NETWORKS)),
+    "C13.alone, as sharp without bumps": _row("", tuple(NETWORKS)),
+}
+BESIDE_ON_CORNERS = {
+    "C12": _stripes,
+    "C12.composed": _stripes_in_both_places,
+    "C13": _with_more_bumps,
+    "C13.alone": _beside_alone(_with_more_bumps),
+    "C13, as sharp without bumps": _as_sharp_without_bumps,
+    "C13.alone, as sharp without bumps": _beside_alone(_as_sharp_without_bumps),
+}
+MATRICES = tuple(
+    Matrix(
+        f"N = {grid}, {region}",
+        {name: one.does for name, one in NETWORKS.items()},
+        partial(networks, grid, region),
+        ON_HOLES if region == "donut" else ON_CORNERS,
+        BESIDE_ON_HOLES if region == "donut" else BESIDE_ON_CORNERS,
+    )
+    for grid, region in SUPPORTS
+)

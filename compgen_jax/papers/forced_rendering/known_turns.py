@@ -10,9 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compgen_jax.claims import Matrix
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.papers.forced_rendering.known import SEEDS, jittered
+from compgen_jax.runs.run import Run, scorer
+from compgen_jax.tasks.rotation import GapConfig, Rotation
 
 ANOTHER = "another object"
 BLACK, BLACKER = 1e-2, 1e-4  # what 0 is before a sigmoid
@@ -123,3 +127,77 @@ def images(name: str, true: CellResults):
     for gap in circle.gaps(true.factors, true.held_out):
         drawn[gap.cells] = TURNS[name].render(gap, true)
     return drawn
+
+
+# --- what claims must say of them --------------------------------------------------------------
+
+OBJECTS = 4, 7  # digits: the first has the gap, and is the one object of the other task
+ANGLES = 144  # with fewer, the interval of a share is too wide for K6
+
+
+def turns(side: int) -> dict[str, dict]:
+    """Known maps of one turned digit, `single`, and of two of which the first has a gap,
+    `several`."""
+    known = {}
+    for name, objects, gap in (("single", OBJECTS[:1], {}), ("several", OBJECTS, {"of": (4,)})):
+        task = Rotation(side=side, objects=objects, angles=ANGLES, gap=GapConfig(**gap)).make()
+        known[name] = turned(scorer(task), ANGLES * len(objects), side)
+    return known
+
+
+def turned(score, cells: int, side: int) -> dict[str, Run]:
+    """All known maps at the cells of a task, by name; `another object` where there are several.
+
+    score: signals (T, B, N, N) -> CellResults, as the task scores.  cells: B.  side: N.
+    ValueError as `circle.gaps`.
+    """
+    true = score(np.zeros((1, cells, side, side), np.float32))
+    names = [name for name in TURNS if name != ANOTHER or true.factors.shape[1] > 1]
+    return {
+        name: Run.known(
+            range(SEEDS), cells=score(jittered(images(name, true), SEEDS, true.amplitude))
+        )
+        for name in names
+    }
+
+
+def _beside_interpolator(name, known):
+    """A kernel on the angle mixes the edges' images too."""
+    several = known["several"]
+    cells, mixture = several[name].cells, several["mixture"].cells
+    return {"net": Run.known(several[name].seeds, cells=cells, interpolator=mixture)}
+
+
+def _matrix(side: int) -> Matrix:
+    """On 28 pixels a mixture that is black and white lies near the span as well, and no mixture
+    resembles the turned image; on 16 some do. Names that a row lacks depend on the object."""
+    mixtures = ("mixture", "halves", "mixed logits")
+    mixtures += ("contrast", "steep logits") * (side == 28)
+    depends = "steep logits", "brighter", "contrast"
+    mixed = {name: "-" for name in TURNS if name not in depends} | dict.fromkeys(mixtures, "R")
+    resemble = ("halves", "steep logits") if side == 16 else ()
+    # a faint ghost, `half turned`, is within the tolerance
+    turned_rows = {name: "-" for name in TURNS if name != "half turned"} | {"true": "R"}
+    return Matrix(
+        f"N = {side}",
+        {name: one.draws for name, one in TURNS.items()},
+        partial(turns, side),
+        {
+            "C14": mixed,
+            "C14.other_objects": mixed,
+            "K6": turned_rows | dict.fromkeys(resemble, "r"),
+            "K6.predictors": turned_rows,
+        },
+        {
+            # one object has no other: `another object` is asked of several in both rows
+            "C14": lambda name, known: {
+                "single": known["single"].get(name, known["several"][name])
+            },
+            "C14.other_objects": lambda name, known: {"several": known["several"][name]},
+            "K6": _beside_interpolator,
+            "K6.predictors": _beside_interpolator,
+        },
+    )
+
+
+MATRICES = tuple(map(_matrix, (16, 28)))
