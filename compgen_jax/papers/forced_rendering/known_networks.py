@@ -231,7 +231,7 @@ def _sizes(depth: int = 0, bumps: int = 0):
 
 def _with(run: Run, **sizes) -> Run:
     """The same network as if it were of another depth, or trained with so many bumps."""
-    return Run.known(run.seeds, cells=run.cells, layers=run.given_layers, config=_sizes(**sizes))
+    return Run.known(run.seeds, cells=run.cells, layers=run.known_layers, config=_sizes(**sizes))
 
 
 def _beside_composer(name, known):

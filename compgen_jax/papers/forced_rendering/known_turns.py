@@ -15,7 +15,8 @@ from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.known import SEEDS, jittered
-from compgen_jax.runs.run import Run, scorer
+from compgen_jax.runs.results import scorer
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 
 ANOTHER = "another object"

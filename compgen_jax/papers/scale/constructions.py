@@ -13,6 +13,7 @@ grows with M, up to the range that entries of at most `largest_entry` allow.
 Dimensions: M modules, H hidden units, I inputs, O outputs, B examples.
 """
 
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -285,3 +286,27 @@ def neuron_ratios(rows, error: float, low=8, high=32) -> dict:
     found = neurons_for(rows, error)
     seeds = sorted({seed for _, seed in found})
     return {seed: found[high, seed] / found[low, seed] for seed in seeds}
+
+
+class Constructed:
+    """Rows of networks that are written down, of several teachers; they take a run's place."""
+
+    seeds = (0, 1, 2, 3)  # of the teachers
+
+    @cached_property
+    def exact(self) -> list[dict]:
+        """As of `table_k_hot`."""
+        return table_k_hot(seeds=self.seeds)
+
+    @cached_property
+    def graded(self) -> list[dict]:
+        """As of `table_graded`, on the interval that no teacher's entries leave."""
+        return table_graded(seeds=self.seeds, common=True)
+
+    @cached_property
+    def graded_own(self) -> list[dict]:
+        """The same on the interval that each teacher's entries keep."""
+        return table_graded(seeds=self.seeds)
+
+
+CONSTRUCTED = Constructed()
