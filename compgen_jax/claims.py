@@ -216,7 +216,7 @@ def judge(claim: Claim, runs: dict, case: dict | None = None, scale: str = "") -
     """
     case, first = case or {}, next(iter(runs.values()))
     seeds = list((first[0] if isinstance(first, list) else first).seeds)
-    fields = case.keys() & inspect.signature(claim.function).parameters.keys()
+    fields = (case.keys() & inspect.signature(claim.function).parameters.keys()) - runs.keys()
     said = list(claim.function(**runs, **{name: case[name] for name in fields}))
     conditions = [each for each in said if isinstance(each, Condition)]
     if not conditions:

@@ -483,7 +483,7 @@ EXACT_DO = {
 
 def exact(name: str) -> Run:
     rows = constructions.table_k_hot(MODULES, SEEDS, SIZE, MOST, FEW_TASKS, EXACT[name])
-    return Run(SEEDS, exact=rows)
+    return Run.known(SEEDS, exact=rows)
 
 
 @cache
@@ -515,7 +515,7 @@ GRADED_DO = {
 
 def graded(name: str) -> Run:
     rows = lambda common: list(map(GRADED[name], _graded(common)))
-    return Run(SEEDS, graded=rows(True), graded_own=rows(False))
+    return Run.known(SEEDS, graded=rows(True), graded_own=rows(False))
 
 
 SWEPT, SWEPT_WIDTHS = (4, 8, 16), (16, 32, 64, 128, 256, 512)
