@@ -1,7 +1,7 @@
 """Known answers: only a criterion that decides rightly on these may judge a network.
 
-A known answer takes the place of a finished run: it answers the same questions (`KnownRun`). A case
-says, for one claim, which known answers are its mechanism and which are not:
+A known answer takes the place of a finished run: it answers the same questions (`Run.known`). A
+case says, for one claim, which known answers are its mechanism and which are not:
 
     Case("C6", ("fading", "swirling"), ("composer", "noise"), passes=("composer",),
          runs=lambda name, known: {"net": known[name], "composer": known["another composer"]})
@@ -13,35 +13,7 @@ comes out wrong.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from compgen_jax.claims import READINGS, REPRODUCED, Claim, Evidence, judge
-
-
-class KnownRun:
-    """What a finished run can be asked, for an answer that is known.
-
-    seeds: of its slightly different copies.  cells: `CellResults` of what it says at every cell.
-    layer_numbers: (T, L) by metric.  output_numbers: (T,) by metric.  Anything else that a claim
-    asks of its run is given by name (`config`, say).
-    """
-
-    def __init__(self, seeds, cells=None, layer_numbers=None, output_numbers=None, **others):
-        self.seeds, self.cells = tuple(seeds), cells
-        self.layer_numbers, self.output_numbers = layer_numbers or {}, output_numbers or {}
-        self.late = self
-        vars(self).update(others)
-
-    @property
-    def shown(self):
-        """(T, B) bool: every ID cell was shown."""
-        return np.repeat(~self.cells.held_out[None], len(self.seeds), axis=0)
-
-    def layers(self, metric: str):
-        return self.layer_numbers[metric]
-
-    def outputs(self, metric: str):
-        return self.output_numbers[metric]
 
 
 class Case(NamedTuple):

@@ -20,9 +20,7 @@ they judge a network (`calibration`, docs/findings/criteria.md).
 
 A quantity is
 
-    (T,)            one value per network of the first run: per seed, or per seed and late
-                    checkpoint, those of a seed one after the other
-    (S, C)          the same by seed and checkpoint, for a run whose seeds are not the first's
+    (S,), (S, C)    one value per seed, or per seed and late checkpoint
     a number        a constant
     {value, ci95}   a statistic that is no mean over seeds. It may also say why nothing can be
                     concluded from it, `undecided_because`.
@@ -100,7 +98,7 @@ class Reading(NamedTuple):
 
 
 def first_exact_id(evidence):
-    """(T,) exact accuracy on ID cells of the first run that the claim names."""
+    """(S, C) exact accuracy on ID cells of the first run that the claim names."""
     return exact_id(evidence.first.late.cells)
 
 
@@ -123,8 +121,9 @@ class Claim:
         what it would give), or a function evidence -> such a dict.
     code: the column `code` of claims.json, or evidence -> that. What follows a comma is a setting:
         'bump, upright' is the claim on 'bump' at another setting of what the paper leaves open.
-    trained: evidence -> (T,), how well what training showed was learnt; None if nothing is trained.
-        Nothing is concluded if its mean is below `trained_at`. `trained_name` says what it is.
+    trained: evidence -> (S,) or (S, C), how well what training showed was learnt; None if nothing
+        is trained. Nothing is concluded if its mean is below `trained_at`. `trained_name` says what
+        it is.
     undecided_because: evidence -> why nothing can be concluded, or ''.
     objection: the strongest objection to the verdict, and what answers it, for
         docs/findings/claims.md.
@@ -318,7 +317,7 @@ def judge_reading(claim: Claim, evidence: Evidence, name: str) -> tuple[dict, di
 
 
 def _seeds(evidence: Evidence) -> list:
-    return list(dict.fromkeys(evidence.first.seeds))
+    return list(evidence.first.seeds)
 
 
 def _not_trained(name: str, number: dict, least: float) -> str:
@@ -411,7 +410,7 @@ def decide(condition: Condition, number: dict) -> tuple[str, str]:
 
 
 def _measured(quantity, evidence: Evidence, seeds):
-    """A quantity's value for every seed, (T,), or {'value', 'ci95'} if it is no mean over seeds."""
+    """A quantity's value for every seed, (S,), or {'value', 'ci95'} if it is no mean over seeds."""
     try:
         measured = _of(evidence, quantity)
     except Undecided as why:
@@ -420,7 +419,7 @@ def _measured(quantity, evidence: Evidence, seeds):
         return measured | {"ci95": list(measured["ci95"])}
     if np.ndim(measured) == 0:
         measured = np.full(len(seeds), measured)
-    return median_over_checkpoints(measured, seeds)
+    return median_over_checkpoints(measured)
 
 
 def _number(per_seed, condition: Condition | None, evidence: Evidence) -> dict:
@@ -446,19 +445,14 @@ def _of(evidence: Evidence, quantity):
     return quantity(evidence) if callable(quantity) else quantity
 
 
-def median_over_checkpoints(values, seeds):
-    """(T,): for every seed the median over its late checkpoints. `values` are (T,) or (S, C), as at
-    the head of this module; those that are one per seed already stay as they are."""
-    return np.median(values if np.ndim(values) == 2 else by_seed(values, seeds), axis=1)
-
-
-def by_seed(values, seeds):
-    """(S, C): values of networks of which those of a seed follow one another."""
-    return np.reshape(values, (len(dict.fromkeys(seeds)), -1))
+def median_over_checkpoints(values):
+    """(S,): for every seed the median over its late checkpoints, of values (S, C). Those that are
+    one per seed, (S,), stay as they are."""
+    return np.median(np.reshape(values, (len(values), -1)), axis=1)
 
 
 def exact_id(cells: evaluation.CellResults):
-    """(T,) exact accuracy of every network on ID cells."""
+    """(...) exact accuracy of every network on ID cells."""
     return evaluation.mean_score(cells, "exact_accuracy", ~cells.held_out)
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from compgen_jax.claims import from_rows
+from compgen_jax.runs.run import Run
 
 from . import digests, report
 from .papers import FIGURES, PAPERS
@@ -23,12 +24,12 @@ def claims(scale: str) -> list[dict]:
     return from_rows(json.loads(path.read_text())) if path.exists() else []
 
 
-def runs(scale: str) -> dict[str, report.CommittedRun]:
+def runs(scale: str) -> dict[str, Run]:
     """The runs whose summaries are in docs/results, by name."""
     every, folder = configs(scale), RESULTS / scale / "runs"
     paths = {name: folder / f"{config.name}.json" for name, config in every.items()}
     return {
-        name: report.CommittedRun(every[name], json.loads(path.read_text()))
+        name: Run.of_summary(every[name], json.loads(path.read_text()))
         for name, path in paths.items()
         if path.exists()
     }

@@ -24,6 +24,7 @@ from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers import robustness, settings
 from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
 
@@ -209,7 +210,7 @@ def _draw(workdir: Path, figure: Figure, runs: dict, clock, rows: list[dict] | N
     with clock.spending("measuring and drawing"):
         drawn = figure.draw(rows if figure.of_settings else runs)
         summaries = {run.name: run.path / "summary.json" for run in runs.values()
-                     if isinstance(run, results.FinishedRun)}  # fmt: skip
+                     if isinstance(run, Run)}  # fmt: skip
         if figure.of_settings:
             summaries = {"settings": workdir / "settings.json"}
         paths = save(workdir / "figures", figure, drawn, summaries)

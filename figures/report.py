@@ -4,7 +4,6 @@ import json
 import re
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
 
 from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, READINGS, REPRODUCED
 from compgen_jax.config import Config
@@ -17,17 +16,6 @@ from compgen_jax.training import loop
 VERDICTS = REPRODUCED, CONTRADICTED, INCONCLUSIVE
 CHANCE = 0.025  # that a 95% interval lies wholly on one side of what it should cover
 PRESETS = {name: one for presets in PRESETS_OF_PAPERS.values() for name, one in presets.items()}
-
-
-class CommittedRun(NamedTuple):
-    """What tables need of a run: its config and its summary."""
-
-    config: Config
-    summary: dict
-
-    @property
-    def name(self) -> str:
-        return self.config.name
 
 
 def settings(folder: Path, judged: list[dict]) -> list[dict]:

@@ -1,7 +1,7 @@
 """C6, C7, C12 and C13: what the layers say (Figures 2, 4d to 4f and 11 to 15).
 
-Quantities of finished runs, and the claims. A run's `late.layers(metric)` is (T, L): layers in
-order, the code first and the drawn signal last, of every seed's late checkpoints.
+Quantities of finished runs, and the claims. A run's `late.layers(metric)` is (S, C, L): layers in
+order, the code first and the drawn signal last, of every seed's C late checkpoints.
 """
 
 from functools import partial
@@ -13,7 +13,6 @@ from compgen_jax.claims import (
     Condition,
     Reading,
     Undecided,
-    by_seed,
     exact_id,
     median_over_checkpoints,
 )
@@ -24,31 +23,31 @@ from compgen_jax.runs.judge_run import RIGHT
 LARGE_EFFECT = 0.8  # Cohen's convention
 
 
-def slope(values_TxL):
-    """(T,) least-squares slope per layer, from the code to the last hidden layer, without the drawn
-    signal."""
-    values = values_TxL[:, :-1]
-    return _slope(values, np.arange(values.shape[1]))
+def slope(values_xL):
+    """(...) least-squares slope per layer, from the code to the last hidden layer, without the
+    drawn signal."""
+    values = values_xL[..., :-1]
+    return _slope(values, np.arange(values.shape[-1]))
 
 
-def _slope(values_TxK, places_K):
-    """(T,) least-squares slope of values on their places; exactly 0 where they are equal."""
+def _slope(values_xK, places_K):
+    """(...) least-squares slope of values on their places; exactly 0 where they are equal."""
     from_mean = places_K - np.mean(places_K)
-    return (values_TxK - values_TxK[:, :1]) @ (from_mean / np.square(from_mean).sum())
+    return (values_xK - values_xK[..., :1]) @ (from_mean / np.square(from_mean).sum())
 
 
-def last(values_TxL):
-    """(T,) of the last hidden layer."""
-    return values_TxL[:, -2]
+def last(values_xL):
+    """(...) of the last hidden layer."""
+    return values_xL[..., -2]
 
 
-def _moved(values_TxL, since: int):
-    """(T,) from a layer to the last hidden one."""
-    return last(values_TxL) - values_TxL[:, since]
+def _moved(values_xL, since: int):
+    """(...) from a layer to the last hidden one."""
+    return last(values_xL) - values_xL[..., since]
 
 
 def late(run, metric: str):
-    """(S * C, L) a metric of every layer, for each seed at its late checkpoints."""
+    """(S, C, L) a metric of every layer, for each seed at its late checkpoints."""
     return run.late.layers(metric)
 
 
@@ -78,7 +77,7 @@ def _composer(evidence):
     """The run `composer`: the same network with as many combinations held out at random. Raises
     Undecided unless it renders them."""
     cells = evidence.composer.late.cells
-    if median_over_checkpoints(rendered(cells), cells.seeds).mean() > RIGHT:
+    if median_over_checkpoints(rendered(cells)).mean() > RIGHT:
         return evidence.composer
     raise Undecided("the network with random cells held out does not render them")
 
@@ -150,10 +149,10 @@ def _shallow_and_deep(evidence) -> list:
 
 
 def _least(run, metric: str):
-    """(T,) the least value over the layers to the last hidden one, minus that of the code, which
+    """(S, C) the least value over the layers to the last hidden one, minus that of the code, which
     networks of all depths share."""
-    values_TxL = late(run, metric)[:, :-1]
-    return values_TxL.min(axis=1) - values_TxL[:, 0]
+    values_SxCxL = late(run, metric)[..., :-1]
+    return values_SxCxL.min(axis=-1) - values_SxCxL[..., 0]
 
 
 def _shallow_minus_deep(evidence, metric: str):
@@ -163,8 +162,8 @@ def _shallow_minus_deep(evidence, metric: str):
 
 def _slope_on_depth(evidence, metric: str):
     runs = _by_depth(evidence)
-    least_TxR = np.stack([_least(run, metric) for run in runs], axis=1)
-    return _slope(least_TxR, np.array([depth_of(run) for run in runs]))
+    least_SxCxR = np.stack([_least(run, metric) for run in runs], axis=-1)
+    return _slope(least_SxCxR, np.array([depth_of(run) for run in runs]))
 
 
 # Stricter, over all depths and not only the first and the last.
@@ -206,13 +205,13 @@ SHALLOW_RAMP_IS_SHARPER = Claim(
 
 
 def _log_volume(run):
-    """(T, L) log10 of the volume over OOD cells relative to ID cells."""
+    """(S, C, L) log10 of the volume over OOD cells relative to ID cells."""
     return late(run, "volume.log10_ratio")
 
 
 def _effect(run, inner: bool = True):
-    """(T,) its size in the last hidden layer, in standard deviations; `inner` leaves out cells near
-    the border, where bumps are cut."""
+    """(S, C) its size in the last hidden layer, in standard deviations; `inner` leaves out cells
+    near the border, where bumps are cut."""
     return np.abs(last(late(run, "volume.inner_effect" if inner else "volume.effect")))
 
 
@@ -349,7 +348,7 @@ MLP_OF_20_EPOCHS_IS_OPPOSITE = Claim(
 
 
 def _distance(run):
-    """(T,) how far the OOD volume is from the ID volume in the last hidden layer, log10."""
+    """(S, C) how far the OOD volume is from the ID volume in the last hidden layer, log10."""
     return np.abs(last(_log_volume(run)))
 
 
@@ -370,7 +369,7 @@ def _renders(stripes: str, where: str) -> Condition:
     cells = lambda e: getattr(e, stripes).late.cells
     return Condition(
         f"share rendered OOD, stripes{where}",
-        lambda e: by_seed(rendered(cells(e)), cells(e).seeds),
+        lambda e: rendered(cells(e)),
         above=0.5,
         cells=lambda e: cells(e).held_out.sum(),
     )
@@ -434,18 +433,17 @@ SHARES = {"one_factor": {"below": 0}, "product": {"above": 0}}
 
 
 def _change(run, share: str):
-    """(S * C,) of a share from the first to the last hidden layer."""
+    """(S, C) of a share from the first to the last hidden layer."""
     return _moved(late(run, f"tuning.weighted_{share}"), since=1)
 
 
 def _change_before_training(run, share: str):
-    """The same before training, which is no matter of checkpoints."""
-    change = _moved(run.layers(f"untrained.tuning.weighted_{share}"), since=1)
-    return np.repeat(change, len(run.late.seeds) // len(run.seeds))
+    """(S, 1) the same before training, which is no matter of checkpoints."""
+    return _moved(late(run, f"untrained.tuning.weighted_{share}"), since=1)
 
 
 def _changes(other=lambda e, share: 0.0, less: str = "") -> tuple[Condition, ...]:
-    """The changes of both shares, less those that `other` (evidence, share -> (T,)) gives."""
+    """The changes of both shares, less those that `other` (evidence, share -> (S, C)) gives."""
     return tuple(
         Condition(
             f"{share.replace('_', '-')} share, last minus first hidden layer{less}",
@@ -460,12 +458,12 @@ CHANGES = _changes()
 
 
 def _sharpening(evidence):
-    """(T,) slope of the last hidden layer's product share on log10 of 1 + the number of bumps."""
+    """(S, C) slope of the last hidden layer's product share on log10 of 1 + the number of bumps."""
     counts = np.array([run.config.task.support.samples for run in evidence.by_bumps])
-    share_TxR = np.stack(
-        [last(late(run, "tuning.weighted_product")) for run in evidence.by_bumps], axis=1
+    share_SxCxR = np.stack(
+        [last(late(run, "tuning.weighted_product")) for run in evidence.by_bumps], axis=-1
     )
-    return _slope(share_TxR, np.log10(1 + counts))
+    return _slope(share_SxCxR, np.log10(1 + counts))
 
 
 SHARPER = Condition(

@@ -3,6 +3,7 @@
 Quantities of `CellResults` and of finished runs, and the claims.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -39,14 +40,15 @@ def embedding_numbers(run) -> dict:
 
 @once
 def _log_errors(evidence) -> dict[tuple[str, str], np.ndarray]:
-    """log10 of the mean squared error, (T,) per seed, by region and ablation; 'blank' is a blank
+    """log10 of the mean squared error, (S,) per seed, by region and ablation; 'blank' is a blank
     image's."""
     errors = {}
     for region in ("ID", "OOD"):
         for name in ABLATIONS:
             cells = getattr(evidence, name).late.cells
-            mean_T = evaluation.errors(cells)[:, cells.held_out == (region == "OOD")].mean(axis=1)
-            errors[region, name] = median_over_checkpoints(np.log10(mean_T), cells.seeds)
+            mask = cells.held_out == (region == "OOD")
+            means = evaluation.errors(cells)[..., mask].mean(axis=-1)
+            errors[region, name] = median_over_checkpoints(np.log10(means))
     cells = evidence.both.late.cells
     return errors | {("OOD", "blank"): np.log10(np.square(cells.truths[cells.held_out]).mean())}
 
@@ -163,13 +165,20 @@ BOTH_ARE_BEST = Claim(
 
 
 def log_volumes(cells: CellResults):
-    """(T, N, N) log10 of the volume element of what is drawn, by differences between neighbouring
+    """(..., N, N) log10 of the volume element of what is drawn, by differences between neighbouring
     cells: a one-hot code has no derivative."""
-    return np.stack([geometry.grid_log_volume(one, cells.sizes) for one in cells.predictions])
+    return _of_each(partial(geometry.grid_log_volume, sizes=cells.sizes), cells.predictions, 3)
+
+
+def _of_each(function, values, axes: int):
+    """(...): function of the last `axes` axes of values, for every network."""
+    leading = values.shape[: values.ndim - axes]
+    each = [function(values[index]) for index in np.ndindex(*leading)]
+    return np.reshape(each, (*leading, *np.shape(each[0])))
 
 
 class Smoothness(NamedTuple):
-    """How smooth the log volume of what is drawn is, (T,) each: its mean absolute difference
+    """How smooth the log volume of what is drawn is, (...) each: its mean absolute difference
     between neighbouring cells, over all cells and over the corner; and its mean distance from that
     of the true images over the corner."""
 
@@ -179,13 +188,13 @@ class Smoothness(NamedTuple):
 
 
 def smoothness(cells: CellResults) -> Smoothness:
-    volumes_TxNxN = log_volumes(cells)
+    volumes_xNxN = log_volumes(cells)
     corner_NxN = cells.held_out.reshape(cells.sizes[::-1])
     true_NxN = geometry.grid_log_volume(cells.truths, cells.sizes)
     return Smoothness(
-        np.array([geometry.roughness(one) for one in volumes_TxNxN]),
-        np.array([geometry.roughness(one, corner_NxN) for one in volumes_TxNxN]),
-        np.abs(volumes_TxNxN - true_NxN[None])[:, corner_NxN].mean(axis=1),
+        _of_each(geometry.roughness, volumes_xNxN, 2),
+        _of_each(partial(geometry.roughness, cells_YxX=corner_NxN), volumes_xNxN, 2),
+        np.abs(volumes_xNxN - true_NxN)[..., corner_NxN].mean(axis=-1),
     )
 
 
@@ -195,8 +204,7 @@ def _smoothness(evidence) -> dict[str, Smoothness]:
     found = {}
     for name in ("none", "both"):
         cells = getattr(evidence, name).late.cells
-        by_seed = (median_over_checkpoints(each, cells.seeds) for each in smoothness(cells))
-        found[name] = Smoothness(*by_seed)
+        found[name] = Smoothness(*map(median_over_checkpoints, smoothness(cells)))
     return found
 
 

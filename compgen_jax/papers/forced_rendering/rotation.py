@@ -7,10 +7,9 @@ object; and the claims.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
-from compgen_jax.claims import TINY, Claim, Condition, Reading, by_seed, exact_id, once
+from compgen_jax.claims import TINY, Claim, Condition, Reading, exact_id, once
 from compgen_jax.metrics import circle
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
@@ -22,7 +21,6 @@ from compgen_jax.papers.forced_rendering.images import (
     late,
     relative_error,
 )
-from compgen_jax.tasks import images
 
 HALF = 0.5  # of the true images' residual, and of the cross-fade's mixing share
 SATURATED = 0.01  # a drawn pixel nearer to 0 or 1 counts as this near when its logit is taken
@@ -31,7 +29,7 @@ SATURATED = 0.01  # a drawn pixel nearer to 0 or 1 counts as this near when its 
 class Mixing(NamedTuple):
     """Of what is drawn in the gap, means over its cells: shares of the squared norm outside the
     span of the edges' images, mixing shares, the sums of both weights, and mean squared errors to
-    the linear cross-fade of the edges and to the true images; (T,) each. `true_residual` is that
+    the linear cross-fade of the edges and to the true images; (...) each. `true_residual` is that
     share of the true images, `ideal_share` the cross-fade's mixing share."""
 
     residual: np.ndarray
@@ -51,24 +49,24 @@ def mixing(results: CellResults) -> Mixing:
 
 
 def _of_gap(results: CellResults, gap: Gap) -> tuple:
-    """The fields of `Mixing` at every cell of the gap, (T, Q) or (Q,)."""
+    """The fields of `Mixing` at every cell of the gap, (..., Q) or (Q,)."""
     flat = lambda images: np.asarray(images, np.float64).reshape(*images.shape[:-2], -1)
-    drawn, true = flat(results.predictions[:, gap.cells]), flat(results.truths[gap.cells])
+    drawn, true = flat(results.predictions[..., gap.cells, :, :]), flat(results.truths[gap.cells])
     edges = flat(results.truths[list(gap.edges)])
     weights, faded = circle.edge_weights(drawn, *edges), circle.cross_fade(*edges, gap.place)
     return (
         circle.residual_share(drawn, *edges),
         circle.mixing_share(weights),
         weights.sum(axis=-1),
-        np.square(drawn - faded[None]).mean(axis=-1),
-        np.square(drawn - true[None]).mean(axis=-1),
+        np.square(drawn - faded).mean(axis=-1),
+        np.square(drawn - true).mean(axis=-1),
         circle.residual_share(true, *edges),
         np.minimum(gap.place, 1 - gap.place),
     )
 
 
 def logit_residual(results: CellResults):
-    """(T,) the share of the gap's logits outside the span of those at its edges, over the same
+    """(...) the share of the gap's logits outside the span of those at its edges, over the same
     share in `circle.windows` of ID angles, each a mean over cells.
 
     Logits are those of what each network draws, before its sigmoid; see `SATURATED`. Errors as
@@ -78,7 +76,8 @@ def logit_residual(results: CellResults):
     beside = [w for gap in found
               for w in circle.windows(gap, results.factors, results.held_out)]  # fmt: skip
     drawn = np.clip(np.asarray(results.predictions, np.float64), SATURATED, 1 - SATURATED)
-    logits_TxBxP = np.log(drawn / (1 - drawn)).reshape(*drawn.shape[:2], -1)
+    logits = np.log(drawn / (1 - drawn))
+    logits_TxBxP = logits.reshape(-1, len(results.truths), results.truths[0].size)
 
     def residual(gap: Gap):
         edges_2xTxP = np.moveaxis(logits_TxBxP[:, list(gap.edges)], 1, 0)
@@ -89,18 +88,18 @@ def logit_residual(results: CellResults):
 
     in_gaps, at_id = (np.concatenate([residual(gap) for gap in each], axis=1).mean(axis=1)
                       for each in (found, beside))  # fmt: skip
-    return in_gaps / at_id
+    return (in_gaps / at_id).reshape(drawn.shape[: -results.truths.ndim])
 
 
 def rendered_in_gap(results: CellResults, predictions=None):
-    """(T,) share of the gap's cells that are rendered (`tasks.images.rendered`), of the results'
-    predictions or of others (T, B, ...). The ID image that may not be nearer is that of the gap's
-    nearer edge."""
+    """(...) share of the gap's cells that are rendered (`tasks.images.rendered`), of the results'
+    predictions or of others (..., B, H, W). The ID image that may not be nearer is that of the
+    gap's nearer edge."""
     drawn, shown = results.predictions if predictions is None else predictions, []
     for gap in circle.gaps(results.factors, results.held_out):
         nearest = results.truths[np.array(gap.edges)[np.round(gap.place).astype(int)]]
-        shown.append(all_rendered(drawn[:, gap.cells], results.truths[gap.cells], nearest))
-    return np.concatenate(shown, axis=1).mean(axis=1)
+        shown.append(all_rendered(drawn[..., gap.cells, :, :], results.truths[gap.cells], nearest))
+    return np.concatenate(shown, axis=-1).mean(axis=-1)
 
 
 def trivial_shares(results: CellResults) -> dict[str, float]:
@@ -118,7 +117,7 @@ def trivial_shares(results: CellResults) -> dict[str, float]:
         drawn["nearer edge"][gap.cells] = circle.cross_fade(*edges, np.round(gap.place))
         drawn["cross-fade"][gap.cells] = circle.cross_fade(*edges, gap.place)
         drawn["other"][gap.cells] = [_nearest_other(results, cell) for cell in gap.cells]
-    return {name: float(rendered_in_gap(results, each[None])[0]) for name, each in drawn.items()}
+    return {name: float(rendered_in_gap(results, each)) for name, each in drawn.items()}
 
 
 def _nearest_other(results: CellResults, cell: int):
@@ -139,14 +138,14 @@ def check_others_seen(results: CellResults):
 
 
 def _mixing_of(name: str):
-    """evidence -> the `Mixing` of a run, whose arrays are (S, C) by seed and late checkpoint."""
+    """evidence -> the `Mixing` of a run late in training."""
 
     @once
     def found(evidence) -> Mixing:
         cells = getattr(evidence, name).late.cells
         if name == "several":
             check_others_seen(cells)
-        return Mixing(*(by_seed(v, cells.seeds) if np.ndim(v) else v for v in mixing(cells)))
+        return mixing(cells)
 
     return found
 
@@ -181,13 +180,8 @@ def _mixes(name: str, where: str = "") -> tuple[Condition, ...]:
 
 
 def of_cells(name: str, quantity: Callable) -> Callable:
-    """evidence -> quantity(what a run draws), (S, C) by seed and late checkpoint."""
-
-    def by_seed_of_run(evidence):
-        cells = getattr(evidence, name).late.cells
-        return by_seed(quantity(cells), cells.seeds)
-
-    return by_seed_of_run
+    """evidence -> quantity(what a run draws at every cell, late in training)."""
+    return lambda evidence: quantity(getattr(evidence, name).late.cells)
 
 
 def _details(name: str, where: str = "") -> dict:
@@ -205,12 +199,11 @@ def _details(name: str, where: str = "") -> dict:
 
 
 def _rendered_id(cells: CellResults):
-    """(T,) share of the ID cells whose turned object is rendered."""
+    """(...) share of the ID cells whose turned object is rendered."""
     seen = ~cells.held_out
-    return _all_alike(cells.predictions[:, seen], cells.truths[seen]).mean(axis=1)
+    return all_rendered(cells.predictions[..., seen, :, :], cells.truths[seen]).mean(axis=-1)
 
 
-_all_alike = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None)))
 OTHERS_SEEN = ", others seen there"
 RENDERED_ID = "share rendered ID"
 # As stated, for a decoder of one object. What is drawn lies near the span of the two true images

@@ -7,10 +7,10 @@ from math import comb
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.scale import constructions
 from compgen_jax.papers.scale.constructions import ReluMLP
 from compgen_jax.papers.scale.known_students import SEEDS, known_run
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.module_supports import all_sets
 from compgen_jax.tasks.modules import Teacher
 
@@ -55,9 +55,9 @@ EXACT_DO = {
 }
 
 
-def exact(name: str) -> KnownRun:
+def exact(name: str) -> Run:
     rows = constructions.table_k_hot(MODULES, SEEDS, SIZE, MOST, TASKS, EXACT[name])
-    return KnownRun(SEEDS, exact=rows)
+    return Run.known(SEEDS, exact=rows)
 
 
 @cache
@@ -87,9 +87,9 @@ GRADED_DO = {
 }
 
 
-def graded(name: str) -> KnownRun:
+def graded(name: str) -> Run:
     rows = lambda common: list(map(GRADED[name], _graded(common)))
-    return KnownRun(SEEDS, graded=rows(True), graded_own=rows(False))
+    return Run.known(SEEDS, graded=rows(True), graded_own=rows(False))
 
 
 SWEPT, WIDTHS = (4, 8, 16), (16, 32, 64, 128, 256, 512)
@@ -107,7 +107,7 @@ GROWTH = {
 }
 
 
-def trained(name: str) -> list[KnownRun]:
+def trained(name: str) -> list[Run]:
     """Students of every number of modules and width, which see three quarters of the sets."""
     exponent, at_8, id_r2, _ = GROWTH[name]
     jitter = np.exp(JITTER * np.random.default_rng(0).normal(size=(len(SWEPT), len(SEEDS))))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.scale.known_students import SEEDS, known_run
+from compgen_jax.runs.run import Run
 
 # Share of right steps on held-out sets of the nearest seen set's plan, by sets seen, and of the
 # most frequent action: trivial predictors of the quick gridworld, 512 episodes.
@@ -49,7 +49,7 @@ PLANS = {
 }
 
 
-def runs_of(name: str) -> dict[str, KnownRun]:
+def runs_of(name: str) -> dict[str, Run]:
     """A student that has seen the fewest sets, and one that has seen the most."""
     rng, found = np.random.default_rng(0), {}
     noisy = lambda value: value + NOISE * rng.normal(size=len(SEEDS))

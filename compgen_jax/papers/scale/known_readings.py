@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.scale.known_students import SEEDS, known_run
+from compgen_jax.runs.run import Run
 
 WIDTHS, SEEN = (16, 64, 256), (9, 22, 44, 69)
 SUCCESS = np.outer((0.6, 0.9, 1.0), (0.1, 0.4, 0.7, 0.97))  # gains by width and sets seen
@@ -109,7 +109,7 @@ READINGS = {
 }  # fmt: skip
 
 
-def runs_of(name: str) -> list[KnownRun]:
+def runs_of(name: str) -> list[Run]:
     """A run of every width and number of sets seen, with what is read off code, first layer and
     last."""
     reading, rng = READINGS[name], np.random.default_rng(0)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.config import SweepConfig, changed
 from compgen_jax.papers.scale import presets
 from compgen_jax.papers.scale.known_school import MOST, covered, school
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import module_supports
 
 QUICK = replace(presets.HYPERTEACHER_QUICK, sweep=SweepConfig())
@@ -26,7 +26,7 @@ PER_MODULE, SHARE = 8.0, 0.8  # seen sets for each module, and of all, to come 1
 
 def known_run(scores: dict, layers=None, outputs=None, *, model="task_mlp", **fields):
     """A known student in place of a quick run. scores: (T,) by name, as in a run's summary.
-    layers, outputs: as of `KnownRun`. fields: of the config."""
+    layers, outputs: as of `Run.known`. fields: of the config."""
     names = {"modules": "task.modules", "seen": "task.support.seen", "width": "model.width",
              "support": "task.support.name"}  # fmt: skip
     values = {names[name]: value for name, value in fields.items()}
@@ -35,7 +35,7 @@ def known_run(scores: dict, layers=None, outputs=None, *, model="task_mlp", **fi
         "seeds": {str(s): {name: each[s] for name, each in scores.items()} for s in SEEDS},
         "task": {"sets": module_supports.n_sets(config.task.modules, MOST), "code_r2": 1.0},
     }
-    return KnownRun(SEEDS, None, layers, outputs, config=config, summary=summary)
+    return Run.known(SEEDS, None, layers, outputs, config=config, summary=summary)
 
 
 # --- what students answer ----------------------------------------------------------------------
@@ -121,7 +121,7 @@ STUDENTS = {
 
 
 @cache
-def student(name, width=256, seen=69, support="random", modules=8) -> KnownRun:
+def student(name, width=256, seen=69, support="random", modules=8) -> Run:
     """A known student after training."""
     lesson = school(support, modules, seen)
     by_seed = []

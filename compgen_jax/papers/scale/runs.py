@@ -2,12 +2,10 @@
 
 import functools
 
-import numpy as np
-
 from compgen_jax.config import Config, changed
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.scale import presets
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports
 
@@ -173,32 +171,10 @@ def _named(configs, scale: str) -> dict[str, Config]:
 # --- picks among finished runs -----------------------------------------------------------------
 
 
-class Draws:
-    """Runs of one seed each that differ in teacher, split and seed, in place of a run whose seeds
-    they are. Intervals are then over teachers and splits, too."""
-
-    def __init__(self, runs):
-        name, _, _ = runs[0].config.name.rpartition("_draw_")
-        self.runs, self.config = runs, changed(runs[0].config, {"name": name})
-        self.seeds = tuple(range(len(runs)))
-        of_draw = [next(iter(run.summary["seeds"].values())) for run in runs]
-        self.summary = {
-            "seeds": dict(zip(map(str, self.seeds), of_draw, strict=True)),
-            "mean": {key: mean_with_interval([one[key] for one in of_draw]) for key in of_draw[0]},
-            "task": runs[0].summary["task"],
-        }
-
-    def layers(self, metric: str):
-        return np.concatenate([run.layers(metric) for run in self.runs])
-
-    def outputs(self, metric: str):
-        return np.concatenate([run.outputs(metric) for run in self.runs])
-
-
-def of_draws(runs: dict) -> dict[str, Draws]:
+def of_draws(runs: dict) -> dict[str, Run]:
     """{name without the draw: its draws in order}, of those runs of the middle scale that have
     every draw that any has: claims compare runs draw by draw, with the same teacher, split and
-    seed."""
+    seed. Intervals are then over teachers and splits, too."""
     groups = {}
     for name, run in runs.items():
         if name.startswith("middle_"):
@@ -206,7 +182,7 @@ def of_draws(runs: dict) -> dict[str, Draws]:
             groups.setdefault(stem, {})[int(draw)] = run
     every = set().union(*groups.values())
     return {
-        name: Draws([of_draw[draw] for draw in sorted(of_draw)])
+        name: Run.joined([of_draw[draw] for draw in sorted(of_draw)], name)
         for name, of_draw in groups.items()
         if of_draw.keys() == every and len(every) > 1
     }
