@@ -23,9 +23,9 @@ import numpy as np
 from compgen_jax import cli, compilation_cache, tables
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.runs import directory, experiment, judge_run, measure, results
+from compgen_jax.runs import directory, experiment, judge_run, measure
+from compgen_jax.runs import run as runs
 from compgen_jax.runs.directory import RunError as RunError  # exported
-from compgen_jax.runs.results import FinishedRun
 from compgen_jax.sweeps import sweep as sweeps
 
 
@@ -42,10 +42,10 @@ class Run:
     summary: dict = field(repr=False)
 
     @cached_property
-    def finished(self) -> FinishedRun:
+    def finished(self) -> runs.Run:
         """The networks themselves; everything below comes from here. Raises RunError, naming what
         is missing or damaged in the directory."""
-        return results.load(self.path)
+        return runs.Run.load(self.path)
 
     def predict(self, points) -> np.ndarray:
         """(T, B, ...): the outputs of every seed at `points`.
@@ -147,7 +147,7 @@ def load(workdir) -> Run | Sweep:
     if config.is_sweep:
         sweeps.load(workdir)  # raises for an unfinished or damaged one
         return Sweep(workdir, config, directory.read_json(workdir / "summary.json"))
-    finished = results.load(workdir)
+    finished = runs.Run.load(workdir)
     run = Run(workdir, config, finished.summary)
     run.__dict__["finished"] = finished  # which is then not loaded again
     return run

@@ -16,7 +16,8 @@ from absl import flags
 
 from compgen_jax import cli
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import directory, results
+from compgen_jax.runs import directory
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 
 from . import plotting
@@ -26,7 +27,7 @@ WORKDIR = cli.define_workdir()
 POINT = flags.DEFINE_list("point", [], "The value of each factor: 8,7.5; or its label.")
 
 
-def draw(run: results.FinishedRun, point):
+def draw(run: Run, point):
     """Above what is asked at the point, then what each seed says; below their difference.
 
     Images are white at 0 and black at the largest asked value; in the difference red is too much
@@ -91,7 +92,7 @@ def _show_curves(axes, truth, predictions, differences):
 
 def main():
     workdir, point = Path(cli.require(WORKDIR)), POINT.value
-    run = results.load(workdir)
+    run = Run.load(workdir)
     try:
         tasks.point_of(run.task.factors, point)
     except ValueError as error:

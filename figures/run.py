@@ -12,8 +12,9 @@ import numpy as np
 
 from compgen_jax import cli
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, results
+from compgen_jax.runs import directory
 from compgen_jax.runs.judge_run import best_trivial_error
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_band
 from compgen_jax.tasks import task as tasks
 
@@ -35,7 +36,7 @@ POINT_LINES = {
 }
 
 
-def draw(run: results.FinishedRun):
+def draw(run: Run):
     """(a) The error on ID and held-out combinations over that of the best trivial predictor:
     geometric mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors,
     and on a grid the share of the features' variance that needs two factors or more jointly. (c) On
@@ -143,7 +144,7 @@ def _draw_examples(figure, task, cells, images, letter: str):
 
 def main():
     workdir = Path(cli.require(WORKDIR))
-    run = results.load(workdir)
+    run = Run.load(workdir)
     for suffix, content in plotting.saved(draw(run)).items():
         directory.write_bytes(workdir / "figures" / f"run.{suffix}", content)
     print(f"wrote {workdir / 'figures' / 'run.png'} and run.pdf")

@@ -17,6 +17,7 @@ from compgen_jax.claims import LEAST_CELLS, of_share
 from compgen_jax.config import Config, ConfigError, to_dict
 from compgen_jax.metrics import text
 from compgen_jax.runs import directory, judge_run, results
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
 
@@ -35,7 +36,7 @@ is not known. Each interval is of one score alone."""
 
 def main():
     places = [Path(cli.require(holder)) for holder in (A, B)]
-    runs = [results.load(place, with_networks=False) for place in places]
+    runs = [Run.load(place, with_networks=False) for place in places]
     _check_same_task(*runs)
     task = runs[0].task
     seeds = [seed for seed in runs[0].seeds if seed in runs[1].seeds]
@@ -62,7 +63,7 @@ def main():
     print(f"wrote {out}/compare.json and compare.png")
 
 
-def _check_same_task(a: results.FinishedRun, b: results.FinishedRun):
+def _check_same_task(a: Run, b: Run):
     """Raises ConfigError unless both are scored alike, on the same cells with the same targets."""
     other = ""
     if tasks.number_names(a.task) != tasks.number_names(b.task):

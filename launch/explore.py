@@ -12,8 +12,9 @@ from absl import flags
 
 from compgen_jax import cli
 from compgen_jax.config import ConfigError
-from compgen_jax.runs import directory, results
+from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 
 WORKDIR = cli.define_workdir()
 SEEDS = flags.DEFINE_list(
@@ -27,7 +28,7 @@ def explore(workdir, seeds=()) -> Path:
     workdir = Path(workdir)
     if not workdir.is_dir():
         raise RunError(f"--workdir={workdir}: there is no such directory")
-    run = results.load(workdir)
+    run = Run.load(workdir)
     claims = workdir / "claims.json"
     verdicts = directory.read_json(claims) if claims.exists() else []
     page = cli.beside("figures.explorer.page")

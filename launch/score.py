@@ -72,7 +72,7 @@ def _score(config: Config, task):
     path = Path(cli.require(PREDICTIONS))
     run = predictions.load(path, config, task)
     judged = claims.judge(judge_run.composes(run), claims.Evidence({"run": run}))
-    per_seed = run.numbers()
+    per_seed = predictions.numbers(run)
     mean = means(run, per_seed)
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
     print("\n".join(table(run, mean)))

@@ -13,7 +13,8 @@ import compgen_jax as cg
 from compgen_jax import api
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
-from compgen_jax.runs import progress, results
+from compgen_jax.runs import progress
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from figures import draw
 from tests.interrupts import interrupted_after_a_save
@@ -109,7 +110,7 @@ def test_a_directory_without_a_run_is_one_line(tmp_path, swept):
 
 
 def test_the_cells_are_what_is_predicted_there_scored_in_float64(run):
-    at_cells = results.load(run.path).cells
+    at_cells = Run.load(run.path).cells
     predictions = run.predict(at_cells.factors)
     np.testing.assert_array_equal(predictions, at_cells.predictions)
     assert run.predict([[2.0, 3.5]]).shape == (2, 1, 8, 8)
@@ -132,12 +133,12 @@ def test_the_table_of_metrics_and_the_summary_are_those_of_the_files(run):
     assert table["ood.mse"].tolist() == [float(row["ood.mse"]) for row in rows]
     assert len(table) == 2 * 3  # seeds, evaluations
     assert run.summary == json.loads((run.path / "summary.json").read_text())
-    assert run.config == results.load(run.path).config
+    assert run.config == Run.load(run.path).config
 
 
 def test_the_layers_are_measured_once(run, monkeypatch):
     table = cg.analyze(run.path, progress=False)
-    r2 = results.load(run.path).layers("probe.ood_r2")
+    r2 = Run.load(run.path).layers("probe.ood_r2")
     chosen = table[table.metric == "probe.ood_r2"].pivot(
         index="seed", columns="layer", values="value"
     )

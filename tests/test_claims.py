@@ -79,13 +79,13 @@ def test_a_reading_says_why_nothing_is_concluded():
 
 def test_for_a_seed_with_several_checkpoints_the_median_counts():
     """In every number of a row; intervals are over seeds."""
-    values = np.array([0.1, 0.9, 0.8, 0.6, 0.0, 0.7])
+    values = np.array([[0.1, 0.9, 0.8], [0.6, 0.0, 0.7]])
     medians = mean_with_interval([0.8, 0.6])
-    for quantity in (values, values.reshape(2, 3), lambda evidence: values):
+    for quantity in (values, lambda evidence: values):
         row = judged(
             Condition("what", quantity, above=0.5),
-            seeds=(4,) * 3 + (9,) * 3,
-            trained=lambda evidence: [1, 0, 1, 1, 0.9, 1],
+            seeds=(4, 9),
+            trained=lambda evidence: [[1, 0, 1], [1, 0.9, 1]],
             details={"else": -values, "constant": 7},
         )
         assert row["seeds"] == [4, 9]

@@ -13,7 +13,8 @@ import pytest
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, changed, to_dict
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, judge_run, results
+from compgen_jax.runs import directory, experiment, judge_run
+from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import plan, sweep
 from figures import plotting
 from figures import run as figure_of_run
@@ -69,7 +70,7 @@ def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_p
     assert to_dict(remembered) == to_dict(config) and remembered.task.name.startswith(str(path))
     assert experiment.train(remembered, tmp_path / "killed", progress=False) == whole
 
-    run = results.load(tmp_path / "whole")
+    run = Run.load(tmp_path / "whole")
     cells = run.cells
     sizes, shape = CELLS[source]
     assert cells.sizes == sizes and cells.predictions.shape == (2, np.prod(sizes), *shape)
@@ -111,7 +112,7 @@ def test_without_a_trivial_predictor_of_seen_points_nothing_is_known(own_task, t
     experiment.train(config, tmp_path / "run", progress=False)
     (row,) = judge_run.judge_directory(tmp_path / "run")
     assert row["stricter"]["verdict"] == "inconclusive"
-    plotting.close(figure_of_run.draw(results.load(tmp_path / "run")))
+    plotting.close(figure_of_run.draw(Run.load(tmp_path / "run")))
 
 
 OWN_CLAIMS = """
@@ -140,7 +141,7 @@ def test_a_task_in_a_file_may_ask_claims_of_its_own(own_task, tmp_path):
     assert composition["details"].keys() >= {"error ID", "error OOD"}
     assert composition["stricter"]["verdict"] == "inconclusive"
     assert own["claim"] == "mine" and own["as_stated"]["verdict"] == "reproduced"
-    expected = results.load(tmp_path / "run").layers("probe.id_accuracy")[:, 0].mean()
+    expected = Run.load(tmp_path / "run").layers("probe.id_accuracy")[:, 0].mean()
     assert own["as_stated"]["measured"] == pytest.approx(expected)
     rows = json.loads((tmp_path / "run" / "claims.json").read_text())
     assert [(row["claim"], row["reading"]) for row in rows] == [

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -25,12 +26,12 @@ def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}
 
 
 class CellResults(NamedTuple):
-    """What T trained seeds say at every cell; NumPy.
+    """What S trained seeds say at every cell, or networks at C steps of each; NumPy.
 
-    signals (T, B, ...); targets (B, ...), the true signals; factors (B, F); held_out (B,) bool;
+    predictions (S, B, ...) or (S, C, B, ...); truths (B, ...); factors (B, F); held_out (B,) bool;
     distance (B,), cells to the nearest seen one; sizes (V_1, ..., V_F), the first factor varying
-    fastest over the B cells; scores: the task's, (T, B) each by name, of which `error` is the
-    error.
+    fastest over the B cells; scores: the task's by name, (S, B) or (S, C, B) each, of
+    which `error` is the error.
     """
 
     seeds: tuple
@@ -55,23 +56,38 @@ class CellResults(NamedTuple):
 
 
 def errors(results: CellResults):
-    """(T, B) the error of every seed at every cell."""
+    """(..., B) the error of every network at every cell."""
     return results.scores[results.error]
 
 
 def mean_score(results: CellResults, name: str, cells):
-    """(T,) mean of a score over some cells, (B,) bool."""
-    return results.scores[name][:, cells].mean(axis=1, dtype=np.float64)
+    """(...) mean of a score over some cells, (B,) bool."""
+    return results.scores[name][..., cells].mean(axis=-1, dtype=np.float64)
 
 
 def relative_error(results: CellResults, cells):
-    """(T,) mean squared error over these cells, that of a blank signal being 1."""
-    return errors(results)[:, cells].mean(axis=1) / np.square(results.truths[cells]).mean()
+    """(...) mean squared error over these cells, that of a blank signal being 1."""
+    return errors(results)[..., cells].mean(axis=-1) / np.square(results.truths[cells]).mean()
 
 
-def profile_by_distance(values_TxB, results: CellResults):
-    """Mean over held-out cells of equal distance to the seen region: (distances, means_TxK)."""
+def profile_by_distance(values_xB, results: CellResults):
+    """Mean over held-out cells of equal distance to the seen region: (K distances,
+    (..., K) means)."""
     distance = results.distance.round(6)
     levels = np.unique(distance[results.held_out])
-    means = [values_TxB[:, results.held_out & (distance == d)].mean(axis=1) for d in levels]
-    return levels, np.stack(means, axis=1)
+    means = [values_xB[..., results.held_out & (distance == d)].mean(axis=-1) for d in levels]
+    return levels, np.stack(means, axis=-1)
+
+
+def over_networks(function: Callable, axes: int = 3) -> Callable:
+    """`function(values, *shared)` of one network's values, which have `axes` axes, as a compiled
+    function of values with any axes of networks before them; so are its results."""
+
+    @jax.jit
+    def of_all(values, *shared):
+        networks = values.shape[: values.ndim - axes]
+        flat = values.reshape(-1, *values.shape[len(networks) :])
+        found = jax.vmap(lambda one: function(one, *shared))(flat)
+        return jax.tree.map(lambda leaf: leaf.reshape(*networks, *leaf.shape[1:]), found)
+
+    return of_all

@@ -7,12 +7,12 @@ import numpy as np
 
 from compgen_jax.metrics.registry import LAYER_METRICS, OUTPUT_METRICS
 from compgen_jax.runs import directory, measure
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 
 LAYERS = 2  # the last hidden layer and the prediction
 
 
-def along_training(run: FinishedRun, names, progress: bool = True) -> dict:
+def along_training(run: Run, names, progress: bool = True) -> dict:
     """{metric: {layer: (T, K)}} at the K kept steps, from `DIR/along.json` or measured now.
 
     `names` are registered metrics of the grid with fixed names. A metric of the prediction has the

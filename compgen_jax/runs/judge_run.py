@@ -9,7 +9,8 @@ import numpy as np
 
 from compgen_jax.claims import Claim, Condition, Evidence, judge, rows
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.runs import directory, results
+from compgen_jax.runs import directory
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 
@@ -29,7 +30,7 @@ def shares(task: tasks.Task, scores: dict) -> set[str]:
     return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
 
 
-def composes(run: results.FinishedRun) -> Claim:
+def composes(run: Run) -> Claim:
     """The claim that any task has: held-out combinations are answered rightly, and better than by
     any trivial predictor, an interpolator of the inputs among them.
 
@@ -74,7 +75,7 @@ def composes(run: results.FinishedRun) -> Claim:
     )
 
 
-def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
+def best_trivial_error(run: Run, ood: bool) -> float:
     """The least error of a trivial predictor; NaN without any. Those that know the answers of ID
     points are no predictors there."""
     region = "ood" if ood else "id"
@@ -82,7 +83,7 @@ def best_trivial_error(run: results.FinishedRun, ood: bool) -> float:
     return min((run.trivial[name][region, run.task.error] for name in predictors), default=np.nan)
 
 
-def best_trivial_share(run: results.FinishedRun) -> float:
+def best_trivial_share(run: Run) -> float:
     """The greatest share of held-out points that a trivial predictor renders."""
     return max((means["ood", "rendered"] for means in run.trivial.values()), default=np.nan)
 
@@ -93,7 +94,7 @@ def judge_directory(workdir) -> list[dict]:
 
     Raises RunError for a run that is not finished.
     """
-    run = results.load(workdir)
+    run = Run.load(workdir)
     own = getattr(run.config.task, "claims", tuple)
     judged = [judge(claim, Evidence({"run": run})) for claim in (composes(run), *own())]
     directory.write_json(Path(workdir) / "claims.json", rows(judged))

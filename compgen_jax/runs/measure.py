@@ -23,7 +23,7 @@ from compgen_jax.metrics.registry import LAYER_METRICS, OUTPUT_METRICS
 from compgen_jax.runs import directory, out_of_memory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import PLACES
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run, config_of
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -64,9 +64,9 @@ class Measured(NamedTuple):
         return {name: v[:, 0] for name, v in self._at_last_step(outputs=True).items()}
 
     def along(self, metric: str, steps):
-        """(T * C, L) of a metric at C measured steps, for each seed one after the other."""
+        """(S, C, L) of a metric at C measured steps."""
         values = [list(self.table[metric, step].values()) for step in steps]
-        return np.transpose(values, (2, 0, 1)).reshape(-1, len(values[0]))
+        return np.transpose(values, (2, 0, 1))
 
     def names_at(self, steps) -> set[str]:
         """The metrics measured at all these steps; at the last one without any."""
@@ -95,7 +95,7 @@ def measure_directory(workdir, metric: str | None = None, steps=(),
     and added to it. None: all metrics of the grid or, without one, of the task's points.
 
     All metrics of a place are measured at the end of training. At other `steps` (see
-    `FinishedRun.at`) only this metric's row is, as each step costs as much as the end; none
+    `Run.at`) only this metric's row is, as each step costs as much as the end; none
     without a metric, or for one that is named by a factor.
 
     Raises RunError for a run that is not finished, whose activations are not finite, or that has
@@ -122,7 +122,7 @@ def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
     if known is not None and metric and (metric, known.last_step) in known.table:
         return known
     if metric is None:
-        task = tasks.on_grid(loop.check(results.config_of(workdir)))
+        task = tasks.on_grid(loop.check(config_of(workdir)))
         place = "grid" if tasks.has_grid(task) else "points"
     else:
         place = registry.place_of(metric)
@@ -141,7 +141,7 @@ def _explained(workdir: Path, metrics, steps, progress: bool) -> Measured:
     """`measure` of the run in `workdir`, with its errors as RunError."""
     try:
         with out_of_memory.explained("give compgen-jax analyze a machine with more"):
-            return measure(results.load(workdir), metrics, steps, progress=progress)
+            return measure(Run.load(workdir), metrics, steps, progress=progress)
     except ValueError as error:
         raise RunError(f"{workdir}: {error}") from error
 
@@ -158,11 +158,11 @@ def missing_metrics(place: str, names: set) -> list:
     ]
 
 
-def measure(run: FinishedRun, metrics, steps=(), last_layers: int | None = None,
+def measure(run: Run, metrics, steps=(), last_layers: int | None = None,
             progress: bool = True) -> Measured:  # fmt: skip
     """These metrics, all of one place, of every network of a finished run.
 
-    `steps` are kept ones (`FinishedRun.kept_steps`); by default the end of training.
+    `steps` are kept ones (`Run.kept_steps`); by default the end of training.
     `last_layers`: measure the last so many layers alone, the prediction among them. Raises RunError
     and ValueError as `measure_directory` explains.
     """

@@ -13,7 +13,7 @@ A template, .npz, has what they are made from, for one seed:
     train_points, train_codes, train_targets   (n, ...): the examples that training shows
 """
 
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -23,47 +23,22 @@ import numpy as np
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 
 NAMES = "predictions", "seeds"
 
 
-class GivenRun(results.FinishedRun):
-    """Predictions in the place of a finished run: `cells`, `trivial` and `interpolator` are what
-    they are there. There is one checkpoint, and there are no layers."""
-
-    def __init__(self, name: str, config: Config, task: Task, predictions):
-        super().__init__(config, task, None, {}, config.training.seeds)
-        self.said_by, self.predictions = name, predictions
-
-    @property
-    def name(self) -> str:
-        return self.said_by
-
-    @cached_property
-    def cells(self) -> evaluation.CellResults:
-        points, said = tasks.points(self.task), self.predictions
-        shown = examples(self.config, self.task, self.seeds)
-        truths = np.stack([truths_of_cells for _, (_, truths_of_cells) in shown])
-        score = jax.jit(jax.vmap(self.task.scores))
-        of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
-        scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
-        return results.at_cells(self.task, self.seeds, said, truths[0], scores)
-
-    @property
-    def late(self) -> "GivenRun":
-        return self
-
-    def numbers(self) -> dict:
-        """{seed: {'REGION.SCORE': mean}}, with what the task derives from them."""
-        masks = tasks.regions(self.task)
-        found = {}
-        for index, seed in enumerate(self.seeds):
-            scores = {name: values[index] for name, values in self.cells.scores.items()}
-            means = evaluation.region_means(scores, masks, self.task.derived)
-            found[seed] = {name: float(value) for name, value in means.items()}
-        return found
+def numbers(run: Run) -> dict:
+    """{seed: {'REGION.SCORE': mean}}, with what the task derives from them."""
+    masks = tasks.regions(run.task)
+    by_seed = {}
+    for index, seed in enumerate(run.seeds):
+        scores = {name: values[index] for name, values in run.cells.scores.items()}
+        means = evaluation.region_means(scores, masks, run.task.derived)
+        by_seed[seed] = {name: float(value) for name, value in means.items()}
+    return by_seed
 
 
 def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> list:
@@ -79,8 +54,10 @@ def shape_of(task: Task) -> tuple[int, ...]:
     return len(tasks.points(task)), *truth.shape
 
 
-def load(path, config: Config, task: Task) -> GivenRun:
-    """The predictions of a file. Raises ConfigError for a file that does not fit the task."""
+def load(path, config: Config, task: Task) -> Run:
+    """The predictions of a file, in the place of a run: it has `cells`, `trivial` and
+    `interpolator`, one checkpoint and no layers. Raises ConfigError for a file that does not fit
+    the task."""
     arrays, shape = directory.read_npz(Path(path)), shape_of(task)
     unknown = [name for name in arrays if name not in NAMES]
     _require(path, "predictions" in arrays, f"lacks predictions; it holds {_list(arrays)}")
@@ -102,8 +79,13 @@ def load(path, config: Config, task: Task) -> GivenRun:
     seeds = tuple(seeds.tolist())
     once = len(set(seeds)) == len(seeds)
     _require(path, once, "seeds: must not repeat a seed; give one network for each")
-    config = changed(config, {"training.seeds": seeds})
-    return GivenRun(Path(path).stem, config, task, said.astype(np.float32))
+    config, said = changed(config, {"training.seeds": seeds}), said.astype(np.float32)
+    truths = np.stack([truths for _, (_, truths) in examples(config, task, seeds)])
+    score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
+    of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
+    scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
+    cells = results.at_cells(task, seeds, said, truths[0], scores)
+    return Run(config, task, seeds, cells=cells, summary={}, name=Path(path).stem)
 
 
 def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:

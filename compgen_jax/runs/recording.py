@@ -21,7 +21,7 @@ from compgen_jax.metrics.layers import GridLayer
 from compgen_jax.metrics.outputs import GridPrediction
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, task_group
@@ -39,7 +39,7 @@ class LayerFunctions:
     """The model of a run as compiled functions that record all of its layers, in the model's
     order."""
 
-    def __init__(self, run: FinishedRun):
+    def __init__(self, run: Run):
         task = self.task = run.task
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
@@ -90,7 +90,7 @@ class LayerFunctions:
 class Grid:
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
 
-    def __init__(self, run: FinishedRun, needs: set):
+    def __init__(self, run: Run, needs: set):
         task = self.task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
@@ -216,7 +216,7 @@ class IdCells:
 
     sizes, maps = (), {}
 
-    def __init__(self, run: FinishedRun, needs: set):
+    def __init__(self, run: Run, needs: set):
         task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid")
@@ -242,7 +242,7 @@ class Points:
 
     sizes, maps = (), {}
 
-    def __init__(self, run: FinishedRun, needs: set):
+    def __init__(self, run: Run, needs: set):
         self.task, self.functions = run.task, LayerFunctions(run)
         self.points = tasks.points(run.task)
         self.held_out = np.asarray(run.task.held_out(self.points))

@@ -34,7 +34,7 @@ from compgen_jax.models.lowrank import LowRankDecoder, embeddings
 from compgen_jax.models.mlp import MLPDecoder
 from compgen_jax.models.pixelwise import PixelwiseDecoder, position_code
 from compgen_jax.models.upsampling import UpsamplingDecoder
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, task_group
 
@@ -44,7 +44,7 @@ MOST_PARAMETERS = 600_000  # 3.2 MB in a page; networks of the paper's size have
 TRIED = 64  # random points that tell whether a code is made of one part for each factor
 
 
-def live_network(run: FinishedRun, seed: int) -> dict | None:
+def live_network(run: Run, seed: int) -> dict | None:
     """The network of a seed, as network.js runs it; see above.
 
     None for a model without a live form, for one of more than `MOST_PARAMETERS` parameters, and for

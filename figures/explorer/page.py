@@ -27,12 +27,12 @@ def write(runs: dict, path, verdicts=(), seeds=()) -> Path:
     """Writes the explorer of finished runs, by name, and returns its path.
 
     Args:
-      runs: `FinishedRun`s; the first is shown first.
+      runs: `Run`s; the first is shown first.
       path: of the page, which appears atomically.
       verdicts: rows of claims.json.
       seeds: those to show, by default all, 8 at most.
 
-    Raises RunError for a seed that a run lacks, and as `FinishedRun` explains.
+    Raises RunError for a seed that a run lacks, and as `Run` explains.
     """
     verdicts = [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
     content = payload(runs, verdicts, seeds)

@@ -46,6 +46,7 @@ from compgen_jax.runs import predictions as given_predictions
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.recording import LayerFunctions
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import LEVEL
 from compgen_jax.tasks import images
 from compgen_jax.tasks import task as tasks
@@ -114,7 +115,7 @@ def limit(atlases) -> float:
 class _Atlas:
     """What a run answers, before it is made small."""
 
-    def __init__(self, run: results.FinishedRun, seeds):
+    def __init__(self, run: Run, seeds):
         self.run, self.task = run, tasks.on_grid(run.task)
         for seed in seeds:
             if seed not in run.seeds:

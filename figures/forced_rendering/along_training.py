@@ -83,14 +83,13 @@ def _draw_network(column, run, label: str, color):
         for dash, (name, of_line) in zip((SOLID, DASHED), lines.items(), strict=True):
             if of_line is None:
                 mask = cells.held_out if name == "OOD" else ~cells.held_out
-                rendered = evaluation.mean_score(cells, "rendered", mask)
-                values_TxK = rendered.reshape(-1, len(steps))
+                values_SxK = evaluation.mean_score(cells, "rendered", mask)
                 if name == "OOD":
-                    label = f"{label}: {values_TxK[:, -1].mean():.0%} OOD"
+                    label = f"{label}: {values_SxK[:, -1].mean():.0%} OOD"
             else:
                 metric, layer = of_line
-                values_TxK = list(measured[metric].values())[layer]
+                values_SxK = list(measured[metric].values())[layer]
             style = {"linewidth": 1.2, "label": label if dash == SOLID else None}
             if of_line and of_line[0].startswith("schmidt"):
-                values_TxK, style["undo"] = np.log(values_TxK), np.exp
-            plotting.draw_band(axis, steps, values_TxK, dash, color, **style)
+                values_SxK, style["undo"] = np.log(values_SxK), np.exp
+            plotting.draw_band(axis, steps, values_SxK, dash, color, **style)

@@ -16,7 +16,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 from compgen_jax.metrics import superposition
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import experiment, results
+from compgen_jax.runs import experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from compgen_jax.training import task_group
@@ -49,7 +50,7 @@ def runs(tiny, tiny_run, tmp_path_factory):
     config = dataclasses.replace(tiny, name="sizes", task=task, model=Conv(depth=2, width=4))
     workdir = tmp_path_factory.mktemp("sizes") / "run"
     experiment.train(config, workdir, progress=False)
-    return {"tiny": results.load(tiny_run[0]), "three factors": results.load(workdir)}
+    return {"tiny": Run.load(tiny_run[0]), "three factors": Run.load(workdir)}
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +315,7 @@ def sprites(tiny, tmp_path_factory):
     config = dataclasses.replace(tiny, name="sprites", task=task, model=model, training=training)
     workdir = tmp_path_factory.mktemp("sprites") / "run"
     experiment.train(config, workdir, progress=False)
-    run = results.load(workdir)
+    run = Run.load(workdir)
     return run, page.write({"sprites": run}, workdir / "explorer.html")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from figures.explorer import arrays, live
 from tests.figures import live_networks
 
@@ -80,7 +80,7 @@ def test_it_draws_what_jax_draws(in_module, name):
 
 
 def test_a_trained_network_draws_what_jax_draws(in_module, tiny_run):
-    run = results.load(tiny_run[0])
+    run = Run.load(tiny_run[0])
     for seed in run.seeds:
         assert_equals_jax(in_module, run, seed)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
+from compgen_jax.runs.run import Run
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "quick"
 
@@ -25,7 +25,7 @@ def finished(configs: dict, layers=(), outputs=(), with_tasks: bool = False) -> 
             continue
         rng = np.random.default_rng(zlib.crc32(name.encode()))
         seeds = config.training.seeds
-        runs[name] = KnownRun(
+        runs[name] = Run.known(
             seeds,
             None,
             {metric: rng.random((len(seeds), 4)) for metric in layers},

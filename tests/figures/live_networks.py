@@ -17,7 +17,7 @@ from compgen_jax.models.lowrank import LowRank
 from compgen_jax.models.mlp import MLP
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.upsampling import Upsampling
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.rotation import GapConfig, Rotation
@@ -68,7 +68,7 @@ def decode(entry) -> np.ndarray:
 
 
 @functools.cache
-def network(name: str) -> FinishedRun:
+def network(name: str) -> Run:
     """A run of two seeds whose parameters, biases and running means too, are all random."""
     task, model = CASES[name]
     config = Config(
@@ -83,10 +83,10 @@ def network(name: str) -> FinishedRun:
 
     like = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
     params = jax.tree_util.tree_map_with_path(draw, like)
-    return FinishedRun(config, config.task.make(), params, {}, SEEDS)
+    return Run(config, config.task.make(), SEEDS, params=params)
 
 
-def codes(run: FinishedRun, count: int = 20) -> np.ndarray:
+def codes(run: Run, count: int = 20) -> np.ndarray:
     """(count, E): codes of points between the cells, sums and blends of two, codes with a part left
     out, and random numbers; no code, too."""
     rng = np.random.default_rng(1)
@@ -106,7 +106,7 @@ def codes(run: FinishedRun, count: int = 20) -> np.ndarray:
     return one
 
 
-def in_jax(run: FinishedRun, seed: int, codes) -> tuple:
+def in_jax(run: Run, seed: int, codes) -> tuple:
     """(predictions (B, ...), {layer: (B, ...)} in the model's order)."""
     module = run.config.model.make(task_group.shapes_of(run.task))
     params = jax.tree.map(lambda leaf: leaf[run.seeds.index(seed)], run.params)

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.config import Config
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.papers.forced_rendering.runs import runs as paper_runs
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import directory, results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.inverse import Inverse
@@ -41,7 +41,7 @@ def encoder(answer):
     moved = truths.copy()
     moved[wrong] = results.truths_at(task, points[wrong] + [2, 0])
     cells = results.scorer(task)(np.stack([truths, moved]) + 0.01)
-    return KnownRun((0, 1), cells, summary=summary_of(MEAN))
+    return Run.known((0, 1), cells, summary=summary_of(MEAN))
 
 
 def decoder(name, model, lacks, **others):
@@ -50,7 +50,7 @@ def decoder(name, model, lacks, **others):
     task = config.task.make()
     truths = results.truths_at(task, tasks.points(task))
     cells = results.scorer(task)(np.stack([truths * (1 - lack) for lack in lacks]))
-    return KnownRun((0, 1), cells, config=config, **others)
+    return Run.known((0, 1), cells, config=config, **others)
 
 
 def test_encoders_are_exact_where_they_are(drawn):
@@ -141,7 +141,7 @@ NUMBERS = {"ood.mse": 1e-4, "id.mse": 2e-6, "ood.exact_accuracy": 1.0,
 
 
 def preset_run(preset, numbers=NUMBERS):
-    return KnownRun((), config=PRESETS[preset], summary=summary_of(numbers))
+    return Run.known((), config=PRESETS[preset], summary=summary_of(numbers))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_every_run_has_a_row_of_its_kind():
         task = SimpleNamespace(accuracy="exact_accuracy", error="mse", baselines=predictors)
         make = SimpleNamespace(make=lambda: task)
         config = SimpleNamespace(name=name, task=make, is_sweep=False)
-        return KnownRun((), config=config, summary=summary_of(scores))
+        return Run.known((), config=config, summary=summary_of(scores))
 
     image = {"mse": 0.1, "exact_accuracy": 0.5, "blank_mse": 0.4, "nearest_seen_mse": 0.0}
     answer = {"mse": 3.0, "exact_accuracy": 0.5, "position_accuracy": 0.75,

@@ -7,7 +7,8 @@ import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.papers.forced_rendering import runs as papers
-from compgen_jax.runs import experiment, results
+from compgen_jax.runs import experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.task import Factor
 from figures import plotting, run
 from figures.papers import FIGURES
@@ -41,7 +42,7 @@ def trained(tmp_path_factory):
             tiny = changed(tiny, {"model.name": "mlp"})
         path = tmp_path_factory.mktemp(name) / "run"
         experiment.train(tiny, path, progress=False)
-        runs[name] = results.load(path)
+        runs[name] = Run.load(path)
     return runs | {name: runs[like] for name, like in AS.items()}
 
 

@@ -15,6 +15,7 @@ from compgen_jax.config import ConfigError, SweepConfig, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import directory, experiment, results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import draw
@@ -27,7 +28,7 @@ T_1 = 12.706204736  # Student's t with one degree of freedom, at 97.5%
 
 @pytest.fixture(scope="module")
 def run(tiny_run):
-    return results.load(tiny_run[0])
+    return Run.load(tiny_run[0])
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,7 @@ def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny)
     name = own_task[1]
     config = replace(changed(tiny, {"task.name": name}), name="turned", model=MLP(depth=2, width=8))
     experiment.train(config, tmp_path / "run", progress=False)
-    (network,) = payload.payload({"turned": results.load(tmp_path / "run")})["networks"]
+    (network,) = payload.payload({"turned": Run.load(tmp_path / "run")})["networks"]
     label, angle = network["axes"]
     assert (label["real"], angle["real"]) == (False, True)
     assert label["fine"] == [0, 1, 2, 3, 4] and len(angle["fine"]) == 15
@@ -197,7 +198,7 @@ def test_a_code_without_a_derivative_has_layers_without_volume(run, tiny, tmp_pa
     """As low-rank networks have in the page that `make figures` writes."""
     config = replace(changed(tiny, {"task.code.name": "onehot"}), name="onehot")
     experiment.train(config, tmp_path / "run", progress=False)
-    runs = {"onehot": results.load(tmp_path / "run"), "bump": run}
+    runs = {"onehot": Run.load(tmp_path / "run"), "bump": run}
     onehot, bump = (network["layers"] for network in payload.payload(runs)["networks"])
     assert not any("volume" in layer or "cosines" in layer for layer in onehot)
     assert all("volume" in layer and "cosines" in layer for layer in bump)
@@ -214,7 +215,7 @@ def sprites_run(tiny, workdir, **fields):
     training = replace(tiny.training, steps=8, seeds=(0,))
     config = replace(tiny, name="sprites", task=task, model=MLP(1, 8), training=training)
     experiment.train(config, workdir, progress=False)
-    return results.load(workdir)
+    return Run.load(workdir)
 
 
 def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeypatch):

@@ -7,11 +7,11 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.config import Config
 from compgen_jax.metrics import circle
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from compgen_jax.training import task_group
@@ -37,7 +37,7 @@ def run_of(objects, of, mixes: bool):
     params = jax.vmap(lambda key: module.init(key, inputs[0]))(
         jax.random.split(jax.random.key(0), 2)
     )
-    return KnownRun((0, 1), cells, config=config, task=task, params=params)
+    return Run.known((0, 1), cells, config=config, task=task, params=params)
 
 
 @pytest.fixture(scope="module")

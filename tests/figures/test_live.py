@@ -11,7 +11,7 @@ import pytest
 
 from compgen_jax.models.per_factor import Additive
 from compgen_jax.models.upsampling import Upsampling
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.modules import Modules
@@ -136,7 +136,7 @@ def test_seeds_differ():
 def like(run, task=None, model=None):
     """The run with another task or another model's config."""
     config = run.config if model is None else dataclasses.replace(run.config, model=model)
-    return FinishedRun(config, task or run.task, run.params, {}, run.seeds)
+    return Run(config, task or run.task, run.seeds, params=run.params)
 
 
 def test_an_affine_prediction_is_part_of_the_network():

@@ -13,10 +13,10 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.settings import Group, times, to
 from compgen_jax.runs import directory, experiment
+from compgen_jax.runs.run import Run
 from figures import digests, make, plotting
 from figures.figure import Figure
 from figures.papers import FIGURES, LEAGUE
-from figures.report import CommittedRun
 from tests.command import call
 
 
@@ -202,7 +202,7 @@ def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(fig
 def report_of(workdir):
     """The runs there, as committed ones."""
     for path in (workdir / "trained").iterdir():
-        yield CommittedRun(directory.read_config(path), directory.read_summary(path))
+        yield Run.of_summary(directory.read_config(path), directory.read_summary(path))
 
 
 def test_a_model_that_cannot_be_in_the_league_is_one_line_before_anything_trains(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.config import Config
 from compgen_jax.papers.forced_rendering import known_maps
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -29,7 +29,7 @@ def known_run(network: str, interpolator: str, code: str = "bump"):
         score(known_maps.jittered(known_maps.images(name, world), 2))
         for name in (network, interpolator)
     )
-    return KnownRun(
+    return Run.known(
         (0, 1), drawn, config=Config(task=settings), task=task, interpolator=by_kernel,
         error_at=lambda points: np.full((2, len(points)), 0.01),
     )  # fmt: skip

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import Claim, Condition, Evidence, from_rows, judge, rows
 from compgen_jax.papers import robustness
 from compgen_jax.runs import directory
+from compgen_jax.runs.run import Run
 from figures import committed, digests, results
 from figures.make import run_directory
 
@@ -24,7 +24,7 @@ def made(name, code="", value=1.0, compared=0.0, above=0.0):
 
 
 def claim(*arguments, **fields):
-    return judge(made(*arguments, **fields), Evidence({"net": KnownRun((0, 1, 2))}))
+    return judge(made(*arguments, **fields), Evidence({"net": Run.known((0, 1, 2))}))
 
 
 def as_read(judged):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import judge_all, rows
 from compgen_jax.papers.scale import neurons, runs
 from compgen_jax.papers.scale.claims import CLAIMS
 from compgen_jax.runs import experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from figures.papers import FIGURES
@@ -47,7 +47,7 @@ def all_runs(finished):
         layers = {metric: rng.random((len(seeds), 4)) for metric in LAYERS}
         outputs = {metric: rng.random(len(seeds)) for metric in OUTPUTS}
         own = config.training.seeds, None, layers, outputs
-        found[name] = finished.get(name) or KnownRun(*own, config=config, summary=summary)
+        found[name] = finished.get(name) or Run.known(*own, config=config, summary=summary)
     return found
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.calibration import KnownRun
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -50,7 +50,7 @@ def run_of(region, drawn):
     layers = {f"angle.{pair}.{where}": rng.uniform(0, 0.5, (3, len(LAYERS)))
               for pair in ("x-y", "x-size", "y-size") for where in ("id", "ood")}  # fmt: skip
     layers["volume.log10_ratio"] = rng.normal(0, 0.3, (3, len(LAYERS)))
-    return KnownRun((0, 1, 2), cells, layers, layer_names=LAYERS)
+    return Run.known((0, 1, 2), cells, layers, layer_names=LAYERS)
 
 
 @pytest.fixture(scope="module")

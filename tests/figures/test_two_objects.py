@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.config import Config
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
@@ -26,7 +26,7 @@ def run():
     seconds = np.where(held_out[:, None, None], truths - firsts, truths)
     with jax.numpy_rank_promotion("allow"):
         cells = results.scorer(task)(np.stack([truths, seconds, 0.99 * seconds]))
-    return KnownRun((0, 1, 2), cells, config=config)
+    return Run.known((0, 1, 2), cells, config=config)
 
 
 def test_the_first_object_is_missing_in_its_hole_alone(drawn, run):

@@ -10,8 +10,9 @@ from scipy import stats
 
 from compgen_jax.claims import LEAST_CELLS
 from compgen_jax.config import ConfigError, changed
-from compgen_jax.runs import directory, experiment, judge_run, results
+from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import seeds_to_settle
 from compgen_jax.tasks import task as tasks
 from launch import compare
@@ -136,7 +137,7 @@ def test_a_share_is_a_score_that_is_right_or_wrong_at_every_cell(tiny):
 def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_path, monkeypatch):
     """So that the interval of its difference has at least the width that the note promises."""
     places = [shutil.copytree(tiny_run[0], tmp_path / name) for name in "ab"]
-    ood = tasks.regions(results.load(tiny_run[0]).task)["ood"]
+    ood = tasks.regions(Run.load(tiny_run[0]).task)["ood"]
     for place, right in zip(places, (0, 1), strict=True):
         late = [{"rendered": np.zeros((2, len(ood))), "mse": np.full((2, len(ood)), 0.1)}] * 4
         directory.write_cells(place, [*late, late[0] | {"rendered": late[0]["rendered"] + right}])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError, changed
-from compgen_jax.runs import predictions, results
+from compgen_jax.runs import predictions
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.task import Example, Factor, over_cells
@@ -22,7 +23,7 @@ def run_score(*arguments):
 
 @pytest.fixture(scope="module")
 def finished(tiny_run):
-    return results.load(tiny_run[0])
+    return Run.load(tiny_run[0])
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
     for name, values in finished.cells.scores.items():
         np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
     assert run.trivial == finished.trivial
-    numbers = run.numbers()
+    numbers = predictions.numbers(run)
     held_out = tasks.regions(finished.task)["ood"]
     for index, seed in enumerate(finished.seeds):
         error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]

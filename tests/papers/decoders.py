@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import READINGS, Evidence, judge
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import bump
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -56,7 +56,7 @@ def run(cells=None, numbers=None, outputs=None, **others):
     small spread over seeds. Without `cells` it is one that draws everything right; without an
     `interpolator` that renders nothing."""
     spread = lambda values: JITTER[:, None] * np.arange(1, len(values) + 1)
-    return KnownRun(
+    return Run.known(
         (0, 1, 2),
         decoder(draw) if cells is None else cells,
         {

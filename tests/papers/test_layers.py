@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
-from compgen_jax.calibration import KnownRun
 from compgen_jax.papers.forced_rendering import layers
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from tests.papers.decoders import (
     blank,
     cell_results,
@@ -145,22 +145,23 @@ def test_only_rows_of_trained_mlps_ask_for_their_accuracy():
 
 def test_of_late_checkpoints_the_median_counts():
     """Two seeds of three checkpoints each, of which one is far off."""
-    values = {"volume.log10_ratio": [-0.5, -0.4, 9, -0.6, -0.5, 9]}
-    values["volume.inner_effect"] = [2 * value for value in values["volume.log10_ratio"]]
+    values = {"volume.log10_ratio": np.array([[-0.5, -0.4, 9], [-0.6, -0.5, 9]])}
+    values["volume.inner_effect"] = 2 * values["volume.log10_ratio"]
     score = results.scorer(task())
     truths = decoder(draw).truths
-    right = lambda seeds: score(np.repeat(truths[None], len(seeds), axis=0))
-    cells = right((0, 1))
+    cells = score(np.repeat(truths[None], 2, axis=0))
+    late = score(np.tile(truths, (2, 3, 1, 1, 1)))
     conv, mlp = (
-        KnownRun(
+        Run.known(
             (0, 1),
             cells,
-            late=KnownRun(
-                (0, 0, 0, 1, 1, 1),
-                cells._replace(
-                    **{name: getattr(cells, name)[[0] * 6] for name in ("predictions",)}
-                ),
-                {name: np.outer(sign * np.array(each), [0, 1, 0]) for name, each in values.items()},
+            late=Run.known(
+                (0, 1),
+                late,
+                {
+                    name: sign * each[..., None] * np.array([0, 1, 0])
+                    for name, each in values.items()
+                },
             ),
             config=of_depth(3),
         )

@@ -34,7 +34,7 @@ def test_superposition_in_the_construction_of_the_code(own, others, sums, expect
         "superposition.sums.inner_shuffled_r2": 0.1,
     }
     net = run(outputs=outputs)
-    net.output_numbers["output.superposition.mean_code.inner_shuffled_r2"] = others
+    net.known_outputs["output.superposition.mean_code.inner_shuffled_r2"] = others
     row = judged(mechanism.SUPERPOSES, BUMP, net=net)
     assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == expected
     assert row["as_stated"]["measured"] == pytest.approx(own - others.mean())

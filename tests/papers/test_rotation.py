@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
-from compgen_jax.calibration import KnownRun
 from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering import calibrations, known_turns, rotation
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
 from tests.papers.decoders import judged, verdicts
 
@@ -140,13 +140,13 @@ def test_the_stricter_reading_is_of_several_objects():
 
 def test_nothing_is_concluded_of_what_was_not_learnt():
     cells = score((4, 7))(np.zeros((3, 2 * ANGLES, SIDE, SIDE), np.float32))
-    blank = KnownRun((0, 1, 2), cells, interpolator=cells)
+    blank = Run.known((0, 1, 2), cells, interpolator=cells)
     mixture = known("mixture")
     seen = np.flatnonzero(~mixture.cells.held_out)
     for share, expected in ((0.04, R), (0.06, U)):  # of the ID cells nothing is drawn
         drawn = mixture.cells.predictions.copy()
         drawn[:, seen[: round(share * len(seen))]] = 0
-        several = KnownRun(mixture.seeds, score((4, 7))(drawn))
+        several = Run.known(mixture.seeds, score((4, 7))(drawn))
         row = judged(rotation.MIXES_EDGES, single=known("mixture", (4,)), several=several)
         assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, expected)
     assert row["stricter"]["reason"].startswith("not trained: share rendered ID, others seen there")
@@ -157,14 +157,11 @@ def test_networks_of_several_checkpoints_count_as_their_median():
     """Seeds and numbers of checkpoints may differ between both decoders."""
     alone = known("mixture", (4,)).cells
     true, mixture = (known(name).cells.predictions for name in ("true", "mixture"))
-    order = np.array([0, 0, 0, 1, 1, 1])
-    first = (np.arange(6) % 3 == 0)[:, None, None, None]
-    mixed = np.where(first, true[order], mixture[order])
-    often = score((4, 7))(mixed)._replace(seeds=tuple(order.tolist()))
+    often = score((4, 7))(np.stack([true[:2], mixture[:2], mixture[:2]], axis=1))
     row = judged(
         rotation.MIXES_EDGES,
-        single=KnownRun((5, 6, 7), alone._replace(seeds=(5, 6, 7))),
-        several=KnownRun(often.seeds, often),
+        single=Run.known((5, 6, 7), alone._replace(seeds=(5, 6, 7))),
+        several=Run.known(often.seeds, often),
     )
     assert row["seeds"] == [5, 6, 7]
     assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, R)
@@ -201,7 +198,7 @@ def test_others_must_have_been_seen_in_the_gap():
     alone, every = known("mixture", (4,)), known("mixture").cells
     angle = every.factors[:, 0]
     same = every._replace(held_out=(angle >= 160) & (angle < 200))
-    for net in (alone, KnownRun(every.seeds, same)):
+    for net in (alone, Run.known(every.seeds, same)):
         for runs in ({"net": net}, {"single": alone, "several": net}):
             claim = rotation.GAP_IS_RENDERED if "net" in runs else rotation.MIXES_EDGES
             with pytest.raises(ValueError, match="no other object was seen"):

@@ -9,8 +9,9 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.runs import directory, experiment, measure, recording, results
+from compgen_jax.runs import directory, experiment, measure, recording
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop, task_group
@@ -54,7 +55,7 @@ def test_every_layer_of_every_seed_is_decoded_once(run, found):
     for group in ("numbers", "outputs"):
         chex.assert_trees_all_equal(getattr(again, group), getattr(found, group))
     assert (run / "analysis.json").stat().st_mtime_ns == before
-    loaded = results.load(run)
+    loaded = Run.load(run)
     assert loaded.layer_names == found.layers
     with pytest.raises(RunError, match="its points form no grid"):
         loaded.layers("probe.id_r2")
@@ -74,7 +75,7 @@ def test_the_input_says_the_latent_and_permuted_latents_say_nothing(found):
 
 def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     """Those that the run is scored on."""
-    loaded = results.load(run)
+    loaded = Run.load(run)
     task, key = loaded.task, jax.random.key(7)
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
     layers, last = recording.Points(loaded, set()).record(params, key, 7)
@@ -107,7 +108,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(run, tmp_path, monkeypatch):
     assert summary == json.loads((run / "summary.json").read_text())
     for name in ("metrics.csv", "summary.json"):
         assert (tmp_path / "killed" / name).read_bytes() == (run / name).read_bytes()
-    params = [results.load(path).params for path in (run, tmp_path / "killed")]
+    params = [Run.load(path).params for path in (run, tmp_path / "killed")]
     chex.assert_trees_all_equal(*params)
 
 

@@ -7,6 +7,7 @@ import pytest
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, StripesConfig
@@ -71,6 +72,6 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
 
 def test_a_task_whose_inputs_are_drawn_has_no_interpolator():
     config = config_of(Modules(modules=3, most=2, inputs=2, hidden=2, outputs=2, tests=4))
-    run = results.FinishedRun(config, config.task.make(), None, {}, (0, 3))
+    run = Run(config, config.task.make(), (0, 3))
     with pytest.raises(RunError, match="its task has no interpolator"):
         _ = run.interpolator

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from compgen_jax import cli
-from compgen_jax.calibration import KnownRun, verdicts
+from compgen_jax.calibration import verdicts
 from compgen_jax.claims import CONTRADICTED, REPRODUCED, Evidence, judge
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.runs import judge_run, results
+from compgen_jax.runs.run import Run
 from compgen_jax.settings import Family
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig, SizeConfig
@@ -115,7 +116,7 @@ def asked_at(name):
 
     asked = jax.device_get(question(jax.random.key(0)))
     scorer = results.scorer(task, asked.truths)
-    return results.FinishedRun(config, task, None, {}, SEEDS), scorer, asked
+    return Run(config, task, SEEDS), scorer, asked
 
 
 def lookups(name):
@@ -145,7 +146,7 @@ def known_run(name, answers_Bx):
     run, scorer, _ = asked_at(name)
     gains = 1 + 2e-6 * (2 + np.arange(len(SEEDS))).reshape(-1, *(1,) * np.ndim(answers_Bx))
     cells = scorer(gains * np.asarray(answers_Bx)[None])
-    return KnownRun(SEEDS, cells, name="known", task=run.task, trivial=run.trivial)
+    return Run.known(SEEDS, cells, name="known", task=run.task, trivial=run.trivial)
 
 
 def composition(run):

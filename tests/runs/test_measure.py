@@ -17,7 +17,7 @@ from compgen_jax.metrics.layers import PROBE_SCORES
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, measure, recording, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.encodings import encode
 from compgen_jax.tasks.rotation import GapConfig, Rotation
@@ -67,11 +67,11 @@ def measured(run):
     return measure.measure_directory(run, progress=False)
 
 
-def with_bias(run: FinishedRun, layer: str, value: float) -> FinishedRun:
+def with_bias(run: Run, layer: str, value: float) -> Run:
     """The run with this bias in a layer of its second network."""
     params = jax.tree.map(np.copy, run.params)
     params["params"][layer]["bias"][1] = value
-    return FinishedRun(run.config, run.task, params, run.summary, run.seeds, run.path)
+    return Run(run.config, run.task, run.seeds, params=params, path=run.path)
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_it_is_measured_once_and_read_back_to_the_bit(run, measured):
             for name, values in getattr(measured, group).items():
                 np.testing.assert_array_equal(getattr(again, group)[name], values)
     assert (run / "analysis.json").stat().st_mtime_ns == before
-    loaded = results.load(run)
+    loaded = Run.load(run)
     np.testing.assert_array_equal(loaded.layers("probe.id_r2"), measured.numbers["probe.id_r2"])
     assert loaded.layer_names == measured.layers and loaded.maps.keys() == measured.maps.keys()
     assert loaded.outputs("output.target_rank").shape == (2,)
@@ -144,7 +144,7 @@ def test_a_metric_of_ones_own_is_one_function_and_is_measured_when_asked_for(
     def largest(predictions_BxD, held_out_B):
         return predictions_BxD[held_out_B].max()
 
-    loaded = results.load(run)
+    loaded = Run.load(run)
     zeros = loaded.layers("mine.zeros")
     assert zeros.shape == (2, 5) and 0 < zeros[0, 2] < 1
     cells = loaded.cells
@@ -163,7 +163,7 @@ def test_a_metric_of_ones_own_is_one_function_and_is_measured_when_asked_for(
 
 
 def test_kept_steps_are_further_steps_of_the_table(run, measured):
-    loaded = results.load(run)
+    loaded = Run.load(run)
     last = measured.last_step
     metrics = [m for m in registry.LAYER_METRICS if "anova.interaction" in m.fixed_names]
     first = loaded.kept_steps[0]
@@ -183,26 +183,25 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
 def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
     workdir = tmp_path / "run"
     shutil.copytree(run, workdir)
-    loaded = results.load(workdir)
+    loaded = Run.load(workdir)
     before, steps = measure.read(workdir), loaded.kept_steps
     layers = loaded.along.layers("probe.ood_r2")
-    of_seed = layers.reshape(len(loaded.seeds), len(steps), -1)
-    np.testing.assert_array_equal(of_seed[:, -1], before.numbers["probe.ood_r2"])
+    np.testing.assert_array_equal(layers[:, -1], before.numbers["probe.ood_r2"])
     metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
     alone = measure.measure(loaded, metrics, steps[:1], progress=False)
     first = np.stack(list(alone.table["probe.ood_r2", steps[0]].values()), axis=1)
-    np.testing.assert_array_equal(of_seed[:, 0], first)
+    np.testing.assert_array_equal(layers[:, 0], first)
     # the end of training and its maps stay as they are, and all is read back
     kept = measure.read(workdir)
     chex.assert_trees_all_equal(kept.numbers, before.numbers)
     chex.assert_trees_all_equal(kept.maps, before.maps)
     assert ("schmidt.rank", steps[0]) not in kept.table
     late = loaded.late  # of so short a run the end, five times
-    outputs = late.outputs("output.cosine.cross_binary").reshape(2, 5)
+    outputs = late.outputs("output.cosine.cross_binary")
     end = loaded.outputs("output.cosine.cross_binary")
     np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
     monkeypatch.setattr(measure, "measure", None)
-    again = results.load(workdir).along
+    again = Run.load(workdir).along
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
     assert again.layers("probe.id_r2").shape == layers.shape
     assert late.layer_names == loaded.layer_names and late.maps.keys() == loaded.maps.keys()
@@ -228,14 +227,14 @@ def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured,
 def test_metric_of_the_drawn_signal_agrees_with_small_differences(run, measured):
     step, (x, y) = 0.02, (5.0, 2.0)
     points = np.float32([[x + dx, y + dy] for dy in (-step, 0, step) for dx in (-step, 0, step)])
-    drawn = results.load(run).predict(points).reshape(2, 3, 3, N * N)
+    drawn = Run.load(run).predict(points).reshape(2, 3, 3, N * N)
     for grid, volume in zip(drawn, measured.maps["volume"][:, -1, 2, 5], strict=True):
         metric = jax.jit(lambda grid: geometry.grid_metric(grid, step)[1, 1])(grid)
         assert float(geometry.volume_element(metric)) == pytest.approx(volume, rel=0.05)
 
 
 def test_maps_of_all_units_hold_those_of_the_panel(run, measured):
-    every = results.load(run).unit_maps("layer_02")
+    every = Run.load(run).unit_maps("layer_02")
     assert every.shape[1:] == (N, N)
     for unit in measured.maps["units.layer_02"]:
         assert (every == unit).all(axis=(1, 2)).any()
@@ -245,7 +244,7 @@ def test_maps_of_all_units_hold_those_of_the_panel(run, measured):
 def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, tiny, digits):
     """Of one layer, from single points by `jacfwd`; digits are labels with an angle."""
     workdir = trained(DIGITS if digits else tiny)
-    run, name = results.load(workdir), "layer_01"
+    run, name = Run.load(workdir), "layer_01"
     task = run.task
     points = tasks.points(task)
     points = points[~np.asarray(task.held_out(points))]
@@ -277,7 +276,7 @@ def test_numbers_of_id_cells_are_those_of_the_layers_there(trained, measured, ti
 
 
 def test_an_angle_is_probed_and_a_label_is_not_and_neither_has_a_distance_in_cells(trained):
-    run = results.load(trained(DIGITS))
+    run = Run.load(trained(DIGITS))
     layer = run.layer_names[1]
     features = run.unit_maps(layer).reshape(-1, len(tasks.points(run.task))).T
     held_out = np.asarray(run.task.held_out(tasks.points(run.task)))
@@ -292,7 +291,7 @@ def test_an_angle_is_probed_and_a_label_is_not_and_neither_has_a_distance_in_cel
 
 def test_a_code_without_derivative_has_no_geometry_but_all_else(trained, tiny):
     config = changed(tiny, {"task.code.name": "onehot", "training.epochs": 1})
-    run = results.load(trained(config))
+    run = Run.load(trained(config))
     assert "volume" not in run.maps
     for metric in ("factorization.cosine", "id_cells.log10_volume_mean"):
         assert np.isnan(run.layers(metric)).all()
@@ -308,7 +307,7 @@ def test_a_stream_has_no_law_of_a_training_set_but_all_else(trained, tiny, monke
     })  # fmt: skip
     names = {"output.training_law_kl_rank_1", "output.superposition.sums.r2", "probe.id_r2"}
     metrics = [m for m in measure.missing_metrics("grid", set()) if names & {*m.fixed_names}]
-    found = measure.measure(results.load(trained(config)), metrics, progress=False)
+    found = measure.measure(Run.load(trained(config)), metrics, progress=False)
     for k in (1, 2):
         assert np.isnan(found.outputs[f"output.training_law_kl_rank_{k}"]).all()
     assert np.isfinite(found.outputs["output.superposition.sums.r2"]).all()
@@ -357,7 +356,7 @@ def test_volumes_of_three_factors_are_known_for_the_code_and_differences_for_the
     np.testing.assert_allclose(found.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
 
     moves = np.concatenate([step * np.eye(3), -step * np.eye(3)]).astype(np.float32)
-    drawn = results.load(workdir).predict(centre + moves).reshape(2, 2, 3, N * N)
+    drawn = Run.load(workdir).predict(centre + moves).reshape(2, 2, 3, N * N)
     jacobians = np.float64(drawn[:, 0] - drawn[:, 1]) / (2 * step)
     for jacobian, volume in zip(jacobians, found.maps["volume"][:, -1, 1, 2, 5], strict=True):
         assert np.linalg.det(jacobian @ jacobian.T) ** 0.5 == pytest.approx(volume, rel=0.1)
@@ -369,7 +368,7 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
     names = {"schmidt.rank", "output.superposition.sums.r2"}
     metrics = [metric for metric in measure.missing_metrics("grid", set())
                if names & {*metric.fixed_names} or "tensors" in metric.needs]  # fmt: skip
-    found = measure.measure(results.load(workdir), metrics, progress=False)
+    found = measure.measure(Run.load(workdir), metrics, progress=False)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
     assert np.isfinite(found.numbers["schmidt.rank"]).all()
@@ -381,16 +380,15 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
 def test_runs_that_cannot_be_measured_are_named(run, tmp_path, monkeypatch):
     with pytest.raises(RunError, match="holds no run"):
         measure.measure_directory(tmp_path)
-    loaded = results.load(run)
+    loaded = Run.load(run)
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
-    rest = loaded.params, loaded.summary, loaded.seeds, loaded.path
-    full = FinishedRun(loaded.config, every_cell, *rest)
+    full = Run(loaded.config, every_cell, loaded.seeds, params=loaded.params, path=loaded.path)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
         measure.measure(full, measure.missing_metrics("grid", set()), progress=False)
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure_directory(run, "probe.r2", progress=False)
     for place in ("grid", "points", "id_cells"):
-        broken = with_bias(results.load(run), "hidden_2", np.nan)
+        broken = with_bias(Run.load(run), "hidden_2", np.nan)
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
             measure.measure(broken, measure.missing_metrics(place, set()), progress=False)
 

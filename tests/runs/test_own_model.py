@@ -3,8 +3,9 @@
 import pytest
 
 from compgen_jax.config import changed
-from compgen_jax.runs import experiment, results
+from compgen_jax.runs import experiment
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from tests.runs.test_user_code import rewrite
 
 OWN = """
@@ -47,9 +48,9 @@ def trained(tiny, tmp_path_factory):
 def test_layers_are_in_the_models_order(trained):
     """Which is not that of the alphabet."""
     _, workdir = trained
-    run = results.load(workdir)
+    run = Run.load(workdir)
     assert run.layer_names == ("trunk", "head", "output")
-    assert results.load(workdir).layer_names == run.layer_names  # cached
+    assert Run.load(workdir).layer_names == run.layer_names  # cached
     assert run.layers("decode.id_r2").shape == (2, 2)
     of_units = run.layers("spectrum.energy_rank")
     assert (of_units[:, 1] <= 6).all()
@@ -57,12 +58,12 @@ def test_layers_are_in_the_models_order(trained):
 
 def test_a_file_that_makes_another_model_is_one_line(trained):
     path, workdir = trained
-    assert results.load(workdir).summary
+    assert Run.load(workdir).summary
     rewrite(path, "head = nn.relu", "head = nn.tanh")
     with pytest.raises(RunError, match="towers.py:Mine no longer makes the model that") as error:
-        results.load(workdir)
+        Run.load(workdir)
     assert "\n" not in str(error.value)
     rewrite(path, "head = nn.tanh", "head = nn.relu")
-    assert results.load(workdir).summary
+    assert Run.load(workdir).summary
     rewrite(path, "# x", "# of the user's own: x")
-    assert results.load(workdir).summary  # a comment is no change
+    assert Run.load(workdir).summary  # a comment is no change

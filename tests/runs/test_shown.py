@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.runs.results import FinishedRun
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
@@ -16,12 +16,13 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
     settings = Bump(grid=8, support=support, stripes=StripesConfig(copies=1))
     config = Config(task=settings, training=TrainingConfig(steps=1, seeds=(0, 1)))
     task = settings.make()
-    shown_TxB = FinishedRun(config, task, None, {}, (0, 0, 1, 1)).shown
-    assert shown_TxB.shape == (4, 64) and (shown_TxB[0] == shown_TxB[1]).all()
-    assert (shown_TxB[1] != shown_TxB[2]).any()
-    for network, seed in ((0, 0), (2, 1)):
+    run = Run(config, task, (0, 1))
+    assert run.shown.shape == (2, 64) and (run.shown[0] != run.shown[1]).any()
+    at_steps = Run(config, task, (0, 1), steps=(3, 6, 9), end=run)
+    np.testing.assert_array_equal(at_steps.shown, run.shown[:, None])
+    for seed in (0, 1):
         points = np.asarray(loop.dataset_of(task, jax.random.key(seed)).points)
         expected = np.zeros(64, bool)
         for x, y in points[~np.isnan(points).any(axis=1)].astype(int):
             expected[8 * y + x] = True
-        np.testing.assert_array_equal(shown_TxB[network], expected)
+        np.testing.assert_array_equal(run.shown[seed], expected)

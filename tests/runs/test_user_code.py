@@ -10,8 +10,9 @@ from compgen_jax import config as configs
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, measure, results, user_code
+from compgen_jax.runs import directory, experiment, measure, user_code
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from tests.conftest import OWN_TASK
 
 BASE = Config(
@@ -71,7 +72,7 @@ def test_a_directory_remembers_what_its_task_made(config, workdir):
     assert saved["factors.angle"].tolist() == list(range(0, 360, 45))
     assert saved["held_out"].sum() == 2 and saved["inputs.0"].shape == (16, 7)
     assert saved["targets.0"].shape == (16, 12)
-    run = results.load(workdir)
+    run = Run.load(workdir)
     assert run.config == config and run.task.factors[0].name == "object"
     assert experiment.train(config, workdir, progress=False) == summary
 
@@ -107,7 +108,7 @@ def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config,
     rewrite(path, "gain * jnp", "gain * 1.5 * jnp")
     other = changed(config, {"task.name": name})
     for use in (
-        lambda: results.load(workdir),
+        lambda: Run.load(workdir),
         lambda: measure.measure_directory(workdir, progress=False),
         lambda: experiment.train(other, workdir, progress=False),  # though it is finished
     ):
@@ -120,7 +121,7 @@ def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config,
     assert (workdir / "task.npz").read_bytes() == kept
     rewrite(path, "gain * 1.5 * jnp", "gain * jnp")
     experiment.train(changed(config, {"task.name": name}), workdir, progress=False)
-    assert results.load(workdir).summary
+    assert Run.load(workdir).summary
 
 
 def test_a_comment_is_no_change(config, own_task, tmp_path):
@@ -140,19 +141,19 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     with pytest.raises(
         RunError, match="config.json cannot be used: there is no file .*turned.py; put"
     ) as error:
-        results.load(workdir)
+        Run.load(workdir)
     assert "\n" not in str(error.value)
     path.write_text(text + "\nimport nowhere_to_be_found\n")
     line = len(text.splitlines()) + 2
     with pytest.raises(RunError, match=f"turned.py, line {line}: ModuleNotFoundError") as error:
-        results.load(workdir)
+        Run.load(workdir)
     assert "\n" not in str(error.value)
     path.unlink()
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / path.name).write_text(text)
     monkeypatch.chdir(moved)
-    run = results.load(workdir)
+    run = Run.load(workdir)
     assert run.config.task.name == f"{moved / path.name}:Turned"
     assert experiment.train(run.config, workdir, progress=False) == run.summary
 
@@ -162,10 +163,10 @@ def test_a_renamed_file_serves_its_run_by_its_new_name(own_task, workdir):
     path.rename(renamed := path.with_name("spun.py"))
     another_process(path)
     with pytest.raises(RunError, match="or write its new name into this config.json"):
-        results.load(workdir)
+        Run.load(workdir)
     text = (workdir / "config.json").read_text()
     (workdir / "config.json").write_text(text.replace(str(path), str(renamed)))
-    run = results.load(workdir)
+    run = Run.load(workdir)
     assert run.config.task.name == f"{renamed}:Turned"
     assert experiment.train(run.config, workdir, progress=False) == run.summary
 
@@ -192,7 +193,7 @@ def test_a_class_that_lost_its_name_is_one_line(config, own_task, tmp_path):
     directory.write_json(tmp_path / "config.json", configs.to_dict(config))
     rewrite(own_task[0], "class Turned", "class Rotated")
     with pytest.raises(RunError, match="has no dataclass Turned with a method make"):
-        results.load(tmp_path)
+        Run.load(tmp_path)
 
 
 @pytest.mark.parametrize(

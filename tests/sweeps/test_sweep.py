@@ -12,6 +12,7 @@ from compgen_jax.config import ConfigError, changed, fingerprint
 from compgen_jax.runs import directory, experiment, judge_run, measure
 from compgen_jax.runs import results as results_of
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import groups, plan, sweep, table
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import batch, loop
@@ -213,7 +214,7 @@ def test_trials_of_as_many_epochs_are_the_single_runs_of_their_configs(small, tm
     single = changed(plan.config_of(config, trial), {"training.evaluate_every": 120})
     assert loop.total_steps(single, single.task.make()) == 120 * batches[trial]
     experiment.train(single, tmp_path / "alone", progress=False)
-    alone = results_of.load(tmp_path / "alone").cells
+    alone = Run.load(tmp_path / "alone").cells
     expected = error_of_cells(single, row_of(config, results[trial]))
     assert alone.scores["mse"].mean() == pytest.approx(expected, rel=1e-5)
     # killed before the last batch

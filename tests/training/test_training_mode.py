@@ -15,7 +15,8 @@ from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models import model as models
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.model import Model, Shapes, name_layers
-from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs import directory, experiment
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
@@ -231,7 +232,7 @@ def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
         experiment.train(settings, tmp_path / "run", progress=False)
     assert directory.last_checkpoint(tmp_path / "run").name == "4"
     assert experiment.train(settings, tmp_path / "run", progress=False) == whole
-    runs = [results.load(tmp_path / name) for name in ("whole", "run")]
+    runs = [Run.load(tmp_path / name) for name in ("whole", "run")]
     chex.assert_trees_all_equal(runs[0].params, runs[1].params)
     statistics = runs[0].params["batch_stats"]["norm_1"]["mean"]
     assert statistics.shape == (2, 2) and np.abs(statistics).max() > 0

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
+from compgen_jax.calibration import Calibration, Case, excluding
 from compgen_jax.metrics.layers import BORDER
 from compgen_jax.papers.forced_rendering import (
     controls,
@@ -32,6 +32,7 @@ from compgen_jax.papers.forced_rendering.known_networks import NETWORKS
 from compgen_jax.papers.forced_rendering.known_turns import TURNS
 from compgen_jax.papers.forced_rendering.presets import PRESETS
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
@@ -60,7 +61,7 @@ def bumps(grid: int, region: str) -> Bump:
 # --- claims on images --------------------------------------------------------------------------
 
 
-def maps(grid: int, region: str) -> dict[str, KnownRun]:
+def maps(grid: int, region: str) -> dict[str, Run]:
     """All known maps around a hole or a corner, by name."""
     config = bumps(grid, region)
     score, empty = scorer_of(config)
@@ -85,7 +86,7 @@ def _interpolator(score, config: Bump, empty):
     return score(np.repeat(drawn[None].astype(np.float32), SEEDS, axis=0))
 
 
-def _known_map(score, config: Bump, name: str, world, true_BxB, **others) -> KnownRun:
+def _known_map(score, config: Bump, name: str, world, true_BxB, **others) -> Run:
     """`true_BxB` is the similarity of the true images, where outputs are asked for. Both
     constructions of superpositions are that of sums: the other one needs a network. `others` are
     further answers of the run."""
@@ -105,8 +106,8 @@ def _known_map(score, config: Bump, name: str, world, true_BxB, **others) -> Kno
         return np.concatenate([stripes, np.full_like(stripes[:, :1], level)], axis=1)
 
     config_of_run = SimpleNamespace(task=config)
-    return KnownRun(
-        cells.seeds, cells, output_numbers=outputs, predict=predict, config=config_of_run, **others
+    return Run.known(
+        cells.seeds, cells, outputs=outputs, predict=predict, config=config_of_run, **others
     )
 
 
@@ -118,8 +119,8 @@ def _interpolated_as(predictor: str):
     return lambda name, known: {"net": _beside(known[name].cells, known[predictor].cells)}
 
 
-def _beside(cells, interpolator) -> KnownRun:
-    return KnownRun(cells.seeds, cells, interpolator=interpolator)
+def _beside(cells, interpolator) -> Run:
+    return Run.known(cells.seeds, cells, interpolator=interpolator)
 
 
 ON_HOLES = (
@@ -229,7 +230,7 @@ ON_SCATTERED = (
 )
 
 
-def objects(grid: int) -> dict[str, KnownRun]:
+def objects(grid: int) -> dict[str, Run]:
     """All known pairs around a hole, by name."""
     single = bumps(grid, "donut")
     score, empty = scorer_of(replace(single, bumps=2))
@@ -248,7 +249,7 @@ def objects(grid: int) -> dict[str, KnownRun]:
     return {name: _beside(cells, drawn["both blank"]) for name, cells in drawn.items()}
 
 
-def scattered(grid: int) -> dict[str, KnownRun]:
+def scattered(grid: int) -> dict[str, Run]:
     """What is known of as many cells as a hole has, held out at random, by name."""
     share = float(np.mean(scorer_of(bumps(grid, "donut"))[1].held_out))
     config = Bump(grid=grid, support=SupportConfig(region="random", share=share))
@@ -274,7 +275,7 @@ def scattered(grid: int) -> dict[str, KnownRun]:
 OTHER = "another composer"
 
 
-def networks(grid: int, region: str) -> dict[str, KnownRun]:
+def networks(grid: int, region: str) -> dict[str, Run]:
     """All known networks around a hole or a corner, by name, and the composer once more with other
     seeds, to compare with."""
     score, empty = scorer_of(bumps(grid, region))
@@ -293,10 +294,10 @@ def networks(grid: int, region: str) -> dict[str, KnownRun]:
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
-        name: KnownRun(
+        name: Run.known(
             seeds[name],
             drawn[one.draws],
-            layer_numbers=numbers[name] | untrained,
+            layers=numbers[name] | untrained,
             config=_sizes(depth=4),
         )
         for name, one in every.items()
@@ -311,9 +312,9 @@ def _sizes(depth: int = 0, bumps: int = 0):
     )
 
 
-def _with(run: KnownRun, **sizes) -> KnownRun:
+def _with(run: Run, **sizes) -> Run:
     """The same network as if it were of another depth, or trained with so many bumps."""
-    return KnownRun(run.seeds, run.cells, layer_numbers=run.layer_numbers, config=_sizes(**sizes))
+    return Run.known(run.seeds, run.cells, layers=run.known_layers, config=_sizes(**sizes))
 
 
 def _beside_composer(name, known):
@@ -428,14 +429,14 @@ ON_CORNER_LAYERS = (
 # --- the claim on smooth volume ----------------------------------------------------------------
 
 
-def volumes(preset: str) -> dict[str, KnownRun]:
+def volumes(preset: str) -> dict[str, Run]:
     """Maps whose volume is known, at the corner, the grid and the width of bumps of a decoder of
     low-rank embeddings."""
     score, empty = scorer_of(PRESETS[preset].config.task)
     world = known_maps.world_of(empty.truths, empty.held_out)
     drawn = {name: known_volumes.images(name, world) for name in known_volumes.MAPS}
     return {
-        name: KnownRun(range(SEEDS), score(known_maps.jittered(images, SEEDS, world.amplitude)))
+        name: Run.known(range(SEEDS), score(known_maps.jittered(images, SEEDS, world.amplitude)))
         for name, images in drawn.items()
     }
 
@@ -464,7 +465,7 @@ def turns(side: int) -> dict[str, dict]:
     return {"single": known(TURNED[:1]), "several": known(TURNED, of=TURNED[:1])}
 
 
-def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
+def turned(score, cells: int, side: int) -> dict[str, Run]:
     """All known maps at the cells of a task, by name; `another object` where there are several.
 
     score: signals (T, B, N, N) -> CellResults, as the task scores.  cells: B.  side: N.
@@ -474,7 +475,7 @@ def turned(score, cells: int, side: int) -> dict[str, KnownRun]:
     names = [name for name in TURNS if name != known_turns.ANOTHER or true.factors.shape[1] > 1]
     drawn = {name: known_turns.images(name, true) for name in names}
     return {
-        name: KnownRun(range(SEEDS), score(known_maps.jittered(images, SEEDS, true.amplitude)))
+        name: Run.known(range(SEEDS), score(known_maps.jittered(images, SEEDS, true.amplitude)))
         for name, images in drawn.items()
     }
 

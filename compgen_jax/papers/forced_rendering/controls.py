@@ -6,10 +6,8 @@ Stripes light them. So the failure without stripes (C1), and the success with th
 pixels and not about factors. Each control takes one of these explanations away.
 """
 
-import functools
 from collections.abc import Callable
 
-import jax
 import numpy as np
 
 from compgen_jax.claims import CONTRADICTED, REPRODUCED, Claim, Condition, Undecided, once
@@ -30,6 +28,7 @@ from compgen_jax.papers.forced_rendering.images import (
     rendered_shown,
     within_a_pixel,
 )
+from compgen_jax.runs import results
 from compgen_jax.tasks import baselines
 
 MOST = 0.5  # of the images that must show their second object
@@ -52,28 +51,28 @@ BY_BRIGHTEST_PIXEL = (
 def _both_rendered_id(evidence):
     cells = evidence.net.late.cells
     both = cells.scores["rendered"].astype(bool) & cells.scores["rendered_second"].astype(bool)
-    return both[:, ~cells.held_out].mean(axis=1)
+    return both[..., ~cells.held_out].mean(axis=-1)
 
 
 def _second_rendered(evidence):
-    """(T, Q) bool: held-out images whose second object is rendered."""
+    """(..., Q) bool: held-out images whose second object is rendered."""
     cells = evidence.net.late.cells
-    return cells.scores["rendered_second"].astype(bool)[:, cells.held_out]
+    return cells.scores["rendered_second"].astype(bool)[..., cells.held_out]
 
 
 def _first_beside_second(evidence):
-    """(T,) share of these images whose first object is rendered. Raises Undecided unless they are
+    """(...) share of these images whose first object is rendered. Raises Undecided unless they are
     most of every network's, as a faulty second object counts as a faulty first one."""
     cells, beside = evidence.net.late.cells, _second_rendered(evidence)
-    if (beside.mean(axis=1) <= MOST).any():
+    if (beside.mean(axis=-1) <= MOST).any():
         raise Undecided("the second object is not rendered beside a held-out first")
-    first = cells.scores["rendered"].astype(bool)[:, cells.held_out]
-    return (first & beside).sum(axis=1) / beside.sum(axis=1)
+    first = cells.scores["rendered"].astype(bool)[..., cells.held_out]
+    return (first & beside).sum(axis=-1) / beside.sum(axis=-1)
 
 
 def _first_fails(evidence) -> Condition:
     name = f"share rendered OOD of the first object, where the second is{post_hoc(evidence)}"
-    cells = lambda e: _second_rendered(e).sum(axis=1).mean()
+    cells = lambda e: _second_rendered(e).sum(axis=-1).mean()
     return Condition(name, _first_beside_second, below=0.5, cells=cells)
 
 
@@ -131,14 +130,9 @@ def on_lit_pixels(cells: CellResults, scores: Callable):
     lit = lit_pixels(cells)
     x, y = cells.factors.round().astype(int).T
     signals, targets = cells.predictions * lit, cells.truths * lit
-    scored = jax.tree.map(np.asarray, _all_scored(scores)(signals, targets, cells.factors))
+    scored = results.scored(scores, signals, targets, cells.factors)
     masked = cells._replace(predictions=signals, truths=targets, scores=scored)
     return masked, cells.held_out & lit[y, x]
-
-
-@functools.lru_cache(maxsize=4)
-def _all_scored(scores: Callable) -> Callable:
-    return jax.jit(jax.vmap(jax.vmap(scores), (0, None, None)))
 
 
 @once
@@ -147,7 +141,7 @@ def _on_lit_pixels(evidence):
 
 
 def _on_lit(name: str):
-    """evidence -> (T,) mean of a score on lit pixels."""
+    """evidence -> (...) mean of a score on lit pixels."""
     return lambda e: mean_score(_on_lit_pixels(e)[0], name, _on_lit_pixels(e)[1])
 
 

@@ -73,19 +73,19 @@ FAILS_OOD = Claim(
 
 
 def slope_on_nearness(cells: CellResults):
-    """(T,) least-squares slope of the share rendered of held-out cells on their nearness (minus the
-    distance to the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
+    """(...) least-squares slope of the share rendered of held-out cells on their nearness (minus
+    the distance to the nearest seen cell, in pixels). Copying the nearest seen image scores 0."""
     nearness = -cells.distance[cells.held_out]
     centred = nearness - nearness.mean()
-    hits = cells.scores["rendered"][:, cells.held_out].astype(np.float64)
-    hits = hits - hits.mean(axis=1, keepdims=True)  # 0 exactly where all or none are rendered
+    hits = cells.scores["rendered"][..., cells.held_out].astype(np.float64)
+    hits = hits - hits.mean(axis=-1, keepdims=True)  # 0 exactly where all or none are rendered
     return hits @ centred / np.square(centred).sum()
 
 
 def share_by_distance(evidence) -> dict:
     cells = evidence.net.late.cells
     levels, by_distance = evaluation.profile_by_distance(cells.scores["rendered"], cells)
-    ends = {f"share rendered at {levels[k]:.3g} pixels": by_distance[:, k] for k in (0, -1)}
+    ends = {f"share rendered at {levels[k]:.3g} pixels": by_distance[..., k] for k in (0, -1)}
     control = slope_on_nearness(evidence.control.late.cells)
     return ends | {"slope, onehot code": control, "share rendered OOD": rendered(cells)}
 
@@ -147,7 +147,7 @@ class AlignedPeaks(NamedTuple):
 
 
 def aligned_peaks(cells: CellResults) -> AlignedPeaks:
-    peaks = signals.peak_maps(cells, cells.held_out)  # T, Q, H, W
+    peaks = signals.peak_maps(cells, cells.held_out)  # ..., Q, H, W
     factors = cells.factors[cells.held_out]
     y, x = np.mgrid[0 : cells.grid, 0 : cells.grid]
     dx, dy = (np.abs(a - factors[:, k, None, None]) for k, a in enumerate((x, y)))
@@ -157,14 +157,14 @@ def aligned_peaks(cells: CellResults) -> AlignedPeaks:
         (elsewhere & in_line & where).sum(axis=(1, 2)) / (elsewhere & where).sum(axis=(1, 2))
         for where in (seen, np.ones_like(seen))
     ]
-    misplaced_TxQ = (peaks & elsewhere).sum(axis=(2, 3))
-    total_T = np.maximum(misplaced_TxQ.sum(axis=1), 1)
-    per_image_TxQ = peaks.sum(axis=(2, 3))
+    misplaced_xQ = (peaks & elsewhere).sum(axis=(-2, -1))
+    total = np.maximum(misplaced_xQ.sum(axis=-1), 1)
+    per_image_xQ = peaks.sum(axis=(-2, -1))
     return AlignedPeaks(
-        per_image=per_image_TxQ.mean(axis=1),
-        several=(per_image_TxQ >= 2).mean(axis=1),
-        aligned=(peaks & elsewhere & in_line).sum(axis=(1, 2, 3)) / total_T,
-        chance=(misplaced_TxQ * np.max(chance_2xQ, axis=0)).sum(axis=1) / total_T,
+        per_image=per_image_xQ.mean(axis=-1),
+        several=(per_image_xQ >= 2).mean(axis=-1),
+        aligned=(peaks & elsewhere & in_line).sum(axis=(-3, -2, -1)) / total,
+        chance=(misplaced_xQ * np.max(chance_2xQ, axis=0)).sum(axis=-1) / total,
     )
 
 
@@ -174,7 +174,8 @@ def _peaks(evidence) -> AlignedPeaks:
 
 
 def _brightest(cells: CellResults):
-    return cells.predictions[:, cells.held_out].max(axis=(2, 3)).mean(axis=1) / cells.amplitude
+    drawn = cells.predictions[..., cells.held_out, :, :]
+    return drawn.max(axis=(-2, -1)).mean(axis=-1) / cells.amplitude
 
 
 SEVERAL = Condition(

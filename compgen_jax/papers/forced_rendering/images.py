@@ -1,6 +1,6 @@
 """What several claims measure of drawn images: quantities of the run `net`, late in training.
 
-Functions of `CellResults` give one value per network, (T,).
+Functions of `CellResults` give one value per network: (S,), or (S, C) at several steps.
 """
 
 from collections.abc import Callable
@@ -64,27 +64,25 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
     ood = cells.held_out
     known = baselines.asked_on_grid(cells.truths, ood, cells.sizes)
     return {
-        name: float(
-            all_rendered(predict(known)[None, ood], cells.truths[ood], known.nearest[ood]).mean()
-        )
+        name: float(all_rendered(predict(known)[ood], cells.truths[ood], known.nearest[ood]).mean())
         for name, predict in baselines.GRID_PREDICTORS.items()
     }
 
 
-# (T, B) of what networks draw (T, B, ...), truths (B, ...) and nearest ID images (B, ...)
-all_rendered = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None, None)))
+# (..., B) of what networks draw (..., B, H, W), truths (B, H, W) and nearest ID images (B, H, W)
+all_rendered = evaluation.over_networks(jax.vmap(images.rendered))
 
 
-def above_predictors(share_T, shares: dict, cells: int) -> Condition:
+def above_predictors(share, shares: dict, cells: int) -> Condition:
     """A share rendered of `cells` OOD cells is above that of every predictor, by name."""
     best = max(shares, key=lambda name: np.mean(shares[name]))
     of_best = np.max(np.broadcast_arrays(*shares.values()), axis=0)
     name = f"share rendered OOD, less the best predictor's ({best.replace('_', ' ')})"
-    return Condition(name, share_T - of_best, above=0, cells=cells, least=-1)
+    return Condition(name, share - of_best, above=0, cells=cells, least=-1)
 
 
 def interpolated(evidence):
-    """(T,) share of held-out cells that the interpolator renders, from the codes that `net` saw."""
+    """(S, 1) share of held-out cells that the interpolator renders, from codes that `net` saw."""
     return rendered(evidence.net.late.interpolator)
 
 
@@ -114,11 +112,12 @@ def post_hoc(evidence) -> str:
 
 
 def rendered_shown(run):
-    """(T,) share rendered of the cells that each network was shown. A network that saw a few bumps
+    """(...) share rendered of the cells that each network was shown. A network that saw a few bumps
     may be judged whatever it draws at the other ID cells."""
-    return np.average(run.cells.scores["rendered"], axis=1, weights=run.shown)
+    rendered = run.cells.scores["rendered"]
+    return np.average(rendered, axis=-1, weights=np.broadcast_to(run.shown, rendered.shape))
 
 
 def worst_exact_id(*runs):
-    """(T,) exact accuracy ID of the worse of some runs, where all of them must be trained."""
+    """(S, C) exact accuracy ID of the worse of some runs, where all of them must be trained."""
     return np.min([exact_id(run.late.cells) for run in runs], axis=0)

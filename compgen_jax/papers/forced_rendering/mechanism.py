@@ -1,7 +1,7 @@
 """C4 and C5: how what is drawn at all cells is alike (Figures 1d, 1e and 8).
 
-Quantities of finished runs, and the claims. A run's `late.outputs(metric)` is (T,), of every
-seed's late checkpoints.
+Quantities of finished runs, and the claims. A run's `late.outputs(metric)` is (S, C), of every
+seed's C late checkpoints.
 """
 
 import zlib
@@ -80,16 +80,16 @@ def output_numbers(signals_BxNxN, cells: CellResults, true_BxB) -> dict:
 
 
 def superposition_r2(run, construction: str, of_other_points: bool = False):
-    """(T,) R^2 of the OOD output on its two superpositions, or on those of points that share
+    """(S, C) R^2 of the OOD output on its two superpositions, or on those of points that share
     neither x nor y. Over held-out points at least half as far from seen ones as the farthest."""
     name = "inner_shuffled_r2" if of_other_points else "inner_r2"
     return run.late.outputs(f"output.superposition.{construction}.{name}")
 
 
 def agreement(run, kernel: str):
-    """(T,) agreement of the similarity of outputs with a kernel, 'binary', 'true' or 'partial' (the
-    binary one beyond the true images'), over pairs of a held-out and a seen cell: the section of
-    Figure 8 that the paper points at."""
+    """(S, C) agreement of the similarity of outputs with a kernel, 'binary', 'true' or 'partial'
+    (the binary one beyond the true images'), over pairs of a held-out and a seen cell: the section
+    of Figure 8 that the paper points at."""
     return run.late.outputs(f"output.cosine.cross_{kernel}")
 
 
@@ -155,7 +155,7 @@ def _binary_over_true(evidence) -> dict:
     ideal superposer, which fails as well: its sums are of the nearest seen images alone."""
     net = evidence.net
     apart = agreement(net, "binary") - agreement(net, "true")
-    number = mean_with_interval(median_over_checkpoints(apart, net.late.seeds))
+    number = mean_with_interval(median_over_checkpoints(apart))
     if ideal(net.cells).superposer_binary - CLEARLY <= number["ci95"][1] <= 0:
         number["undecided_because"] = "an ideal superposer fails as well"
     return number

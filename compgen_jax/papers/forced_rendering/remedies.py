@@ -40,8 +40,8 @@ FEW = {"few": (30, 50)}
 
 
 class Stripes(NamedTuple):
-    """What networks trained on stripes draw for one factor, (T, 2N, N, N), and for none, (T, N, N),
-    beside the true stripes (2N, N, N). The N vertical ones come first."""
+    """What networks trained on stripes draw for one factor, (..., 2N, N, N), and for none,
+    (..., N, N), beside the true stripes (2N, N, N). The N vertical ones come first."""
 
     drawn: np.ndarray
     null: np.ndarray
@@ -53,7 +53,7 @@ def stripes_of(run) -> Stripes:
     points = bump.stripe_points(run.config.task.grid)
     nothing = np.full((1, 2), np.nan, np.float32)
     drawn = run.predict(np.concatenate([points, nothing]))
-    return Stripes(drawn[:, :-1], drawn[:, -1], true_stripes(run.config.task))
+    return Stripes(drawn[..., :-1, :, :], drawn[..., -1, :, :], true_stripes(run.config.task))
 
 
 @functools.cache
@@ -68,30 +68,30 @@ def _stripes(evidence) -> Stripes:
 
 
 def stripe_accuracy(stripes: Stripes):
-    """(T,) share of stripes whose brightest line, by its mean, is the right one."""
+    """(...) share of stripes whose brightest line, by its mean, is the right one."""
     grid = len(stripes.true) // 2
-    vertical, horizontal = stripes.drawn[:, :grid], stripes.drawn[:, grid:]
-    lines = [vertical.mean(axis=2).argmax(axis=-1), horizontal.mean(axis=3).argmax(axis=-1)]
-    return np.mean([line == np.arange(grid)[None] for line in lines], axis=(0, 2))
+    vertical, horizontal = np.split(stripes.drawn, [grid], axis=-3)
+    lines = [vertical.mean(axis=-2).argmax(axis=-1), horizontal.mean(axis=-1).argmax(axis=-1)]
+    return np.mean([line == np.arange(grid) for line in lines], axis=(0, -1))
 
 
 def weights(cells: CellResults, stripes_2NxHxW):
-    """(T,) each: means over OOD signals of the lesser of the two stripes' weights, of the weight of
-    their product, fitted together with a level, and of the fit's R^2 over pixels (0 of a constant
-    signal)."""
+    """(...) each: means over OOD signals of the lesser of the two stripes' weights, of the weight
+    of their product, fitted together with a level, and of the fit's R^2 over pixels (0 of a
+    constant signal)."""
     vertical, horizontal = signals.stripes_at(stripes_2NxHxW, cells.held_out)
     parts = vertical, horizontal, vertical * horizontal / cells.amplitude
     parts_QxPx3 = np.stack([part.reshape(len(part), -1) for part in parts], axis=-1)
-    drawn = np.asarray(cells.predictions[:, cells.held_out], np.float64)
-    drawn_TxQxP = drawn.reshape(*drawn.shape[:2], -1)
+    drawn = np.asarray(cells.predictions[..., cells.held_out, :, :], np.float64)
+    drawn_xQxP = drawn.reshape(*drawn.shape[:-2], -1)
     # both centred over pixels, which fits the level
     parts_QxPx3 = parts_QxPx3 - parts_QxPx3.mean(axis=1, keepdims=True)
-    drawn_TxQxP = drawn_TxQxP - drawn_TxQxP.mean(axis=2, keepdims=True)
-    weights_TxQx3 = np.einsum("qkp,tqp->tqk", np.linalg.pinv(parts_QxPx3), drawn_TxQxP)
-    left_TxQxP = drawn_TxQxP - np.einsum("tqk,qpk->tqp", weights_TxQx3, parts_QxPx3)
-    r2 = _explained(left_TxQxP, drawn_TxQxP)
-    lesser_TxQ = weights_TxQx3[..., :2].min(axis=2)
-    return lesser_TxQ.mean(axis=1), weights_TxQx3[..., 2].mean(axis=1), r2.mean(axis=1)
+    drawn_xQxP = drawn_xQxP - drawn_xQxP.mean(axis=-1, keepdims=True)
+    weights_xQx3 = np.einsum("qkp,...qp->...qk", np.linalg.pinv(parts_QxPx3), drawn_xQxP)
+    left_xQxP = drawn_xQxP - np.einsum("...qk,qpk->...qp", weights_xQx3, parts_QxPx3)
+    r2 = _explained(left_xQxP, drawn_xQxP)
+    lesser_xQ = weights_xQx3[..., :2].min(axis=-1)
+    return lesser_xQ.mean(axis=-1), weights_xQx3[..., 2].mean(axis=-1), r2.mean(axis=-1)
 
 
 @once
@@ -100,31 +100,31 @@ def _weights(evidence):
 
 
 def own_sum_r2(cells: CellResults, stripes: Stripes):
-    """(T,) mean over OOD signals of the R^2 over pixels of f(x) + f(y) - f(no factor)."""
-    drawn = np.asarray(cells.predictions[:, cells.held_out], np.float64)
-    sums = [sum(signals.stripes_at(of_seed, cells.held_out)) for of_seed in stripes.drawn]
-    left = drawn - (np.stack(sums) - stripes.null[:, None])
-    flat = lambda images: images.reshape(*images.shape[:2], -1)
-    centred = flat(drawn) - flat(drawn).mean(axis=2, keepdims=True)
-    return _explained(flat(left), centred).mean(axis=1)
+    """(...) mean over OOD signals of the R^2 over pixels of f(x) + f(y) - f(no factor)."""
+    drawn = np.asarray(cells.predictions[..., cells.held_out, :, :], np.float64)
+    sums = sum(signals.stripes_at(stripes.drawn, cells.held_out))
+    left = drawn - (sums - stripes.null[..., None, :, :])
+    flat = lambda images: images.reshape(*images.shape[:-2], -1)
+    centred = flat(drawn) - flat(drawn).mean(axis=-1, keepdims=True)
+    return _explained(flat(left), centred).mean(axis=-1)
 
 
-def _explained(left_TxQxP, whole_TxQxP):
-    total = np.square(whole_TxQxP).sum(axis=2)
-    share = np.square(left_TxQxP).sum(axis=2) / np.where(total > 0, total, 1)
+def _explained(left_xQxP, whole_xQxP):
+    total = np.square(whole_xQxP).sum(axis=-1)
+    share = np.square(left_xQxP).sum(axis=-1) / np.where(total > 0, total, 1)
     return np.where(total > 0, 1 - share, 0.0)
 
 
 def _correlation(cells, images_QxHxW):
-    """(T,) mean correlation over pixels of what is drawn for held-out cells with images."""
+    """(...) mean correlation over pixels of what is drawn for held-out cells with images."""
 
     def standard(images):
         v = images.reshape(*images.shape[:-2], -1)
         spread = np.maximum(v.std(axis=-1, keepdims=True), 1e-12)
         return (v - v.mean(axis=-1, keepdims=True)) / spread
 
-    drawn = standard(cells.predictions[:, cells.held_out])
-    return (drawn * standard(images_QxHxW)[None]).mean(axis=(1, 2))
+    drawn = standard(cells.predictions[..., cells.held_out, :, :])
+    return (drawn * standard(images_QxHxW)).mean(axis=(-2, -1))
 
 
 def _of_stripes_alone(evidence) -> dict:
@@ -193,7 +193,7 @@ def _by_bumps(evidence) -> dict:
 def _more_than_none(evidence):
     """Raises Undecided where stripes alone are enough, so that bumps can add little."""
     none = evidence.none.late.cells
-    share = float(median_over_checkpoints(rendered(none), none.seeds).mean())
+    share = float(median_over_checkpoints(rendered(none)).mean())
     if share > ENOUGH:
         raise Undecided(f"without bumps {text.number(share)} are rendered as well")
     return rendered(evidence.net.late.cells) - rendered(none)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.metrics.evaluation import CellResults, over_networks
 
 PEAK_SHARE = 0.2  # of the image's maximum: how high a peak is at least, and how far above others
 VISIBLE = 0.05  # of the amplitude: an image that is nowhere brighter shows no peak
@@ -64,11 +64,12 @@ def _flooded(signal_HxW, step):
 
 
 def peak_maps(results: CellResults, cells_B):
-    """(T, Q, H, W) bool: the peaks of what is drawn at some cells, (B,) bool."""
-    return np.asarray(_peaks_of_all(results.predictions[:, cells_B], VISIBLE * results.amplitude))
+    """(..., Q, H, W) bool: the peaks of what is drawn at some cells, (B,) bool."""
+    drawn = results.predictions[..., cells_B, :, :]
+    return np.asarray(_peaks_of_all(drawn, VISIBLE * results.amplitude))
 
 
-_peaks_of_all = jax.jit(jax.vmap(jax.vmap(find_peaks, (0, None)), (0, None)))
+_peaks_of_all = over_networks(jax.vmap(find_peaks, (0, None)))
 
 
 def fine_points(grid: int, per_pixel: int = 2):
@@ -78,17 +79,17 @@ def fine_points(grid: int, per_pixel: int = 2):
     return np.stack([x.ravel(), y.ravel()], axis=1)
 
 
-def stripes_at(stripes_2NxHxW, held_out_B):
-    """The vertical and the horizontal stripe of each held-out cell, (Q, H, W) each. Their sum is
-    the plus; their product over the amplitude the true bump.
+def stripes_at(stripes_x2NxHxW, held_out_B):
+    """The vertical and the horizontal stripe of each held-out cell, (..., Q, H, W) each. Their sum
+    is the plus; their product over the amplitude the true bump.
 
     `stripes` are N vertical ones, x = 0..N-1, and then N horizontal ones (Figure 7a). ValueError
     for other shapes.
     """
-    stripes = np.asarray(stripes_2NxHxW, np.float64)
+    stripes = np.asarray(stripes_x2NxHxW, np.float64)
     grid = isqrt(np.size(held_out_B))
     held_out = grids.checked_mask(held_out_B, (grid, grid))
-    if stripes.ndim != 3 or len(stripes) != 2 * grid:
-        raise ValueError(f"stripes must be ({2 * grid}, H, W), not {stripes.shape}")
+    if stripes.ndim < 3 or stripes.shape[-3] != 2 * grid:
+        raise ValueError(f"stripes must be (..., {2 * grid}, H, W), not {stripes.shape}")
     y, x = np.divmod(np.flatnonzero(held_out), grid)
-    return stripes[x], stripes[grid + y]
+    return stripes[..., x, :, :], stripes[..., grid + y, :, :]

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compgen_jax.calibration import Calibration, Case, KnownRun
+from compgen_jax.calibration import Calibration, Case
 from compgen_jax.metrics.prediction import Networks
 from compgen_jax.papers.league.claims import GEOMETRY, LEARNT
 from compgen_jax.papers.league.runs import entry_of, runs
+from compgen_jax.runs.run import Run
 
 SEEDS = (0, 1, 2, 3)
 # Draws 1 to 7 were tried. Three (1, 2 and 6) leave the stricter reading undecided where it should
@@ -57,7 +58,7 @@ def known(name: str, architecture=None, group=None, seed: int = DRAW) -> Network
     return Networks(architecture.astype(str), group.astype(str), outcome, predictors)
 
 
-def known_runs(networks: Networks) -> list[KnownRun]:
+def known_runs(networks: Networks) -> list[Run]:
     """The networks in place of the league's runs."""
     task, found = SimpleNamespace(accuracy="accuracy"), []
     for index, (architecture, group) in enumerate(zip(*networks[:2], strict=True)):
@@ -74,7 +75,7 @@ def known_runs(networks: Networks) -> list[KnownRun]:
             f"id_cells.{name}": np.full((len(SEEDS), 2), networks.predictors[name][index])
             for name in GEOMETRY
         }
-        found.append(KnownRun(SEEDS, None, layers, config=config, task=task, summary=summary))
+        found.append(Run.known(SEEDS, None, layers, config=config, task=task, summary=summary))
     return found
 
 

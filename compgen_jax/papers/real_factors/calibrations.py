@@ -12,12 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.calibration import Calibration, Case, KnownRun, excluding
+from compgen_jax.calibration import Calibration, Case, excluding
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims
 from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, inverse, scene
 from compgen_jax.tasks import task as tasks
 
@@ -100,7 +101,7 @@ def _beside(mask_B, images_Bx):
     return np.asarray(mask_B).reshape((-1,) + (1,) * (images_Bx.ndim - 1))
 
 
-def known_runs(config: Config, names=tuple(IMAGES)) -> dict[str, KnownRun]:
+def known_runs(config: Config, names=tuple(IMAGES)) -> dict[str, Run]:
     score, drawn = results.scorer(config.task.make()), answers(config, names)
     of = {name: score(_jittered(images)) for name, images in drawn.items()}
     share = lambda cells: float(mean_score(cells, "rendered", cells.held_out).mean())
@@ -108,11 +109,11 @@ def known_runs(config: Config, names=tuple(IMAGES)) -> dict[str, KnownRun]:
     return {name: _known(config, cells, interpolated) for name, cells in of.items()}
 
 
-def _known(config: Config, cells, interpolated: float) -> KnownRun:
+def _known(config: Config, cells, interpolated: float) -> Run:
     score = f"ood.interpolator_{config.task.make().accuracy}"
     summary = {"seeds": {seed: {score: interpolated} for seed in range(SEEDS)}}
     task = SimpleNamespace(factors=config.task.scene().factors)
-    return KnownRun(range(SEEDS), cells, config=config, task=task, summary=summary)
+    return Run.known(range(SEEDS), cells, config=config, task=task, summary=summary)
 
 
 def _jittered(images):
@@ -221,7 +222,7 @@ def known_pairs(**positions) -> dict:
     }
 
 
-def _rendering(config: Config, share: float, interpolated: float) -> KnownRun:
+def _rendering(config: Config, share: float, interpolated: float) -> Run:
     """A run that renders all ID cells and a share of 1000 held-out ones, whatever they show."""
     held_out = np.arange(2000) >= 1000
     shown = ~held_out | (np.arange(2000) < 1000 + round(1000 * share))

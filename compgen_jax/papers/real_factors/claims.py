@@ -42,7 +42,7 @@ def share(run, score: str = "rendered", ood: bool = True):
     """(T,) the mean score over held-out or ID cells, median over late checkpoints."""
     cells = run.late.cells
     values = mean_score(cells, score, cells.held_out == ood)
-    return median_over_checkpoints(values, run.late.seeds)
+    return median_over_checkpoints(values)
 
 
 def held_out_cells(e) -> int:
@@ -325,7 +325,7 @@ ENCODER = Claim(
     figure="sprites",
     runs={"net": "sprites_encoder", "decoder": "sprites_range?"},
     code="all factors",
-    trained=lambda e: median_over_checkpoints(exact_id(e.net.late.cells), e.net.late.seeds),
+    trained=lambda e: median_over_checkpoints(exact_id(e.net.late.cells)),
     as_stated=EXACT_OOD,
     stricter=(
         EXACT_OOD,

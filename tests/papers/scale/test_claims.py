@@ -181,7 +181,7 @@ def test_draws_stand_for_the_seeds_of_one_run():
     np.testing.assert_array_equal(quantities.score(one, "ood.gain"), range(6))
     np.testing.assert_array_equal(one.layers("any")[:, 1], range(6))
     fields = lambda config: (config.task.seed, config.task.support.seed, config.training.seeds)
-    assert [fields(run.config) for run in one.runs] == [(k, k, (k,)) for k in range(6)]
+    assert [fields(run.config) for run in one.parts] == [(k, k, (k,)) for k in range(6)]
     runs.pop("middle_seen_60_width_512_draw_3")
     assert rows.of_draws(runs).keys() == draws.keys() - {"middle_seen_60_width_512"}
     # as many draws, but not the same ones

@@ -1,0 +1,298 @@
+"""A run that can be asked things: what it says at any points, at every cell beside the truth, and
+what its layers do.
+
+A run has S seeds, and where it is asked at several steps, C of them. Arrays begin with these axes:
+`run.cells.scores["mse"]` is (S, B) at the end of training, and `run.late.cells.scores["mse"]` is
+(S, C, B) at its late checkpoints.
+"""
+
+import shlex
+from functools import cached_property
+from math import prod
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.config import Config, changed
+from compgen_jax.metrics import evaluation
+from compgen_jax.runs import directory, results, user_code
+from compgen_jax.runs.directory import RunError
+from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.task import Task
+from compgen_jax.training import loop
+from compgen_jax.training.trials import over_trials
+
+
+class Run:
+    """What can be asked of a run. `Run.load` is a finished one from its directory. `Run.known`,
+    `Run.of_summary` and `Run.joined` are made of what is known already.
+
+    config, task, summary.  seeds: S of them.  params: leaves (S, ...), or (S, C, ...) for several
+    steps; None without networks.  steps: the C steps; () for the end of training.  path: its
+    directory; None for networks of one earlier step, and without a directory.
+
+    Everything else is computed when it is first asked for, unless it is given by name: `cells`,
+    `interpolator`, `trivial`, `shown`, `late`, `name`, `maps`, `predict` and so on. `layers` and
+    `outputs` are given as {metric: array}. A run of which nothing but given values is known (no
+    path, no params) is its own `late`.
+    """
+
+    def __init__(self, config: Config | None, task: Task | None, seeds, *, params=None,
+                 summary: dict | None = None, path=None, steps=(), layers=None, outputs=None,
+                 **given):  # fmt: skip
+        self.config, self.task, self.params, self.summary = config, task, params, summary
+        self.seeds, self.steps = tuple(seeds), tuple(steps)
+        self.path = None if path is None else Path(path)
+        self.known_layers, self.known_outputs = layers or {}, outputs or {}
+        self._metrics = {}
+        if path is None and params is None:
+            given = {"late": self} | given
+        vars(self).update(given)
+
+    @classmethod
+    def load(cls, workdir, with_networks: bool = True) -> "Run":
+        """A finished run at its end, or what is known of it without its networks. Raises RunError
+        for a sweep, and for what is missing or damaged, naming it."""
+        workdir = Path(workdir)
+        config = config_of(workdir)
+        if not directory.is_finished(workdir):
+            raise RunError(f"{workdir}: its run is not finished; compgen-jax train resumes it")
+        task = loop.check(config)
+        user_code.check(workdir, config, task)
+        run = cls(config, task, config.training.seeds, path=workdir,
+                  summary=directory.read_summary(workdir))  # fmt: skip
+        if with_networks:
+            checkpoint = directory.restore(workdir, run._template)
+            if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
+                raise RunError(
+                    f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
+                    "compgen-jax train trains what is missing"
+                )
+            run.params = checkpoint.state.params
+        return run
+
+    @classmethod
+    def known(cls, seeds, cells=None, layers=None, outputs=None, *, config=None, task=None,
+              **given) -> "Run":  # fmt: skip
+        """A run whose answers are known, as those of a construction.
+
+        seeds: of its slightly different copies.  cells: `CellResults` of what it says at every
+        cell; every ID cell was shown.  layers: (S, L) by metric.  outputs: (S,) by metric.
+        """
+        if cells is not None:
+            shown = np.repeat(~np.asarray(cells.held_out)[None], len(tuple(seeds)), axis=0)
+            given = {"cells": cells, "shown": shown} | given
+        return cls(config, task, seeds, layers=layers, outputs=outputs, **given)
+
+    @classmethod
+    def of_summary(cls, config: Config, summary: dict) -> "Run":
+        """A run of which the summary alone is kept."""
+        return cls(config, None, config.training.seeds, summary=summary)
+
+    @classmethod
+    def joined(cls, runs, name: str) -> "Run":
+        """Runs of one seed each that differ in their task, their data or their seed, as D seeds of
+        one run: intervals are then over these, too."""
+        numbers = [next(iter(run.summary["seeds"].values())) for run in runs]
+        summary = {
+            "seeds": {str(index): one for index, one in enumerate(numbers)},
+            "mean": {key: mean_with_interval([one[key] for one in numbers]) for key in numbers[0]},
+            "task": runs[0].summary["task"],
+        }
+        config = changed(runs[0].config, {"name": name})
+        return cls(config, None, range(len(runs)), summary=summary, parts=tuple(runs))
+
+    @cached_property
+    def name(self) -> str:
+        return self.config.name
+
+    @cached_property
+    def parts(self) -> tuple:
+        """The runs that are joined in this one, one for each seed; () otherwise."""
+        return ()
+
+    def predict(self, points):
+        """(S, B, ...): what every network says at points (B, F), any real values, NaN for a
+        missing factor; NumPy."""
+        return self.predict_with_truth(points)[0]
+
+    def predict_with_truth(self, points):
+        """What `predict` returns and, of the same shape, what the task asks each network for."""
+        return self._over_networks(loop.make_trainer(self.config).predict, points)
+
+    def error_at(self, points):
+        """(S, B): the error of every network at points (B, F)."""
+        score = loop.make_trainer(self.config).score
+        return self._over_networks(
+            lambda key, params, at: score(key, params, at)[self.task.error], points
+        )
+
+    @cached_property
+    def cells(self) -> evaluation.CellResults:
+        """What every network says at every cell, beside what it should."""
+        trainer = loop.make_trainer(self.config)
+
+        def predict_and_score(key, params, points):
+            return trainer.predict(key, params, points), trainer.score(key, params, points)
+
+        points = tasks.points(self.task)
+        (predictions, truths), scores = self._over_networks(predict_and_score, points)
+        truths = truths[0, 0] if self.steps else truths[0]
+        return results.at_cells(self.task, self.seeds, predictions, truths, scores)
+
+    @cached_property
+    def interpolator(self) -> evaluation.CellResults:
+        """What `results.interpolations` says at every cell, once for each seed, with the task's
+        scores: (S, B) each, (S, 1, B) of a run at several steps. Raises RunError for a task without
+        it (`Task.interpolated`)."""
+        if self.steps:
+            end = self.end.interpolator
+            scores = {name: values[:, None] for name, values in end.scores.items()}
+            return end._replace(predictions=end.predictions[:, None], scores=scores)
+        if not self.task.interpolated:
+            raise RunError(f"{self.name}: its task has no interpolator")
+        predictions, truths, scores = results.interpolations(self.config, self.task, self.seeds)
+        return results.at_cells(self.task, self.seeds, predictions, truths[0], scores)
+
+    @cached_property
+    def shown(self):
+        """(S, B) bool: the cells that each seed was shown whole; a stripe shows none. (S, 1, B) of
+        a run at several steps."""
+        if self.steps:
+            return self.end.shown[:, None]
+        return results.cells_shown(self.config, self.task, self.seeds)
+
+    @cached_property
+    def trivial(self) -> dict[str, dict]:
+        """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
+        lookups along each factor alone, and of the interpolator if there is one."""
+        task = tasks.with_lookups_along_factors(self.task)
+        return {
+            predictor: {place: float(np.mean(values)) for place, values in means.items()}
+            for predictor, means in results.trivial_means(self.config, task, self.seeds).items()
+        }
+
+    @cached_property
+    def late(self) -> "Run":
+        """The same run at its late checkpoints, those over the last tenth of training. Claims take
+        the median over them.
+
+        Raises RunError, naming what is missing or damaged.
+        """
+        return self._at_steps(loop.last_evaluations(self.config, self.task))
+
+    @cached_property
+    def along(self) -> "Run":
+        """The same run at its kept steps."""
+        return self._at_steps(self.kept_steps)
+
+    @cached_property
+    def kept_steps(self) -> list[int]:
+        """The steps along training whose parameters are kept (`training.keep`)."""
+        return directory.kept_steps(self.path)
+
+    def at(self, step: int) -> "Run":
+        """The same run with its networks at a kept step or a late checkpoint. Raises RunError for
+        another step."""
+        if step in loop.last_evaluations(self.config, self.task):
+            params = directory.restore(self.path, self._template, step).state.params
+        else:
+            params = directory.kept_parameters(self.path, step, self._template.params)
+        return Run(self.config, self.task, self.seeds, params=params, summary=self.summary)
+
+    @cached_property
+    def _template(self):
+        return loop.template(self.config)  # traces the model
+
+    def _at_steps(self, steps) -> "Run":
+        saved = {step: self.at(step).params for step in set(steps)}
+        stack = lambda *leaves: np.stack(leaves, axis=1)
+        params = jax.tree.map(stack, *(saved[step] for step in steps))
+        return Run(self.config, self.task, self.seeds, params=params, summary=self.summary,
+                   path=self.path, steps=steps, end=self)  # fmt: skip
+
+    # --- what its layers do: measured once, kept in its directory (`runs.measure`)
+
+    def layers(self, metric: str):
+        """(S, L), (S, C, L) at several steps: a metric of every layer, input first, prediction
+        ('output') last; `decode.*` has none of the prediction. What is measured before training is
+        (S, 1, L) there."""
+        if metric in self.known_layers:
+            return self.known_layers[metric]
+        if self.parts:
+            return np.concatenate([run.layers(metric) for run in self.parts])
+        if self.steps and metric.startswith("untrained."):
+            return self.end.layers(metric)[:, None]
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)
+        return self._measured(metric).numbers[metric]
+
+    def outputs(self, metric: str):
+        """(S,), (S, C) at several steps: a metric of the prediction as a whole."""
+        if metric in self.known_outputs:
+            return self.known_outputs[metric]
+        if self.parts:
+            return np.concatenate([run.outputs(metric) for run in self.parts])
+        if self.steps:
+            return self._measured(metric).along(metric, self.steps)[..., 0]
+        return self._measured(metric).outputs[metric]
+
+    @cached_property
+    def layer_names(self) -> tuple[str, ...]:
+        return self._measured().layers
+
+    @cached_property
+    def maps(self) -> dict:
+        """Arrays for figures by name; see `measure.Measured`."""
+        return self._measured().maps
+
+    def unit_maps(self, layer: str):
+        """(D, V_F, ..., V_1): what every unit of a layer does over the grid, in the first seed."""
+        from compgen_jax.runs import recording
+
+        grid = recording.Grid(self, set())
+        network = jax.tree.map(lambda leaf: leaf[0], self.params)
+        return grid.unit_maps(np.asarray(grid.functions.features(network, grid.inputs)[layer]))
+
+    def _measured(self, metric: str | None = None):
+        from compgen_jax.runs import measure
+
+        if self.path is None:
+            raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
+        asked = metric or "all"
+        if asked not in self._metrics:
+            found = measure.measure_directory(self.path, metric, self.steps)
+            self._metrics |= dict.fromkeys((*found.names_at(self.steps), asked), found)
+        return self._metrics[asked]
+
+    def _over_networks(self, function, points):
+        """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All
+        of them are trials of one program."""
+        axes = (len(self.seeds), *(len(self.steps),) * bool(self.steps))
+        seeds = np.repeat(self.seeds, prod(axes[1:]))
+        params = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(axes) :]), self.params)
+
+        def of_network(points, network):
+            return function(*network, points)
+
+        program = over_trials(of_network, self.config.execution.trials_per_device)
+        found = program(jnp.asarray(points), (results.seed_keys(seeds), params))
+        return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*axes, *leaf.shape[1:]), found)
+
+
+def config_of(workdir) -> Config:
+    """The config of a run's directory. Raises RunError for a sweep's, which keeps no networks."""
+    config = directory.read_config(workdir)
+    if config.is_sweep:
+        alone = {"sweep.axes": ()} if config.sweep.axes else {}
+        alone |= {name: values[0] for name, values in config.sweep.axes}
+        alone |= {"sweep.search.field": ""} if config.sweep.search.field else {}
+        flags = shlex.join(f"--config.{name}={value}" for name, value in alone.items())
+        raise RunError(
+            f"{workdir}: holds a sweep, which keeps no networks; its numbers are in trials.csv and "
+            f"summary.json. To look into one trial: compgen-jax train --config=... {flags}"
+        )
+    return config
