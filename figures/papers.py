@@ -6,8 +6,6 @@ from compgen_jax.papers.forced_rendering import calibrations as forced_rendering
 from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
 from compgen_jax.papers.forced_rendering import settings as forced_rendering_settings
-from compgen_jax.papers.league import calibrations as league_known
-from compgen_jax.papers.league import claims as league_claims
 from compgen_jax.papers.league import runs as league_runs
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.real_factors import calibrations as real_factors_known
@@ -53,9 +51,7 @@ LEAGUE = Paper(
     title="League",
     letters="L",
     runs=league_runs.runs,
-    claims=league_claims.CLAIMS,
-    calibrations=league_known.CALIBRATIONS,
-    note=league_claims.NOTE,
+    claims=(),
     table=league_tables.table,
     with_models=lambda models: LEAGUE._replace(runs=partial(league_runs.runs, own=tuple(models))),
 )
