@@ -1,29 +1,13 @@
-"""The league's table as a picture, and whether layers on ID cells tell who composes."""
-
-from string import ascii_lowercase
+"""The league's table as a picture."""
 
 import numpy as np
 
-from compgen_jax.metrics import prediction, text
-from compgen_jax.papers.league.claims import GEOMETRY, networks_of
+from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 
 from .. import plotting
 from ..figure import figure
 from . import tables
-
-MARKS = "os^Dv<>Pphd*X8"  # of architectures
-HOLDOUT_COLORS = {
-    "block": "#d55e00",
-    "corner": "#0072b2",
-    "random": "#009e73",
-    "range": "#cc79a7",
-}
-AXIS_TITLES = {
-    "interaction": "interaction share",
-    "probe": "probe R²",
-    "log10_volume_spread": "spread of log₁₀ volume",
-}
 
 
 @figure("league", runs=("league_*",), by_default=False, of_summaries=True)
@@ -114,46 +98,3 @@ def _write(axis, column, row, cell):
         axis.add_patch(plotting.plt.Rectangle(
             (column - 0.47, row - 0.47), 0.94, 0.94, fill=False, linestyle=":", color="0.3"
         ))  # fmt: skip
-
-
-@figure("league_geometry", runs=("league_*",), by_default=False)
-def draw_prediction(runs):
-    """L1 (does the last hidden layer, on seen combinations alone, tell which networks compose?). A
-    dot is a run of the league; its mark is the architecture, its colour the hold-out, its row the
-    task. The share composed OOD against, from left to right, the share of variance that is in no
-    factor alone, the R² of a linear probe of the factors, and the spread of the volume element,
-    which one-hot codes lack. On top: Spearman's rank correlation inside a task and hold-out, over
-    all tasks, with its 95% interval over architectures, and the number of runs."""
-    networks = networks_of(runs.values())
-    families = list(dict.fromkeys(networks.family))
-    places = [group.split(", ") for group in networks.group]
-    there = [task for task in TASKS if any(task == own for own, _ in places)]
-    drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 1.75 * len(there))
-    axes = drawn.subplots(len(there), len(GEOMETRY), sharex="col", sharey=True, squeeze=False)
-    letters = iter(ascii_lowercase)
-    for task, line in zip(there, axes, strict=True):
-        is_first, is_last = task == there[0], task == there[-1]
-        for axis, name in zip(line, GEOMETRY, strict=True):
-            for family, (own, holdout), x, y in zip(
-                networks.family, places, networks.predictors[name], networks.outcome, strict=True
-            ):
-                if own == task:
-                    mark = MARKS[families.index(family) % len(MARKS)]
-                    axis.plot(x, y, mark, markersize=4, color=HOLDOUT_COLORS[holdout], alpha=0.8)
-            number = prediction.rank_correlation(networks, name)
-            title = f"{_sure(number)}: {text.with_interval(number, 2)}, {number['networks']} runs"
-            plotting.panel(axis, next(letters), title if is_first else "", wrap=30)
-            axis.set(xlabel=AXIS_TITLES[name] if is_last else "", ylim=(-0.04, 1.04))
-        line[0].set_ylabel(f"{TASKS[task]}:\nshare composed OOD")
-    for family, mark in zip(families, MARKS, strict=False):
-        axes[0, 0].plot([], [], mark, color="0.3", markersize=4, label=family)
-    shown = {HOLDOUTS[holdout]: color for holdout, color in HOLDOUT_COLORS.items()}
-    plotting.label_colors(axes[0, 0], shown)
-    plotting.legend_below(drawn, axes[0, 0], ncols=5)
-    return drawn
-
-
-def _sure(number: dict) -> str:
-    """What the interval of a correlation says."""
-    low, high = number["ci95"]
-    return "rises with it" if low > 0 else "falls with it" if high < 0 else "no sure relation"
