@@ -11,9 +11,8 @@ REGIONS = {
     "ood": ("OOD (held out)", plotting.OOD_COLOR, 1),
 }
 LABELS = {"r2": "$R^2$", "auc": "AUC"}
-SHUFFLED = "shuffled targets"
 CHANCE = {"r2": 0.0, "auc": 0.5}
-LOWEST = -0.25  # where an axis of R2 ends, unless a score is less: then it is logarithmic below -1
+DOT = {"fmt": "o", "markersize": 3.5, "linewidth": 1}
 MOST_NAMES = 12  # of layers along an axis
 MOST_FACTORS = 60  # a taller picture is of no use, and one of thousands can't be drawn
 
@@ -31,14 +30,10 @@ def draw(decoded, report: dict, success_B, held_out_B) -> dict[str, bytes]:
     for row, kind in zip(axes, kinds, strict=True):
         _draw_layers(row[0], report, kind)
         _draw_factors(row[1], report, kind)
-        for axis in row[::2] if height > 4 * len(kinds) else ():
-            axis.set(box_aspect=1.2, anchor="N")
     if joined:
         quality_B = decoded.quality[decoded.layers.index(decoded.chosen)]
-        axes[0, 2].plot(
-            quality_B[held_out_B], success_B[held_out_B], ".", color=plotting.OOD_COLOR,
-            markersize=3, alpha=0.5,
-        )  # fmt: skip
+        style = {"color": plotting.OOD_COLOR, "markersize": 3, "alpha": 0.5}
+        axes[0, 2].plot(quality_B[held_out_B], success_B[held_out_B], ".", **style)
         axes[0, 2].set(
             title=f"Spearman {text.with_interval(report['success'], 2)}",
             ylim=(-0.05, 1.05), ylabel="success of held-out rows",
@@ -59,68 +54,52 @@ def _draw_layers(axis, report, kind):
     means = [layer["mean"][kind] for layer in report["layers"].values()]
     places = np.arange(len(names))
     for region, (title, color, side) in REGIONS.items():
-        scores, shuffled = (
-            [mean[part] for mean in means] for part in (region, f"shuffled.{region}")
-        )
-        values = [score["value"] for score in scores]
+        values = [mean[region]["value"] for mean in means]
+        shuffled = [mean[f"shuffled.{region}"]["value"] for mean in means]
         axis.plot(places + 0.06 * side, values, color=color, linewidth=1, label=title)
-        _draw_points(axis, places + 0.06 * side, scores, color)
-        values = [score["value"] for score in shuffled]
-        label = SHUFFLED if region == "ood" else None
-        axis.plot(places, values, "x:", color=color, alpha=0.6, markersize=4, linewidth=0.8,
-                  label=label)  # fmt: skip
+        axis.plot(places, shuffled, "x:", color=color, alpha=0.6, markersize=4, linewidth=0.8,
+                  label="shuffled targets" if region == "ood" else None)  # fmt: skip
+        for place, mean in zip(places, means, strict=True):
+            plotting.point_with_interval(
+                axis, place + 0.06 * side, mean[region], color=color, **DOT
+            )
     chosen = names.index(report["chosen"])
     axis.axvspan(chosen - 0.3, chosen + 0.3, color="0.93", zorder=0, linewidth=0)
     step = -(-len(names) // MOST_NAMES)
-    axis.set_xticks(
-        places[::step], [_plain(name) for name in names[::step]], rotation=35, ha="right"
-    )
+    axis.set_xticks(places[::step], map(_plain, names[::step]), rotation=35, ha="right")
     axis.axhline(CHANCE[kind], **plotting.DOTTED)
-    _scale(axis, "y", kind, [mean[part]["value"] for mean in means for part in mean])
     axis.set(
-        xlim=(-0.5, len(names) - 0.5), ylabel=f"mean {LABELS[kind]} over factors",
-        title="by layer (grey: chosen on ID rows)",
+        xlim=(-0.5, len(names) - 0.5), ylim=_limits(kind, means),
+        ylabel=f"mean {LABELS[kind]} over factors", title="by layer (grey: chosen on ID rows)",
     )  # fmt: skip
 
 
 def _draw_factors(axis, report, kind):
-    factors = {
-        name: factor
-        for name, factor in report["layers"][report["chosen"]]["factors"].items()
-        if factor["measure"] == kind
-    }
+    factors = report["layers"][report["chosen"]]["factors"]
+    factors = {name: factor for name, factor in factors.items() if factor["measure"] == kind}
     title = f"by factor at {_plain(report['chosen'])}"
     if len(factors) > MOST_FACTORS:
         title += f"\n(the first {MOST_FACTORS} of {len(factors)})"
         factors = dict(list(factors.items())[:MOST_FACTORS])
-    places = np.arange(len(factors))
-    for region, (_, color, side) in REGIONS.items():
-        scores = [factor[region] for factor in factors.values()]
-        _draw_points(axis, places + 0.12 * side, scores, color, across=True)
-    axis.set_yticks(places, [_plain(name) for name in factors])
-    axis.set_ylim(len(factors) - 0.4, -0.6)
+    for place, factor in enumerate(factors.values()):
+        for region, (_, color, side) in REGIONS.items():
+            plotting.point_with_interval(
+                axis, place + 0.12 * side, factor[region], across=True, color=color, **DOT
+            )
+    axis.set_yticks(range(len(factors)), map(_plain, factors))
     axis.axvline(CHANCE[kind], **plotting.DOTTED)
-    _scale(axis, "x", kind, [f[region]["value"] for f in factors.values() for region in REGIONS])
-    axis.set(xlabel=LABELS[kind], title=title)
+    axis.set(
+        xlim=_limits(kind, factors.values()), ylim=(len(factors) - 0.4, -0.6),
+        xlabel=LABELS[kind], title=title,
+    )  # fmt: skip
 
 
-def _draw_points(axis, places, scores, color, across=False):
-    for place, score in zip(places, scores, strict=True):
-        plotting.point_with_interval(
-            axis, place, score, across=across, fmt="o", markersize=3.5, linewidth=1, color=color
-        )
-
-
-def _scale(axis, along: str, kind: str, scores):
-    """Limits that show all scores; logarithmic below -1 where a score is that low."""
-    lowest = np.nanmin(scores, initial=0)
-    if kind == "auc":
-        axis.set(**{f"{along}lim": (0, 1.05)})
-    elif lowest >= LOWEST:
-        axis.set(**{f"{along}lim": (LOWEST - 0.05, 1.05)})
-    else:
-        getattr(axis, f"set_{along}scale")("symlog", linthresh=1)
-        axis.set(**{f"{along}lim": (min(1.6 * lowest, -1.05), 1.05)})
+def _limits(kind: str, by_region) -> tuple[float, float]:
+    """The ends of an axis of scores. An R2 below -1, which says that nothing is read, is not
+    shown."""
+    scores = [each[region]["value"] for each in by_region for region in REGIONS]
+    lowest = np.nanmin(scores, initial=1)
+    return (0, 1.05) if kind == "auc" else (np.clip(lowest - 0.05, -1.05, -0.3), 1.05)
 
 
 def _plain(name: str) -> str:
