@@ -22,7 +22,8 @@ WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
 EXTEND = cli.define_extend()
 
-SHOWN = {
+# a task whose points form no grid has other metrics
+PRINTED = {
     "volume, OOD / ID": "volume.log10_ratio",
     "factorization (Eq 7)": "factorization.mean_of_ratios",
     "interaction": "anova.interaction",
@@ -32,16 +33,13 @@ SHOWN = {
     "99% rank": "spectrum.energy_rank",
     "units: one factor": "tuning.one_factor",
     "units: product": "tuning.product",
-}
-GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the features' variance; of a
-unit's variance, mean over units: in one factor alone, and in one product of two)"""
-# for a task whose points form no grid
-DECODED = {
     "factors R2 ID": "decode.id_r2",
     "factors R2 OOD": "decode.ood_r2",
     "  before training": "decode.untrained.ood_r2",
     "  shuffled": "decode.shuffled.ood_r2",
 }
+GRID_NOTE = """(volume as log10 of the ratio; interaction and ranks of the features' variance; of a
+unit's variance, mean over units: in one factor alone, and in one product of two)"""
 
 
 def main():
@@ -54,28 +52,25 @@ def main():
                 f"--layers={name}: no such layer; this decoder has {', '.join(measured.layers)}"
             )
     columns = [measured.layers.index(name) for name in LAYERS.value or measured.layers]
-    shown = dict(SHOWN if measured.sizes else DECODED)
+    printed = dict(PRINTED)
     for metric in LAYER_METRICS:
         if metric.function.__module__ in own:
-            shown |= {name: name for name in metric.fixed_names if name in measured.numbers}
+            printed |= {name: name for name in metric.fixed_names}
     print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
-    for title, name in shown.items():
-        means = measured.numbers[name].mean(axis=0)
-        print(f"{title:22}", *(_show(value) for value in means[columns]))
+    for title, name in printed.items():
+        if name in measured.numbers:
+            means = measured.numbers[name].mean(axis=0)[columns]
+            print(f"{title:22}", *(f"{text.number(value):>9}" for value in means))
     if measured.sizes:
         print(GRID_NOTE)
     for name, values in measured.outputs.items():
-        print(f"{name:40} {_show(values.mean())}")
+        print(f"{name:40} {text.number(values.mean()):>9}")
     for row in judge_run.judge_directory(workdir):
         reading = row["stricter"]
         why = f", {reading['reason']}" if reading["reason"] else ""
         print(f"{row['statement']}: {reading['verdict']}{why} (asked: {reading['criterion']})")
     maps = ", analysis.npz" * bool(measured.maps)
     print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
-
-
-def _show(value) -> str:
-    return f"{text.number(value):>9}"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from compgen_jax import cli, settings
 from compgen_jax.claims import LEAST_CELLS, of_share
 from compgen_jax.config import Config, ConfigError, to_dict
 from compgen_jax.metrics import text
-from compgen_jax.runs import directory, judge_run, results
+from compgen_jax.runs import directory, results
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval, seeds_to_settle
 from compgen_jax.tasks import task as tasks
@@ -27,11 +27,8 @@ A = flags.DEFINE_string("a", None, "The directory of a finished run.")
 B = flags.DEFINE_string("b", None, "The directory of another one, of the same task.")
 OUT = cli.define_out()
 REGIONS = ("id", "ood")
-NOTE = """settled: the interval is on one side of 0. A number: so many seeds would be the least for
-that, if difference and spread stay as they are here. A new sample of this size settles it about
-every second time, and a few seeds tell the spread badly. A dash: no number of seeds would, as the
-means differ by nothing, or by less than 1.5 cells. Unknown: one seed shows no spread, or a score
-is not known. Each interval is of one score alone."""
+NOTE = """settled: the interval leaves out 0. A number: about so many seeds would settle it. A dash:
+no number of seeds would. docs/how_to/compare.md says how to read it."""
 
 
 def main():
@@ -41,46 +38,42 @@ def main():
     task = runs[0].task
     seeds = [seed for seed in runs[0].seeds if seed in runs[1].seeds]
     if not seeds:
-        shown = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
-        raise ConfigError(f"the runs have no seed in common: {shown}")
-    cells = [_of_seeds(directory.read_cells(run.path), run.seeds, seeds) for run in runs]
+        of_each = " and ".join(", ".join(map(str, run.seeds)) for run in runs)
+        raise ConfigError(f"the runs have no seed in common: {of_each}")
     shares = set.intersection(*(directory.share_names(run.path) for run in runs)) - {task.error}
-    found = compare(*(run.summary for run in runs), seeds, task, shares)
+    scores = compare(*(run.summary for run in runs), seeds, task, shares)
     differs = differences(*(run.config for run in runs))
     for letter, place, run in zip("AB", places, runs, strict=True):
         print(f"{letter}: {place} ({run.config.name})")
     print("their configs differ in: " + (", ".join(differs) or "nothing"))
     print(f"{len(seeds)} common seeds: {', '.join(map(str, seeds))}")
-    print("\n".join(table(found)))
+    print("\n".join(table(scores)))
     print(NOTE)
     out = Path(OUT.value or default_out(*places))
-    directory.write_json(
-        out / "compare.json",
-        {"a": str(places[0]), "b": str(places[1]), "seeds": seeds, "differ": differs}
-        | {"scores": found},
-    )
-    directory.write_bytes(out / "compare.png", cell_maps.draw(task, panels(*cells, task)))
+    report = {"a": str(places[0]), "b": str(places[1]), "seeds": seeds, "differ": differs}
+    directory.write_json(out / "compare.json", report | {"scores": scores})
+    cells = cell_differences(*runs, seeds)
+    directory.write_bytes(out / "compare.png", cell_maps.draw(task, cells, "B - A", signed=True))
     print(f"wrote {out}/compare.json and compare.png")
 
 
 def _check_same_task(a: Run, b: Run):
     """Raises ConfigError unless both are scored alike, on the same cells with the same targets."""
-    other = ""
+    asked = {
+        "they have other cells": tasks.points,
+        "they hold out other cells": lambda task: tasks.regions(task)["ood"],
+        "they ask for other outputs": lambda task: results.truths_at(task, tasks.points(task)),
+    }
+    differs = []
     if tasks.number_names(a.task) != tasks.number_names(b.task):
-        other = "they have other scores"
-    elif not _equal(tasks.points(a.task), tasks.points(b.task)):
-        other = "they have other cells"
-    elif not _equal(tasks.regions(a.task)["ood"], tasks.regions(b.task)["ood"]):
-        other = "they hold out other cells"
-    elif not _equal(results.truths_at(a.task, tasks.points(a.task)),
-                    results.truths_at(b.task, tasks.points(b.task))):  # fmt: skip
-        other = "they ask for other outputs at the same cells"
-    if other:
-        raise ConfigError(f"{a.path} and {b.path} are of different tasks: {other}")
-
-
-def _equal(first, second) -> bool:
-    return first.shape == second.shape and np.allclose(first, second, atol=1e-6, equal_nan=True)
+        differs.append("they have other scores")
+    for what, values_of in asked.items():
+        first, second = values_of(a.task), values_of(b.task)
+        alike = first.shape == second.shape
+        if not (alike and np.allclose(first, second, atol=1e-6, equal_nan=True)):
+            differs.append(what)
+    if differs:
+        raise ConfigError(f"{a.path} and {b.path} are of different tasks: {differs[0]}")
 
 
 def differences(a: Config, b: Config) -> list[str]:
@@ -106,36 +99,33 @@ def default_out(a: Path, b: Path) -> str:
 def compare(of_a: dict, of_b: dict, seeds: list, task, shares: set) -> dict:
     """{'REGION.SCORE': a, b and difference, each with its interval; whether it is settled, and the
     seeds that would settle it, None if no number does} of two summaries."""
-    masks, found = tasks.regions(task), {}
+    compared = {}
     for region in REGIONS:
+        cells = max(tasks.regions(task)[region].sum(), 1)
         for score in tasks.number_names(task):
             name = f"{region}.{score}"
-            first, second = (_values(each, name, seeds) for each in (of_a, of_b))
-            apart = second - first
-            difference, least = mean_with_interval(apart), 0.0
+            first, second = (  # as floats: None is NaN
+                np.array([each["seeds"][str(seed)].get(name) for seed in seeds], np.float64)
+                for each in (of_a, of_b)
+            )
+            difference, least = mean_with_interval(second - first), 0.0
             if score in shares:  # as claims judge them
-                cells = max(masks[region].sum(), 1)
                 difference, least = of_share(difference, cells, least=-1.0), LEAST_CELLS / cells
             low, high = difference["ci95"]
-            found[name] = {
+            compared[name] = {
                 "a": mean_with_interval(first),
                 "b": mean_with_interval(second),
                 "difference": difference,
                 "settled": bool(low > 0 or high < 0),
-                "seeds": seeds_to_settle(apart, least),
+                "seeds": seeds_to_settle(second - first, least),
             }
-    return found
+    return compared
 
 
-def _values(summary: dict, name: str, seeds) -> np.ndarray:
-    # as floats: None is NaN
-    return np.array([summary["seeds"][str(seed)].get(name) for seed in seeds], np.float64)
-
-
-def table(found: dict) -> list[str]:
-    width = max(map(len, found))
+def table(compared: dict) -> list[str]:
+    width = max(map(len, compared))
     lines = [f"{'':{width}}  {'A':10}{'B':10}{'B - A':32}seeds"]
-    for name, row in found.items():
+    for name, row in compared.items():
         means = "".join(f"{text.number(row[of]['value']):10}" for of in "ab")
         needed = "settled" if row["settled"] else text.number(row["seeds"], 6)
         if np.isnan(row["difference"]["ci95"]).any():
@@ -144,18 +134,11 @@ def table(found: dict) -> list[str]:
     return lines
 
 
-def panels(of_a: dict, of_b: dict, task) -> list[cell_maps.Panel]:
-    """B - A at every cell, mean over seeds: the error, and the share of what is right."""
-    names = dict.fromkeys(name for name in (task.error, judge_run.headline(task)) if name)
-    return [
-        cell_maps.Panel(f"{name}: B - A", (of_b[name] - of_a[name]).mean(axis=0), signed=True)
-        for name in names
-    ]
-
-
-def _of_seeds(cells: dict, given: tuple, wanted: list) -> dict:
-    index = [given.index(seed) for seed in wanted]
-    return {name: values_TxB[index] for name, values_TxB in cells.items()}
+def cell_differences(a: results.FinishedRun, b: results.FinishedRun, seeds: list) -> dict:
+    """B - A of every score at every cell, (T, B), for these seeds."""
+    rows_a, rows_b = ([run.seeds.index(seed) for seed in seeds] for run in (a, b))
+    of_a, of_b = (directory.read_cells(run.path) for run in (a, b))
+    return {name: of_b[name][rows_b] - of_a[name][rows_a] for name in of_a.keys() & of_b.keys()}
 
 
 if __name__ == "__main__":

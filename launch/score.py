@@ -10,7 +10,7 @@ What the files hold is in docs/how_to/score.md.
 
 from pathlib import Path
 
-import numpy as np
+import pandas
 from absl import flags
 
 from compgen_jax import claims, cli, settings
@@ -45,7 +45,14 @@ def main():
         if settings.is_own(config.task):
             contracts.check_task(config.task.name, task)
     if TEMPLATE.value:
-        _write_template(config, task)
+        arrays = predictions.write_template(
+            TEMPLATE.value, config, task, SEED.value, EXAMPLES.value
+        )
+        cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
+        examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
+        print(f"{cells} cells, of which {held_out} are held out; {examples}")
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        print(f"wrote {TEMPLATE.value}: {shapes}")
     else:
         _score(config, task)
 
@@ -57,15 +64,6 @@ def _load_task(value: str) -> Config:
         if isinstance(getattr(settings.load_file(path), name, None), type):
             return changed(Config(name=name), {"model.name": "mlp", "task.name": value})
     return cli.load_config(value, "--task=")
-
-
-def _write_template(config: Config, task):
-    arrays = predictions.write_template(TEMPLATE.value, config, task, SEED.value, EXAMPLES.value)
-    cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
-    examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
-    print(f"{cells} cells, of which {held_out} are held out; {examples}")
-    shown = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-    print(f"wrote {TEMPLATE.value}: {shown}")
 
 
 def _score(config: Config, task):
@@ -85,60 +83,50 @@ def _score(config: Config, task):
         name: {".".join(place): value for place, value in means.items()}
         for name, means in run.trivial.items()
     }
+    report = {
+        "task": config.name,
+        "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
+        "mean": mean,
+        "trivial": trivial,
+        "verdict": claims.rows([judged]),
+    }
     out = Path(OUT.value) if OUT.value else path.parent
-    directory.write_json(
-        out / f"{path.stem}.json",
-        {
-            "task": config.name,
-            "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
-            "mean": mean,
-            "trivial": trivial,
-            "verdict": claims.rows([judged]),
-        },
-    )
-    directory.write_bytes(out / f"{path.stem}.png", cell_maps.draw(task, panels(run)))
+    directory.write_json(out / f"{path.stem}.json", report)
+    picture = cell_maps.draw(task, run.cells.scores, "mean over seeds")
+    directory.write_bytes(out / f"{path.stem}.png", picture)
     print(f"wrote {out / path.stem}.json and {path.stem}.png")
 
 
 def means(run, per_seed: dict) -> dict:
     """The mean over seeds of every number, with its interval; those of shares as claims have them
     (`claims.of_share`)."""
-    found, shares = {}, judge_run.shares(run.task, run.cells.scores)
+    averages, shares = {}, judge_run.shares(run.task, run.cells.scores)
     masks = tasks.regions(run.task)
     for name in next(iter(per_seed.values())):
         region, _, score = name.partition(".")
-        found[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()])
+        averages[name] = mean_with_interval([numbers[name] for numbers in per_seed.values()])
         if score in shares:
-            found[name] = claims.of_share(found[name], masks[region].sum())
-    return found
+            averages[name] = claims.of_share(averages[name], masks[region].sum())
+    return averages
 
 
 def table(run, mean: dict) -> list[str]:
     """Every number on ID and on held-out cells, then those of trivial predictors."""
-    names = list(dict.fromkeys(name.partition(".")[2] for name in mean))
-    width = max(map(len, [*names, *run.trivial]))
-    lines = [f"{'mean over seeds':{max(width, 15)}}  {'ID':32}OOD"]
-    for name in names:
-        in_id, ood = (text.with_interval(mean[f"{region}.{name}"]) for region in ("id", "ood"))
-        lines.append(f"{name:{max(width, 15)}}  {in_id:32}{ood}")
-    asked = [judge_run.headline(run.task), run.task.error]
-    shown = [score for score in dict.fromkeys(asked) if score]
-    lines.append("baselines that do not compose, OOD: " + ", ".join(shown))
-    for name, means in run.trivial.items():
-        values = [text.number(means.get(("ood", score))) for score in shown]
-        lines.append(f"{name:{max(width, 15)}}  {', '.join(values)}")
-    return lines
-
-
-def panels(run) -> list[cell_maps.Panel]:
-    """The error at every cell, and the share of networks that are right there."""
-    scores, right = run.cells.scores, judge_run.headline(run.task)
-    error = scores[run.task.error].mean(axis=0, dtype=np.float64)
-    found = [cell_maps.Panel(f"{run.task.error}, mean over seeds", error)]
-    if right:
-        share = scores[right].mean(axis=0, dtype=np.float64)
-        found.append(cell_maps.Panel(f"{right}: share of seeds", share, share=True))
-    return found
+    numbers = {"ID": {}, "OOD": {}}
+    for name, number in mean.items():
+        region, _, score = name.partition(".")
+        numbers[region.upper()][score] = text.with_interval(number)
+    of_task = dict.fromkeys(filter(None, (judge_run.headline(run.task), run.task.error)))
+    baselines = {
+        name: {score: text.number(means.get(("ood", score))) for score in of_task}
+        for name, means in run.trivial.items()
+    }
+    return [
+        "mean over seeds",
+        *pandas.DataFrame(numbers).to_string().splitlines(),
+        "baselines that do not compose, OOD",
+        *pandas.DataFrame(baselines).T.to_string().splitlines(),
+    ]
 
 
 if __name__ == "__main__":

@@ -79,13 +79,14 @@ def _advance(program: BatchProgram, slots: Slot, state, steps: int, count: int):
     return jax.block_until_ready(state), time.perf_counter() - start
 
 
-def flops_of_step(config: Config, task: Task) -> float:
-    """XLA's count for one training step of one seed; NaN where the backend has none."""
+def flops_of_step(config: Config, task: Task, lowering: str | None = None) -> float:
+    """XLA's count for one training step of one seed, with the convolutions that the backend would
+    choose or by another lowering; NaN where the backend has none."""
 
     def trial_of(key):
         return loop.Trial(key, loop.hyper_of(config), loop.dataset_of(task, key), 0)
 
-    trainer, key = loop.make_trainer(config), jax.eval_shape(jax.random.key, 0)
+    trainer, key = loop.make_trainer(config, lowering), jax.eval_shape(jax.random.key, 0)
     shapes = jax.eval_shape(trial_of, key), jax.eval_shape(trainer.init, key)
     # a loop of unknown length counts once: this is one step
     counts = jax.jit(trainer.advance).lower(*shapes, 1).cost_analysis()

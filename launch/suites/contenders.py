@@ -1,50 +1,97 @@
 """What the suites time: programs of ours, and PyTorch's training in its users' arrangements."""
 
-import contextlib
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from statistics import mean
 
 import jax
 import jax.numpy as jnp
+import pandas
 
 from compgen_jax.config import Config, changed
+from compgen_jax.runs import cost
 from compgen_jax.tasks import sampling
 from compgen_jax.training import loop, padding, trials
 
 from .timing import PEER, Contender
+from .timing import compare as compare_times
+
+SINGLE = "single runs"
+
+
+def compare(
+    heading: str,
+    singles: Sequence[Config],
+    steps: int,
+    rounds: int,
+    peers: dict[str, Callable],
+    lowerings: Sequence[str | None] = (None,),
+    side: int = 0,
+) -> pandas.DataFrame:
+    """The rows of `timing.compare` for single runs as trials: PyTorch's in each arrangement, ours
+    one by one by every lowering and then, by the first lowering, all in one program.
+
+    heading: what all rows are of.  peers: for each description a function (singles, steps) that
+    returns a function, which trains them and blocks.  side: of the matrix product.
+    """
+    count, devices, first = len(singles), jax.local_devices()[: len(singles)], lowerings[0]
+    one_of = {_grid(single): single for single in singles}
+    ours = []  # compiled before other processes share the cores
+    for lowering in lowerings:
+        name = SINGLE if lowering == first else f"{SINGLE}, {lowering}"
+        alone = [program(name, [one], steps, lowering=lowering) for one in one_of.values()]
+        ours.append(one_after_another(alone))
+    ours.append(program(f"{count} in turn", singles, steps, lowering=first))
+    ours.append(program(f"{count} vmapped", singles, steps, count, lowering=first))
+    if len(devices) > 1:
+        name = f"{count}, one at a time on each of {len(devices)} devices"
+        ours.append(program(name, singles, steps, devices=devices, lowering=first))
+    theirs = [torch_arrangements(peer, singles, steps, how) for how, peer in peers.items()]
+    # as direct convolutions, which "gemm" carries out one by one
+    flops = mean(cost.flops_of_step(one, one.task.make(), "gemm") for one in one_of.values())
+    side = side or (2048 if jax.default_backend() == "cpu" else 8192)  # large for this device
+    table = compare_times([*sum(theirs, []), *ours], SINGLE, rounds, steps, flops, side)
+    table.insert(0, "of", heading)
+    return table
+
 
 # --- ours ------------------------------------------------------------------------------------
+
+
+def one_after_another(built: list[Contender]) -> Contender:
+    """Programs that run in turn; the first that does not fit, if there is one."""
+    for each in built:
+        if each.note:
+            return each
+    run, seconds = in_turn([each.run for each in built]), sum(each.compile_s for each in built)
+    return built[0]._replace(trials=len(built), run=run, compile_s=seconds)
 
 
 def program(
     name: str,
     singles: Sequence[Config],
     steps: int,
-    flops: float,
     side_by_side: int = 1,
     devices: Sequence | None = None,
     lowering: str | None = None,
-    precision: str = "float32",
 ) -> Contender:
     """Single runs as the trials of one program, `side_by_side` of them at once on each device (by
     default the first, which on a CPU has all cores). It is compiled, and has run once.
 
     Each turn goes on where the last one ended. A program that does not fit has a note instead.
     """
-    grids = [getattr(single.task, "grid", 0) for single in singles]
+    grids = [_grid(single) for single in singles]
     waste = padding.waste(grids) if len(set(grids)) > 1 else 0.0
-    contender = Contender(name, len(singles), steps, flops, None, precision, None, waste)
-    values = {"training.precision": precision, "execution.chunk_steps": steps}
+    contender = Contender(name, len(singles), waste=waste)
     devices = list(devices or jax.local_devices()[:1])
     try:
-        largest = singles[grids.index(max(grids))]
+        largest = changed(singles[grids.index(max(grids))], {"execution.chunk_steps": steps})
         tasks = {grid: single.task.make() for grid, single in zip(grids, singles, strict=True)}
         members = tuple(tasks[grid] for grid in sorted(tasks)) if len(tasks) > 1 else ()
-        trainer = loop.make_trainer(
-            changed(largest, values), lowering, side_by_side, members=members
-        )
+        trainer = loop.make_trainer(largest, lowering, side_by_side, members=members)
         slots = stacked(singles)
         state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
         advance = lambda n_steps, pair: trainer.advance(pair[0], pair[1], n_steps)
@@ -65,19 +112,23 @@ def program(
     return contender._replace(run=run, compile_s=seconds)
 
 
+def _grid(single: Config) -> int:
+    return getattr(single.task, "grid", 0)
+
+
 def stacked(singles: Sequence[Config]) -> loop.Trial:
     """Single runs as trials, leaves (T, ...): tables of points are padded to one capacity, tasks of
     several grids are numbered from the smallest."""
-    grids = [getattr(single.task, "grid", 0) for single in singles]
-    found = []
-    for single, grid in zip(singles, grids, strict=True):
+    grids = sorted({_grid(single) for single in singles})
+    slots = []
+    for single in singles:
         key = jax.random.key(single.training.seeds[0])
         dataset = loop.dataset_of(single.task.make(), key)
-        index = jnp.int32(sorted(set(grids)).index(grid))
-        found.append(loop.Trial(key, loop.hyper_of(single), dataset, index))
-    capacity = max(sampling.capacity(trial.dataset) for trial in found)
-    found = [trial._replace(dataset=sampling.padded(trial.dataset, capacity)) for trial in found]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+        index = jnp.int32(grids.index(_grid(single)))
+        slots.append(loop.Trial(key, loop.hyper_of(single), dataset, index))
+    capacity = max(sampling.capacity(trial.dataset) for trial in slots)
+    slots = [trial._replace(dataset=sampling.padded(trial.dataset, capacity)) for trial in slots]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
 
 
 def in_turn(runs: Sequence[Callable]) -> Callable:
@@ -92,18 +143,17 @@ def in_turn(runs: Sequence[Callable]) -> Callable:
 
 
 def torch_arrangements(
-    peer: Callable, singles: Sequence[Config], steps: int, flops: float, how: str
+    peer: Callable, singles: Sequence[Config], steps: int, how: str
 ) -> list[Contender]:
     """PyTorch in this process and, on a CPU of several cores, in as many processes of one thread,
-    each with its share of the trials. `peer(singles, steps)` returns a function that trains them
-    and blocks; `how` describes it."""
+    each with its share of the trials."""
     name, count = f"{PEER} eager, {how}", min(cores(), len(singles))
-    found = [Contender(name, len(singles), steps, flops, peer(singles, steps))]
+    arranged = [Contender(name, len(singles), peer(singles, steps))]
     if jax.default_backend() == "cpu" and count > 1:
-        run = in_processes(peer, [singles[k::count] for k in range(count)], steps, one_thread)
+        run = in_processes(peer, [singles[k::count] for k in range(count)], steps)
         name = f"{name}, in {count} processes of a thread"
-        found.append(Contender(name, len(singles), steps, flops, run))
-    return found
+        arranged.append(Contender(name, len(singles), run))
+    return arranged
 
 
 def cores() -> int:
@@ -141,36 +191,26 @@ def torch_training(config: Config, loss: Callable, optimizer, steps: int, rate_o
     return run
 
 
-def in_processes(make: Callable, shares: Sequence, steps: int, begin: Callable) -> Callable:
-    """A function in which a process for every share runs `make(share, steps)`. The processes begin
-    with `begin()`, and end with this one."""
-    context, pipes = multiprocessing.get_context("spawn"), []
-    for share in shares:
-        ours, theirs = context.Pipe()
-        arguments = theirs, make, share, steps, begin
-        context.Process(target=_serve, args=arguments, daemon=True).start()
-        theirs.close()  # else this process would wait for its own end
-        pipes.append(ours)
+def in_processes(make: Callable, shares: Sequence, steps: int) -> Callable:
+    """A function in which a process of one thread for every share runs `make(share, steps)`. The
+    processes end with this one."""
+    spawn = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(1, spawn, _begin, (make, share, steps)) for share in shares]
 
     def run():
-        for pipe in pipes:
-            pipe.send("go")
-        for pipe in pipes:
-            pipe.recv()
+        for turn in [pool.submit(_take_turn) for pool in pools]:
+            turn.result()
 
     return run
 
 
-def _serve(pipe, make: Callable, share, steps: int, begin: Callable):
-    begin()
-    run = make(share, steps)
-    with contextlib.suppress(EOFError):  # the benchmark has ended
-        while pipe.recv():
-            run()
-            pipe.send("done")
+_of_this_process = []
 
 
-def one_thread():
-    import torch
+def _begin(make: Callable, share, steps: int):
+    os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch reads it when `make` imports it
+    _of_this_process.append(make(share, steps))
 
-    torch.set_num_threads(1)
+
+def _take_turn():
+    _of_this_process[0]()

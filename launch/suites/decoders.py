@@ -1,29 +1,75 @@
-"""PyTorch's decoder: the layers of `models.conv.ConvDecoder`, and its training."""
+"""Training steps of decoders against PyTorch eager, on this machine.
+
+The contenders take the same step: a batch gathered from the training set, forward, backward and
+AdamW, with the same parameters count; ours inside the compiled loop that training uses.
+"""
 
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 
 import jax
 import numpy as np
+import pandas
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, changed
+from compgen_jax.models.convolution import choose_lowering
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-from .contenders import in_turn, torch_device, torch_training
+from .contenders import compare, in_turn, torch_device, torch_training
+
+SEEDS = 4
+STEPS = {"bump_cnn": 5, "bump_cnn_quick": 40}  # in one turn
+GRIDS = (16,), (16, 20, 24)
+ON_CPU, ON_ACCELERATOR = (8,), (8, 64, 256)  # trials of a program
+ALL_STEPS = 320  # of all trials of a program together, in one turn
 
 
-def step_flops(config: Config) -> float:
-    """Multiply-adds of a direct convolution counted as two, three times the forward pass."""
-    grid, width, depth = config.task.grid, config.model.width, config.model.depth
-    render = (grid // 4) ** 2 * sum(config.task.make().parts) * width
-    doubling = sum((grid // 4 * 2**k) ** 2 * 16 * width**2 for k in (0, 1))
-    keeping = (depth - 2) * grid**2 * 9 * width**2 + grid**2 * 9 * width
-    return 3 * 2.0 * config.training.batch_size * (render + doubling + keeping)
+def train(rounds: int, steps=STEPS, side: int = 0) -> pandas.DataFrame:
+    """The paper's and the quick decoder, a few seeds of each."""
+    lowerings = choose_lowering(backend=jax.default_backend(), trials=1), "gemm"
+    tables = []
+    for name, count in steps.items():
+        singles = [changed(PRESETS[name], {"training.seeds": (seed,)}) for seed in range(SEEDS)]
+        tables.append(compare(name, singles, count, rounds, TORCH_DECODERS, lowerings, side))
+    return pandas.concat(tables)
+
+
+def sweep(
+    rounds: int, config: Config = PRESETS["data_scaling_quick"], groups=GRIDS, side: int = 0
+) -> pandas.DataFrame:
+    """Many trials in one program, as sweeps train them. A trial of a padded group of grids is
+    compared with trials of these grids that are not padded, and only the work of its own grid
+    counts as FLOPs."""
+    tables, backend = [], jax.default_backend()
+    for grids in groups:
+        for count in ON_CPU if backend == "cpu" else ON_ACCELERATOR:
+            count = -(-count // len(grids)) * len(grids)  # of every grid as many
+            heading = f"{config.model.width} channels, grid {'/'.join(map(str, grids))}"
+            singles, steps = singles_of(config, grids, count), max(2, ALL_STEPS // count)
+            lowerings = [choose_lowering(backend=backend, trials=count)]
+            tables.append(compare(heading, singles, steps, rounds, TORCH_DECODERS, lowerings, side))
+    return pandas.concat(tables)
+
+
+def singles_of(sweep: Config, grids: Sequence[int], count: int) -> list[Config]:
+    """Single runs at the grids in turn, each of a seed of its own, with as many images as the
+    largest grid is searched with."""
+    values = {"sweep.axes": (), "sweep.search.field": "", "task.images": 0}
+    values |= {"task.support.samples": 2 * max(grids) ** 2}
+    return [
+        changed(sweep, values | {"task.grid": grid, "training.seeds": (seed,)})
+        for seed, grid in enumerate(islice(cycle(grids), count))
+    ]
 
 
 def torch_decoders(singles: Sequence[Config], steps: int) -> Callable:
     """A function that trains them one after another by PyTorch."""
     return in_turn([_torch_steps(single, steps) for single in singles])
+
+
+TORCH_DECODERS = {"one after another": torch_decoders}
 
 
 def _torch_steps(config: Config, steps: int) -> Callable:
@@ -48,7 +94,7 @@ def _torch_steps(config: Config, steps: int) -> Callable:
 
 
 def torch_decoder(config: Config, length: int):
-    """The network for codes (B, length, 1, 1)."""
+    """The layers of `models.conv.ConvDecoder`, for codes (B, length, 1, 1)."""
     import torch
 
     grid, width, depth = config.task.grid, config.model.width, config.model.depth

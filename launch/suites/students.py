@@ -4,18 +4,15 @@ eager in the arrangements of its users.
 The contenders take the same step: 64 sets of modules from a table of a trial's own, their weights
 and 8 inputs each, drawn afresh; the teacher's answers; an MLP's forward and backward pass; AdamW,
 which decays matrices alone, at a cosine rate. Trials differ in seed and in number of seen sets.
-
-A trial that has one core, and the machine, to itself (`ALONE`) shows the ideal: as many times that
-rate as there are cores.
 """
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice, pairwise
 
 import jax
 import numpy as np
+import pandas
 
 from compgen_jax.config import Config
 from compgen_jax.papers.presets import PRESETS
@@ -23,31 +20,27 @@ from compgen_jax.sweeps import plan
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.training import loop
 
-from . import contenders, timing
-from .contenders import cores, in_turn, program, torch_arrangements, torch_device, torch_training
-from .timing import Contender
+from .contenders import compare, cores, in_turn, torch_device, torch_training
 
 TRIALS = 4  # at least, on a CPU: as many to every core
-COUNTS = (1, 8, 64)  # on an accelerator
+ON_ACCELERATOR = 64
 STEPS = 100  # of every trial in one turn
 WIDTHS = (256, 64)
-ALONE = "a trial, one core alone"
 
 
 def run(
     rounds: int, sweep: Config = PRESETS["hyperteacher_quick"], widths=WIDTHS, steps=STEPS, side=0
-) -> list[dict]:
+) -> pandas.DataFrame:
     """The rows of `timing.compare` for students of every width."""
-    rows = []
+    peers = {"one after another": torch_in_turn, "batched": torch_batched}
+    tables = []
     for width in widths:
         on_cpu = jax.default_backend() == "cpu"
-        count = -(-TRIALS // cores()) * cores() if on_cpu else max(COUNTS)
+        count = -(-TRIALS // cores()) * cores() if on_cpu else ON_ACCELERATOR
         singles = trials_of(sweep, width, count)
-        ours = programs(singles, steps)  # compiled before other processes share the cores
-        heading = {"student": f"width {width}, depth {singles[0].model.depth}"}
-        both = [*torch_students(singles, steps), *ours]
-        rows += timing.compare(heading, both, ours[0].name, rounds, side or timing.gemm_side())
-    return rows
+        heading = f"students of width {width}"
+        tables.append(compare(heading, singles, steps, rounds, peers, side=side))
+    return pandas.concat(tables)
 
 
 def trials_of(sweep: Config, width: int, count: int) -> list[Config]:
@@ -56,77 +49,6 @@ def trials_of(sweep: Config, width: int, count: int) -> list[Config]:
     trials = sorted(plan.first_trials(sweep), key=lambda trial: (trial.seed, trial.axes))
     singles = [plan.config_of(sweep, trial) for trial in trials]
     return list(islice(cycle(s for s in singles if s.model.width == width), count))
-
-
-def step_flops(config: Config) -> float:
-    """Those of the matrix products in a training step, multiply-adds counted as two."""
-    return student_flops(config) + teacher_flops(config)
-
-
-def student_flops(config: Config) -> float:
-    """Three products for every layer (answers, gradients of weights and of inputs), two for the
-    first, whose inputs need no gradient. The code is multiplied once per task, as all of a task's
-    inputs share it; PyTorch's students multiply it beside each input."""
-    task, width, depth = config.task, config.model.width, config.model.depth
-    n_tasks = config.training.batch_size
-    n_inputs = n_tasks * task.samples
-    first = (n_tasks * task.modules + n_inputs * task.inputs) * width
-    others = n_inputs * ((depth - 1) * width**2 + width * task.outputs)
-    return 2.0 * (2 * first + 3 * others)
-
-
-def teacher_flops(config: Config) -> float:
-    """For every task its weights and biases, sums over the modules, and its answers; no gradient
-    is taken of them."""
-    task = config.task
-    generated = task.modules * task.hidden * (task.inputs + 1)
-    answered = task.samples * task.hidden * (task.inputs + task.outputs)
-    return 2.0 * config.training.batch_size * (generated + answered)
-
-
-# --- ours ------------------------------------------------------------------------------------
-
-
-def programs(singles: Sequence[Config], steps: int) -> list[Contender]:
-    """Programs of as many trials as there are singles, and of fewer; the first has one trial."""
-    count, devices, flops = len(singles), jax.local_devices(), step_flops(singles[0])
-    if jax.default_backend() != "cpu":
-        return [program(f"{n} vmapped", singles[:n], steps, flops, n) for n in COUNTS if n <= count]
-    found = [
-        program("a trial, all cores", singles[:1], steps, flops),
-        program(f"{count} trials in turn, all cores", singles, steps, flops),
-        program(f"{TRIALS} vmapped", singles[:TRIALS], steps, flops, TRIALS),
-    ]
-    if len(devices := devices[:count]) > 1:
-        name = f"{count} trials, one at a time on each of {len(devices)} devices"
-        found.append(program(name, singles, steps, flops, devices=devices))
-    if hasattr(os, "sched_setaffinity"):  # else no process can be bound to a core
-        run = contenders.in_processes(_first_alone, [singles[:1]], steps, _take_one_core)
-        found.append(Contender(ALONE, 1, steps, flops, run))
-    return found
-
-
-def _take_one_core():
-    """Before jax's devices start, whose threads then share that core."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-
-
-def _first_alone(singles: Sequence[Config], steps: int) -> Callable:
-    return program(ALONE, singles, steps, 0.0).run
-
-
-# --- PyTorch's -------------------------------------------------------------------------------
-
-
-def torch_students(singles: Sequence[Config], steps: int) -> list[Contender]:
-    """PyTorch's contenders: trials in turn, and trials as products of stacked matrices."""
-    flops, arranged = step_flops(singles[0]), []
-    if jax.default_backend() != "cpu":
-        for n in (n for n in COUNTS if n <= len(singles)):
-            arranged += torch_arrangements(torch_batched, singles[:n], steps, flops, f"{n} batched")
-        return arranged
-    arranged += torch_arrangements(torch_in_turn, singles, steps, flops, "one after another")
-    return arranged + torch_arrangements(torch_batched, singles, steps, flops, "batched")
 
 
 def torch_in_turn(singles: Sequence[Config], steps: int) -> Callable:
@@ -180,9 +102,9 @@ def torch_tasks(singles: Sequence[Config], device: str) -> Callable:
     import torch
 
     settings, n_tasks = singles[0].task, singles[0].training.batch_size
-    tables = [seen_sets(single) for single in singles]
-    lengths = np.array([len(table) for table in tables])
-    sets = torch.tensor(np.concatenate(tables), device=device)
+    supports = [seen_sets(single) for single in singles]
+    lengths = np.array([len(support) for support in supports])
+    sets = torch.tensor(np.concatenate(supports), device=device)
     starts = torch.tensor(np.cumsum(lengths) - lengths, device=device).repeat_interleave(n_tasks)
     counts = torch.tensor(lengths, device=device).repeat_interleave(n_tasks)
     levels = torch.tensor(modules.LEVELS, device=device)

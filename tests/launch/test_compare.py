@@ -9,14 +9,14 @@ import pytest
 from scipy import stats
 
 from compgen_jax.claims import LEAST_CELLS
-from compgen_jax.config import ConfigError, changed
+from compgen_jax.config import ConfigError, changed, to_dict
 from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import seeds_to_settle
 from compgen_jax.tasks import task as tasks
 from launch import compare
-from tests.launch.test_compgen import call
+from tests.command import call
 
 
 def run_compare(*places):
@@ -54,13 +54,11 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
     assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_map_is_of_the_same_seeds_in_the_same_order(tiny_run, other_run, tiny):
-    cells = [directory.read_cells(place) for place in (tiny_run[0], other_run)]
-    second = compare._of_seeds(cells[1], (7, 1, 0), [0, 7])
-    np.testing.assert_array_equal(second["mse"], cells[1]["mse"][[2, 0]])
-    panel = compare.panels(cells[0], second, tiny.task.make())[0]
-    expected = (cells[1]["mse"][[2, 0]] - cells[0]["mse"]).mean(axis=0)
-    np.testing.assert_allclose(panel.values, expected)
+def test_the_map_is_of_the_same_seeds_in_the_same_order(tiny_run, other_run):
+    runs = [results.load(place) for place in (tiny_run[0], other_run)]
+    of_a, of_b = (directory.read_cells(run.path) for run in runs)
+    differences = compare.cell_differences(*runs, [0, 7])  # the other's seeds are 7, 1, 0
+    np.testing.assert_array_equal(differences["mse"], of_b["mse"][[2, 0]] - of_a["mse"])
 
 
 @pytest.mark.parametrize(
@@ -81,44 +79,42 @@ def test_a_sample_of_that_size_settles_it_about_every_second_time():
     assert np.mean(np.abs(draws.mean(axis=1)) > half) == pytest.approx(0.5, abs=0.06)
 
 
+NEVER = [
+    [0.1, -0.1],
+    [0.1, 0.2, -0.3],  # the mean is 0 but for rounding
+    [0.1 - 0.2, 0.3 - 0.2],
+    [0.3],
+    [0.3, np.nan],
+]
+
+
 def test_where_no_number_of_seeds_settles_it():
-    assert seeds_to_settle([0.1, -0.1]) is None
-    assert seeds_to_settle([0.1, 0.2, -0.3]) is None  # the mean is 0 but for rounding
-    assert seeds_to_settle([0.1 - 0.2, 0.3 - 0.2]) is None
-    assert seeds_to_settle([0.3]) is None
+    assert [seeds_to_settle(values) for values in NEVER] == [None] * len(NEVER)
     assert seeds_to_settle([0.1, 0.2], least=0.2) is None
     assert seeds_to_settle([0.3, 0.3]) == 2
-    assert seeds_to_settle([0.3, np.nan]) is None
 
 
-def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, other_run, tmp_path):
-    def begun(name, values, summary=True):
-        directory.write_json(tmp_path / name / "config.json", values)
-        if summary:
-            (tmp_path / name / "summary.json").write_text(
-                (tiny_run[0] / "summary.json").read_text()
-            )
-        return tmp_path / name
+OTHERS = {
+    "they hold out other cells": {"task.support.low": 2, "task.support.high": 4},
+    "they ask for other outputs": {"task.image.sigma": 1.5},
+    "they have other cells": {"task.grid": 12},
+    "no seed in common: 0, 7 and 3, 4": {"training.seeds": (3, 4)},
+    "holds a sweep, which keeps no networks": {"sweep.axes": (("model.width", (4, 8)),)},
+}
 
-    config = json.loads((tiny_run[0] / "config.json").read_text())
-    support = config["task"]["support"]
-    moved = config | {"task": config["task"] | {"support": support | {"low": 2, "high": 4}}}
-    wider = config | {"task": config["task"] | {"image": config["task"]["image"] | {"sigma": 1.5}}}
-    larger = config | {"task": config["task"] | {"grid": 12}}
-    sweep = config | {"sweep": {"axes": [["model.width", [4, 8]]]}}
-    seeds = config | {"training": config["training"] | {"seeds": [3, 4]}}
-    for other, message in (
-        (begun("moved", moved), "of different tasks: they hold out other cells"),
-        (begun("wider", wider), "of different tasks: they ask for other outputs"),
-        (begun("larger", larger), "of different tasks: they have other cells"),
-        (begun("seeds", seeds), "no seed in common: 0, 7 and 3, 4"),
-        (begun("sweep", sweep), "holds a sweep, which keeps no networks"),
-        (begun("unfinished", config, summary=False), "its run is not finished"),
-        (tmp_path, "no run|such as"),
-    ):
+
+def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, tmp_path):
+    for message, values in OTHERS.items():
+        shutil.copytree(tiny_run[0], tmp_path / message)
+        config = to_dict(changed(tiny, values))
+        directory.write_json(tmp_path / message / "config.json", config)
         with pytest.raises((ConfigError, RunError), match=message) as error:
-            run_compare(tiny_run[0], other)
+            run_compare(tiny_run[0], tmp_path / message)
         assert "\n" not in str(error.value)
+    (tmp_path / message / "summary.json").unlink()
+    directory.write_json(tmp_path / message / "config.json", to_dict(tiny))
+    with pytest.raises(RunError, match="its run is not finished"):
+        run_compare(tiny_run[0], tmp_path / message)
     with pytest.raises(ConfigError, match="--b is missing"):
         run_compare(tiny_run[0])
 

@@ -12,7 +12,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.task import Example, Factor, over_cells
 from launch import cell_maps, score
-from tests.launch.test_compgen import call
+from tests.command import call
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
 
@@ -110,46 +110,40 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
-        ({"predictions": np.zeros((64, 8, 8)), "more": 1}, "more: no such array; allowed: pred"),
-        ({"predictions": np.zeros((64, 8))}, r"\(64, 8\): must be \(S, 64, 8, 8\) or \(64, 8, 8\)"),
-        ({"predictions": np.zeros((0, 64, 8, 8))}, r"predictions \(0, 64, 8, 8\): must be"),
-        ({"predictions": np.full((64, 8, 8), "a")}, "predictions: <U1, not real numbers"),
-        ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.arange(3)}, "must be 2 integers"),
-        ({"predictions": np.zeros((64, 8, 8)), "seeds": np.array([0.5])}, "must be 1 integers"),
-        (
-            {"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.array([1, 1])},
-            "mine.npz: seeds: must not repeat a seed; give one network for each",
-        ),
-    ],
-)
+UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))
+BAD = [
+    ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
+    ({"predictions": np.zeros((64, 8, 8)), "more": 1}, "more: no such array; allowed: pred"),
+    ({"predictions": np.zeros((64, 8))}, r"\(64, 8\): must be \(S, 64, 8, 8\) or \(64, 8, 8\)"),
+    ({"predictions": np.zeros((0, 64, 8, 8))}, r"predictions \(0, 64, 8, 8\): must be"),
+    ({"predictions": np.full((64, 8, 8), "a")}, "predictions: <U1, not real numbers"),
+    ({"predictions": UNKNOWN}, "NaN or infinite in network 1 at x = 1, y = 1"),  # x varies fastest
+    ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.arange(3)}, "must be 2 integers"),
+    ({"predictions": np.zeros((64, 8, 8)), "seeds": np.array([0.5])}, "must be 1 integers"),
+    ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": [1, 1]}, "mine.npz: seeds: must not repeat"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "message"), BAD)
 def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
     with pytest.raises(ConfigError, match=message) as error:
         predictions.load(file(**arrays), finished.config, finished.task)
     assert "\n" not in str(error.value)
 
 
-def test_other_bad_files_and_tasks_are_one_line(file, finished, tmp_path, own_task):
-    unknown = np.zeros((2, 64, 8, 8))
-    unknown[1, 9, 0, 0] = np.nan  # x varies fastest
-    with pytest.raises(ConfigError, match="NaN or infinite in network 1 at x = 1, y = 1"):
-        predictions.load(file(predictions=unknown), finished.config, finished.task)
-    text = tmp_path / "text.npz"
-    text.write_text("mine")
-    for path, message in ((text, "is no .npz"), (tmp_path / "none.npz", "there is no such file")):
-        with pytest.raises(ConfigError, match=message):
-            predictions.load(path, finished.config, finished.task)
-    for arguments, message in (
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.npz", *TASK], "none.npz: there is no such file"),
         (["x.npz", "--task=bump_cn"], "--task=bump_cn: no preset"),
         (["x.npz", "--task=holdout_map_quick"], "is a sweep"),
         (TASK, "--predictions is missing"),
         (["x.npz"], "--task is missing; give a preset's name, or FILE.py"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            run_score(*arguments)
+    ],
+)
+def test_other_files_and_tasks_are_one_line(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        run_score(*arguments)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
@@ -172,17 +166,16 @@ def test_a_map_has_its_factors_and_what_is_held_out():
     others = Factor("size", np.arange(4.0)), Factor("y", np.arange(2.0))
     task = over_cells((kind, *others), held_out, example)
     values = np.arange(24.0)
-    figure = cell_maps.figure_of(task, [cell_maps.Panel("mine", values, signed=True)])
+    task = task._replace(error="mine")
+    figure = cell_maps.figure_of(task, {"mine": np.stack([values, values + 2])}, "B - A", True)
     image = figure.axes[0].images[0]
-    expected = values.reshape(2, 4, 3).mean(axis=1)
+    expected = values.reshape(2, 4, 3).mean(axis=1) + 1
     np.testing.assert_allclose(image.get_array(), expected)
-    assert image.get_clim() == (-18.5, 18.5)
+    assert image.get_clim() == (-24, 24) and figure.axes[0].get_title("left") == "mine: B - A"
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["a", "b", "c"]
     assert figure.get_supxlabel() == "outlined: held-out cells, means over size"
-    dots = cell_maps.figure_of(
-        over_cells((others[0],), lambda at: at[..., 0] > 2, example),
-        [cell_maps.Panel("mine", np.arange(4.0))],
-    )
+    row = over_cells((others[0],), lambda at: at[..., 0] > 2, example)
+    dots = cell_maps.figure_of(row, {row.error: np.arange(4.0)[None]}, "")
     assert [line.get_xdata().tolist() for line in dots.axes[0].lines] == [[0, 1, 2], [3]]
 
 
