@@ -1,11 +1,10 @@
 """Several processes: real ones over loopback, and the clusters that would start them."""
 
-import http.server
+import io
 import os
 import socket
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,26 +17,26 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import clusters, processes
 
 ROOT = Path(__file__).parent.parent.parent
-CONNECT = socket.create_connection
 SECONDS = 60  # more than a slow machine needs for one process of the scripts below
 
 PREAMBLE = """
 import sys, time
 import jax, numpy as np
-from compgen_jax.sweeps import clusters, processes
-from compgen_jax.training.trials import over_trials
+from compgen_jax.sweeps import processes
 port, me = sys.argv[1], int(sys.argv[2])
 jax.config.update("jax_num_cpu_devices", 2)
-"""
 
-MEET = """
-processes.start("127.0.0.1:" + port, 2, me)
+def meet():
+    try:
+        processes.start("127.0.0.1:" + port, 2, me)
+    except processes.RunError as error:
+        sys.exit(f"error: {error}")
 """
 
 WORK = """
+meet()
 assert (processes.count(), processes.index(), processes.is_first()) == (2, me, me == 0)
 assert len(jax.local_devices()) == 2 and jax.device_count() == 4
-
 # not a number in all its kinds, infinities, minus zero, the smallest number, and the process's own
 bits = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x7F800000, 0xFF800000, 1 << 31, 1, me],
                 np.uint32).reshape(2, 4)
@@ -46,27 +45,16 @@ assert got.dtype == np.float32 and got.shape == (2, 2, 4)
 for process, row in enumerate(got.view(np.uint32)):
     assert (row.ravel()[:7] == bits.ravel()[:7]).all() and row[1, 3] == process, got
 whole = processes.gather(np.array([-(2**31), 2**31 - 1, me], np.int32))
-assert whole.dtype == np.int32
 assert whole.tolist() == [[-(2**31), 2**31 - 1, 0], [-(2**31), 2**31 - 1, 1]]
 assert processes.gather(np.float32(me)).tolist() == [0, 1]
 for text in ("", "of seven", None):
     assert processes.text_of_first(text if me == 0 else "another") == text
-
-run = over_trials(lambda shared, trial: shared * trial.sum())
-for batch in range(3):
-    count = 3 + 2 * me  # neither number divides the devices
-    trials = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2) + batch
-    for _ in range(1 + 2 * me):
-        result = run(np.float32(10 + me), trials)
-    expected = (10 + me) * trials.sum(axis=1)
-    assert np.array_equal(result, expected), (result, expected)
-    table = processes.gather(np.float32([result.sum(), count]))
-    assert table[:, 1].tolist() == [3, 5] and table[me, 0] == expected.sum(), table
 time.sleep(2 * me)  # the first one is finished earlier
 print("finished", me)
 """
 
 LOSE = """
+meet()
 if me == 1:
     time.sleep(1)
     processes.abandon()
@@ -79,18 +67,12 @@ except processes.RunError as error:
 
 FEWER = """
 jax.config.update("jax_num_cpu_devices", 1 + me)
-try:
-    processes.start("127.0.0.1:" + port, 2, me)
-except processes.RunError as error:
-    sys.exit(f"error: {error}")
+meet()
 """
 
 ALONE = """
 processes.START_SECONDS = 2
-try:
-    processes.start("127.0.0.1:" + port, 2, me)
-except processes.RunError as error:
-    sys.exit(f"error: {error}")
+meet()
 """
 
 
@@ -123,7 +105,7 @@ def run_processes(script: str, who=(0, 1)):
 
 
 def test_two_processes_tell_each_other_everything_and_end_quietly():
-    ends = run_processes(MEET + WORK)
+    ends = run_processes(WORK)
     for me, (status, stdout, stderr) in enumerate(ends):
         assert status == 0 and f"finished {me}" in stdout, ends
         assert not [line for line in stderr.splitlines() if "[Gloo]" not in line], ends
@@ -131,7 +113,7 @@ def test_two_processes_tell_each_other_everything_and_end_quietly():
 
 def test_losing_a_process_that_gives_up_is_one_line():
     """One that is killed: tests/sweeps/test_end_to_end.py."""
-    ends = run_processes(MEET + LOSE)
+    ends = run_processes(LOSE)
     assert [status for status, _, _ in ends] == [1, 1], ends
     lines = [line for line in ends[0][2].splitlines() if "[Gloo]" not in line]
     assert len(lines) == 1, ends
@@ -226,38 +208,28 @@ def test_a_cluster_is_joined_and_a_single_process_starts_nothing(
 
 @pytest.mark.parametrize(
     ("body", "calls"),
-    [
-        (b"a:1:10.0.0.1,b:2:10.0.0.2", 1),
-        (b"a:1:10.0.0.1", 0),
-        (None, 0),  # not found: no TPU VM of Google's
-    ],
+    [(b"a:1:10.0.0.1,b:2:10.0.0.2", 1), (b"a:1:10.0.0.1", 0), (None, 0)],  # None: not Google's
 )
 def test_a_tpu_vm_asks_its_own_metadata(initialized, monkeypatch, body, calls):
-    asked = []
+    requests, proxies = [], []
 
-    class Metadata(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append((self.path, self.headers["Metadata-Flavor"]))
-            self.send_response(404 if body is None else 200)
-            self.end_headers()
-            self.wfile.write(body or b"")
+    class Opener:
+        def __init__(self, *handlers):
+            proxies.extend(handler.proxies for handler in handlers)
 
-        def log_message(self, *arguments):
-            pass
+        def open(self, request, timeout):
+            requests.append((request.full_url, request.headers, timeout))
+            if body is None:
+                raise OSError
+            return io.BytesIO(body)
 
-    monkeypatch.setattr(socket, "create_connection", CONNECT)  # to this test's own server
-    with http.server.HTTPServer(("127.0.0.1", 0), Metadata) as server:
-        server.timeout = 5  # where nobody asks
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        monkeypatch.setenv("GCE_METADATA_IP", f"127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-        monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
-        monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
-        processes.start()
-        thread.join()
-    path = "/computeMetadata/v1/instance/attributes/worker-network-endpoints"
-    assert asked == [(path, "Google")]
+    monkeypatch.setattr(clusters.urllib.request, "build_opener", Opener)
+    monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
+    monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
+    processes.start()
+    path = "computeMetadata/v1/instance/attributes/worker-network-endpoints"
+    url = f"http://metadata.google.internal/{path}"
+    assert requests == [(url, {"Metadata-flavor": "Google"}, 10)] and proxies == [{}]
     assert len(initialized) == calls
 
 
