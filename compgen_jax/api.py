@@ -10,7 +10,7 @@
 
 The commands in `launch` call the same functions, so both leave the same directories behind. An
 error of the user has a message of one line: a ConfigError for a config, a RunError for a directory,
-a ValueError for points. DataFrames need pandas: `pip install 'compgen_jax[pandas]'`.
+a ValueError for points.
 """
 
 from dataclasses import dataclass, field

@@ -1,33 +1,33 @@
-"""Tables as pandas DataFrames, for readers: `pip install 'compgen_jax[pandas]'`.
+"""Tables as pandas DataFrames, for readers.
 
     metrics("runs/mine").query("seed == 0").plot(x="step", y="ood.mse")
     layers("runs/mine").pivot_table(index="metric", columns="layer", values="value")
 
-Each raises ModuleNotFoundError without pandas, and FileNotFoundError if the directory has no such
-table.
+Each raises FileNotFoundError if the directory has no such table.
 """
 
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 OF_CLAIMS = ("claim", "code", "statement", "reading", "verdict", "reason", "criterion", "measured")
 
 
 def metrics(workdir):
     """`metrics.csv` of a run: a row for each seed and evaluation, a column for each score."""
-    return _read(workdir, "metrics.csv")
+    return pd.read_csv(Path(workdir) / "metrics.csv")
 
 
 def trials(workdir):
     """`trials.csv` of a sweep: a row for each trial, columns of its axes and scores."""
-    return _read(workdir, "trials.csv")
+    return pd.read_csv(Path(workdir) / "trials.csv")
 
 
 def layers(workdir):
     """`layers.csv` of a run: seed, step, layer, metric and value (see `runs.measure`)."""
-    return _read(workdir, "layers.csv")
+    return pd.read_csv(Path(workdir) / "layers.csv")
 
 
 def claims(workdir):
@@ -40,7 +40,7 @@ def claims(workdir):
         | {"seeds": len(row["seeds"])}
         for row in found
     ]
-    return _pandas().DataFrame(rows)
+    return pd.DataFrame(rows)
 
 
 def cells(results, factors):
@@ -56,18 +56,4 @@ def cells(results, factors):
     columns["held_out"] = np.tile(results.held_out, seeds)
     columns["distance"] = np.tile(results.distance, seeds)
     columns |= {name: values.ravel() for name, values in results.scores.items()}
-    return _pandas().DataFrame(columns)
-
-
-def _read(workdir, name: str):
-    return _pandas().read_csv(Path(workdir) / name)
-
-
-def _pandas():
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "DataFrames need pandas: pip install 'compgen_jax[pandas]'", name="pandas"
-        ) from error
-    return pandas
+    return pd.DataFrame(columns)

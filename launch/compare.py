@@ -134,7 +134,7 @@ def table(compared: dict) -> list[str]:
     return lines
 
 
-def cell_differences(a: results.FinishedRun, b: results.FinishedRun, seeds: list) -> dict:
+def cell_differences(a: Run, b: Run, seeds: list) -> dict:
     """B - A of every score at every cell, (T, B), for these seeds."""
     rows_a, rows_b = ([run.seeds.index(seed) for seed in seeds] for run in (a, b))
     of_a, of_b = (directory.read_cells(run.path) for run in (a, b))

@@ -151,7 +151,7 @@ def test_pip_installs_what_setup_cfg_names():
     config = ConfigParser()
     config.read(ROOT / "setup.cfg")
     extras = {name for names in re.findall(r"'\.\[(.*?)\]'", line) for name in names.split(",")}
-    assert extras == {"pandas", "cuda"} <= set(config["options.extras_require"])
+    assert extras == {"cuda"} <= set(config["options.extras_require"])
     for minor in re.findall(r"3\.(\d+)", line):
         assert f"Python :: 3.{minor}" in config["metadata"]["classifiers"]
 

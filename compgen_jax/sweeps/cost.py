@@ -19,35 +19,36 @@ def describe(config: Config) -> list[str]:
     does."""
     trials = plan.first_trials(config)
     sweep.check(config, trials)
+    singles = {trial: groups.single_run(config, trial) for trial in trials}
+    programs = {single.program: single for single in singles.values()}
+    flops = {
+        program: cost.flops_of_step(single.config, single.task)
+        for program, single in programs.items()
+    }
+    numbers = sorted({cost.parameters(single.config) for single in programs.values()})
+    steps = {trial: single.steps for trial, single in singles.items()}
+    work = {trial: steps[trial] * flops[single.program] for trial, single in singles.items()}
     compile_groups = groups.compile_groups(config, trials)
-    of_program = {}  # FLOPs of a step
-    work, steps, numbers = [], 0, set()
-    for group in compile_groups:
-        work.append(0.0)
-        for trial in group.sweep_trials:
-            single = groups.single_run(config, trial)
-            if single.program not in of_program:
-                of_program[single.program] = cost.flops_of_step(single.config, single.task)
-                numbers.add(cost.parameters(single.config))
-            steps += single.steps
-            work[-1] += single.steps * of_program[single.program]
-    group = compile_groups[max(range(len(work)), key=work.__getitem__)]
+    group = max(compile_groups, key=lambda each: sum(map(work.get, each.sweep_trials)))
     batch = group.batches(group.sweep_trials)[0]
     began = time.perf_counter()
     program, slots = group.rehearse(batch)
     timing = cost.measure(program, slots, group.size, began)
-    per_flop = timing.step / _flops_of_step(group, batch, of_program)
-    flops = sum(
-        groups.single_run(config, batch[0]).steps * _flops_of_step(each, batch, of_program)
-        for each in compile_groups
-        for batch in each.batches(each.sweep_trials)
+    # a batch's empty places are computed too, each as its largest trial
+    of_batch = lambda size, batch: size * max(map(work.get, batch))
+    per_flop = timing.step * steps[batch[0]] / of_batch(group.size, batch)
+    batches = [
+        (each.size, one) for each in compile_groups for one in each.batches(each.sweep_trials)
+    ]
+    seconds = len(compile_groups) * timing.compile + per_flop * sum(
+        of_batch(*one) for one in batches
     )
-    seconds = len(work) * timing.compile + flops * per_flop
-    sizes = f"{min(numbers):,}" + f" to {max(numbers):,}" * (len(numbers) > 1)
+    sizes = f"{numbers[0]:,}" + f" to {numbers[-1]:,}" * (len(numbers) > 1)
     lines = [
-        f"{config.name}: {len(trials)} trials, {steps:,} steps in all, {len(work)} programs",
+        f"{config.name}: {len(trials)} trials, {sum(steps.values()):,} steps in all, "
+        f"{len(compile_groups)} programs",
         f"parameters of one network: {sizes}",
-        f"FLOPs: {text.number(sum(work))} in all",
+        f"FLOPs: {text.number(sum(work.values()))} in all",
         f"memory: {cost.in_bytes(timing.memory)} on each device for the largest program, by the "
         "compiler's estimate",
         f"time on {cost.machine()}: about {cost.in_time(seconds)}, from {timing.steps} steps of "
@@ -60,9 +61,3 @@ def describe(config: Config) -> list[str]:
             "which depend on the results and are not counted here"
         )
     return [*lines, "nothing was written"]
-
-
-def _flops_of_step(group: groups.CompileGroup, batch, of_program: dict) -> float:
-    """The cost of a batch. Its empty places are computed too, each as its largest trial."""
-    programs = {groups.single_run(group.config, trial).program for trial in batch}
-    return group.size * max(of_program[program] for program in programs)

@@ -51,12 +51,6 @@ def _single_run(config: Config, trial: SweepTrial) -> SingleRun:
     )  # fmt: skip
 
 
-def work_of(config: Config, trial: SweepTrial) -> int:
-    """What a trial costs, in numbers that its model gives in training."""
-    single = single_run(config, trial)
-    return single.steps * single.work
-
-
 def capacities(config: Config, sweep_trials) -> dict:
     """Rows of the largest training set by the values of the axes."""
     rows = collections.defaultdict(int)

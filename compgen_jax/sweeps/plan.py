@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from itertools import product
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,17 +16,6 @@ from compgen_jax.training import loop
 PLACES = ("seen", "unseen", "ood", "real")
 
 
-class Reading(NamedTuple):
-    """A score in one of the `PLACES`."""
-
-    where: str
-    score: str
-
-    @property
-    def column(self) -> str:
-        return f"{self.where}.{self.score}"
-
-
 def layout(config: Config) -> Layout:
     """The columns of the sweep's table, from its axes and its task's scores."""
     search = config.sweep.search.field
@@ -38,7 +26,7 @@ def layout(config: Config) -> Layout:
 
 def score_names(config: Config) -> tuple[str, ...]:
     """What the task scores and derives, in alphabetical order."""
-    return tasks.number_names(task_of(config, _first_axes(config)))
+    return tasks.number_names(task_of(config, _combinations(config)[0]))
 
 
 def first_trials(config: Config) -> list[SweepTrial]:
@@ -54,33 +42,30 @@ def first_trials(config: Config) -> list[SweepTrial]:
 def check_search(config: Config):
     """Raises ConfigError for a score or a unit that no task of a search has, and for a score that
     cannot reach the target, as one that falls when a model gets better."""
-    search, known = config.sweep.search, score_names(config)
+    search, combinations = config.sweep.search, _combinations(config)
+    task, of_search = task_of(config, combinations[0]), "config.sweep.search"
+    units = {name for axes in combinations for name in task_of(config, axes).units}
+    per = [name for name, _ in search.per]
+    for field, kind, names, known in (
+        ("scores", "score", search.scores, tasks.number_names(task)),
+        ("per", "unit", per, sorted(units)),
+    ):
+        for name in names:
+            if name not in known:
+                hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
+                raise ConfigError(f"{of_search}.{field}: {name!r} {hint}")
     for score in search.scores:
-        _require_known("scores", "score", score, known)
-        best = _best(task_of(config, _first_axes(config)), score)
-        if best < search.target:
+        if score in tasks.score_names(task) and (best := _best(task, score)) < search.target:
             raise ConfigError(
-                f"config.sweep.search.scores: {score!r} is {best:g} for a perfect model, below "
-                f"the target {search.target:g}: a search needs a score that rises, as a share does"
+                f"{of_search}.scores: {score!r} is {best:g} for a perfect model, below the target "
+                f"{search.target:g}: a search needs a score that rises, as a share does"
             )
-    units = {name for axes in _combinations(config) for name in task_of(config, axes).units}
-    for name, _ in search.per:
-        _require_known("per", "unit", name, sorted(units))
-    if not any(_first_values(config, axes) for axes in _combinations(config)):
-        names = ", ".join(name for name, _ in search.per)
-        raise ConfigError(f"config.sweep.search.per: the task has a size for none of {names}")
-
-
-def _require_known(field: str, kind: str, name: str, known):
-    if name not in known:
-        hint = f"is no {kind} of the task; it has {', '.join(known) or 'none'}"
-        raise ConfigError(f"config.sweep.search.{field}: {name!r} {hint}")
+    if not any(_first_values(config, axes) for axes in combinations):
+        raise ConfigError(f"{of_search}.per: the task has a size for none of {', '.join(per)}")
 
 
 def _best(task: tasks.Task, score: str) -> float:
-    """The score of a perfect prediction at the first seen point; infinity for a derived number."""
-    if score not in tasks.score_names(task):
-        return np.inf
+    """The score of a perfect prediction at the first seen point."""
     point = tasks.points(task)[tasks.regions(task)["id"]][0]
 
     @jax.jit
@@ -96,18 +81,13 @@ def _combinations(config: Config) -> list[tuple]:
     return list(product(*(values for _, values in config.sweep.axes)))
 
 
-def _first_axes(config: Config) -> tuple:
-    return tuple(values[0] for _, values in config.sweep.axes)
-
-
 def _first_values(config: Config, axes: tuple) -> list:
     search = config.sweep.search
     if not search.field:
         return [0]
     units = task_of(config, axes).units
-    values = list(search.start)
-    values += [each * units[name] for name, multiples in search.per if units.get(name)
-               for each in multiples]  # fmt: skip
+    sizes = ((units.get(name), multiples) for name, multiples in search.per)
+    values = [*search.start, *(each * size for size, many in sizes if size for each in many)]
     if type(field_value(config, search.field)) is int:
         values = [max(1, round(value)) for value in values]
     return sorted(set(values))
@@ -130,8 +110,8 @@ def refined_trials(config: Config, results: Table) -> list[SweepTrial]:
     whole = type(field_value(config, search.field)) is int
     for curve, trials in curves(results).items():
         values = [trial.value for trial in trials]
-        for reading in searched(config, curve):
-            column = columns.index(reading.column)
+        for where, score in searched(config, curve):
+            column = columns.index(f"{where}.{score}")
             scores = [float(results[trial][column]) for trial in trials]
             chosen = scaling.refinement(
                 values, scores, search.target, search.refine_with, whole,
@@ -149,35 +129,29 @@ def _is_possible(config: Config, trial: SweepTrial) -> bool:
     return True
 
 
-def searched(config: Config, trial: SweepTrial) -> list[Reading]:
-    """The readings around whose thresholds the search puts its values."""
+def searched(config: Config, trial: SweepTrial) -> list[tuple[str, str]]:
+    """The (place, score) around whose thresholds the search puts its values."""
     task = task_of(config, trial.axes)
     places = scaling.searched_places(bool(np.any(task.held_out(tasks.points(task)))))
-    return [Reading(where, score) for score in config.sweep.search.scores for where in places]
+    return [(where, score) for score in config.sweep.search.scores for where in places]
 
 
-def readings(config: Config, trial: SweepTrial) -> list[Reading]:
-    """Every score that is a share, in each of the places where the trial has points. The table
-    answers them all, most finely the searched ones."""
-    places = {reading.where for reading in searched(config, trial)} | {"unseen", "real"}
-    scores = [*config.sweep.search.scores]
-    scores += [name for name in score_names(config) if name.endswith("accuracy")]
-    return [
-        Reading(where, score)
-        for score in dict.fromkeys(scores)
-        for where in ("unseen", "real", "ood")
-        if where in places
-    ]
+def readings(config: Config, trial: SweepTrial) -> list[tuple[str, str]]:
+    """(place, score) for every score that is a share, in each of the places where the trial has
+    points. The table answers them all, most finely the searched ones."""
+    places = {"unseen": 0, "real": 0} | dict(searched(config, trial))
+    shares = [name for name in score_names(config) if name.endswith("accuracy")]
+    scores = dict.fromkeys([*config.sweep.search.scores, *shares])
+    return [(where, score) for score in scores for where in places]
 
 
 def config_of(config: Config, trial: SweepTrial) -> Config:
     """The single run that a trial is: `launch.train` of it trains the same model."""
-    names = [name for name, _ in config.sweep.axes]
-    values = dict(zip(names, trial.axes, strict=True)) | {"training.seeds": (trial.seed,)}
+    values = dict(zip(dict(config.sweep.axes), trial.axes, strict=True))
     if config.sweep.search.field:
         values[config.sweep.search.field] = trial.value
-    shown = [*trial.axes, *([trial.value] if config.sweep.search.field else [])]
-    values["name"] = "_".join([config.name, *(str(each) for each in shown)])
+    name = "_".join([config.name, *map(str, values.values())])
+    values |= {"training.seeds": (trial.seed,), "name": name}
     return changed(dataclasses.replace(config, sweep=SweepConfig()), values)
 
 

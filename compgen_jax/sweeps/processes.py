@@ -1,7 +1,7 @@
 """Several processes as one run: the only module that knows of `jax.distributed`.
 
 Every process works on its own local devices, and they exchange small arrays. All of them call
-`gather` and `broadcast` equally often, in the same order and with equal shapes.
+`gather` and `text_of_first` equally often, in the same order and with equal shapes.
 """
 
 import atexit
@@ -80,9 +80,16 @@ def gather(array) -> np.ndarray:
         ) from error
 
 
-def broadcast(array) -> np.ndarray:
-    """The first process's array, on all of them; the others pass one of its shape and dtype."""
-    return gather(array)[0]
+def text_of_first(text: str | None) -> str | None:
+    """The first process's text, on all of them; the others' is of no account."""
+    encoded = (text or "").encode()
+    length = gather(np.int32(-1 if text is None else len(encoded)))[0]
+    if length < 0:
+        return None
+    words = np.zeros(-(-length // 4), np.int32)
+    if is_first():
+        words.view(np.uint8)[:length] = np.frombuffer(encoded, np.uint8)
+    return gather(words)[0].tobytes()[:length].decode()
 
 
 def abandon():

@@ -28,29 +28,26 @@ def _readings(config: Config, results: Table, rows: list[dict]) -> list[dict]:
         by_fixed = {}  # a trial for every combination of the other axes
         for trial in sorted(results):
             values = zip(dict(config.sweep.axes), trial.axes, strict=True)
-            fixed = {name: value for name, value in values if name != along}
-            by_fixed.setdefault(str(fixed), (fixed, trial))
-        for fixed, trial in by_fixed.values():
-            for reading in plan.readings(config, trial):
+            by_fixed.setdefault(tuple(pair for pair in values if pair[0] != along), trial)
+        for fixed, trial in by_fixed.items():
+            for where, score in plan.readings(config, trial):
                 curve = scaling.thresholds(
-                    rows, reading.column, search.target, field=search.field, along=along,
-                    fixed=fixed,
+                    rows, f"{where}.{score}", search.target, field=search.field, along=along,
+                    fixed=dict(fixed),
                 )  # fmt: skip
-                thresholds = [
-                    ({} if along is None else {along: curve.along_K[k].item()})
-                    | {
-                        "seed": int(seed),
-                        "value": float(curve.values_SxK[s, k]),
-                        "status": str(curve.status_SxK[s, k]),
-                    }
-                    for k in range(len(curve.along_K))
-                    for s, seed in enumerate(curve.seeds_S)
+                reading = {"where": where, "score": score, "target": search.target, **curve.fixed}
+                if along:
+                    reading |= {"along": along, "exponent": scaling.exponent(curve)}
+                columns = curve.values_SxK.T.tolist(), curve.status_SxK.T.tolist()
+                reading["thresholds"] = [
+                    ({along: value} if along else {})
+                    | {"seed": seed, "value": threshold, "status": status}
+                    for value, *of_value in zip(curve.along_K.tolist(), *columns, strict=True)
+                    for seed, threshold, status in zip(
+                        curve.seeds_S.tolist(), *of_value, strict=True
+                    )
                 ]
-                exponent = {"along": along, "exponent": scaling.exponent(curve)} if along else {}
-                readings.append({
-                    "where": reading.where, "score": reading.score, "target": curve.target,
-                    **curve.fixed, **exponent, "thresholds": thresholds,
-                })  # fmt: skip
+                readings.append(reading)
     return readings
 
 

@@ -136,10 +136,10 @@ def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> T
     """What the table has already. The first process claims the directory, and all get the table.
     Raises RunError, in every process, unless all have the same config."""
     execution = config.execution.trials_per_device, config.execution.max_padding
-    digest = zlib.crc32(f"{identity(config)} {execution}".encode())
-    if len(set(processes.gather(np.array([digest], np.uint32).view(np.int32)).ravel())) > 1:
+    digest = np.int32(zlib.crc32(f"{identity(config)} {execution}".encode()) >> 1)
+    if len(set(processes.gather(digest).tolist())) > 1:
         raise RunError("the processes have different configs; give all of them the same command")
-    error, text = None, ""
+    error, text, layout = None, "", plan.layout(config)
     if processes.is_first():
         try:
             claims.enter_context(directory.claim(workdir, config))
@@ -151,31 +151,13 @@ def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> T
             if cut:
                 print(f"{workdir}/trials.csv ends within a line: its trial is trained again",
                       file=sys.stderr)  # fmt: skip
-            text = _to_text(config, results)
+            text = table.to_text(results, layout, fingerprint(config))
         except (RunError, OSError) as raised:
             error = raised
-    text = _to_all(None if error else text)
-    if error:
-        raise error
+    text = processes.text_of_first(None if error else text)
     if text is None:
-        raise RunError("the first process cannot work in its --workdir; it says why")
-    return table.from_text(text, plan.layout(config), fingerprint(config))[0]
-
-
-def _to_text(config: Config, results: Table) -> str:
-    return table.to_text(results, plan.layout(config), fingerprint(config))
-
-
-def _to_all(text: str | None) -> str | None:
-    """The first process's text, on all of them."""
-    encoded = (text or "").encode()
-    (length,) = processes.broadcast(np.array([-1 if text is None else len(encoded)], np.int32))
-    if length < 0:
-        return None
-    words = np.zeros(-(-length // 4), np.int32)
-    if processes.is_first():
-        words.view(np.uint8)[:length] = np.frombuffer(encoded, np.uint8)
-    return processes.broadcast(words).tobytes()[:length].decode()
+        raise error or RunError("the first process cannot work in its --workdir; it says why")
+    return table.from_text(text, layout, fingerprint(config))[0]
 
 
 def _read(workdir: Path, config: Config, trials: list[SweepTrial]) -> tuple[Table, bool]:
@@ -185,7 +167,7 @@ def _read(workdir: Path, config: Config, trials: list[SweepTrial]) -> tuple[Tabl
     try:
         text = directory.read_text(path) or ""
         results, cut = table.from_text(text, layout, fingerprint(config))
-    except table.TableError as error:
+    except ValueError as error:
         raise RunError(f"{path} is damaged: {error}; move it away to begin anew") from error
     curves = plan.curves(trials)
     for trial in results:
@@ -201,7 +183,7 @@ def _train(config, workdir, compile_groups, trials, results: Table, bar):
     missing = [trial for trial in trials if trial not in results]
     if not missing:
         return
-    bar.expect(missing)
+    bar.count(expected=missing)
     for group in compile_groups:
         pending = [
             batch for batch in group.batches(trials) if any(trial not in results for trial in batch)
@@ -217,18 +199,17 @@ def _train(config, workdir, compile_groups, trials, results: Table, bar):
                 for trial, values_M in zip(batch, values_TxM[: len(batch)], strict=True):
                     results.setdefault(trial, values_M)
             if processes.is_first():
-                directory.write_text(workdir / "trials.csv", _to_text(config, results))
-            bar.count(new)
-            if processes.is_first():
-                train_log.write(workdir, f"{bar.done} of {bar.trials} trials")
+                text = table.to_text(results, plan.layout(config), fingerprint(config))
+                directory.write_text(workdir / "trials.csv", text)
+                train_log.write(workdir, f"{bar.done + len(new)} of {bar.trials} trials")
+            bar.count(len(new))
 
 
-class _Progress:
+class _Progress(tqdm):
     """The bar over trials, whose time left counts each trial by the size of what it gives."""
 
     def __init__(self, config: Config, shown: bool):
-        self.config, self.done, self.trials = config, 0, 0
-        self.bar = tqdm(
+        super().__init__(
             total=0,
             desc=config.name,
             disable=not (shown and processes.is_first()),
@@ -236,41 +217,32 @@ class _Progress:
             mininterval=progress_bar.seconds_between_updates(),
             dynamic_ncols=True,
         )
+        self.config, self.done, self.trials = config, 0, 0
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.bar.close()
-
-    def expect(self, trials: list[SweepTrial]):
-        self.trials += len(trials)
-        self.bar.total += self._work(trials)
-        self._show()
+    def count(self, trained: int = 0, expected=()):
+        """Shows that so many more trials are trained, and that others are to come."""
+        self.done, self.trials = self.done + trained, self.trials + len(expected)
+        self.total += self._work(expected)
+        self.set_postfix_str(f"{self.done}/{self.trials} trials", refresh=False)
 
     def say_idle(self, pending, group: groups.CompileGroup):
         """Says where devices or processes have nothing of their own to train at the end."""
-        if self.bar.disable or not pending:
+        if self.disable or not pending:
             return
         if idle := group.size - len(pending[-1]):
             verb = "is" if idle == 1 else "are"
             last = f"of the {group.size} trials of a program's last batch"
-            self.bar.write(f"{idle} {last} {verb} idle", sys.stderr)
+            self.write(f"{idle} {last} {verb} idle", sys.stderr)
         if idle := -len(pending) % processes.count():
             last = f"of {processes.count()} processes idle at a program's last batch"
-            self.bar.write(f"{idle} {last}", sys.stderr)
+            self.write(f"{idle} {last}", sys.stderr)
 
     def advances_by(self, trials: list[SweepTrial]):
         """A function that moves the bar by a share of these trials' work."""
         work = self._work(trials)
-        return lambda share: self.bar.update(min(share * work, self.bar.total - self.bar.n))
+        return lambda share: self.update(min(share * work, self.total - self.n))
 
-    def count(self, trials: list[SweepTrial]):
-        self.done += len(trials)
-        self._show()
-
-    def _work(self, trials: list[SweepTrial]) -> int:
-        return sum(groups.work_of(self.config, trial) for trial in trials)
-
-    def _show(self):
-        self.bar.set_postfix_str(f"{self.done}/{self.trials} trials", refresh=False)
+    def _work(self, trials) -> int:
+        """What trials cost, in numbers that their models give in training."""
+        singles = [groups.single_run(self.config, trial) for trial in trials]
+        return sum(single.steps * single.work for single in singles)

@@ -7,10 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class TableError(ValueError):
-    """A table that cannot be read: the message is one line, for the user."""
-
-
 class SweepTrial(NamedTuple):
     """What distinguishes a trial from the others of its sweep; all but `value` name its curve."""
 
@@ -83,44 +79,39 @@ def to_text(table: Table, layout: Layout, fingerprint: str) -> str:
 def from_text(text: str, layout: Layout, fingerprint: str) -> tuple[Table, str]:
     """The table, and the last line if it is cut off (has no line end), which is left out.
 
-    Raises TableError, with the number of the line, for any other damage and for a row of another
-    config.
+    Raises ValueError, one line that begins with the number of the line, for any other damage and
+    for a row of another config.
     """
-    lines = text.splitlines(keepends=True)
-    cut = lines.pop() if lines and not lines[-1].endswith("\n") else ""
-    records = list(csv.reader(lines))
-    if not records:
-        return {}, cut
-    if records[0] != list(layout.header):
-        raise TableError("line 1 is not the header of this sweep's table")
+    whole, _, cut = text.rpartition("\n")
     table = {}
-    for number, record in enumerate(records[1:], start=2):
+    for number, record in enumerate(csv.reader(whole.splitlines()), start=1):
         try:
-            trial, values = _parse(record, layout, fingerprint)
-        except TableError as error:
-            raise TableError(f"line {number} {error}") from error
+            if number > 1:
+                trial, values = _parse(record, layout, fingerprint)
+                if trial in table:
+                    raise ValueError("repeats a trial")
+                table[trial] = values
+            elif tuple(record) != layout.header:
+                raise ValueError("is not the header of this sweep's table")
         except ValueError as error:
-            raise TableError(f"line {number}: {error}") from error
-        if trial in table:
-            raise TableError(f"line {number} repeats a trial")
-        table[trial] = values
+            raise ValueError(f"line {number}: {error}") from error
     return table, cut
 
 
-def _parse(record: list[str], layout: Layout, fingerprint: str):
+def _parse(record: list[str], layout: Layout, fingerprint: str) -> tuple[SweepTrial, np.ndarray]:
     if len(record) != len(layout.header):
-        raise TableError(f"has {len(record)} fields instead of {len(layout.header)}")
-    if record[0] != fingerprint:
-        raise TableError(f"is of another config ({record[0]}, not {fingerprint})")
-    axes, count = [], len(layout.axes)
-    for (name, values), text in zip(layout.axes.items(), record[1:], strict=False):
-        equal = [value for value in values if str(value) == text]
-        if not equal:
-            raise ValueError(f"{name}={text}: is no value of this axis")
-        axes.append(equal[0])
-    value = layout.kind(record[2 + count]) if layout.searched else 0
-    trial, end = SweepTrial(tuple(axes), int(record[1 + count]), value), 1 + len(layout.names)
-    values = np.array([float(field or "nan") for field in record[end + 1 :]], np.float32)
-    if record[end] != status(values):
-        raise ValueError(f"status {record[end]!r} and training loss do not agree")
+        raise ValueError(f"has {len(record)} fields instead of {len(layout.header)}")
+    fields = dict(zip(layout.header, record, strict=True))
+    if fields["config"] != fingerprint:
+        raise ValueError(f"is of another config ({fields['config']}, not {fingerprint})")
+    for name, allowed in layout.axes.items():
+        by_text = {str(value): value for value in allowed}
+        if fields[name] not in by_text:
+            raise ValueError(f"{name}={fields[name]}: is no value of this axis")
+        fields[name] = by_text[fields[name]]
+    value = layout.kind(fields[layout.searched]) if layout.searched else 0
+    trial = SweepTrial(tuple(fields[name] for name in layout.axes), int(fields["seed"]), value)
+    values = np.array([float(fields[name] or "nan") for name in layout.measures], np.float32)
+    if fields["status"] != status(values):
+        raise ValueError(f"status {fields['status']!r} and training loss do not agree")
     return trial, values

@@ -55,7 +55,7 @@ def test_differences_are_paired_by_seed(tiny_run, other_run, tmp_path, monkeypat
 
 
 def test_the_map_is_of_the_same_seeds_in_the_same_order(tiny_run, other_run):
-    runs = [results.load(place) for place in (tiny_run[0], other_run)]
+    runs = [Run.load(place) for place in (tiny_run[0], other_run)]
     of_a, of_b = (directory.read_cells(run.path) for run in runs)
     differences = compare.cell_differences(*runs, [0, 7])  # the other's seeds are 7, 1, 0
     np.testing.assert_array_equal(differences["mse"], of_b["mse"][[2, 0]] - of_a["mse"])

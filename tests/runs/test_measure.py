@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from compgen_jax import tables
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.metrics import geometry, probes, registry
 from compgen_jax.metrics.id_cells import IdLayer
@@ -452,9 +453,6 @@ def test_a_table_of_another_version_or_without_its_files_is_made_anew(measured, 
 
 
 def test_tables_are_read_as_data_frames(measured, run):
-    pytest.importorskip("pandas")
-    from compgen_jax import tables
-
     frame = tables.layers(run).query("metric == 'probe.id_r2' and layer == 'layer_02'")
     assert frame.value.tolist() == measured.numbers["probe.id_r2"][:, 2].tolist()
     assert tables.metrics(run).seed.unique().tolist() == [0, 7]

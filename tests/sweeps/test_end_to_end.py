@@ -9,10 +9,6 @@ import time
 
 import pytest
 
-from compgen_jax.config import ConfigError
-from launch import sweep
-from tests.command import call
-
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
@@ -90,11 +86,3 @@ def test_two_processes_complete_what_two_began_of_which_one_was_killed(whole, tm
     assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
     assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
     assert written(workdir) == whole
-
-
-def test_a_bad_command_line_is_one_line_and_writes_nothing(tmp_path):
-    with pytest.raises(ConfigError) as error:
-        call(sweep, *TINY, "--num_processes=2", f"--workdir={tmp_path / 'run'}")
-    message = str(error.value)
-    assert "--coordinator_address, --num_processes and --process_id must be" in message
-    assert "\n" not in message and not (tmp_path / "run").exists()

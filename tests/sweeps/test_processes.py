@@ -1,11 +1,11 @@
 """Several processes: real ones over loopback, and the clusters that would start them."""
 
-import http.server
+import io
 import os
 import socket
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -17,26 +17,26 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.sweeps import clusters, processes
 
 ROOT = Path(__file__).parent.parent.parent
-CONNECT = socket.create_connection
 SECONDS = 60  # more than a slow machine needs for one process of the scripts below
 
 PREAMBLE = """
 import sys, time
 import jax, numpy as np
-from compgen_jax.sweeps import clusters, processes
-from compgen_jax.training.trials import over_trials
+from compgen_jax.sweeps import processes
 port, me = sys.argv[1], int(sys.argv[2])
 jax.config.update("jax_num_cpu_devices", 2)
-"""
 
-MEET = """
-processes.start("127.0.0.1:" + port, 2, me)
+def meet():
+    try:
+        processes.start("127.0.0.1:" + port, 2, me)
+    except processes.RunError as error:
+        sys.exit(f"error: {error}")
 """
 
 WORK = """
+meet()
 assert (processes.count(), processes.index(), processes.is_first()) == (2, me, me == 0)
 assert len(jax.local_devices()) == 2 and jax.device_count() == 4
-
 # not a number in all its kinds, infinities, minus zero, the smallest number, and the process's own
 bits = np.array([0x7FC00001, 0x7F800001, 0xFFC12345, 0x7F800000, 0xFF800000, 1 << 31, 1, me],
                 np.uint32).reshape(2, 4)
@@ -45,26 +45,16 @@ assert got.dtype == np.float32 and got.shape == (2, 2, 4)
 for process, row in enumerate(got.view(np.uint32)):
     assert (row.ravel()[:7] == bits.ravel()[:7]).all() and row[1, 3] == process, got
 whole = processes.gather(np.array([-(2**31), 2**31 - 1, me], np.int32))
-assert whole.dtype == np.int32
 assert whole.tolist() == [[-(2**31), 2**31 - 1, 0], [-(2**31), 2**31 - 1, 1]]
 assert processes.gather(np.float32(me)).tolist() == [0, 1]
-assert processes.broadcast(np.full((3,), 7 + me, np.int32)).tolist() == [7, 7, 7]
-
-run = over_trials(lambda shared, trial: shared * trial.sum())
-for batch in range(3):
-    count = 3 + 2 * me  # neither number divides the devices
-    trials = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2) + batch
-    for _ in range(1 + 2 * me):
-        result = run(np.float32(10 + me), trials)
-    expected = (10 + me) * trials.sum(axis=1)
-    assert np.array_equal(result, expected), (result, expected)
-    table = processes.gather(np.float32([result.sum(), count]))
-    assert table[:, 1].tolist() == [3, 5] and table[me, 0] == expected.sum(), table
+for text in ("", "of seven", None):
+    assert processes.text_of_first(text if me == 0 else "another") == text
 time.sleep(2 * me)  # the first one is finished earlier
 print("finished", me)
 """
 
 LOSE = """
+meet()
 if me == 1:
     time.sleep(1)
     processes.abandon()
@@ -77,93 +67,71 @@ except processes.RunError as error:
 
 FEWER = """
 jax.config.update("jax_num_cpu_devices", 1 + me)
-try:
-    processes.start("127.0.0.1:" + port, 2, me)
-except processes.RunError as error:
-    sys.exit(f"error: {error}")
+meet()
 """
 
 ALONE = """
 processes.START_SECONDS = 2
-try:
-    processes.start("127.0.0.1:" + port, 2, me)
-except processes.RunError as error:
-    sys.exit(f"error: {error}")
+meet()
 """
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
+def finish(process):
+    """(status, stdout, stderr) of a process; of one that is late, after it is killed."""
+    try:
+        output = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output = process.communicate()
+    return process.returncode, *output
 
 
-def run_processes(script: str, *arguments: str, who=(0, 1)):
+def run_processes(script: str, who=(0, 1)):
     """[(status, stdout, stderr)] of the processes `who`, run at the same time."""
     unset = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
-    own = {name: value for name, value in os.environ.items() if name not in unset}
-    port, started = free_port(), []
-    for me in who:
-        command = [sys.executable, "-c", PREAMBLE + script, port, str(me), *arguments]
-        started.append(
-            subprocess.Popen(
-                command, cwd=ROOT, env=own | {"JAX_PLATFORMS": "cpu"}, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            )
-        )  # fmt: skip
-    # read at the same time: a process that waits for room in its pipe would hold up the others
-    ends = [(-1, "", "timed out")] * len(who)
-
-    def wait(place, process):
-        output = process.communicate()
-        ends[place] = (process.returncode, *output)
-
-    threads = [threading.Thread(target=wait, args=pair) for pair in enumerate(started)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SECONDS)
-    late = [process for process in started if process.poll() is None]
-    for process in late:
-        process.kill()
-    for thread in threads:
-        thread.join()
-    assert not late, f"{len(late)} timed out:\n{show(ends)}"
-    return ends
-
-
-def show(ends) -> str:
-    return "\n".join(f"status {s}\n--- stdout\n{out}--- stderr\n{err}" for s, out, err in ends)
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PREAMBLE + script, port, str(me)], cwd=ROOT, text=True,
+            env=environment | {"JAX_PLATFORMS": "cpu"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for me in who
+    ]  # fmt: skip
+    with ThreadPoolExecutor() as pool:  # a process that waits for room in its pipe holds up others
+        return list(pool.map(finish, started))
 
 
 def test_two_processes_tell_each_other_everything_and_end_quietly():
-    ends = run_processes(MEET + WORK)
+    ends = run_processes(WORK)
     for me, (status, stdout, stderr) in enumerate(ends):
-        assert status == 0 and f"finished {me}" in stdout, show(ends)
-        assert not [line for line in stderr.splitlines() if "[Gloo]" not in line], show(ends)
+        assert status == 0 and f"finished {me}" in stdout, ends
+        assert not [line for line in stderr.splitlines() if "[Gloo]" not in line], ends
 
 
 def test_losing_a_process_that_gives_up_is_one_line():
     """One that is killed: tests/sweeps/test_end_to_end.py."""
-    ends = run_processes(MEET + LOSE)
-    assert [status for status, _, _ in ends] == [1, 1], show(ends)
+    ends = run_processes(LOSE)
+    assert [status for status, _, _ in ends] == [1, 1], ends
     lines = [line for line in ends[0][2].splitlines() if "[Gloo]" not in line]
-    assert len(lines) == 1, show(ends)
-    assert "lost; the same command completes the table" in lines[0], show(ends)
+    assert len(lines) == 1, ends
+    assert "lost; the same command completes the table" in lines[0], ends
 
 
-def test_unequal_numbers_of_devices_are_one_line_each():
-    ends = run_processes(FEWER)
+@pytest.mark.parametrize(
+    ("script", "who", "message"),
+    [
+        (FEWER, (0, 1), "1 to 2 devices"),
+        (ALONE, (0,), "did not all meet within 2 seconds"),
+        (ALONE, (1,), "did not all meet within 2 seconds"),
+    ],
+)
+def test_processes_that_cannot_start_together_say_so_in_one_line_each(script, who, message):
+    ends = run_processes(script, who)
     for status, _, stderr in ends:
-        assert status == 1 and "1 to 2 devices" in stderr, show(ends)
-        assert len(stderr.splitlines()) == 1, show(ends)
-
-
-@pytest.mark.parametrize("who", [0, 1])
-def test_a_process_whose_others_do_not_come_says_so(who):
-    ends = run_processes(ALONE, who=(who,))
-    ((status, _, stderr),) = ends
-    assert status == 1 and len(stderr.splitlines()) == 1, show(ends)
-    assert "did not all meet within 2 seconds" in stderr, show(ends)
+        assert status == 1 and message in stderr and len(stderr.splitlines()) == 1, ends
 
 
 VARIABLES = ("SLURM_", "OMPI_", "TPU_", "MEGASCALE_", "KUBERNETES_", "JOB_", "GCE_", "JAX_LOCAL")
@@ -195,104 +163,73 @@ OMPI = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "pod"}
 JOB = POD | {"JOB_COMPLETION_INDEX": "3"}
 
-SINGLE = {
-    "laptop": {},
-    "salloc or sbatch without srun": BATCH,
-    "salloc whose shell is an interactive step": STEP | {"SLURM_STEP_NUM_TASKS": "1"},
-    "one task": STEP | {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1"},
-    "one task, old Slurm": STEP | {"SLURM_NTASKS": "1"},
-    "mpirun -n 1": {"OMPI_COMM_WORLD_SIZE": "1"},
-    "plain pod": POD,
-    "one TPU host in Kubernetes": JOB | {"TPU_WORKER_HOSTNAMES": "localhost"},
-}
-
-EVERY, BY_JAX = {"local_device_ids": []}, {"local_device_ids": None}
-CLUSTERS = {
-    "Slurm": (TASKS, {"cluster_detection_method": "slurm"} | BY_JAX),
-    "Slurm, old": (STEP, {"cluster_detection_method": "slurm"} | BY_JAX),
-    "Slurm, a task per node": (NODES, {"cluster_detection_method": "slurm"} | EVERY),
-    "Slurm, devices said": (
-        NODES | {"JAX_LOCAL_DEVICE_IDS": "1"},
-        {"cluster_detection_method": "slurm"} | BY_JAX,
-    ),
-    "Slurm, all GPUs for every task": (
-        TASKS | {"CUDA_VISIBLE_DEVICES": "0,1,2,3"},
-        {"cluster_detection_method": "slurm"} | BY_JAX,
-    ),
-    "Slurm, --gpus-per-task=1": (
-        TASKS | {"CUDA_VISIBLE_DEVICES": "3"},
-        {"cluster_detection_method": "slurm"} | EVERY,
-    ),
-    "Open MPI": (OMPI, {"cluster_detection_method": "ompi"} | BY_JAX),
-    "Open MPI, one per host": (
-        OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"},
-        {"cluster_detection_method": "ompi"} | EVERY,
-    ),
-    "Open MPI in a Slurm job": (BATCH | OMPI, {"cluster_detection_method": "ompi"} | BY_JAX),
-    "Kubernetes": (JOB, {}),
-    "TPU pod in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "a,b"}, {}),
-    "TPU slices": ({"TPU_WORKER_HOSTNAMES": "a", "MEGASCALE_NUM_SLICES": "2"}, {}),
-}
 LIMITS = {
     "initialization_timeout": processes.START_SECONDS + 60,
     "heartbeat_timeout_seconds": processes.HEARTBEAT_SECONDS,
 }
-
-
-@pytest.mark.parametrize("environment", SINGLE.values(), ids=SINGLE)
-def test_a_single_process_starts_nothing(initialized, monkeypatch, environment):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    before = os.environ["XLA_FLAGS"]
-    processes.start()
-    assert initialized == [] and os.environ["XLA_FLAGS"] == before
+SLURM, OPEN_MPI = ({"cluster_detection_method": name} for name in ("slurm", "ompi"))
+EVERY, BY_JAX = {"local_device_ids": []}, {"local_device_ids": None}
+CLUSTERS = {  # the environment, and what jax is told; None where there is a single process
+    "laptop": ({}, None),
+    "salloc or sbatch without srun": (BATCH, None),
+    "salloc whose shell is an interactive step": (STEP | {"SLURM_STEP_NUM_TASKS": "1"}, None),
+    "one task, old Slurm": (STEP | {"SLURM_NTASKS": "1"}, None),
+    "mpirun -n 1": ({"OMPI_COMM_WORLD_SIZE": "1"}, None),
+    "plain pod": (POD, None),
+    "one TPU host in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "localhost"}, None),
+    "Slurm": (TASKS, SLURM | BY_JAX),
+    "Slurm, old": (STEP, SLURM | BY_JAX),
+    "Slurm, a task per node": (NODES, SLURM | EVERY),
+    "Slurm, devices said": (NODES | {"JAX_LOCAL_DEVICE_IDS": "1"}, SLURM | BY_JAX),
+    "Slurm, all GPUs for every task": (TASKS | {"CUDA_VISIBLE_DEVICES": "0,1"}, SLURM | BY_JAX),
+    "Slurm, --gpus-per-task=1": (TASKS | {"CUDA_VISIBLE_DEVICES": "3"}, SLURM | EVERY),
+    "Open MPI in a Slurm job": (BATCH | OMPI, OPEN_MPI | BY_JAX),
+    "Open MPI, one per host": (OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, OPEN_MPI | EVERY),
+    "Kubernetes": (JOB, {}),
+    "TPU pod in Kubernetes": (JOB | {"TPU_WORKER_HOSTNAMES": "a,b"}, {}),
+    "TPU slices": ({"TPU_WORKER_HOSTNAMES": "a", "MEGASCALE_NUM_SLICES": "2"}, {}),
+}
 
 
 @pytest.mark.parametrize(("environment", "expected"), CLUSTERS.values(), ids=CLUSTERS)
-def test_a_cluster_is_joined(initialized, monkeypatch, environment, expected):
+def test_a_cluster_is_joined_and_a_single_process_starts_nothing(
+    initialized, monkeypatch, environment, expected
+):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    gathered = []
+    gathered, before = [], os.environ["XLA_FLAGS"]
     monkeypatch.setattr(processes, "gather", gathered.append)
     processes.start()
-    assert initialized == [LIMITS | expected]
-    assert len(gathered) == 1  # a first gather that some reach half a minute late would fail
+    assert initialized == ([] if expected is None else [LIMITS | expected])
+    # a first gather that some reach half a minute late would fail
+    assert len(gathered) == len(initialized)
+    assert (os.environ["XLA_FLAGS"] == before) == (expected is None)
 
 
 @pytest.mark.parametrize(
     ("body", "calls"),
-    [
-        (b"a:1:10.0.0.1,b:2:10.0.0.2", 1),
-        (b"a:1:10.0.0.1", 0),
-        (None, 0),  # not found: no TPU VM of Google's
-    ],
+    [(b"a:1:10.0.0.1,b:2:10.0.0.2", 1), (b"a:1:10.0.0.1", 0), (None, 0)],  # None: not Google's
 )
 def test_a_tpu_vm_asks_its_own_metadata(initialized, monkeypatch, body, calls):
-    asked = []
+    requests, proxies = [], []
 
-    class Metadata(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append((self.path, self.headers["Metadata-Flavor"]))
-            self.send_response(404 if body is None else 200)
-            self.end_headers()
-            self.wfile.write(body or b"")
+    class Opener:
+        def __init__(self, *handlers):
+            proxies.extend(handler.proxies for handler in handlers)
 
-        def log_message(self, *arguments):
-            pass
+        def open(self, request, timeout):
+            requests.append((request.full_url, request.headers, timeout))
+            if body is None:
+                raise OSError
+            return io.BytesIO(body)
 
-    monkeypatch.setattr(socket, "create_connection", CONNECT)  # to this test's own server
-    with http.server.HTTPServer(("127.0.0.1", 0), Metadata) as server:
-        server.timeout = 5  # where nobody asks
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        monkeypatch.setenv("GCE_METADATA_IP", f"127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-        monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
-        monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
-        processes.start()
-        thread.join()
-    path = "/computeMetadata/v1/instance/attributes/worker-network-endpoints"
-    assert asked == [(path, "Google")]
+    monkeypatch.setattr(clusters.urllib.request, "build_opener", Opener)
+    monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
+    monkeypatch.setattr(clusters.importlib.util, "find_spec", lambda name: name == "libtpu")
+    processes.start()
+    path = "computeMetadata/v1/instance/attributes/worker-network-endpoints"
+    url = f"http://metadata.google.internal/{path}"
+    assert requests == [(url, {"Metadata-flavor": "Google"}, 10)] and proxies == [{}]
     assert len(initialized) == calls
 
 
@@ -312,30 +249,21 @@ def test_flags_of_one_process_start_nothing(initialized):
     assert initialized == []
 
 
+ADDRESSES = ("n1", "n1:", ":4321", "n1:0", "n1:65536", "n1:http", "::1", "http://n1:4321", "")
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("n1:4321", None, None), "together"),
-        ((None, 2, None), "together"),
-        ((None, None, 0), "together"),
         (("n1:4321", 2, None), "together"),
         (("n1:4321", None, 0), "together"),
         ((None, 2, 0), "together"),
-        (("n1", 2, 0), "--coordinator_address=n1: must be HOST:PORT"),
-        (("n1:", 2, 0), "HOST:PORT"),
-        ((":4321", 2, 0), "HOST:PORT"),
-        (("n1:0", 2, 0), "HOST:PORT"),
-        (("n1:65536", 2, 0), "HOST:PORT"),
-        (("n1:http", 2, 0), "HOST:PORT"),
-        (("::1", 2, 0), "HOST:PORT"),
-        (("http://n1:4321", 2, 0), "HOST:PORT"),
-        (("", 2, 0), "HOST:PORT"),
+        *(((address, 2, 0), f"address={address}: must be HOST:PORT") for address in ADDRESSES),
         (("n1:4321", 2, 2), "--process_id=2: must be from 0 to --num_processes - 1"),
         (("n1:4321", 2, -1), "--process_id=-1"),
         (("n1:4321", 0, 0), "--num_processes is 0"),
-        (("n1:4321", -1, 0), "--num_processes is -1"),
     ],
-)
+)  # fmt: skip
 def test_flags_that_make_no_sense_are_one_line(initialized, flags, message):
     with pytest.raises(ConfigError) as caught:
         processes.start(*flags)
@@ -343,10 +271,9 @@ def test_flags_that_make_no_sense_are_one_line(initialized, flags, message):
     assert initialized == []
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
-def test_a_port_in_use_is_one_line(initialized, host):
+def test_a_port_in_use_is_one_line(initialized):
     with socket.create_server(("", 0)) as server:
-        address = f"{host}:{server.getsockname()[1]}"
+        address = f"localhost:{server.getsockname()[1]}"
         with pytest.raises(RunError, match="cannot listen there: Address already in use"):
             processes.start(address, 2, 0)
     assert initialized == []
@@ -372,13 +299,8 @@ def test_one_process_tells_itself():
     for array in (np.float32([[1, np.nan], [-0.0, np.inf]]), np.int32([3]), np.float32(2)):
         assert processes.gather(array).tobytes() == array.tobytes()
         assert processes.gather(array).shape == (1, *array.shape)
-        assert processes.broadcast(array).tobytes() == array.tobytes()
-        assert processes.broadcast(array).dtype == array.dtype
+    assert processes.text_of_first("of seven, and \u00e9") == "of seven, and \u00e9"
     assert (processes.count(), processes.index(), processes.is_first()) == (1, 0, True)
     processes.abandon()  # nobody to abandon: pytest still ends with its own status
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.int64, np.bool_])
-def test_numbers_that_jax_would_round_are_refused(kind):
-    with pytest.raises(TypeError, match="neither float32 nor int32"):
-        processes.gather(np.zeros(2, kind))
+    with pytest.raises(TypeError, match="neither float32 nor int32"):  # jax would round them
+        processes.gather(np.zeros(2))
