@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compgen_jax.runs.run import Run
 
-from .papers import FIGURES, PAPERS, SCALES
+from .papers import FIGURES, PAPERS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"

@@ -235,10 +235,10 @@ TOKEN = re.compile(r"\[\[([^/\]]+)/([^;=\]]*)(?:; (.+?); (.+?)| = (\w+))\]\]")
 def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str]:
     """A section of findings.md, with numbers and verdicts filled in.
 
-    `[[C1/bump; NUMBER; %]]` stands for a condition or note of a claim's quick row, whose name may go
-    on in brackets: '%' in percent with its interval, '%.' without it, '2' in so many digits with it,
-    '2.' without it. `[[C1/bump = reproduced]]` is the verdict that the sentence was written for, with
-    its settings and that at the paper's size. Raises ValueError where there is another.
+    `[[C1/bump; NUMBER; %]]` stands for a condition or note of a claim's quick row, whose name may
+    go on in brackets: '%' in percent with its interval, '%.' without it, '2' in so many digits with
+    it, '2.' without it. `[[C1/bump = reproduced]]` is the verdict that the sentence was written
+    for, with its settings and that at the paper's size. Raises ValueError where it is another.
     """
     source = (Path(__file__).with_name("findings.md")).read_text()
     body = source.partition(f"\n## {section}\n")[2].partition("\n## ")[0].strip()

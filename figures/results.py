@@ -16,6 +16,7 @@ from absl import flags
 from compgen_jax import claims, cli
 from compgen_jax.claims import BASE
 from compgen_jax.config import ConfigError
+from compgen_jax.papers.paper import SCALES
 from compgen_jax.runs import directory
 
 from . import committed, make, pages, plotting
@@ -70,7 +71,7 @@ def take(workdir: Path, add: bool) -> Path:
         if path.relative_to(target).as_posix() not in copied:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
-    for each in committed.SCALES:
+    for each in SCALES:
         quick = committed.rows("quick") if each == "paper" else []
         if rows := claims.with_settings(committed.rows(each), quick):
             directory.write_json(committed.RESULTS / each / "claims.json", rows)

@@ -5,7 +5,7 @@ from compgen_jax.metrics import text
 from compgen_jax.papers.forced_rendering import controls
 from compgen_jax.tasks import baselines
 
-from .. import report
+from ..tables import errors_of_images
 from . import authors
 
 NOTE = (
@@ -30,7 +30,7 @@ def table(runs: dict) -> list[str]:
         if run.summary["mean"].keys() >= OF_BUMPS
     }
     others = [run for run in runs.values() if run.config.name not in of_bumps]
-    lines = [*report.errors_of_images(of_bumps), *authors.table(runs)]
+    lines = [*errors_of_images(of_bumps), *authors.table(runs)]
     if others:
         lines += [
             "",

@@ -16,7 +16,7 @@ from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
-from .. import report
+from ..tables import errors_of_images
 
 COMPOSES = 0.5  # of held-out combinations, on the whole interval
 UNKNOWN = {"value": np.nan, "ci95": [np.nan, np.nan]}
@@ -116,7 +116,7 @@ def parameters(runs) -> dict[str, int]:
 
 def table(runs: dict) -> list[str]:
     """Lines of RESULTS.md on what every run scores."""
-    return report.errors_of_images({run.config.name: run.summary for run in runs.values()})
+    return errors_of_images({run.config.name: run.summary for run in runs.values()})
 
 
 def floor(share: float) -> str:

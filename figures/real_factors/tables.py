@@ -3,7 +3,7 @@
 from compgen_jax.metrics import text
 from compgen_jax.papers.real_factors.runs import MONTERO
 
-from .. import report
+from ..tables import errors_of_images
 
 NLL = "excess_nll"
 
@@ -22,7 +22,7 @@ def table(runs: dict) -> list[str]:
         for factor, shown in accuracies(run).items()
     ]
     head = ["", "| encoder | factor | accuracy ID | accuracy OOD |", "|---" * 4 + "|"]
-    return report.errors_of_images(decoders) + (head + rows if rows else []) + montero(runs)
+    return errors_of_images(decoders) + (head + rows if rows else []) + montero(runs)
 
 
 def accuracies(run) -> dict[str, list[str]]:

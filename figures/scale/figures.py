@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import spearmanr
 
-from compgen_jax.papers.scale import decoding, neurons
+from compgen_jax.papers.scale import constructions, decoding, neurons
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.codes import AFFINE
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
@@ -146,7 +146,7 @@ def draw_neurons(runs):
     modules, on the interval that no teacher's entries leave (lines) and on each teacher's own
     (dotted). (c) Trained MLPs: R² on held-out sets by width; the line at .95 is what the needed
     width gives. Means over 4 teachers, or over seeds with 95% intervals."""
-    built = neurons.CONSTRUCTED
+    built = constructions.CONSTRUCTED
     drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     error, knots, trained = axes = drawn.subplots(1, 3)
     largest, smallest = _draw_exact(error, built.exact), []

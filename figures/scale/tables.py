@@ -5,7 +5,7 @@ import itertools
 from compgen_jax.metrics import text
 from compgen_jax.papers.scale.runs import of_draws
 
-from .. import report
+from ..tables import errors_of_images
 
 PREDICTORS = ("bilinear", "sum_of_singles", "nearest_seen")
 
@@ -43,7 +43,7 @@ def table(runs: dict) -> list[str]:
             ("step_accuracy", "episode_accuracy"),
             _right_steps_of_predictors,
         ),
-        report.errors_of_images(decoders),
+        errors_of_images(decoders),
     )
     lines = []
     for part in parts:
