@@ -23,6 +23,8 @@ import numpy as np
 from compgen_jax import cli, compilation_cache, tables
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
+from compgen_jax.papers import judge as papers_judge
+from compgen_jax.papers.registry import PAPERS
 from compgen_jax.runs import directory, experiment, judge_run, measure
 from compgen_jax.runs import run as runs
 from compgen_jax.runs.directory import RunError as RunError  # exported
@@ -163,15 +165,26 @@ def analyze(workdir, progress: bool = True):
     return tables.layers(workdir)
 
 
-def judge(workdir):
-    """Judges a finished run: does it compose what was held out? Writes claims.json.
+def judge(*workdirs):
+    """Judges every claim whose finished runs are in some directories, each a run or a directory of
+    runs. A run is also asked whether it composes what was held out, whatever its task.
 
-    Returns a DataFrame with two rows for each claim, *as stated* and *stricter*: the verdict
-    (reproduced, contradicted or inconclusive), the measured value with its 95% interval, and what
-    was asked. Raises RunError for a sweep, and for a run that is not finished.
+    Returns a DataFrame with a row for each claim and case: the verdict (reproduced, contradicted or
+    inconclusive) with its reason, the first measured value with its 95% interval, and what was
+    asked. Raises RunError for a directory without a finished run.
     """
-    judge_run.judge_directory(workdir)
-    return tables.claims(workdir)
+    rows, _ = judge_folders(workdirs)
+    return tables.claims(rows)
+
+
+def judge_folders(workdirs) -> tuple[list[dict], dict]:
+    """The rows of `judge`, and {(claim, case): the runs that it lacks} of claims on some of the
+    runs. The verdict on a single run is written to its claims.json."""
+    own = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
+    single = [path for path in own if not directory.read_config(path).is_sweep]
+    rows = [row for path in single for row in judge_run.judge_directory(path)]
+    of_papers, lacking = papers_judge.judge_folders(PAPERS, workdirs)
+    return rows + of_papers, lacking
 
 
 def explore(workdir) -> Path:

@@ -6,13 +6,12 @@
 Each raises FileNotFoundError if the directory has no such table.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-OF_CLAIMS = ("claim", "code", "statement", "reading", "verdict", "reason", "criterion", "measured")
+OF_CLAIMS = ("claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion")
 
 
 def metrics(workdir):
@@ -30,17 +29,18 @@ def layers(workdir):
     return pd.read_csv(Path(workdir) / "layers.csv")
 
 
-def claims(workdir):
-    """`claims.json` of a run or of figures: a row for each claim and reading. The interval of
-    `measured` is from `low` to `high`; `seeds` is their number."""
-    found = json.loads((Path(workdir) / "claims.json").read_text())
-    rows = [
-        {name: row[name] for name in OF_CLAIMS}
-        | dict(zip(("low", "high"), row["ci95"], strict=True))
-        | {"seeds": len(row["seeds"])}
-        for row in found
-    ]
-    return pd.DataFrame(rows)
+def claims(rows):
+    """Rows of claims.json, of a run or of figures: one for each claim, case and setting. `value` is
+    that of the first condition, its interval from `low` to `high`; `seeds` is their number."""
+    found = []
+    for row in rows:
+        first = next(iter(row["conditions"].values()))
+        found.append(
+            {name: row[name] for name in OF_CLAIMS}
+            | dict(zip(("value", "low", "high"), (first["value"], *first["ci95"]), strict=True))
+            | {"seeds": len(row["seeds"])}
+        )
+    return pandas.DataFrame(found)
 
 
 def cells(results, factors):

@@ -66,9 +66,9 @@ def main():
     for name, values in measured.outputs.items():
         print(f"{name:40} {text.number(values.mean()):>9}")
     for row in judge_run.judge_directory(workdir):
-        reading = row["stricter"]
-        why = f", {reading['reason']}" if reading["reason"] else ""
-        print(f"{row['statement']}: {reading['verdict']}{why} (asked: {reading['criterion']})")
+        why = f", {row['reason']}" if row["reason"] else ""
+        print(f"{row['case']}: {row['statement']}: {row['verdict']}{why} "
+              f"(asked: {row['criterion']})")  # fmt: skip
     maps = ", analysis.npz" * bool(measured.maps)
     print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
 

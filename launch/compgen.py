@@ -26,6 +26,7 @@ COMMANDS = {
     "probe": ("launch.probe", "read factors off activations of any model"),
     "presets": ("launch.presets", "list the configs that come with the package"),
     "score": ("launch.score", "score predictions of any framework on a task"),
+    "judge": ("launch.judge", "say the verdict of every claim whose runs are there"),
     "compare": ("launch.compare", "compare two trained runs, seed by seed"),
 }
 USAGE_ERROR = 2

@@ -69,15 +69,14 @@ def _load_task(value: str) -> Config:
 def _score(config: Config, task):
     path = Path(cli.require(PREDICTIONS))
     run = predictions.load(path, config, task)
-    judged = claims.judge(judge_run.composes(run), claims.Evidence({"run": run}))
+    judged = claims.judge(judge_run.composes, {"run": run}, {"case": run.name})
     per_seed = predictions.numbers(run)
     mean = means(run, per_seed)
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
     print("\n".join(table(run, mean)))
-    reading = judged["stricter"]
-    why = f", {reading['reason']}" if reading["reason"] else ""
-    print(f"the held-out cells are composed: {reading['verdict']}{why}")
-    for name, number in reading["conditions"].items():
+    why = f", {judged['reason']}" if judged["reason"] else ""
+    print(f"the held-out cells are composed: {judged['verdict']}{why}")
+    for name, number in judged["conditions"].items():
         print(f"  {name}: {text.with_interval(number)}, must be {number['must be']}")
     trivial = {
         name: {".".join(place): value for place, value in means.items()}
@@ -88,7 +87,7 @@ def _score(config: Config, task):
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
         "mean": mean,
         "trivial": trivial,
-        "verdict": claims.rows([judged]),
+        "verdict": [judged],
     }
     out = Path(OUT.value) if OUT.value else path.parent
     directory.write_json(out / f"{path.stem}.json", report)

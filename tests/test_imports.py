@@ -21,12 +21,13 @@ ALLOWED = {
     "metrics": LOWEST | {"statistics", "metrics"},
     "claims": LOWEST | {"statistics", "metrics"},
     "tables": set(),
-    "calibration": LOWEST | {"claims"},
     "runs": SERVE_ALL | {"claims", "runs"},
     "sweeps": SERVE_ALL | {"runs", "sweeps"},
-    "papers": SERVE_ALL | {"tasks", "models", "claims", "calibration", "runs", "sweeps", "papers"},
+    "papers": SERVE_ALL | {"tasks", "models", "claims", "runs", "sweeps", "papers"},
     "compilation_cache": set(),
-    "api": SERVE_ALL | {"runs", "sweeps", "tables", "cli", "compilation_cache"},
+    "api": SERVE_ALL
+    | {"runs", "sweeps", "tables", "cli", "compilation_cache"}
+    | {"papers.judge", "papers.registry"},
     "cli": LOWEST | {"compilation_cache", "runs.directory", "papers.presets"},
 }
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from compgen_jax import claims
 from compgen_jax.config import Config, fingerprint
-from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.paper import SCALES, Paper
 from compgen_jax.runs import directory
+from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import sweep
 
@@ -50,14 +51,31 @@ def judge(papers: tuple[Paper, ...], runs: dict, scale: str) -> list[dict]:
     return rows
 
 
+def judge_folders(papers: tuple[Paper, ...], folders) -> tuple[list[dict], dict]:
+    """The rows of all claims whose runs lie in these directories, at each scale, and what claims on
+    some of them lack (`not_judged`). Raises RunError for a directory without a finished run."""
+    rows, lacking, paths = [], {}, finished(folders)
+    if not paths:
+        raise RunError(f"{', '.join(map(str, folders))}: no finished run in it")
+    for scale in SCALES:
+        configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
+        if runs := load(configs, paths):
+            rows += judge(papers, runs, scale)
+            lacking |= not_judged(papers, runs)
+    judged = {(row["claim"], row["case"]) for row in rows}
+    return rows, {key: names for key, names in lacking.items() if key not in judged}
+
+
 def not_judged(papers: tuple[Paper, ...], runs: dict) -> dict[tuple[str, str], list[str]]:
     """{(claim, case): the runs that it lacks} of the claims that some run is named by."""
     found = {}
     for paper in papers:
-        names = runs.keys() | paper.more(runs).keys()
+        more = paper.more(runs)
+        names = runs.keys() | more.keys()
         for claim in paper.claims:
             for case in claim.cases:
                 lacking = claims.missing(claim, case, names)
-                if 0 < len(lacking) < len(claim.runs):
+                there = claim.named_runs(case).values() - {*lacking} - more.keys()
+                if lacking and there:
                     found[claim.name, claims.label(case)] = lacking
     return found

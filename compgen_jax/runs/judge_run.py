@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, Evidence, judge, rows
+from compgen_jax.claims import above, below, claim, judge, learnt, note
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import directory
 from compgen_jax.runs.run import Run
@@ -30,49 +30,38 @@ def shares(task: tasks.Task, scores: dict) -> set[str]:
     return {name for name in scores.keys() - {task.error} if np.isin(scores[name], (0, 1)).all()}
 
 
-def composes(run: Run) -> Claim:
-    """The claim that any task has: held-out combinations are answered rightly, and better than by
-    any trivial predictor, an interpolator of the inputs among them.
-
-    A task of images that scores `rendered` is judged by this share, and by that of the best trivial
-    predictor. Another one is judged by its score of right and wrong, if it has one, and by its
-    error. Without such a score a seed is trained if its error on ID points is at most half of the
-    best trivial predictor's.
-    """
-    accuracy, error = run.task.accuracy, run.task.error
-    cells = lambda e: e.run.late.cells.held_out.sum()
-
-    def score(name, ood):
-        return lambda e: mean_score(e.run.late.cells, name, e.run.late.cells.held_out == ood)
-
-    def relative_error(ood):
-        return lambda e: score(error, ood)(e) / best_trivial_error(e.run, ood)
-
-    details = {"error ID": score(error, False), "error OOD": score(error, True)}
-    if headline(run.task) == "rendered":
-        more = lambda e: score("rendered", True)(e) - best_trivial_share(e.run)
-        shown = Condition("share rendered OOD", score("rendered", True), above=RIGHT, cells=cells)
-        name = "share rendered OOD, less the best trivial predictor's"
-        conditions = shown, Condition(name, more, above=0, cells=cells, least=-1)
-        details |= {f"{accuracy} OOD": score(accuracy, True)}
-    else:
-        right = Condition(f"{accuracy} OOD", score(accuracy, True), above=RIGHT, cells=cells)
-        name = "error OOD / the best trivial predictor's"
-        small = Condition(name, relative_error(True), below=HALF, ratio=True)
-        conditions = (right, small) if accuracy else (small,)
-    trained = lambda e: (relative_error(False)(e) <= HALF).astype(np.float64)
-    trained_name = "seeds with half of the best trivial predictor's error ID, or less"
+@claim("composition", cases=[{"case": ""}], runs={"run": "run"})
+def composes(run: Run):
+    """The network composes what was held out."""
+    # Any task is judged by this. A task of images that scores `rendered` is judged by this share,
+    # and by that of the best trivial predictor, an interpolator of the inputs among them. Another
+    # one is judged by its score of right and wrong, if it has one, and by its error. Without such a
+    # score a seed is trained if its error on ID points is at most half of the best predictor's.
+    cells, accuracy, error = run.late.cells, run.task.accuracy, run.task.error
+    count = cells.held_out.sum()
+    ood = lambda name: mean_score(cells, name, cells.held_out)
+    of_id = lambda name: mean_score(cells, name, ~cells.held_out)
     if accuracy:
-        trained, trained_name = score(accuracy, False), f"{accuracy} ID"
-    return Claim(
-        "composition",
-        f"{run.name} composes what was held out",
-        conditions,
-        code=run.name,
-        details=details,
-        trained=trained,
-        trained_name=trained_name,
-    )
+        yield learnt(of_id(accuracy), f"{accuracy} ID")
+    else:
+        name = "seeds with half of the best trivial predictor's error ID, or less"
+        relative = of_id(error) / best_trivial_error(run, ood=False)
+        yield learnt((relative <= HALF).astype(np.float64), name)
+    if headline(run.task) == "rendered":
+        share, name = ood("rendered"), "share rendered OOD"
+        yield above(RIGHT, share, name, cells=count)
+        more = share - best_trivial_share(run)
+        name = f"{name}, less the best trivial predictor's"
+        yield above(0, more, name, cells=count, least=-1)
+    else:
+        if accuracy:
+            yield above(RIGHT, ood(accuracy), f"{accuracy} OOD", cells=count)
+        relative = ood(error) / best_trivial_error(run, ood=True)
+        yield below(HALF, relative, "error OOD / the best trivial predictor's", ratio=True)
+    yield note("error ID", of_id(error))
+    yield note("error OOD", ood(error))
+    if headline(run.task) == "rendered":
+        yield note(f"{accuracy} OOD", ood(accuracy))
 
 
 def best_trivial_error(run: Run, ood: bool) -> float:
@@ -88,14 +77,16 @@ def best_trivial_share(run: Run) -> float:
     return max((means["ood", "rendered"] for means in run.trivial.values()), default=np.nan)
 
 
-def judge_directory(workdir) -> list[dict]:
-    """The claims of `claims.json`, judged and written. A task family's method `claims()`, if it has
-    one, returns rows of its own (`claims.Claim`), whose evidence is `e.run`, the finished run.
-
-    Raises RunError for a run that is not finished.
-    """
-    run = Run.load(workdir)
+def judge_run(run: Run) -> list[dict]:
+    """The rows of `composes` and of the task's own claims. A task family's method `claims()`, if it
+    has one, returns claims (`claims.claim`) on a run that they call `run`."""
     own = getattr(run.config.task, "claims", tuple)
-    judged = [judge(claim, Evidence({"run": run})) for claim in (composes(run), *own())]
-    directory.write_json(Path(workdir) / "claims.json", rows(judged))
-    return judged
+    return [judge(one, {"run": run}, {"case": run.name}) for one in (composes, *own())]
+
+
+def judge_directory(workdir) -> list[dict]:
+    """What `judge_run` says of a finished run, also written to claims.json. Raises RunError for a
+    run that is not finished."""
+    rows = judge_run(Run.load(workdir))
+    directory.write_json(Path(workdir) / "claims.json", rows)
+    return rows

@@ -17,8 +17,8 @@ from .payload import payload
 
 HERE = Path(__file__).parent
 # columns of claims.json that the page shows
-SHOWN = ("claim", "code", "statement", "figure", "reading", "verdict", "reason", "seeds",
-         "conditions", "details", "runs")  # fmt: skip
+SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "seeds", "conditions",
+         "notes", "runs")  # fmt: skip
 MODULES = ("main", "controls", "views", "rules", "layers", "live", "verdicts", "data", "numbers",
            "pictures", "network", "arrays")  # fmt: skip
 

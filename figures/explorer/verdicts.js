@@ -1,5 +1,5 @@
-// Claims with their bound, interval and seeds; a click shows the evidence. One line for all readings
-// of a statement: the first reading's numbers, and the verdicts of the others.
+// Claims with their bound, interval and seeds; a click shows the evidence. Each line has
+// the numbers of the first condition.
 
 import { short } from "numbers";
 import { color } from "pictures";
@@ -8,20 +8,14 @@ import { $, choose, drawAll, make, payload } from "main";
 let shown = null;
 
 export function drawVerdicts() {
-  const groups = new Map();
-  for (const row of payload.verdicts) {
-    const key = JSON.stringify([row.claim, row.code, row.statement, row.figure]);
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
-  $("claims").replaceChildren(...[...groups.values()].flatMap((readings, index) => {
-    const [row, ...others] = readings, [[name, number]] = Object.entries(row.conditions);
+  $("claims").replaceChildren(...payload.verdicts.flatMap((row, index) => {
+    const [[name, number]] = Object.entries(row.conditions);
     const line = make("button", { className: "claim" },
-      make("span", {}, make("b", { className: row.verdict, textContent: row.verdict }), make("br"), `${row.claim}, ${row.reading}`,
-        ...others.flatMap(({ reading, verdict }) => [make("br"), make("small", { textContent: `${reading}: ${verdict}` })])),
+      make("span", {}, make("b", { className: row.verdict, textContent: row.verdict }), make("br"), [row.claim, row.case].filter(Boolean).join(", ")),
       make("span", {}, row.statement, make("br"), make("small", { textContent: `asked: ${name} ${number["must be"]}` })), axis(number));
     line.setAttribute("aria-expanded", index === shown);
     line.addEventListener("click", () => open(index, row));
-    return index === shown ? [line, ...readings.map(evidence)] : [line];
+    return index === shown ? [line, evidence(row)] : [line];
   }));
 }
 
@@ -64,6 +58,6 @@ function evidence(row) {
   const add = (name, { value, ci95 }, bound = "") => table.append(make("tr", {},
     ...[name, short(value), ci95 && ci95[0] !== null ? `${short(ci95[0])} to ${short(ci95[1])}` : "", bound].map((textContent) => make("td", { textContent }))));
   Object.entries(row.conditions).forEach(([name, number]) => add(name, number, `must be ${number["must be"]}`));
-  Object.entries(row.details ?? {}).forEach(([name, number]) => add(name, number));
-  return make("div", { className: "evidence" }, make("p", { textContent: `${row.reading}: ${row.verdict}. ${row.reason ? `Because: ${row.reason}. ` : ""}Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
+  Object.entries(row.notes ?? {}).forEach(([name, number]) => add(name, number));
+  return make("div", { className: "evidence" }, make("p", { textContent: `${row.verdict}. ${row.reason ? `Because: ${row.reason}. ` : ""}Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
 }

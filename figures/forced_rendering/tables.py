@@ -1,22 +1,11 @@
-"""What RESULTS.md says of the paper's runs and claims, in tables and words."""
+"""What RESULTS.md says of the paper's runs."""
 
-from compgen_jax.claims import CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.metrics import text
-from compgen_jax.papers.forced_rendering import controls
 from compgen_jax.tasks import baselines
 
 from ..tables import errors_of_images
 from . import authors
 
-NOTE = (
-    "C are the paper's claims, K controls of our own. Each has two readings: as stated, and "
-    "stricter, with alternatives and controls excluded. Intervals are Student's t over seeds. A "
-    "verdict needs every condition on its whole interval, and says why where it is inconclusive. "
-    "What a seed draws, and what its layers do (C4 to C7, C12, C13), is judged by its median over "
-    "five evaluations in the last tenth of training. "
-    "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
-    "withdrawn."
-)
 OF_BUMPS = {"id.blank_mse", "id.position_accuracy"}  # what summaries of images of bumps have
 
 
@@ -65,61 +54,3 @@ def _row(run, region: str) -> str:
         f"| {run.config.name} | {region.upper()} | {' | '.join(shown)} "
         f"| {text.with_interval(error)} | {over} |"
     )
-
-
-def conclude(judged: list[dict]) -> list[str]:
-    """Lines of RESULTS.md on what the judged controls say together, and on exponents; none without
-    such claims."""
-    lines = exponents(judged)
-    if lines:
-        lines = ["", "## How many images are enough?", "", *lines]
-    judged = [claim for claim in judged if claim["claim"] in controls.SENTENCES]
-    if not judged:
-        return lines
-    lines += [
-        "",
-        "## Composition, or the lighting of pixels?",
-        "",
-        "A block hold-out leaves pixels that training never lights, and a decoder whose pixels "
-        "share no weights cannot learn to; stripes light them. The controls (K1 to K5) take one "
-        "explanation away each.",
-        "",
-        f"**{controls.conclude(judged)}**",
-        "",
-    ]
-    for claim in judged:
-        reading = claim["stricter"]
-        name, number = next(iter(reading["conditions"].items()))
-        measured = f"{name} {text.with_interval(number)}"
-        if within := claim["details"].get("accuracy OOD within 1 pixel"):
-            measured += f", within 1 pixel {text.with_interval(within)}"
-        lines.append(
-            f"- {claim['claim']}, {reading['verdict']}: {claim['statement']} ({measured})."
-        )
-    return lines
-
-
-def exponents(judged: list[dict]) -> list[str]:
-    """By every reading of C11 (how many images are enough) the exponent of each scheme with its
-    interval, and whether that is the paper's; [] without it."""
-    judged = [claim for claim in judged if claim["claim"] == "C11"]
-    if not judged:
-        return []
-    conditions = [claim["stricter"]["conditions"] for claim in judged]
-    lines = [
-        f"| | {' | '.join(claim['statement'] for claim in judged)} |",
-        "|---" * (1 + len(judged)) + "|",
-    ]
-    for name in {name: None for of_scheme in conditions for name in of_scheme}:
-        cells = [_exponent(of_scheme.get(name)) for of_scheme in conditions]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return lines
-
-
-def _exponent(number: dict | None) -> str:
-    if number is None:
-        return ""
-    why = number.get("undecided_because", "").partition(":")[0]
-    why = why or "the interval crosses a bound"
-    verdict = {True: REPRODUCED, False: CONTRADICTED, None: f"{INCONCLUSIVE}: {why}"}
-    return f"{text.with_interval(number, 2)} {verdict[number['holds']]}"

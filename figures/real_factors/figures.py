@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from compgen_jax.claims import Evidence, Undecided, of_share
+from compgen_jax.claims import of_share
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims, runs
@@ -155,8 +155,8 @@ def draw_pairs(finished):
     codes renders."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.4)
     axis, listed = drawn.subplots(1, 2)
-    evidence = Evidence({"pairs": list(finished.values())})
-    effects, shares, interpolated = claims.of_pairs(evidence)
+    pairs = claims.Pairs(list(finished.values()))
+    effects, shares, interpolated = pairs.effects, pairs.shares, pairs.interpolated
     order = np.argsort(effects, kind="stable")
     for row, index in enumerate(order):
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
@@ -170,13 +170,13 @@ def draw_pairs(finished):
     listed.set_yticks(range(len(order)), [names[index] for index in order])
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
     axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
-    plotting.panel(axis, "a", _ranked(evidence), wrap=46)
+    plotting.panel(axis, "a", _ranked(pairs), wrap=46)
     plotting.panel(listed, "b", "Pairs in the order of their main effects (right)")
     plotting.legend_below(drawn, listed)
     return drawn
 
 
-def _ranked(evidence) -> str:
+def _ranked(pairs) -> str:
     try:
         number = mean_with_interval(claims.follows(evidence))
     except Undecided as why:

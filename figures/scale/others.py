@@ -59,7 +59,7 @@ def draw_middle(runs):
     of sets seen, for each width; dotted: on seen sets. (c) Gain on seen (filled) and held-out
     (open) sets for each support at width 512, 522 sets seen. Means over draws with 95% intervals;
     the line at .5 is the criterion."""
-    draws = rows.of_draws(runs)
+    draws = {n: run for n, run in rows.more(runs).items() if n.startswith("draws_")}
     drawn = plotting.new_figure(plotting.WIDTH, 5.2)
     axes = drawn.subplot_mosaic([["r2", "gain"], ["supports", "supports"]])
     r2, gain, supports = axes = [axes[name] for name in ("r2", "gain", "supports")]

@@ -3,7 +3,7 @@
 import itertools
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.scale.runs import of_draws
+from compgen_jax.papers.scale.runs import more
 
 from ..tables import errors_of_images
 
@@ -31,7 +31,10 @@ def table(runs: dict) -> list[str]:
             "Students of modules: pooled R² and gain (see below); the share of tasks with an R² of "
             ".95 or more; R² of trivial predictors.",
             "R² | gain | task R² ≥ .95 | R² of: bilinear | sum of singles | nearest seen",
-            [*named("modules_"), *of_draws(runs).values()],
+            [
+                *named("modules_"),
+                *(run for name, run in more(runs).items() if name.startswith("draws_")),
+            ],
             ("r2", "gain", "task_accuracy"),
             _r2_of_predictors,
         ),

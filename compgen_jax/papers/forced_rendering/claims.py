@@ -23,6 +23,12 @@ CLAIMS = tuple(
             *rotation.CLAIMS,
             *controls.CLAIMS,
         ),
-        key=lambda claim: (claim.name[0], int(claim.name[1:])),
+        key=lambda claim: (claim.name[0], int(claim.name.partition(".")[0][1:])),
     )
+)
+NOTE = (
+    "C are the paper's claims, K controls of our own. What a seed draws, and what its layers do (C4 "
+    "to C7, C12, C13), is judged by its median over five evaluations in the last tenth of training. "
+    "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
+    "withdrawn."
 )

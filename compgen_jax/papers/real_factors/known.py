@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.calibration import Calibration, Case, excluding
+from compgen_jax.claims import Matrix
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims
@@ -38,10 +38,6 @@ IMAGES = {
     "superposition": "the mean of the nearest ID image and of the nearest of the same shape",
     "interpolator": "kernel ridge regression from the codes, on ID cells that are measured",
 } | {f"composer {share}": f"what is asked in {share:.0%}, else nearest" for share in SHARES}
-FAIL = excluding(IMAGES, "truth", "half a step", "interpolator", "composer 0.7", "composer 0.95")
-ADD_NOTHING = excluding(FAIL, "composer 0.3")
-# The interpolator's answer is not known: it renders what its kernel does.
-RENDER = "truth", "half a step", "composer 0.95"
 
 
 def sprites(name: str, **positions) -> Config:
@@ -133,63 +129,6 @@ def _on_element(**positions) -> dict:
     return known_runs(sprites("element", **positions))
 
 
-def _remedied(plain: str, **others: str):
-    """A claim's runs: a known answer as the remedied network, others as those beside it."""
-    return lambda name, known: (
-        {"net": known[name], "plain": known[plain]}
-        | {argument: known[other] for argument, other in others.items()}
-    )
-
-
-ON_RANGE = (
-    Case(
-        "F1",
-        FAIL,
-        ("truth", "half a step", "composer 0.7", "composer 0.95"),
-        runs=lambda name, known: {"net": known[name], "control": known["at random"]["truth"]},
-    ),
-    Case(
-        "F1, and at random",
-        (),
-        tuple(IMAGES),
-        passes=tuple(IMAGES),
-        runs=lambda name, known: {"net": known[name], "control": known["at random"]["nearest"]},
-        row=claims.RANGE,
-    ),
-    Case("F3a", (*RENDER, "composer 0.3"), ADD_NOTHING, runs=_remedied("nearest")),
-    Case(
-        "F3a, beside one that renders 70%",
-        ("truth",),
-        excluding(IMAGES, "truth", "half a step", "interpolator", "composer 0.95"),
-        runs=_remedied("composer 0.7"),
-        row=claims.MEANS,
-    ),
-    Case("F3b", ("truth", "half a step"), FAIL, runs=_remedied("nearest", mean="composer 0.7")),
-    Case(
-        "F3b, beside means that do as well",
-        (),
-        tuple(IMAGES),
-        runs=_remedied("nearest", mean="truth"),
-        row=claims.SLICES,
-    ),
-    Case(
-        "F4",
-        (*RENDER, "composer 0.3"),
-        ADD_NOTHING,
-        runs=_remedied("nearest", without="main effects"),
-    ),
-    Case(
-        "F4, where low rank alone does as well",
-        (),
-        tuple(IMAGES),
-        passes=excluding(IMAGES, *ADD_NOTHING),
-        runs=_remedied("nearest", without="truth"),
-        row=claims.LOW_RANK,
-    ),
-)
-ON_ELEMENT = (Case("F2", ("truth", "half a step"), excluding(IMAGES, *RENDER, "interpolator")),)
-
-
 # --- pairs of factors --------------------------------------------------------------------------
 
 
@@ -230,17 +169,6 @@ def _rendering(config: Config, share: float, interpolated: float) -> Run:
     return _known(config, cells, interpolated)
 
 
-ON_PAIRS = (
-    Case(
-        "F5",
-        ("follows",),
-        excluding(PAIRS, "follows"),
-        passes=("as the interpolator",),
-        runs=lambda name, known: {"pairs": known[name]},
-    ),
-)
-
-
 # --- encoders ----------------------------------------------------------------------------------
 
 
@@ -273,20 +201,98 @@ def encoders(**positions) -> dict:
     return {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
 
 
-LOST = "no scale", "nothing"
-ON_ENCODERS = (Case("F6", ("nearest", "no posX"), ("truth", *LOST), passes=LOST),)
+# --- what claims must say of them --------------------------------------------------------------
+
+# The interpolator's answer is not known: it renders what its kernel does.
+WITHOUT = "interpolator"
+RIGHT, LITTLE = ("truth", "half a step"), "composer 0.3"
+RENDER, SOME = (*RIGHT, "composer 0.95"), (*RIGHT, "composer 0.95", LITTLE)
+MOSTLY = (*RENDER, "composer 0.7")
+NEITHER = ("composer 0.7", WITHOUT)
 
 
-# --- all ---------------------------------------------------------------------------------------
+def _row(names, mechanism=(), left=(), **letters) -> dict[str, str]:
+    """{name: letter}: 'R' of the mechanism, '-' of all others, without those that are left out."""
+    row = {name: "R" if name in mechanism else "-" for name in names} | letters
+    return {name: letter for name, letter in row.items() if name not in left}
 
+
+def _nothing_added(mechanism) -> dict[str, str]:
+    return _row(IMAGES, mechanism, NEITHER)
+
+
+def _beside_random(control: str):
+    return lambda name, known: {"net": known[name], "control": known["at random"][control]}
+
+
+def _remedied(plain: str, **others: str):
+    """A known answer as the remedied network, others as those beside it."""
+    return lambda name, known: {
+        "net": known[name],
+        "plain": known[plain],
+        **{argument: known[other] for argument, other in others.items()},
+    }
+
+
+FAIL = _row(IMAGES, set(IMAGES) - {*MOSTLY, WITHOUT}, (WITHOUT,))
+ON_RANGE = {
+    "F1": (FAIL, _beside_random("truth")),
+    "F1.random": (FAIL, _beside_random("truth")),
+    "F1.random, as few at random": (_row(IMAGES), _beside_random("nearest")),
+    "F3a": (_nothing_added(SOME), _remedied("nearest")),
+    "F3a.predictors": (_nothing_added(SOME), _remedied("nearest")),
+    "F4": (_nothing_added(SOME), _remedied("nearest", without="main effects")),
+    "F4.penalties": (_nothing_added(SOME), _remedied("nearest", without="main effects")),
+    "F4, where low rank alone does as well": (
+        _row(IMAGES, left=(*SOME, *NEITHER)),
+        _remedied("nearest", without="truth"),
+    ),
+    "F4.penalties, where low rank alone does as well": (
+        _row(IMAGES),
+        _remedied("nearest", without="truth"),
+    ),
+}
+for claim in ("F3a", "F3a.predictors"):
+    ON_RANGE[f"{claim}, beside one that renders 70%"] = (
+        _row(IMAGES, ("truth",), ("half a step", "composer 0.95", WITHOUT)),
+        _remedied("composer 0.7"),
+    )
+for claim in ("F3b", "F3b.predictors"):
+    ON_RANGE[claim] = (
+        _row(IMAGES, RIGHT, ("composer 0.95", *NEITHER)),
+        _remedied("nearest", mean="composer 0.7"),
+    )
+    ON_RANGE[f"{claim}, beside means that do as well"] = (
+        _row(IMAGES),
+        _remedied("nearest", mean="truth"),
+    )
+OF_ELEMENT = _row(IMAGES, RIGHT, ("composer 0.95", WITHOUT))
+ON_ELEMENT = {name: (OF_ELEMENT, None) for name in ("F2", "F2.predictors")}
+_pairs = lambda name, known: {"pairs": known[name]}
+ON_PAIRS = {
+    "F5": (_row(PAIRS, ("follows",)) | {"as the interpolator": "r"}, _pairs),
+    "F5.interpolator": (_row(PAIRS, ("follows",)), _pairs),
+}
+_encoders = lambda name, known: {"net": known[name], "decoder": known["nearest"]}
+FAILS_ON_JOINT = _row(READINGS, ("nearest", "no posX"))
+ON_ENCODERS = {
+    "F6": (FAILS_ON_JOINT | {"no scale": "r", "nothing": "r"}, _encoders),
+    "F6.joint": (FAILS_ON_JOINT, _encoders),
+}
 SIZES = {"the quick preset's positions": {}, "twice as many": {"posX": 24, "posY": 24}}
-CALIBRATIONS = tuple(
-    Calibration(f"{what}, {title}", does, cases, functools.partial(make, **positions))
+MATRICES = tuple(
+    Matrix(
+        f"{what}, {title}",
+        does,
+        functools.partial(make, **positions),
+        {name: row for name, (row, _) in rows.items()},
+        {name: beside for name, (_, beside) in rows.items() if beside},
+    )
     for title, positions in SIZES.items()
-    for what, does, cases, make in (
-        ("A range", IMAGES, ON_RANGE, _on_range),
-        ("An element", IMAGES, ON_ELEMENT, _on_element),
-        ("Pairs of factors", PAIRS, ON_PAIRS, known_pairs),
-        ("Encoders, a range", READINGS, ON_ENCODERS, encoders),
+    for what, does, rows, make in (
+        ("a range", IMAGES, ON_RANGE, _on_range),
+        ("an element", IMAGES, ON_ELEMENT, _on_element),
+        ("pairs of factors", PAIRS, ON_PAIRS, known_pairs),
+        ("encoders, a range", READINGS, ON_ENCODERS, encoders),
     )
 )

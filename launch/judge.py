@@ -1,0 +1,35 @@
+"""Judges finished runs: the verdict of every claim whose runs are in the directories.
+
+    compgen-jax judge runs/first runs/second
+
+A directory is a run, or holds runs, as those of `compgen-jax train` or of `compgen-jax figures`. A
+run is known by its config, whatever its directory is called. A single run is asked, too, whether it
+composes what was held out, whatever its task; that verdict is also written to its claims.json.
+"""
+
+from absl import flags
+
+from compgen_jax import api, cli
+from compgen_jax.config import ConfigError
+from compgen_jax.metrics import text
+
+FOLDERS = flags.DEFINE_list("workdirs", [], "Directories of runs; may stand alone.")
+
+
+def main():
+    if not FOLDERS.value:
+        raise ConfigError("name one directory or more: compgen-jax judge DIR ...")
+    rows, lacking = api.judge_folders(FOLDERS.value)
+    for row in rows:
+        first = next(iter(row["conditions"].items()))
+        why = f" ({row['reason']})" if row["reason"] else ""
+        of = ", ".join(filter(None, (row["claim"], row["case"], row["scale"])))
+        print(f"{of}: {row['verdict']}{why}")
+        print(f"  {row['statement']}")
+        print(f"  {first[0]} {text.with_interval(first[1])}, must be {first[1]['must be']}")
+    for (claim, case), names in lacking.items():
+        print(f"{claim}, {case}: not run; lacks {', '.join(names)}")
+
+
+if __name__ == "__main__":
+    cli.run(main, (FOLDERS,))
