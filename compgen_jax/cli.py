@@ -198,7 +198,7 @@ def _override(config: Config) -> Config:
 def run(main, positional=()):
     """Runs `main()`. A user's error ends in one line on stderr and a status that is not zero.
 
-    positional: holders of string flags whose values may stand alone, in this order.
+    positional: holders of flags whose values may stand alone, in this order; a list is the last.
     """
 
     def guarded(argv):
@@ -279,10 +279,13 @@ def _parse(argv, positional=()):
         _stop(str(error).splitlines()[0], USAGE_ERROR)
     _overrides[:] = overrides
     alone = left[1:]
-    for holder, value in zip(positional, alone, strict=False):
-        flags.FLAGS[holder.name].value = value
-    if len(alone) > len(positional):
-        stray = alone[len(positional)]
+    for holder in positional:  # a list takes all that is left
+        several = isinstance(holder.value, list)
+        if alone:
+            flags.FLAGS[holder.name].value = alone if several else alone[0]
+        alone = [] if several else alone[1:]
+    if alone:
+        stray = alone[0]
         _stop(f"{stray!r} is not a flag; flags start with --", USAGE_ERROR)
     if overrides and not {"config", "task"} & set(flags.FLAGS):
         _stop(f"{overrides[0].partition('=')[0]}: this command takes no config", USAGE_ERROR)

@@ -40,7 +40,7 @@ def claims(rows):
             | dict(zip(("value", "low", "high"), (first["value"], *first["ci95"]), strict=True))
             | {"seeds": len(row["seeds"])}
         )
-    return pandas.DataFrame(found)
+    return pd.DataFrame(found)
 
 
 def cells(results, factors):

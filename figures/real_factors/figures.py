@@ -177,10 +177,10 @@ def draw_pairs(finished):
 
 
 def _ranked(pairs) -> str:
-    try:
-        number = mean_with_interval(claims.follows(evidence))
-    except Undecided as why:
-        return str(why).capitalize()
+    follow = pairs.follow(partial=False)
+    if isinstance(follow, dict):
+        return follow["undecided_because"].capitalize()
+    number = mean_with_interval(follow)
     return f"Main effects rank the pairs by {text.with_interval(number, 2)}"
 
 

@@ -27,8 +27,9 @@ CLAIMS = tuple(
     )
 )
 NOTE = (
-    "C are the paper's claims, K controls of our own. What a seed draws, and what its layers do (C4 "
-    "to C7, C12, C13), is judged by its median over five evaluations in the last tenth of training. "
+    "C are the paper's claims, K controls of our own. What a seed draws, and what its layers do "
+    "(C4 to C7, C12, C13), is judged by its median over five evaluations in the last tenth of "
+    "training. "
     "docs/findings/criteria.md has the maps on which criteria were tried, and those that were "
     "withdrawn."
 )
