@@ -18,12 +18,10 @@ from compgen_jax.config import Config, changed, field_value
 
 
 class Setting(NamedTuple):
-    """name: in words, such as 'learning rate x3'.  values: base config -> what it changes.
-    in_paper: whether the paper's text allows the setting."""
+    """name: in words, such as 'learning rate x3'.  values: base config -> what it changes."""
 
     name: str
     values: Callable[[Config], dict]
-    in_paper: bool = True
 
 
 class Group(NamedTuple):

@@ -7,16 +7,17 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax.claims import Claim, Condition, exact_id, from_rows
+from compgen_jax.claims import above, claim, exact_id, learnt
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.registry import LEAGUE
 from compgen_jax.papers.settings import Group, times, to
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
-from figures import digests, make, plotting
+from figures import make, plotting
 from figures.figure import Figure
-from figures.papers import FIGURES, LEAGUE
+from figures.papers import FIGURES
 from tests.command import call
 
 
@@ -51,9 +52,24 @@ def draw_settings(rows):
     return draw([f"{row['claim']} {row['setting']}" for row in rows])
 
 
-def claim(name, **fields):
-    return Claim(name, f"{name} holds", (Condition("accuracy", lambda e: exact_id(e.net.cells),
-                 above=0.0),), **{"runs": {"net": "first"}, "trained": None} | fields)  # fmt: skip
+@claim("X1", runs={"net": "first"})
+def is_exact(net):
+    """It is exact."""
+    yield above(0.0, exact_id(net.cells), "accuracy")
+
+
+@claim("X2", runs={"net": "first", "other": "wide"})
+def both_are_exact(net, other):
+    """Both are exact."""
+    yield from is_exact.function(net)
+    yield above(0.0, exact_id(other.cells), "wide")
+
+
+@claim("X3", runs={"net": "wide"})
+def is_learnt(net):
+    """It is learnt."""
+    yield learnt(exact_id(net.cells))
+    yield from is_exact.function(net)
 
 
 @pytest.fixture
@@ -68,17 +84,12 @@ def figures(tiny, tmp_path, monkeypatch):
         "wide": changed(tiny, {"name": "wide_quick", "model.width": 9}),
         "sweep": sweep,
     }
-    claims = (
-        claim("X1"),
-        claim("X2", runs={"net": "first", "other": "wide?"},
-              stricter=(Condition("wide", lambda e: exact_id(e.other.cells), above=0.0),)),
-        claim("X3", runs={"net": "wide"}, trained=lambda e: exact_id(e.net.cells)),
-    )  # fmt: skip
     twice = times("model.width", 2)
-    group = Group(("first",), (twice, to("broad", model__width=9)._replace(in_paper=False)))
+    group = Group(("first",), (twice, to("broad", model__width=9)))
     own = {"mine": changed(tiny, {"name": "mine_quick", "model.width": 7})}
     paper = Paper(
-        "Tiny", "X", lambda scale: configs, claims, settings=(group,),
+        "Tiny", "X", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
+        settings=(group,),
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
@@ -95,13 +106,18 @@ def figures(tiny, tmp_path, monkeypatch):
     if not flags.FLAGS.is_parsed():
         flags.FLAGS(["test"])
 
-    def main(only=(), models=()):
-        work = str(tmp_path / "work")
-        with flagsaver.flagsaver(workdir=work, only=list(only), models=list(models)):
+    def main(only=(), models=(), runs=(), work="work"):
+        flags_of = {"only": list(only), "models": list(models), "runs": list(runs)}
+        with flagsaver.flagsaver(workdir=str(tmp_path / work), **flags_of):
             make.main()
-        return tmp_path / "work"
+        return tmp_path / work
 
     return main
+
+
+def rows_of(workdir):
+    rows = json.loads((workdir / "claims.json").read_text())
+    return [(row["claim"], row["setting"]) for row in rows], rows
 
 
 def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
@@ -116,31 +132,29 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     monkeypatch.setattr(experiment, "train_together", train)
     workdir = figures(["both"])
     assert trained == [["first_quick", "again_quick"]]
-    assert {path.name for path in (workdir / "figures").iterdir()} == {
-        "both.png", "both.pdf", "digests.json"
-    }  # fmt: skip
+    pictures = {path.name for path in (workdir / "figures").iterdir()}
+    assert pictures == {"both.png", "both.pdf"}
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
     assert "| wide_quick | 1 | 24 steps |\n" in page and "| tiny_sweep | 1 | a sweep |\n" in page
-    judged = from_rows(json.loads((workdir / "claims.json").read_text()))
-    assert [one["claim"] for one in judged] == ["X1", "X2"]
-    assert judged[1]["stricter"]["reason"] == "not run: wide: wide"
+    assert rows_of(workdir)[0] == [("X1", "base")]
     picture = (workdir / "figures" / "both.png").read_bytes()
+    assert b"first, again" in picture  # it names its runs
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    lines = digests.read(workdir / "figures")
-    assert lines.keys() == {path.stem for path in (workdir / "figures").glob("*.png")}
-    assert lines.keys() == {"both", "wide"} and digests.wrong(workdir / "figures") == []
-    assert list(lines["both"]["runs"]) == ["again_quick", "first_quick"]
+    assert {path.stem for path in (workdir / "figures").glob("*.png")} == {"both", "wide"}
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
-    assert "first_quick, again_quick: already trained" in said and "judging claims" in said
+    assert "first_quick, again_quick: already trained" in said and "judging" in said
     assert said.index("drew") < said.index("wide_quick: training")  # as soon as it can be
-    judged = from_rows(json.loads((workdir / "claims.json").read_text()))
-    assert [one["claim"] for one in judged] == ["X1", "X2", "X3"]
-    assert judged[2]["as_stated"]["reason"].startswith("not trained: exact accuracy ID ")
+    names, rows = rows_of(workdir)
+    assert [name for name, _ in names] == ["X1", "X2", "X3"]
+    assert rows[2]["reason"].startswith("not trained: exact accuracy ID ")
     assert "## Not run\n\nNot run at this scale" in (workdir / "RESULTS.md").read_text()
+
+    other = figures(["wide"], runs=[workdir], work="other")  # runs of another directory serve too
+    assert not (other / "trained").exists() and len(rows_of(other)[0]) == 1
 
 
 def test_a_figure_of_no_run_is_one_line_before_anything_trains(figures, tmp_path):
@@ -155,7 +169,6 @@ def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
     assert not (figures(["claims"]) / "trained").exists()
     workdir = figures(["swept"])
     assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"swept"}
-    assert digests.read(workdir / "figures")["swept"]["runs"] == {}
     assert len(list((workdir / "sweeps").iterdir())) == 1 and not (workdir / "trained").exists()
     assert json.loads((workdir / "claims.json").read_text()) == []
     figures(["swept"])
@@ -167,27 +180,27 @@ def test_settings_are_trained_and_judged_for_a_figure_that_is_named(figures, cap
     workdir = figures(["varied"])
     names = {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
     assert names == {"first_quick", "first_width_x2_quick", "wide_quick"}
-    rows = json.loads((workdir / "settings.json").read_text())
-    assert [(row["claim"], row["setting"], row["in_paper"]) for row in rows] == [
-        (name, setting, setting != "broad")
-        for setting in ("base", "width x2", "broad")
-        for name in ("X1", "X2")
-    ]
+    keys = [(name, setting) for setting in ("base", "width x2", "broad") for name in ("X1", "X2")]
+    there = [key for key in keys if key != ("X2", "width x2") and key != ("X2", "broad")]
+    names, rows = rows_of(workdir)
+    assert [key for key in names if key[0] != "X3"] == there
     assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"varied"}
     figures(["wide"])
     said = capsys.readouterr().err
     assert "first_quick: already trained" not in said and "wide_quick: already trained" in said
-    judged = from_rows(json.loads((workdir / "claims.json").read_text()))
-    assert [one["claim"] for one in judged] == ["X1", "X2", "X3"]
-    agree = [row["verdict"] == rows[0]["verdict"] for row in rows if row["claim"] == "X1"]
-    assert judged[0]["as_stated"]["settings"]["agree"] == sum(agree[1:])
-    assert "settings" not in judged[2]["as_stated"]
-    assert json.loads((workdir / "settings.json").read_text()) == rows
+    after = rows_of(workdir)[1]
+    assert [row for row in after if row["setting"] != "base"] == [
+        row for row in rows if row["setting"] != "base"
+    ]
+    agree = [
+        row["verdict"] == rows[0]["settings"]["verdict"] for row in rows if row["claim"] == "X1"
+    ]
+    assert after[0]["settings"]["agree"] == sum(agree[1:])
 
 
 def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):
     shown = []
-    monkeypatch.setattr(make, "_draw", lambda *arguments: shown.append(list(arguments[2])))
+    monkeypatch.setattr(make, "save", lambda work, figure, drawn, names, clock: shown.append(names))
     with pytest.raises(ConfigError, match="--models: .* say --only=league, or no --only"):
         figures(["wide"], models=["mine.py:Mine"])
     workdir = figures(models=["mine.py:Mine"])

@@ -198,7 +198,8 @@ def encoders(**positions) -> dict:
     answer = jax.jit(jax.vmap(lambda point: inverse.answer_of(point, task.factors)))
     score, copies = results.scorer(task), (SEEDS, 1, 1)
     answers = {name: answer(np.where(ood[:, None], each, at)) for name, each in said.items()}
-    return {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
+    known = {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
+    return known | {"a decoder": _rendering(sprites("range", **positions), 0.1, 0.0)}
 
 
 # --- what claims must say of them --------------------------------------------------------------
@@ -273,7 +274,7 @@ ON_PAIRS = {
     "F5": (_row(PAIRS, ("follows",)) | {"as the interpolator": "r"}, _pairs),
     "F5.interpolator": (_row(PAIRS, ("follows",)), _pairs),
 }
-_encoders = lambda name, known: {"net": known[name], "decoder": known["nearest"]}
+_encoders = lambda name, known: {"net": known[name], "decoder": known["a decoder"]}
 FAILS_ON_JOINT = _row(READINGS, ("nearest", "no posX"))
 ON_ENCODERS = {
     "F6": (FAILS_ON_JOINT | {"no scale": "r", "nothing": "r"}, _encoders),

@@ -5,12 +5,12 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from compgen_jax.calibration import decided, wrongly_decided
+from compgen_jax.papers.real_factors.calibrations import CALIBRATIONS
+
 from compgen_jax.claims import Undecided
 from compgen_jax.papers import settings
 from compgen_jax.papers.real_factors import calibrations, claims
-from compgen_jax.papers.real_factors.calibrations import CALIBRATIONS
 from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.papers.real_factors.settings import GROUPS
 from compgen_jax.tasks import marginals

@@ -4,8 +4,10 @@ import copy
 
 import numpy as np
 import pytest
-
 from compgen_jax.calibration import decided, wrongly_decided
+from compgen_jax.papers.scale.calibrations import CALIBRATIONS
+from compgen_jax.papers.scale.known_students import known_run, student
+
 from compgen_jax.claims import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -19,9 +21,7 @@ from compgen_jax.papers import settings
 from compgen_jax.papers.scale import codes, composing, quantities
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale import settings as scale_settings
-from compgen_jax.papers.scale.calibrations import CALIBRATIONS
 from compgen_jax.papers.scale.claims import CLAIMS
-from compgen_jax.papers.scale.known_students import known_run, student
 from compgen_jax.tasks import module_supports, modules
 
 SEEDS = (0, 1, 2, 3)
