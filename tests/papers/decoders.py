@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.claims import READINGS, Evidence, judge
+from compgen_jax.claims import judge
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import bump
@@ -73,11 +73,15 @@ def run(cells=None, numbers=None, outputs=None, **others):
     )
 
 
-def judged(claim, fields=None, **runs):
-    return judge(claim, Evidence(runs, fields))
+def judged(claim, case=None, **runs):
+    """The row of a claim, at its first case unless another is given."""
+    return judge(claim, runs, claim.cases[0] if case is None else case)
 
 
-def verdicts(claim, fields=None, **runs):
-    """As stated, and stricter."""
-    row = judged(claim, fields, **runs)
-    return tuple(row[reading]["verdict"] for reading in READINGS)
+def verdicts(claims, case=None, **runs):
+    """Of several claims on the same runs, of which each takes its own."""
+    found = []
+    for claim in claims:
+        own = {name: run for name, run in runs.items() if name in claim.runs}
+        found.append(judged(claim, case, **own)["verdict"])
+    return tuple(found)

@@ -6,15 +6,13 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax import claims
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering import calibrations, known_turns, rotation
+from compgen_jax.papers.forced_rendering import known_turns, rotation
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.rotation import GapConfig, Rotation
-from tests.papers.decoders import judged, verdicts
+from tests.papers.decoders import judged
 
-R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 ANGLES, SIDE = 72, 16  # 5 degrees apart; the gap is 160 to 195
 
 
@@ -33,7 +31,7 @@ def true(objects=(4, 7)):
 @cache
 def turns(objects):
     with jax.numpy_rank_promotion("allow"):
-        return calibrations.turned(score(objects), ANGLES * len(objects), SIDE)
+        return known_turns.turned(score(objects), ANGLES * len(objects), SIDE)
 
 
 def known(name, objects=(4, 7)):
@@ -123,48 +121,25 @@ def test_logits_of_the_gap_are_compared_with_those_at_id_angles():
     np.testing.assert_allclose(rotation.logit_residual(cells), expected, rtol=1e-6)
 
 
-def test_the_stricter_reading_is_of_several_objects():
-    alone = {name: known(name, (4,)) for name in ("mixture", "true")}
-    for a, first in (("mixture", R), ("true", C)):
-        for b, second in (("mixture", R), ("true", C)):
-            row = judged(rotation.MIXES_EDGES, single=alone[a], several=known(b))
-            assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (first, second)
-            exact = {name: row["details"][f"exact accuracy OOD{name}"]["value"]
-                     for name in ("", ", others seen there")}  # fmt: skip
-            assert (exact[""] > 0.5) == (a == "true")
-            assert (exact[", others seen there"] > 0.5) == (b == "true")
-    row = judged(rotation.MIXES_EDGES, single=alone["mixture"], several=None)
-    assert row["as_stated"]["verdict"] == R and row["stricter"]["verdict"] == U
-    assert row["stricter"]["reason"] == "not run: several" and np.isnan(row["stricter"]["measured"])
-
-
-def test_nothing_is_concluded_of_what_was_not_learnt():
-    cells = score((4, 7))(np.zeros((3, 2 * ANGLES, SIDE, SIDE), np.float32))
-    blank = Run.known((0, 1, 2), cells, interpolator=cells)
+def test_a_network_that_does_not_render_id_angles_decides_nothing():
     mixture = known("mixture")
     seen = np.flatnonzero(~mixture.cells.held_out)
-    for share, expected in ((0.04, R), (0.06, U)):  # of the ID cells nothing is drawn
+    for share, verdict in ((0.04, "reproduced"), (0.06, "inconclusive")):
         drawn = mixture.cells.predictions.copy()
         drawn[:, seen[: round(share * len(seen))]] = 0
         several = Run.known(mixture.seeds, score((4, 7))(drawn))
-        row = judged(rotation.MIXES_EDGES, single=known("mixture", (4,)), several=several)
-        assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, expected)
-    assert row["stricter"]["reason"].startswith("not trained: share rendered ID, others seen there")
-    assert verdicts(rotation.GAP_IS_RENDERED, net=blank) == (U, U)
+        row = judged(rotation.mixes_edges_beside_other_objects, several=several)
+        assert row["verdict"] == verdict
+    assert row["reason"].startswith("not trained: share rendered ID, others seen there")
 
 
 def test_networks_of_several_checkpoints_count_as_their_median():
-    """Seeds and numbers of checkpoints may differ between both decoders."""
-    alone = known("mixture", (4,)).cells
     true, mixture = (known(name).cells.predictions for name in ("true", "mixture"))
     often = score((4, 7))(np.stack([true[:2], mixture[:2], mixture[:2]], axis=1))
-    row = judged(
-        rotation.MIXES_EDGES,
-        single=Run.known((5, 6, 7), alone._replace(seeds=(5, 6, 7))),
-        several=Run.known(often.seeds, often),
-    )
-    assert row["seeds"] == [5, 6, 7]
-    assert (row["as_stated"]["verdict"], row["stricter"]["verdict"]) == (R, R)
+    row = judged(rotation.mixes_edges_beside_other_objects, several=Run.known((5, 6), often))
+    once = score((4, 7))(mixture[:2])
+    alone = judged(rotation.mixes_edges_beside_other_objects, several=Run.known((5, 6), once))
+    assert row == alone and row["seeds"] == [5, 6]
 
 
 def rendered_by_hand(image, truth, nearest):
@@ -195,11 +170,10 @@ def test_trivial_shares_are_those_of_the_known_maps():
 
 
 def test_others_must_have_been_seen_in_the_gap():
-    alone, every = known("mixture", (4,)), known("mixture").cells
+    every = known("mixture").cells
     angle = every.factors[:, 0]
     same = every._replace(held_out=(angle >= 160) & (angle < 200))
-    for net in (alone, Run.known(every.seeds, same)):
-        for runs in ({"net": net}, {"single": alone, "several": net}):
-            claim = rotation.GAP_IS_RENDERED if "net" in runs else rotation.MIXES_EDGES
-            with pytest.raises(ValueError, match="no other object was seen"):
-                judged(claim, **runs)
+    for cells in (known("mixture", (4,)).cells, same):
+        several = Run.known((0, 1, 2), cells)
+        with pytest.raises(ValueError, match="no other object was seen"):
+            judged(rotation.mixes_edges_beside_other_objects, several=several)

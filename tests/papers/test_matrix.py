@@ -1,0 +1,31 @@
+"""Criteria decide rightly on known answers, and every claim is tried on some."""
+
+import pytest
+
+from compgen_jax.claims import tried, wrongly_decided
+from compgen_jax.papers.registry import PAPERS
+
+# real factors with more positions decide alike, and take as long again
+MATRICES = {
+    f"{paper.title}, {number}, {matrix.title}": (matrix, paper.claims)
+    for paper in PAPERS
+    for number, matrix in enumerate(paper.matrices)
+    if "twice as many" not in matrix.title
+}
+UNTRIED = ("C8", "C11")  # ablations and exponents: tests/papers/test_low_rank.py, test_scaling.py
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_criteria_reproduce_what_the_matrix_says(name):
+    matrix, claims = MATRICES[name]
+    assert wrongly_decided(tried(matrix, claims), matrix) == []
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.title)
+def test_every_claim_is_tried(paper):
+    rows = {row.partition(",")[0] for matrix in paper.matrices for row in matrix.rows}
+    untried = {claim.name for claim in paper.claims} - rows
+    assert all(name.partition(".")[0] in UNTRIED for name in untried), untried
+    for matrix in paper.matrices:
+        for letters in matrix.rows.values():
+            assert letters.keys() <= matrix.does.keys() and set(letters.values()) <= set("Rr-")
