@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config
-from compgen_jax.papers.forced_rendering import known_maps
+from compgen_jax.papers.forced_rendering import known
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import Bump
@@ -24,9 +24,9 @@ def known_run(network: str, interpolator: str, code: str = "bump"):
     task = settings.make()
     score = results.scorer(task)
     empty = score(np.zeros((1, N * N, N, N), np.float32))
-    world = known_maps.world_of(empty.truths, empty.held_out)
+    world = known.world_of(empty.truths, empty.held_out)
     drawn, by_kernel = (
-        score(known_maps.jittered(known_maps.images(name, world), 2))
+        score(known.jittered(known.images(name, world), 2))
         for name in (network, interpolator)
     )
     return Run.known(

@@ -1,75 +1,59 @@
-"""C1 to C3: what the drawn images say (Figure 1b, c). Quantities of `CellResults`, and claims."""
+"""C1 to C3: what the drawn images say (Figure 1b, c)."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, Reading, once
+from compgen_jax.claims import above, claim, exact_id, learnt, note
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
     CLEARLY,
-    OOD_CELLS,
-    exact,
     interpolated,
-    late,
+    notes_on_images,
     over_interpolator,
-    relative_error,
     rendered,
     rendered_id,
     rendered_ood,
-    within_a_pixel,
 )
 
 WITHIN = 1.0  # pixels: what counts as at, or aligned with, a position
 NETWORKS = (
-    *({"code": code, "where": "", "run": f"{code}_cnn"}
-      for code in ("bump", "ramp", "onehot", "positional")),
-    {"code": "ramp", "where": ", the paper's 50 epochs", "run": "ramp_cnn_50_epochs"},
-    {"code": "ramp", "where": ", the authors' network", "run": "ramp_cnn_authors"},
-    {"code": "bump", "where": ", the authors' network", "run": "bump_cnn_authors_128"},
-)  # fmt: skip
-RENDERED_ID = {
-    "trained": late(rendered_id),
-    "trained_name": "share rendered ID",
-}
-
-
-NOT_ABOVE_INTERPOLATOR = over_interpolator()
-# Stricter: a kernel on the same codes renders as much, to within `CLEARLY`.
-FAILS_OOD = Claim(
-    "C1",
-    "with the {code} code, held-out combinations are not rendered",
-    figure="Fig 1b, c",
-    each=NETWORKS,
-    runs={"net": "{run}"},
-    code="{code}{where}",
-    **RENDERED_ID,
-    as_stated=rendered_ood(below=0.5),
-    stricter=lambda e: (rendered_ood(below=0.5), NOT_ABOVE_INTERPOLATOR(e)),
-    details={
-        "share rendered OOD by the interpolator": interpolated,
-        "share rendered OOD, less the interpolator's": lambda e: NOT_ABOVE_INTERPOLATOR(e).quantity,
-        "exact accuracy OOD": late(exact),
-        "accuracy OOD within 1 pixel": late(within_a_pixel),
-        "MSE OOD / blank image's": late(relative_error),
-        "MSE ID / blank image's": late(
-            lambda cells: evaluation.relative_error(cells, ~cells.held_out)
-        ),
-    },
-    objection=(
-        "Training never lights some pixels of a held-out block, and a network without shared "
-        "weights cannot light them. So the failure may not be one of composing. Two objects (K1) "
-        "light them. Some held-out cells are rendered, but hardly more than by kernel regression."
-    ),
-    changed=(
-        "C1 asked for the brightest pixel (exact accuracy below .5) and for an error above half of "
-        "a blank image's; both readings were known. It now asks for the share rendered, and the "
-        "stricter reading asks for less than .05 above the interpolator, whose share was known at "
-        "N = 16."
-    ),
+    *({"case": code, "run": f"{code}_cnn"} for code in ("bump", "ramp", "onehot", "positional")),
+    {"case": "ramp", "setting": "the paper's 50 epochs", "run": "ramp_cnn_50_epochs"},
+    {"case": "ramp", "setting": "the authors' network", "run": "ramp_cnn_authors"},
+    {"case": "bump", "setting": "the authors' network", "run": "bump_cnn_authors_128"},
 )
+ID_GATE = "share rendered ID"
+
+# --- C1: failure -------------------------------------------------------------------------------
+
+
+@claim("C1", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
+def fails_ood(net):
+    """With the {case} code, held-out combinations are not rendered."""
+    cells = net.late.cells
+    yield learnt(rendered_id(cells), ID_GATE)
+    yield rendered_ood(net, below=0.5)
+    yield from notes_on_images(net)
+    yield note("MSE ID / blank image's", evaluation.relative_error(cells, ~cells.held_out))
+    less = rendered(cells) - interpolated(net)
+    yield note("share rendered OOD, less the interpolator's", less)
+
+
+@claim("C1.interpolation", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
+def renders_no_more_than_interpolation(net):
+    """With the {case} code, held-out combinations are not rendered, hardly more of them than by
+    kernel regression on the same codes."""
+    yield from fails_ood.function(net)
+    yield over_interpolator(net)
+
+
+# --- C2: success near the edge -----------------------------------------------------------------
+
+NEAR_EDGE = "slope of share rendered OOD on nearness, per pixel"
+SMOOTH_CODES = tuple({"case": code} for code in ("bump", "ramp", "positional"))
 
 
 def slope_on_nearness(cells: CellResults):
@@ -82,51 +66,37 @@ def slope_on_nearness(cells: CellResults):
     return hits @ centred / np.square(centred).sum()
 
 
-def share_by_distance(evidence) -> dict:
-    cells = evidence.net.late.cells
+@claim("C2", figure="Fig 1b, c", cases=SMOOTH_CODES, runs={"net": "{case}_cnn"})
+def succeeds_near_the_edge(net):
+    """With the {case} code, success OOD grows towards the seen region."""
+    cells = net.late.cells
+    yield learnt(rendered_id(cells), ID_GATE)
+    yield above(0, slope_on_nearness(cells), NEAR_EDGE)
     levels, by_distance = evaluation.profile_by_distance(cells.scores["rendered"], cells)
-    ends = {f"share rendered at {levels[k]:.3g} pixels": by_distance[..., k] for k in (0, -1)}
-    control = slope_on_nearness(evidence.control.late.cells)
-    return ends | {"slope, onehot code": control, "share rendered OOD": rendered(cells)}
+    for end in (0, -1):
+        yield note(f"share rendered at {levels[end]:.3g} pixels", by_distance[..., end])
+    yield note("share rendered OOD", rendered(cells))
 
 
-RISES = Condition(
-    "slope of share rendered OOD on nearness, per pixel", late(slope_on_nearness), above=0
-)
-# Stricter: more than with the one-hot code, whose neighbours share nothing.
-SUCCEEDS_NEAR_EDGE = Claim(
-    "C2",
-    "with the {code} code, success OOD grows towards the seen region",
+@claim(
+    "C2.overlap",
     figure="Fig 1b, c",
-    each={"code": ("bump", "ramp", "positional")},
-    runs={"net": "{code}_cnn", "control": "onehot_cnn"},
-    **RENDERED_ID,
-    as_stated=RISES,
-    stricter=Reading(
-        (
-            RISES,
-            Condition(
-                "the same, less that of the onehot code",
-                lambda e: (
-                    slope_on_nearness(e.net.late.cells) - slope_on_nearness(e.control.late.cells)
-                ),
-                above=0,
-            ),
-        ),
-        lambda e: np.minimum(rendered_id(e.net.late.cells), rendered_id(e.control.late.cells)),
-        "share rendered ID of the worse of both",
-    ),
-    details=share_by_distance,
-    objection=(
-        "A network that draws the nearest ID image also looks better near the edge. Such an image "
-        "does not count as rendered, so its slope is 0. The one-hot code, whose neighbours share "
-        "nothing, shows the slope without such overlap."
-    ),
-    changed=(
-        "C2 took the slope of exact accuracy, and both verdicts were known; it now takes that of "
-        "the share rendered."
-    ),
+    cases=SMOOTH_CODES,
+    runs={"net": "{case}_cnn", "control": "onehot_cnn"},
 )
+def succeeds_near_the_edge_more_than_onehot(net, control):
+    """With the {case} code, it grows more than with the onehot code, whose neighbours share
+    nothing."""
+    yield from succeeds_near_the_edge.function(net)
+    worse = np.minimum(rendered_id(net.late.cells), rendered_id(control.late.cells))
+    yield learnt(worse, "share rendered ID of the worse of both")
+    of_control = slope_on_nearness(control.late.cells)
+    less = slope_on_nearness(net.late.cells) - of_control
+    yield above(0, less, "the same, less that of the onehot code")
+    yield note("slope, onehot code", of_control)
+
+
+# --- C3: several bumps -------------------------------------------------------------------------
 
 
 class AlignedPeaks(NamedTuple):
@@ -168,56 +138,40 @@ def aligned_peaks(cells: CellResults) -> AlignedPeaks:
     )
 
 
-@once
-def _peaks(evidence) -> AlignedPeaks:
-    return aligned_peaks(evidence.net.late.cells)
+def _several_peaks(cells: CellResults, peaks: AlignedPeaks):
+    yield learnt(exact_id(cells))
+    count = cells.held_out.sum()
+    yield above(0.5, peaks.several, "share of OOD images with 2 peaks", cells=count)
+    yield note("aligned share of misplaced peaks", peaks.aligned)
+    yield note("aligned share of misplaced peaks by chance", peaks.chance)
+    yield note("peaks per OOD image", peaks.per_image)
+    brightest = cells.predictions[..., cells.held_out, :, :].max(axis=(-2, -1)).mean(axis=-1)
+    yield note("brightest pixel OOD / amplitude", brightest / cells.amplitude)
 
 
-def _brightest(cells: CellResults):
-    drawn = cells.predictions[..., cells.held_out, :, :]
-    return drawn.max(axis=(-2, -1)).mean(axis=-1) / cells.amplitude
+@claim("C3", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
+def superposes_seen(net):
+    """With the {case} code, OOD images show several bumps."""
+    yield from _several_peaks(net.late.cells, aligned_peaks(net.late.cells))
 
 
-SEVERAL = Condition(
-    "share of OOD images with 2 peaks",
-    lambda e: _peaks(e).several,
-    above=0.5,
-    cells=OOD_CELLS,
+@claim("C3.chance", figure="Fig 1b, c", cases=NETWORKS, runs={"net": "{run}"})
+def superposes_in_line(net):
+    """With the {case} code, OOD images show several bumps, in line with x or y more often than by
+    chance."""
+    peaks = aligned_peaks(net.late.cells)
+    yield from _several_peaks(net.late.cells, peaks)
+    # noise does not reach CLEARLY
+    yield above(
+        CLEARLY, peaks.aligned - peaks.chance, "aligned share of misplaced peaks, over chance"
+    )
+
+
+CLAIMS = (
+    fails_ood,
+    renders_no_more_than_interpolation,
+    succeeds_near_the_edge,
+    succeeds_near_the_edge_more_than_onehot,
+    superposes_seen,
+    superposes_in_line,
 )
-# Stricter: by `CLEARLY` more peaks are in line than by chance, which noise does not reach.
-SUPERPOSES_SEEN = Claim(
-    "C3",
-    "with the {code} code, OOD images show several bumps, in line with x or y",
-    figure="Fig 1b, c",
-    each=NETWORKS,
-    runs={"net": "{run}"},
-    code="{code}{where}",
-    as_stated=SEVERAL,
-    stricter=(
-        SEVERAL,
-        Condition(
-            "aligned share of misplaced peaks, over chance",
-            lambda e: _peaks(e).aligned - _peaks(e).chance,
-            above=CLEARLY,
-        ),
-    ),
-    details={
-        "aligned share of misplaced peaks": lambda e: _peaks(e).aligned,
-        "aligned share of misplaced peaks by chance": lambda e: _peaks(e).chance,
-        "peaks per OOD image": lambda e: _peaks(e).per_image,
-        "brightest pixel OOD / amplitude": late(_brightest),
-    },
-    objection=(
-        "What counts as a peak is a choice: peaks are relative to an image's own maximum, as the "
-        "authors' images are scaled, and ripples on a ridge do not count. Noise shows several "
-        "peaks too; the stricter reading asks that they lie in line with x or y more often than "
-        "by chance."
-    ),
-    changed=(
-        "C3 first asked for two aligned peaks above a quarter of the amplitude, which an ideal "
-        "superposer's images show in 40 to 46%. Then its stricter reading asked for two aligned "
-        "peaks in most images, and that most misplaced peaks are aligned. All verdicts were known. "
-        "It now compares with chance."
-    ),
-)
-CLAIMS = (FAILS_OOD, SUCCEEDS_NEAR_EDGE, SUPERPOSES_SEEN)

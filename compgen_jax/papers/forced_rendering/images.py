@@ -1,29 +1,18 @@
-"""What several claims measure of drawn images: quantities of the run `net`, late in training.
+"""What several claims measure of drawn images, and the conditions that they share.
 
-Functions of `CellResults` give one value per network: (S,), or (S, C) at several steps.
+Functions of `CellResults` give one value per network: (S,), or (S, C) by seed and late checkpoint.
 """
-
-from collections.abc import Callable
 
 import jax
 import numpy as np
 
-from compgen_jax.claims import Condition, exact_id
+from compgen_jax.claims import Condition, exact_id, note
 from compgen_jax.metrics import evaluation
 from compgen_jax.metrics.evaluation import CellResults, mean_score
 from compgen_jax.tasks import baselines, images
 
 CLEARLY = 0.05  # of a share: what the ID gate forgives as well
 PAPER_GRID = 28
-AT_THE_END = (  # of `Claim.changed`
-    "Its numbers were of the end of training alone, and are now medians over late checkpoints; "
-    "verdicts of the end were known."
-)
-
-
-def late(quantity: Callable) -> Callable:
-    """evidence -> quantity(what `net` draws at every cell, late in training)."""
-    return lambda evidence: quantity(evidence.net.late.cells)
 
 
 def exact(cells: CellResults):
@@ -45,17 +34,21 @@ def within_a_pixel(cells: CellResults):
     return mean_score(cells, "position_accuracy", cells.held_out)
 
 
-def relative_error(cells: CellResults):
-    """MSE over held-out cells, a blank image's being 1."""
-    return evaluation.relative_error(cells, cells.held_out)
+def rendered_shown(run):
+    """Share rendered of the cells that each network was shown. A network that saw a few bumps may
+    be judged whatever it draws at the other ID cells."""
+    scores = run.cells.scores["rendered"]
+    return np.average(scores, axis=-1, weights=np.broadcast_to(run.shown, scores.shape))
 
 
-OOD_CELLS = late(lambda cells: cells.held_out.sum())
+def worst_exact_id(*runs):
+    """(S, C) exact accuracy ID of the worse of some runs, where all of them must be trained."""
+    return np.min([exact_id(run.late.cells) for run in runs], axis=0)
 
 
-def rendered_ood(above: float | None = None, below: float | None = None) -> Condition:
-    """A condition on the share rendered over held-out cells."""
-    return Condition("share rendered OOD", late(rendered), above, below, OOD_CELLS)
+def interpolated(run):
+    """(S, 1) share of held-out cells that the interpolator renders, from the codes of `run`."""
+    return rendered(run.late.interpolator)
 
 
 def trivial_shares(cells: CellResults) -> dict[str, float]:
@@ -73,6 +66,29 @@ def trivial_shares(cells: CellResults) -> dict[str, float]:
 all_rendered = evaluation.over_networks(jax.vmap(images.rendered))
 
 
+# --- conditions --------------------------------------------------------------------------------
+
+
+def rendered_ood(
+    run, above: float | None = None, below: float | None = None, name: str = "share rendered OOD"
+) -> Condition:
+    """On the share of held-out cells rendered."""
+    cells = run.late.cells
+    return Condition(name, rendered(cells), above, below, cells=cells.held_out.sum())
+
+
+def over_interpolator(run, above: float | None = None) -> Condition:
+    """The share rendered OOD less the interpolator's is below `CLEARLY`, and above a bound."""
+    less = rendered(run.late.cells) - interpolated(run)
+    name = f"share rendered OOD, less the interpolator's{post_hoc(run)}"
+    return Condition(name, less, above, CLEARLY)
+
+
+def post_hoc(run) -> str:
+    """For a condition of which a number was known, at smaller grids, before it was chosen."""
+    return ", post hoc" * (run.late.cells.grid < PAPER_GRID)
+
+
 def above_predictors(share, shares: dict, cells: int) -> Condition:
     """A share rendered of `cells` OOD cells is above that of every predictor, by name."""
     best = max(shares, key=lambda name: np.mean(shares[name]))
@@ -81,43 +97,18 @@ def above_predictors(share, shares: dict, cells: int) -> Condition:
     return Condition(name, share - of_best, above=0, cells=cells, least=-1)
 
 
-def interpolated(evidence):
-    """(S, 1) share of held-out cells that the interpolator renders, from codes that `net` saw."""
-    return rendered(evidence.net.late.interpolator)
-
-
-def above_trivial(evidence) -> Condition:
-    """`net` renders more OOD than every predictor that knows ID images, the interpolator among
+def above_trivial(run) -> Condition:
+    """The run renders more OOD than every predictor that knows ID images, the interpolator among
     them."""
-    cells = evidence.net.late.cells
-    known = trivial_shares(cells) | {"interpolator": interpolated(evidence)}
-    return above_predictors(rendered(cells), known, OOD_CELLS(evidence))
+    cells = run.late.cells
+    shares = trivial_shares(cells) | {"interpolator": interpolated(run)}
+    return above_predictors(rendered(cells), shares, cells.held_out.sum())
 
 
-def over_interpolator(above: float | None = None) -> Callable:
-    """evidence -> a condition on the share rendered OOD less the interpolator's: below `CLEARLY`,
-    and above a bound."""
-
-    def condition(evidence) -> Condition:
-        less = rendered(evidence.net.late.cells) - interpolated(evidence)
-        name = f"share rendered OOD, less the interpolator's{post_hoc(evidence)}"
-        return Condition(name, less, above, CLEARLY)
-
-    return condition
-
-
-def post_hoc(evidence) -> str:
-    """For a condition of which a number was known, at smaller grids, before it was chosen."""
-    return ", post hoc" * (evidence.net.late.cells.grid < PAPER_GRID)
-
-
-def rendered_shown(run):
-    """(...) share rendered of the cells that each network was shown. A network that saw a few bumps
-    may be judged whatever it draws at the other ID cells."""
-    rendered = run.cells.scores["rendered"]
-    return np.average(rendered, axis=-1, weights=np.broadcast_to(run.shown, rendered.shape))
-
-
-def worst_exact_id(*runs):
-    """(S, C) exact accuracy ID of the worse of some runs, where all of them must be trained."""
-    return np.min([exact_id(run.late.cells) for run in runs], axis=0)
+def notes_on_images(run):
+    """Further numbers of what is drawn for held-out cells."""
+    cells = run.late.cells
+    yield note("share rendered OOD by the interpolator", interpolated(run))
+    yield note("exact accuracy OOD", exact(cells))
+    yield note("accuracy OOD within 1 pixel", within_a_pixel(cells))
+    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))

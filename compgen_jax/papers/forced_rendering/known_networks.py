@@ -4,7 +4,7 @@ C13).
 Each maps a point (x, y) to the activations of its layers, the code first and the drawn signal last,
 as a decoder does. Units are stripes, g(x - i) and g(y - j) for the profile g of a bump, and
 products of two of them, bumps; *depth* t from 0 to 1 says how far a layer is on the way. Held out
-is a square as in `known_maps`.
+is a square as in `known`.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ TURN = 2.5  # radians at the hole's centre: how far `swirling` has turned at dep
 
 class KnownNetwork(NamedTuple):
     """layer: point (2,), depth t, world -> features (D,).  does: what, in words.  draws: which of
-    `known_maps.MAPS`."""
+    `known.MAPS`."""
 
     layer: Callable
     does: str

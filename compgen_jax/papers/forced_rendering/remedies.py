@@ -1,19 +1,22 @@
-"""C9 and C10: the second remedy, stripes (Figures 4 and 7).
-
-Quantities of `CellResults` and of finished runs, and the claims.
-"""
+"""C9 and C10: the second remedy, stripes (Figures 4 and 7)."""
 
 import functools
 from typing import NamedTuple
 
 import numpy as np
 
-from compgen_jax.claims import Claim, Condition, Undecided, median_over_checkpoints, once
+from compgen_jax.claims import (
+    above,
+    claim,
+    learnt,
+    median_over_checkpoints,
+    note,
+    unknown,
+)
 from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering import signals
 from compgen_jax.papers.forced_rendering.images import (
-    OOD_CELLS,
     above_trivial,
     exact,
     rendered,
@@ -29,14 +32,14 @@ ENOUGH = 0.9  # of held-out cells rendered
 # of a missing factor
 SHOWN = {
     "": "",
-    "_upright": ", upright, code zero",
-    "_off_grid": ", inverted, code off the grid",
-    "_upright_off_grid": ", upright, code off the grid",
-    "_off_canvas": ", inverted, label off the canvas",
+    "_upright": "upright, code zero",
+    "_off_grid": "inverted, code off the grid",
+    "_upright_off_grid": "upright, code off the grid",
+    "_off_canvas": "inverted, label off the canvas",
 }
-SETTINGS = tuple({"setting": setting, "shown": shown} for setting, shown in SHOWN.items())
+ALONE = [{"case": "bump", "setting": setting, "shown": shown} for shown, setting in SHOWN.items()]
 # bumps beside the stripes that must be enough, at either scale: each has a run of one number
-FEW = {"few": (30, 50)}
+FEW = [alone | {"few": few} for alone in ALONE for few in (30, 50)]
 
 
 class Stripes(NamedTuple):
@@ -48,23 +51,15 @@ class Stripes(NamedTuple):
     true: np.ndarray
 
 
+@functools.lru_cache(maxsize=4)  # several claims ask for those of one run
 def stripes_of(run) -> Stripes:
     """What its networks draw for one factor alone, at `tasks.bump.stripe_points`, and for none."""
-    points = bump.stripe_points(run.config.task.grid)
+    task = run.config.task
+    points = bump.stripe_points(task.grid)
     nothing = np.full((1, 2), np.nan, np.float32)
     drawn = run.predict(np.concatenate([points, nothing]))
-    return Stripes(drawn[..., :-1, :, :], drawn[..., -1, :, :], true_stripes(run.config.task))
-
-
-@functools.cache
-def true_stripes(settings: bump.Bump):
-    """(2N, N, N), as in `Stripes`."""
-    return results.truths_at(settings.make(), bump.stripe_points(settings.grid))
-
-
-@once
-def _stripes(evidence) -> Stripes:
-    return stripes_of(evidence.net.late)
+    true = results.truths_at(task.make(), points)
+    return Stripes(drawn[..., :-1, :, :], drawn[..., -1, :, :], true)
 
 
 def stripe_accuracy(stripes: Stripes):
@@ -81,9 +76,8 @@ def weights(cells: CellResults, stripes_2NxHxW):
     constant signal)."""
     vertical, horizontal = signals.stripes_at(stripes_2NxHxW, cells.held_out)
     parts = vertical, horizontal, vertical * horizontal / cells.amplitude
-    parts_QxPx3 = np.stack([part.reshape(len(part), -1) for part in parts], axis=-1)
-    drawn = np.asarray(cells.predictions[..., cells.held_out, :, :], np.float64)
-    drawn_xQxP = drawn.reshape(*drawn.shape[:-2], -1)
+    parts_QxPx3 = np.stack([_flat(part) for part in parts], axis=-1)
+    drawn_xQxP = _flat(cells.predictions[..., cells.held_out, :, :])
     # both centred over pixels, which fits the level
     parts_QxPx3 = parts_QxPx3 - parts_QxPx3.mean(axis=1, keepdims=True)
     drawn_xQxP = drawn_xQxP - drawn_xQxP.mean(axis=-1, keepdims=True)
@@ -94,19 +88,17 @@ def weights(cells: CellResults, stripes_2NxHxW):
     return lesser_xQ.mean(axis=-1), weights_xQx3[..., 2].mean(axis=-1), r2.mean(axis=-1)
 
 
-@once
-def _weights(evidence):
-    return weights(evidence.net.late.cells, _stripes(evidence).true)
-
-
 def own_sum_r2(cells: CellResults, stripes: Stripes):
     """(...) mean over OOD signals of the R^2 over pixels of f(x) + f(y) - f(no factor)."""
     drawn = np.asarray(cells.predictions[..., cells.held_out, :, :], np.float64)
-    sums = sum(signals.stripes_at(stripes.drawn, cells.held_out))
-    left = drawn - (sums - stripes.null[..., None, :, :])
-    flat = lambda images: images.reshape(*images.shape[:-2], -1)
-    centred = flat(drawn) - flat(drawn).mean(axis=-1, keepdims=True)
-    return _explained(flat(left), centred).mean(axis=-1)
+    left = drawn - (_plus(stripes.drawn, cells) - stripes.null[..., None, :, :])
+    centred = _flat(drawn) - _flat(drawn).mean(axis=-1, keepdims=True)
+    return _explained(_flat(left), centred).mean(axis=-1)
+
+
+def _flat(images):
+    """(..., P) float64 of images (..., H, W)."""
+    return np.asarray(images, np.float64).reshape(*images.shape[:-2], -1)
 
 
 def _explained(left_xQxP, whole_xQxP):
@@ -115,7 +107,11 @@ def _explained(left_xQxP, whole_xQxP):
     return np.where(total > 0, 1 - share, 0.0)
 
 
-def _correlation(cells, images_QxHxW):
+def _plus(stripes, cells: CellResults):
+    return sum(signals.stripes_at(stripes, cells.held_out))
+
+
+def _correlation(cells: CellResults, images_QxHxW):
     """(...) mean correlation over pixels of what is drawn for held-out cells with images."""
 
     def standard(images):
@@ -127,123 +123,90 @@ def _correlation(cells, images_QxHxW):
     return (drawn * standard(images_QxHxW)).mean(axis=(-2, -1))
 
 
-def _of_stripes_alone(evidence) -> dict:
-    cells = evidence.net.late.cells
-    plus = sum(signals.stripes_at(_stripes(evidence).true, cells.held_out))
-    return {
-        "lesser stripe's weight": _weights(evidence)[0],
-        "product weight": _weights(evidence)[1],
-        "share rendered OOD": rendered(cells),
-        "exact accuracy OOD": exact(cells),
-        "accuracy OOD within 1 pixel": within_a_pixel(cells),
-        "correlation OOD with the plus": _correlation(cells, plus),
-        "correlation OOD with the bump": _correlation(cells, cells.truths[cells.held_out]),
-    }
+# --- C9: stripes alone -------------------------------------------------------------------------
+
+
+def _learnt_stripes(net):
+    # these networks have not seen a point
+    return learnt(stripe_accuracy(stripes_of(net.late)), "accuracy on the stripes")
 
 
 # Each OOD signal is fitted by a level, the two stripes and their product, the true bump. Stripes do
 # not teach the level: s_x + s_y - c is as additive as any, and adding two inverted images is c = 1.
-# As stated, the fit must also explain half of the signal's variance, as blank images, noise and
-# bumps elsewhere have weights as well. These networks have not seen a point, so what they must have
-# learnt is the stripes.
-STRIPES_ADD_UP = Claim(
-    "C9",
-    "trained on stripes alone, decoders draw both stripes of held-out points, added",
-    figure="Fig 4b",
-    each=SETTINGS,
-    runs={"net": "stripes_0_bumps{setting}"},
-    code="bump{shown}",
-    trained=lambda e: stripe_accuracy(_stripes(e)),
-    trained_name="accuracy on the stripes",
-    as_stated=(
-        Condition(
-            "lesser stripe's weight minus product weight",
-            lambda e: _weights(e)[0] - _weights(e)[1],
-            above=0,
-        ),
-        Condition("R2 on level, stripes and product", lambda e: _weights(e)[2], above=0.5),
-    ),
-    stricter=Condition(
-        "R2 of the network's own f(x) + f(y) - f()",
-        lambda e: own_sum_r2(e.net.late.cells, _stripes(e)),
-        above=0.5,
-    ),
-    details=_of_stripes_alone,
-    objection=(
-        "The paper does not say in which polarity stripes are shown, nor how a missing factor is "
-        "coded, and the verdict may depend on both. So each choice has a row of its own, and "
-        "nothing is contradicted unless every row is. A constant may be added to an image, as "
-        "stripes do not teach its level."
-    ),
-    changed=(
-        "C9 first asked whether images are nearer to the plus than to the bump, which rejects a "
-        "plus on another level. Then it took the weight of the stripes' sum, in one of the "
-        "settings. Both verdicts were known. It now takes the lesser of the two stripes' weights, "
-        "in every setting."
-    ),
-)
+# The fit must also explain half of the signal's variance, as blank images, noise and bumps
+# elsewhere have weights as well.
+@claim("C9", figure="Fig 4b", cases=ALONE, runs={"net": "stripes_0_bumps{shown}"})
+def stripes_add_up(net):
+    """Trained on stripes alone, decoders draw both stripes of held-out points, added."""
+    yield _learnt_stripes(net)
+    cells, true = net.late.cells, stripes_of(net.late).true
+    lesser, product, r2 = weights(cells, true)
+    yield above(0, lesser - product, "lesser stripe's weight minus product weight")
+    yield above(0.5, r2, "R2 on level, stripes and product")
+    yield note("lesser stripe's weight", lesser)
+    yield note("product weight", product)
+    yield note("share rendered OOD", rendered(cells))
+    yield note("exact accuracy OOD", exact(cells))
+    yield note("accuracy OOD within 1 pixel", within_a_pixel(cells))
+    yield note("correlation OOD with the plus", _correlation(cells, _plus(true, cells)))
+    of_bump = _correlation(cells, cells.truths[cells.held_out])
+    yield note("correlation OOD with the bump", of_bump)
 
 
-def _by_bumps(evidence) -> dict:
-    """What they draw late in training, by number of bumps."""
-    runs = {run.config.task.support.samples: run for run in evidence.by_bumps}
-    return {count: runs[count].late.cells for count in sorted(runs)}
+@claim("C9.own_parts", figure="Fig 4b", cases=ALONE, runs={"net": "stripes_0_bumps{shown}"})
+def own_stripes_add_up(net):
+    """Trained on stripes alone, decoders draw at held-out points the sum of what they draw for x
+    alone and for y alone, less what they draw for neither."""
+    yield _learnt_stripes(net)
+    r2 = own_sum_r2(net.late.cells, stripes_of(net.late))
+    yield above(0.5, r2, "R2 of the network's own f(x) + f(y) - f()")
 
 
-def _more_than_none(evidence):
-    """Raises Undecided where stripes alone are enough, so that bumps can add little."""
-    none = evidence.none.late.cells
-    share = float(median_over_checkpoints(rendered(none)).mean())
-    if share > ENOUGH:
-        raise Undecided(f"without bumps {text.number(share)} are rendered as well")
-    return rendered(evidence.net.late.cells) - rendered(none)
+# --- C10: a few bumps beside the stripes -------------------------------------------------------
 
 
-RENDERS = rendered_ood(above=ENOUGH)._replace(name="share rendered OOD, {few} bumps")
-# Stricter: more than by any predictor that knows bumps alone. The trivial ones know every ID cell.
-FEW_BUMPS_MULTIPLY = Claim(
+def _few_bumps_are_rendered(net, few: int):
+    shown = np.minimum(rendered_shown(net.late), stripe_accuracy(stripes_of(net.late)))
+    yield learnt(shown, "share rendered of the bumps shown, or accuracy on the stripes")
+    yield rendered_ood(net, above=ENOUGH, name=f"share rendered OOD, {few} bumps")
+
+
+@claim(
     "C10",
-    "a few bumps beside the stripes give proper bumps on held-out points",
     figure="Fig 4b, 7b",
-    each=tuple({"few": few} | setting for setting in SETTINGS for few in FEW["few"]),
+    cases=FEW,
     runs={
-        "net": "stripes_{few}_bumps{setting}",
-        "none": "stripes_0_bumps{setting}",
-        "by_bumps": "stripes_*_bumps{setting}",
+        "net": "stripes_{few}_bumps{shown}",
+        "none": "stripes_0_bumps{shown}",
+        "by_bumps": "stripes_*_bumps{shown}",
     },
-    code="bump{shown}",
-    trained=lambda e: np.minimum(rendered_shown(e.net.late), stripe_accuracy(_stripes(e))),
-    trained_name="share rendered of the bumps shown, or accuracy on the stripes",
-    as_stated=(
-        RENDERS,
-        Condition(
-            "share rendered OOD, {few} bumps minus none",
-            _more_than_none,
-            above=0,
-            cells=OOD_CELLS,
-            least=-1,
-        ),
-    ),
-    stricter=lambda e: (RENDERS, above_trivial(e)),
-    details=lambda e: {
-        f"{name}, {count} bumps": quantity(cells)
-        for name, quantity in (
-            ("share rendered OOD", rendered),
-            ("exact accuracy OOD", exact),
-            ("product weight", lambda cells: weights(cells, _stripes(e).true)[1]),
-        )
-        for count, cells in _by_bumps(e).items()
-    },
-    objection=(
-        "Stripes light every pixel and show every value, so the bumps may add little. Where "
-        "stripes alone render as much, the reading as stated is undecided. The stricter one asks "
-        "for more than any predictor from bumps alone renders, kernel regression included."
-    ),
-    changed=(
-        "C10 first repeated a condition of C9. Then it asked for an error below a quarter of a "
-        "blank image's, which punishes the level, and for the brightest pixel. All verdicts were "
-        "known, those of one setting of four. It now asks for the share rendered, in every "
-        "setting. Its gate asks for the bumps that were shown; it asked for every ID cell."
-    ),
 )
-CLAIMS = STRIPES_ADD_UP, FEW_BUMPS_MULTIPLY
+def few_bumps_multiply(net, none, by_bumps, few):
+    """A few bumps beside the stripes give proper bumps on held-out points, and stripes alone do
+    not."""
+    yield from _few_bumps_are_rendered(net, few)
+    cells, of_none = net.late.cells, rendered(none.late.cells)
+    more = rendered(cells) - of_none
+    enough = float(median_over_checkpoints(of_none).mean())
+    if enough > ENOUGH:  # so that bumps can add little
+        more = unknown(f"without bumps {text.number(enough)} are rendered as well")
+    name = f"share rendered OOD, {few} bumps minus none"
+    yield above(0, more, name, cells=cells.held_out.sum(), least=-1)
+    for run in by_bumps:
+        cells, count = run.late.cells, run.config.task.support.samples
+        yield note(f"share rendered OOD, {count} bumps", rendered(cells))
+        yield note(f"exact accuracy OOD, {count} bumps", exact(cells))
+        product = weights(cells, stripes_of(net.late).true)[1]
+        yield note(f"product weight, {count} bumps", product)
+
+
+# The trivial predictors know every ID cell.
+@claim("C10.baselines", figure="Fig 4b, 7b", cases=FEW, runs={"net": "stripes_{few}_bumps{shown}"})
+def few_bumps_beat_predictors(net, few):
+    """A few bumps beside the stripes give proper bumps on held-out points, more of them than any
+    predictor that knows bumps alone."""
+    yield from _few_bumps_are_rendered(net, few)
+    yield above_trivial(net)
+
+
+CLAIMS = stripes_add_up, own_stripes_add_up, few_bumps_multiply, few_bumps_beat_predictors

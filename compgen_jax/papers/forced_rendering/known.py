@@ -1,0 +1,514 @@
+"""Known answers of the first paper, and what its criteria must say of them.
+
+Known maps draw an image for every position (x, y), or for every pair of two objects' positions.
+Seen combinations are true bumps, and each map draws held-out ones in its own way. Held out is a
+square with seen cells next to it on each row and column, or a corner.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.claims import Matrix
+from compgen_jax.metrics import kernels, layers, superposition
+from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.runs import results
+from compgen_jax.runs.run import Run
+from compgen_jax.tasks import baselines, bump
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.supports import SupportConfig
+
+SEEDS = 3  # slightly different copies of everything known
+GAIN, PIXELS = 0.05, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
+# the holes and corners of the presets
+SUPPORTS = {
+    (16, "donut"): SupportConfig(region="donut", low=3, high=12),
+    (16, "corner"): SupportConfig(region="corner", low=7),
+    (28, "donut"): SupportConfig(region="donut", low=6, high=22),
+    (28, "corner"): SupportConfig(region="corner", low=12),
+}
+# where the authors' own network of Figure 1b is judged: 81 of 784 cells are held out
+AUTHORS = 28, "the authors' hole"
+SUPPORTS_OF_MAPS = SUPPORTS | {AUTHORS: SupportConfig(region="donut", low=10, high=18)}
+
+
+def bumps(grid: int, region: str) -> Bump:
+    return Bump(grid=grid, support=SUPPORTS_OF_MAPS[grid, region])
+
+
+def scorer_of(config: Bump):
+    """A task's scorer, and what it says of a network that draws nothing."""
+    score, grid = results.scorer(config.make()), config.grid
+    return score, score(np.zeros((1, grid**2, grid, grid), np.float32))
+
+
+def jittered(images, seeds: int = SEEDS, amplitude: float = 1.0):
+    """(S, ...) copies of images, each with a gain and pixels of its own."""
+    images, copies = np.asarray(images, np.float64), []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        gain, noise = 1 + GAIN * rng.normal(), PIXELS * amplitude * rng.normal(size=images.shape)
+        copies.append(gain * images + noise)
+    return np.stack(copies).astype(np.float32)
+
+
+# --- maps of one object ------------------------------------------------------------------------
+
+NEAR = 1.0  # pixels from a seen combination: what `edge` composes
+FAINT = 0.01  # the height of `faint`, in bumps
+
+
+class World(NamedTuple):
+    """draw: (x, y) -> signal (N, N), a stripe where one is NaN.  grid: N.  low, high: the first and
+    the last held-out value of x and of y; high is N - 1 for a corner.  amplitude: of a bump."""
+
+    draw: Callable
+    grid: int
+    low: int
+    high: int
+    amplitude: float = 1.0
+
+
+def world_of(targets_BxNxN, held_out_B) -> World:
+    """Of the true signals of all cells. ValueError unless the held-out cells are a square on the
+    diagonal."""
+    targets, grid = jnp.asarray(targets_BxNxN), targets_BxNxN.shape[-1]
+    y, x = np.divmod(np.flatnonzero(held_out_B), grid)
+    if not len(x) or len(x) != (np.ptp(x) + 1) ** 2 or (x.min(), x.max()) != (y.min(), y.max()):
+        raise ValueError("known maps need a held-out square on the diagonal")
+
+    def draw(x, y):
+        column, row = (jnp.where(jnp.isnan(c), 0, c).astype(jnp.int32) for c in (x, y))
+        image = targets[jnp.clip(row * grid + column, 0, len(targets) - 1)]
+        column_N, row_N = image.max(axis=0, keepdims=True), image.max(axis=1, keepdims=True)
+        stripe = jnp.where(jnp.isnan(y), column_N, row_N)
+        return jnp.where(jnp.isnan(x) | jnp.isnan(y), stripe, image)
+
+    return World(draw, grid, int(x.min()), int(x.max()), float(targets.max()))
+
+
+def neighbours(point, world: World):
+    """The seen points next on the row and on the column of a held-out one, (4, 2), their distances
+    (4,), and whether there is one (4,)."""
+    x, y = point
+    before, after = jnp.float32(world.low - 1), jnp.float32(world.high + 1)
+    points = [(before, y), (after, y), (x, before), (x, after)]
+    distances = jnp.stack([x - before, after - x, y - before, after - y])
+    exists = jnp.array([True, world.high < world.grid - 1] * 2)
+    return jnp.array(points), distances, exists
+
+
+def _bump(point, world):
+    return world.draw(*point)
+
+
+def _faint(point, world):
+    return FAINT * _bump(point, world)
+
+
+def _plus(point, world, less):
+    x, y = point
+    stripes = world.draw(x, jnp.float32(jnp.nan)) + world.draw(jnp.float32(jnp.nan), y)
+    return stripes - less * world.amplitude
+
+
+def _lookup(point, world):
+    points, distances, exists = neighbours(point, world)
+    return world.draw(*points[jnp.argmin(jnp.where(exists, distances, jnp.inf))])
+
+
+def _superposer(point, world):
+    points, distances, exists = neighbours(point, world)
+    weights = jnp.where(exists, 1 / distances, 0.0)
+    images = jax.vmap(lambda one: world.draw(*one))(points)
+    return jnp.tensordot(weights / weights.sum(), images, axes=1)
+
+
+def _sum(point, world):
+    x, y = point
+    values = jnp.arange(world.grid, dtype=jnp.float32)
+    seen = ((values < world.low) | (values > world.high)).astype(jnp.float32)
+    row = jax.vmap(lambda value: world.draw(value, y))(values)
+    column = jax.vmap(lambda value: world.draw(x, value))(values)
+    return jnp.tensordot(seen, row + column, axes=1)
+
+
+def _edge(point, world):
+    _, distances, exists = neighbours(point, world)
+    near = jnp.where(exists, distances, jnp.inf).min() <= NEAR
+    return jnp.where(near, _bump(point, world), _superposer(point, world))
+
+
+def _blank(point, world):
+    return jnp.zeros((world.grid, world.grid))
+
+
+def _noise(point, world):
+    cell = jnp.round(point).astype(jnp.int32)
+    key = jax.random.fold_in(jax.random.key(0), cell[0] + world.grid * cell[1])
+    return world.amplitude * jax.random.uniform(key, (world.grid, world.grid))
+
+
+class KnownMap(NamedTuple):
+    """render: held-out point (2,), world -> signal (N, N).  draws: what, in words.  height: of what
+    is drawn, in bumps, where jitter must be in proportion to it."""
+
+    render: Callable
+    draws: str
+    height: float = 1.0
+
+
+PLUS = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}  # less so much of the amplitude
+MAPS = {
+    "bump": KnownMap(_bump, "the bump that is asked for"),
+    "faint": KnownMap(_faint, "the bump that is asked for, at a hundredth of its height", FAINT),
+    "plus": KnownMap(partial(_plus, less=0.0), "its two stripes, added"),
+    "plus - 0.4": KnownMap(partial(_plus, less=0.4), "the plus, less .4 of the amplitude"),
+    "plus - 1": KnownMap(partial(_plus, less=1.0), "the plus, less the amplitude"),
+    "lookup": KnownMap(_lookup, "the nearest seen image"),
+    "superposer": KnownMap(
+        _superposer, "the seen bumps next on its row and column, weighted by 1 / distance"
+    ),
+    "sum": KnownMap(_sum, "the sum of all seen bumps on its row and on its column"),
+    "edge": KnownMap(_edge, "the bump within a pixel of a seen one, else what `superposer` draws"),
+    "blank": KnownMap(_blank, "nothing"),
+    "noise": KnownMap(_noise, "independent uniform pixels"),
+}
+
+
+def render(name: str, world: World) -> Callable:
+    """point (2,) -> signal (N, N)."""
+
+    def of_point(point):
+        inside = (jnp.round(point) >= world.low) & (jnp.round(point) <= world.high)
+        return jnp.where(inside.all(), MAPS[name].render(point, world), _bump(point, world))
+
+    return of_point
+
+
+def images(name: str, world: World):
+    """(B, N, N) of a map at every cell, x varying fastest."""
+    y, x = jnp.divmod(jnp.arange(world.grid**2), world.grid)
+    points = jnp.stack([x, y], axis=1).astype(jnp.float32)
+    return np.asarray(jax.jit(jax.vmap(render(name, world)))(points))
+
+
+def maps(grid: int, region: str) -> dict[str, Run]:
+    """All known maps around a hole or a corner, by name."""
+    config = bumps(grid, region)
+    score, empty = scorer_of(config)
+    world = world_of(empty.truths, empty.held_out)
+    kernel, task = _interpolator(score, config, empty), config.make()
+    stripes = jittered(results.truths_at(task, bump.stripe_points(grid)), amplitude=world.amplitude)
+    known = {}
+    for name, one in MAPS.items():
+        cells = score(jittered(images(name, world), amplitude=one.height * world.amplitude))
+        # without factors the level for which each plus is f(x) + f(y) - f()
+        null = np.full_like(stripes[:, :1], PLUS.get(name, 0.0) * world.amplitude)
+        known[name] = Run.known(
+            cells.seeds,
+            cells=cells,
+            outputs={} if region == "corner" else _outputs(cells),
+            config=SimpleNamespace(task=config),
+            task=task,
+            interpolator=kernel,
+            predict=partial(_stripes, np.concatenate([stripes, null], axis=1)),
+        )
+    return known
+
+
+def _stripes(drawn, points):
+    """What is drawn for one factor and for none, the only points that claims ask about."""
+    return drawn
+
+
+def _interpolator(score, config: Bump, empty: CellResults):
+    """What a kernel says that knows the images of all ID cells, once for every copy."""
+    task = config.make()
+    codes = tasks.examples_at(task, jax.random.key(0), tasks.points(task)).input
+    known = ~empty.held_out
+    drawn = baselines.interpolate(codes[known], empty.truths[known], codes)
+    return score(np.repeat(drawn[None].astype(np.float32), SEEDS, axis=0))
+
+
+# --- how what they draw is alike ---------------------------------------------------------------
+
+
+def output_numbers(signals_BxNxN, cells: CellResults) -> dict:
+    """What an inspection measures of signals at every cell that needs no network."""
+    held_out, points = cells.held_out, cells.factors
+    outputs, truths = (
+        np.asarray(images, np.float64).reshape(len(points), -1)
+        for images in (signals_BxNxN, cells.truths)
+    )
+    similar, true = (kernels.cosine(kernels.gram(images)) for images in (outputs, truths))
+    agreements = layers.agreements(similar, points, held_out, true)
+    sums = superposition.matching_sums(outputs[~held_out], points[~held_out], points[held_out])
+    scores = superposition.scores(
+        outputs[held_out], sums, points[held_out], cells.distance[held_out]
+    )
+    return {f"output.cosine.{name}": value for name, value in agreements.items()} | {
+        f"output.superposition.sums.{name}": value for name, value in scores.items()
+    }
+
+
+def _outputs(cells: CellResults) -> dict:
+    """(S,) by metric. Both constructions of superpositions are that of sums, as the other one needs
+    a network."""
+    numbers = [output_numbers(of_seed, cells) for of_seed in cells.predictions]
+    outputs = {key: np.array([one[key] for one in numbers]) for key in numbers[0]}
+    return outputs | {key.replace(".sums.", ".mean_code."): outputs[key] for key in outputs}
+
+
+class Ideal(NamedTuple):
+    """What known maps score at the grid and around the square of some results.
+
+    superposer_r2, bump_r2: R^2 on the sums of matching outputs over the inner hole, of the
+    superposer and of the true bump.  superposer_binary: how much more the superposer's similarity
+    agrees with the binary kernel than with the true images'.  lookup_partial: how binary the
+    lookup's is beyond these.
+    """
+
+    superposer_r2: float
+    bump_r2: float
+    superposer_binary: float
+    lookup_partial: float
+
+
+_ideals: dict = {}  # by the true images and the hold-out, which many runs share
+
+
+def ideal(cells: CellResults) -> Ideal:
+    key = zlib.crc32(np.ascontiguousarray(cells.truths)), cells.held_out.tobytes()
+    if key not in _ideals:
+        world = world_of(cells.truths, cells.held_out)
+        superposer, true, lookup = (
+            output_numbers(images(name, world), cells) for name in ("superposer", "bump", "lookup")
+        )
+        _ideals[key] = Ideal(
+            superposer["output.superposition.sums.inner_r2"],
+            true["output.superposition.sums.inner_r2"],
+            superposer["output.cosine.cross_binary"] - superposer["output.cosine.cross_true"],
+            lookup["output.cosine.cross_partial"],
+        )
+    return _ideals[key]
+
+
+# --- what claims must say of maps --------------------------------------------------------------
+
+NONE = dict.fromkeys(MAPS, "-")
+BUT_EDGE = {name: "-" for name in MAPS if name != "edge"}
+NO_SUMS = {name: "-" for name in BUT_EDGE if name not in PLUS}  # a plus is nearly a sum
+SUMS = {"superposer": "R", "sum": "R"}
+FAILS = dict.fromkeys(MAPS, "R") | {"bump": "-"}  # `edge` renders what the interpolator does
+FAILS_LIT = {name: letter for name, letter in FAILS.items() if name != "edge"}
+COMPOSES = NONE | {"bump": "R"}
+STRUCTURE = {name: "-" for name in NO_SUMS if name != "superposer"} | {"sum": "R"}
+ON_HOLES = {
+    "C1": FAILS,
+    "C1.interpolation": FAILS,
+    "C1.interpolation, beside an interpolator that renders nothing": FAILS | {"edge": "-"},
+    "C2": NONE | {"edge": "R"},
+    "C2.overlap": NONE | {"edge": "R"},
+    "C3": BUT_EDGE | SUMS | {"noise": "r"},
+    "C3.chance": BUT_EDGE | SUMS,
+    "C4": NO_SUMS | SUMS | {"lookup": "r"},
+    "C4.ideal": NO_SUMS | SUMS,
+    "C5": STRUCTURE,
+    "C5.true_images": STRUCTURE,
+    "C5.codes, bump code beside a superposer": STRUCTURE | {"superposer": "-"},
+    "C5.codes_true_images, bump code beside a superposer": STRUCTURE | {"superposer": "-"},
+    "K2": FAILS_LIT,
+    "K4": COMPOSES,
+    "K4.interpolation": COMPOSES,
+    "K4.interpolation, beside an interpolator that composes": NONE,
+    "K5": COMPOSES,
+    "K5.baselines": COMPOSES,
+}
+ON_CORNERS = {
+    "C9": NONE | dict.fromkeys(PLUS, "R"),
+    "C9.own_parts": NONE | dict.fromkeys(PLUS, "R"),
+    "C10": COMPOSES,
+    "C10.baselines": COMPOSES,
+}
+OF_FIGURE_1 = "C1", "C3", "C4"  # and of the authors' own networks
+
+
+def _beside(cells, interpolator) -> Run:
+    return Run.known(cells.seeds, cells=cells, interpolator=interpolator)
+
+
+def _interpolated_as(predictor: str, name: str, known: dict):
+    """Beside an interpolator that draws what another known answer does."""
+    return {"net": _beside(known[name].cells, known[predictor].cells)}
+
+
+def _beside_superposer(argument: str, name: str, known: dict):
+    """`superposer` in the place of a control, or of the network with another code."""
+    return {argument: known[name], "ramp" if argument == "bump" else "control": known["superposer"]}
+
+
+def _with_stripes_alone(name, known):
+    return {"net": known[name], "none": known["plus"], "by_bumps": []}
+
+
+BESIDE = {
+    "C1.interpolation, beside an interpolator that renders nothing": partial(
+        _interpolated_as, "blank"
+    ),
+    "C2.overlap": partial(_beside_superposer, "net"),
+    "C5.codes, bump code beside a superposer": partial(_beside_superposer, "bump"),
+    "C5.codes_true_images, bump code beside a superposer": partial(_beside_superposer, "bump"),
+    "K4.interpolation, beside an interpolator that composes": partial(_interpolated_as, "bump"),
+    "C10": _with_stripes_alone,
+}
+
+
+def _of_maps(title: str, grid: int, region: str, rows: dict) -> Matrix:
+    does = {name: one.draws for name, one in MAPS.items()}
+    return Matrix(title, does, partial(maps, grid, region), rows, BESIDE)
+
+
+OF_MAPS = tuple(
+    _of_maps(f"N = {grid}, {region}", grid, region, ON_HOLES if region == "donut" else ON_CORNERS)
+    for grid, region in SUPPORTS
+) + (
+    _of_maps(
+        "N = 28 and the authors' hole 10 to 18, donut",
+        *AUTHORS,
+        {row: letters for row, letters in ON_HOLES.items() if row.startswith(OF_FIGURE_1)},
+    ),
+)
+
+# --- maps of two objects -----------------------------------------------------------------------
+
+
+class KnownPair(NamedTuple):
+    """first: a name of `MAPS`, which draws the first bump at held-out cells.  second: how the
+    second one is drawn there, a name of `SECONDS`.  draws: what, in words."""
+
+    first: str
+    second: str
+    draws: str
+
+
+def _misplaced(seconds):
+    return np.roll(seconds, seconds.shape[-1] // 2, axis=-1)
+
+
+# from true images (B, N, N) of the second bumps
+SECONDS = {"true": np.asarray, "misplaced": _misplaced, "none": np.zeros_like}
+PAIRS = {
+    "both": KnownPair("bump", "true", "both bumps as they are asked for"),
+    "first blank": KnownPair("blank", "true", "the second bump alone"),
+    "first looked up": KnownPair("lookup", "true", "the second bump, and the nearest seen first"),
+    "first superposed": KnownPair(
+        "superposer", "true", "the second bump, and the seen firsts next on the row and column"
+    ),
+    "second blank": KnownPair("bump", "none", "the first bump alone"),
+    "second misplaced": KnownPair(
+        "bump", "misplaced", "the first bump, and the second half a grid beside its place"
+    ),
+    "both blank": KnownPair("blank", "none", "nothing"),
+    "both wrong": KnownPair(
+        "lookup",
+        "misplaced",
+        "the nearest seen first, and the second half a grid beside its place",
+    ),
+    "noise": KnownPair("noise", "none", "independent uniform pixels"),
+}
+MIXED = "both blank in one seed"
+# the ridges of a sum and of a plus cross most second bumps, which then do not count
+ON_OBJECTS = dict.fromkeys((*PAIRS, MIXED), "-") | dict.fromkeys(
+    ("first blank", "first looked up", "first superposed"), "R"
+)
+
+
+def objects(grid: int) -> dict[str, Run]:
+    """All known pairs around a hole, by name."""
+    single = bumps(grid, "donut")
+    score, empty = scorer_of(replace(single, bumps=2))
+    truths, held_out_Bx1x1 = empty.truths, empty.held_out[:, None, None]
+    firsts = results.truths_at(single.make(), empty.factors)
+    world, drawn = world_of(firsts, empty.held_out), {}
+    for name, pair in PAIRS.items():
+        pairs = images(pair.first, world) + SECONDS[pair.second](truths - firsts)
+        drawn[name] = jittered(np.where(held_out_Bx1x1, pairs, truths))
+    drawn[MIXED] = np.concatenate([drawn["both blank"][:1], drawn["first looked up"][1:]])
+    cells = {name: score(of_seeds) for name, of_seeds in drawn.items()}
+    return {name: _beside(one, cells["both blank"]) for name, one in cells.items()}
+
+
+OF_OBJECTS = tuple(
+    Matrix(
+        f"N = {grid}, donut, two objects",
+        {name: one.draws for name, one in PAIRS.items()}
+        | {MIXED: "*both blank* in one seed, *first looked up* in the others"},
+        partial(objects, grid),
+        {"K1": ON_OBJECTS, "K1.second": ON_OBJECTS},
+    )
+    for grid in (16, 28)
+)
+
+# --- cells held out at random ------------------------------------------------------------------
+
+SCATTERED = {
+    "bump": "the bump that is asked for",
+    "interpolator": "what a kernel on the codes of all ID cells says",
+    "lookup": "the nearest seen image",
+    "blank": "nothing",
+    "noise": "independent uniform pixels",
+}
+ON_SCATTERED = dict.fromkeys(SCATTERED, "-") | {"bump": "R", "interpolator": "R"}
+
+
+def scattered(grid: int) -> dict[str, Run]:
+    """What is known of as many cells as a hole has, held out at random, by name."""
+    share = float(np.mean(scorer_of(bumps(grid, "donut"))[1].held_out))
+    config = Bump(grid=grid, support=SupportConfig(region="random", share=share))
+    score, empty = scorer_of(config)
+    kernel, true = _interpolator(score, config, empty), empty.truths
+    nearest, _ = tasks.nearest_seen(config.make(), empty.held_out)
+    drawn = {
+        "bump": true,
+        "interpolator": kernel.predictions[0],
+        "lookup": true[nearest],
+        "blank": np.zeros_like(true),
+        "noise": np.random.default_rng(0).uniform(size=true.shape),
+    }
+    held_out_Bx1x1 = empty.held_out[:, None, None]
+    return {
+        name: _beside(score(jittered(np.where(held_out_Bx1x1, one, true))), kernel)
+        for name, one in drawn.items()
+    }
+
+
+OF_SCATTERED = tuple(
+    Matrix(
+        f"N = {grid}, as many cells held out at random",
+        SCATTERED,
+        partial(scattered, grid),
+        {
+            "K3": ON_SCATTERED,
+            "K3.interpolation": ON_SCATTERED,
+            "K3.interpolation, beside an interpolator that renders nothing": dict.fromkeys(
+                SCATTERED, "-"
+            ),
+        },
+        {
+            "K3.interpolation, beside an interpolator that renders nothing": partial(
+                _interpolated_as, "blank"
+            )
+        },
+    )
+    for grid in (16, 28)
+)
+MATRICES = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED)
