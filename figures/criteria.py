@@ -13,7 +13,7 @@ from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
 
-from .pages import table
+from .tables import table
 
 GRIDS_OF_MAPS = 16, 28  # of the quick and of the paper's presets
 # (N, sigma, region, its bounds): of the presets, and of the settings that are varied around them

@@ -30,6 +30,7 @@ from compgen_jax.training import loop
 from . import committed, criteria, fields
 from .league import page as league
 from .papers import FIGURES, PAPERS, TABLES
+from .tables import table
 
 ROOT, DOCS = committed.ROOT, committed.ROOT / "docs"
 CHECK = flags.DEFINE_bool("check", False, "Write nothing, and fail if a page is not up to date.")
@@ -100,11 +101,6 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
             page = text.between(page, marks, lines)
         made[path] = page
     return made
-
-
-def table(head, rows) -> list[str]:
-    """The lines of a table in Markdown."""
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 # --- verdicts ----------------------------------------------------------------------------------

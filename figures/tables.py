@@ -1,6 +1,11 @@
-"""Tables of RESULTS.md that several papers have."""
+"""Tables in Markdown: any, and one of RESULTS.md that several papers have."""
 
 from compgen_jax.metrics import text
+
+
+def table(head, rows) -> list[str]:
+    """The lines of a table in Markdown."""
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def errors_of_images(summaries: dict[str, dict]) -> list[str]:

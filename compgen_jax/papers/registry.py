@@ -5,6 +5,7 @@ from pathlib import Path
 
 from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import known as forced_rendering_known
+from compgen_jax.papers.forced_rendering import known_networks, known_turns
 from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
 from compgen_jax.papers.forced_rendering import settings as forced_rendering_settings
 from compgen_jax.papers.league import runs as league_runs
@@ -25,7 +26,11 @@ FORCED_RENDERING = Paper(
     letters="CK",
     runs=forced_rendering_runs.runs,
     claims=forced_rendering_claims.CLAIMS,
-    matrices=forced_rendering_known.MATRICES,
+    matrices=(
+        *forced_rendering_known.MATRICES,
+        *known_networks.MATRICES,
+        *known_turns.MATRICES,
+    ),
     note=forced_rendering_claims.NOTE,
     folder=HERE / "forced_rendering",
     settings=forced_rendering_settings.GROUPS,

@@ -19,6 +19,7 @@ import numpy as np
 from compgen_jax.claims import Matrix
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.papers.forced_rendering.presets import PRESETS
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -511,4 +512,53 @@ OF_SCATTERED = tuple(
     )
     for grid in (16, 28)
 )
-MATRICES = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED)
+
+# --- maps whose volume element is smooth or rough -----------------------------------------------
+
+DISPLACED = "displaced"
+VOLUMES = {
+    name: MAPS[name].draws for name in ("bump", "plus", "lookup", "superposer", "blank", "noise")
+} | {DISPLACED: "the bump that is asked for, moved at random by up to a pixel along each axis"}
+# smooth, and no bumps: only the true images' volume tells them
+SMOOTH = dict.fromkeys(("plus", "superposer", "blank", "noise"), "r")
+
+
+def _displaced(world: World):
+    true, last = images("bump", world), world.grid - 1
+    moves = np.random.default_rng(0).integers(-1, 2, size=(world.grid**2, 2))
+    y, x = np.divmod(np.arange(world.grid**2), world.grid)
+    inside = (np.minimum(x, y) >= world.low) & (np.maximum(x, y) <= world.high)
+    moved = np.clip(np.stack([x, y], axis=1) + moves * inside[:, None], 0, last)
+    return true[moved[:, 1] * world.grid + moved[:, 0]]
+
+
+def volumes(preset: str) -> dict[str, Run]:
+    """At the corner, the grid and the width of bumps of a decoder of low-rank embeddings."""
+    score, empty = scorer_of(PRESETS[preset].config.task)
+    world = world_of(empty.truths, empty.held_out)
+    drawn = {name: _displaced(world) if name == DISPLACED else images(name, world)
+             for name in VOLUMES}  # fmt: skip
+    return {
+        name: Run.known(range(SEEDS), cells=score(jittered(each, SEEDS, world.amplitude)))
+        for name, each in drawn.items()
+    }
+
+
+def _beside_lookup(name, known):
+    return {"none": known["lookup"], "both": known[name]}
+
+
+OF_VOLUMES = tuple(
+    Matrix(
+        f"N = {PRESETS[preset].config.task.grid}, corner, bumps of 1.5 pixels",
+        VOLUMES,
+        partial(volumes, preset),
+        {
+            "C15": dict.fromkeys(VOLUMES, "-") | {"bump": "R"} | SMOOTH,
+            "C15.true_images": dict.fromkeys(VOLUMES, "-") | {"bump": "R"},
+        },
+        {"C15": _beside_lookup, "C15.true_images": _beside_lookup},
+    )
+    for preset in ("lowrank_quick", "lowrank")
+)
+MATRICES = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED, *OF_VOLUMES)

@@ -10,14 +10,13 @@ import jax
 import numpy as np
 
 from compgen_jax.claims import TINY, above, below, claim, exact_id, learnt, note
-from compgen_jax.metrics import circle
+from compgen_jax.metrics import circle, evaluation
 from compgen_jax.metrics.circle import Gap
 from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.images import (
     above_predictors,
     all_rendered,
     exact,
-    relative_error,
 )
 from compgen_jax.tasks import images
 
@@ -136,13 +135,12 @@ def check_others_seen(results: CellResults):
 
 def _rendered_id(cells: CellResults):
     """The share of the ID cells whose turned object is rendered."""
-    seen, shape = ~cells.held_out, cells.truths.shape
-    drawn = cells.predictions.reshape(-1, *shape)[:, seen]
-    shown = np.asarray(_all_alike(drawn, cells.truths[seen]), np.float64).mean(axis=1)
-    return shown.reshape(cells.predictions.shape[: -len(shape)])
+    seen = ~cells.held_out
+    return _all_alike(cells.predictions[..., seen, :, :], cells.truths[seen]).mean(axis=-1)
 
 
-_all_alike = jax.jit(jax.vmap(jax.vmap(images.rendered), (0, None)))
+# what networks draw (..., B, H, W), truths (B, H, W) -> (..., B)
+_all_alike = evaluation.over_networks(jax.vmap(images.rendered))
 
 
 def _mixes(cells: CellResults, where: str):
@@ -186,7 +184,7 @@ def _mixes(cells: CellResults, where: str):
         "residual of the true images": found.true_residual,
         "share of the lesser edge": found.share,
         "sum of both weights": found.weight,
-        "MSE OOD / blank image's": relative_error(cells),
+        "MSE OOD / blank image's": evaluation.relative_error(cells, cells.held_out),
         "exact accuracy ID": exact_id(cells),
         "exact accuracy OOD": exact(cells),
     }.items():
@@ -218,7 +216,7 @@ def gap_is_rendered(net):
     share, cells_of_gap = rendered_in_gap(cells), cells.held_out.sum()
     yield above(0.5, share, "share rendered OOD", cells=cells_of_gap)
     yield note("exact accuracy OOD", exact(cells))
-    yield note("MSE OOD / blank image's", relative_error(cells))
+    yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))
     interpolated = rendered_in_gap(net.late.interpolator)
     yield note("share rendered OOD by the interpolator", interpolated)
     for name, of_predictor in trivial_shares(cells).items():

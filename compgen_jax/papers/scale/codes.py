@@ -5,6 +5,7 @@ from compgen_jax.papers.scale.composing import GAIN, R2, TITLES
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
 
 TRAINED_CODES = 0.9  # R² ID from which a student of another code counts as trained
+AFFINE = 0.9  # R² of an affine map from code to latent, from which a code is called affine
 APART = 0.05
 # Supports that leave out, or barely show, part of the space of tasks, and those that cover it.
 UNCOVERED, COVERED = ("disconnected", "non_compositional", "unpopular"), ("popular", "equal")
