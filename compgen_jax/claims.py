@@ -365,11 +365,17 @@ def with_settings(rows: list[dict], smaller: list[dict] = ()) -> list[dict]:
     among all settings that a paper's text allows. *Reproduced* is withdrawn if some setting
     contradicts; *contradicted* says that the paper is wrong, so every setting must give it.
 
-    Args: rows: of one scale.  smaller: those of the quick scale, beside rows of the paper's.
+    Args: rows: of one scale.  smaller: those of the quick scale, beside rows of the paper's; they
+    count, the base among them, for claims that were asked at other settings there.
     """
     every = [at_base(row) for row in rows]
     others = [(row, row["setting"]) for row in every if row["setting"] != BASE]
-    others += [(row, f"{row['scale']}: {row['setting']}") for row in map(at_base, smaller)]
+    asked = {(row["claim"], row["case"]) for row in smaller if row["setting"] != BASE}
+    others += [
+        (at_base(row), f"{row['scale']}: {row['setting']}")
+        for row in smaller
+        if (row["claim"], row["case"]) in asked
+    ]
     return [_beside(row, others) if row["setting"] == BASE else row for row in every]
 
 
@@ -382,12 +388,15 @@ def at_base(row: dict) -> dict:
 
 def _beside(row: dict, others: list[tuple[dict, str]]) -> dict:
     """The row of a base beside rows of settings, each with the setting's name."""
-    same = [(other, name) for other, name in others
-            if (other["claim"], other["case"]) == (row["claim"], row["case"])]  # fmt: skip
-    if not same:
-        return row
+    case = [(other, name) for other, name in others if other["case"] == row["case"]]
+    same = [(other, name) for other, name in case if other["claim"] == row["claim"]]
+    parent = [(other, name) for other, name in case
+              if other["claim"] == row["claim"].partition(".")[0] != row["claim"]]  # fmt: skip
     trained = [(other["verdict"], name) for other, name in same
                if not other["reason"].startswith(NOT_TRAINED)]  # fmt: skip
+    found = {} if trained else _beside_parent(row, parent)
+    if found or not same:
+        return row | found
     against = {REPRODUCED: {CONTRADICTED}, CONTRADICTED: {REPRODUCED, INCONCLUSIVE}}
     opposed = [name for verdict, name in trained if verdict in against.get(row["verdict"], ())]
     differ = [name for verdict, name in trained if verdict != row["verdict"]]
@@ -402,6 +411,24 @@ def _beside(row: dict, others: list[tuple[dict, str]]) -> dict:
     }
     depends = {"verdict": INCONCLUSIVE, "reason": f"depends on {first_of(opposed)}"}
     return row | {"settings": settings} | (depends if opposed else {})
+
+
+def _beside_parent(row: dict, parent: list[tuple[dict, str]]) -> dict:
+    """What settings of the claim without its dot say of a row that was asked at the base alone,
+    'C4.ideal' beside 'C4'. If it asks all that the other asks, it fails where that does. And it is
+    not contradicted unless the other is so at every setting, as it may hold there."""
+    asks_all = lambda other: {*other["criterion"].split("; ")} <= {*row["criterion"].split("; ")}
+    fails = [name for other, name in parent if other["verdict"] == CONTRADICTED and asks_all(other)]
+    others = [name for other, name in parent if other["verdict"] != CONTRADICTED
+              and not other["reason"].startswith(NOT_TRAINED)]  # fmt: skip
+    if row["verdict"] == REPRODUCED and fails:
+        reason = f"depends on {first_of(fails)}"
+    elif row["verdict"] == CONTRADICTED and others:
+        reason = f"not asked at {first_of(others)}"
+    else:
+        return {}
+    settings = {"verdict": row["verdict"], "reason": row["reason"], "trained": 0, "untrained": 0}
+    return {"settings": settings, "verdict": INCONCLUSIVE, "reason": reason}
 
 
 def first_of(settings: list[str], most: int = 2) -> str:

@@ -264,11 +264,27 @@ def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expect
     assert claims.with_settings([found, *rows])[0] == found  # not applied twice
 
 
+def test_a_claim_that_was_asked_at_the_base_alone_goes_by_the_one_that_it_is_part_of():
+    for verdict, other, criterion, expected, reason in (
+        (R, C, "c; more", U, "depends on s"),  # asks all of it, and more
+        (R, C, "more", R, ""),
+        (R, U, "c; more", R, ""),
+        (C, C, "more", C, ""),
+        (C, R, "more", U, "not asked at s"),
+    ):
+        own = rows_of("base", verdict, criterion=criterion)[0] | {"claim": "C0.part"}
+        found = claims.with_settings([own, *rows_of("base", U), *rows_of("s", other)])[0]
+        assert (found["verdict"], found["reason"]) == (expected, reason)
+        assert claims.at_base(found) == own and claims.share(found) == ""
+
+
 def test_at_the_papers_size_the_quick_settings_must_agree():
     base = rows_of("base", C, scale="paper")
-    small = lambda *verdicts: rows_of("base", verdicts[0]) + [
-        row for n, verdict in enumerate(verdicts[1:]) for row in rows_of(f"s{n}", verdict)
-    ]
+    assert claims.with_settings(base, rows_of("base", R)) == base  # was asked at no setting there
+    small = lambda *verdicts: (
+        rows_of("base", verdicts[0])
+        + [row for n, verdict in enumerate(verdicts[1:]) for row in rows_of(f"s{n}", verdict)]
+    )
     found = lambda *verdicts: claims.with_settings(base, small(*verdicts))[0]
     assert found(C, C, C)["settings"]["quick"] == 3  # the base is one of them
     assert found(R, C, C)["reason"] == "depends on quick: base"

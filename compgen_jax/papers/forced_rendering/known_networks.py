@@ -251,14 +251,9 @@ def _cnn(name, known):
     return {"mlp": known["swelling"], "conv": known[name], "convs": []}
 
 
-def _stripes(name, known):
+def _beside_inwards(name, known):
     """With stripes and with bumps alone, which distort the volume."""
     return {"stripes": known[name], "alone": known["fading inwards"]}
-
-
-def _stripes_in_both_places(name, known):
-    of_donut = {f"donut_{place}": run for place, run in _stripes(name, known).items()}
-    return _stripes(name, known) | of_donut
 
 
 def _with_more_bumps(name, known, fewer=("stripes", "halfway")):
@@ -299,6 +294,7 @@ ON_HOLES = {
     "C6.shallow": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
     "C6.depths": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
     "C7": _row(f"R: {DISTORTED}", NOT_INWARDS),
+    "C7.size": _row(f"R: {DISTORTED}", NOT_INWARDS),
     "C7.composer": _row(f"R: {DISTORTED}", NOT_INWARDS),
 }
 BESIDE_ON_HOLES = {
@@ -318,15 +314,17 @@ for trained in ("mlp", "mlp_20_epochs"):
         BESIDE_ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = _cnn
 ON_CORNERS = {
     "C12": _row(f"R: composer; r: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
-    "C12.composed": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
+    "C12.spread": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
+    "C12.donut": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
     "C13": _row(f"R: composer; r: halfway; -: {BLUNT}", ""),
     "C13.alone": _row(f"R: composer; -: {BLUNT}, halfway", ""),
     "C13, as sharp without bumps": _row("", tuple(NETWORKS)),
     "C13.alone, as sharp without bumps": _row("", tuple(NETWORKS)),
 }
 BESIDE_ON_CORNERS = {
-    "C12": _stripes,
-    "C12.composed": _stripes_in_both_places,
+    "C12": _beside_inwards,
+    "C12.spread": _beside_inwards,
+    "C12.donut": _beside_inwards,
     "C13": _with_more_bumps,
     "C13.alone": _beside_alone(_with_more_bumps),
     "C13, as sharp without bumps": _as_sharp_without_bumps,
