@@ -75,3 +75,25 @@ def profile_by_distance(values_TxB, results: CellResults):
     levels = np.unique(distance[results.held_out])
     means = [values_TxB[:, results.held_out & (distance == d)].mean(axis=1) for d in levels]
     return levels, np.stack(means, axis=1)
+
+
+def drawn_size(signals_TxBxHxW, targets_CxHxW):
+    """(T, B) int: which size's true image, at the brightest pixel of what is drawn, is nearest.
+
+    Args:
+      signals: of T seeds at any B points.  targets: the true signals of all cells of x, y and
+        size, the first varying fastest, x and y the pixels.
+
+    An image that is brightest nowhere is read at the first pixel, one with pixels that are no
+    numbers at the first of these.
+    """
+    signals, targets = np.asarray(signals_TxBxHxW), np.asarray(targets_CxHxW)
+    height, width = targets.shape[-2:]
+    by_place = targets.reshape(-1, height * width, height * width)  # size, place, pixel
+    sizes = []
+    for one_BxHxW in signals:
+        flat = one_BxHxW.reshape(len(one_BxHxW), -1)
+        place = np.argmax(flat, axis=1)
+        errors = [np.square(flat - true[place]).mean(axis=1) for true in by_place]
+        sizes.append(np.argmin(errors, axis=0))
+    return np.array(sizes)
