@@ -6,21 +6,6 @@ from compgen_jax.metrics import anova
 from compgen_jax.metrics.kernels import BLOCK, gram
 
 
-def test_anova_shares_of_known_units():
-    x, y = np.meshgrid(np.arange(4.0), np.arange(4.0))
-    saddle = (x - 1.5) * (y - 1.5)  # pure interaction, variance 1.25^2
-    maps = np.stack([x, 3 * y + 7, saddle, x + saddle, np.full_like(x, 0.1), x * y], axis=-1)
-    shares = anova.anova_shares(maps.reshape(16, 6).astype(np.float32), (4, 4))
-    np.testing.assert_array_equal(shares.varies, [1, 1, 1, 1, 0, 1])
-    # x y = saddle + 1.5 x + 1.5 y + constant: variances 1.5625, 2.25 * 1.25 twice
-    expected_x = [1, 0, 0, 1.25 / 2.8125, np.nan, 2.8125 / 7.1875]
-    expected_y = [0, 1, 0, 0, np.nan, 2.8125 / 7.1875]
-    np.testing.assert_allclose(shares.main[0], expected_x, atol=1e-6)
-    np.testing.assert_allclose(shares.main[1], expected_y, atol=1e-6)
-    np.testing.assert_allclose(shares.interaction, 1 - shares.main[0] - shares.main[1], atol=1e-12)
-    np.testing.assert_allclose(shares.variance, maps.var(axis=(0, 1)), rtol=1e-6, atol=1e-12)
-
-
 def test_anova_shares_are_of_each_unit_alone_over_blocks_of_units():
     features = np.random.default_rng(0).normal(size=(9, BLOCK + 5)).astype(np.float32)
     shares = anova.anova_shares(features, (3, 3))

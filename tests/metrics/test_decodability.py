@@ -30,19 +30,6 @@ def plain_r2(targets, predictions):
     return 1 - np.sum((targets - predictions) ** 2) / np.sum((targets - targets.mean()) ** 2)
 
 
-def test_features_that_give_the_group_away_decode_nothing_of_a_new_group():
-    """As its own group each row is known from its twins, wholly; whole groups leave nothing."""
-    rng = np.random.default_rng(0)
-    group = np.repeat(np.arange(60), 6)
-    values = rng.normal(size=(60, 2))[group]
-    layer = rng.normal(size=(60, 200))[group] + 0.01 * rng.normal(size=(360, 200))
-    held_out = group < 20
-    together = decodability.decode({"a": layer}, values, held_out, group).scores
-    apart = decodability.decode({"a": layer}, values, held_out).scores
-    assert (np.abs(together["id"]) < 0.15).all() and (apart["id"] > 0.98).all()
-    assert (together["ood"] < 0.15).all() and (apart["ood"] < 0.15).all()
-
-
 def test_scores_are_those_of_the_predictions():
     layer, values, held_out, group = rows(factors=3)
     values[:, 1] = values[:, 1] > 0

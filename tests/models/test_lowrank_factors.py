@@ -37,20 +37,6 @@ def test_more_than_ten_factors_keep_their_order():
     assert [len(f.values) for f in factors] == list(parts)
 
 
-@pytest.mark.parametrize(("dilations", "reach"), [((), 7), ((1, 2, 4, 4), 25)])
-def test_an_output_pixel_reads_so_many_pixels(dilations, reach):
-    """One factor's embedding is a single pixel; the image with it, minus the image without."""
-    decoder = build((36, 36), (1, 1), dilations=dilations, depth=len(dilations) or 2, rank=1)
-    params = jax.tree.map(np.abs, variables(decoder))
-    point = np.eye(36, dtype=np.float32)[18][None, None]
-    params["params"]["embed_x"] |= {"left": point, "right": point}
-    apply = jax.jit(decoder.apply)
-    with_it, without = (np.asarray(apply(params, np.float32([on, 1]))[0]) for on in (1, 0))
-    rows, columns = np.nonzero(np.abs(with_it - without) > 1e-7)
-    assert rows.max() - rows.min() + 1 == columns.max() - columns.min() + 1 == reach
-    assert rows.min() == columns.min() == 18 - reach // 2
-
-
 # --- the penalty by axes ---------------------------------------------------------------------
 
 AXES = ((0, "rows"), (2, "none"), (3, "columns"))  # of factors 0 to 4: 1 and 4 have both
@@ -78,24 +64,14 @@ def test_variance_is_penalised_along_the_axes_of_each_factor(vectors):
 
 
 def test_rows_and_columns_are_those_of_the_image():
-    """A penalty along rows leaves alone an embedding that varies along columns only: a position x.
-    Descent on it makes the embedding constant along rows, and leaves its profile in x."""
-    settings = LowRank(rank=1, penalty=PenaltyConfig(axes=((0, "rows"), (1, "none"))))
-    decoder = build((6, 8), (3, 2), rank=1)
-    params = variables(decoder)
-    penalty = lambda params: settings.extra_loss(
-        params, {"penalty.entropy": 0.0, "penalty.variance": 1.0}
-    )
-    gradient = jax.grad(penalty)
-    step = jax.jit(lambda params: jax.tree.map(jnp.subtract, params, gradient(params)))
-    before = params["params"]["embed_x"]["right"]
-    for _ in range(200):
-        params = step(params)
-    _, activations = jax.jit(decoder.apply)(params, np.float32([0, 0, 1, 0, 1]))
-    x, y = np.moveaxis(np.asarray(activations["layer_01"]), -1, 0)
-    assert np.abs(x).max() > 0.01 and np.ptp(x, axis=0).max() < 1e-5 * np.abs(x).max()
-    assert np.ptp(x, axis=1).min() > 0.1 * np.abs(x).max() and np.ptp(y, axis=0).max() > 0.01
-    np.testing.assert_array_equal(params["params"]["embed_x"]["right"], before)
+    """An embedding that is constant along the rows y, a stripe of x, costs nothing along them."""
+    own = factor(0, tokens=3, terms=1, side=5)
+    stripe = own._replace(raw_left=np.ones_like(own.raw_left))
+    image = np.einsum("tkh,tkw->thw", stripe.raw_left, stripe.raw_right)  # [token, y, x]
+    assert not np.ptp(image, axis=1).any() and np.ptp(image, axis=2).all()
+    for axes, costs in (("rows", False), ("columns", True), ("both", True), ("none", False)):
+        penalty = embedding_penalty([stripe], 0.0, 1.0, PenaltyConfig(axes=((0, axes),)))
+        assert (float(penalty) > 0) == costs
 
 
 def test_what_does_not_fit_is_refused_in_one_line(tiny):

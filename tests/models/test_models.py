@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models import model
-from compgen_jax.models.conv import Conv, RenderCode
+from compgen_jax.models.conv import Conv
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.flow import Flow
@@ -157,6 +156,7 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
             Shapes(struct(6), struct(64, 64, 3)),
             17_648_688,
         ),
+        (Transformer(depth=2), of_image(56, 4), 1_193_473),
         (TaskMLP(depth=2, width=128), of_task(16, 16, 16, 16), 22_800),
         (TaskMLP(depth=4, width=1024), of_task(16, 16, 16, 16), 3_198_992),
         (TaskMLP(depth=4, width=1024), of_task(1600, 16, 16, 16), 4_821_008),  # fewshot
@@ -255,17 +255,6 @@ def test_bfloat16_is_for_models_with_convolutions(tiny):
 
 
 # --- the convolutions ------------------------------------------------------------------------
-
-
-def test_render_code_is_flax_conv_transpose_of_a_point():
-    code = jax.random.normal(KEY, (5, 6))
-    ours, flax = RenderCode(4, 3, "flax"), nn.ConvTranspose(4, (3, 3), padding="VALID")
-    params = jax.jit(ours.init)(KEY, code)
-    found, expected = (jax.jit(layer.apply) for layer in (ours, flax))
-    code = np.asarray(code)
-    np.testing.assert_allclose(
-        found(params, code), expected(params, code[:, None, None, :]), atol=1e-5
-    )
 
 
 PER_FACTOR = Shapes(struct(125), struct(2, 2), parts=(100, 25))

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.models import task_conditioned
 from compgen_jax.models.model import Shapes
 from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
 
@@ -56,22 +55,6 @@ def applied(student):
 # --- the transformer -------------------------------------------------------------------------
 
 
-def test_a_turn_keeps_lengths_and_products_depend_on_the_distance_alone():
-    one = np.random.default_rng(0).normal(size=(2, 1, 3, 8)).astype("f4")
-    query, key = np.tile(one, (1, 20, 1, 1))
-    turned_query, turned_key = map(jax.jit(task_conditioned.rotated), (query, key))
-    np.testing.assert_array_equal(turned_query[0], query[0])
-    np.testing.assert_allclose(
-        np.linalg.norm(turned_query, axis=-1), np.linalg.norm(query, axis=-1), rtol=1e-5
-    )
-    for head in range(3):
-        logits = np.asarray(turned_query[:, head]) @ np.asarray(turned_key[:, head]).T
-        for apart in range(-19, 20):
-            diagonal = np.diagonal(logits, apart)
-            np.testing.assert_allclose(diagonal, diagonal[0], atol=1e-4)
-        assert np.ptp(logits[0]) > 0.1
-
-
 # --- the hypernetwork ------------------------------------------------------------------------
 
 
@@ -92,22 +75,9 @@ def test_what_an_answer_depends_on(student):
     assert (np.abs(by_code).max(axis=(1, 2)) > 0).all()
 
 
-def test_a_later_input_moves_no_bit_of_an_earlier_answer():
-    _, params = built(STUDENTS[1])
-    code, inputs = given()
-    changed = np.where(np.arange(S)[:, None] < 3, inputs, np.float32(7))
-    before, after = (applied(STUDENTS[1])(params, (code, x))[0] for x in (inputs, changed))
-    np.testing.assert_array_equal(before[:3], after[:3])
-    assert (before[3:] != after[3:]).any(axis=1).all()
-
-
 @named
-def test_gradients_reach_every_parameter_and_codes_may_be_whole_numbers(student):
+def test_codes_may_be_whole_numbers(student):
     module, params = built(student)
-    target = np.random.default_rng(8).normal(size=(S, O)).astype("f4")
-    error = lambda params: jnp.mean(jnp.square(module.apply(params, given())[0] - target))
-    for leaf in jax.tree.leaves(jax.jit(jax.grad(error))(params)):
-        assert np.isfinite(leaf).all() and leaf.any()
     whole, inputs = np.arange(E, dtype=np.int32), given()[1]
     found, expected = (applied(student)(params, (code, inputs))[0]
                        for code in (whole, whole.astype(np.float32)))  # fmt: skip

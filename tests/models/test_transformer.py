@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from compgen_jax.models import model, transformer
-from compgen_jax.models.pixelwise import position_code
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.task import Example
 from tests.models.shapes import of_image
@@ -46,16 +45,6 @@ def compiled(dropout=0.3):
     return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
 
 
-@pytest.mark.parametrize("depth", [2, 5])
-def test_parameter_counts_are_the_authors(depth):
-    shapes = jax.eval_shape(Transformer(depth=depth).make(of_image(56, 28)).init, KEY, CODE_56)
-    d, hidden = 128, 2048
-    block = 3 * d * d + 3 * d + d * d + d + 2 * d * hidden + hidden + d + 4 * d
-    assert model.size(shapes) == 56 * d + d + depth * block + d + 1
-    assert round(model.size(shapes) / 1e6, 2) == {2: 1.19, 5: 2.97}[depth]
-    assert set(shapes) == {"params"}
-
-
 def test_initial_weights_are_torchs():
     """Uniform within bounds: Glorot's of the joint layer of queries, keys and values, 1/sqrt of the
     inputs elsewhere; attention's biases are 0."""
@@ -70,20 +59,6 @@ def test_initial_weights_are_torchs():
         assert bias.any() == (name in ("hidden", "out")) and np.abs(bias).max() <= bound
     for name in ("norm_attention", "norm_hidden"):
         assert (block[name]["scale"] == 1).all() and not block[name]["bias"].any()
-
-
-def test_pixels_differ_by_their_positions_alone(monkeypatch):
-    # compiled anew, as what it calls changes
-    drawn = lambda: np.asarray(jax.jit(lambda *of: build().apply(*of)[0])(variables(), CODES[0]))
-    image = drawn()
-    turned = lambda grid, width: position_code(grid, width)[::-1].transpose(1, 0, 2)
-    monkeypatch.setattr(transformer, "position_code", turned)
-    moved = drawn()
-    np.testing.assert_allclose(moved, image[::-1].T, atol=1e-5)
-    assert np.abs(moved - image).max() > 0.01
-    monkeypatch.setattr(transformer, "position_code", lambda *shape: np.zeros((N, N, WIDTH), "f4"))
-    alike = drawn()
-    np.testing.assert_allclose(alike, np.full((N, N), alike[0, 0]), atol=1e-5)
 
 
 # --- dropout ---------------------------------------------------------------------------------
