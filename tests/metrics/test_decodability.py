@@ -79,6 +79,8 @@ def test_scores_without_a_group_against_loops():
         assert r2_without[g] == pytest.approx(plain_r2(targets[kept], predictions[kept]))
         wanted = brute_auc(positive[kept], predictions[kept], strata[kept])
         assert auc_without[g] == pytest.approx(wanted)
+    _, first, *others = decodability._r2(0.1 + (group == 0), predictions, group)
+    assert np.isnan(first) and np.isfinite(others).all()  # the rest is constant
 
 
 def test_a_constant_target_is_nan_and_leaves_the_means_alone():

@@ -99,3 +99,14 @@ def test_means_leave_discrete_factors_out_and_keep_the_rest():
     assert means["id_r2"] == pytest.approx(0.7) and means["id_accuracy"] == 0.5
     assert np.isnan(probes.mean_over_factors(scores)["id_r2"])
     assert np.isnan(probes.mean_over_factors(scores, (False,) * 3)["id_r2"])
+
+
+def test_the_control_permutes_the_factors_of_id_points_among_themselves():
+    features, cells, held_out = three_factors()
+    seen, rng = np.flatnonzero(~held_out), np.random.default_rng(4)
+    rng.permutation(len(seen))  # the folds
+    shuffled = cells.copy()
+    shuffled[seen] = cells[rng.permutation(seen)]
+    scores, alone = (probes.probe(features, f, held_out, seed=4) for f in (cells, shuffled))
+    for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy"):
+        np.testing.assert_array_equal(scores[f"shuffled.{name}"], alone[name])
