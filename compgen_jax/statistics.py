@@ -127,3 +127,11 @@ def mean_band(values_TxL):
             ends = [number["value"] if np.isnan(end) else end for end in number["ci95"]]
             band_3xL[:, column] = number["value"], *ends
     return band_3xL
+
+
+def mean_of_known(values_xF):
+    """(...) the mean over the last axis of what is not NaN; NaN where nothing is."""
+    values = np.asarray(values_xF, np.float64)
+    known = ~np.isnan(values)
+    count = known.sum(axis=-1)
+    return np.where(known, values, 0).sum(axis=-1) / np.where(count, count, np.nan)

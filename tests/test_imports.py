@@ -18,7 +18,7 @@ ALLOWED = {
     "models": LOWEST | {"models"},
     "training": LOWEST | TASKS | MODELS | {"models.convolution", "training"},
     "statistics": LOWEST,
-    "metrics": LOWEST | {"statistics", "metrics"},
+    "metrics": LOWEST | {"statistics", "tasks.baselines", "metrics"},
     "claims": LOWEST | {"statistics", "metrics"},
     "tables": set(),
     "runs": SERVE_ALL | {"claims", "runs"},

@@ -4,58 +4,46 @@ The analysis of variance of Appendix A.2 for any number of factors, one observat
 cells in the order of `grids`. `decomposition` says what the shares tell apart.
 """
 
-from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.metrics.kernels import BLOCK, check_finite
+from compgen_jax.metrics.kernels import BLOCK, check_finite, finite
 
 
 class AnovaShares(NamedTuple):
-    """main (F, D), a row for each factor, and interactions (F - 1, D), of all pairs, all triples,
-    ...: shares of each unit's variance, which sum to 1 and are NaN where `varies` (D,) is False;
-    `variance` (D,)."""
+    """main (F, D), a row for each factor, and interaction (D,), of pairs, triples, ...: shares of
+    each unit's variance, which sum to 1 and are NaN where `varies` (D,) is False; `variance`
+    (D,)."""
 
     main: np.ndarray
-    interactions: np.ndarray
+    interaction: np.ndarray
     variance: np.ndarray
     varies: np.ndarray
-
-    @property
-    def interaction(self):
-        """(D,) share of the interactions of all orders."""
-        return self.interactions.sum(axis=0)
 
 
 def anova_shares(features_BxD, sizes) -> AnovaShares:
     """Share of every unit's variance over the grid in one factor alone and in interactions.
 
-    Analysis of variance with one observation per cell (A.2, Figure 15), one factor, pair, triple
-    of factors after the other: 2^F projections. A unit whose standard deviation is below 1e-7 of
-    its root mean square does not vary. ValueError if the features are not a finite (B >= 2, D)
-    over the cells of the grid.
+    Analysis of variance with one observation per cell (A.2, Figure 15). A unit whose
+    standard deviation is below 1e-7 of its root mean square does not vary. ValueError if the
+    features are not finite, or not over the cells of the grid.
     """
     maps = checked_maps(features_BxD, sizes)
-    factors = len(sizes)
     parts = [_anova(block) for block in blocks_of_units(maps)]
     *terms, mean_square = np.concatenate(parts, axis=1)
     variance = sum(terms)
     varies = variance > 1e-14 * mean_square
     shares = np.stack(terms) / np.where(varies, variance, np.nan)
-    return AnovaShares(shares[:factors], shares[factors:], variance, varies)
+    return AnovaShares(shares[:-1], shares[-1], variance, varies)
 
 
 def checked_maps(features_BxD, sizes):
     """The units' maps over the grid, (V_F, ..., V_1, D). Errors as in `anova_shares`."""
-    features = np.asarray(features_BxD)
-    cells = prod(grids.checked_sizes(sizes))
-    if features.ndim != 2 or len(features) != cells or cells < 2:
-        raise ValueError(f"features must be ({max(cells, 2)}, D), not {features.shape}")
-    check_finite("features", features)
-    return grids.over_grid(features, sizes)
+    check_finite("features", features_BxD)
+    return grids.over_grid(np.asarray(features_BxD), sizes)
 
 
 def blocks_of_units(maps_GxD):
@@ -66,75 +54,41 @@ def blocks_of_units(maps_GxD):
 
 
 def _anova(maps):
-    """(2F, D): variances of the main effects and of the interactions by order; mean square."""
-    factors = maps.ndim - 1
-    every_cell = tuple(range(factors))
-    mean_square_D = np.mean(maps**2, axis=every_cell)
-    maps -= maps.mean(axis=every_cell, keepdims=True)
-    effects, by_order = {}, [[] for _ in range(factors + 1)]
-    for chosen in _subsets(factors)[1:]:
-        left_out = tuple(axis for axis in every_cell if factors - 1 - axis not in chosen)
-        effect = maps.mean(axis=left_out, keepdims=True) if left_out else maps
-        for smaller in effects:
-            if set(smaller) < set(chosen):
-                effect = effect - effects[smaller]
-        effects[chosen] = effect
-        by_order[len(chosen)].append(np.mean(effect**2, axis=every_cell))
-    return np.stack([*by_order[1], *(sum(order) for order in by_order[2:]), mean_square_D])
+    """(F + 2, D): variances of the factors' effects and of all interactions; mean square."""
+    cells = tuple(range(maps.ndim - 1))
+    mean_square_D = np.mean(maps**2, axis=cells)
+    maps -= maps.mean(axis=cells, keepdims=True)
+    effects, left = [], maps
+    for kept in reversed(cells):
+        others = tuple(axis for axis in cells if axis != kept)
+        effects.append(maps.mean(axis=others, keepdims=True) if others else maps)
+        left = left - effects[-1]
+    return np.stack([*(np.mean(part**2, axis=cells) for part in (*effects, left)), mean_square_D])
 
 
-def _subsets(factors: int) -> list:
-    """All sets of factors, smaller ones first: (), (0,), (1,), (0, 1) of two."""
-    orders = range(factors + 1)
-    return [chosen for order in orders for chosen in combinations(range(factors), order)]
-
-
-class KernelAnova(NamedTuple):
-    """Shares of a Gram matrix's trace, which sum to 1: constant; main (F,), of each factor;
-    interactions (F - 1,), of all pairs, all triples, ..."""
-
-    constant: float
-    main: np.ndarray
-    interactions: np.ndarray
-
-    @property
-    def interaction(self) -> float:
-        """Share of the interactions of all orders."""
-        return float(self.interactions.sum())
-
-
-def kernel_anova(gram_BxB, sizes) -> KernelAnova:
+def kernel_anova(gram_BxB, sizes) -> tuple:
     """Traces of P K P over that of K for the projections on functions of nothing, of each factor
-    alone and of their interactions (Hoeffding).
+    alone (F,) and of their interactions, of all orders (Hoeffding): three shares, which sum to 1.
 
     The features' `anova_shares`, weighted by variance, with the squared mean as a further part.
     ValueError if the matrix is not square over the grid, or 0.
     """
-    gram, factors = checked_gram(gram_BxB, sizes), len(sizes)
-    kernel = gram.reshape(*sizes[::-1], *sizes[::-1])
-    rows, traces, orders = list(range(factors))[::-1], {}, np.zeros(factors + 1)
-    for chosen in _subsets(factors):
-        columns = [f if f in chosen else factors + f for f in rows]
-        others = prod(size for f, size in enumerate(sizes) if f not in chosen)
-        pairs = np.einsum(kernel, rows + columns, []) if chosen else kernel.sum()
-        traces[chosen] = pairs / others
-        for smaller in traces:
-            if set(smaller) < set(chosen):
-                traces[chosen] -= traces[smaller]
-        orders[len(chosen)] += traces[chosen]
+    kernel = checked_gram(gram_BxB, sizes).reshape(*sizes[::-1], *sizes[::-1])
+    factors, cells = len(sizes), prod(sizes)
+    rows = list(range(factors))[::-1]
     total = np.einsum(kernel, rows * 2, [])
-    main = np.array([traces[f,] for f in range(factors)])
-    return KernelAnova(float(orders[0] / total), main / total, orders[2:] / total)
+    constant, main = kernel.sum() / cells, []
+    for f, size in enumerate(sizes):
+        columns = [g if g == f else factors + g for g in rows]
+        main.append(np.einsum(kernel, rows + columns, []) / (cells // size) - constant)
+    return constant / total, np.array(main) / total, (total - constant - sum(main)) / total
 
 
 def checked_gram(gram_BxB, sizes):
     """The matrix in float64. ValueError if it is not finite and square over the grid, or is 0."""
-    gram_BxB = np.asarray(gram_BxB, np.float64)
-    if gram_BxB.ndim != 2 or gram_BxB.shape[0] != gram_BxB.shape[1]:
-        raise ValueError(f"gram must be square, not {gram_BxB.shape}")
-    if prod(grids.checked_sizes(sizes)) != len(gram_BxB):
-        raise ValueError(f"gram: {len(gram_BxB)} points are no grid of sizes {tuple(sizes)}")
-    check_finite("gram", gram_BxB)
+    gram_BxB = finite("gram", gram_BxB, 2)
+    if not gram_BxB.shape[0] == gram_BxB.shape[1] == prod(grids.checked_sizes(sizes)):
+        raise ValueError(f"gram {gram_BxB.shape} is not square over the grid {tuple(sizes)}")
     if not gram_BxB.any():
         raise ValueError("gram is 0: the features are constant or dead")
     return gram_BxB

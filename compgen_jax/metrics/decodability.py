@@ -9,16 +9,14 @@ decodability and grades are never joined. Here the layer is chosen on ID rows al
 `success_correlation` joins the two row by row.
 """
 
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from compgen_jax.metrics.kernels import check_finite
-from compgen_jax.metrics.probes import PENALTIES, compact
-from compgen_jax.statistics import jackknife_interval
+from compgen_jax.metrics.readout import compact, cross_fitted, folds_of
+from compgen_jax.statistics import jackknife_interval, mean_of_known
 
-REGIONS = ("id", "ood")
 SHUFFLES = 3  # permutations that the control is the mean of
 CONSTANT = 1e-12  # a target that varies by less, relative to its size, is constant
 # Mean scores that differ by less are equal: a layer of .99997 tells no more than one of .99995.
@@ -79,38 +77,31 @@ def decode(
     ValueError for shapes that do not match, values that are not finite, fewer than 3 folds or ID
     groups than twice the folds, no held-out row, a group on both sides and constant factors.
     """
-    factors, held_out, groups = _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds)
+    layers, factors, held_out, groups = _checked_rows(
+        layers, factors_BxF, held_out_B, groups_B, folds
+    )
     measures, targets = _targets(factors, held_out, classes)
     rng = np.random.default_rng(seed)
-    fold_B = _folds(groups, held_out, folds, rng)
-    columns = np.concatenate(targets, axis=1)
-    owner_T = np.repeat(np.arange(len(targets)), [target.shape[1] for target in targets])
+    fold_B = folds_of(groups, held_out, folds, rng)
     donors = [_donors(groups, held_out, rng) for _ in range(SHUFFLES)]
-    versions = [columns, *(columns[donor] for donor in donors)]
-    owners = np.concatenate([owner_T + len(targets) * k for k in range(len(versions))])
+    versions = [targets, *([target[donor] for target in targets] for donor in donors)]
+    masks, count = {"id": ~held_out, "ood": held_out}, len(targets)
 
     by_layer, qualities = [], []
-    for name, layer in layers.items():
-        features = compact(_rows(name, layer))
-        fitted = cross_fitted(features, np.concatenate(versions, axis=1), owners, fold_B, folds)
-        parts = np.split(fitted, len(versions), axis=1)
-        apart = [[part[:, owner_T == f] for f in range(len(targets))] for part in parts]
-        scored = _scores(targets, apart[0], measures, held_out, fold_B, groups)
-        control = [
-            _scores([target[donor] for target in targets], part, measures, held_out, fold_B)
-            for donor, part in zip(donors, apart[1:], strict=True)
-        ]
-        by_layer.append((scored, control))
-        qualities.append(_quality(targets, apart[0], measures, held_out))
+    for features in layers.values():
+        fitted = cross_fitted(compact(features), sum(versions, []), fold_B, folds, whole_folds=True)
+        predicted = [fitted[k : k + count] for k in range(0, len(fitted), count)]
+        pairs = zip(versions, predicted, strict=True)
+        by_layer.append([_scores(*pair, measures, masks, fold_B, groups) for pair in pairs])
+        qualities.append(_quality(targets, predicted[0], measures, held_out))
 
     scores, without = {}, {}
-    for region in REGIONS:
-        scores[region] = np.array([[one[region][0] for one in scored] for scored, _ in by_layer])
-        without[region] = np.array([[one[region][1] for one in scored] for scored, _ in by_layer])
-        values = [[[one[region][0] for one in each] for each in control] for _, control in by_layer]
-        scores[f"shuffled.{region}"] = np.mean(values, axis=1)
-    intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in REGIONS}
-    mean_L = _mean(scores["id"])
+    for region in masks:
+        every = np.array([[scored[region] for scored in of_layer] for of_layer in by_layer])
+        scores[region], without[region] = every[:, 0, :, 0], every[:, 0, :, 1:]
+        scores[f"shuffled.{region}"] = every[:, 1:, :, 0].mean(axis=1)
+    intervals = {r: jackknife_interval(scores[r], without[r], most=1) for r in masks}
+    mean_L = mean_of_known(scores["id"])
     chosen = tuple(layers)[int(np.argmax(mean_L > np.max(mean_L) - TIED))]
     return Decoded(tuple(layers), measures, scores, intervals, without, chosen, np.stack(qualities))
 
@@ -119,11 +110,15 @@ def means(decoded: Decoded, region: str, measure: str | None = None) -> list[dic
     """{'value', 'ci95'} of each layer: the mean over the factors (of one measure) that have a score
     in the region, 'id' or 'ood', or 'shuffled.' of one, which has no interval."""
     counted = [measure in (None, name) for name in decoded.measures]
-    value_L = _mean(decoded.scores[region][:, counted])
-    if region not in decoded.without:
-        return _measured(value_L, np.full((len(value_L), 2), np.nan))
-    without_LxS = _mean(np.moveaxis(decoded.without[region][:, counted], 1, -1))
-    return _measured(value_L, jackknife_interval(value_L, without_LxS, most=1))
+    value_L = mean_of_known(decoded.scores[region][:, counted])
+    ends_Lx2 = np.full((len(value_L), 2), np.nan)
+    if region in decoded.without:
+        without_LxS = mean_of_known(np.moveaxis(decoded.without[region][:, counted], 1, -1))
+        ends_Lx2 = jackknife_interval(value_L, without_LxS, most=1)
+    return [
+        {"value": float(value), "ci95": ends.tolist()}
+        for value, ends in zip(value_L, ends_Lx2, strict=True)
+    ]
 
 
 def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict:
@@ -151,10 +146,9 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
     ranks = np.stack([midranks(values) for values in pair])
     full = _correlation(ranks)
     _, group = np.unique(groups[used], return_inverse=True)
-    without = np.array([
-        _correlation(_ranks_without(pair, ranks, group == g)) for g in range(group.max() + 1)
-    ])  # fmt: skip
-    ends = np.tanh(jackknife_interval(_fisher(full), _fisher(without)))
+    without = [_correlation(_ranks_without(pair, ranks, group == g)) for g in np.unique(group)]
+    z_full, *z = np.arctanh(np.clip([full, *without], -1 + 1e-12, 1 - 1e-12))
+    ends = np.tanh(jackknife_interval(z_full, z))
     return {"value": float(full), "ci95": ends.tolist()}
 
 
@@ -171,147 +165,50 @@ def midranks(values_B, strata_B=None):
     return rank[kind] - (np.cumsum(sizes) - sizes)[stratum]
 
 
-def cross_fitted(features_BxD, targets_BxT, owner_T, fold_B, folds: int):
-    """(B, T) predictions by ridges with a free intercept: of the rows of a fold by the fit on all
-    other folds, of rows in no fold (-1) by the fit on all folds.
-
-    Columns of one owner share a penalty, the best of `PENALTIES` (of the fit's mean squared
-    singular value) when every fold of the fitted rows is predicted from their other folds: for that
-    a ridge is fitted without each pair of folds, and errors on both are kept.
-    """
-    pieces = [(features_BxD[fold_B == k], targets_BxT[fold_B == k]) for k in range(folds)]
-    moments = [_moments(*piece) for piece in pieces]
-
-    def fit(*left_out):
-        kept = [moments[k] for k in range(folds) if k not in left_out]
-        return _fit(*(sum(parts) for parts in zip(*kept, strict=True)))
-
-    errors = np.zeros((folds + 1, len(PENALTIES), targets_BxT.shape[1]))
-    for j, k in combinations(range(folds), 2):
-        solved = fit(j, k)
-        errors[k] += _errors(solved, *pieces[j])
-        errors[j] += _errors(solved, *pieces[k])
-    predictions = np.empty(targets_BxT.shape)
-    for k in range(folds):
-        solved = fit(k)
-        errors[folds] += _errors(solved, *pieces[k])
-        predictions[fold_B == k] = _predict(solved, pieces[k][0], _best(errors[k], owner_T))
-    new = fold_B < 0
-    predictions[new] = _predict(fit(), features_BxD[new], _best(errors[folds], owner_T))
-    return predictions
-
-
-def _moments(features, targets):
-    return (
-        len(features), features.sum(axis=0), targets.sum(axis=0),
-        features.T @ features, features.T @ targets,
-    )  # fmt: skip
-
-
-class _Fit(NamedTuple):
-    """Means (D,) and (T,), principal axes (D, R), their squared singular values (R,), and the
-    targets along them (R, T)."""
-
-    features: np.ndarray
-    targets: np.ndarray
-    axes: np.ndarray
-    squared: np.ndarray
-    along: np.ndarray
-
-
-def _fit(count, features_D, targets_T, square_DxD, cross_DxT) -> _Fit:
-    mean_D, mean_T = features_D / count, targets_T / count
-    squared_R, axes = np.linalg.eigh(square_DxD - count * np.outer(mean_D, mean_D))
-    along = axes.T @ (cross_DxT - count * np.outer(mean_D, mean_T))
-    return _Fit(mean_D, mean_T, axes, np.maximum(squared_R, 0), along)
-
-
-def _gains(fit: _Fit, penalties_x):
-    """(R, ...) what a target along an axis is divided by: squared singular value and penalty."""
-    unit = fit.squared.mean() if fit.squared.any() else 1.0
-    return fit.squared.reshape(-1, *(1,) * np.ndim(penalties_x)) + unit * penalties_x[None]
-
-
-def _errors(fit: _Fit, features_QxD, targets_QxT):
-    """(P, T) sums of squared errors at every penalty; of many rows, from their second moments,
-    which is the same up to 1e-13 of the targets' squares."""
-    along_QxR = (features_QxD - fit.features) @ fit.axes
-    wanted = targets_QxT - fit.targets
-    weights_RxPxT = fit.along[:, None] / _gains(fit, PENALTIES)[:, :, None]
-    flat = weights_RxPxT.reshape(len(weights_RxPxT), -1)
-    if len(along_QxR) <= along_QxR.shape[1]:
-        left = (along_QxR @ flat).reshape(-1, *weights_RxPxT.shape[1:]) - wanted[:, None]
-        return np.einsum("qpt,qpt->pt", left, left)
-    twice = (along_QxR.T @ along_QxR @ flat).reshape(weights_RxPxT.shape)
-    twice -= 2 * (along_QxR.T @ wanted)[:, None]
-    return np.einsum("rpt,rpt->pt", weights_RxPxT, twice) + np.sum(wanted**2, axis=0)[None]
-
-
-def _best(errors_PxT, owner_T):
-    """(T,) the penalty of least error, the largest of equals, summed over an owner's columns."""
-    of_owner = np.zeros((len(PENALTIES), owner_T.max() + 1))
-    np.add.at(of_owner.T, owner_T, errors_PxT.T)
-    return PENALTIES[::-1][np.argmin(of_owner[::-1], axis=0)][owner_T]
-
-
-def _predict(fit: _Fit, features_QxD, penalties_T):
-    along_QxR = (features_QxD - fit.features) @ fit.axes
-    return fit.targets + along_QxR @ (fit.along / _gains(fit, penalties_T))
-
-
-def _scores(targets, predictions, measures, held_out, fold_B, groups=None) -> list[dict]:
-    """For each factor {'id', 'ood'}: its score, and its scores without each group where there are
-    any, else None."""
-    by_factor = []
-    for target, prediction, measure in zip(targets, predictions, measures, strict=True):
-        seen = np.array([not _constant(column) for column in target[~held_out].T])
-        parts = {}
-        for region, mask in (("id", ~held_out), ("ood", held_out)):
-            group = None if groups is None else np.unique(groups[mask], return_inverse=True)[1]
-            scored = [
+def _scores(targets, predictions, measures, masks, fold_B, groups_B) -> dict:
+    """{region: (F, 1 + S)}, of each factor its score, and those without each of the S groups."""
+    scores = {}
+    for region, mask in masks.items():
+        _, group = np.unique(groups_B[mask], return_inverse=True)
+        rows = []
+        for target, prediction, measure in zip(targets, predictions, measures, strict=True):
+            columns = [
                 _r2(target[mask, c], prediction[mask, c], group)
                 if measure == "r2"
                 else _auc(target[mask, c] > 0, prediction[mask, c], fold_B[mask], group)
-                for c in np.flatnonzero(seen)
+                for c, column in enumerate(target[masks["id"]].T)
+                if not _constant(column)
             ]
-            count = 0 if group is None else group.max() + 1
-            full = _mean(np.array([score for score, _ in scored]))
-            without = np.array([each for _, each in scored]).reshape(len(scored), count)
-            parts[region] = full, _mean(without.T)
-        by_factor.append(parts)
-    return by_factor
+            rows.append(mean_of_known(np.reshape(columns, (len(columns), 2 + group.max())).T))
+        scores[region] = np.array(rows)
+    return scores
 
 
-def _r2(targets, predictions, group=None):
-    """The score, and (S,) without each group: from sums over the groups."""
-    count = 0 if group is None else group.max() + 1
+def _r2(targets, predictions, group):
+    """(1 + S,) the score, and that without each group: from sums over the groups."""
     if _constant(targets):
-        return np.nan, np.full(count, np.nan)
+        return np.full(2 + group.max(), np.nan)
+    summed = lambda values: np.bincount(group, values)
     around, error = targets - targets.mean(), (targets - predictions) ** 2
     total = np.sum(around**2)
-    score = 1 - error.sum() / total
-    if group is None:
-        return score, np.empty(0)
-    summed = lambda values: np.bincount(group, values, count)
-    left = len(targets) - summed(np.ones(len(targets)))
+    left = len(targets) - np.bincount(group)
     totals = total - summed(around**2) - summed(around) ** 2 / np.where(left, left, np.nan)
     totals[~(totals > CONSTANT * total)] = np.nan
-    return score, 1 - (error.sum() - summed(error)) / totals
+    without = 1 - (error.sum() - summed(error)) / totals
+    return np.array([1 - error.sum() / total, *without])
 
 
-def _auc(positive, predictions, strata, group=None):
-    """The score over pairs of one stratum, and (S,) without each group, whole in one stratum: a
-    group's pairs are its rows' pairs, of which those within it are counted twice."""
-    wins, pairs = _wins(positive, predictions, strata)
+def _auc(positive, predictions, strata, group):
+    """(1 + S,) the score over pairs of one stratum, and that without each group, whole in one
+    stratum: a group's pairs are its rows' pairs, of which those within it are counted twice."""
+    summed = lambda values: np.bincount(group, values)
+    (wins, pairs), (wins_within, pairs_within) = (
+        _wins(positive, predictions, each) for each in (strata, group)
+    )
     total, count = wins[positive].sum(), pairs[positive].sum()
-    score = total / count if count else np.nan
-    if group is None:
-        return score, np.empty(0)
-    summed = lambda values: np.bincount(group, values, group.max() + 1)
-    wins_within, pairs_within = _wins(positive, predictions, group)
-    totals = total - summed(wins) + summed(wins_within * positive)
-    counts = count - summed(pairs) + summed(pairs_within * positive)
-    return score, totals / np.where(counts > 0, counts, np.nan)
+    totals = [total, *(total - summed(wins) + summed(wins_within * positive))]
+    counts = np.array([count, *(count - summed(pairs) + summed(pairs_within * positive))])
+    return totals / np.where(counts > 0, counts, np.nan)
 
 
 def _wins(positive, predictions, strata):
@@ -334,7 +231,7 @@ def _quality(targets, predictions, measures, held_out):
             parts.append(-((target - prediction)[:, 0] ** 2) / target[~held_out].var())
         else:
             parts.append(_margin(target, prediction, held_out))
-    return _mean(np.stack(parts, axis=1))
+    return mean_of_known(np.stack(parts, axis=1))
 
 
 def _margin(labels_BxK, predictions_BxK, held_out):
@@ -392,6 +289,7 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
     for name, layer in layers.items():
         if np.ndim(layer) < 1 or len(layer) != len(factors) or np.size(layer) == 0:
             raise ValueError(f"layer {name} {np.shape(layer)} for {len(factors)} rows")
+        check_finite(f"layer {name}", np.asarray(layer))
     _, groups = np.unique(groups, return_inverse=True)
     both = np.intersect1d(groups[held_out], groups[~held_out])
     if len(both):
@@ -402,22 +300,8 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
         raise ValueError(f"{count} ID groups: at least 3 folds and 2 groups in each, not {folds}")
     if not held_out.any():
         raise ValueError("no row is held out")
-    return factors, held_out, groups
-
-
-def _rows(name, layer):
-    features = np.asarray(layer)
-    features = features.reshape(len(features), -1)
-    check_finite(f"layer {name}", features)
-    return features
-
-
-def _folds(groups, held_out, folds, rng):
-    """(B,) the fold of each ID row, its whole group's; -1 for OOD rows."""
-    seen, index = np.unique(groups[~held_out], return_inverse=True)
-    fold_B = np.full(len(groups), -1)
-    fold_B[~held_out] = (rng.permutation(len(seen)) % folds)[index]
-    return fold_B
+    rows = {name: np.reshape(layer, (len(factors), -1)) for name, layer in layers.items()}
+    return rows, factors, held_out, groups
 
 
 def _donors(groups, held_out, rng):
@@ -451,24 +335,5 @@ def _correlation(pair_2xB):
     return a @ b / np.sqrt((a @ a) * (b @ b))
 
 
-def _fisher(correlation):
-    return np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
-
-
 def _constant(values) -> bool:
     return bool(np.ptp(values) <= CONSTANT * np.abs(values).max())
-
-
-def _mean(values_xF):
-    """(...) the mean over the last axis of what is not NaN; NaN where nothing is."""
-    values = np.asarray(values_xF, np.float64)
-    known = ~np.isnan(values)
-    count = known.sum(axis=-1)
-    return np.where(known, values, 0).sum(axis=-1) / np.where(count, count, np.nan)
-
-
-def _measured(value_L, ends_Lx2) -> list[dict]:
-    return [
-        {"value": float(value), "ci95": ends.tolist()}
-        for value, ends in zip(value_L, ends_Lx2, strict=True)
-    ]

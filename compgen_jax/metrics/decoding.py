@@ -8,7 +8,7 @@ the untrained network, and targets permuted among the points.
 import numpy as np
 import scipy.spatial
 
-from compgen_jax.metrics import decodability, probes
+from compgen_jax.metrics import decodability, readout
 from compgen_jax.metrics.registry import Arrays, layer_metric, output_metric
 
 FOLDS = 5
@@ -62,21 +62,16 @@ def recoveries(features_RxD, factors_RxF, held_out_R, rows_per_point) -> dict:
     what is read off the last layer; and the share for which the nearest point has the same active
     factors, those that are not 0."""
     last = features_RxD.astype(np.float64)
-    readout = probes.ridge(probes.decompose(last[~held_out_R]), factors_RxF[~held_out_R])
-    read_RxF = readout(last[held_out_R])
+    fit = readout.ridge(readout.decompose(last[~held_out_R]), factors_RxF[~held_out_R])
+    read_RxF = fit(last[held_out_R])
     read_BxF = read_RxF.reshape(-1, rows_per_point, read_RxF.shape[1]).mean(axis=1)
     true_BxF = factors_RxF[held_out_R][::rows_per_point]
+    nearest_BxF = true_BxF[scipy.spatial.cKDTree(true_BxF).query(read_BxF)[1]]
+    same_BxF, as_active_BxF = nearest_BxF == true_BxF, (nearest_BxF != 0) == (true_BxF != 0)
     return {
-        "decode.recovery": recovery(read_BxF, true_BxF),
-        "decode.active_recovery": recovery(read_BxF, true_BxF, lambda factors: factors != 0),
+        "decode.recovery": np.mean(same_BxF.all(axis=1)),
+        "decode.active_recovery": np.mean(as_active_BxF.all(axis=1)),
     }
-
-
-def recovery(read_BxF, true_BxF, of=lambda factors: factors) -> float:
-    """The share of points whose true factors are, among all points', nearest to what was read, so
-    far as `of` tells factors apart."""
-    nearest = scipy.spatial.cKDTree(true_BxF).query(read_BxF)[1]
-    return float(np.mean((of(true_BxF[nearest]) == of(true_BxF)).all(axis=1)))
 
 
 def mean_over_factors(scores_F, factors: int) -> float:

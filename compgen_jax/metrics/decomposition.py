@@ -20,8 +20,6 @@ which counts the noise; at 3% (2.00, 1.18, 3.08; .69, .01, .42) the entropy fail
 Use signals: on inverted bumps the constant makes rank 4 of 1 and hides the rest.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from compgen_jax import grids
@@ -85,16 +83,9 @@ def hoeffding_share(gram_BxB, sizes) -> float:
     return float(mean_square / np.mean(kernel**2))
 
 
-class TargetRank(NamedTuple):
-    """rank, epsilon_rank, int, of the shape of one output: 0 where it is 0 everywhere. Take their
-    maximum."""
-
-    rank: np.ndarray
-    epsilon_rank: np.ndarray
-
-
-def target_rank(signals_Bx, sizes, factor: int = 0) -> TargetRank:
-    """Rank of each output's value (a pixel's) as a matrix, one factor by the others (Eq 13 to 17).
+def target_rank(signals_Bx, sizes, factor: int = 0) -> tuple[int, int]:
+    """The largest rank, exact and to `EPSILON`, of an output's value (a pixel's) as a matrix, one
+    factor by the others (Eq 13 to 17): 0 where all values are 0.
 
     `signals` (B, ...) are the outputs at every cell. `RANK_TOLERANCE` and `EPSILON` are relative to
     that output's own matrix. An upright bump has rank 1 at every pixel, an inverted bump and a
@@ -104,22 +95,13 @@ def target_rank(signals_Bx, sizes, factor: int = 0) -> TargetRank:
     matrices = grids.unfold(signals.reshape(len(signals), -1), sizes, factor)
     check_finite("signals", signals)
     values_PxN = np.linalg.svd(matrices.transpose(2, 0, 1), compute_uv=False)
-    exact = [rank(values) for values in values_PxN]
     approximate = [epsilon_rank(values, EPSILON) for values in values_PxN]
-    shape = signals.shape[1:]
-    return TargetRank(np.reshape(exact, shape), np.reshape(approximate, shape))
+    return max(map(rank, values_PxN)), max(approximate)
 
 
-class DistributionRank(NamedTuple):
-    """kl (nats) and total_variation (0 to 1), (K,): distance to a law of the best mixture of
-    k = 1..K products, best by KL."""
-
-    kl: np.ndarray
-    total_variation: np.ndarray
-
-
-def distribution_rank(law_NxN, max_rank: int = 4, steps: int = 2000) -> DistributionRank:
-    """How well mixtures of k products p(x) q(y) match a law of (x, y), against k (Eq 18 to 20).
+def distribution_rank(law_NxN, max_rank: int = 4, steps: int = 2000):
+    """(K,) KL divergence, in nats, of a law of (x, y) from the best mixture of k = 1..K products
+    p(x) q(y) (Eq 18 to 20).
 
     Of more factors, one against the others: `grids.unfold` makes the matrix. Nonnegative
     factorization by multiplicative updates that lower KL(law || mixture), the best of several
@@ -131,8 +113,7 @@ def distribution_rank(law_NxN, max_rank: int = 4, steps: int = 2000) -> Distribu
         raise ValueError("law must be a matrix of finite weights, none below 0 and not all 0")
     law = law / law.sum()
     fits = [_mixture(law, k, steps) for k in range(1, max_rank + 1)]
-    kl, total_variation = np.transpose([_distances(law, fit) for fit in fits])
-    return DistributionRank(kl, total_variation)
+    return np.array([_divergence(law, fit) for fit in fits])
 
 
 def _mixture(law, k, steps):
@@ -145,13 +126,12 @@ def _mixture(law, k, steps):
         ratio = law / np.maximum(left.transpose(0, 2, 1) @ right, tiny)
         left, right = left * (right @ ratio.transpose(0, 2, 1)), right * (left @ ratio)
     right /= np.maximum(right.sum(axis=2, keepdims=True), tiny)
-    return min(left.transpose(0, 2, 1) @ right, key=lambda fit: _distances(law, fit)[0])
+    return min(left.transpose(0, 2, 1) @ right, key=lambda fit: _divergence(law, fit))
 
 
-def _distances(law, mixture):
+def _divergence(law, mixture):
     seen = law > 0
-    kl = np.sum(law[seen] * np.log(law[seen] / mixture[seen]))
-    return kl, np.abs(law - mixture).sum() / 2
+    return np.sum(law[seen] * np.log(law[seen] / mixture[seen]))
 
 
 def _pairs_tensor(gram_BxB, sizes):

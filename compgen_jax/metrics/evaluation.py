@@ -91,3 +91,25 @@ def over_networks(function: Callable, axes: int = 3) -> Callable:
         return jax.tree.map(lambda leaf: leaf.reshape(*networks, *leaf.shape[1:]), found)
 
     return of_all
+
+
+def drawn_size(signals_TxBxHxW, targets_CxHxW):
+    """(T, B) int: which size's true image, at the brightest pixel of what is drawn, is nearest.
+
+    Args:
+      signals: of T seeds at any B points.  targets: the true signals of all cells of x, y and
+        size, the first varying fastest, x and y the pixels.
+
+    An image that is brightest nowhere is read at the first pixel, one with pixels that are no
+    numbers at the first of these.
+    """
+    signals, targets = np.asarray(signals_TxBxHxW), np.asarray(targets_CxHxW)
+    height, width = targets.shape[-2:]
+    by_place = targets.reshape(-1, height * width, height * width)  # size, place, pixel
+    sizes = []
+    for one_BxHxW in signals:
+        flat = one_BxHxW.reshape(len(one_BxHxW), -1)
+        place = np.argmax(flat, axis=1)
+        errors = [np.square(flat - true[place]).mean(axis=1) for true in by_place]
+        sizes.append(np.argmin(errors, axis=0))
+    return np.array(sizes)

@@ -31,26 +31,16 @@ def metric_tensors(
       The same pytree with (B, R, R) metric tensors, in squared activation per squared pixel. A
       Jacobian is contracted as soon as it is computed; none outlives its chunk of points.
     """
-    if real_F is None or np.all(real_F):
-        at_point = lambda point: metric_tensor(activations_of, point)
-    else:
-        along = np.flatnonzero(real_F)
+    along = slice(None) if real_F is None or np.all(real_F) else np.flatnonzero(real_F)
 
-        def at_point(point):
-            of_real = lambda values: activations_of(point.at[along].set(values))
-            return metric_tensor(of_real, point[along])
+    def at_point(point):
+        of_real = lambda real: activations_of(point.at[along].set(real))
+        whole = isinstance(along, slice)
+        jacobians = jax.jacfwd(activations_of if whole else of_real)(point[along])
+        flat = jax.tree.map(lambda each: each.reshape(-1, each.shape[-1]), jacobians)
+        return jax.tree.map(lambda each_DxF: jnp.einsum("df,dg->fg", each_DxF, each_DxF), flat)
 
     return jax.lax.map(at_point, points_BxF, batch_size=points_at_once)
-
-
-def metric_tensor(activations_of: Callable, point):
-    """As `metric_tensors`, at one point (F,)."""
-    jacobians = jax.jacfwd(activations_of)(point)
-    return jax.tree.map(lambda jacobian: _contract(jacobian.reshape(-1, point.size)), jacobians)
-
-
-def _contract(jacobian_DxF):
-    return jnp.einsum("df,dg->fg", jacobian_DxF, jacobian_DxF)
 
 
 def grid_metric(activations_GxD, spacing: float = 1.0):

@@ -10,7 +10,7 @@ from functools import cached_property
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.metrics import geometry, kernels, probes
+from compgen_jax.metrics import geometry, kernels, probes, readout
 from compgen_jax.metrics.registry import Arrays, layer_metric
 
 MOST_CELLS = 400  # of a set of ID cells that is measured
@@ -38,11 +38,11 @@ class IdLayer(Arrays):
 
     def __init__(self, features, factors, tensors=None, true_tensors=None, real=None, periods=None):
         factors, features = checked_cells(factors), np.asarray(features)
+        kernels.check_finite("features", features)
         if features.ndim != 2 or len(features) != len(factors):
             raise ValueError(f"features must be ({len(factors)}, D), not {features.shape}")
         if len(factors) < 2 * FOLDS:
             raise ValueError(f"{len(factors)} cells: {FOLDS} folds need at least {2 * FOLDS}")
-        kernels.check_finite("features", features)
         real = probes.checked_real(real, factors.shape[1])
         shape = len(factors), int(real.sum()), int(real.sum())
         for name, metric in (("tensors", tensors), ("true_tensors", true_tensors)):
@@ -61,7 +61,7 @@ class IdLayer(Arrays):
         variance = np.sum((features - features.mean(axis=0, keepdims=True)) ** 2)
         # less is rounding, as for a unit of `anova.anova_shares`
         varies = variance > 1e-14 * np.sum(features**2)
-        return probes.compact(self.features) if varies else None
+        return readout.compact(self.features) if varies else None
 
     @cached_property
     def layer_tensors(self):
@@ -90,16 +90,12 @@ def interaction(centred_SxD, factors_SxF) -> float:
 def probe(centred_SxD, factors_SxF, real, periods, seed: int = 0) -> float:
     """R^2 of a ridge of each real factor, cross-validated over the cells in 5 random folds; the
     mean over them, NaN without any. It is `probes.probe`'s id_r2."""
-    fold = np.random.default_rng(seed).permutation(len(centred_SxD)) % FOLDS
     targets = [probes.targets_of(factors_SxF[:, f], periods[f]) for f in np.flatnonzero(real)]
-    predicted = [np.empty_like(target) for target in targets]
-    for k in range(FOLDS):
-        design = probes.decompose(centred_SxD[fold != k])
-        for target, prediction in zip(targets, predicted, strict=True):
-            fit = probes.ridge(design, target[fold != k])
-            prediction[fold == k] = fit(centred_SxD[fold == k])
-    found = [probes.r2(*pair) for pair in zip(targets, predicted, strict=True)]
-    return float(np.mean(found)) if found else np.nan
+    cells, shown = np.arange(len(centred_SxD)), np.zeros(len(centred_SxD), bool)
+    fold_S = readout.folds_of(cells, shown, FOLDS, np.random.default_rng(seed))
+    predicted = readout.cross_fitted(centred_SxD, targets, fold_S, FOLDS)
+    scores = [readout.r2(*pair) for pair in zip(targets, predicted, strict=True)]
+    return float(np.mean(scores)) if scores else np.nan
 
 
 @layer_metric(*GEOMETRY_NUMBERS, at="id_cells")
@@ -162,18 +158,12 @@ def choose_cells(factors_SxF, most: int = MOST_CELLS, seed: int = 0):
 
 def _design(factors):
     """(S, V_1 + ... + V_F): 1 where a cell has that value of that factor."""
-    columns = []
-    for values in factors.T:
-        _, label = np.unique(values, return_inverse=True)
-        columns.append(np.eye(label.max() + 1)[label.ravel()])
-    return np.concatenate(columns, axis=1)
+    columns = [values[:, None] == np.unique(values)[None] for values in factors.T]
+    return np.concatenate(columns, axis=1).astype(np.float64)
 
 
 def checked_cells(factors_SxF):
-    factors = np.asarray(factors_SxF, np.float64)
-    if factors.ndim != 2 or 0 in factors.shape:
-        raise ValueError(f"factors must be (S, F), not {factors.shape}")
-    kernels.check_finite("factors", factors)
+    factors = kernels.finite("factors", factors_SxF, 2)
     if len(np.unique(factors, axis=0)) < len(factors):
         raise ValueError("factors: a cell is given twice")
     return factors

@@ -15,9 +15,10 @@ agrees with the binary kernel to .3 by rendering true bumps: the first column al
 """
 
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
+
+from compgen_jax.tasks.baselines import KERNEL_RIDGE, kernel_ridge
 
 BLOCK = 4096  # features cast to float64 at a time
 OVERLAP_THRESHOLD = 0.7  # of the amplitude: the authors' inverted pixels below 0.3
@@ -54,7 +55,7 @@ def cosine(gram_BxB):
     A point of zero norm (a blank image, the ramp code of the origin) is similar to none: 0.
     ValueError if all points are such: constant features, if centred, or a dead layer.
     """
-    gram_BxB = _checked_kernel("gram", gram_BxB)
+    gram_BxB = finite("gram", gram_BxB, 2)
     norm_B = np.sqrt(np.diag(gram_BxB))
     if not norm_B.any():
         raise ValueError("gram: every point has zero norm: constant features or a dead layer")
@@ -67,7 +68,7 @@ def l2(gram_BxB):
 
     Distances below 1e-8 of the norms are lost to cancellation.
     """
-    gram_BxB = _checked_kernel("gram", gram_BxB)
+    gram_BxB = finite("gram", gram_BxB, 2)
     square_B = np.diag(gram_BxB)
     squared_BxB = square_B[:, None] + square_B[None, :] - 2 * gram_BxB
     return -np.sqrt(np.maximum(squared_BxB, 0))
@@ -80,8 +81,6 @@ def overlap(signals_BxHxW, threshold: float = OVERLAP_THRESHOLD, amplitude: floa
     covers one pixel, so the true images' overlap is the identity over H*W.
     """
     signals = np.asarray(signals_BxHxW)
-    if signals.ndim != 3:
-        raise ValueError(f"signals must be (B, H, W), not {signals.shape}")
     check_finite("signals", signals)
     dark_BxP = (signals > threshold * amplitude).reshape(len(signals), -1).astype(np.float32)
     return (dark_BxP @ dark_BxP.T).astype(np.float64) / dark_BxP.shape[1]
@@ -92,7 +91,7 @@ def binary(factors_BxF):
 
     Values coincide if they are equal.
     """
-    factors = _checked_factors("factors", factors_BxF)
+    factors = finite("factors", factors_BxF, 2)
     same = [values[:, None] == values[None, :] for values in factors.T]
     return sum(each.astype(np.float64) for each in same) / len(same)
 
@@ -103,8 +102,8 @@ def gaussian(factors_BxF, lengths_F, others_QxF=None):
     A length for each factor, in its units, above 0. Equal lengths make it radial: it factorizes
     all the same. ValueError for other lengths, or points of other factors.
     """
-    factors = _checked_factors("factors", factors_BxF)
-    others = factors if others_QxF is None else _checked_factors("others", others_QxF)
+    factors = finite("factors", factors_BxF, 2)
+    others = factors if others_QxF is None else finite("others", others_QxF, 2)
     lengths = np.asarray(lengths_F, np.float64)
     if not factors.shape[1:] == others.shape[1:] == lengths.shape or not (lengths > 0).all():
         raise ValueError(
@@ -141,44 +140,28 @@ def partial_correlation(a_P, b_P, control_P) -> float:
     return correlation(*residuals.T)
 
 
-class KernelRegression(NamedTuple):
-    """lengths, one for each factor, in its units; loo_mse on the fitted points; prediction
-    (Q, D)."""
-
-    lengths: tuple[float, ...]
-    loo_mse: float
-    prediction: np.ndarray
-
-
 def kernel_regression(
-    factors_BxF, outputs_BxD, new_factors_QxF, lengths=LENGTHS, isotropic=False, ridge=1e-6
-) -> KernelRegression:
-    """Outputs at new points by Gaussian kernel ridge regression on the factors (A.4).
+    factors_BxF, outputs_BxD, new_factors_QxF, lengths=LENGTHS, isotropic=False, ridge=KERNEL_RIDGE
+) -> tuple:
+    """Outputs at new points by Gaussian kernel ridge regression on the factors (A.4): the chosen
+    length of each factor, in its units, and the prediction (Q, D).
 
     Length scales come from `lengths`, of each factor apart or, `isotropic`, equal: the choice of
-    least leave-one-out error on the fitted points is kept, in closed form: residual_i =
-    (A y)_i / A_ii with A = (K + ridge I)^-1, a (B, B) inverse for each of the len(lengths)^F
-    choices. No other point has a say, unlike in the authors' script. The choices include the
-    isotropic ones, so only errors at new points compare the two families. Away from all data the
-    prediction is 0, a blank signal. Give every cell once: the ridge keeps copies solvable, but a
-    copy gives its twin away and favours short scales.
+    least leave-one-out error on the fitted points is kept (`baselines.kernel_ridge`), for a (B, B)
+    inverse for each of the len(lengths)^F choices. No other point has a say, unlike in the authors'
+    script. The choices include the isotropic ones, so only errors at new points compare the two
+    families. Away from all data the prediction is 0, a blank signal. Give every cell once: the
+    ridge keeps copies solvable, but a copy gives its twin away and favours short scales.
     """
-    factors, outputs = _checked_factors("factors", factors_BxF), np.asarray(outputs_BxD)
-    if outputs.ndim != 2 or len(outputs) != len(factors):
-        raise ValueError(f"outputs must be ({len(factors)}, D), not {outputs.shape}")
-    outputs_gram = gram(outputs)
-    count = factors.shape[1]
+    count = np.shape(factors_BxF)[1]
     equal = [(length,) * count for length in lengths]
-    best = None
-    for chosen in equal if isotropic else product(lengths, repeat=count):
-        inverse = np.linalg.inv(gaussian(factors, chosen) + ridge * np.eye(len(factors)))
-        squared_B = np.sum((inverse @ outputs_gram) * inverse, axis=1) / np.diag(inverse) ** 2
-        loo_mse = float(squared_B.mean()) / outputs.shape[1]
-        if best is None or loo_mse < best[0]:
-            best = loo_mse, chosen, inverse
-    loo_mse, chosen, inverse = best
-    weights_QxB = gaussian(factors, chosen, others_QxF=new_factors_QxF) @ inverse
-    return KernelRegression(chosen, loo_mse, weights_QxB @ outputs)
+    fits = (
+        (chosen, *kernel_ridge(gaussian(factors_BxF, chosen), outputs_BxD, ridge))
+        for chosen in (equal if isotropic else product(lengths, repeat=count))
+    )
+    chosen, _, inverse, _ = min(fits, key=lambda fit: fit[1])
+    weights_QxB = gaussian(factors_BxF, chosen, others_QxF=new_factors_QxF) @ inverse
+    return chosen, weights_QxB @ outputs_BxD
 
 
 def check_finite(name: str, values_Bx):
@@ -189,17 +172,10 @@ def check_finite(name: str, values_Bx):
         raise ValueError(f"{name}: NaN or infinite values at points {points[:8].tolist()}")
 
 
-def _checked_factors(name, factors_BxF):
-    factors = np.asarray(factors_BxF, np.float64)
-    if factors.ndim != 2 or 0 in factors.shape:
-        raise ValueError(f"{name} must be (B, F), not {factors.shape}")
-    check_finite(name, factors)
-    return factors
-
-
-def _checked_kernel(name, kernel):
-    kernel = np.asarray(kernel, np.float64)
-    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1] or len(kernel) < 2:
-        raise ValueError(f"{name} must be square, of at least 2 points, not {kernel.shape}")
-    check_finite(name, kernel)
-    return kernel
+def finite(name: str, values, axes: int):
+    """The values in float64. ValueError unless they are finite, with so many axes, none empty."""
+    array = np.asarray(values, np.float64)
+    if array.ndim != axes or 0 in array.shape:
+        raise ValueError(f"{name} must have {axes} axes, none empty, not {array.shape}")
+    check_finite(name, array)
+    return array

@@ -12,14 +12,8 @@ from compgen_jax.metrics.registry import Arrays, layer_metric
 REGIONS = ("id", "ood")
 AGREEMENTS = tuple(f"{across}{name}" for across in ("", "cross_")
                    for name in ("binary", "true", "partial"))  # fmt: skip
-PROBE_SCORES = (
-    *(
-        f"{shuffled}{name}"
-        for shuffled in ("", "shuffled.")
-        for name in ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
-    ),
-    "in_sample_r2",
-)
+SCORES = ("id_r2", "ood_r2", "id_accuracy", "ood_accuracy")
+PROBE_SCORES = (*SCORES, *(f"shuffled.{name}" for name in SCORES), "in_sample_r2")
 BORDER = 2  # cells: where the grid's end cuts what a task draws
 VOLUME_NUMBERS = tuple(f"volume.{name}" for name in (
     "log10_ratio", "effect", "inner_log10_ratio", "inner_effect", "ood_spread"))  # fmt: skip
@@ -109,9 +103,9 @@ def interaction(gram_BxB, sizes) -> float:
     features that are dead there."""
     if not np.any(gram_BxB):
         return np.nan
-    shares = anova.kernel_anova(gram_BxB, sizes)
-    varying = float(shares.main.sum()) + shares.interaction
-    return shares.interaction / varying if varying > 1e-12 else np.nan
+    _, main, interactions = anova.kernel_anova(gram_BxB, sizes)
+    varying = main.sum() + interactions
+    return interactions / varying if varying > 1e-12 else np.nan
 
 
 @layer_metric("anova.interaction_ood")

@@ -69,10 +69,8 @@ def target_ranks(predictions_BxD, sizes) -> dict:
         decomposition.target_rank(predictions_BxD, sizes, factor)
         for factor in decomposition.distinct_factors(sizes)
     ]
-    return {
-        "output.target_rank": max(each.rank.max() for each in ranks),
-        "output.epsilon_rank": max(each.epsilon_rank.max() for each in ranks),
-    }
+    names = "output.target_rank", "output.epsilon_rank"
+    return dict(zip(names, np.max(ranks, axis=0), strict=True))
 
 
 @output_metric("output.training_law_kl_rank_1", "output.training_law_kl_rank_2")
@@ -82,7 +80,7 @@ def training_law_ranks(training_law_G, sizes) -> dict:
     divergences = [
         decomposition.distribution_rank(
             grids.unfold(training_law_G.ravel(), training_law_G.shape[::-1], factor), max_rank=2
-        ).kl
+        )
         for factor in decomposition.distinct_factors(sizes)
     ]
     names = (f"output.training_law_kl_rank_{k}" for k in (1, 2))
@@ -112,10 +110,10 @@ def kernel_regressions(places_BxF, predictions_BxD, truths_Bx, held_out_B) -> di
     outputs = np.asarray(predictions_BxD, np.float64)[held_out_B]
     blank, errors = np.mean(truths_Bx[held_out_B] ** 2), {}
     for name in KERNELS:
-        fit = kernels.kernel_regression(
+        _, prediction = kernels.kernel_regression(
             places[~held_out_B], predictions_BxD[~held_out_B], places[held_out_B],
             isotropic=name == "isotropic",
         )  # fmt: skip
-        error = np.mean((fit.prediction - outputs) ** 2)
+        error = np.mean((prediction - outputs) ** 2)
         errors[f"output.kernel_regression.{name}_error"] = error / blank
     return errors

@@ -14,7 +14,7 @@ A metric is measured at one of three places:
 
     grid      every cell of the factors' grid, or of a sub-grid  `layers.GridLayer`
     id_cells  ID cells alone                                     `id_cells.IdLayer`
-    points    the task's own points, which may form no grid      `decodability.PointLayer`
+    points    the task's own points, which may form no grid      `decoding.PointLayer`
 
 `runs.measure` fills a run's table with them, `function` measures any function of the factors.
 """

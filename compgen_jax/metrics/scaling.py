@@ -30,10 +30,12 @@ def searched_places(held_out: bool) -> tuple[str, ...]:
 class Threshold(NamedTuple):
     """The value that is needed. `status` says how to read it: 'reached'; 'above', more than value
     (not reached by the largest); 'below', at most value (reached by the smallest); 'unknown', NaN
-    (no finite scores)."""
+    (no finite scores). `bracket`: the neighbouring values with finite scores on either side of the
+    crossing; None if it is not 'reached'."""
 
     value: float
     status: str
+    bracket: tuple[float, float] | None = None
 
 
 class Curve(NamedTuple):
@@ -41,7 +43,7 @@ class Curve(NamedTuple):
 
     score: the table's column.  target: of it.  along: the axis' name (None: K is 1).  fixed: values
     of the other axes.  along_K and seeds_S ascending; values_SxK of the searched field; status_SxK
-    as in `Threshold`; factor_SxK, of reached ones, between the values on either side (`bracket`).
+    and factor_SxK, between the values on either side of reached ones, as in `Threshold`.
     """
 
     score: str
@@ -85,59 +87,6 @@ def threshold(values, scores, target: float) -> Threshold:
     Raises ValueError for no points, lengths that differ, values that are not positive, or a target
     that is not finite.
     """
-    values_M, fit_M, first = _crossing(values, scores, target)
-    if values_M.size == 0:
-        return Threshold(math.nan, UNKNOWN)
-    if first == 0:
-        return Threshold(float(values_M[0]), BELOW)
-    if first == values_M.size:
-        return Threshold(float(values_M[-1]), ABOVE)
-    around = slice(first - 1, first + 1)
-    (left, right), (low, high) = np.log(values_M[around]), fit_M[around]
-    share = min((target - low) / (high - low), 1.0)  # above 1 only by the tolerance
-    return Threshold(float(np.exp(left + share * (right - left))), REACHED)
-
-
-def bracket(values, scores, target: float) -> tuple[float, float] | None:
-    """The neighbouring values with finite scores on either side of the crossing; None if the
-    threshold is not 'reached'. Arguments and errors as for `threshold`."""
-    values_M, _, first = _crossing(values, scores, target)
-    if not 0 < first < values_M.size:
-        return None
-    return values_M[first - 1].item(), values_M[first].item()
-
-
-def refinement(
-    values, scores, target: float, count: int, whole: bool = True, allowed=lambda value: True
-) -> list:
-    """`count` values to measure next, ascending, strictly inside the bracket.
-
-    Of `whole` numbers they are the free integers nearest to a geometric spacing; all of them where
-    `count` or fewer are free. A number that is not `allowed` is not free, nor is one in `values`,
-    even where its score is not finite.
-    Other numbers are spaced geometrically. Empty if there is no bracket. ValueError for a negative
-    count and as for `threshold`.
-    """
-    if count < 0:
-        raise ValueError(f"count must not be negative, not {count}")
-    ends = bracket(values, scores, target)
-    if ends is None:
-        return []
-    wanted = np.geomspace(*ends, count + 2)[1:-1]
-    if not whole:
-        return [float(value) for value in wanted if value not in values and allowed(float(value))]
-    free = np.setdiff1d(np.arange(ends[0] + 1, ends[1]), np.asarray(values))
-    chosen = []
-    for value in wanted:
-        nearest = free[np.argsort(np.abs(np.log(free / value)), kind="stable")]
-        chosen += itertools.islice(filter(allowed, map(int, nearest)), 1)
-        free = np.setdiff1d(free, chosen)
-    return sorted(chosen)
-
-
-def _crossing(values, scores, target):
-    """Distinct values_M ascending, fit_M, and the index of the first that reaches the target (M if
-    none does)."""
     values_P, scores_P = np.asarray(values, np.float64), np.asarray(scores, np.float64)
     if values_P.ndim != 1 or values_P.size == 0 or values_P.shape != scores_P.shape:
         raise ValueError(
@@ -154,9 +103,47 @@ def _crossing(values, scores, target):
     values_M, index_P, counts_M = np.unique(
         values_P[order], return_inverse=True, return_counts=True
     )
-    sums_M = np.bincount(index_P, scores_P[order], minlength=values_M.size)
-    fit_M = isotonic(sums_M / counts_M, counts_M)
-    return values_M, fit_M, int(np.searchsorted(fit_M, target - TOLERANCE))
+    if values_M.size == 0:
+        return Threshold(math.nan, UNKNOWN)
+    fit_M = isotonic(np.bincount(index_P, scores_P[order]) / counts_M, counts_M)
+    first = int(np.searchsorted(fit_M, target - TOLERANCE))  # that reaches the target
+    if first == 0:
+        return Threshold(float(values_M[0]), BELOW)
+    if first == values_M.size:
+        return Threshold(float(values_M[-1]), ABOVE)
+    around = slice(first - 1, first + 1)
+    (left, right), (low, high) = np.log(values_M[around]), fit_M[around]
+    share = min((target - low) / (high - low), 1.0)  # above 1 only by the tolerance
+    value = float(np.exp(left + share * (right - left)))
+    return Threshold(value, REACHED, tuple(values_M[around].tolist()))
+
+
+def refinement(
+    values, scores, target: float, count: int, whole: bool = True, allowed=lambda value: True
+) -> list:
+    """`count` values to measure next, ascending, strictly inside the bracket.
+
+    Of `whole` numbers they are the free integers nearest to a geometric spacing; all of them where
+    `count` or fewer are free. A number that is not `allowed` is not free, nor is one in `values`,
+    even where its score is not finite.
+    Other numbers are spaced geometrically. Empty if there is no bracket. ValueError for a negative
+    count and as for `threshold`.
+    """
+    if count < 0:
+        raise ValueError(f"count must not be negative, not {count}")
+    ends = threshold(values, scores, target).bracket
+    if ends is None:
+        return []
+    wanted = np.geomspace(*ends, count + 2)[1:-1]
+    if not whole:
+        return [float(value) for value in wanted if value not in values and allowed(float(value))]
+    free = np.setdiff1d(np.arange(ends[0] + 1, ends[1]), np.asarray(values))
+    chosen = []
+    for value in wanted:
+        nearest = free[np.argsort(np.abs(np.log(free / value)), kind="stable")]
+        chosen += itertools.islice(filter(allowed, map(int, nearest)), 1)
+        free = np.setdiff1d(free, chosen)
+    return sorted(chosen)
 
 
 def thresholds(
@@ -201,9 +188,8 @@ def thresholds(
         points.setdefault((row["seed"], place(row)), []).append((row[field], value))
     for (seed, at), pairs in points.items():
         cell = np.searchsorted(seeds_S, seed), np.searchsorted(along_K, at)
-        measured = *zip(*pairs, strict=True), target
-        values_SxK[cell], status_SxK[cell] = threshold(*measured)
-        if ends := bracket(*measured):
+        values_SxK[cell], status_SxK[cell], ends = threshold(*zip(*pairs, strict=True), target)
+        if ends:
             factor_SxK[cell] = ends[1] / ends[0]
     return Curve(score, target, along, fixed, along_K, seeds_S, values_SxK, status_SxK, factor_SxK)
 

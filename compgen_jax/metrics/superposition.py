@@ -10,12 +10,11 @@ bumps elsewhere; N = 28, donut 6 to 22: plus .40 (.04), lookup .34 (.03), true b
 iid noise .003 (.002). So it separates superposition from composition and from noise.
 """
 
-import warnings
-
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.metrics.kernels import check_finite
+from compgen_jax.metrics.kernels import finite
+from compgen_jax.statistics import mean_of_known
 
 
 def mean_code_superpositions(code_E, mean_code_E, lengths) -> tuple:
@@ -43,15 +42,8 @@ def matching_sums(outputs_BxD, factors_BxF, points_QxF):
     that no cell matches them in all factors. ValueError if a point has a value that no seen cell
     has.
     """
-    outputs, factors = np.asarray(outputs_BxD, np.float64), np.asarray(factors_BxF)
+    outputs, factors = finite("outputs", outputs_BxD, 2), np.asarray(factors_BxF)
     points = np.asarray(points_QxF)
-    both = outputs.ndim == points.ndim == 2
-    if not (both and factors.shape == (len(outputs), points.shape[1])):
-        raise ValueError(
-            "outputs (B, D), factors (B, F) and points (Q, F) needed, not "
-            f"{outputs.shape}, {factors.shape} and {points.shape}"
-        )
-    check_finite("outputs", outputs)
     sums_QxFxD = np.empty((*points.shape, outputs.shape[1]))
     matched_QxF = np.empty(points.shape, bool)
     for f, values_Q in enumerate(points.T):
@@ -72,28 +64,15 @@ def superposition_r2(outputs_QxD, parts_QxKxD):
 
     ValueError for shapes that do not match or values that are not finite.
     """
-    outputs, parts = np.asarray(outputs_QxD, np.float64), np.asarray(parts_QxKxD, np.float64)
-    if outputs.ndim != 2 or parts.ndim != 3 or parts.shape[::2] != outputs.shape:
+    outputs, parts = finite("outputs", outputs_QxD, 2), finite("parts", parts_QxKxD, 3)
+    if parts.shape[::2] != outputs.shape:
         raise ValueError(
             f"outputs (Q, D) and parts (Q, K, D) needed, not {outputs.shape} and {parts.shape}"
         )
-    check_finite("outputs", outputs)
-    check_finite("parts", parts)
     weights_QxK = np.einsum("qd,qdk->qk", outputs, np.linalg.pinv(parts, rcond=1e-10))
     residual_QxD = outputs - np.einsum("qk,qkd->qd", weights_QxK, parts)
     total_Q = np.sum(outputs**2, axis=-1)
-    share_Q = np.full(len(total_Q), np.nan)
-    np.divide(np.sum(residual_QxD**2, axis=-1), total_Q, out=share_Q, where=total_Q > 0)
-    return 1 - share_Q
-
-
-def shuffled_r2(outputs_QxD, parts_QxKxD, indices_RxQ):
-    """Control: (R, Q) R^2 of the outputs on other points' superpositions.
-
-    Row r gives output q the parts of point `indices_RxQ[r, q]`; see `other_coordinates`.
-    """
-    parts_QxKxD = np.asarray(parts_QxKxD)
-    return np.stack([superposition_r2(outputs_QxD, parts_QxKxD[row]) for row in indices_RxQ])
+    return 1 - np.sum(residual_QxD**2, axis=-1) / np.where(total_Q > 0, total_Q, np.nan)
 
 
 SCORES = ("r2", "shuffled_r2", "inner_r2", "inner_shuffled_r2")
@@ -108,17 +87,15 @@ def scores(outputs_QxD, parts_QxKxD, points_QxF, distance_Q) -> dict:
     means = dict.fromkeys(SCORES, np.nan)
     if parts_QxKxD is None:
         return means
-    inner_Q = inner(distance_Q)
-    values = {"r2": superposition_r2(outputs_QxD, parts_QxKxD)}
-    points = np.asarray(points_QxF)
-    if (points[:, None] != points[None]).all(axis=2).any(axis=1).all():
-        others = other_coordinates(points, SHUFFLES)
-        values["shuffled_r2"] = shuffled_r2(outputs_QxD, parts_QxKxD, others)
-    for name, values_Q in values.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # blank outputs have no R^2
-            means[name] = float(np.nanmean(values_Q))
-            means[f"inner_{name}"] = float(np.nanmean(values_Q[..., inner_Q]))
+    parts, inner_Q = np.asarray(parts_QxKxD), inner(distance_Q)
+    values = {"r2": superposition_r2(outputs_QxD, parts)}
+    others_RxQ = other_coordinates(points_QxF, SHUFFLES)
+    if others_RxQ is not None:
+        of_others = [superposition_r2(outputs_QxD, parts[others_Q]) for others_Q in others_RxQ]
+        values["shuffled_r2"] = np.stack(of_others)
+    for name, values_xQ in values.items():  # blank outputs have no R^2
+        means[name] = float(mean_of_known(values_xQ.ravel(order="K")))
+        means[f"inner_{name}"] = float(mean_of_known(values_xQ[..., inner_Q].ravel(order="K")))
     return means
 
 
@@ -129,17 +106,13 @@ def inner(distance_Q):
 
 
 def other_coordinates(points_QxF, repeats: int, seed: int = 0):
-    """(repeats, Q) int: for every point, random points that share none of its coordinates.
+    """(repeats, Q) int: for every point, random points that share none of its coordinates; None if
+    some point has no such other.
 
-    A plain permutation would leave some points a part of their own. ValueError if a point has
-    no such other.
+    A plain permutation would leave some points a part of their own.
     """
-    points = np.asarray(points_QxF)
-    rng = np.random.default_rng(seed)
-    columns = []
-    for point in points:
-        others = np.flatnonzero((points != point[None]).all(axis=1))
-        if not others.size:
-            raise ValueError(f"point {point.tolist()}: every other point shares a coordinate")
-        columns.append(rng.choice(others, repeats))
-    return np.stack(columns, axis=1)
+    points, rng = np.asarray(points_QxF), np.random.default_rng(seed)
+    others = [np.flatnonzero((points != point[None]).all(axis=1)) for point in points]
+    if not all(map(len, others)):
+        return None
+    return np.stack([rng.choice(of_point, repeats) for of_point in others], axis=1)

@@ -14,8 +14,6 @@ from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, number, require
 
-STRIDE = 2  # of every convolution; the padding is 1
-
 
 @dataclass(frozen=True)
 class Encoder(Model):
@@ -76,10 +74,10 @@ class HalvingConv(nn.Module):
         kernel = self.param("kernel", init.kernel, shape)
         bias = self.param("bias", init.bias, shape[-1:])
         # what the taps of every output pixel read, tap by tap: (..., H', W', taps^2 I)
-        height, width = (STRIDE * ((side + 2 - self.taps) // STRIDE) + 1 for side in x.shape[-3:-1])
+        height, width = (2 * ((side + 2 - self.taps) // 2) + 1 for side in x.shape[-3:-1])
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
         windows = [
-            x[..., row : row + height : STRIDE, column : column + width : STRIDE, :]
+            x[..., row : row + height : 2, column : column + width : 2, :]
             for row in range(self.taps)
             for column in range(self.taps)
         ]

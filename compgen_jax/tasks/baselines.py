@@ -138,16 +138,27 @@ def _kernel_ridge(codes_SxE, flat_SxP, queries_BxE):
     fits = []
     for length in LENGTHS:
         scale = 2 * (length * neighbour) ** 2
-        inverse = np.linalg.inv(np.exp(-squares_SxS / scale) + KERNEL_RIDGE * np.eye(count))
-        weights_SxP = inverse @ left_SxP
-        # the mean is fitted too: without a point it moves away by left / (count - 1)
-        moved_SxP = inverse.sum(axis=1, keepdims=True) * left_SxP / (count - 1)
-        missed_SxP = (weights_SxP + moved_SxP) / np.diag(inverse)[:, None]
-        fits.append((np.mean(missed_SxP**2), scale, weights_SxP))
+        error, _, weights_SxP = kernel_ridge(np.exp(-squares_SxS / scale), left_SxP, centred=True)
+        fits.append((error, scale, weights_SxP))
     least = min(error for error, *_ in fits)
     spread = np.mean(left_SxP**2)
     _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= least + TIED * spread)
     return mean + np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
+
+
+def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: bool = False):
+    """Ridge regression with a kernel between S points: the mean squared error on points left out,
+    each alone; A = (kernel + ridge I)^-1; and the weights A outputs, (S, P).
+
+    Errors come from the one fit to all points: (A outputs)_i / A_ii. `centred`: of outputs less
+    their mean, which is fitted too; without a point it moves away by output / (S - 1).
+    """
+    inverse = np.linalg.inv(kernel_SxS + ridge * np.eye(len(kernel_SxS)))
+    weights_SxP = left_SxP = inverse @ outputs_SxP
+    if centred:
+        moved_SxP = inverse.sum(axis=1, keepdims=True) * outputs_SxP / (len(outputs_SxP) - 1)
+        left_SxP = weights_SxP + moved_SxP
+    return np.mean((left_SxP / np.diag(inverse)[:, None]) ** 2), inverse, weights_SxP
 
 
 def _squared_distances(a_AxE, b_BxE):

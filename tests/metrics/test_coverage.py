@@ -26,19 +26,3 @@ def by_hand(held_out_B, sizes):
 def test_pairs_are_those_of_some_seen_cell(sizes, share):
     held_out = np.random.default_rng(7).random(np.prod(sizes)) < share
     np.testing.assert_array_equal(pairs_seen(held_out, sizes), by_hand(held_out, sizes))
-
-
-def test_a_box_leaves_all_pairs_and_a_band_of_two_factors_leaves_two():
-    sizes = (6, 5, 4)
-    x, y, size = grids.indices(sizes).T
-    band = (x >= 2) & (x <= 3) & (y >= 1) & (y <= 2)
-    box = band & (size >= 1) & (size <= 2)
-    assert (pairs_seen(box, sizes) == 3).all()
-    counts = pairs_seen(band, sizes)
-    assert (counts[band] == 2).all() and (counts[~band] == 3).all()
-    assert (pairs_seen(np.ones(120, bool), sizes) == 0).all()
-
-
-def test_masks_of_other_cells_are_refused():
-    with pytest.raises(ValueError, match="must be"):
-        pairs_seen(np.zeros(11, bool), (3, 4))

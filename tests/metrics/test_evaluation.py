@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.metrics import evaluation
-from compgen_jax.tasks import bump, images
+from compgen_jax.tasks import bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -62,28 +62,6 @@ def test_region_means_are_means_over_their_points():
         assert np.isnan(found[f"real.{name}"])  # it has no point
 
 
-def test_scores_of_a_perfect_a_blank_and_a_lookup_model():
-    targets = np.stack([draw(*cell) for cell in CELLS])
-    masks = {"id": ~HELD_OUT, "ood": HELD_OUT}
-
-    def summarize(signals):
-        scored = [
-            images.scores(*each, 1.0, 0.25) for each in zip(signals, targets, CELLS, strict=True)
-        ]
-        scores = {name: np.stack([each[name] for each in scored]) for name in scored[0]}
-        return evaluation.region_means(scores, masks)
-
-    perfect = summarize(targets)
-    assert perfect["id.mse"] == perfect["ood.mse"] == 0
-    assert perfect["id.exact_accuracy"] == perfect["ood.exact_accuracy"] == 1
-    blank = summarize(np.zeros_like(targets))
-    assert blank["ood.mse"] == pytest.approx(float(blank["ood.blank_mse"]))
-    lookup = summarize(targets[grids.nearest_seen(HELD_OUT, (N, N))])
-    assert lookup["ood.exact_accuracy"] == 0 and lookup["id.exact_accuracy"] == 1
-    # all but the 2x2 core of the 4x4 hole lies one pixel from a seen cell
-    assert lookup["ood.position_accuracy"] == pytest.approx(12 / 16)
-
-
 def test_scores_and_relative_error_over_chosen_cells():
     """Right at every cell but two: one off by a pixel, one blank."""
     drawn = np.stack([draw(x, y) for x, y in CELLS])
@@ -109,3 +87,19 @@ def test_maps_over_seeds():
     hits = results.scores["exact_accuracy"]
     levels, means = evaluation.profile_by_distance(hits, results)
     assert levels.tolist() == [1, 2] and means.tolist() == [[1, 1], [0, 0]]
+
+
+def test_sizes_are_those_of_the_nearest_true_image_at_the_place_that_is_drawn():
+    grid, sigmas = 9, (0.6, 1.0, 1.5, 2.2)
+
+    def image(x, y, sigma):
+        rows, columns = np.mgrid[:grid, :grid]
+        return np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * sigma**2))
+
+    true = np.array([image(x, y, s) for s in sigmas for y in range(grid) for x in range(grid)])
+    own = np.arange(len(true)) // grid**2
+    np.testing.assert_array_equal(evaluation.drawn_size(true[None], true), own[None])
+    drawn = np.array(
+        [[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)], [image(0, 0, 2), image(4, 4, 1.1)]]
+    )
+    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0], [3, 1]])

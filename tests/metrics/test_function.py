@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
 from compgen_jax import grids
 from compgen_jax.metrics import function, layers, text
@@ -61,35 +60,6 @@ def test_layers_are_named_by_their_places_in_the_tree():
     assert list(function.measure(network, AXES, held_out, differentiable=False)) == list(found)
 
 
-def test_a_flax_module_and_its_parameters_by_hand_agree():
-    module = nn.Sequential([nn.Dense(5), nn.tanh, nn.Dense(3)])
-    params = jax.jit(module.init)(jax.random.key(0), np.zeros(2, np.float32))
-
-    def captured(point):
-        return module.apply(params, point, capture_intermediates=True)[1]["intermediates"]
-
-    def by_hand(point):
-        first, last = (params["params"][f"layers_{k}"] for k in (0, 2))
-        hidden = point @ first["kernel"] + first["bias"]
-        return [hidden, jnp.tanh(hidden) @ last["kernel"] + last["bias"]]
-
-    flax, own = (function.measure(one, AXES, held_out) for one in (captured, by_hand))
-    assert list(own) == ["0", "1"]
-    for name, place in (("layers_0.__call__.0", "0"), ("layers_2.__call__.0", "1")):
-        for key, value in flax[name].items():
-            assert value == pytest.approx(own[place][key], rel=1e-3, abs=1e-4, nan_ok=True), key
-
-
-def test_an_equinox_module_is_measured():
-    eqx = pytest.importorskip("equinox")
-    model = eqx.nn.MLP(2, 3, 8, 2, key=jax.random.key(0))
-
-    def activations(point):
-        return [point := layer(point) for layer in model.layers]
-
-    assert len(function.measure(activations, AXES, held_out)) == 3
-
-
 def test_agreements_need_true_outputs_and_geometry_a_derivative():
     true = jax.jit(jax.vmap(lambda p: bumps_and_stripes(p)["bump"]))(
         np.float32([(x, y) for y in AXES[1] for x in AXES[0]])
@@ -110,21 +80,6 @@ def test_a_network_that_is_dead_over_the_hole_is_measured():
     numbers = function.measure(dead, AXES, held_out)[""]
     assert np.isnan(numbers["anova.interaction_ood"])
     assert np.isfinite([numbers["anova.interaction"], numbers["probe.ood_r2"]]).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"held_out": lambda p: np.ones(len(p), bool)}, "of some of the 48 cells and not of all"),
-        ({"held_out": lambda p: np.zeros(3, bool)}, "of some of the 48 cells"),
-        ({"axes": [np.arange(8.0), [1.0]]}, r"2 values or more each, not \(8, 1\)"),
-        ({"activations_of": lambda p: {"nan": p / 0}}, "nan: NaN or infinite values at points"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    asked = {"activations_of": bumps_and_stripes, "axes": AXES, "held_out": held_out} | change
-    with jax.debug_nans(False), pytest.raises(ValueError, match=message):
-        function.measure(**asked)
 
 
 def test_the_page_has_the_example_which_runs(capsys):

@@ -53,17 +53,6 @@ def test_known_maps_of_two_factors():
     assert found["plus"]["cosine.partial"] > 0.4 > 0.1 > abs(found["noise"]["cosine.partial"])
 
 
-def test_a_composition_of_three_factors():
-    outputs = outputs_of_three()
-    true = similarity(outputs)
-    found = numbers_of(outputs, CELLS, HELD_OUT, SIZES, true, real=REAL)
-    assert found["schmidt.rank"] == 1 and found["explained.schmidt"] == pytest.approx(1)
-    assert found["schmidt.exp_entropy"] == pytest.approx(1)
-    assert found["anova.interaction"] > 0.5 and found["anova.interaction_ood"] > 0.3
-    assert found["cosine.true"] == pytest.approx(1) and np.isnan(found["cosine.partial"])
-    assert all(np.isfinite(found[f"probe.{name}"]) for name in layers.PROBE_SCORES)
-
-
 def test_a_superposition_of_three_factors():
     a, b, c = (np.eye(size)[CELLS[:, f]] for f, size in enumerate(SIZES))
     features = np.concatenate([a, 2 * b, c], axis=1)
@@ -187,14 +176,3 @@ def test_angles_of_every_pair_of_tangents_seen_and_held_out_apart():
         for region, mean in zip(("id", "ood"), means, strict=True):
             assert found[f"angle.{pair}.{region}"] == pytest.approx(mean, abs=1e-6)
     assert np.isnan(layers.angles(metrics, np.zeros_like(HELD_OUT), names)["angle.x-y.ood"])
-
-
-def test_a_subgrid_stands_for_a_grid_too_large():
-    sizes = (28, 28, 28)
-    cells, kept = grids.subgrid(sizes, 200)
-    places = grids.indices(sizes)[cells]
-    held_out = ((places >= 8) & (places <= 20)).all(axis=1)
-    features = np.concatenate([places, places[:, :1] * places[:, 1:2]], axis=1).astype(float)
-    found = numbers_of(features, places, held_out, kept, similarity(features))
-    assert len(cells) <= 200 and np.isfinite(found["anova.interaction_ood"])
-    assert found["probe.ood_r2"] == pytest.approx(1, abs=1e-3)

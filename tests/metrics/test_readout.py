@@ -1,37 +1,95 @@
-"""The size that is read off drawn bumps, which were drawn by a formula of the test's own."""
+"""Ridge regressions against normal equations, and their penalties against refits."""
 
 import numpy as np
 import pytest
 
-from compgen_jax.metrics.readout import drawn_size
-
-GRID, SIGMAS = 9, (0.6, 1.0, 1.5, 2.2)
-
-
-def bump(x, y, sigma):
-    rows, columns = np.mgrid[:GRID, :GRID]
-    return np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * sigma**2))
+from compgen_jax.metrics import readout
+from compgen_jax.metrics.readout import PENALTIES, compact, cross_fitted, decompose, ridge
+from tests.metrics.test_decodability import rows
+from tests.metrics.test_probes import explicit_ridge
 
 
-TARGETS = np.array(
-    [bump(x, y, sigma) for sigma in SIGMAS for y in range(GRID) for x in range(GRID)]
-)
+@pytest.mark.parametrize("features", [5, 40])
+def test_ridge_against_normal_equations_and_refits(features):
+    """Fewer and more features than points; the leave-one-out error is that of actual refits."""
+    rng = np.random.default_rng(0)
+    points, targets = rng.normal(size=(14, features)) + 3, rng.normal(size=(14, 2)) - 5
+    fit = ridge(decompose(points), targets)
+    weights, intercept = explicit_ridge(points, targets, fit.penalty)
+    np.testing.assert_allclose(fit.weights, weights, atol=1e-8)
+    np.testing.assert_allclose(fit.intercept, intercept, atol=1e-7)
+    np.testing.assert_allclose(fit(points[:3]), points[:3] @ weights + intercept, atol=1e-7)
+    errors = []
+    for i in range(len(points)):
+        kept = np.arange(len(points)) != i
+        weights, intercept = explicit_ridge(points[kept], targets[kept], fit.penalty)
+        errors.append(np.mean((points[i] @ weights + intercept - targets[i]) ** 2))
+    assert fit.loo_mse == pytest.approx(np.mean(errors))
+    centred, small = points - points.mean(axis=0), compact(points)
+    assert small.shape[1] <= min(points.shape)
+    np.testing.assert_allclose(small @ small.T, centred @ centred.T, atol=1e-10)
 
 
-def test_sizes_of_true_images_are_their_own_wherever_they_are():
-    found = drawn_size(TARGETS[None], TARGETS)
-    np.testing.assert_array_equal(found, [np.arange(len(TARGETS)) // GRID**2])
+def test_penalty_follows_the_leave_one_out_error():
+    """The least for an exactly linear target, a strong one for a target that is only noise."""
+    points = np.random.default_rng(0).normal(size=(60, 32))
+    design = decompose(points[:, 2:])
+    mean_square = np.mean(design.scales**2)
+    exact = ridge(design, points[:, 2:] @ np.ones((30, 1)))
+    assert exact.penalty == pytest.approx(1e-8 * mean_square) and exact.loo_mse < 1e-10
+    assert ridge(design, points[:, :2]).penalty > mean_square
 
 
-def test_size_is_read_at_the_place_that_is_drawn_and_is_the_nearest():
-    drawn = np.array(
-        [[bump(2, 7, 1.45), 0.9 * bump(6, 1, 0.65)], [bump(0, 0, 2.0), bump(4, 4, 1.1)]]
-    )
-    np.testing.assert_array_equal(drawn_size(drawn, TARGETS), [[2, 0], [3, 1]])
+def refitted(features, targets, fitted, inner_folds, new):
+    """Predictions of `new` rows by a ridge on `fitted` ones, by normal equations, its penalty the
+    best when each inner fold is predicted by refits on the others."""
+
+    def predict(fit, asked, penalty):
+        centred = features[fit] - features[fit].mean(axis=0)
+        unit = np.sum(centred**2) / np.linalg.matrix_rank(features - features.mean(axis=0))
+        weights, intercept = explicit_ridge(features[fit], targets[fit], penalty * unit)
+        return features[asked] @ weights + intercept
+
+    errors = []
+    for penalty in PENALTIES:
+        error = 0.0
+        for k in np.unique(inner_folds[fitted]):
+            left, kept = fitted & (inner_folds == k), fitted & (inner_folds != k)
+            error += np.sum((targets[left] - predict(kept, left, penalty)) ** 2)
+        errors.append(error)
+    return predict(fitted, new, PENALTIES[np.argmin(errors)])
 
 
-def test_cells_that_are_no_grid_are_refused():
-    with pytest.raises(ValueError, match="targets"):
-        drawn_size(TARGETS[None, :, :4], TARGETS)
-    with pytest.raises(ValueError, match="targets"):
-        drawn_size(TARGETS[None], TARGETS[:-1])
+@pytest.mark.parametrize("features", [7, 150])
+def test_penalties_by_whole_folds_against_nested_refits(features):
+    """Fewer and more features than rows; the two columns of the second target share a penalty."""
+    layer, values, held_out, group = rows(features=features, factors=3)
+    values[:, 2] += 3 * np.random.default_rng(1).normal(size=len(values))  # hard to read
+    targets, small = [values[:, :1], values[:, 1:]], compact(layer)
+    fold = np.where(held_out, -1, group % 4)
+    predictions = cross_fitted(small, targets, fold, 4, whole_folds=True)
+    for target, prediction in zip(targets, predictions, strict=True):
+        for k in (-1, 0, 3):
+            new, fitted = fold == k, ~held_out & (fold != k)
+            wanted = refitted(small, target, fitted, fold, new)
+            np.testing.assert_allclose(prediction[new], wanted, atol=1e-6)
+
+
+def test_rows_are_predicted_by_the_ridge_of_all_other_folds():
+    layer, values, held_out, group = rows()
+    fold = np.where(held_out, -1, group % 3)
+    (prediction,) = cross_fitted(layer, [values], fold, 3)
+    for k in (-1, 0, 2):
+        fitted = ~held_out & (fold != k)
+        fit = ridge(decompose(layer[fitted]), values[fitted])
+        np.testing.assert_allclose(prediction[fold == k], fit(layer[fold == k]))
+
+
+def test_folds_keep_groups_whole_and_are_even():
+    _, _, held_out, group = rows(groups=31, each=3)
+    fold = readout.folds_of(group, held_out, 5, np.random.default_rng(0))
+    assert (fold[held_out] == -1).all() and set(fold[~held_out]) == set(range(5))
+    for g in range(8, 31):
+        assert len(set(fold[group == g])) == 1
+    counts = [len(set(group[fold == k])) for k in range(5)]
+    assert max(counts) - min(counts) <= 1

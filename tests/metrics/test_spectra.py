@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics.spectra import spectrum
-from tests.metrics.test_kernels import CELLS, flat, known_map, rotated
+from tests.metrics.test_kernels import rotated
 
 
 @pytest.mark.parametrize("features", [5, 90])
@@ -28,18 +28,3 @@ def test_counts_of_dimensions_in_closed_form():
     assert spectrum(points, energy=0.5).energy_rank == 2
     expected = values.sum() ** 2 / np.sum(values**2)
     assert found.participation_ratio == pytest.approx(expected)
-
-
-def test_known_maps():
-    linear = spectrum(CELLS @ np.random.default_rng(0).normal(size=(2, 300)))
-    assert (linear.numerical_rank, linear.energy_rank) == (2, 2)
-    plus, bump, noise = (spectrum(flat(known_map(name))) for name in ("plus", "bump", "noise"))
-    assert plus.numerical_rank <= 2 * 16 < bump.numerical_rank < 240 < noise.numerical_rank
-    assert noise.participation_ratio > 2 * bump.participation_ratio
-
-
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="features: constant over the points"):
-        spectrum(np.full((9, 4), 0.3, np.float32))
-    with pytest.raises(ValueError, match="features: NaN"):
-        spectrum(np.full((9, 4), np.nan))

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import statistics
 
 import chex
 import jax
@@ -12,11 +11,11 @@ import pytest
 
 from compgen_jax.config import Config, changed
 from compgen_jax.models import lowrank
-from compgen_jax.models.convolution import LOWERINGS
 from compgen_jax.models.lowrank import Factor, LowRank, PenaltyConfig
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.training import loop
+from tests.models import oracles
 from tests.models.shapes import of_image
 
 KEY = jax.random.key(0)
@@ -36,124 +35,13 @@ def onehot(x, y, grid=N):
 CODES = onehot([0, 3, 7, 3], [5, 5, 0, 2])
 
 
-def variables(decoder, seed=0):
-    """Parameters in general position: raw vectors of every length, and biases and slopes drawn."""
-    params = jax.eval_shape(decoder.init, KEY, np.zeros(2 * decoder.grid, np.float32))
-    random = np.random.default_rng(seed)
-    return jax.tree.map(lambda leaf: np.float32(random.normal(size=leaf.shape) * 0.4), params)
+def variables(decoder):
+    return oracles.variables(decoder, of_image(2 * decoder.grid, decoder.grid))
 
 
 @functools.cache
 def compiled(decoder):
     return jax.jit(decoder.apply)
-
-
-def as_float64(tree):
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
-
-
-def normalised(vectors_KxN, vectors):
-    """Unit vectors, or those of Gram-Schmidt, in float64."""
-    done = []
-    for row in vectors_KxN:
-        if vectors == "orthonormal":
-            row = row - sum((np.dot(row, other) * other for other in done), np.zeros_like(row))
-        done.append(row / np.sqrt(np.sum(row**2)))
-    return np.array(done)
-
-
-def embedding_directly(parameters, token, vectors):
-    left, right = (normalised(parameters[side][token], vectors) for side in ("left", "right"))
-    matrix = np.zeros((left.shape[1], right.shape[1]))
-    for k, value in enumerate(parameters["values"][token]):
-        for y in range(len(matrix)):
-            matrix[y] += value * left[k, y] * right[k]
-    return matrix
-
-
-def convolution_directly(x, parameters):
-    """Output pixel (i, j) reads the input at (i + a - 1, j + b - 1) through kernel[a, b]."""
-    side = len(x)
-    y = np.zeros((side, side, parameters["kernel"].shape[-1])) + parameters["bias"]
-    padded = np.pad(x, [(1, 1), (1, 1), (0, 0)])
-    for i in range(side):
-        for j in range(side):
-            for a in range(3):
-                for b in range(3):
-                    y[i, j] += padded[i + a, j + b] @ parameters["kernel"][a, b]
-    return y
-
-
-def decode_directly(params, x, y, depth, vectors):
-    params = as_float64(params)["params"]
-    prelu = lambda index, h: np.where(h > 0, h, params[f"prelu_{index}"]["negative_slope"] * h)
-    embed = lambda name, token: embedding_directly(params[name], token, vectors)
-    layers = [np.stack([embed("embed_x", x), embed("embed_y", y)], axis=-1)]
-    h = prelu(0, layers[0])
-    for index in range(1, depth + 1):
-        h = prelu(index, convolution_directly(h, params[f"hidden_{index}"]))
-        layers.append(h)
-    return convolution_directly(h, params["image"])[..., 0], layers
-
-
-@pytest.mark.parametrize(
-    ("vectors", "depth", "width", "rank"), [("unit", 2, 2, 0), ("orthonormal", 1, 3, 2)]
-)
-def test_image_and_layers_equal_float64_loops(vectors, depth, width, rank):
-    decoder = build(depth=depth, width=width, rank=rank, vectors=vectors)
-    params = variables(decoder)
-    image, activations = compiled(decoder)(params, onehot(6, 1))
-    expected, layers = decode_directly(params, 6, 1, depth, vectors)
-    np.testing.assert_allclose(image, expected, atol=2e-5)
-    assert list(activations) == [f"layer_{index:02d}" for index in range(depth + 2)]
-    np.testing.assert_array_equal(activations["layer_00"], onehot(6, 1))
-    for index, layer in enumerate(layers, start=1):
-        np.testing.assert_allclose(activations[f"layer_{index:02d}"], layer, atol=2e-5)
-
-
-@pytest.mark.parametrize("lowering", LOWERINGS)
-def test_same_function_as_torch(lowering):
-    """The whole decoder against PyTorch's own operations with the same parameters."""
-    torch = pytest.importorskip("torch")
-    decoder = build(lowering=lowering)
-    params = variables(decoder)
-    tensors = jax.tree.map(lambda leaf: torch.tensor(np.array(leaf)), params["params"])
-
-    def embed(factor, tokens):
-        unit = lambda v: torch.nn.functional.normalize(v[tokens], dim=-1)
-        left, right = unit(factor["left"]), unit(factor["right"])
-        return torch.einsum("bk,bkh,bkw->bhw", factor["values"][tokens], left, right)
-
-    def convolve(x, layer):
-        # Flax's kernel (k, k, in, out) is torch's (in, out, k, k), flipped in space
-        kernel = layer["kernel"].flip(0, 1).permute(2, 3, 0, 1)
-        return torch.nn.functional.conv_transpose2d(x, kernel, layer["bias"], padding=1)
-
-    x = torch.stack(
-        [embed(tensors["embed_x"], [0, 3, 7, 3]), embed(tensors["embed_y"], [5, 5, 0, 2])], dim=1
-    )
-    for index, name in enumerate(("hidden_1", "hidden_2", "image")):
-        x = torch.nn.functional.prelu(x, tensors[f"prelu_{index}"]["negative_slope"][None])
-        x = convolve(x, tensors[name])
-    image, _ = compiled(decoder)(params, CODES)
-    np.testing.assert_allclose(image, x[:, 0].numpy(), atol=1e-5)
-
-
-@BOTH
-@pytest.mark.parametrize("rank", [1, 3])
-def test_an_embedding_has_at_most_so_many_singular_values(vectors, rank):
-    """And they are the sizes of the values if the vectors are orthonormal."""
-    decoder = build(rank=rank, vectors=vectors)
-    params = variables(decoder)
-    _, activations = compiled(decoder)(params, CODES)
-    matrices = np.asarray(activations["layer_01"], np.float64)[..., 0]
-    spectra = np.linalg.svd(matrices, compute_uv=False)
-    assert spectra[:, rank:].max() < 1e-6 < spectra[:, rank - 1].min()
-    values = np.abs(params["params"]["embed_x"]["values"])[np.array([0, 3, 7, 3])]
-    if vectors == "orthonormal" or rank == 1:
-        np.testing.assert_allclose(spectra[:, :rank], -np.sort(-values), atol=1e-6)
-    else:
-        assert np.abs(spectra[:, :rank] + np.sort(-values)).max() > 1e-2
 
 
 def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
@@ -171,23 +59,6 @@ def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
     # nearly dependent vectors: rounding in a single pass would leave overlaps of 1e-3
     q = np.asarray(orthonormal(np.float32(1 + 1e-3 * rng.normal(size=(6, 8)))))
     np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
-
-
-@BOTH
-def test_gradient_agrees_with_float64_central_differences(vectors):
-    """Along a random direction of all parameters, through the independent loops."""
-    decoder = build(depth=1, rank=3, vectors=vectors)
-    params, direction = variables(decoder), variables(decoder, 5)
-    target = np.float32(np.random.default_rng(1).normal(size=(N, N)))
-    loss = lambda params: jnp.sum(target * decoder.apply(params, onehot(2, 4))[0])
-    products = jax.tree.map(np.vdot, jax.jit(jax.grad(loss))(params), direction)
-
-    def directly(step):
-        moved = jax.tree.map(lambda p, d: p + step * d, as_float64(params), as_float64(direction))
-        return np.sum(target * decode_directly(moved, 2, 4, 1, vectors)[0])
-
-    expected = (directly(1e-5) - directly(-1e-5)) / 2e-5
-    assert float(sum(jax.tree.leaves(products))) == pytest.approx(expected, rel=2e-4)
 
 
 @BOTH
@@ -254,23 +125,13 @@ def entropy_by_loop(values):
     return total
 
 
-def test_entropy_is_that_of_the_energy_shares():
-    values, entropy = np.random.default_rng(1).normal(size=(4, 6)), jax.jit(lowrank.entropy)
-    np.testing.assert_allclose(entropy(values), entropy_by_loop(values), rtol=1e-5)
-    np.testing.assert_allclose(entropy(np.ones((2, 5))), math.log(5), rtol=1e-6)
+def test_entropy_of_equal_terms_of_one_and_of_none():
+    np.testing.assert_allclose(lowrank.entropy(jnp.ones((2, 5))), math.log(5), rtol=1e-6)
     one_term = np.float32([[0, 0, -3, 0, 0]])
-    assert not np.any(entropy(one_term))
-    gradient = jax.jit(jax.grad(lambda v: lowrank.entropy(v).sum()))
+    assert not np.any(lowrank.entropy(one_term))
+    gradient = jax.jit(jax.grad(lambda values: lowrank.entropy(values).sum()))
     for values in (one_term, 0 * one_term):
         assert np.isfinite(gradient(values)).all()
-
-
-def test_variance_is_along_each_vector_and_summed_over_terms():
-    vectors = np.random.default_rng(2).normal(size=(3, 4, 5))
-    expected = [sum(statistics.variance(v) for v in token) for token in vectors.tolist()]
-    variance = jax.jit(lowrank.variance)
-    np.testing.assert_allclose(variance(vectors), expected, rtol=1e-5)
-    assert not np.any(variance(np.full((3, 4, 5), 7.0)))
 
 
 @pytest.mark.parametrize("tokens", ["sum", "mean"])
@@ -288,15 +149,6 @@ def test_penalty_of_both_factors(tokens, vectors):
         expected += scale * (0.3 * sum(entropy_by_loop(one.values)) + 0.02 * spread)
     found = embedding_penalty(factors, 0.3, 0.02, config)
     assert float(found) == pytest.approx(expected, rel=1e-5)
-
-
-def test_scale_free_penalty_cannot_be_met_by_shrinking():
-    one = factor(3, tokens=2, terms=3, side=4)
-    shrunk = one._replace(raw_left=one.raw_left / 10, raw_right=one.raw_right / 10)
-    for kind, same in (("raw", False), ("scale_free", True)):
-        config = PenaltyConfig(vectors=kind)
-        found = [float(embedding_penalty([f], 0.0, 1.0, config)) for f in (one, shrunk)]
-        assert (found[0] == pytest.approx(found[1])) == same
 
 
 def test_on_the_authors_settings_the_penalties_start_where_theirs_do():

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
-from compgen_jax.models import lowrank, model
+from compgen_jax.models import lowrank
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.model import Shapes
 from compgen_jax.tasks.scene import CodesConfig
 from compgen_jax.tasks.sprites import Sprites
-from tests.models.test_lowrank import KEY, as_float64, embedding_directly, embedding_penalty, factor
+from tests.models.test_lowrank import KEY, embedding_penalty, factor
 
-PARTS, SHAPE, DILATIONS = (2, 5, 3), (6, 8, 3), (1, 2)
-TOKENS = (1, 4, 0)
+PARTS, SHAPE = (2, 5, 3), (6, 8, 3)
 
 
 def build(shape=SHAPE, parts=PARTS, lowering="lax", **settings):
@@ -24,67 +23,10 @@ def build(shape=SHAPE, parts=PARTS, lowering="lax", **settings):
     return LowRank(**settings).make(shapes)
 
 
-def onehot(tokens=TOKENS, parts=PARTS):
-    """The code of one value of each factor; None for a missing factor."""
-    given = [np.zeros(n) if t is None else np.eye(n)[t] for t, n in zip(tokens, parts, strict=True)]
-    return np.float32(np.concatenate(given))
-
-
 def variables(decoder, seed=0):
     like = jax.eval_shape(decoder.init, KEY, np.zeros(sum(decoder.parts), np.float32))
     random = np.random.default_rng(seed)
     return jax.tree.map(lambda leaf: np.float32(random.normal(size=leaf.shape) * 0.4), like)
-
-
-def convolve(x, layer, dilation):
-    """Output pixel (i, j) reads the input `dilation` pixels around it through kernel[a, b]."""
-    height, width, _ = x.shape
-    y = np.zeros((height, width, len(layer["bias"]))) + layer["bias"]
-    for i, j, a, b in np.ndindex(height, width, 3, 3):
-        row, column = i + (a - 1) * dilation, j + (b - 1) * dilation
-        if 0 <= row < height and 0 <= column < width:
-            y[i, j] += x[row, column] @ layer["kernel"][a, b]
-    return y
-
-
-def decode_directly(params, tokens):
-    weights = as_float64(params)["params"]
-    prelu = lambda k, h: np.where(h > 0, h, weights[f"prelu_{k}"]["negative_slope"] * h)
-    maps = [
-        np.zeros(SHAPE[:2]) if token is None
-        else embedding_directly(weights[f"embed_{k}"], token, "unit")
-        for k, token in enumerate(tokens)
-    ]  # fmt: skip
-    layers = [np.stack(maps, axis=-1)]
-    h = prelu(0, layers[0])
-    for index, dilation in enumerate(DILATIONS, start=1):
-        h = prelu(index, convolve(h, weights[f"hidden_{index}"], dilation))
-        layers.append(h)
-    return convolve(h, weights["image"], 1), layers
-
-
-@pytest.mark.parametrize("lowering", ["lax", "winograd"])
-@pytest.mark.parametrize("tokens", [TOKENS, (0, None, 2)])
-def test_three_factors_and_colours_equal_float64_loops(tokens, lowering):
-    decoder = build(dilations=DILATIONS, rank=4, lowering=lowering)
-    params = variables(decoder)
-    image, activations = jax.jit(decoder.apply)(params, onehot(tokens))
-    expected, layers = decode_directly(params, tokens)
-    assert image.shape == SHAPE
-    np.testing.assert_allclose(image, expected, atol=2e-5)
-    for index, layer in enumerate(layers, start=1):
-        np.testing.assert_allclose(activations[f"layer_{index:02d}"], layer, atol=2e-5)
-
-
-def test_parameters_are_those_of_every_value_of_every_factor():
-    decoder = build(rank=4)
-    params = variables(decoder)["params"]
-    embedded = {name: model.size(params[name]) for name in params if name.startswith("embed")}
-    assert embedded == {f"embed_{k}": v * 4 * (1 + 6 + 8) for k, v in enumerate(PARTS)}
-    factors = lowrank.embeddings({"params": params}, "unit")
-    assert [f.values.shape for f in factors] == [(2, 4), (5, 4), (3, 4)]
-    assert build().grid == 6  # as many terms as the shorter side has pixels
-    assert variables(build())["params"]["embed_2"]["right"].shape == (3, 6, 8)
 
 
 def test_more_than_ten_factors_keep_their_order():
@@ -93,20 +35,6 @@ def test_more_than_ten_factors_keep_their_order():
     sorted_by_name = dict(sorted(variables(decoder)["params"].items()))
     factors = lowrank.embeddings({"params": sorted_by_name}, "unit")
     assert [len(f.values) for f in factors] == list(parts)
-
-
-@pytest.mark.parametrize(("dilations", "reach"), [((), 7), ((1, 2, 4, 4), 25)])
-def test_an_output_pixel_reads_so_many_pixels(dilations, reach):
-    """One factor's embedding is a single pixel; the image with it, minus the image without."""
-    decoder = build((36, 36), (1, 1), dilations=dilations, depth=len(dilations) or 2, rank=1)
-    params = jax.tree.map(np.abs, variables(decoder))
-    point = np.eye(36, dtype=np.float32)[18][None, None]
-    params["params"]["embed_x"] |= {"left": point, "right": point}
-    apply = jax.jit(decoder.apply)
-    with_it, without = (np.asarray(apply(params, np.float32([on, 1]))[0]) for on in (1, 0))
-    rows, columns = np.nonzero(np.abs(with_it - without) > 1e-7)
-    assert rows.max() - rows.min() + 1 == columns.max() - columns.min() + 1 == reach
-    assert rows.min() == columns.min() == 18 - reach // 2
 
 
 # --- the penalty by axes ---------------------------------------------------------------------
@@ -136,24 +64,14 @@ def test_variance_is_penalised_along_the_axes_of_each_factor(vectors):
 
 
 def test_rows_and_columns_are_those_of_the_image():
-    """A penalty along rows leaves alone an embedding that varies along columns only: a position x.
-    Descent on it makes the embedding constant along rows, and leaves its profile in x."""
-    settings = LowRank(rank=1, penalty=PenaltyConfig(axes=((0, "rows"), (1, "none"))))
-    decoder = build((6, 8), (3, 2), rank=1)
-    params = variables(decoder)
-    penalty = lambda params: settings.extra_loss(
-        params, {"penalty.entropy": 0.0, "penalty.variance": 1.0}
-    )
-    gradient = jax.grad(penalty)
-    step = jax.jit(lambda params: jax.tree.map(jnp.subtract, params, gradient(params)))
-    before = params["params"]["embed_x"]["right"]
-    for _ in range(200):
-        params = step(params)
-    _, activations = jax.jit(decoder.apply)(params, onehot((2, 1), (3, 2)))
-    x, y = np.moveaxis(np.asarray(activations["layer_01"]), -1, 0)
-    assert np.abs(x).max() > 0.01 and np.ptp(x, axis=0).max() < 1e-5 * np.abs(x).max()
-    assert np.ptp(x, axis=1).min() > 0.1 * np.abs(x).max() and np.ptp(y, axis=0).max() > 0.01
-    np.testing.assert_array_equal(params["params"]["embed_x"]["right"], before)
+    """An embedding that is constant along the rows y, a stripe of x, costs nothing along them."""
+    own = factor(0, tokens=3, terms=1, side=5)
+    stripe = own._replace(raw_left=np.ones_like(own.raw_left))
+    image = np.einsum("tkh,tkw->thw", stripe.raw_left, stripe.raw_right)  # [token, y, x]
+    assert not np.ptp(image, axis=1).any() and np.ptp(image, axis=2).all()
+    for axes, costs in (("rows", False), ("columns", True), ("both", True), ("none", False)):
+        penalty = embedding_penalty([stripe], 0.0, 1.0, PenaltyConfig(axes=((0, axes),)))
+        assert (float(penalty) > 0) == costs
 
 
 def test_what_does_not_fit_is_refused_in_one_line(tiny):

@@ -1,4 +1,5 @@
-"""What all models share, family by family, and the paper's two: convolutions and MLP."""
+"""What all models share, family by family: one function for batches and models under vmap, that of
+its definition, its gradients, its parameters, and what it refuses."""
 
 import functools
 
@@ -7,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models import model
-from compgen_jax.models.conv import Conv, RenderCode
+from compgen_jax.models.conv import Conv
 from compgen_jax.models.conv_batchnorm import ConvBatchNorm
 from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.flow import Flow
@@ -23,13 +23,9 @@ from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.models.upsampling import Upsampling
+from compgen_jax.settings import FAMILIES as REGISTERED
+from tests.models.oracles import KEY, decode, draw_inputs, exact, struct, variables
 from tests.models.shapes import of_image
-
-KEY = jax.random.key(0)
-
-
-def struct(*shape, dtype=jnp.float32):
-    return jax.ShapeDtypeStruct(shape, dtype)
 
 
 def of_task(code, samples=4, inputs=3, outputs=2):
@@ -39,49 +35,73 @@ def of_task(code, samples=4, inputs=3, outputs=2):
 IMAGE = of_image(16, 8)._replace(parts=(8, 8))
 COLOUR = Shapes(struct(6), struct(4, 6, 3), parts=(3, 2, 1))
 STUDENT = of_task(5)
+TREE_INPUT = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scalar": struct()}
 FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
     (MLP(depth=3, width=5), IMAGE),
+    (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
+    (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),
     (LowRank(depth=2, width=3), IMAGE),
     (LowRank(depth=1, width=2, rank=3, vectors="orthonormal"), IMAGE),
     (Pixelwise(depth=2, width=8), IMAGE),
-    (Transformer(depth=1, width=8, heads=2, hidden=6), IMAGE),
+    (Transformer(depth=2, width=8, heads=2, hidden=6), of_image(6, 4)),
     (ConvBatchNorm(width=4), IMAGE),
     (Flow(width=3, steps=3), IMAGE),
     (MLP(depth=1, width=5, activation="tanh"), COLOUR),
-    (LowRank(depth=1, width=2, dilations=(2,)), COLOUR),
+    (LowRank(depth=2, width=2, dilations=(1, 2), rank=4), COLOUR),
     (Additive(depth=2, width=5), COLOUR),
-    (Multiplicative(depth=1, width=5), COLOUR),
+    (Multiplicative(depth=1, width=5, terms=3), COLOUR),
     (Additive(depth=2, width=5), IMAGE),
-    (Multiplicative(depth=1, width=5), IMAGE),
-    (Upsampling(dense=(5,), channels=(4,)), COLOUR),
-    (Upsampling(channels=(4,), batch_norm=True), IMAGE),
+    (Multiplicative(depth=2, width=5), IMAGE),
+    (Upsampling(dense=(7, 6), channels=(4, 5)), Shapes(struct(3), struct(8, 12, 3))),
+    (Upsampling(channels=(4,), batch_norm=True, activation="tanh"), IMAGE),
     (Encoder(depth=2, width=3, hidden=6), Shapes(struct(9, 9), struct(5))),
     (Encoder(kernel=4, channels=(3, 2), hidden=6), Shapes(struct(9, 8, 3), struct(5))),
-    (TaskMLP(depth=2, width=6), STUDENT),
-    (TaskTransformer(depth=1, width=8, heads=2), STUDENT),
+    (TaskMLP(depth=3, width=6), STUDENT),
+    (TaskTransformer(depth=2, width=16, heads=2), STUDENT),
     (Hypernetwork(width=6), STUDENT),
 ]
+of_families = pytest.mark.parametrize(("settings", "shapes"), FAMILIES, ids=lambda each: "")
 
 
-def variables(module, shapes, seed=0):
-    """Parameters in general position; variances are positive."""
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes.input)
-    random = np.random.default_rng(seed)
-
-    def draw(path, leaf):
-        values = random.normal(size=leaf.shape) * 0.4
-        return np.float32(values**2 + 0.2 if path[-1].key == "var" else values)
-
-    return jax.tree_util.tree_map_with_path(draw, jax.eval_shape(module.init, KEY, zeros))
+def test_every_family_is_here():
+    assert {settings.name for settings, _ in FAMILIES} == {*REGISTERED["model"]}
 
 
-@pytest.mark.parametrize(("settings", "shapes"), FAMILIES, ids=lambda each: "")
+@of_families
+def test_output_layers_and_gradients_are_those_of_the_definition(settings, shapes):
+    """Gradients along a random direction of all parameters, by differences in float64."""
+    module, inputs = settings.make(shapes), draw_inputs(shapes)
+    own, direction = (variables(module, shapes, seed) for seed in (0, 1))
+    target = np.random.default_rng(3).normal(size=shapes.output.shape).astype("f4")
+
+    @jax.jit
+    def run(params):
+        output, layers = module.apply({**own, "params": params}, inputs)
+        return jnp.sum(target * output), (output, layers)
+
+    (_, (output, layers)), gradient = jax.jit(jax.value_and_grad(run, has_aux=True))(own["params"])
+    expected, expected_layers = decode(settings, own, inputs, shapes)
+    scale = 2e-5 * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(output, expected, atol=scale, rtol=1e-4)
+    behind = list(layers.values())[-len(expected_layers) :]
+    assert len(layers) - len(expected_layers) in (0, 1)
+    for layer, one in zip(behind, expected_layers, strict=True):
+        np.testing.assert_allclose(layer, one, atol=3e-5, rtol=1e-4)
+
+    def moved(step):
+        to = jax.tree.map(lambda a, d: a + step * d, exact(own), exact(direction))
+        return np.sum(target * decode(settings, {**own, "params": to["params"]}, inputs, shapes)[0])
+
+    slopes = jax.tree.leaves(jax.tree.map(np.vdot, exact(gradient), direction["params"]))
+    difference = (moved(1e-6) - moved(-1e-6)) / 2e-6
+    size = np.sqrt(sum(slope**2 for slope in slopes))
+    assert sum(slopes) == pytest.approx(difference, rel=1e-3, abs=1e-3 * size) and size > 0.01
+
+
+@of_families
 def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settings, shapes):
-    module, random = settings.make(shapes), np.random.default_rng(2)
-    batch = jax.tree.map(
-        lambda s: random.normal(size=(4, *s.shape)).astype(np.float32), shapes.input
-    )
+    module, batch = settings.make(shapes), draw_inputs(shapes, 4)
     compiled = jax.jit(lambda params, inputs: model.apply(module, params, inputs))
     apply = lambda *given: jax.device_get(compiled(*given))
     params = [variables(module, shapes, seed) for seed in (0, 1)]
@@ -126,6 +146,17 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
             Shapes(struct(64, 64, 3), struct(6)),
             1_568 + 16_416 + 32_832 + 65_600 + 262_400 + 1_542,
         ),
+        # sums by hand; in millions the authors' are 0.18, 0.38, 2.0, 7.81 and 17.6
+        (Upsampling(layout="burgess"), of_image(5, 64), 182_881),
+        (Upsampling(layout="kim"), of_image(5, 64), 380_033),
+        (Upsampling(layout="deep"), of_image(5, 64), 2_005_153),
+        (MLP(depth=3, width=1200, activation="tanh"), of_image(5, 64), 7_808_896),
+        (
+            MLP(depth=3, width=1200, activation="tanh"),
+            Shapes(struct(6), struct(64, 64, 3)),
+            17_648_688,
+        ),
+        (Transformer(depth=2), of_image(56, 4), 1_193_473),
         (TaskMLP(depth=2, width=128), of_task(16, 16, 16, 16), 22_800),
         (TaskMLP(depth=4, width=1024), of_task(16, 16, 16, 16), 3_198_992),
         (TaskMLP(depth=4, width=1024), of_task(1600, 16, 16, 16), 4_821_008),  # fewshot
@@ -226,85 +257,48 @@ def test_bfloat16_is_for_models_with_convolutions(tiny):
 # --- the convolutions ------------------------------------------------------------------------
 
 
-@functools.cache
-def conv(lowering="gemm", depth=3):
-    return Conv(width=5, depth=depth).make(of_image(6, 8, lowering))
+PER_FACTOR = Shapes(struct(125), struct(2, 2), parts=(100, 25))
+FANS = {"factor_1.hidden_1": 100, "factor_2.hidden_1": 25, "factor_2.hidden_2": 64}
+GREY = Shapes(struct(28, 28), struct(56))
+ENCODER_FANS = {"conv_1": 9, "conv_2": 9 * 32, "conv_3": 9 * 64, "hidden": 2048, "answer": 128}
+CONV_FANS = {"render": 64 * 49, "hidden_1": 64 * 16, "hidden_3": 64 * 9}
+LAWS = [
+    (Conv(depth=3), of_image(56, 28), "torch", CONV_FANS | {"image": 9}),
+    (Conv(depth=3, initial_weights="flax"), of_image(56, 28), "flax",
+     CONV_FANS | {"render": 56 * 49}),
+    (MLP(width=32, depth=2), of_image(56, 28), "torch", {"hidden_1": 56, "hidden_2": 32}),
+    (Encoder(), GREY, "torch", ENCODER_FANS),
+    (Encoder(initial_weights="flax"), GREY, "flax", ENCODER_FANS),
+    # PyTorch's fan_out of a transposed convolution's kernel (in, out, k, k) is in x k x k
+    (ConvBatchNorm(width=64), of_image(2, 16), "kaiming",
+     {"dense": 2, "hidden_1": 16 * 64, "hidden_2": 16 * 64, "image": 9}),
+    (Additive(depth=2, width=64), PER_FACTOR, "torch", FANS | {"factor_2.image": 64}),
+    (Multiplicative(depth=2, width=64, initial_weights="flax"), PER_FACTOR, "flax", FANS),
+    (Multiplicative(depth=2, width=64), PER_FACTOR, "torch", FANS),
+    (TaskMLP(width=1000), of_task(5, 6, 4, 3), "flax",
+     {"hidden_1": 9, "hidden_2": 1000, "answer": 1000}),
+    (Transformer(depth=1, width=64, hidden=256), of_image(16, 4), "torch",
+     {"token": 16, "image": 64, "block_1.hidden": 64, "block_1.out": 256}),
+]  # fmt: skip
 
 
-def test_layers_of_convolutions_have_their_sides():
-    decoder = Conv(width=3, depth=4).make(of_image(24, 12))
-    code = np.ones(24, np.float32)
-    image, activations = jax.device_get(jax.jit(decoder.init_with_output)(KEY, code)[0])
-    chex.assert_shape(image, (12, 12))
-    np.testing.assert_array_equal(activations["layer_00"], np.ones(24))
-    for layer, side in zip(list(activations.values())[1:], (3, 6, 12, 12, 12), strict=True):
-        chex.assert_shape(layer, (side, side, 3))
-        assert (layer >= 0).all()
-
-
-def test_forward_mode_goes_through_every_layer():
-    """The tangent through the whole decoder agrees with central differences."""
-    code, tangent = jax.random.normal(KEY, (2, 6))
-    params = jax.jit(conv().init)(KEY, code)
-    evaluate = jax.jit(lambda t: conv().apply(params, code + t * tangent))
-    (_, layers), (image_tangent, layer_tangents) = jax.jvp(evaluate, (0.0,), (1.0,))
-    step = 1e-2
-    (above, _), (below, _) = evaluate(step), evaluate(-step)
-    np.testing.assert_allclose(image_tangent, (above - below) / (2 * step), atol=2e-3)
-    assert layer_tangents.keys() == layers.keys()
-    assert all(np.any(np.asarray(leaf)) for leaf in layer_tangents.values())
-
-
-def test_render_code_is_flax_conv_transpose_of_a_point():
-    code = jax.random.normal(KEY, (5, 6))
-    ours, flax = RenderCode(4, 3, "flax"), nn.ConvTranspose(4, (3, 3), padding="VALID")
-    params = jax.jit(ours.init)(KEY, code)
-    found, expected = (jax.jit(layer.apply) for layer in (ours, flax))
-    code = np.asarray(code)
-    np.testing.assert_allclose(
-        found(params, code), expected(params, code[:, None, None, :]), atol=1e-5
-    )
-
-
-def test_initial_weights_follow_torch_bounds_or_flax_variance():
-
-    def init(settings):
-        module = settings.make(of_image(56, 28))
-        return jax.device_get(jax.jit(module.init)(KEY, np.zeros(56, np.float32)))
-
-    torch_like = init(Conv(depth=3))["params"]
-    fans = {"render": 64 * 49, "hidden_1": 64 * 16, "hidden_3": 64 * 9, "image": 9}
-    for name, fan_in in fans.items():
-        for leaf in torch_like[name].values():  # kernel and bias share the bound
-            assert np.abs(leaf).max() <= fan_in**-0.5
-        kernel = torch_like[name]["kernel"]
-        assert float(kernel.std()) == pytest.approx((3 * fan_in) ** -0.5, rel=0.1)
-    flax_like = init(Conv(depth=3, initial_weights="flax"))["params"]
-    assert not any(layer["bias"].any() for layer in flax_like.values())
-    assert float(flax_like["render"]["kernel"].std()) == pytest.approx((56 * 49) ** -0.5, rel=0.05)
-    mlp = init(MLP(width=32, depth=2))["params"]["hidden_1"]
-    assert np.abs(mlp["bias"]).max() <= 56**-0.5 and mlp["bias"].any()
-
-
-def test_same_function_as_torch():
-    """The whole decoder against PyTorch's own layers with the same parameters."""
-    torch = pytest.importorskip("torch")
-    code = np.asarray(jax.random.normal(KEY, (2, 6)))
-    params = jax.jit(conv().init)(KEY, code)["params"]
-    x = torch.tensor(code)[:, :, None, None]
-    for name, stride, padding in (
-        ("render", 1, 0), ("hidden_1", 2, 1), ("hidden_2", 2, 1), ("hidden_3", 1, 1),
-        ("image", 1, 1),
-    ):  # fmt: skip
-        # Flax's kernel (k, k, in, out) is torch's (in, out, k, k), flipped in space
-        kernel = np.asarray(params[name]["kernel"])[::-1, ::-1].transpose(2, 3, 0, 1)
-        x = torch.nn.functional.conv_transpose2d(
-            x, torch.tensor(kernel.copy()), torch.tensor(np.asarray(params[name]["bias"])),
-            stride=stride, padding=padding,
-        )  # fmt: skip
-        x = x if name == "image" else torch.relu(x)
-    image, _ = jax.jit(conv().apply)({"params": params}, code)
-    np.testing.assert_allclose(image, x[:, 0].numpy(), atol=1e-5)
+@pytest.mark.parametrize(("settings", "shapes", "law", "fans"), LAWS, ids=lambda each: "")
+def test_initial_weights_follow_their_law(settings, shapes, law, fans):
+    """torch: uniform within 1/sqrt(fan in), biases too; flax: of variance 1/fan in; kaiming: normal
+    of variance 2/fan in."""
+    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape), shapes.input)
+    params = jax.device_get(jax.jit(settings.make(shapes).init)(KEY, zeros))["params"]
+    for name, fan in fans.items():
+        layer = functools.reduce(lambda tree, key: tree[key], name.split("."), params)
+        kernel, bias = layer["kernel"], layer["bias"]
+        std = {"torch": (3 * fan) ** -0.5, "flax": fan**-0.5, "kaiming": (2 / fan) ** 0.5}[law]
+        assert float(kernel.std()) == pytest.approx(std, rel=0.15 if kernel.size < 999 else 0.06)
+        assert bias.any() == (law == "torch")
+        if law == "torch":
+            assert 0.8 * fan**-0.5 < np.abs(kernel).max() <= fan**-0.5
+            assert np.abs(bias).max() <= fan**-0.5
+        if law == "kaiming":  # not cut off at two deviations
+            assert np.abs(kernel).max() > 2.4 * kernel.std() or kernel.size < 999
 
 
 def test_parts_of_unequal_lengths_are_padded_each_at_its_end():
@@ -328,36 +322,3 @@ def test_parts_of_unequal_lengths_are_padded_each_at_its_end():
     image = np.asarray(jax.jit(large.apply)(padded, wide, np.int32(8))[0])
     np.testing.assert_allclose(image[:8, :8], jax.jit(small.apply)(params, code)[0], atol=1e-5)
     assert not image[8:].any() and not image[:, 8:].any()
-
-
-# --- the MLP ---------------------------------------------------------------------------------
-
-INPUTS = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scalar": struct()}
-
-
-@pytest.mark.parametrize(("inputs", "output"), [(struct(2, 5), ()), (INPUTS, (2, 3, 4))])
-def test_an_mlp_maps_any_input_to_any_array(inputs, output):
-    module = MLP(depth=2, width=6).make(Shapes(inputs, struct(*output)))
-    generator = np.random.default_rng(0)
-    batch = jax.tree.map(
-        lambda s: (generator.normal(size=(3, *s.shape)) * 4).astype(s.dtype), inputs
-    )
-    one = jax.tree.map(lambda leaf: leaf[1], batch)
-    params = jax.jit(module.init)(KEY, one)
-    found, activations = jax.jit(lambda p, x: model.apply(module, p, x))(params, batch)
-    chex.assert_shape(found, (3, *output))
-    weights = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params["params"])
-    h = np.concatenate([np.ravel(leaf).astype(float) for leaf in jax.tree.leaves(one)])
-    np.testing.assert_allclose(activations["layer_00"][1], h, rtol=1e-6)
-    for name in ("hidden_1", "hidden_2"):
-        h = np.maximum(h @ weights[name]["kernel"] + weights[name]["bias"], 0)
-    np.testing.assert_allclose(activations["layer_02"][1], h, atol=1e-5)
-    expected = h @ weights["image"]["kernel"] + weights["image"]["bias"]
-    np.testing.assert_allclose(found[1], expected.reshape(output), atol=1e-5)
-
-
-def test_entries_of_a_pytree():
-    assert model.size(INPUTS) == 12 + 2 + 1 and model.size(struct(3, 4)) == 12
-    np.testing.assert_array_equal(
-        model.vector({"b": np.ones((2, 2)), "a": np.int32(3)}), [3, 1, 1, 1, 1]
-    )

@@ -2,14 +2,12 @@
 
 import functools
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.models import model, transformer
-from compgen_jax.models.pixelwise import position_code
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.task import Example
 from tests.models.shapes import of_image
@@ -47,100 +45,6 @@ def compiled(dropout=0.3):
     return jax.jit(functools.partial(model.apply, module)), jax.jit(train)
 
 
-def exactly(tree):
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
-
-
-def linear(weights, x):
-    return x @ weights["kernel"] + weights["bias"]
-
-
-def normed(weights, x):
-    apart = x - x.mean(-1, keepdims=True)
-    scaled = apart / np.sqrt(np.mean(apart**2, -1, keepdims=True) + 1e-5)
-    return scaled * weights["scale"] + weights["bias"]
-
-
-def block_directly(weights, x):
-    """One example's tokens (S, D), token by token and head by head."""
-    parts, size = linear(weights["read"], x), WIDTH // HEADS
-    mixed = np.zeros_like(x)
-    for head in range(HEADS):
-        own = slice(head * size, (head + 1) * size)
-        query, key, value = (part[:, own] for part in np.split(parts, 3, axis=-1))
-        for token in range(len(x)):
-            logits = np.array([np.dot(query[token], each) for each in key]) / size**0.5
-            shares = np.exp(logits - logits.max())
-            mixed[token, own] = (shares / shares.sum()) @ value
-    x = normed(weights["norm_attention"], x + linear(weights["mix"], mixed))
-    out = linear(weights["out"], np.maximum(linear(weights["hidden"], x), 0))
-    return normed(weights["norm_hidden"], x + out)
-
-
-def decode_directly(variables, code):
-    """(image, layers) of one code in float64."""
-    weights = exactly(variables["params"])
-    x = linear(weights["token"], np.asarray(code, np.float64)) + np.concatenate(
-        np.asarray(position_code(N, WIDTH), np.float64)
-    )
-    layers = [code, x]
-    for index in (1, 2):
-        x = block_directly(weights[f"block_{index}"], x)
-        layers.append(x)
-    return linear(weights["image"], x).reshape(N, N), layers
-
-
-@pytest.mark.parametrize("depth", [2, 5])
-def test_parameter_counts_are_the_authors(depth):
-    shapes = jax.eval_shape(Transformer(depth=depth).make(of_image(56, 28)).init, KEY, CODE_56)
-    d, hidden = 128, 2048
-    block = 3 * d * d + 3 * d + d * d + d + 2 * d * hidden + hidden + d + 4 * d
-    assert model.size(shapes) == 56 * d + d + depth * block + d + 1
-    assert round(model.size(shapes) / 1e6, 2) == {2: 1.19, 5: 2.97}[depth]
-    assert set(shapes) == {"params"}
-
-
-def test_evaluation_is_that_of_the_definition():
-    images, layers = compiled()[0](variables(), CODES)
-    chex.assert_shape(images, (BATCH, N, N))
-    assert list(layers) == ["layer_00", "layer_01", "layer_02", "layer_03"]
-    for index, code in enumerate(CODES):
-        image, expected = decode_directly(variables(), code)
-        assert image.std() > 0.1
-        np.testing.assert_allclose(images[index], image, atol=1e-5)
-        np.testing.assert_array_equal(layers["layer_00"][index], code)
-        for name, layer in list(zip(layers, expected, strict=True))[1:]:
-            chex.assert_shape(layers[name], (BATCH, N, N, WIDTH))
-            found = layers[name][index].reshape(N * N, WIDTH)
-            np.testing.assert_allclose(found, layer, atol=1e-5)
-
-
-def test_a_block_is_torchs_encoder_layer():
-    torch = pytest.importorskip("torch")
-    theirs = torch.nn.TransformerEncoderLayer(
-        WIDTH, HEADS, HIDDEN, dropout=0.0, batch_first=True, norm_first=False
-    )
-    own = variables()["params"]["block_1"]
-    places = {
-        "read": (theirs.self_attn.in_proj_weight, theirs.self_attn.in_proj_bias),
-        "mix": (theirs.self_attn.out_proj.weight, theirs.self_attn.out_proj.bias),
-        "hidden": (theirs.linear1.weight, theirs.linear1.bias),
-        "out": (theirs.linear2.weight, theirs.linear2.bias),
-        "norm_attention": (theirs.norm1.weight, theirs.norm1.bias),
-        "norm_hidden": (theirs.norm2.weight, theirs.norm2.bias),
-    }
-    assert set(places) == set(own)
-    for name, (weight, bias) in places.items():
-        kernel = own[name].get("kernel", own[name].get("scale"))
-        weight.data.copy_(torch.tensor(np.array(kernel).T))
-        bias.data.copy_(torch.tensor(np.array(own[name]["bias"])))
-    x = np.random.default_rng(2).normal(size=(BATCH, 7, WIDTH)).astype("f4")
-    expected = theirs(torch.tensor(x)).detach().numpy()
-    found = transformer.Block(HEADS, HIDDEN, 0.0).apply({"params": own}, x)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(found[0], block_directly(exactly(own), x[0]), atol=1e-5)
-
-
 def test_initial_weights_are_torchs():
     """Uniform within bounds: Glorot's of the joint layer of queries, keys and values, 1/sqrt of the
     inputs elsewhere; attention's biases are 0."""
@@ -153,25 +57,8 @@ def test_initial_weights_are_torchs():
         assert 0.98 * bound < np.abs(kernel).max() <= bound
         assert float(kernel.std()) == pytest.approx(bound / 3**0.5, rel=0.03)
         assert bias.any() == (name in ("hidden", "out")) and np.abs(bias).max() <= bound
-    for name, bound in (("token", 1 / 4), ("image", 1 / 8)):
-        assert np.abs(params[name]["kernel"]).max() <= bound
-        assert params[name]["bias"].any()
     for name in ("norm_attention", "norm_hidden"):
         assert (block[name]["scale"] == 1).all() and not block[name]["bias"].any()
-
-
-def test_pixels_differ_by_their_positions_alone(monkeypatch):
-    # compiled anew, as what it calls changes
-    drawn = lambda: np.asarray(jax.jit(lambda *of: build().apply(*of)[0])(variables(), CODES[0]))
-    image = drawn()
-    turned = lambda grid, width: position_code(grid, width)[::-1].transpose(1, 0, 2)
-    monkeypatch.setattr(transformer, "position_code", turned)
-    moved = drawn()
-    np.testing.assert_allclose(moved, image[::-1].T, atol=1e-5)
-    assert np.abs(moved - image).max() > 0.01
-    monkeypatch.setattr(transformer, "position_code", lambda *shape: np.zeros((N, N, WIDTH), "f4"))
-    alike = drawn()
-    np.testing.assert_allclose(alike, np.full((N, N), alike[0, 0]), atol=1e-5)
 
 
 # --- dropout ---------------------------------------------------------------------------------
@@ -242,26 +129,6 @@ def test_attention_drops_weights_after_the_softmax():
 
 
 # --- derivatives -----------------------------------------------------------------------------
-
-
-def test_gradients_are_those_of_differences_in_float64():
-    own, random = variables(), np.random.default_rng(4)
-    weights, exact = random.normal(size=(N, N)), exactly(own["params"])
-
-    def value(params):
-        return jnp.sum(weights.astype("f4") * build().apply({"params": params}, CODES[0])[0])
-
-    def moved(layer, direction, step):
-        to = jax.tree.map(lambda leaf, by: leaf + step * by, exact[layer], direction)
-        return np.sum(weights * decode_directly({"params": {**exact, layer: to}}, CODES[0])[0])
-
-    gradient = jax.jit(jax.grad(value))(own["params"])
-    for layer, parameters in exact.items():
-        direction = jax.tree.map(lambda leaf: random.normal(size=leaf.shape), parameters)
-        expected = (moved(layer, direction, 1e-5) - moved(layer, direction, -1e-5)) / 2e-5
-        slopes = jax.tree.map(lambda g, by: np.sum(np.asarray(g) * by), gradient[layer], direction)
-        assert abs(expected) > 0.02
-        np.testing.assert_allclose(sum(jax.tree.leaves(slopes)), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_the_backward_pass_drops_what_the_forward_pass_dropped():

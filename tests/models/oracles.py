@@ -1,0 +1,369 @@
+"""Every family of models once more: in float64, from its definition, example by example.
+
+`ORACLES[type(settings)](settings, weights, inputs, shapes)` gives the output and the layers behind
+the input. Those of batches also give statistics (`moments`) of the examples that count.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from compgen_jax.models.conv import Conv
+from compgen_jax.models.conv_batchnorm import ConvBatchNorm
+from compgen_jax.models.encoder import Encoder
+from compgen_jax.models.flow import Flow
+from compgen_jax.models.lowrank import LowRank
+from compgen_jax.models.mlp import MLP
+from compgen_jax.models.model import Shapes
+from compgen_jax.models.per_factor import Additive, Multiplicative
+from compgen_jax.models.pixelwise import Pixelwise
+from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTransformer
+from compgen_jax.models.transformer import Transformer
+from compgen_jax.models.upsampling import LAYOUTS, Upsampling
+from tests.models.test_convolution import directly
+
+KEY = jax.random.key(0)
+
+
+def struct(*shape, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def variables(module, shapes, seed=0):
+    """Parameters in general position, biases, slopes and running statistics too."""
+    random = np.random.default_rng(seed)
+    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes.input)
+
+    def draw(path, leaf):
+        values = random.normal(size=leaf.shape) * 0.4
+        values = values**2 + 0.2 if path[-1].key == "var" else values
+        return np.float32(values + (path[-1].key == "scale"))
+
+    return jax.tree_util.tree_map_with_path(draw, jax.eval_shape(module.init, KEY, zeros))
+
+
+def draw_inputs(shapes, *lead, seed=2):
+    random = np.random.default_rng(seed)
+    draw = lambda s: (random.normal(size=(*lead, *s.shape))).astype(s.dtype)
+    return jax.tree.map(draw, shapes.input)
+
+
+def exact(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+# --- layers ----------------------------------------------------------------------------------
+
+
+def dense(layer, x):
+    return x @ layer["kernel"] + layer["bias"]
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def prelu(layer, x):
+    return np.where(x > 0, x, layer["negative_slope"] * x)
+
+
+def transposed(layer, x, stride=1):
+    return directly(x, layer["kernel"], stride) + layer["bias"]
+
+
+def rendered(layer, code):
+    """Pixel (i, j) reads the code through the kernel at (side - 1 - i, side - 1 - j)."""
+    return np.einsum("e,ijeo->ijo", code, layer["kernel"][::-1, ::-1]) + layer["bias"]
+
+
+def dilated(layer, x, dilation):
+    """Pixel (i, j) reads the input `dilation` pixels around it through kernel[a, b]."""
+    height, width, _ = x.shape
+    y = np.zeros((height, width, len(layer["bias"]))) + layer["bias"]
+    for i, j, a, b in np.ndindex(height, width, 3, 3):
+        row, column = i + (a - 1) * dilation, j + (b - 1) * dilation
+        if 0 <= row < height and 0 <= column < width:
+            y[i, j] += x[row, column] @ layer["kernel"][a, b]
+    return y
+
+
+def halved(layer, x):
+    """Stride 2, padding 1, tap by tap."""
+    taps = len(layer["kernel"])
+    sides = [(side + 2 - taps) // 2 + 1 for side in x.shape[:2]]
+    y = np.zeros((*sides, len(layer["bias"]))) + layer["bias"]
+    padded = np.pad(x, [(1, 1), (1, 1), (0, 0)])
+    for i, j, n, m in np.ndindex(*sides, taps, taps):
+        y[i, j] += padded[2 * i + n, 2 * j + m] @ layer["kernel"][n, m]
+    return y
+
+
+def normed(layer, x, epsilon):
+    apart = x - x.mean(axis=-1, keepdims=True)
+    scaled = apart / np.sqrt(np.mean(apart**2, axis=-1, keepdims=True) + epsilon)
+    return scaled * layer["scale"] + layer.get("bias", 0.0)
+
+
+def batch_normed(weights, statistics, name, x, counts, moments):
+    """By the moments of the examples that count, which are kept, or by the running ones."""
+    mean, var = statistics[name]["mean"], statistics[name]["var"]
+    if counts is not None:
+        pixels = x[counts].reshape(-1, x.shape[-1])
+        mean, var = moments[name] = pixels.mean(axis=0), pixels.var(axis=0)
+    return (x - mean) / np.sqrt(var + 1e-5) * weights[name]["scale"] + weights[name]["bias"]
+
+
+def hidden_layers(weights, x, depth, name="hidden_{}", activation=relu):
+    layers = []
+    for index in range(1, depth + 1):
+        x = activation(dense(weights[name.format(index)], x))
+        layers.append(x)
+    return layers
+
+
+def attended(query, key, value, causal=False):
+    """(S, H, C), token by token and head by head."""
+    mixed = np.zeros_like(value)
+    for now, head in np.ndindex(query.shape[:2]):
+        last = now + 1 if causal else len(key)
+        logits = key[:last, head] @ query[now, head] / query.shape[-1] ** 0.5
+        shares = np.exp(logits - logits.max())
+        mixed[now, head] = shares / shares.sum() @ value[:last, head]
+    return mixed
+
+
+# --- families --------------------------------------------------------------------------------
+
+
+def conv(settings, variables, code, shapes):
+    weights = variables["params"]
+    layers = [relu(rendered(weights["render"], code))]
+    for index in range(1, settings.depth + 1):
+        x = transposed(weights[f"hidden_{index}"], layers[-1], 2 if index <= 2 else 1)
+        layers.append(relu(x))
+    return transposed(weights["image"], layers[-1])[..., 0], layers
+
+
+def mlp(settings, variables, inputs, shapes):
+    x = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(inputs)])
+    activation = {"relu": relu, "tanh": np.tanh}[settings.activation]
+    layers = hidden_layers(variables["params"], x, settings.depth, activation=activation)
+    return dense(variables["params"]["image"], layers[-1]).reshape(shapes.output.shape), layers
+
+
+def normalised(rows, vectors):
+    """Unit vectors, or those of Gram-Schmidt."""
+    done = []
+    for row in rows:
+        if vectors == "orthonormal":
+            row = row - sum((row @ other * other for other in done), np.zeros_like(row))
+        done.append(row / np.sqrt(row @ row))
+    return np.array(done)
+
+
+def embedding(factor, code, vectors):
+    """Of the token that a one-hot code picks."""
+    left, right = (
+        sum(
+            present * normalised(factor[side][token], vectors) for token, present in enumerate(code)
+        )
+        for side in ("left", "right")
+    )
+    return (left.T * (code @ factor["values"])) @ right
+
+
+def lowrank(settings, variables, code, shapes):
+    weights = variables["params"]
+    parts = shapes.parts or (len(code) // 2,) * 2
+    names = ("embed_x", "embed_y") if len(parts) == 2 else [f"embed_{k}" for k in range(len(parts))]
+    codes = np.split(code, np.cumsum(parts)[:-1])
+    embedded = [embedding(weights[name], part, settings.vectors)
+                for name, part in zip(names, codes, strict=True)]  # fmt: skip
+    layers = [np.stack(embedded, axis=-1)]
+    x = prelu(weights["prelu_0"], layers[0])
+    for index in range(1, settings.depth + 1):
+        dilation = settings.dilations[index - 1] if settings.dilations else 1
+        x = prelu(weights[f"prelu_{index}"], dilated(weights[f"hidden_{index}"], x, dilation))
+        layers.append(x)
+    return dilated(weights["image"], x, 1).reshape(shapes.output.shape), layers
+
+
+def positions(grid, width):
+    """Sine and cosine of x, then of y, at rates from 1 down to 10000^(-1 + 4 / width)."""
+    rates = 10_000.0 ** (-np.arange(width // 4) * 4 / width)
+    code = np.zeros((grid, grid, width))
+    for y, x in np.ndindex(grid, grid):
+        code[y, x] = np.concatenate(
+            [wave(rates * at) for at in (x, y) for wave in (np.sin, np.cos)]
+        )
+    return code
+
+
+def pixelwise(settings, variables, code, shapes):
+    weights, grid = variables["params"], shapes.output.shape[0]
+    layers = [dense(weights["token"], code) + positions(grid, settings.width)]
+    for index in range(1, settings.depth + 1):
+        x = dense(weights[f"hidden_{index}"], layers[-1])
+        layers.append(prelu(weights[f"prelu_{index}"], x))
+    return dense(weights["image"], layers[-1])[..., 0], layers
+
+
+def transformer_block(weights, x, heads):
+    parts = dense(weights["read"], x).reshape(len(x), 3, heads, -1)
+    mixed = attended(*parts.swapaxes(0, 1)).reshape(x.shape)
+    x = normed(weights["norm_attention"], x + dense(weights["mix"], mixed), 1e-5)
+    out = dense(weights["out"], relu(dense(weights["hidden"], x)))
+    return normed(weights["norm_hidden"], x + out, 1e-5)
+
+
+def transformer(settings, variables, code, shapes):
+    weights, (grid, _) = variables["params"], shapes.output.shape
+    x = dense(weights["token"], code) + positions(grid, settings.width).reshape(grid**2, -1)
+    layers = [x]
+    for index in range(1, settings.depth + 1):
+        layers.append(transformer_block(weights[f"block_{index}"], layers[-1], settings.heads))
+    image = dense(weights["image"], layers[-1]).reshape(grid, grid)
+    return image, [layer.reshape(grid, grid, -1) for layer in layers]
+
+
+def conv_batchnorm(settings, variables, codes, shapes, counts=None, moments=None):
+    weights, side = variables["params"], shapes.output.shape[0] // 4
+    layers = [dense(weights["dense"], codes).reshape(*codes.shape[:-1], side, side, settings.width)]
+    for index in (1, 2):
+        x = transposed(weights[f"hidden_{index}"], layers[-1], 2)
+        given = variables["batch_stats"], f"norm_{index}", x, counts, moments
+        layers.append(relu(batch_normed(weights, *given)))
+    return 1 / (1 + np.exp(-transposed(weights["image"], layers[-1])[..., 0])), layers
+
+
+def denoised(settings, weights, noisy, time, code):
+    beside = [noisy[..., None]]
+    for index in (1, 2):
+        beside.append(relu(halved(weights[f"noisy_{index}"], beside[-1])))
+    timed = np.concatenate([code, np.cos(np.pi * np.arange(8) * time)])
+    layers = [relu(rendered(weights["render"], timed))]
+    for index in range(1, settings.depth + 1):
+        x = np.concatenate([layers[-1], beside.pop()], axis=-1) if beside else layers[-1]
+        layers.append(relu(transposed(weights[f"hidden_{index}"], x, 2 if index <= 2 else 1)))
+    return transposed(weights["image"], layers[-1])[..., 0], layers
+
+
+def flow(settings, variables, code, shapes):
+    """Euler's steps from the noise of the initialisation; the layers of the first."""
+    x, first = variables["noise"]["start"], None
+    for step in range(settings.steps):
+        time = step / settings.steps
+        image, layers = denoised(settings, variables["params"]["denoiser"], x, time, code)
+        x, first = x + (image - x) / ((1 - time) * settings.steps), first or layers
+    return x, first
+
+
+def upsampling(settings, variables, codes, shapes, counts=None, moments=None):
+    weights, layers = variables["params"], [codes]
+    layout = LAYOUTS[settings.layout]
+    units, channels = settings.dense or layout.units, settings.channels or layout.channels
+
+    def finish(x):
+        x = np.tanh(x) if settings.activation == "tanh" else relu(x)
+        if settings.batch_norm:
+            given = variables["batch_stats"], f"norm_{len(layers)}", x, counts, moments
+            x = batch_normed(weights, *given)
+        layers.append(x)
+
+    for name in (*(f"dense_{index}" for index in range(1, len(units) + 1)), "map"):
+        finish(dense(weights[name], layers[-1]))
+    sides = [side // 2 ** len(channels) for side in shapes.output.shape[:2]]
+    layers[-1] = layers[-1].reshape(*codes.shape[:-1], *sides, channels[0])
+    for index in range(1, len(channels)):
+        finish(transposed(weights[f"hidden_{index}"], layers[-1], 2))
+    image = transposed(weights["image"], layers[-1], 2)
+    return image.reshape(*codes.shape[:-1], *shapes.output.shape), layers[1:]
+
+
+def per_factor(settings, variables, code, shapes):
+    weights, of_factors, maps = variables["params"], [], []
+    for f, part in enumerate(np.split(code, np.cumsum(shapes.parts)[:-1]), start=1):
+        own = weights[f"factor_{f}"]
+        of_factors.append(hidden_layers(own, part, settings.depth))
+        last = own["image" if isinstance(settings, Additive) else "maps"]
+        maps.append(dense(last, of_factors[-1][-1]).reshape(-1, *shapes.output.shape))
+    layers = [np.concatenate(same) for same in zip(*of_factors, strict=True)]
+    if isinstance(settings, Additive):
+        return sum(maps)[0], layers
+    return weights["bias"] + np.prod(maps, axis=0).sum(axis=0), layers
+
+
+def encoder(settings, variables, image, shapes):
+    weights = variables["params"]
+    x, layers = image if image.ndim == 3 else image[..., None], []
+    for index in range(1, len(settings.channels or range(settings.depth)) + 1):
+        x = relu(halved(weights[f"conv_{index}"], x))
+        layers.append(x)
+    layers.append(relu(dense(weights["hidden"], x.ravel())))
+    return dense(weights["answer"], layers[-1]), layers
+
+
+def beside(given):
+    code, inputs = given
+    return np.stack([np.concatenate([code, one]) for one in inputs])
+
+
+def task_mlp(settings, variables, given, shapes):
+    layers = hidden_layers(variables["params"], beside(given), settings.depth)
+    return dense(variables["params"]["answer"], layers[-1]), layers
+
+
+def turned(values, position):
+    """Pairs of channels as complex numbers, turned by position x 10000 ** (-pair / pairs)."""
+    half = values.shape[-1] // 2
+    pairs = values[..., :half] + 1j * values[..., half:]
+    pairs = pairs * np.exp(1j * position * 10_000.0 ** (-np.arange(half) / half))
+    return np.concatenate([pairs.real, pairs.imag], axis=-1)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def task_transformer(settings, variables, given, shapes):
+    weights, (code, inputs) = variables["params"], given
+    stream = np.stack([dense(weights["embed_code"], code),
+                       *(dense(weights["embed_inputs"], one) for one in inputs)])  # fmt: skip
+    layers = [stream[1:]]
+    for index in range(1, settings.depth + 1):
+        own = weights[f"block_{index}"]
+        read = normed(own["norm_attention"], stream, 1e-6)
+        heads = {name: dense(own[name], read).reshape(len(stream), settings.heads, -1)
+                 for name in ("query", "key", "value")}  # fmt: skip
+        for name in ("query", "key"):
+            scaled = normed(own[f"norm_{name}"], heads[name], 1e-6)
+            heads[name] = np.stack([turned(each, now) for now, each in enumerate(scaled)])
+        mixed = attended(*heads.values(), causal=True).reshape(stream.shape)
+        stream = stream + dense(own["mix"], mixed)
+        hidden = gelu(dense(own["mlp_in"], normed(own["norm_mlp"], stream, 1e-6)))
+        stream = stream + dense(own["mlp_out"], hidden)
+        layers.append(stream[1:])
+    return dense(weights["answer"], normed(weights["norm"], stream[1:], 1e-6)), layers
+
+
+def hypernetwork(settings, variables, given, shapes):
+    weights, (code, inputs) = variables["params"], given
+    read, hidden = normed(weights["norm"], code, 1e-6), inputs
+    for name, units in (("hidden", settings.width), ("answer", shapes.output.shape[1])):
+        made = dense(weights[name], read).reshape(-1, units)
+        values = hidden @ made[:-1] / np.sqrt(len(made) - 1) + made[-1]
+        hidden, last = (relu(values), hidden) if name == "hidden" else (values, hidden)
+    return hidden, [last]
+
+
+ORACLES = {
+    Conv: conv, MLP: mlp, LowRank: lowrank, Pixelwise: pixelwise, Transformer: transformer,
+    ConvBatchNorm: conv_batchnorm, Flow: flow, Upsampling: upsampling, Additive: per_factor,
+    Multiplicative: per_factor, Encoder: encoder, TaskMLP: task_mlp,
+    TaskTransformer: task_transformer, Hypernetwork: hypernetwork,
+}  # fmt: skip
+
+
+def decode(settings, variables, inputs, shapes: Shapes, **training):
+    """Output and layers behind the input, in float64."""
+    return ORACLES[type(settings)](settings, exact(variables), exact(inputs), shapes, **training)
