@@ -1,15 +1,17 @@
 """The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
 
 import functools
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
 
-from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.models.task_conditioned import TaskConditionedMLP, TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
@@ -122,10 +124,33 @@ def trained(config, parts):
     return state, np.concatenate(losses)
 
 
-@pytest.mark.parametrize(("schedule", "decay"), [("cosine", "matrices"), ("constant", "all")])
-def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
-    """Gradients of the mean squared error over the tasks that each step draws."""
-    config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
+class DroppedMLP(TaskConditionedMLP):
+    """Drops a share of its outputs in training."""
+
+    training_mode = True
+
+    @nn.compact
+    def __call__(self, given, counts=None):
+        answers, activations = super().__call__(given)
+        return nn.Dropout(0.3, deterministic=counts is None)(answers), activations
+
+
+@dataclass(frozen=True)
+class Dropped(TaskMLP):
+    def make(self, shapes):
+        return DroppedMLP(shapes.output.shape[-1], self.width, self.depth)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "decay", "model"),
+    [("cosine", "matrices", TINY.model), ("constant", "all", Dropped(depth=1, width=8))],
+    ids=["cosine", "dropout"],
+)
+def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, model):
+    """Gradients of the mean squared error over the tasks that each step draws; dropout has a key of
+    its own for each step."""
+    training = replace(TINY.training, schedule=schedule, decay=decay)
+    config = replace(TINY, training=training, model=model)
     state, losses = trained(config, [STEPS])
     task = config.task.make()
     module = config.model.make(shapes_of(task))
@@ -133,10 +158,13 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
     @jax.jit
     @jax.value_and_grad
     def error(params, step):
-        points, _ = task.next_batch(loop.stream(KEY, "order"), step, task.dataset(KEY), 8)
-        own_key = jax.random.fold_in(loop.stream(KEY, "example"), step)
-        inputs, targets = tasks.examples_at(task, own_key, points)
-        answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
+        points, counts = task.next_batch(loop.stream(KEY, "order"), step, task.dataset(KEY), 8)
+        key_of = lambda name: jax.random.fold_in(loop.stream(KEY, name), step)
+        inputs, targets = tasks.examples_at(task, key_of("example"), points)
+        if isinstance(model, Dropped):
+            answers, _ = module.apply(params, inputs, counts, rngs={"dropout": key_of("dropout")})
+        else:
+            answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
         return jnp.mean(jnp.square(answers - targets))
 
     params = functions(config)[0](KEY).params
