@@ -1,5 +1,3 @@
-import functools
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -9,10 +7,10 @@ import pytest
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.runs import experiment
-from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import contracts, loop
 from compgen_jax.training.task_group import shapes_of
+from tests.training.steps import functions, gradient_of, trained, trial_of
 from tests.trees import share_apart
 
 
@@ -23,35 +21,11 @@ def test_streams_of_one_key_differ():
     assert len(drawn) == len(names)
 
 
-def trial_of(config, key, hyper=None, capacity=0):
-    """The trial that training makes of one seed."""
-    task = config.task.make()
-
-    def dataset(key):
-        drawn = loop.dataset_of(task, key)
-        return sampling.padded(drawn, capacity or sampling.capacity(drawn))
-
-    return loop.Trial(key, hyper or loop.hyper_of(config), jax.jit(dataset)(key), np.int32(0))
-
-
-@functools.cache
-def functions(config, lowering="gemm"):
-    """init(key), advance(trial, state, n_steps), predict and score, compiled once for all tests."""
-    trainer = loop.make_trainer(config, lowering)
-    return loop.Trainer(*map(jax.jit, trainer))
-
-
 def test_chunks_do_not_change_the_bits(tiny):
-    key = jax.random.key(5)
-    finals = []
-    for chunk, pieces in ((50, [12]), (50, [1, 4, 7]), (5, [5, 5, 2])):
-        config = changed(tiny, {"execution.chunk_steps": chunk})
-        trainer = functions(config)
-        state, history = trainer.init(key), []
-        for n_steps in pieces:
-            state, losses = trainer.advance(trial_of(config, key), state, n_steps)
-            history.append(np.asarray(losses)[:n_steps])
-        finals.append((state, np.concatenate(history)))
+    finals = [
+        trained(changed(tiny, {"execution.chunk_steps": chunk}), *pieces)
+        for chunk, pieces in ((50, [12]), (50, [1, 4, 7]), (5, [5, 5, 2]))
+    ]
     chex.assert_trees_all_equal(*finals)
 
 
@@ -65,7 +39,7 @@ def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny
         return trainer.advance(trial, trainer.init(trial.key), 12)
 
     trials = [
-        trial_of(changed(tiny, values), jax.random.key(seed), capacity=60)
+        trial_of(changed(tiny, values), seed, capacity=60)
         for seed, values in (
             (0, {}),
             (1, {"training.learning_rate": 3e-3, "training.weight_decay": 0.0}),
@@ -89,9 +63,9 @@ def test_vmapped_seeds_hypers_and_supports_equal_single_runs_with_one_trace(tiny
 def test_fewer_samples_use_only_the_first_ones(tiny):
     """The loss of the first step is the mean over the examples that count; the others have no
     gradient, whatever they are."""
-    trainer, key = functions(tiny), jax.random.key(2)
-    state, whole = trainer.init(key), trial_of(tiny, key)
-    errors = np.asarray(trainer.score(key, state.params, whole.dataset.points)["mse"], np.float64)
+    trainer, whole = functions(tiny), trial_of(tiny, 2)
+    state, points = trainer.init(whole.key), whole.dataset.points
+    errors = np.asarray(trainer.score(whole.key, state.params, points)["mse"], np.float64)
     for count in (1, 3):
         table = whole.dataset._replace(count=np.int32(count))
         points = np.array(table.points)
@@ -106,21 +80,22 @@ def test_fewer_samples_use_only_the_first_ones(tiny):
 def test_a_models_own_penalty_is_added_to_the_loss_that_is_differentiated(tiny):
     """The first step with a low-rank decoder's penalty, against the same step without."""
     config = changed(tiny, {"model.name": "lowrank", "task.code.name": "onehot"})
-    trainer, key = functions(config), jax.random.key(0)
-    state, weights = trainer.init(key), {"penalty.entropy": 0.03, "penalty.variance": 0.2}
+    trainer = functions(config)
+    state, weights = (
+        trainer.init(jax.random.key(0)),
+        {"penalty.entropy": 0.03, "penalty.variance": 0.2},
+    )
 
     def first_step(share):
         hyper = {f"model.{name}": np.float32(share * value) for name, value in weights.items()}
-        trial = trial_of(config, key, loop.hyper_of(config) | hyper)
-        after, losses = trainer.advance(trial, state, 1)
-        gradient = jax.tree.map(lambda mu: np.asarray(mu) / 0.1, after.opt_state[0].mu)
-        return np.asarray(losses)[0], gradient
+        after, losses = trainer.advance(trial_of(config, **hyper), state, 1)
+        return np.asarray(losses)[0], gradient_of(after)
 
     penalty = lambda params: config.model.extra_loss(params, weights)
     expected = jax.jit(jax.value_and_grad(penalty))(state.params)
-    found = jax.tree.map(np.subtract, first_step(1), first_step(0))
+    added = jax.tree.map(np.subtract, first_step(1), first_step(0))
     assert float(expected[0]) > 0.1
-    chex.assert_trees_all_close(found, expected, rtol=1e-3, atol=1e-5)
+    chex.assert_trees_all_close(added, expected, rtol=1e-3, atol=1e-5)
 
 
 def test_predictions_and_scores_are_those_of_the_task(tiny):
@@ -194,7 +169,7 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
         return trainer.advance(trial, trainer.init(trial.key), n_steps)[1]
 
     losses = {
-        tuple(run(trial_of(changed(base, values), jax.random.key(0), capacity=200), 4)[:4].tolist())
+        tuple(run(trial_of(changed(base, values), capacity=200), 4)[:4].tolist())
         for values in TRACED.values()
     }
     assert len(losses) == len(TRACED) and np.isfinite(list(losses)).all()

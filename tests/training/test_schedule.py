@@ -1,8 +1,8 @@
 """The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
 
-import functools
 from dataclasses import dataclass, replace
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
 from compgen_jax.training.task_group import shapes_of
+from tests.training.steps import functions, trained
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
@@ -66,13 +67,6 @@ def params_and_gradients():
     return draw(), [draw() for _ in range(STEPS)]
 
 
-def run(update, state, params, gradients):
-    for step, gradient in enumerate(gradients):
-        updates, state = update(gradient, state, params, step)
-        params = optax.apply_updates(params, updates)
-    return params, state
-
-
 @pytest.mark.parametrize(("schedule", "decay"), [("constant", "all"), ("cosine", "matrices")])
 def test_steps_equal_adamw_in_float64(schedule, decay):
     params, gradients = params_and_gradients()
@@ -85,14 +79,14 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
             gradient, state, params
         )
 
-    trained, _ = run(
-        update, loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params), params, gradients
-    )
+    state = loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params)
     exact = AdamW(jax.tree.leaves(params), decays(decay))
     for step, gradient in enumerate(gradients):
+        updates, state = update(gradient, state, params, step)
+        params = optax.apply_updates(params, updates)
         share = cosine(step) if schedule == "cosine" else 1.0
         exact.step(jax.tree.leaves(gradient), 0.03 * share, 0.4)
-    for leaf, value in zip(jax.tree.leaves(trained), exact.values, strict=True):
+    for leaf, value in zip(jax.tree.leaves(params), exact.values, strict=True):
         np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
 
 
@@ -104,24 +98,6 @@ def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
     theirs = optax.cosine_decay_schedule(1.0, 1000)
     np.testing.assert_allclose(shares, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
     assert loop.rate_share("constant", 999, 1000) == 1.0
-
-
-@functools.cache
-def functions(config):
-    """init and advance, compiled."""
-    trainer = loop.make_trainer(config)
-    return jax.jit(trainer.init), jax.jit(trainer.advance)
-
-
-def trained(config, parts):
-    """The state after steps in parts, and the losses."""
-    (init, advance), task, losses = functions(config), config.task.make(), []
-    trial = loop.Trial(KEY, loop.hyper_of(config), loop.dataset_of(task, KEY), jnp.int32(0))
-    state = init(KEY)
-    for count in parts:
-        state, taken = advance(trial, state, count)
-        losses.append(np.asarray(taken)[:count])
-    return state, np.concatenate(losses)
 
 
 class DroppedMLP(TaskConditionedMLP):
@@ -151,7 +127,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, m
     its own for each step."""
     training = replace(TINY.training, schedule=schedule, decay=decay)
     config = replace(TINY, training=training, model=model)
-    state, losses = trained(config, [STEPS])
+    state, losses = trained(config, seed=2)
     task = config.task.make()
     module = config.model.make(shapes_of(task))
 
@@ -167,7 +143,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, m
             answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
         return jnp.mean(jnp.square(answers - targets))
 
-    params = functions(config)[0](KEY).params
+    params = functions(config).init(KEY).params
     leaves, tree = jax.tree.flatten(params)
     exact = AdamW(leaves, decays(decay))
     for step in range(STEPS):
@@ -181,7 +157,4 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, m
 
 
 def test_chunks_and_a_resumption_change_no_bit_of_a_cosine():
-    (whole, losses), (parts, taken) = trained(TINY, [STEPS]), trained(TINY, [3, 1, 3])
-    np.testing.assert_array_equal(losses, taken)
-    for leaf, value in zip(*map(jax.tree.leaves, (whole, parts)), strict=True):
-        np.testing.assert_array_equal(leaf, value)
+    chex.assert_trees_all_equal(trained(TINY), trained(TINY, 3, 1, 3))
