@@ -226,16 +226,12 @@ class _Progress(tqdm):
         self.set_postfix_str(f"{self.done}/{self.trials} trials", refresh=False)
 
     def say_idle(self, pending, group: groups.CompileGroup):
-        """Says where devices or processes have nothing of their own to train at the end."""
-        if self.disable or not pending:
-            return
-        if idle := group.size - len(pending[-1]):
-            verb = "is" if idle == 1 else "are"
-            last = f"of the {group.size} trials of a program's last batch"
-            self.write(f"{idle} {last} {verb} idle", sys.stderr)
-        if idle := -len(pending) % processes.count():
-            last = f"of {processes.count()} processes idle at a program's last batch"
-            self.write(f"{idle} {last}", sys.stderr)
+        """Says how many places for trials have nothing of their own to train in the last round."""
+        idle = -len(pending) % processes.count() * group.size
+        idle += group.size - len(pending[-1]) if pending else 0
+        if idle and not self.disable:
+            places = f"{group.size * processes.count()} places for trials"
+            self.write(f"{idle} of {places} idle in a program's last round", sys.stderr)
 
     def advances_by(self, trials: list[SweepTrial]):
         """A function that moves the bar by a share of these trials' work."""

@@ -46,7 +46,15 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     state = jax.device_get(checkpoint.state)
     path = directory / f"{PASSING}{checkpoint.step}"
     directory.mkdir(parents=True, exist_ok=True)
-    _check_room(directory / str(checkpoint.step), state)
+    # a failed orbax save leaves background writes running, so free space is checked first
+    needed = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise CheckpointError(
+            f"checkpoint {directory / str(checkpoint.step)} cannot be written: it takes "
+            f"{needed / 1e6:.3g} MB, and {free / 1e6:.3g} MB are free; the same command resumes "
+            "from what is saved"
+        )
     path.mkdir()
     with _checkpointer() as checkpointer:
         checkpointer.save((path / "state").absolute(), args=ocp.args.StandardSave(state))
@@ -58,17 +66,6 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     for step in set(steps(directory)[:-KEPT]) - set(keep):
         removed = (directory / str(step)).rename(directory / f"{PASSING}{step}")
         shutil.rmtree(removed)
-
-
-def _check_room(path: Path, state):
-    """A failed orbax save leaves background writes running, so free space is checked first."""
-    needed = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-    free = shutil.disk_usage(path.parent).free
-    if free < needed:
-        raise CheckpointError(
-            f"checkpoint {path} cannot be written: it takes {needed / 1e6:.3g} MB, and "
-            f"{free / 1e6:.3g} MB are free; the same command resumes from what is saved"
-        )
 
 
 def restore_latest(directory: Path, template) -> Checkpoint | None:
@@ -125,16 +122,15 @@ def steps(directory: Path) -> list[int]:
 
 def describe(state) -> dict[str, list]:
     """By the path of the leaf: data type, shape and, of an array that has values, their SHA-256."""
-    return {
-        jax.tree_util.keystr(path): [str(leaf.dtype), list(leaf.shape), *_bits(leaf)]
-        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
-    }
 
+    def of_leaf(leaf):
+        shape = [str(leaf.dtype), list(leaf.shape)]
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            return shape
+        return [*shape, hashlib.sha256(np.ascontiguousarray(leaf).tobytes()).hexdigest()]
 
-def _bits(leaf) -> list[str]:
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        return []
-    return [hashlib.sha256(np.ascontiguousarray(leaf).tobytes()).hexdigest()]
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    return {jax.tree_util.keystr(path): of_leaf(leaf) for path, leaf in leaves}
 
 
 def _shapes(arrays: dict[str, list]) -> dict[str, list]:

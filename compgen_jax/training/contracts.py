@@ -25,15 +25,8 @@ def check(config: Config, task):
 
 def check_task(name: str, task) -> Shapes:
     """The shapes of its examples and outputs. Raises ConfigError unless models can be trained and
-    scored on what the task of this name makes."""
-    _check_example(name, task)
-    shapes = shapes_of(task)
-    _check_task(name, task, shapes)
-    return shapes
-
-
-def _check_example(name: str, task):
-    """That it is a Task of named, ordered factors, whose `example` returns an Example of arrays."""
+    scored on what the task of this name makes: a Task of named, ordered factors, whose functions
+    take its points, examples and outputs, and return what they should."""
     _require(isinstance(task, Task), f"{name}: make() returned {_kind(task)}, not a Task")
     names = [factor.name for factor in task.factors]
     _require(
@@ -47,11 +40,7 @@ def _check_example(name: str, task):
     right = isinstance(made, Example) and all(map(jax.tree.leaves, made))
     hint = f"{name}: example returned {_kind(made)}, not an Example(input, target) of arrays"
     _require(right, hint)
-
-
-def _check_task(name: str, task: Task, shapes: Shapes):
-    """That `held_out`, `loss` and `scores` take its points, examples and outputs, and return what
-    they should."""
+    shapes, (point, example) = shapes_of(task), tasks.example_shapes(task)
     points = tasks.points(task)
     mask = np.asarray(task.held_out(points))
     _require(
@@ -63,24 +52,24 @@ def _check_task(name: str, task: Task, shapes: Shapes):
     are_shapes = all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
     hint = "must hold arrays, or jax.ShapeDtypeStruct(shape, dtype)"
     _require(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
-    point, example = tasks.example_shapes(task)
     loss = jax.eval_shape(task.loss, shapes.output, example.target)
     is_scalar = isinstance(loss, jax.ShapeDtypeStruct) and loss.shape == ()
     _require(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
-    said = jax.eval_shape(task.prediction, shapes.output)
-    true = jax.eval_shape(partial(tasks.truth, task), example.target)
+    prediction = jax.eval_shape(task.prediction, shapes.output)
+    truth = jax.eval_shape(partial(tasks.truth, task), example.target)
     _require(
-        _described(said) == _described(true),
-        f"{name}: prediction returned {_described(said)}, and truth {_described(true)}: they must "
-        "have one shape",
+        _described(prediction) == _described(truth),
+        f"{name}: prediction returned {_described(prediction)}, and truth "
+        f"{_described(truth)}: they must have one shape",
     )
-    scores = jax.eval_shape(task.scores, said, true, point)
+    scores = jax.eval_shape(task.scores, prediction, truth, point)
     are_scalars = isinstance(scores, dict) and not any(one.shape for one in scores.values())
     _require(are_scalars, f"{name}: scores returned {_described(scores)}, not a dict of scalars")
     for field in ("error", "accuracy"):
         score = getattr(task, field)
         known = score in scores or (field == "accuracy" and not score)
         _require(known, f"{name}: {field}={score!r} is none of its scores: {', '.join(scores)}")
+    return shapes
 
 
 def _check_model(name: str, module, shapes: Shapes):

@@ -204,7 +204,10 @@ def make_trainer(
     which is the largest (`training.task_group`). `lowering` overrides the choice by backend.
     """
     training = config.training
-    lowering = lowering or _lowering(config, trials or len(training.seeds))
+    if not lowering:
+        backend, seeds = jax.default_backend(), trials or len(training.seeds)
+        width = trials_side_by_side(seeds, config.execution.trials_per_device, backend)
+        lowering = choose_lowering(backend=backend, trials=width, precision=training.precision)
     group = TaskGroup(config, members or (config.task.make(),), lowering)
     task, steps = group.largest, total_steps(config, group.largest)
     updater = partial(optimizer, training=training, per_epoch=steps_per_epoch(config, task))
@@ -219,8 +222,9 @@ def make_trainer(
         """The batch's mean loss with penalties, and the variables as the batch left them."""
         params = {**params, **trained}
         kernels = cast_kernels(params, training.precision)
-        inputs = jax.tree.map(partial(_cast, dtype=training.precision), batch.input)
-        shown = batch._replace(input=inputs)
+        is_real = lambda leaf: jnp.issubdtype(leaf.dtype, jnp.floating)
+        cast = lambda leaf: leaf.astype(training.precision) if is_real(leaf) else leaf
+        shown = batch._replace(input=jax.tree.map(cast, batch.input))
         outputs, kept = group.train(kernels, shown, counts_B, trial.task_index, key)
         losses_B = group.losses(outputs, batch.target, trial.task_index)
         weights_B = counts_B.astype(jnp.float32)
@@ -270,16 +274,6 @@ def make_trainer(
         return group.scores(outputs, targets, points, task_index, nearest)
 
     return Trainer(init, advance, predict, score)
-
-
-def _lowering(config: Config, trials: int) -> str:
-    backend = jax.default_backend()
-    width = trials_side_by_side(trials, config.execution.trials_per_device, backend)
-    return choose_lowering(backend=backend, trials=width, precision=config.training.precision)
-
-
-def _cast(array, dtype):
-    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 def template(config: Config):

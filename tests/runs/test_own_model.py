@@ -47,22 +47,18 @@ def trained(tiny, tmp_path_factory):
 
 def test_layers_are_in_the_models_order(trained):
     """Which is not that of the alphabet."""
-    _, workdir = trained
-    run = Run.load(workdir)
+    run = Run.load(trained[1])
     assert run.layer_names == ("trunk", "head", "output")
-    assert Run.load(workdir).layer_names == run.layer_names  # cached
     assert run.layers("decode.id_r2").shape == (2, 2)
-    of_units = run.layers("spectrum.energy_rank")
-    assert (of_units[:, 1] <= 6).all()
 
 
 def test_a_file_that_makes_another_model_is_one_line(trained):
     path, workdir = trained
     assert Run.load(workdir).summary
     rewrite(path, "head = nn.relu", "head = nn.tanh")
-    with pytest.raises(RunError, match="towers.py:Mine no longer makes the model that") as error:
+    message = r"^[^\n]*towers.py:Mine no longer makes the model that[^\n]*$"
+    with pytest.raises(RunError, match=message):
         Run.load(workdir)
-    assert "\n" not in str(error.value)
     rewrite(path, "head = nn.tanh", "head = nn.relu")
     assert Run.load(workdir).summary
     rewrite(path, "# x", "# of the user's own: x")

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import pytest
 
-from compgen_jax.config import changed
-from compgen_jax.runs import directory, experiment, results
+from compgen_jax.config import Config, changed
+from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
 from compgen_jax.training import loop
 from tests.interrupts import interrupted_after_a_save
@@ -81,20 +81,20 @@ def test_a_kill_between_the_saves_of_one_evaluation(jobs_in, alone, tmp_path, mo
     assert contents(jobs) == alone
 
 
-def schedule(config):
-    return experiment.schedule(config, config.task.make())
-
-
-def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path, replace_in):
+def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path):
     jobs = jobs_in(tmp_path)
-    assert len({schedule(config) for config, _ in jobs}) == 1
     config = jobs[0][0]
-    for path, value in (("model.width", 5), ("training.batch_size", 16), ("training.steps", 13)):
-        assert schedule(replace_in(config, path, value)) != schedule(config)
-    assert schedule(replace_in(config, "execution.chunk_steps", 3)) == schedule(config)
-    # by epochs, more samples are more steps
-    assert schedule(replace_in(tiny, "task.support.samples", 99)) != schedule(tiny)
-    other = (replace_in(config, "model.width", 5), tmp_path / "other")
+
+    def share(values, config=config):
+        other = changed(config, values)
+        schedules = {experiment.schedule(one, one.task.make()) for one in (config, other)}
+        return len(schedules) == 1
+
+    fields = {"model.width": 5, "training.batch_size": 16, "training.steps": 13}
+    assert not any(share({name: value}) for name, value in fields.items())
+    assert share({"execution.chunk_steps": 3})
+    assert not share({"task.support.samples": 99}, tiny)  # by epochs, more samples are more steps
+    other = (changed(config, {"model.width": 5}), tmp_path / "other")
     with pytest.raises(ValueError, match="must share their program"):
         experiment.train_together([jobs[0], other], progress=False)
     with pytest.raises(ValueError, match="need a directory each"):
@@ -115,15 +115,13 @@ def test_a_loss_that_is_not_finite_names_its_run_and_seed(jobs_in, tmp_path, mon
         experiment.train_together(jobs, progress=False)
 
 
-def test_streams_train_together_and_end_as_alone(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "DRAWN", 100)  # the interpolator inverts matrices of this size
-    stream = {"task.support.fresh": "real", "training.steps": 8, "training.evaluate_every": 4,
-              "model.name": "mlp"}  # fmt: skip
-    base = changed(tiny, stream)
-    jobs = [
-        (changed(base, {"name": region, "task.support.region": region}), tmp_path / region)
-        for region in ("donut", "corner")
-    ]
+def test_streams_train_together_and_end_as_alone(tmp_path, monkeypatch):
+    base = changed(Config(), {
+        "task.name": "modules", "task.modules": 4, "task.most": 2, "task.tests": 8,
+        "model.name": "task_mlp", "model.width": 8, "training.steps": 8,
+        "training.evaluate_every": 4, "training.seeds": (0, 1),
+    })  # fmt: skip
+    jobs = [(changed(base, {"task.support.seed": seed}), tmp_path / str(seed)) for seed in (0, 1)]
     built = count_programs(monkeypatch)
     together = experiment.train_together(jobs, progress=False)
     assert built == [4]

@@ -10,7 +10,7 @@ from compgen_jax import config as configs
 from compgen_jax import settings
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, measure, user_code
+from compgen_jax.runs import directory, experiment, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from tests.conftest import OWN_TASK
@@ -78,7 +78,6 @@ def test_a_directory_remembers_what_its_task_made(config, workdir):
 
 
 def test_tasks_of_the_package_are_not_remembered(tiny, tmp_path):
-    assert not user_code.is_own(tiny)
     user_code.remember(tmp_path, tiny, tiny.task.make())
     assert not list(tmp_path.iterdir())
 
@@ -107,28 +106,36 @@ def test_a_run_of_another_task_is_neither_loaded_nor_resumed_in_one_line(config,
     kept = (workdir / "task.npz").read_bytes()
     rewrite(path, "gain * jnp", "gain * 1.5 * jnp")
     other = changed(config, {"task.name": name})
-    for use in (
-        lambda: Run.load(workdir),
-        lambda: measure.measure_directory(workdir, progress=False),
-        lambda: experiment.train(other, workdir, progress=False),  # though it is finished
-    ):
-        with pytest.raises(RunError, match="no longer makes the task that was") as error:
+    resume = lambda: experiment.train(other, workdir, progress=False)
+    for use in (lambda: Run.load(workdir), resume):  # though it is finished
+        with pytest.raises(RunError, match=r"^[^\n]*no longer makes the task that was[^\n]*$"):
             use()
-        assert name in str(error.value) and "\n" not in str(error.value)
     (workdir / "summary.json").unlink()
     with pytest.raises(RunError, match="restore the file, or choose another --workdir"):
-        experiment.train(other, workdir, progress=False)
+        resume()
     assert (workdir / "task.npz").read_bytes() == kept
     rewrite(path, "gain * 1.5 * jnp", "gain * jnp")
     experiment.train(changed(config, {"task.name": name}), workdir, progress=False)
     assert Run.load(workdir).summary
 
 
-def test_a_comment_is_no_change(config, own_task, tmp_path):
+def test_a_comment_and_the_rounding_of_another_version_are_no_change(config, own_task, tmp_path):
     user_code.remember(tmp_path, config, config.task.make())
     rewrite(own_task[0], "A task of two factors", "A task of 2 factors")
     other = changed(config, {"task.name": own_task[1]})
-    user_code.check(tmp_path, other, other.task.make())
+    task = other.task.make()
+
+    def times(factor):
+        def example(key, point):
+            made = task.example(key, point)
+            return made._replace(target=made.target * factor)
+
+        return task._replace(example=example)
+
+    for factor in (1, 1 + 2e-7):
+        user_code.check(tmp_path, other, times(factor))
+    with pytest.raises(RunError, match="targets.0 differ"):
+        user_code.check(tmp_path, other, times(1.01))
 
 
 def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
@@ -138,19 +145,16 @@ def test_a_file_that_is_gone_or_broken_is_one_line_and_can_be_put_back(
     text = path.read_text()
     path.unlink()
     another_process(path)
-    with pytest.raises(
-        RunError, match="config.json cannot be used: there is no file .*turned.py; put"
-    ) as error:
+    gone = r"^[^\n]*config.json cannot be used: there is no file [^\n]*turned.py; put[^\n]*$"
+    with pytest.raises(RunError, match=gone):
         Run.load(workdir)
-    assert "\n" not in str(error.value)
     path.write_text(text + "\nimport nowhere_to_be_found\n")
     line = len(text.splitlines()) + 2
-    with pytest.raises(RunError, match=f"turned.py, line {line}: ModuleNotFoundError") as error:
+    broken = rf"^[^\n]*turned.py, line {line}: ModuleNotFoundError[^\n]*$"
+    with pytest.raises(RunError, match=broken):
         Run.load(workdir)
-    assert "\n" not in str(error.value)
     path.unlink()
-    moved = tmp_path / "moved"
-    moved.mkdir()
+    (moved := tmp_path / "moved").mkdir()
     (moved / path.name).write_text(text)
     monkeypatch.chdir(moved)
     run = Run.load(workdir)
@@ -207,37 +211,6 @@ def test_a_field_without_a_default_or_of_another_type_is_one_line(own_task, old,
     rewrite(own_task[0], old, new)
     with pytest.raises(ConfigError, match=f"its field {field} needs a default, and the type bool"):
         settings.family("task", own_task[1])
-
-
-def test_rounding_of_another_version_is_no_change(config, tmp_path):
-    task = config.task.make()
-    user_code.remember(tmp_path, config, task)
-    example = task.example
-
-    def rounded(key, point):
-        made = example(key, point)
-        return made._replace(target=made.target * (1 + 2e-7))
-
-    user_code.check(tmp_path, config, task._replace(example=rounded))
-    with pytest.raises(RunError, match="targets.0 differ"):
-        user_code.check(tmp_path, config, task._replace(
-            example=lambda key, point: example(key, point)._replace(
-                target=example(key, point).target * 1.01)))  # fmt: skip
-
-
-def test_the_measurement_of_a_task_with_a_discrete_factor(workdir):
-    """Metric tensors of the angle alone; the object is probed as a label."""
-    measured = measure.measure_directory(workdir, progress=False)
-    assert measured.factors == ("object", "angle") and measured.sizes == (5, 8)
-    assert measured.layers == ("layer_00", "layer_01", "layer_02", "output")
-    assert measured.maps["held_out"].shape == (8, 5) and measured.maps["held_out"].sum() == 2
-    assert measured.maps["volume"].shape == (2, 4, 8, 5)
-    # the input turns with the angle: a circle of length 2 pi in 360 degrees, for every object
-    np.testing.assert_allclose(measured.maps["volume"][:, 0], np.pi / 180, rtol=1e-5)
-    for name in ("schmidt.rank", "anova.interaction", "probe.id_accuracy"):
-        assert np.isfinite(measured.numbers[name]).all(), name
-    written = directory.read_json(workdir / "analysis.json")
-    assert written["factors"] == ["object", "angle"] and written["sizes"] == [5, 8]
 
 
 def test_settings_of_the_file_are_fields_like_any_other(own_task):

@@ -63,7 +63,7 @@ def whole(tmp_path_factory):
     code, output, errors = finish(start(f"--workdir={workdir}"))
     assert code == 0, errors
     assert f"{TRIALS} trials, of which 0 failed" in output and "task.grid 8, unseen" in output
-    assert "1 of the 2 trials of a program's last batch is idle" in errors
+    assert "1 of 2 places for trials idle in a program's last round" in errors
     return written(workdir)
 
 
@@ -82,7 +82,7 @@ def test_two_processes_complete_what_two_began_of_which_one_was_killed(whole, tm
     (code, output, errors), (other_code, other_output, _) = map(finish, pair(workdir))
     assert code == other_code == 0, errors
     assert f"{TRIALS} trials" in output and "trials" not in other_output
-    assert "1 of 2 processes idle at a program's last batch" in errors
+    assert "of 4 places for trials idle in a program's last round" in errors
     assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
     assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
     assert written(workdir) == whole

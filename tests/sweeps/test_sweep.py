@@ -317,7 +317,7 @@ def test_one_device_and_two_give_the_same_bits(small, tmp_path, monkeypatch, cap
     config = one_curve(small, **three)
     assert len(jax.local_devices()) == 2
     sweep.run(config, tmp_path / "two")
-    assert "1 of the 2 trials of a program's last batch is idle" in capsys.readouterr().err
+    assert "1 of 2 places for trials idle in a program's last round" in capsys.readouterr().err
     first = jax.devices()[:1]
     monkeypatch.setattr(jax, "local_devices", lambda: first)
     sweep.run(config, tmp_path / "one")

@@ -25,19 +25,11 @@ STEPS = 60
 def config_of(tiny, code):
     """Stripes, bumps and a decoder with channels enough for every lowering's products; a code as
     long as the grid, or (ramp) of a fixed length."""
-    return changed(
-        tiny,
-        {
-            "task.code.name": code,
-            "task.code.missing": "off_grid" if code == "ramp" else "zero",
-            "task.support.region": "none",
-            "task.stripes.copies": 1,
-            "model.width": 8,
-            "model.depth": 2,
-            "training.batch_size": 8,
-            "execution.chunk_steps": STEPS,
-        },
-    )
+    return changed(tiny, {
+        "task.code.name": code, "task.code.missing": "off_grid" if code == "ramp" else "zero",
+        "task.support.region": "none", "task.stripes.copies": 1, "model.width": 8, "model.depth": 2,
+        "training.batch_size": 8, "execution.chunk_steps": STEPS,
+    })  # fmt: skip
 
 
 def at(config, grid):

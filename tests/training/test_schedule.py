@@ -1,19 +1,22 @@
 """The rate along a cosine and the decay of matrices alone, against AdamW written out in float64."""
 
-import functools
+from dataclasses import dataclass, replace
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
 
-from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.models.task_conditioned import TaskConditionedMLP, TaskMLP
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.training import loop
 from compgen_jax.training.task_group import shapes_of
+from tests.training.steps import functions, trained
 
 STEPS = 7
 HYPER = {"training.learning_rate": 0.03, "training.weight_decay": 0.4}
@@ -64,13 +67,6 @@ def params_and_gradients():
     return draw(), [draw() for _ in range(STEPS)]
 
 
-def run(update, state, params, gradients):
-    for step, gradient in enumerate(gradients):
-        updates, state = update(gradient, state, params, step)
-        params = optax.apply_updates(params, updates)
-    return params, state
-
-
 @pytest.mark.parametrize(("schedule", "decay"), [("constant", "all"), ("cosine", "matrices")])
 def test_steps_equal_adamw_in_float64(schedule, decay):
     params, gradients = params_and_gradients()
@@ -83,14 +79,14 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
             gradient, state, params
         )
 
-    trained, _ = run(
-        update, loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params), params, gradients
-    )
+    state = loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params)
     exact = AdamW(jax.tree.leaves(params), decays(decay))
     for step, gradient in enumerate(gradients):
+        updates, state = update(gradient, state, params, step)
+        params = optax.apply_updates(params, updates)
         share = cosine(step) if schedule == "cosine" else 1.0
         exact.step(jax.tree.leaves(gradient), 0.03 * share, 0.4)
-    for leaf, value in zip(jax.tree.leaves(trained), exact.values, strict=True):
+    for leaf, value in zip(jax.tree.leaves(params), exact.values, strict=True):
         np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
 
 
@@ -104,42 +100,50 @@ def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
     assert loop.rate_share("constant", 999, 1000) == 1.0
 
 
-@functools.cache
-def functions(config):
-    """init and advance, compiled."""
-    trainer = loop.make_trainer(config)
-    return jax.jit(trainer.init), jax.jit(trainer.advance)
+class DroppedMLP(TaskConditionedMLP):
+    """Drops a share of its outputs in training."""
+
+    training_mode = True
+
+    @nn.compact
+    def __call__(self, given, counts=None):
+        answers, activations = super().__call__(given)
+        return nn.Dropout(0.3, deterministic=counts is None)(answers), activations
 
 
-def trained(config, parts):
-    """The state after steps in parts, and the losses."""
-    (init, advance), task, losses = functions(config), config.task.make(), []
-    trial = loop.Trial(KEY, loop.hyper_of(config), loop.dataset_of(task, KEY), jnp.int32(0))
-    state = init(KEY)
-    for count in parts:
-        state, taken = advance(trial, state, count)
-        losses.append(np.asarray(taken)[:count])
-    return state, np.concatenate(losses)
+@dataclass(frozen=True)
+class Dropped(TaskMLP):
+    def make(self, shapes):
+        return DroppedMLP(shapes.output.shape[-1], self.width, self.depth)
 
 
-@pytest.mark.parametrize(("schedule", "decay"), [("cosine", "matrices"), ("constant", "all")])
-def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
-    """Gradients of the mean squared error over the tasks that each step draws."""
-    config = changed(TINY, {"training.schedule": schedule, "training.decay": decay})
-    state, losses = trained(config, [STEPS])
+@pytest.mark.parametrize(
+    ("schedule", "decay", "model"),
+    [("cosine", "matrices", TINY.model), ("constant", "all", Dropped(depth=1, width=8))],
+    ids=["cosine", "dropout"],
+)
+def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, model):
+    """Gradients of the mean squared error over the tasks that each step draws; dropout has a key of
+    its own for each step."""
+    training = replace(TINY.training, schedule=schedule, decay=decay)
+    config = replace(TINY, training=training, model=model)
+    state, losses = trained(config, seed=2)
     task = config.task.make()
     module = config.model.make(shapes_of(task))
 
     @jax.jit
     @jax.value_and_grad
     def error(params, step):
-        points, _ = task.next_batch(loop.stream(KEY, "order"), step, task.dataset(KEY), 8)
-        own_key = jax.random.fold_in(loop.stream(KEY, "example"), step)
-        inputs, targets = tasks.examples_at(task, own_key, points)
-        answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
+        points, counts = task.next_batch(loop.stream(KEY, "order"), step, task.dataset(KEY), 8)
+        key_of = lambda name: jax.random.fold_in(loop.stream(KEY, name), step)
+        inputs, targets = tasks.examples_at(task, key_of("example"), points)
+        if isinstance(model, Dropped):
+            answers, _ = module.apply(params, inputs, counts, rngs={"dropout": key_of("dropout")})
+        else:
+            answers = jax.vmap(lambda given: module.apply(params, given)[0])(inputs)
         return jnp.mean(jnp.square(answers - targets))
 
-    params = functions(config)[0](KEY).params
+    params = functions(config).init(KEY).params
     leaves, tree = jax.tree.flatten(params)
     exact = AdamW(leaves, decays(decay))
     for step in range(STEPS):
@@ -153,7 +157,4 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay):
 
 
 def test_chunks_and_a_resumption_change_no_bit_of_a_cosine():
-    (whole, losses), (parts, taken) = trained(TINY, [STEPS]), trained(TINY, [3, 1, 3])
-    np.testing.assert_array_equal(losses, taken)
-    for leaf, value in zip(*map(jax.tree.leaves, (whole, parts)), strict=True):
-        np.testing.assert_array_equal(leaf, value)
+    chex.assert_trees_all_equal(trained(TINY), trained(TINY, 3, 1, 3))
