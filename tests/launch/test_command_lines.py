@@ -17,10 +17,9 @@ from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import experiment
-from compgen_jax.runs.directory import RunError
 from compgen_jax.training import checkpoints
 from launch import analyze, train
-from tests.command import call
+from tests.command import call, refused
 from tests.interrupts import interrupt
 
 ROOT = Path(__file__).parent.parent.parent
@@ -118,9 +117,8 @@ def test_a_config_file_of_ones_own(tmp_path):
 )
 def test_a_config_file_at_fault_is_one_line(tmp_path, old, new, message):
     (tmp_path / "mine.py").write_text(OWN.replace(old, new, 1))
-    with pytest.raises(ConfigError) as error:
+    with refused(message):
         read("--config=mine.py:small")
-    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 BAD = [
@@ -191,14 +189,14 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     mean = json.loads((tmp_path / "none" / "summary.json").read_text())["mean"]
     assert mean["ood.mse"]["value"] is None and mean["id.mse"]["value"] > 0
     workdir = f"--workdir={tmp_path / 'run'}"
-    with pytest.raises(RunError, match="there is no such directory"):
+    with refused("there is no such directory"):
         call(analyze, workdir)
     call(train, *command, workdir)
     capsys.readouterr()
     call(analyze, workdir, "--layers=layer_01,output")
     assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["layer_01", "output"]
     assert (tmp_path / "run" / "analysis.json").exists()
-    with pytest.raises(ConfigError, match="--layers=layer_9: no such layer; .* has layer_00"):
+    with refused("--layers=layer_9: no such layer; ", " has layer_00"):
         call(analyze, workdir, "--layers=layer_9")
 
 
