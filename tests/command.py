@@ -1,9 +1,11 @@
-"""Commands in this process."""
+"""Commands in this process, and what they refuse."""
 
+import contextlib
 import importlib
 import shlex
 from types import SimpleNamespace
 
+import pytest
 from absl.testing import flagsaver
 
 from compgen_jax import cli
@@ -24,3 +26,14 @@ def run(command: str, main=None):
     name, *arguments = words[1:] if first == "python" else words
     module = importlib.import_module(name if first == "python" else compgen.COMMANDS[name][0])
     return call(SimpleNamespace(main=main or module.main), *arguments)
+
+
+@contextlib.contextmanager
+def refused(*parts: str, kind=(ValueError, RuntimeError)):
+    """What is inside raises an error whose message is one line with all these parts. A ConfigError
+    is a ValueError, a RunError a RuntimeError."""
+    with pytest.raises(kind) as error:
+        yield
+    text = str(error.value)
+    assert all(part in text for part in parts), text
+    assert "\n" not in text

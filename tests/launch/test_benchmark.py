@@ -12,7 +12,6 @@ import pytest
 
 from compgen_jax.config import changed
 from compgen_jax.papers.presets import PRESETS
-from compgen_jax.sweeps import groups, plan
 from compgen_jax.tasks import modules
 from compgen_jax.training import loop
 from launch import benchmark
@@ -40,16 +39,6 @@ SMALL = changed(
 def few_examples(monkeypatch):
     """The means of a task are over fewer examples."""
     monkeypatch.setattr(modules, "FITTED", 16)
-
-
-@pytest.fixture
-def torch():
-    """PyTorch with one thread: other tests use the other cores."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -140,42 +129,24 @@ def test_a_turn_goes_on_where_the_last_one_ended():
     np.testing.assert_allclose(later, losses[2:4], rtol=1e-5)
 
 
-def test_supports_of_every_kind_and_size_and_seeds_share_a_program_per_width():
-    kinds = ("random", "equal", "popular", "unpopular", "non_compositional")
-    axes = {"task.support.name": kinds, "task.support.seen": (4, 5), "model.width": (4, 8)}
-    sweep = changed(SMALL, {"sweep.axes": tuple(axes.items())})
-    trials = plan.first_trials(sweep)
-    sizes = [sum(map(group.trains, trials)) for group in groups.compile_groups(sweep, trials)]
-    assert sizes == [20, 20]
-
-
 def test_a_process_for_every_share_takes_its_turns():
     run = contenders.in_processes(functools.partial, [gc.collect], 0)
     run()
     run()
 
 
-def test_pytorchs_decoder_has_as_many_parameters(config, torch):
+def test_pytorch_has_as_many_parameters_and_the_same_teacher(config):
+    torch = pytest.importorskip("torch")
     model = decoders.torch_decoder(config, sum(config.task.make().parts))
     ours = jax.eval_shape(loop.make_trainer(config).init, jax.random.key(0)).params
     count = sum(leaf.size for leaf in jax.tree.leaves(ours))
     assert sum(torch.numel(parameter) for parameter in model.parameters()) == count
     decoders.torch_decoders([config], 2)()
 
-
-def test_pytorch_takes_the_same_steps(torch):
-    singles = students.trials_of(SMALL, 8, 3)
-    settings, rng = SMALL.task, np.random.default_rng(0)
+    singles, rng = students.trials_of(SMALL, 8, 3), np.random.default_rng(0)
     latents = rng.uniform(size=(6, 4)).astype(np.float32)
     inputs = rng.uniform(-1, 1, (6, 3, 3)).astype(np.float32)
-    answers = students.torch_teacher(settings, "cpu")(torch.tensor(latents), torch.tensor(inputs))
-    answer = jax.vmap(lambda z, x: modules.respond(modules.draw_teacher(settings), z, x))
+    answers = students.torch_teacher(SMALL.task, "cpu")(torch.tensor(latents), torch.tensor(inputs))
+    answer = jax.vmap(lambda z, x: modules.respond(modules.draw_teacher(SMALL.task), z, x))
     np.testing.assert_allclose(answers, answer(jnp.array(latents), jnp.array(inputs)), atol=1e-5)
-
-    given, targets = students.torch_tasks(singles, "cpu")()
-    assert given.shape == (3 * 6 * 3, 4 + 3) and targets.shape == (3 * 6 * 3, 2)
-    for index, single in enumerate(singles):  # each draws from its own support
-        drawn = given.view(3, 6, 3, 7)[index, :, 0, :4].numpy()
-        sets = {tuple(each) for each in students.seen_sets(single)}
-        assert {tuple(row) for row in (drawn > 0).astype(np.float32)} <= sets
-        assert np.isin(drawn, np.float32([0, *modules.LEVELS])).all()
+    students.torch_batched(singles, 2)()

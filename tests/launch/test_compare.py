@@ -9,14 +9,13 @@ import pytest
 from scipy import stats
 
 from compgen_jax.claims import LEAST_CELLS
-from compgen_jax.config import ConfigError, changed, to_dict
+from compgen_jax.config import changed, to_dict
 from compgen_jax.runs import directory, experiment, judge_run
-from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import seeds_to_settle
 from compgen_jax.tasks import task as tasks
 from launch import compare
-from tests.command import call
+from tests.command import call, refused
 
 
 def run_compare(*places):
@@ -108,14 +107,13 @@ def test_what_cannot_be_compared_is_one_line(tiny, tiny_run, tmp_path):
         shutil.copytree(tiny_run[0], tmp_path / message)
         config = to_dict(changed(tiny, values))
         directory.write_json(tmp_path / message / "config.json", config)
-        with pytest.raises((ConfigError, RunError), match=message) as error:
+        with refused(message):
             run_compare(tiny_run[0], tmp_path / message)
-        assert "\n" not in str(error.value)
     (tmp_path / message / "summary.json").unlink()
     directory.write_json(tmp_path / message / "config.json", to_dict(tiny))
-    with pytest.raises(RunError, match="its run is not finished"):
+    with refused("its run is not finished"):
         run_compare(tiny_run[0], tmp_path / message)
-    with pytest.raises(ConfigError, match="--b is missing"):
+    with refused("--b is missing"):
         run_compare(tiny_run[0])
 
 

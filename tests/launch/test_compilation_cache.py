@@ -96,41 +96,31 @@ def test_the_machine_is_asked_once_whether_it_takes_its_own_programs(place, monk
         ("", True),
         ("import sys; print('E0000 cpu_aot_loader.cc:195] ...', file=sys.stderr)", False),
         ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", False),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", None),  # out of memory, say
+        ("import sys; sys.exit(3)", None),  # it had no room, say
     ],
 )
-def test_a_machine_that_refuses_complains_or_crashes_does_without(monkeypatch, program, accepted):
-    monkeypatch.setattr(compilation_cache, "PROBE", program)
-    assert compilation_cache._probe() is accepted
-
-
-@pytest.mark.parametrize(
-    "program",
-    ["import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "import sys; sys.exit(3)"],
-)
-def test_a_probe_that_was_killed_or_had_no_room_is_no_answer(tmp_path, monkeypatch, program):
-    place = tmp_path / "place"
-    monkeypatch.setenv("COMPGEN_JAX_CACHE", str(place))
+def test_a_machine_that_refuses_or_crashes_does_without_and_one_that_cannot_tell_is_asked_again(
+    tmp_path, monkeypatch, program, accepted
+):
+    monkeypatch.setenv("COMPGEN_JAX_CACHE", str(tmp_path))
     monkeypatch.setattr(compilation_cache.sys, "platform", "linux")
     monkeypatch.setattr(compilation_cache, "PROBE", program)
+    assert bool(compilation_cache.enable()) == bool(accepted)
+    verdicts = [path.read_text() for path in tmp_path.rglob("accepted")]
+    assert verdicts == {True: ["yes\n"], False: ["no\n"], None: []}[accepted]
+
+
+def test_where_it_cannot_be_or_is_not_wanted_it_is_off(place, monkeypatch):
+    jax.config.update("jax_compilation_cache_dir", "own")  # the user's, which stays
     assert compilation_cache.enable() is None
-    assert not list(place.rglob("accepted"))
-
-
-def test_a_place_that_cannot_be_is_no_error(place):
+    assert jax.config.jax_compilation_cache_dir == "own"
+    jax.config.update("jax_compilation_cache_dir", None)
+    with monkeypatch.context() as patch:  # where loading crashes
+        patch.setattr(compilation_cache.sys, "platform", "darwin")
+        assert compilation_cache.enable() is None and not place.exists()
     place.write_text("a file")
     assert compilation_cache.enable() is None
-
-
-def test_the_users_own_cache_is_left_alone(place, tmp_path):
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "own"))
-    assert compilation_cache.enable() is None
-    assert jax.config.jax_compilation_cache_dir == str(tmp_path / "own")
-    assert not place.exists()
-
-
-def test_it_is_off_where_loading_crashes(place, monkeypatch):
-    monkeypatch.setattr(compilation_cache.sys, "platform", "darwin")
-    assert compilation_cache.enable() is None and not place.exists()
 
 
 @pytest.mark.parametrize(

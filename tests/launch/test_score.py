@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import predictions
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.task import Example, Factor, over_cells
 from launch import cell_maps, score
-from tests.command import call
+from tests.command import call, refused
 
 TASK = ["--task=bump_cnn_quick", "--config.task.support.samples=300"]
 
@@ -44,7 +43,7 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
     for name, values in finished.cells.scores.items():
         np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
     assert run.trivial == finished.trivial
-    numbers = predictions.numbers(run)
+    numbers = run.numbers()
     held_out = tasks.regions(finished.task)["ood"]
     for index, seed in enumerate(finished.seeds):
         error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]
@@ -56,13 +55,12 @@ def test_the_command_judges_prints_and_draws(tmp_path, capsys, file, gain, verdi
     """Right answers compose; a network that draws nothing anywhere has not learnt its task."""
     template = tmp_path / "points.npz"
     run_score(f"--template={template}", *TASK, "--seed=3")
-    assert "256 cells, of which 100 are held out; 300 training examples of seed 3" in (
-        capsys.readouterr().out
-    )
+    counts = "256 cells, of which 100 are held out; 300 training examples of seed 3"
+    assert counts in capsys.readouterr().out
     with np.load(template) as given:
         targets = given["targets"]
-    said = gain * np.stack([targets, 0.999 * targets])
-    run_score(f"{file(predictions=said)}", *TASK, f"--out={tmp_path / 'out'}")
+    path = file(predictions=gain * np.stack([targets, 0.999 * targets]))
+    run_score(f"{path}", *TASK, f"--out={tmp_path / 'out'}")
     output = capsys.readouterr().out
     assert f"the held-out cells are composed: {verdict}" in output
     assert "\nrendered " in output and "\ninterpolator " in output
@@ -95,18 +93,14 @@ def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
 
 def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     """Its template has so many of them; each network is scored on the examples of its own seed."""
-    streamed = changed(tiny, {"task.support.fresh": "cells", "training.steps": 10})
-    arrays = predictions.write_template(tmp_path / "t.npz", streamed, streamed.task.make(), 0, 70)
-    assert len(arrays["train_points"]) == 70
-    settings = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12)
-    task, config = settings.make(), changed(streamed, {"model.name": "mlp"})
-    targets = [
-        predictions.write_template(tmp_path / "t.npz", config, task, seed, 8)["targets"]
-        for seed in (0, 1)
-    ]
+    task = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12).make()
+    path = tmp_path / "t.npz"
+    templates = [predictions.write_template(path, tiny, task, seed, 8) for seed in (0, 1)]
+    assert len(templates[0]["train_points"]) == 8
+    targets = np.stack([template["targets"] for template in templates])
     assert not np.allclose(*targets)
-    np.savez(tmp_path / "mine.npz", predictions=np.stack(targets))
-    run = predictions.load(tmp_path / "mine.npz", config, task)
+    np.savez(tmp_path / "mine.npz", predictions=targets)
+    run = predictions.load(tmp_path / "mine.npz", tiny, task)
     assert np.abs(run.cells.scores[task.error]).max() < 1e-6
 
 
@@ -114,8 +108,8 @@ UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((
 BAD = [
     ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
     ({"predictions": np.zeros((64, 8, 8)), "more": 1}, "more: no such array; allowed: pred"),
-    ({"predictions": np.zeros((64, 8))}, r"\(64, 8\): must be \(S, 64, 8, 8\) or \(64, 8, 8\)"),
-    ({"predictions": np.zeros((0, 64, 8, 8))}, r"predictions \(0, 64, 8, 8\): must be"),
+    ({"predictions": np.zeros((64, 8))}, "(64, 8): must be (S, 64, 8, 8) or (64, 8, 8)"),
+    ({"predictions": np.zeros((0, 64, 8, 8))}, "predictions (0, 64, 8, 8): must be"),
     ({"predictions": np.full((64, 8, 8), "a")}, "predictions: <U1, not real numbers"),
     ({"predictions": UNKNOWN}, "NaN or infinite in network 1 at x = 1, y = 1"),  # x varies fastest
     ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": np.arange(3)}, "must be 2 integers"),
@@ -126,24 +120,20 @@ BAD = [
 
 @pytest.mark.parametrize(("arrays", "message"), BAD)
 def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
-    with pytest.raises(ConfigError, match=message) as error:
+    with refused(message):
         predictions.load(file(**arrays), finished.config, finished.task)
-    assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_other_files_and_tasks_are_one_line():
+    for arguments, message in (
         (["none.npz", *TASK], "none.npz: there is no such file"),
         (["x.npz", "--task=bump_cn"], "--task=bump_cn: no preset"),
         (["x.npz", "--task=holdout_map_quick"], "is a sweep"),
         (TASK, "--predictions is missing"),
         (["x.npz"], "--task is missing; give a preset's name, or FILE.py"),
-    ],
-)
-def test_other_files_and_tasks_are_one_line(arguments, message):
-    with pytest.raises(ConfigError, match=message):
-        run_score(*arguments)
+    ):
+        with refused(message):
+            run_score(*arguments)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
@@ -182,9 +172,9 @@ def test_a_map_has_its_factors_and_what_is_held_out():
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ('{"mse": (a - b) ** 2}', "scores returned .*, not a dict of scalars"),
+        ('{"mse": (a - b) ** 2}', ", not a dict of scalars"),
         ('{"off": abs(a - b).max()}', "error='mse' is none of its scores: off"),
-        ('{"mse": a.missing}', "turned.py, line .*: AttributeError"),
+        ('{"mse": a.missing}', ": AttributeError"),
     ],
 )
 def test_a_users_faulty_task_is_one_line(own_task, tmp_path, scores, message):
@@ -193,6 +183,5 @@ def test_a_users_faulty_task_is_one_line(own_task, tmp_path, scores, message):
     given = f"{made[:-1]}, scores=lambda a, b, point: {scores})"
     path.write_text(path.read_text().replace(made, given))
     for arguments in ([f"--template={tmp_path / 't.npz'}"], [str(tmp_path / "none.npz")]):
-        with pytest.raises(ConfigError, match=message) as error:
+        with refused("turned.py", message):
             run_score(*arguments, f"--task={name}")
-        assert "\n" not in str(error.value)
