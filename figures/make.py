@@ -23,7 +23,7 @@ from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers import robustness, settings
 from compgen_jax.papers.paper import SCALES, Paper
-from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import loop
@@ -199,7 +199,7 @@ def _load(workdir: Path, configs: dict[str, Config]) -> dict:
     """Those of the runs and sweeps that are finished."""
     paths = {name: run_directory(workdir, config) for name, config in configs.items()}
     return {
-        name: (sweep if configs[name].is_sweep else results).load(path)
+        name: (sweep if configs[name].is_sweep else Run).load(path)
         for name, path in paths.items()
         if directory.is_finished(path)
     }

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import ConfigError, changed, fingerprint
-from compgen_jax.runs import directory, experiment, judge_run, measure
-from compgen_jax.runs import results as results_of
+from compgen_jax.runs import directory, experiment, judge_run
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import groups, plan, sweep, table
@@ -299,7 +298,7 @@ def test_a_directory_of_a_sweep_says_so_and_what_can_be_done(finished, tiny_run)
     workdir, _, _ = finished
     message = r"holds a sweep, which keeps no networks; .* To look into one trial: "
     command = r"'--config.sweep.axes=\(\)' --config.task.grid=8 --config.task.stripes.copies=0 "
-    for use in (results_of.load, measure.measure_directory, judge_run.judge_directory):
+    for use in (Run.load, judge_run.judge_directory):
         with pytest.raises(RunError, match=message + f".*{command}") as error:
             use(workdir)
         assert "\n" not in str(error.value)
