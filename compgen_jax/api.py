@@ -151,7 +151,7 @@ def load(workdir) -> Run | Sweep:
         return Sweep(workdir, config, directory.read_json(workdir / "summary.json"))
     finished = runs.Run.load(workdir)
     run = Run(workdir, config, finished.summary)
-    run.__dict__["finished"] = finished  # which is then not loaded again
+    vars(run)["finished"] = finished  # which is then not loaded again
     return run
 
 
@@ -161,7 +161,7 @@ def analyze(workdir, progress: bool = True):
     Returns the DataFrame of `Run.layers`. Raises RunError for a sweep, and for a run that is not
     finished or whose activations are not finite.
     """
-    measure.measure_directory(workdir, progress=progress)
+    measure.measure(runs.Run.load(workdir, with_networks=False), progress=progress)
     return tables.layers(workdir)
 
 

@@ -17,6 +17,7 @@ from compgen_jax.config import ConfigError
 from compgen_jax.metrics import text
 from compgen_jax.metrics.registry import LAYER_METRICS
 from compgen_jax.runs import judge_run, measure
+from compgen_jax.runs.run import Run
 
 WORKDIR = cli.define_workdir()
 LAYERS = flags.DEFINE_list("layers", [], "The layers to show, comma-separated; all by default.")
@@ -45,7 +46,7 @@ unit's variance, mean over units: in one factor alone, and in one product of two
 def main():
     workdir = Path(cli.require(WORKDIR))
     own = {module.__name__ for module in cli.load_extensions(EXTEND)}
-    measured = measure.measure_directory(workdir)
+    measured = measure.measure(Run.load(workdir, with_networks=False))
     for name in LAYERS.value:
         if name not in measured.layers:
             raise ConfigError(

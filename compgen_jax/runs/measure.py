@@ -1,149 +1,156 @@
-"""The measurement of a finished run: metrics x seeds x kept checkpoints x layers, in one table.
+"""The measurement of a run: metrics x seeds x steps x layers, in one table.
 
     DIR/layers.csv     seed, step, layer, metric, value: one row for every number
     DIR/analysis.npz   maps for figures, of a run on a grid
     DIR/analysis.json  the table's summary: the numbers of the last step, and their means
+    DIR/along.json     numbers of the last two layers at the kept steps (`along_training`)
 
 A metric of the prediction as a whole has rows of the layer `output` alone. What the metrics are,
 and at which of three places each is measured, is in `metrics.registry`. All metrics of a place are
 measured together when the first of them is asked for, and kept.
 """
 
-import csv
-import io
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from compgen_jax.metrics import registry
 from compgen_jax.metrics.registry import LAYER_METRICS, OUTPUT_METRICS
-from compgen_jax.runs import directory, out_of_memory, results
+from compgen_jax.runs import directory, out_of_memory, recording, results
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.recording import PLACES
-from compgen_jax.runs.run import Run, config_of
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
 
 VERSION = 10  # of what is measured: a cached table of another version is made anew
-COLUMNS = ("seed", "step", "layer", "metric", "value")
+TYPES = {"seed": int, "step": int, "layer": str, "metric": str, "value": str}
+COLUMNS = tuple(TYPES)
+LAST_LAYERS = 2  # of `along_training`: the last hidden layer and the prediction
 
 
 class Measured(NamedTuple):
     """What was measured of a run.
 
-    seeds.  factors: their names.  sizes: (V_1, ..., V_F) of the grid that was measured, () for
-    none.  table: (metric, step) -> {layer: (T,)}, input first, `output` last.
-    maps: of the last step and a grid, for figures: `volume` (T, L, V_F, ..., V_1), `held_out`
+    factors: their names.  sizes: (V_1, ..., V_F) of the grid that was measured, () for none.
+    table: a row for every number, `COLUMNS`; layers in order, input first, `output` last.
+    maps: of the last step and a grid, for figures: `volume` (S, L, V_F, ..., V_1), `held_out`
       (V_F, ..., V_1), and of the first seed `similarity.*` (B, B) over all cells,
       `superposition.*`, what it says at a few held-out points and its parts, one for each factor,
       and `units.LAYER` (U, V_F, ..., V_1), maps of a panel of units by rising interaction.
     """
 
-    seeds: tuple
     factors: tuple
     sizes: tuple
-    table: dict
+    table: pd.DataFrame
     maps: dict
 
     @property
-    def layers(self) -> tuple[str, ...]:
-        return tuple(max(self.table.values(), key=len))
-
-    @property
-    def numbers(self) -> dict:
-        """(T, L) of the last step by metric of layers."""
-        return self._at_last_step(outputs=False)
-
-    @property
-    def outputs(self) -> dict:
-        """(T,) of the last step by metric of the prediction."""
-        return {name: v[:, 0] for name, v in self._at_last_step(outputs=True).items()}
-
-    def along(self, metric: str, steps):
-        """(S, C, L) of a metric at C measured steps."""
-        values = [list(self.table[metric, step].values()) for step in steps]
-        return np.transpose(values, (2, 0, 1))
-
-    def names_at(self, steps) -> set[str]:
-        """The metrics measured at all these steps; at the last one without any."""
-        asked = set(steps or (self.last_step,))
-        return {name for name, _ in self.table if all((name, step) in self.table for step in asked)}
+    def seeds(self) -> tuple:
+        return tuple(self.table.seed.unique().tolist())
 
     @property
     def last_step(self) -> int:
-        return max(step for _, step in self.table)
+        return int(self.table.step.max())
 
-    def _at_last_step(self, outputs: bool) -> dict:
-        last, registered = self.last_step, registry.names(OUTPUT_METRICS)
-        is_output = lambda name, by_layer: (
-            name in registered or (tuple(by_layer) == ("output",) != self.layers)
-        )
-        return {
-            name: np.stack(list(by_layer.values()), axis=1)
-            for (name, step), by_layer in self.table.items()
-            if step == last and is_output(name, by_layer) == outputs
-        }
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Those of the metric that has most of them."""
+        return max(self._layers_by_metric().values(), key=len)
+
+    @property
+    def numbers(self) -> dict:
+        """(S, L) of the last step by metric of layers."""
+        return {name: self.values(name) for name in self._names(of_outputs=False)}
+
+    @property
+    def outputs(self) -> dict:
+        """(S,) of the last step by metric of the prediction."""
+        return {name: self.values(name)[:, 0] for name in self._names(of_outputs=True)}
+
+    def has(self, metric: str, steps=()) -> bool:
+        """Whether a metric was measured at all these steps; at the last one without any."""
+        return {*(steps or (self.last_step,))} <= {*self.table.step[self.table.metric == metric]}
+
+    def values(self, metric: str, steps=()):
+        """(S, L) of a metric at the last step, (S, C, L) at C steps."""
+        rows = self.table[self.table.metric == metric]
+        wide = rows.pivot(index=["seed", "step"], columns="layer", values="value")
+        index = pd.MultiIndex.from_product([self.seeds, steps or [self.last_step]])
+        values = wide[rows.layer.unique()].reindex(index).to_numpy()
+        return values.reshape(len(self.seeds), *((len(steps),) if steps else ()), -1)
+
+    def _layers_by_metric(self) -> dict:
+        """{metric: its layers} of the last step, in the order of the table."""
+        last = self.table[self.table.step == self.last_step]
+        last = last[last.seed == last.seed.iloc[0]]
+        return {name: tuple(rows) for name, rows in last.groupby("metric", sort=False).layer}
+
+    def _names(self, of_outputs: bool) -> list[str]:
+        of_layers = registry.names(LAYER_METRICS)
+        return [
+            name
+            for name, layers in self._layers_by_metric().items()
+            if (layers == ("output",) and name not in of_layers) == of_outputs
+        ]
 
 
-def measure_directory(workdir, metric: str | None = None, steps=(),
-                      progress: bool = True) -> Measured:  # fmt: skip
-    """What is known of the run in `workdir`, this metric included: from its table, or measured now
-    and added to it. None: all metrics of the grid or, without one, of the task's points.
+def measure(run, metric: str | None = None, progress: bool = True) -> Measured:
+    """What is known of a run, this metric included: from its table, or measured now and added to
+    it. None: all metrics of the grid or, without one, of the task's points.
 
-    All metrics of a place are measured at the end of training. At other `steps` (see
-    `Run.at`) only this metric's row is, as each step costs as much as the end; none
-    without a metric, or for one that is named by a factor.
+    All metrics of a place are measured at the end of training. At the other steps of a run, as of
+    `Run.late`, only this metric's row is, as each step costs as much as the end.
 
-    Raises RunError for a run that is not finished, whose activations are not finite, or that has
-    too few ID points, for a metric or a step that there is not, and at other steps for a metric
-    that is named by a factor.
+    Raises RunError for networks of one earlier step, for activations that are not finite, for too
+    few ID points, for a metric that there is not, and at other steps for a metric that is named by
+    a factor.
     """
-    workdir = Path(workdir)
-    known = _at_end(workdir, metric, progress)
-    if metric is None:
-        return known
-    missing = [step for step in dict.fromkeys(steps) if (metric, step) not in known.table]
-    if missing:
-        rows = [row for row in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in row.fixed_names]
-        if not rows:
-            raise RunError(f"{workdir}: {metric} is measured at the end of training alone")
-        known = _joined(known, _explained(workdir, rows, missing, progress))
-        _write(workdir, known)
+    if run.path is None:
+        raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
+    known = run.end.measured
+    if known is None or metric is None or not known.has(metric, run.steps):
+        known = run.end.measured = _measure(run, read(run.path), metric, progress)
     return known
 
 
-def _at_end(workdir: Path, metric: str | None, progress: bool) -> Measured:
-    """`measure_directory` at the end of training."""
-    known = read(workdir)
-    if known is not None and metric and (metric, known.last_step) in known.table:
-        return known
+def _measure(run, known: Measured | None, metric: str | None, progress: bool) -> Measured:
     if metric is None:
-        task = tasks.on_grid(loop.check(config_of(workdir)))
-        place = "grid" if tasks.has_grid(task) else "points"
+        place = "grid" if tasks.has_grid(tasks.on_grid(run.task)) else "points"
     else:
         place = registry.place_of(metric)
-    names = set() if known is None else {name for name, _ in known.table}
-    missing = missing_metrics(place, names)
-    if missing:
-        measured = _explained(workdir, missing, (), progress)
-        known = measured if known is None else _joined(known, measured)
-        _write(workdir, known)
-    if metric is not None and (metric, known.last_step) not in known.table:
-        raise RunError(f"{workdir}: there is no metric {metric}")
-    return known
+    if metric is None or known is None or not known.has(metric):
+        missing = missing_metrics(place, set() if known is None else {*known.table.metric})
+        known = _added(run.end, known, missing, (), progress)
+    if metric is None:
+        return known
+    if not known.has(metric):
+        raise RunError(f"{run.path}: there is no metric {metric}")
+    steps = [step for step in dict.fromkeys(run.steps) if not known.has(metric, [step])]
+    row = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in one.fixed_names]
+    if steps and not row:
+        raise RunError(f"{run.path}: {metric} is measured at the end of training alone")
+    return _added(run, known, row, steps, progress) if steps else known
 
 
-def _explained(workdir: Path, metrics, steps, progress: bool) -> Measured:
-    """`measure` of the run in `workdir`, with its errors as RunError."""
+def _added(run, known: Measured | None, metrics: list, steps, progress: bool) -> Measured:
+    """What is known, with these metrics measured and written beside it."""
+    if not metrics:
+        return known
     try:
         with out_of_memory.explained("give compgen-jax analyze a machine with more"):
-            return measure(Run.load(workdir), metrics, steps, progress=progress)
+            new = take(run, metrics, steps, progress=progress)
     except ValueError as error:
-        raise RunError(f"{workdir}: {error}") from error
+        raise RunError(f"{run.path}: {error}") from error
+    if known is not None:
+        table = pd.concat([known.table, new.table]).drop_duplicates(COLUMNS[:4], keep="last")
+        sizes, maps = new.sizes or known.sizes, new.maps or known.maps
+        new = Measured(new.factors, sizes, table, maps)
+    _write(run.path, new)
+    return new
 
 
 def missing_metrics(place: str, names: set) -> list:
@@ -158,46 +165,81 @@ def missing_metrics(place: str, names: set) -> list:
     ]
 
 
-def measure(run: Run, metrics, steps=(), last_layers: int | None = None,
-            progress: bool = True) -> Measured:  # fmt: skip
-    """These metrics, all of one place, of every network of a finished run.
+def take(run, metrics, steps=(), last_layers: int | None = None,
+         progress: bool = True) -> Measured:  # fmt: skip
+    """These metrics, all of one place, of every network of a run, without its table.
 
-    `steps` are kept ones (`Run.kept_steps`); by default the end of training.
+    `steps` are kept ones or late checkpoints (`Run.at`); by default the end of training.
     `last_layers`: measure the last so many layers alone, the prediction among them. Raises RunError
-    and ValueError as `measure_directory` explains.
+    and ValueError as `measure` explains.
     """
     last = loop.total_steps(run.config, run.task)
     of_layers, of_outputs = (
         [metric for metric in metrics if metric in kind] for kind in (LAYER_METRICS, OUTPUT_METRICS)
     )
     needs = {need for metric in metrics for need in metric.needs}
-    place, with_maps = PLACES[metrics[0].at](run, needs), "superpositions" in needs
-    table = {}
-
-    def note(step, index, layer, numbers):
-        for name, value in numbers.items():
-            by_layer = table.setdefault((name, step), {})
-            by_layer.setdefault(layer, np.full(len(run.seeds), np.nan))[index] = value
-
-    keys = results.seed_keys(run.seeds)
+    place, maps = recording.place(run.end, metrics[0].at), {}
+    keys, rows = results.seed_keys(run.seeds), []
     bar = tqdm(total=len(steps or (last,)) * len(run.seeds), desc=f"analysing {run.name}",
                unit="seed", disable=not progress)  # fmt: skip
     with bar:
         for step in steps or (last,):
-            params = run.params if step == last else run.at(step).params
+            params = _networks(run, step)
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
-                layers, prediction = place.record(network, keys[index], seed)
-                chosen = list(layers.items())[-last_layers if last_layers else 0 :]
-                for name, arrays in chosen:
-                    note(step, index, name, registry.numbers(of_layers, arrays))
+                layers, prediction = place.record(network, keys[index], seed, needs)
+                numbers = {
+                    name: registry.numbers(of_layers, layers[name])
+                    for name in list(layers)[-last_layers if last_layers else 0 :]
+                }
                 if of_outputs:
-                    note(step, index, "output", registry.numbers(of_outputs, prediction))
-                if with_maps and step == last:
-                    place.add_maps(layers, prediction)
+                    of_prediction = registry.numbers(of_outputs, prediction)
+                    numbers["output"] = numbers.get("output", {}) | of_prediction
+                rows += [
+                    (seed, step, layer, metric, value)
+                    for layer, values in numbers.items()
+                    for metric, value in values.items()
+                ]
+                if "superpositions" in needs and step == last:
+                    place.add_maps(maps, layers, prediction)
                 bar.update()
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    by_metric = [pd.factorize(table[name])[0] for name in ("metric", "step")]
     factors = tuple(factor.name for factor in run.task.factors)
-    return Measured(tuple(run.seeds), factors, place.sizes, table, place.maps)
+    return Measured(factors, place.sizes, table.iloc[np.lexsort(by_metric)], maps)
+
+
+def _networks(run, step: int):
+    """The networks of all seeds at a step."""
+    if step in run.steps:
+        return jax.tree.map(lambda leaf: leaf[:, run.steps.index(step)], run.params)
+    if step == loop.total_steps(run.config, run.task):
+        return run.end.params
+    return run.end.at(step).params
+
+
+def along_training(run, names, progress: bool = True) -> dict:
+    """{metric: {layer: (S, K)}} of the last two layers at the K kept steps, from `DIR/along.json`
+    or measured now.
+
+    `names` are registered metrics of the grid with fixed names. A metric of the prediction has the
+    layer `output` alone. Raises RunError and ValueError as `measure`.
+    """
+    path, steps = run.path / "along.json", run.kept_steps
+    version = [VERSION, *steps]
+    known = directory.read_cache(path, version, lambda saved: saved["numbers"]) or {}
+    missing = set(names) - known.keys()
+    if missing:
+        metrics = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if missing & {*one.fixed_names}]
+        measured = take(run, metrics, steps, LAST_LAYERS, progress)
+        for name, rows in measured.table.groupby("metric", sort=False):
+            values_LxSxK = np.moveaxis(measured.values(name, steps), -1, 0)
+            known[name] = dict(zip(rows.layer.unique(), values_LxSxK.tolist(), strict=True))
+        directory.write_json(path, {"version": version, "numbers": known})
+    return {
+        name: {layer: np.array(values, float) for layer, values in known[name].items()}
+        for name in names
+    }
 
 
 # --- the cache ---------------------------------------------------------------------------------
@@ -210,52 +252,35 @@ def read(workdir) -> Measured | None:
     path, maps_path = workdir / "layers.csv", workdir / "analysis.npz"
 
     def parse(saved: dict) -> Measured | None:
-        names = [tuple(saved[name]) for name in ("seeds", "factors", "sizes")]
         maps = {}
         if not path.exists() or (saved["sizes"] and not maps_path.exists()):
             return None
         if saved["sizes"]:
             with open(maps_path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 maps = dict(content)
-        header, *rows = csv.reader(io.StringIO(path.read_text()))
-        if tuple(header) != COLUMNS or len(rows) < saved["rows"]:
-            raise ValueError(f"{path.name} is not the table of {saved['rows']} numbers")
-        table = {}
         # a later metric may have been added when writing was cut short
-        for seed, step, layer, metric, value in rows[: saved["rows"]]:
-            by_layer = table.setdefault((metric, int(step)), {})
-            by_layer.setdefault(layer, {})[int(seed)] = float(value or "nan")
-        for by_layer in table.values():
-            for layer, values in by_layer.items():
-                by_layer[layer] = np.array([values[seed] for seed in names[0]])
-        return Measured(*names, table, maps)
+        table = pd.read_csv(path, nrows=saved["rows"], dtype=TYPES, keep_default_na=False)
+        if tuple(table) != COLUMNS or len(table) < saved["rows"]:
+            raise ValueError(f"{path.name} is not the table of {saved['rows']} numbers")
+        table["value"] = [float(text or "nan") for text in table.value]  # to the bit
+        networks = table.groupby(["metric", "step", "seed"]).size().unstack(fill_value=0)
+        if {*networks} != {*saved["seeds"]} or networks.nunique(axis=1).max() > 1:
+            raise ValueError(f"{path.name} lacks numbers of a seed")
+        return Measured(tuple(saved["factors"]), tuple(saved["sizes"]), table, maps)
 
     return directory.read_cache(workdir / "analysis.json", VERSION, parse)
-
-
-def _joined(known: Measured, new: Measured) -> Measured:
-    """The rows of `known` first."""
-    sizes, maps = new.sizes or known.sizes, new.maps or known.maps
-    return Measured(new.seeds, new.factors, sizes, known.table | new.table, maps)
 
 
 def _write(workdir: Path, measured: Measured):
     if measured.maps:
         directory.write_npz(workdir / "analysis.npz", measured.maps)
-    rows = [
-        (seed, step, layer, metric, "" if np.isnan(values[index]) else repr(float(values[index])))
-        for (metric, step), by_layer in measured.table.items()
-        for index, seed in enumerate(measured.seeds)
-        for layer, values in by_layer.items()
-    ]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
-    directory.write_text(workdir / "layers.csv", text.getvalue())
+    text = measured.table.to_csv(index=False, lineterminator="\n")
+    directory.write_text(workdir / "layers.csv", text)
     numbers, outputs = measured.numbers, measured.outputs
     means = {name: [mean_with_interval(each) for each in v.T] for name, v in numbers.items()}
     summary = {
         "version": VERSION,
-        "rows": len(rows),
+        "rows": len(measured.table),
         "layers": list(measured.layers),
         "factors": list(measured.factors),
         "sizes": list(measured.sizes),

@@ -1,8 +1,9 @@
 """The arrays that metrics are given, recorded from a finished run at one of three places.
 
-`PLACES[at](run, needs)` prepares a place once; `record(params, key, seed)` gives, for one network,
-the arrays of every layer by name, and those of the prediction (see `metrics.registry`). It raises
-RunError for activations that are not finite. Of the arrays of a grid only the needed ones are made.
+`place(run, at)` prepares a place once; its `record(params, key, seed, needs)` gives, for one
+network, the arrays of every layer by name, and those of the prediction (see `metrics.registry`). It
+raises RunError for activations that are not finite. Of the arrays of a grid only those that are
+named in `needs` are made.
 """
 
 from collections import OrderedDict
@@ -21,7 +22,6 @@ from compgen_jax.metrics.layers import GridLayer
 from compgen_jax.metrics.outputs import GridPrediction
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.directory import RunError
-from compgen_jax.runs.run import Run
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, task_group
@@ -39,7 +39,7 @@ class LayerFunctions:
     """The model of a run as compiled functions that record all of its layers, in the model's
     order."""
 
-    def __init__(self, run: Run):
+    def __init__(self, run):
         task = self.task = run.task
         self.real = np.array([factor.real for factor in task.factors])
         self.differentiable = task.differentiable and self.real.any()
@@ -90,7 +90,7 @@ class LayerFunctions:
 class Grid:
     """Every cell of the factors' grid, or of a sub-grid of at most `MOST_CELLS`."""
 
-    def __init__(self, run: Run, needs: set):
+    def __init__(self, run):
         task = self.task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid; compgen-jax analyze decodes them")
@@ -104,7 +104,7 @@ class Grid:
         self.distance = grids.distance_to_seen(every, **where)[chosen]
         self.border = grids.border(layers.BORDER, **where)[chosen]
         self.inputs, self.truths = _examples(task, self.points)
-        self.functions, self.needs, self.maps = LayerFunctions(run), needs, {}
+        self.functions = LayerFunctions(run)
 
         def kept_parts(shown, codes):
             mean_code = tasks.examples_at(task, jax.random.key(0), shown).input.mean(axis=0)
@@ -135,14 +135,14 @@ class Grid:
             "tangent_names": tuple(f.name for f in factors if f.real) if several else (),
         }
 
-    def record(self, params, key, seed: int):
+    def record(self, params, key, seed: int, needs):
         features = _finite(self.functions.features(params, self.inputs), seed)
         untrained, tensors = {}, {}
-        if "untrained" in self.needs:
+        if "untrained" in needs:
             untrained = jax.device_get(
                 self.functions.features(self.functions.init(key), self.inputs)
             )
-        if "tensors" in self.needs:
+        if "tensors" in needs:
             tensors = self.functions.tensors(params, jnp.asarray(self.points))
         of_layers = {
             name: GridLayer(features=layer, tensors=tensors.get(name),
@@ -160,12 +160,10 @@ class Grid:
             sizes=self.sizes,
             true_similarities=self.true_similarities,
             mean_code_parts=(
-                self._mean_code_parts(params, dataset) if "superpositions" in self.needs else None
+                self._mean_code_parts(params, dataset) if "superpositions" in needs else None
             ),
             places=tasks.nearest_values(self.task.factors, self.points) if metric else None,
-            training_law=(
-                _training_law(self.task, dataset) if "training_law" in self.needs else None
-            ),
+            training_law=(_training_law(self.task, dataset) if "training_law" in needs else None),
         )
 
     def _mean_code_parts(self, params, dataset):
@@ -178,9 +176,8 @@ class Grid:
         drawn = [self.functions.features(params, codes)["output"] for codes in alone]
         return np.stack([np.asarray(each, np.float64) for each in drawn], axis=1)
 
-    def add_maps(self, of_layers: dict, prediction: GridPrediction):
-        """Adds one network's maps for figures; see `measure.Measured`."""
-        maps = self.maps
+    def add_maps(self, maps: dict, of_layers: dict, prediction: GridPrediction):
+        """Adds one network's maps for figures to `maps`; see `measure.Measured`."""
         if all(layer.tensors is not None for layer in of_layers.values()):
             volumes = [geometry.volume_element(layer.tensors) for layer in of_layers.values()]
             volume = np.reshape(volumes, (1, len(volumes), *self.sizes[::-1]))
@@ -214,9 +211,9 @@ class Grid:
 class IdCells:
     """ID cells alone: at most `id_cells.MOST_CELLS`, but no fewer than there are effects."""
 
-    sizes, maps = (), {}
+    sizes = ()
 
-    def __init__(self, run: Run, needs: set):
+    def __init__(self, run):
         task = tasks.on_grid(run.task)
         if not tasks.has_grid(task):
             raise RunError(f"{run.name}: its points form no grid")
@@ -229,7 +226,7 @@ class IdCells:
         self.true_tensors = self.functions.true_tensors(jnp.asarray(self.points))
         self.periods = [factor.period for factor in task.factors]
 
-    def record(self, params, key, seed: int):
+    def record(self, params, key, seed: int, needs):
         features = _finite(self.functions.features(params, self.inputs), seed)
         tensors = self.functions.tensors(params, jnp.asarray(self.points))
         shared = self.true_tensors, self.functions.real, self.periods
@@ -240,9 +237,9 @@ class IdCells:
 class Points:
     """The points that the task is measured at, with the inputs that each seed is scored on."""
 
-    sizes, maps = (), {}
+    sizes = ()
 
-    def __init__(self, run: Run, needs: set):
+    def __init__(self, run):
         self.task, self.functions = run.task, LayerFunctions(run)
         self.points = tasks.points(run.task)
         self.held_out = np.asarray(run.task.held_out(self.points))
@@ -260,7 +257,7 @@ class Points:
         self.inputs = jax.jit(lambda key: tasks.examples_at(
             self.task, loop.stream(key, "test"), self.points).input)  # fmt: skip
 
-    def record(self, params, key, seed: int):
+    def record(self, params, key, seed: int, needs):
         inputs = self.inputs(key)
         trained = _finite(self.functions.rows(params, inputs), seed)
         untrained = _finite(self.functions.rows(self.functions.init(key), inputs), seed)
@@ -280,6 +277,13 @@ class Points:
 
 
 PLACES = {"grid": Grid, "id_cells": IdCells, "points": Points}
+
+
+def place(run, at: str):
+    """One of the `PLACES` of a run, which keeps it."""
+    if at not in run.places:
+        run.places[at] = PLACES[at](run)
+    return run.places[at]
 
 
 def _examples(task, points):

@@ -17,7 +17,7 @@ import numpy as np
 
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs import directory, results, user_code
+from compgen_jax.runs import directory, measure, recording, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
@@ -31,8 +31,8 @@ class Run:
     `Run.of_summary` and `Run.joined` are made of what is known already.
 
     config, task, summary.  seeds: S of them.  params: leaves (S, ...), or (S, C, ...) for several
-    steps; None without networks.  steps: the C steps; () for the end of training.  path: its
-    directory; None for networks of one earlier step, and without a directory.
+    steps; restored from the directory by default.  steps: the C steps; () for the end of training.
+    path: its directory; None for networks of one earlier step, and without a directory.
 
     Everything else is computed when it is first asked for, unless it is given by name: `cells`,
     `interpolator`, `trivial`, `shown`, `late`, `name`, `maps`, `predict` and so on. `layers` and
@@ -43,14 +43,16 @@ class Run:
     def __init__(self, config: Config | None, task: Task | None, seeds, *, params=None,
                  summary: dict | None = None, path=None, steps=(), layers=None, outputs=None,
                  **given):  # fmt: skip
-        self.config, self.task, self.params, self.summary = config, task, params, summary
+        self.config, self.task, self.summary = config, task, summary
         self.seeds, self.steps = tuple(seeds), tuple(steps)
         self.path = None if path is None else Path(path)
         self.known_layers, self.known_outputs = layers or {}, outputs or {}
-        self._metrics = {}
-        if path is None and params is None:
-            given = {"late": self} | given
-        vars(self).update(given)
+        self.measured, self.places = None, {}  # of `measure` and `recording`, as far as asked for
+        if params is not None:
+            given["params"] = params
+        elif path is None:
+            given = {"late": self, "params": None} | given
+        vars(self).update({"end": self} | given)
 
     @classmethod
     def load(cls, workdir, with_networks: bool = True) -> "Run":
@@ -65,13 +67,7 @@ class Run:
         run = cls(config, task, config.training.seeds, path=workdir,
                   summary=directory.read_summary(workdir))  # fmt: skip
         if with_networks:
-            checkpoint = directory.restore(workdir, run._template)
-            if checkpoint is None or checkpoint.step != loop.total_steps(config, task):
-                raise RunError(
-                    f"{workdir}: its final checkpoint is missing; remove its summary.json, and "
-                    "compgen-jax train trains what is missing"
-                )
-            run.params = checkpoint.state.params
+            _ = run.params
         return run
 
     @classmethod
@@ -113,6 +109,22 @@ class Run:
     def parts(self) -> tuple:
         """The runs that are joined in this one, one for each seed; () otherwise."""
         return ()
+
+    @cached_property
+    def params(self):
+        """The networks, leaves (S, ...) or (S, C, ...); NumPy. They are restored when they are
+        asked for first. Raises RunError, naming what is missing or damaged."""
+        if self.steps:
+            saved = {step: self.end.at(step).params for step in set(self.steps)}
+            stack = lambda *leaves: np.stack(leaves, axis=1)
+            return jax.tree.map(stack, *(saved[step] for step in self.steps))
+        checkpoint = directory.restore(self.path, self._template)
+        if checkpoint is None or checkpoint.step != loop.total_steps(self.config, self.task):
+            raise RunError(
+                f"{self.path}: its final checkpoint is missing; remove its summary.json, and "
+                "compgen-jax train trains what is missing"
+            )
+        return checkpoint.state.params
 
     def predict(self, points):
         """(S, B, ...): what every network says at points (B, F), any real values, NaN for a
@@ -178,10 +190,7 @@ class Run:
     @cached_property
     def late(self) -> "Run":
         """The same run at its late checkpoints, those over the last tenth of training. Claims take
-        the median over them.
-
-        Raises RunError, naming what is missing or damaged.
-        """
+        the median over them."""
         return self._at_steps(loop.last_evaluations(self.config, self.task))
 
     @cached_property
@@ -208,11 +217,8 @@ class Run:
         return loop.template(self.config)  # traces the model
 
     def _at_steps(self, steps) -> "Run":
-        saved = {step: self.at(step).params for step in set(steps)}
-        stack = lambda *leaves: np.stack(leaves, axis=1)
-        params = jax.tree.map(stack, *(saved[step] for step in steps))
-        return Run(self.config, self.task, self.seeds, params=params, summary=self.summary,
-                   path=self.path, steps=steps, end=self)  # fmt: skip
+        return Run(self.config, self.task, self.seeds, summary=self.summary, path=self.path,
+                   steps=steps, end=self)  # fmt: skip
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 
@@ -226,9 +232,7 @@ class Run:
             return np.concatenate([run.layers(metric) for run in self.parts])
         if self.steps and metric.startswith("untrained."):
             return self.end.layers(metric)[:, None]
-        if self.steps:
-            return self._measured(metric).along(metric, self.steps)
-        return self._measured(metric).numbers[metric]
+        return measure.measure(self, metric).values(metric, self.steps)
 
     def outputs(self, metric: str):
         """(S,), (S, C) at several steps: a metric of the prediction as a whole."""
@@ -236,37 +240,22 @@ class Run:
             return self.known_outputs[metric]
         if self.parts:
             return np.concatenate([run.outputs(metric) for run in self.parts])
-        if self.steps:
-            return self._measured(metric).along(metric, self.steps)[..., 0]
-        return self._measured(metric).outputs[metric]
+        return measure.measure(self, metric).values(metric, self.steps)[..., 0]
 
     @cached_property
     def layer_names(self) -> tuple[str, ...]:
-        return self._measured().layers
+        return measure.measure(self).layers
 
     @cached_property
     def maps(self) -> dict:
         """Arrays for figures by name; see `measure.Measured`."""
-        return self._measured().maps
+        return measure.measure(self).maps
 
     def unit_maps(self, layer: str):
         """(D, V_F, ..., V_1): what every unit of a layer does over the grid, in the first seed."""
-        from compgen_jax.runs import recording
-
-        grid = recording.Grid(self, set())
+        grid = recording.place(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
         return grid.unit_maps(np.asarray(grid.functions.features(network, grid.inputs)[layer]))
-
-    def _measured(self, metric: str | None = None):
-        from compgen_jax.runs import measure
-
-        if self.path is None:
-            raise RunError(f"{self.name}: runs.measure.measure takes the layers of earlier steps")
-        asked = metric or "all"
-        if asked not in self._metrics:
-            found = measure.measure_directory(self.path, metric, self.steps)
-            self._metrics |= dict.fromkeys((*found.names_at(self.steps), asked), found)
-        return self._metrics[asked]
 
     def _over_networks(self, function, points):
         """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All

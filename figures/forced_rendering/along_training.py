@@ -3,7 +3,7 @@
 import numpy as np
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs.along import along_training
+from compgen_jax.runs.measure import along_training
 
 from .. import plotting
 from ..figure import figure

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import decomposition, kernels
-from compgen_jax.runs import along, experiment, measure
+from compgen_jax.runs import experiment, measure
 from compgen_jax.runs.run import Run
 
 
@@ -26,7 +26,7 @@ def test_networks_along_training_are_those_of_single_steps(run):
 
 def test_numbers_are_those_of_the_predictions_and_are_kept(run, monkeypatch):
     names = "schmidt.exp_entropy", "output.superposition.sums.r2"
-    found = along.along_training(run, names, progress=False)
+    found = measure.along_training(run, names, progress=False)
     of_layers, of_output = (found[name] for name in names)
     assert list(of_layers)[-1] == "output" and len(of_layers) == 2
     assert list(of_output) == ["output"] and of_output["output"].shape == (2, 5)
@@ -37,8 +37,8 @@ def test_numbers_are_those_of_the_predictions_and_are_kept(run, monkeypatch):
             expected = np.exp(decomposition.entropy(values))
             assert of_layers["output"][seed, at] == pytest.approx(expected, rel=1e-4)
 
-    monkeypatch.setattr(measure, "measure", None)
-    again = along.along_training(run, names)
+    monkeypatch.setattr(measure, "take", None)
+    again = measure.along_training(run, names)
     np.testing.assert_array_equal(again[names[0]]["output"], of_layers["output"])
     # measured along with what was asked for
-    assert set(along.along_training(run, ["schmidt.rank"])["schmidt.rank"]) == set(of_layers)
+    assert set(measure.along_training(run, ["schmidt.rank"])["schmidt.rank"]) == set(of_layers)

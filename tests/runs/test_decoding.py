@@ -40,7 +40,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return measure.measure_directory(run, progress=False)
+    return measure.measure(Run.load(run), progress=False)
 
 
 def test_every_layer_of_every_seed_is_decoded_once(run, found):
@@ -51,7 +51,7 @@ def test_every_layer_of_every_seed_is_decoded_once(run, found):
     assert ((0 <= found.outputs["decode.recovery"]) & (found.outputs["decode.recovery"] <= 1)).all()
     assert not (run / "analysis.npz").exists()
     before = (run / "analysis.json").stat().st_mtime_ns
-    again = measure.measure_directory(run, progress=False)
+    again = measure.measure(Run.load(run), progress=False)
     for group in ("numbers", "outputs"):
         chex.assert_trees_all_equal(getattr(again, group), getattr(found, group))
     assert (run / "analysis.json").stat().st_mtime_ns == before
@@ -78,7 +78,7 @@ def test_what_is_decoded_are_the_layers_at_the_first_inputs_of_every_test(run):
     loaded = Run.load(run)
     task, key = loaded.task, jax.random.key(7)
     params = jax.tree.map(lambda leaf: leaf[1], loaded.params)
-    layers, last = recording.Points(loaded, set()).record(params, key, 7)
+    layers, last = recording.Points(loaded).record(params, key, 7, set())
     given = jax.jit(lambda: tasks.examples_at(task, loop.stream(key, "test"), task.points).input)()
     module = TINY.model.make(task_group.shapes_of(task))
     one = jax.jit(lambda index: module.apply(params, jax.tree.map(lambda leaf: leaf[index], given)))

@@ -8,6 +8,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from compgen_jax import tables
@@ -65,7 +66,7 @@ def run(trained, tiny):
 
 @pytest.fixture(scope="module")
 def measured(run):
-    return measure.measure_directory(run, progress=False)
+    return measure.measure(Run.load(run), progress=False)
 
 
 def with_bias(run: Run, layer: str, value: float) -> Run:
@@ -112,8 +113,8 @@ def test_the_table_has_every_layer_of_every_seed(run, measured):
 
 def test_it_is_measured_once_and_read_back_to_the_bit(run, measured):
     before = (run / "analysis.json").stat().st_mtime_ns
-    for again in (measure.measure_directory(run), measure.read(run)):
-        assert again.table.keys() == measured.table.keys()
+    for again in (measure.measure(Run.load(run)), measure.read(run)):
+        pd.testing.assert_frame_equal(again.table, measured.table.reset_index(drop=True))
         for group in ("numbers", "outputs", "maps"):
             for name, values in getattr(measured, group).items():
                 np.testing.assert_array_equal(getattr(again, group)[name], values)
@@ -170,14 +171,17 @@ def test_kept_steps_are_further_steps_of_the_table(run, measured):
     first = loaded.kept_steps[0]
     assert first < last == loaded.kept_steps[-1]
     chex.assert_trees_all_equal(loaded.at(last).params, loaded.params)
-    found = measure.measure(loaded, metrics, (first, last), progress=False)
-    assert set(found.table) == {("anova.interaction", first), ("anova.interaction", last)}
+    found = measure.take(loaded, metrics, (first, last), progress=False)
+    assert set(zip(found.table.metric, found.table.step, strict=True)) == {
+        ("anova.interaction", first),
+        ("anova.interaction", last),
+    }
     np.testing.assert_array_equal(
         found.numbers["anova.interaction"], measured.numbers["anova.interaction"]
     )
-    early = found.table["anova.interaction", first]["layer_02"]
-    assert (early != found.table["anova.interaction", last]["layer_02"]).all()
-    with pytest.raises(RunError, match="takes the layers of earlier steps"):
+    early, late = np.moveaxis(found.values("anova.interaction", (first, last))[:, :, 2], 1, 0)
+    assert (early != late).all()
+    with pytest.raises(RunError, match="measures the layers of earlier steps"):
         loaded.at(first).layers("anova.interaction")
 
 
@@ -189,19 +193,18 @@ def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_p
     layers = loaded.along.layers("probe.ood_r2")
     np.testing.assert_array_equal(layers[:, -1], before.numbers["probe.ood_r2"])
     metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
-    alone = measure.measure(loaded, metrics, steps[:1], progress=False)
-    first = np.stack(list(alone.table["probe.ood_r2", steps[0]].values()), axis=1)
-    np.testing.assert_array_equal(layers[:, 0], first)
+    alone = measure.take(loaded, metrics, steps[:1], progress=False)
+    np.testing.assert_array_equal(layers[:, 0], alone.values("probe.ood_r2"))
     # the end of training and its maps stay as they are, and all is read back
     kept = measure.read(workdir)
     chex.assert_trees_all_equal(kept.numbers, before.numbers)
     chex.assert_trees_all_equal(kept.maps, before.maps)
-    assert ("schmidt.rank", steps[0]) not in kept.table
+    assert not kept.has("schmidt.rank", steps[:1])
     late = loaded.late  # of so short a run the end, five times
     outputs = late.outputs("output.cosine.cross_binary")
     end = loaded.outputs("output.cosine.cross_binary")
     np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
-    monkeypatch.setattr(measure, "measure", None)
+    monkeypatch.setattr(measure, "take", None)
     again = Run.load(workdir).along
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
     assert again.layers("probe.id_r2").shape == layers.shape
@@ -308,7 +311,7 @@ def test_a_stream_has_no_law_of_a_training_set_but_all_else(trained, tiny, monke
     })  # fmt: skip
     names = {"output.training_law_kl_rank_1", "output.superposition.sums.r2", "probe.id_r2"}
     metrics = [m for m in measure.missing_metrics("grid", set()) if names & {*m.fixed_names}]
-    found = measure.measure(Run.load(trained(config)), metrics, progress=False)
+    found = measure.take(Run.load(trained(config)), metrics, progress=False)
     for k in (1, 2):
         assert np.isnan(found.outputs[f"output.training_law_kl_rank_{k}"]).all()
     assert np.isfinite(found.outputs["output.superposition.sums.r2"]).all()
@@ -322,7 +325,7 @@ def test_a_stream_has_no_law_of_a_training_set_but_all_else(trained, tiny, monke
 def three(trained, tiny):
     """A run of three factors and what was measured of it."""
     workdir = trained(changed(tiny, THREE))
-    return workdir, measure.measure_directory(workdir, progress=False)
+    return workdir, measure.measure(Run.load(workdir), progress=False)
 
 
 def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
@@ -369,7 +372,7 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
     names = {"schmidt.rank", "output.superposition.sums.r2"}
     metrics = [metric for metric in measure.missing_metrics("grid", set())
                if names & {*metric.fixed_names} or "tensors" in metric.needs]  # fmt: skip
-    found = measure.measure(Run.load(workdir), metrics, progress=False)
+    found = measure.take(Run.load(workdir), metrics, progress=False)
     assert np.prod(found.sizes) <= 100 and found.sizes[2] == 3
     assert found.maps["volume"].shape == (2, 5, *found.sizes[::-1])
     assert np.isfinite(found.numbers["schmidt.rank"]).all()
@@ -380,18 +383,18 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
 
 def test_runs_that_cannot_be_measured_are_named(run, tmp_path, monkeypatch):
     with pytest.raises(RunError, match="holds no run"):
-        measure.measure_directory(tmp_path)
+        measure.measure(Run.load(tmp_path))
     loaded = Run.load(run)
     every_cell = loaded.task._replace(held_out=lambda points: np.zeros(len(points), bool))
     full = Run(loaded.config, every_cell, loaded.seeds, params=loaded.params, path=loaded.path)
     with pytest.raises(RunError, match="nothing is held out to analyse"):
-        measure.measure(full, measure.missing_metrics("grid", set()), progress=False)
+        measure.take(full, measure.missing_metrics("grid", set()), progress=False)
     with pytest.raises(RunError, match="there is no metric probe.r2"):
-        measure.measure_directory(run, "probe.r2", progress=False)
+        measure.measure(Run.load(run), "probe.r2", progress=False)
     for place in ("grid", "points", "id_cells"):
         broken = with_bias(Run.load(run), "hidden_2", np.nan)
         with pytest.raises(RunError, match="layer_02 of seed 7 has activations that are not fin"):
-            measure.measure(broken, measure.missing_metrics(place, set()), progress=False)
+            measure.take(broken, measure.missing_metrics(place, set()), progress=False)
 
     def few(*arguments, **settings):
         raise ValueError("6 ID points: 5 folds need at least 10")
@@ -399,7 +402,7 @@ def test_runs_that_cannot_be_measured_are_named(run, tmp_path, monkeypatch):
     monkeypatch.setattr("compgen_jax.metrics.probes.probe", few)
     (run / "analysis.json").rename(tmp_path / "kept")
     with pytest.raises(RunError, match=f"{run}: 6 ID points: 5 folds need at least 10"):
-        measure.measure_directory(run, progress=False)
+        measure.measure(Run.load(run), progress=False)
     (tmp_path / "kept").rename(run / "analysis.json")
 
 
@@ -426,7 +429,7 @@ def test_damage_is_named_in_one_line(measured, run, name, damage):
     (run / name).write_bytes(damage(whole))
     try:
         with pytest.raises(RunError, match=r"analysis(\.json)? is damaged") as error:
-            measure.measure_directory(run, progress=False)
+            measure.measure(Run.load(run), progress=False)
         assert "\n" not in str(error.value)
     finally:
         (run / name).write_bytes(whole)
@@ -448,7 +451,7 @@ def test_a_table_of_another_version_or_without_its_files_is_made_anew(measured, 
     with (run / "layers.csv").open("a") as file:
         file.write("0,12,layer_00,mine.other,1.0\n7,12,lay")
     again = measure.read(run)
-    assert again.table.keys() >= measured.table.keys()
+    assert {*again.table.metric} >= {*measured.table.metric}
     assert "mine.other" not in again.numbers
 
 
