@@ -333,6 +333,7 @@ ON_HOLES = {
     "K4.interpolation, beside an interpolator that composes": NONE,
     "K5": COMPOSES,
     "K5.baselines": COMPOSES,
+    "K5.baselines, beside an interpolator that composes": {"bump": "-"},
 }
 ON_CORNERS = {
     "C9": NONE | dict.fromkeys(PLUS, "R"),
@@ -369,6 +370,7 @@ BESIDE = {
     "C5.codes, bump code beside a superposer": partial(_beside_superposer, "bump"),
     "C5.codes_true_images, bump code beside a superposer": partial(_beside_superposer, "bump"),
     "K4.interpolation, beside an interpolator that composes": partial(_interpolated_as, "bump"),
+    "K5.baselines, beside an interpolator that composes": partial(_interpolated_as, "bump"),
     "C10": _with_stripes_alone,
 }
 

@@ -251,14 +251,14 @@ def _cnn(name, known):
     return {"mlp": known["swelling"], "conv": known[name], "convs": []}
 
 
-def _stripes(name, known):
+def _on_the_corner(name, known):
     """With stripes and with bumps alone, which distort the volume."""
     return {"stripes": known[name], "alone": known["fading inwards"]}
 
 
 def _stripes_in_both_places(name, known):
-    of_donut = {f"donut_{place}": run for place, run in _stripes(name, known).items()}
-    return _stripes(name, known) | of_donut
+    of_donut = {f"donut_{place}": run for place, run in _on_the_corner(name, known).items()}
+    return _on_the_corner(name, known) | of_donut
 
 
 def _with_more_bumps(name, known, fewer=("stripes", "halfway")):
@@ -325,7 +325,7 @@ ON_CORNERS = {
     "C13.alone, as sharp without bumps": _row("", tuple(NETWORKS)),
 }
 BESIDE_ON_CORNERS = {
-    "C12": _stripes,
+    "C12": _on_the_corner,
     "C12.composed": _stripes_in_both_places,
     "C13": _with_more_bumps,
     "C13.alone": _beside_alone(_with_more_bumps),
