@@ -139,26 +139,3 @@ def test_the_first_object_counts_where_the_second_is_rendered(wrong, first):
         assert row["reason"].startswith("the second object is not rendered beside")
     else:
         assert number["value"] == first
-
-
-GATES = {
-    "C1": "share rendered ID",
-    "C2": "share rendered ID",
-    "K1": "share rendered ID, both objects",
-    "K5": "share rendered of the bumps shown",
-}
-
-
-@pytest.mark.parametrize("claim", (*figure1.CLAIMS, *controls.CLAIMS), ids=lambda one: one.name)
-def test_nothing_is_concluded_from_an_untrained_network(claim):
-    net = run(cell_results([[np.zeros((N, N))] * len(CELLS)] * 3))
-    net.cells.scores["rendered_second"] = net.cells.scores["rendered"]
-    row = judged(claim, **dict.fromkeys(claim.runs, net))
-    gate = GATES.get(claim.name.partition(".")[0], "exact accuracy ID")
-    assert row["reason"].startswith(f"not trained: {gate} 0")
-
-
-def test_both_networks_of_a_comparison_must_be_trained():
-    net, control = run(decoder(edge_only)), run(cell_results([[blank(0, 0)] * len(CELLS)] * 3))
-    row = judged(figure1.succeeds_near_the_edge_more_than_onehot, net=net, control=control)
-    assert row["reason"].startswith("not trained: share rendered ID of the worse of both 0")
