@@ -76,12 +76,3 @@ def run(cells=None, numbers=None, outputs=None, **others):
 def judged(claim, case=None, **runs):
     """The row of a claim, at its first case unless another is given."""
     return judge(claim, runs, claim.cases[0] if case is None else case)
-
-
-def verdicts(claims, case=None, **runs):
-    """Of several claims on the same runs, of which each takes its own."""
-    found = []
-    for claim in claims:
-        own = {name: run for name, run in runs.items() if name in claim.runs}
-        found.append(judged(claim, case, **own)["verdict"])
-    return tuple(found)

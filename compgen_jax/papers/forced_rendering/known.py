@@ -269,42 +269,22 @@ def _outputs(cells: CellResults) -> dict:
     return outputs | {key.replace(".sums.", ".mean_code."): outputs[key] for key in outputs}
 
 
-class Ideal(NamedTuple):
-    """What known maps score at the grid and around the square of some results.
-
-    superposer_r2, bump_r2: R^2 on the sums of matching outputs over the inner hole, of the
-    superposer and of the true bump.  superposer_binary: how much more the superposer's similarity
-    agrees with the binary kernel than with the true images'.  lookup_partial: how binary the
-    lookup's is beyond these.
-    """
-
-    superposer_r2: float
-    bump_r2: float
-    superposer_binary: float
-    lookup_partial: float
+_ideals: dict = {}  # by map, true images and hold-out, which many runs share
 
 
-_ideals: dict = {}  # by the true images and the hold-out, which many runs share
-
-
-def ideal(cells: CellResults) -> Ideal:
-    key = zlib.crc32(np.ascontiguousarray(cells.truths)), cells.held_out.tobytes()
+def ideal(name: str, cells: CellResults) -> dict:
+    """`output_numbers` of a known map at the grid and around the square of some results."""
+    key = name, zlib.crc32(np.ascontiguousarray(cells.truths)), cells.held_out.tobytes()
     if key not in _ideals:
-        world = world_of(cells.truths, cells.held_out)
-        superposer, true, lookup = (
-            output_numbers(images(name, world), cells) for name in ("superposer", "bump", "lookup")
-        )
-        _ideals[key] = Ideal(
-            superposer["output.superposition.sums.inner_r2"],
-            true["output.superposition.sums.inner_r2"],
-            superposer["output.cosine.cross_binary"] - superposer["output.cosine.cross_true"],
-            lookup["output.cosine.cross_partial"],
-        )
+        drawn = images(name, world_of(cells.truths, cells.held_out))
+        _ideals[key] = output_numbers(drawn, cells)
     return _ideals[key]
 
 
 # --- what claims must say of maps --------------------------------------------------------------
 
+BESIDE_BLANK = "beside an interpolator that renders nothing"
+BESIDE_BUMP = "beside an interpolator that composes"
 NONE = dict.fromkeys(MAPS, "-")
 BUT_EDGE = {name: "-" for name in MAPS if name != "edge"}
 NO_SUMS = {name: "-" for name in BUT_EDGE if name not in PLUS}  # a plus is nearly a sum
@@ -316,7 +296,7 @@ STRUCTURE = {name: "-" for name in NO_SUMS if name != "superposer"} | {"sum": "R
 ON_HOLES = {
     "C1": FAILS,
     "C1.interpolation": FAILS,
-    "C1.interpolation, beside an interpolator that renders nothing": FAILS | {"edge": "-"},
+    f"C1.interpolation, {BESIDE_BLANK}": FAILS | {"edge": "-"},
     "C2": NONE | {"edge": "R"},
     "C2.overlap": NONE | {"edge": "R"},
     "C3": BUT_EDGE | SUMS | {"noise": "r"},
@@ -325,14 +305,15 @@ ON_HOLES = {
     "C4.ideal": NO_SUMS | SUMS,
     "C5": STRUCTURE,
     "C5.true_images": STRUCTURE,
-    "C5.codes, bump code beside a superposer": STRUCTURE | {"superposer": "-"},
-    "C5.codes_true_images, bump code beside a superposer": STRUCTURE | {"superposer": "-"},
+    "C5.codes": STRUCTURE | {"superposer": "-"},
+    "C5.codes_true_images": STRUCTURE | {"superposer": "-"},
     "K2": FAILS_LIT,
     "K4": COMPOSES,
     "K4.interpolation": COMPOSES,
-    "K4.interpolation, beside an interpolator that composes": NONE,
+    f"K4.interpolation, {BESIDE_BUMP}": NONE,
     "K5": COMPOSES,
     "K5.baselines": COMPOSES,
+    f"K5.baselines, {BESIDE_BUMP}": {"bump": "-"},
 }
 ON_CORNERS = {
     "C9": NONE | dict.fromkeys(PLUS, "R"),
@@ -352,9 +333,9 @@ def _interpolated_as(predictor: str, name: str, known: dict):
     return {"net": _beside(known[name].cells, known[predictor].cells)}
 
 
-def _beside_superposer(argument: str, name: str, known: dict):
+def _beside_superposer(argument: str, other: str, name: str, known: dict):
     """`superposer` in the place of a control, or of the network with another code."""
-    return {argument: known[name], "ramp" if argument == "bump" else "control": known["superposer"]}
+    return {argument: known[name], other: known["superposer"]}
 
 
 def _with_stripes_alone(name, known):
@@ -362,13 +343,12 @@ def _with_stripes_alone(name, known):
 
 
 BESIDE = {
-    "C1.interpolation, beside an interpolator that renders nothing": partial(
-        _interpolated_as, "blank"
-    ),
-    "C2.overlap": partial(_beside_superposer, "net"),
-    "C5.codes, bump code beside a superposer": partial(_beside_superposer, "bump"),
-    "C5.codes_true_images, bump code beside a superposer": partial(_beside_superposer, "bump"),
-    "K4.interpolation, beside an interpolator that composes": partial(_interpolated_as, "bump"),
+    f"C1.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
+    "C2.overlap": partial(_beside_superposer, "net", "control"),
+    "C5.codes": partial(_beside_superposer, "bump", "ramp"),
+    "C5.codes_true_images": partial(_beside_superposer, "bump", "ramp"),
+    f"K4.interpolation, {BESIDE_BUMP}": partial(_interpolated_as, "bump"),
+    f"K5.baselines, {BESIDE_BUMP}": partial(_interpolated_as, "bump"),
     "C10": _with_stripes_alone,
 }
 
@@ -392,43 +372,30 @@ OF_MAPS = tuple(
 # --- maps of two objects -----------------------------------------------------------------------
 
 
-class KnownPair(NamedTuple):
-    """first: a name of `MAPS`, which draws the first bump at held-out cells.  second: how the
-    second one is drawn there, a name of `SECONDS`.  draws: what, in words."""
-
-    first: str
-    second: str
-    draws: str
-
-
 def _misplaced(seconds):
     return np.roll(seconds, seconds.shape[-1] // 2, axis=-1)
 
 
-# from true images (B, N, N) of the second bumps
-SECONDS = {"true": np.asarray, "misplaced": _misplaced, "none": np.zeros_like}
-PAIRS = {
-    "both": KnownPair("bump", "true", "both bumps as they are asked for"),
-    "first blank": KnownPair("blank", "true", "the second bump alone"),
-    "first looked up": KnownPair("lookup", "true", "the second bump, and the nearest seen first"),
-    "first superposed": KnownPair(
-        "superposer", "true", "the second bump, and the seen firsts next on the row and column"
-    ),
-    "second blank": KnownPair("bump", "none", "the first bump alone"),
-    "second misplaced": KnownPair(
-        "bump", "misplaced", "the first bump, and the second half a grid beside its place"
-    ),
-    "both blank": KnownPair("blank", "none", "nothing"),
-    "both wrong": KnownPair(
-        "lookup",
-        "misplaced",
-        "the nearest seen first, and the second half a grid beside its place",
-    ),
-    "noise": KnownPair("noise", "none", "independent uniform pixels"),
+# how the second bump is drawn: from true images (B, N, N) of it
+SECONDS = {"true": np.asarray, "blank": np.zeros_like, "misplaced": _misplaced}
+PAIRS = {  # held-out cells: the known map that draws the first bump, and how the second is drawn
+    "both": ("bump", "true"),
+    "first blank": ("blank", "true"),
+    "first looked up": ("lookup", "true"),
+    "first superposed": ("superposer", "true"),
+    "second blank": ("bump", "blank"),
+    "second misplaced": ("bump", "misplaced"),
+    "both blank": ("blank", "blank"),
+    "both wrong": ("lookup", "misplaced"),
+    "noise": ("noise", "blank"),
 }
 MIXED = "both blank in one seed"
+DOES = {
+    name: f"first: {MAPS[first].draws}; second: {second}"
+    for name, (first, second) in PAIRS.items()
+} | {MIXED: "*both blank* in one seed, *first looked up* in the others"}
 # the ridges of a sum and of a plus cross most second bumps, which then do not count
-ON_OBJECTS = dict.fromkeys((*PAIRS, MIXED), "-") | dict.fromkeys(
+ON_OBJECTS = dict.fromkeys(DOES, "-") | dict.fromkeys(
     ("first blank", "first looked up", "first superposed"), "R"
 )
 
@@ -440,8 +407,8 @@ def objects(grid: int) -> dict[str, Run]:
     truths, held_out_Bx1x1 = empty.truths, empty.held_out[:, None, None]
     firsts = results.truths_at(single.make(), empty.factors)
     world, drawn = world_of(firsts, empty.held_out), {}
-    for name, pair in PAIRS.items():
-        pairs = images(pair.first, world) + SECONDS[pair.second](truths - firsts)
+    for name, (first, second) in PAIRS.items():
+        pairs = images(first, world) + SECONDS[second](truths - firsts)
         drawn[name] = jittered(np.where(held_out_Bx1x1, pairs, truths))
     drawn[MIXED] = np.concatenate([drawn["both blank"][:1], drawn["first looked up"][1:]])
     cells = {name: score(of_seeds) for name, of_seeds in drawn.items()}
@@ -451,8 +418,7 @@ def objects(grid: int) -> dict[str, Run]:
 OF_OBJECTS = tuple(
     Matrix(
         f"N = {grid}, donut, two objects",
-        {name: one.draws for name, one in PAIRS.items()}
-        | {MIXED: "*both blank* in one seed, *first looked up* in the others"},
+        DOES,
         partial(objects, grid),
         {"K1": ON_OBJECTS, "K1.second": ON_OBJECTS},
     )
@@ -500,15 +466,9 @@ OF_SCATTERED = tuple(
         {
             "K3": ON_SCATTERED,
             "K3.interpolation": ON_SCATTERED,
-            "K3.interpolation, beside an interpolator that renders nothing": dict.fromkeys(
-                SCATTERED, "-"
-            ),
+            f"K3.interpolation, {BESIDE_BLANK}": dict.fromkeys(SCATTERED, "-"),
         },
-        {
-            "K3.interpolation, beside an interpolator that renders nothing": partial(
-                _interpolated_as, "blank"
-            )
-        },
+        {f"K3.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank")},
     )
     for grid in (16, 28)
 )

@@ -50,9 +50,13 @@ def superposes_as_an_ideal_superposer(net, case):
     """With the {case} code, an OOD output is the sum of matching ID outputs nearly as much as an
     ideal superposer's, and more than a true bump."""
     yield from superposes.function(net, case)
-    of_sums, known = superposition_r2(net, "sums"), ideal(net.late.cells)
-    yield above(MOST, of_sums / known.superposer_r2, "R2 on sums, over an ideal superposer's")
-    yield above(0, of_sums - known.bump_r2, "R2 on sums, less that of true bumps")
+    of_sums = superposition_r2(net, "sums")
+    of_superposer, of_bumps = (
+        ideal(name, net.late.cells)["output.superposition.sums.inner_r2"]
+        for name in ("superposer", "bump")
+    )
+    yield above(MOST, of_sums / of_superposer, "R2 on sums, over an ideal superposer's")
+    yield above(0, of_sums - of_bumps, "R2 on sums, less that of true bumps")
 
 
 # --- C5: similarity ----------------------------------------------------------------------------
@@ -80,14 +84,16 @@ def agreement(run, kernel: str):
 def resembles_binary_kernel(net):
     """With the {case} code, the OOD similarity matrix is the binary kernel."""
     yield learnt(exact_id(net.late.cells))
-    binary, true, known = agreement(net, "binary"), agreement(net, "true"), ideal(net.late.cells)
+    binary, true = agreement(net, "binary"), agreement(net, "true")
+    superposer = ideal("superposer", net.late.cells)
+    of_ideal = superposer["output.cosine.cross_binary"] - superposer["output.cosine.cross_true"]
     number = mean_with_interval(median_over_checkpoints(binary - true))
     # An ideal superposer fails as well, as its sums are of the nearest seen images alone. Nothing
     # is concluded of a network that is not clearly further from the binary kernel.
-    if known.superposer_binary - CLEARLY <= number["ci95"][1] <= 0:
+    if of_ideal - CLEARLY <= number["ci95"][1] <= 0:
         number["undecided_because"] = "an ideal superposer fails as well"
     yield above(0, number, "agreement with the binary kernel, over that with the true images'")
-    yield note("of an ideal superposer, binary over true", known.superposer_binary)
+    yield note("of an ideal superposer, binary over true", of_ideal)
     yield note("agreement with the binary kernel", binary)
     yield note("agreement with the true images' kernel", true)
     beyond = agreement(net, "partial")
@@ -99,7 +105,8 @@ def resembles_binary_kernel_beyond_true_images(net):
     """With the {case} code, the OOD similarity matrix agrees with the binary kernel beyond the true
     images', whose neighbours overlap, and by more than that of the nearest seen images."""
     yield learnt(exact_id(net.late.cells))
-    beyond = agreement(net, "partial") - ideal(net.late.cells).lookup_partial
+    of_lookup = ideal("lookup", net.late.cells)["output.cosine.cross_partial"]
+    beyond = agreement(net, "partial") - of_lookup
     yield above(0, beyond, "agreement beyond the true images', over that of a lookup")
 
 

@@ -1,0 +1,86 @@
+"""Claims on images: what must be learnt, and when it is asked."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from compgen_jax.papers.forced_rendering import controls, figure1, mechanism, remedies
+from compgen_jax.runs import results
+from compgen_jax.tasks import bump
+from tests.papers.decoders import (
+    CELLS,
+    SETTINGS,
+    N,
+    blank,
+    cell_results,
+    decoder,
+    draw,
+    judged,
+    run,
+)
+
+CLAIMS = *figure1.CLAIMS, *mechanism.CLAIMS, *remedies.CLAIMS, *controls.CLAIMS
+METRICS = (
+    *(
+        f"superposition.{how}.inner{of}_r2"
+        for how in ("sums", "mean_code")
+        for of in ("", "_shuffled")
+    ),
+    *(f"cosine.cross_{kernel}" for kernel in ("binary", "true", "partial")),
+)
+STRIPED = "share rendered of the bumps shown, or accuracy on the stripes"
+GATES = {
+    "C1": "share rendered ID",
+    "C2": "share rendered ID",
+    "C9": "accuracy on the stripes",
+    "C10": STRIPED,
+    "K1": "share rendered ID, both objects",
+    "K5": "share rendered of the bumps shown",
+}
+
+
+def network(cells, metric=0.5, stripes=1.0, **others):
+    """A run that answers all that claims on images ask."""
+    second = cells.scores | {"rendered_second": cells.scores["rendered"]}
+    true = results.truths_at(SETTINGS.make(), bump.stripe_points(N))
+    drawn = np.concatenate([stripes * true, np.zeros((1, N, N))])
+    support = SimpleNamespace(samples=9)
+    return run(
+        cells._replace(scores=second), outputs=dict.fromkeys(METRICS, metric),
+        config=SimpleNamespace(task=SimpleNamespace(grid=N, make=SETTINGS.make, support=support)),
+        predict=lambda points: np.stack([drawn] * 3), **others,
+    )  # fmt: skip
+
+
+def runs_of(claim, every, **others):
+    runs = dict.fromkeys(claim.runs, every) | others
+    return {name: [one] if name == "by_bumps" else one for name, one in runs.items()}
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
+def test_nothing_is_concluded_unless_every_network_is_trained(claim):
+    untrained = network(cell_results([[blank(0, 0)] * len(CELLS)] * 3), stripes=-1.0)
+    net = network(decoder(blank))
+    gate = GATES.get(claim.name.partition(".")[0], "exact accuracy ID")
+    for name in claim.runs.keys() - {"none", "by_bumps"}:
+        reason = judged(claim, **runs_of(claim, net, **{name: untrained}))["reason"]
+        assert reason.startswith(f"not trained: {gate}") and f"{gate} 1" not in reason
+
+
+HOLE = np.repeat(decoder(blank).held_out[None], 3, axis=0)
+
+
+def test_stripes_and_the_bumps_shown_must_both_be_learnt():
+    for wrong in (network(decoder(draw), stripes=-1.0), network(decoder(blank), shown=HOLE)):
+        row = judged(remedies.few_bumps_multiply, **runs_of(remedies.few_bumps_multiply, wrong))
+        assert row["reason"].startswith(f"not trained: {STRIPED} 0")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda one: one.name)
+def test_late_checkpoints_are_judged(claim):
+    late = network(decoder(blank))
+    late.interpolator = decoder(draw)
+    end = network(decoder(draw), 0.9, -1.0, late=late)
+    of_late, of_end = (judged(claim, **runs_of(claim, net)) for net in (late, end))
+    np.testing.assert_equal(of_end, of_late)

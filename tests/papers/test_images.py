@@ -1,0 +1,141 @@
+"""C1 to C3 and K1 to K5: quantities of drawn images beside loops, and gates."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax.papers.forced_rendering import controls, figure1, images
+from compgen_jax.runs import results
+from compgen_jax.tasks import baselines
+from compgen_jax.tasks import task as tasks
+from tests.papers.decoders import (
+    CELLS,
+    SETTINGS,
+    N,
+    blank,
+    cell_results,
+    decoder,
+    draw,
+    judged,
+    run,
+)
+
+HOLE = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
+
+
+def superposed(x, y):
+    """Seen bumps of the same column and of the same row."""
+    return draw(x, 1) + draw(1, y)
+
+
+def edge_only(x, y):
+    return draw(x, y) if min(x - 4, y - 4, 7 - x, 7 - y) == 0 else blank(x, y)
+
+
+def test_less_is_rendered_than_by_the_interpolator():
+    net = run(decoder(blank), interpolator=decoder(edge_only))
+    row = judged(figure1.renders_no_more_than_interpolation, net=net)
+    # of 16 held-out cells the kernel renders the 12 at the edge; the grid is not the paper's
+    over = row["conditions"]["share rendered OOD, less the interpolator's, post hoc"]
+    assert over["value"] == -12 / 16
+    assert row["conditions"]["share rendered OOD"]["ci95"] == [0, 1.5 / 16]
+    assert row["notes"]["share rendered OOD by the interpolator"]["value"] == 12 / 16
+    assert row["notes"]["MSE OOD / blank image's"]["value"] == pytest.approx(1)
+    cells = net.cells._replace(truths=np.zeros((1, images.PAPER_GRID, images.PAPER_GRID)))
+    assert images.post_hoc(run(cells)) == ""
+
+
+def test_success_near_the_edge_is_a_slope():
+    cells = decoder(edge_only)  # share 1 at one pixel, 0 at two
+    np.testing.assert_allclose(figure1.slope_on_nearness(cells), 1.0)
+    net, control = run(cells), run(decoder(blank))
+    row = judged(figure1.succeeds_near_the_edge_more_than_onehot, net=net, control=control)
+    assert row["notes"]["share rendered at 1 pixels"]["value"] == 1
+    assert row["notes"]["share rendered at 2 pixels"]["value"] == 0
+
+
+def test_peaks_are_in_line_more_often_than_by_chance():
+    """By a loop: of pixels more than one away from (5, 6), how many are in line."""
+    cells = decoder(lambda x, y: superposed(x, y) if (x, y) == (5, 6) else draw(x, y))
+    shares = []
+    for seen in (True, False):
+        pixels = [
+            (x, y)
+            for x, y in CELLS
+            if (abs(x - 5) > 1 or abs(y - 6) > 1) and not (seen and (x, y) in HOLE)
+        ]
+        shares.append(np.mean([abs(x - 5) <= 1 or abs(y - 6) <= 1 for x, y in pixels]))
+    peaks = figure1.aligned_peaks(cells)
+    np.testing.assert_allclose(peaks.chance, max(shares))
+    np.testing.assert_allclose(peaks.per_image, 17 / 16)
+    np.testing.assert_allclose(peaks.several, 1 / 16)
+    np.testing.assert_allclose(peaks.aligned, 1)
+    aside = decoder(lambda x, y: draw(x, 1) + draw(11, 11))
+    np.testing.assert_allclose(figure1.aligned_peaks(aside).aligned, 0.5)
+
+
+def test_late_checkpoints_are_judged_by_themselves():
+    cells = decoder(superposed)
+    several = figure1.aligned_peaks(
+        cells._replace(predictions=np.stack([cells.predictions, 0 * cells.predictions], axis=1))
+    ).several
+    assert several.tolist() == [[1, 0]] * 3
+
+
+def test_shares_and_errors_of_trivial_predictors_are_counted_one_by_one():
+    cells = decoder(blank)
+    known = baselines.asked_on_grid(cells.truths, cells.held_out, cells.sizes)
+    shares, errors = images.trivial_shares(cells), controls.trivial_errors(cells)
+    assert shares.keys() == errors.keys() == baselines.GRID_PREDICTORS.keys()
+    assert max(shares.values()) > 0 and errors["blank"] == pytest.approx(1)
+    for name, predict in baselines.GRID_PREDICTORS.items():
+        drawn, hits, total, of_blank = predict(known), [], 0.0, 0.0
+        for b in np.flatnonzero(cells.held_out):
+            hits.append(shows(*(of[b].ravel() for of in (drawn, known.truths, known.nearest))))
+            total += np.square(drawn[b] - known.truths[b]).sum()
+            of_blank += np.square(known.truths[b]).sum()
+        assert shares[name] == pytest.approx(np.mean(hits)), name
+        assert errors[name] == pytest.approx(total / of_blank, rel=1e-5), name
+
+
+def shows(drawn, true, nearest):
+    if np.ptp(drawn) == 0:
+        return False
+    to_true, to_nearest = (np.corrcoef(drawn, other)[0, 1] for other in (true, nearest))
+    gain = np.polyfit(true, drawn, 1)[0]
+    return to_true >= np.sqrt(0.75) and 0.5 <= gain <= 2 and to_true > to_nearest
+
+
+def test_lit_pixels_are_those_that_some_seen_bump_reaches():
+    """A hole 4 to 7: its inner pixels are 2 from the nearest seen centre, exp(-2) = .135 > .1,
+    so all are lit; with signals cut off near the centre, the 4 inner ones are not."""
+    cells = decoder(blank)
+    assert controls.lit_pixels(cells).all()
+    cut = np.where(cells.truths > 0.2, cells.truths, 0)
+    cells = cell_results(0 * cells.predictions + cut, cut)
+    assert controls.lit_pixels(cells).sum() == N**2 - 4
+    masked, counted = controls.on_lit_pixels(cells, SETTINGS.make().scores)
+    assert counted.sum() == 12 and (counted <= cells.held_out).all()
+    assert not masked.predictions[..., 5, 5].any() and not masked.truths[..., 5, 5].any()
+    # right on every pixel that training lit
+    row = judged(controls.lit_pixels_fail, net=run(cells))
+    assert row["conditions"]["share rendered OOD, lit pixels"]["value"] == 1
+    assert row["notes"]["share of held-out cells whose pixel is lit"]["value"] == 12 / 16
+
+
+@pytest.mark.parametrize(("wrong", "first"), [(4, 1.0), (2, None)])
+def test_the_first_object_counts_where_the_second_is_rendered(wrong, first):
+    """In one of four held-out images, or of two, neither object is drawn."""
+    task = replace(SETTINGS, bumps=2).make()
+    points = tasks.points(task)
+    drawn = np.stack([results.truths_at(task, points)] * 3)
+    drawn[:, np.flatnonzero(task.held_out(points))[::wrong]] = 0
+    with jax.numpy_rank_promotion("allow"):
+        row = judged(controls.another_object_lights, net=run(results.scorer(task)(drawn)))
+    number = next(iter(row["conditions"].values()))
+    if first is None:
+        assert row["reason"].startswith("the second object is not rendered beside")
+    else:
+        assert number["value"] == first
