@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compgen_jax.calibration import verdicts
 
 from compgen_jax import cli
-from compgen_jax.calibration import verdicts
 from compgen_jax.claims import CONTRADICTED, REPRODUCED, Evidence, judge
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.runs import judge_run, results
