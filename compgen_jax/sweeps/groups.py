@@ -63,25 +63,19 @@ def compile_groups(config: Config, sweep_trials, rows: dict | None = None) -> li
     """The trials by program. Small grids are padded only where trials train side by side. `rows`:
     of the largest training sets to come, as `capacities`; by default of these trials."""
     rows = rows or capacities(config, sweep_trials)
-    by_program = {}
+    singles = {}  # the single run of every program
     for trial in sweep_trials:
-        by_program.setdefault(single_run(config, trial).program, []).append(trial)
-    side_by_side = _side_by_side(config, 2) > 1
-    alike = {}  # what may share a program once padded: the single run of every grid
-    for program, members in by_program.items():
-        single = single_run(config, members[0])
+        single = single_run(config, trial)
+        singles.setdefault(single.program, single)
+    side_by_side, alike = _side_by_side(config, 2) > 1, {}  # by grid: what may share a program
+    for program, single in singles.items():
         grid = getattr(single.config.task, "grid", 0)
         # rows of a table can be padded, a stream's own shape cannot
         if side_by_side and single.config.model.pads and grid and single.capacity:
             program = tuple(item for item in program[:-1] if item[0] != "config.task.grid")
         alike.setdefault(program, {})[grid] = single
     return [
-        CompileGroup(
-            config,
-            [by_grid[grid] for grid in grids],
-            [trial for grid in grids for trial in by_program[by_grid[grid].program]],
-            rows,
-        )
+        CompileGroup(config, [by_grid[grid] for grid in grids], sweep_trials, rows)
         for by_grid in alike.values()
         for grids in padding.group_grids(by_grid, config.execution.max_padding)
     ]
@@ -91,15 +85,16 @@ class CompileGroup:
     """Trials that share a compiled program.
 
     runs: the single runs of its tasks, whatever their seeds, the largest last.  sweep_trials: the
-    first trials that it trains.  rows: of the largest training sets, as `capacities`.
+    first trials, of which it trains some.  rows: of the largest training sets, as `capacities`.
     """
 
     def __init__(self, config: Config, runs: list[SingleRun], sweep_trials, rows: dict):
-        self.config, self.runs, self.sweep_trials = config, runs, sweep_trials
+        self.config, self.runs = config, runs
         self.programs = tuple(single.program for single in runs)
+        self.sweep_trials = [trial for trial in sweep_trials if self.trains(trial)]
         self.measures = plan.layout(config).measures
-        self.rows = max(rows[trial.axes] for trial in sweep_trials)
-        cells = [len(tasks.points(single_run(config, trial).task)) for trial in sweep_trials]
+        self.rows = max(rows[trial.axes] for trial in self.sweep_trials)
+        cells = [len(tasks.points(single_run(config, trial).task)) for trial in self.sweep_trials]
         self.points = max(cells) + config.sweep.real_points
 
     def trains(self, trial: SweepTrial) -> bool:
