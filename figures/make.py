@@ -76,15 +76,15 @@ def main():
     programs = by_program(plan.wanted())
     keep_scales_apart(plan.workdir, plan.scale)
     clock = Clock(len(programs) + len(plan.figures) + bool(plan.explored) + 1)
-    runs, paths = dict(plan.beside), judge.finished([plan.workdir, *RUNS.value])
+    runs, paths = {}, judge.finished([plan.workdir, *RUNS.value])
     waiting = {one: names for one, names in plan.figures.items() if not one.of_settings}
     for program in [*programs, {}]:  # the last for figures that need no run
         train(plan.workdir, program, paths, clock)
         runs |= judge.load({n: one for n, one in program.items() if n in plan.configs}, paths)
-        for figure in [one for one, names in waiting.items() if runs.keys() >= set(names)]:
+        for figure in [one for one, names in waiting.items() if {*runs, *plan.beside} >= set(names)]:
             names = waiting.pop(figure)
             with clock.spending("measuring and drawing"):
-                drawn = figure.draw({name: runs[name] for name in names})
+                drawn = figure.draw({n: runs.get(n) or plan.beside[n] for n in names})
             save(plan.workdir, figure, drawn, names, clock)
     left = {name: one for name, one in plan.configs.items() if name not in runs}
     runs |= judge.load(left, paths)

@@ -149,4 +149,4 @@ def test_units_turn_by_more_than_untrained_and_with_more_bumps():
     values = [one["value"] for one in row["conditions"].values()]
     # changes of both shares; half a decade of product share in two of bumps; less untrained, alone
     expected = [-0.6, 0.5, 0.25, -0.6 + 0.4, -0.6 + 0.6, 0.5 - 0.2, 0.5 - 0.5]
-    assert values == pytest.approx(expected, abs=0.01) and row["verdict"] == U
+    assert values == pytest.approx(expected, abs=0.01) and row["verdict"] == C

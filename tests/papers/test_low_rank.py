@@ -33,8 +33,6 @@ def test_ablations_are_compared_in_pairs(errors, expected, monkeypatch):
     }
     shares = {"top_share": np.full(3, 0.9), "constant_share": np.full(3, 0.75)}
     monkeypatch.setattr(low_rank, "embedding_numbers", lambda run: shares)
-    for run_of in runs.values():
-        run_of.params = {}
     rows = {claim.name: judged(claim, **runs) for claim in low_rank.CLAIMS[:6]}
     # the seeds of these networks lie alike, so that medians say the same
     for names in (("C8", "C8.variance", "C8.both"),

@@ -174,7 +174,7 @@ def stripes_beat_predictors(net):
     """Trained on stripes and a few bumps, the same hole is composed, better than by any predictor
     that knows the seen bumps alone."""
     yield from stripes_compose.function(net)
-    yield above_trivial(net)
+    yield from above_trivial(net)
 
 
 CLAIMS = (

@@ -154,10 +154,9 @@ def both_are_best(**runs):
         yield note(f"share rendered OOD, {name}", rendered(runs[name].late.cells))
     # low rank is not the same as being constant along the other factor's axis
     for name, run in runs.items():
-        numbers = embedding_numbers(run) if run.params is not None else {}
+        numbers = embedding_numbers(run)
         for key, title in EMBEDDING_NUMBERS.items():
-            if key in numbers:
-                yield note(f"{title}, {name}", numbers[key])
+            yield note(f"{title}, {name}", numbers[key])
 
 
 @claim("C8.both_paired", **OF_LOW_RANK)

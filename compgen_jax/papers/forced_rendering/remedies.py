@@ -206,7 +206,7 @@ def few_bumps_beat_predictors(net, few):
     """A few bumps beside the stripes give proper bumps on held-out points, more of them than any
     predictor that knows bumps alone."""
     yield from _few_bumps_are_rendered(net, few)
-    yield above_trivial(net)
+    yield from above_trivial(net)
 
 
 CLAIMS = stripes_add_up, own_stripes_add_up, few_bumps_multiply, few_bumps_beat_predictors
