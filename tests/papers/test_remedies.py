@@ -64,6 +64,8 @@ def test_weights_are_those_of_least_squares():
             explained = 1 - left[0] / np.square(signal - signal.mean()).sum()
             expected.append([min(fit[1], fit[2]), fit[3], explained])
         np.testing.assert_allclose(weights[:, seed], np.mean(expected, axis=0), rtol=1e-4)
+    twice = cells._replace(predictions=2 * cells.predictions, truths=2 * cells.truths)
+    np.testing.assert_allclose(remedies.weights(twice, 2 * STRIPES), weights)
     late = cells._replace(predictions=cells.predictions[:, None])
     np.testing.assert_allclose(remedies.weights(late, STRIPES), weights[..., None])
 

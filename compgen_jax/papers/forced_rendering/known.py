@@ -391,8 +391,7 @@ PAIRS = {  # held-out cells: the known map that draws the first bump, and how th
 }
 MIXED = "both blank in one seed"
 DOES = {
-    name: f"first: {MAPS[first].draws}; second: {second}"
-    for name, (first, second) in PAIRS.items()
+    name: f"first: {MAPS[first].draws}; second: {second}" for name, (first, second) in PAIRS.items()
 } | {MIXED: "*both blank* in one seed, *first looked up* in the others"}
 # the ridges of a sum and of a plus cross most second bumps, which then do not count
 ON_OBJECTS = dict.fromkeys(DOES, "-") | dict.fromkeys(

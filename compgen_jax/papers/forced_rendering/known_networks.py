@@ -318,8 +318,8 @@ ON_CORNERS = {
     "C12.donut": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
     "C13": _row(f"R: composer; r: halfway; -: {BLUNT}", ""),
     "C13.alone": _row(f"R: composer; -: {BLUNT}, halfway", ""),
-    "C13, as sharp without bumps": _row("", tuple(NETWORKS)),
-    "C13.alone, as sharp without bumps": _row("", tuple(NETWORKS)),
+    "C13, as sharp without bumps": dict.fromkeys(NETWORKS, "-"),
+    "C13.alone, as sharp without bumps": dict.fromkeys(NETWORKS, "-"),
 }
 BESIDE_ON_CORNERS = {
     "C12": _beside_inwards,
