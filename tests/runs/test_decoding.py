@@ -50,11 +50,6 @@ def test_every_layer_of_every_seed_is_decoded_once(run, found):
     assert all(values.shape == (2, 3) for values in found.numbers.values())
     assert ((0 <= found.outputs["decode.recovery"]) & (found.outputs["decode.recovery"] <= 1)).all()
     assert not (run / "analysis.npz").exists()
-    before = (run / "analysis.json").stat().st_mtime_ns
-    again = measure.measure(Run.load(run), progress=False)
-    for group in ("numbers", "outputs"):
-        chex.assert_trees_all_equal(getattr(again, group), getattr(found, group))
-    assert (run / "analysis.json").stat().st_mtime_ns == before
     loaded = Run.load(run)
     assert loaded.layer_names == found.layers
     with pytest.raises(RunError, match="its points form no grid"):
@@ -110,12 +105,3 @@ def test_a_killed_run_goes_on_to_the_same_bits(run, tmp_path, monkeypatch):
         assert (tmp_path / "killed" / name).read_bytes() == (run / name).read_bytes()
     params = [Run.load(path).params for path in (run, tmp_path / "killed")]
     chex.assert_trees_all_equal(*params)
-
-
-def test_training_lowers_the_error_of_seen_and_held_out_tasks(run):
-    rows = (run / "metrics.csv").read_text().splitlines()
-    names, first, last = (row.split(",") for row in (rows[0], rows[1], rows[-2]))
-    for name in ("train_loss", "id.mse"):
-        column = names.index(name)
-        assert float(last[column]) < float(first[column])
-    assert {"id.r2", "ood.r2", "ood.task_r2", "ood.task_accuracy"} <= set(names)

@@ -398,7 +398,7 @@ def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tm
     for path in (copy / "checkpoints").iterdir():
         shutil.rmtree(path)
     with pytest.raises(RunError, match="is missing; train again in another --workdir"):
-        _ = run.late
+        _ = run.late.params
 
 
 def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
