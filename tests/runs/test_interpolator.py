@@ -104,7 +104,7 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
     ("name", "of_run"),
     [("late", lambda run: run.late.cells), ("interpolator", lambda run: run.interpolator)],
 )
-def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path, name, of_run):
+def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path, name, of_run, monkeypatch):
     """Where they are gone, damaged or of other cells."""
     workdir = tmp_path / "run"
     shutil.copytree(tiny_run[0], workdir)
