@@ -1,7 +1,8 @@
 """What trained models say at every cell beside what they should: scores by region and distance."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
@@ -25,17 +26,18 @@ def region_means(scores: dict, masks: dict, derived: Callable = lambda means: {}
     return by_region
 
 
-class CellResults(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CellResults:
     """What S trained seeds say at every cell, or networks at C steps of each; NumPy.
 
-    predictions (S, B, ...) or (S, C, B, ...); truths (B, ...); factors (B, F); held_out (B,) bool;
-    distance (B,), cells to the nearest seen one; sizes (V_1, ..., V_F), the first factor varying
-    fastest over the B cells; scores: the task's by name, (S, B) or (S, C, B) each, of
-    which `error` is the error.
+    predict: () -> `predictions`, (S, B, ...) or (S, C, B, ...), made when they are asked for first.
+    truths (B, ...); factors (B, F); held_out (B,) bool; distance (B,), cells to the nearest seen
+    one; sizes (V_1, ..., V_F), the first factor varying fastest over the B cells; scores: the
+    task's by name, (S, B) or (S, C, B) each, of which `error` is the error.
     """
 
     seeds: tuple
-    predictions: np.ndarray
+    predict: Callable
     truths: np.ndarray
     factors: np.ndarray
     held_out: np.ndarray
@@ -43,6 +45,15 @@ class CellResults(NamedTuple):
     sizes: tuple
     scores: dict
     error: str = "mse"
+
+    @cached_property
+    def predictions(self) -> np.ndarray:
+        return self.predict()
+
+    def _replace(self, predictions=None, **changes) -> "CellResults":
+        if predictions is not None:
+            changes["predict"] = lambda: predictions
+        return replace(self, **changes)
 
     @property
     def grid(self) -> int:

@@ -8,6 +8,8 @@
                           newest, and those over the last tenth, are kept
     DIR/metrics.csv       one row per seed and evaluation          rewritten after each checkpoint
     DIR/cells.npz         every score at every cell, per seed      see `write_cells`
+    DIR/late.npz          the same at each late checkpoint, to the bit
+    DIR/interpolator.npz  the interpolator's scores at every cell, per seed
     DIR/environment.json  versions, device and seconds
     DIR/train.log         command, evaluations, outcome            appended to (`train_log`)
     DIR/summary.json      final numbers per seed, their means      written last: the run is finished
@@ -37,6 +39,7 @@ from compgen_jax.runs import train_log
 from compgen_jax.settings import FileMissing
 from compgen_jax.training import checkpoints
 
+SCORES_VERSION = 1  # of what tasks and the interpolator score: others are made anew
 # what reading a damaged .npz raises
 DAMAGED = (
     ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,
@@ -236,6 +239,22 @@ def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
         ) from error
     except DAMAGED as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def keep_scores(workdir: Path, name: str, scores: dict):
+    """Keeps scores at every cell to the bit, as training made them: judging need not again."""
+    write_npz(workdir / f"{name}.npz", scores | {"version": np.int32(SCORES_VERSION)})
+
+
+def kept_scores(workdir: Path, name: str, shape: tuple) -> dict[str, np.ndarray] | None:
+    """What `keep_scores` wrote; None if there are none of this version and shape, or if they are
+    damaged: they are then made anew."""
+    try:
+        scores = read_npz(workdir / f"{name}.npz")
+    except ConfigError:
+        return None
+    fits = scores.pop("version", None) == SCORES_VERSION
+    return scores if fits and all(each.shape == shape for each in scores.values()) else None
 
 
 def write_metrics(workdir: Path, rows: list):

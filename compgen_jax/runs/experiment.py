@@ -25,6 +25,7 @@ from compgen_jax.runs import (
 from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
+from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
@@ -190,6 +191,9 @@ def _train(jobs: list[_Job], progress: bool):
     }
     for job in jobs:
         directory.write_cells(job.workdir, [job.of(scores[stop]) for stop in late])
+        of_steps = [job.of(scores[stop]) for stop in loop.last_evaluations(config, task)]
+        stack = lambda *leaves: np.stack(leaves, axis=1)
+        directory.keep_scores(job.workdir, "late", jax.tree.map(stack, *of_steps))
         directory.write_json(job.workdir / "environment.json", environment.describe() | seconds)
         directory.write_json(job.workdir / "summary.json", _summary(job))
 
@@ -302,7 +306,10 @@ def _with_derived(task: Task, numbers: dict) -> dict:
 def _baselines(job: _Job) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
     examples that each seed is scored on. The interpolator has all scores."""
-    trivial = results.trivial_means(job.config, job.task, job.seeds, (job.task.error,))
+    run = Run(job.config, job.task, job.seeds)
+    if job.task.interpolated:
+        directory.keep_scores(job.workdir, "interpolator", run.interpolator.scores)
+    trivial = results.trivial_means(run, job.task, (job.task.error,))
     return {
         f"{region}.{predictor}_{score}": values
         for predictor, means in trivial.items()

@@ -84,7 +84,7 @@ def load(path, config: Config, task: Task) -> Run:
     score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
     of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
     scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
-    cells = results.at_cells(task, seeds, said, truths[0], scores)
+    cells = results.at_cells(task, seeds, lambda: said, truths[0], scores)
     return Run(config, task, seeds, cells=cells, summary={}, name=Path(path).stem)
 
 

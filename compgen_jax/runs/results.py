@@ -46,10 +46,10 @@ def interpolations(config: Config, task: Task, seeds):
     return jax.tree.map(lambda *leaves: np.stack(leaves), *held)
 
 
-def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, dict]:
-    """{predictor: {(region, score): (T,)}}: what trivial predictors score on the examples that each
-    seed is scored on. `scores` names those of the task's `baselines`, by default all; the
-    interpolator, where there is one, has all."""
+def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
+    """{predictor: {(region, score): (S,)}}: what trivial predictors of a task score on the examples
+    that each seed of a run is scored on. `scores` names those of the task's `baselines`, by default
+    all; the interpolator, where there is one, has all."""
     masks = tasks.regions(task)
 
     def of_seed(key):
@@ -63,10 +63,10 @@ def trivial_means(config: Config, task: Task, seeds, scores=None) -> dict[str, d
         found = evaluation.region_means(each, masks)
         return {(region, score): found[f"{region}.{score}"] for region in masks for score in each}
 
-    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(seeds)))
+    found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(run.seeds)))
     if task.interpolated:
-        scores = interpolations(config, task, seeds)[2]
-        found["interpolator"] = jax.device_get(jax.jit(jax.vmap(means))(scores))
+        means_of_seeds = jax.jit(jax.vmap(means))(run.interpolator.scores)
+        found["interpolator"] = jax.device_get(means_of_seeds)
     return found
 
 
@@ -108,10 +108,11 @@ def shown_examples(config: Config, task: Task, key, points, drawn: int | None = 
     return shown, codes_and_truths("test", points)
 
 
-def truths_at(task: Task, points):
-    """(B, ...) what the task asks for at points (B, F); NumPy."""
-    truth = lambda point: tasks.truth(task, task.example(jax.random.key(0), point).target)
-    return np.asarray(jax.jit(jax.vmap(truth))(jnp.asarray(points)))
+def truths_at(task: Task, points, seed: int = 0):
+    """(B, ...) what the task asks for at points (B, F), where a seed is scored; NumPy."""
+    examples = jax.jit(partial(tasks.examples_at, task))
+    target = examples(loop.stream(jax.random.key(seed), "test"), jnp.asarray(points)).target
+    return np.asarray(jax.jit(jax.vmap(partial(tasks.truth, task)))(target))
 
 
 def scorer(task: Task, truths=None) -> Callable:
@@ -123,7 +124,8 @@ def scorer(task: Task, truths=None) -> Callable:
     def of_predictions(predictions) -> evaluation.CellResults:
         predictions = np.asarray(predictions)
         scores = scored(task.scores, predictions, np.asarray(truths), points)
-        return at_cells(task, tuple(range(len(predictions))), predictions, truths, scores)
+        seeds = tuple(range(len(predictions)))
+        return at_cells(task, seeds, lambda: predictions, truths, scores)
 
     return of_predictions
 
@@ -140,12 +142,12 @@ def _scores_of_all(scores: Callable, axes: int) -> Callable:
     return evaluation.over_networks(jax.vmap(scores), axes)
 
 
-def at_cells(task: Task, seeds, signals, truths, scores) -> evaluation.CellResults:
+def at_cells(task: Task, seeds, predict: Callable, truths, scores) -> evaluation.CellResults:
     points = tasks.points(task)
     held_out = np.asarray(task.held_out(points))
     return evaluation.CellResults(
         seeds=seeds,
-        predictions=signals,
+        predict=predict,
         truths=truths,
         factors=points,
         held_out=held_out,

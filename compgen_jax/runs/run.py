@@ -7,7 +7,8 @@ A run has S seeds, and where it is asked at several steps, C of them. Arrays beg
 """
 
 import shlex
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class Run:
             given["params"] = params
         elif path is None:
             given = {"late": self, "params": None} | given
-        vars(self).update({"end": self} | given)
+        vars(self).update({"end": self, "kept_as": ""} | given)
 
     @classmethod
     def load(cls, workdir, with_networks: bool = True) -> "Run":
@@ -144,30 +145,44 @@ class Run:
 
     @cached_property
     def cells(self) -> evaluation.CellResults:
-        """What every network says at every cell, beside what it should."""
+        """What every network says at every cell, beside what it should. Training keeps the scores
+        at late checkpoints, so that these networks run only where predictions are asked for."""
+        points = tasks.points(self.task)
+        if kept := self.kept_as and self._kept_scores(self.kept_as):
+            return self._at_cells(lambda: self.predict(points), kept)
         trainer = loop.make_trainer(self.config)
 
         def predict_and_score(key, params, points):
-            return trainer.predict(key, params, points), trainer.score(key, params, points)
+            return trainer.predict(key, params, points)[0], trainer.score(key, params, points)
 
-        points = tasks.points(self.task)
-        (predictions, truths), scores = self._over_networks(predict_and_score, points)
-        truths = truths[0, 0] if self.steps else truths[0]
-        return results.at_cells(self.task, self.seeds, predictions, truths, scores)
+        predictions, scores = self._over_networks(predict_and_score, points)
+        return self._at_cells(lambda: predictions, scores)
+
+    def _kept_scores(self, name: str) -> dict | None:
+        steps = (len(self.steps),) if self.steps else ()
+        shape = len(self.seeds), *steps, len(tasks.points(self.task))
+        return None if self.path is None else directory.kept_scores(self.path, name, shape)
+
+    def _at_cells(self, predict, scores) -> evaluation.CellResults:
+        truths = results.truths_at(self.task, tasks.points(self.task), self.seeds[0])
+        return results.at_cells(self.task, self.seeds, predict, truths, scores)
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
         """What `results.interpolations` says at every cell, once for each seed, with the task's
-        scores: (S, B) each, (S, 1, B) of a run at several steps. Raises RunError for a task without
-        it (`Task.interpolated`)."""
+        scores: (S, B) each, (S, 1, B) of a run at several steps. Training keeps the scores. Raises
+        RunError for a task without it (`Task.interpolated`)."""
         if self.steps:
             end = self.end.interpolator
             scores = {name: values[:, None] for name, values in end.scores.items()}
-            return end._replace(predictions=end.predictions[:, None], scores=scores)
+            return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no interpolator")
-        predictions, truths, scores = results.interpolations(self.config, self.task, self.seeds)
-        return results.at_cells(self.task, self.seeds, predictions, truths[0], scores)
+        interpolate = partial(results.interpolations, self.config, self.task, self.seeds)
+        if kept := self._kept_scores("interpolator"):
+            return self._at_cells(lambda: interpolate()[0], kept)
+        predictions, _, scores = interpolate()
+        return self._at_cells(lambda: predictions, scores)
 
     @cached_property
     def shown(self):
@@ -184,14 +199,14 @@ class Run:
         task = tasks.with_lookups_along_factors(self.task)
         return {
             predictor: {place: float(np.mean(values)) for place, values in means.items()}
-            for predictor, means in results.trivial_means(self.config, task, self.seeds).items()
+            for predictor, means in results.trivial_means(self, task).items()
         }
 
     @cached_property
     def late(self) -> "Run":
         """The same run at its late checkpoints, those over the last tenth of training. Claims take
         the median over them."""
-        return self._at_steps(loop.last_evaluations(self.config, self.task))
+        return self._at_steps(loop.last_evaluations(self.config, self.task), kept_as="late")
 
     @cached_property
     def along(self) -> "Run":
@@ -216,9 +231,9 @@ class Run:
     def _template(self):
         return loop.template(self.config)  # traces the model
 
-    def _at_steps(self, steps) -> "Run":
+    def _at_steps(self, steps, kept_as: str = "") -> "Run":
         return Run(self.config, self.task, self.seeds, summary=self.summary, path=self.path,
-                   steps=steps, end=self)  # fmt: skip
+                   steps=steps, end=self, kept_as=kept_as)  # fmt: skip
 
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
 

@@ -333,6 +333,17 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
         np.testing.assert_allclose(cells[0][name], expected, rtol=4e-3, atol=1e-3 * (name != "mse"))
 
 
+def test_a_network_of_the_last_evaluations_that_is_gone_is_named(undisturbed, tmp_path):
+    _, workdir, _ = undisturbed
+    copy = tmp_path / "copy"
+    shutil.copytree(workdir, copy)
+    run = Run.load(copy)
+    for path in (copy / "checkpoints").iterdir():
+        shutil.rmtree(path)
+    with pytest.raises(RunError, match="is missing; train again in another --workdir"):
+        _ = run.late.params
+
+
 def test_trivial_predictors_of_a_summary_equal_loops(undisturbed):
     config, workdir, summary = undisturbed
     task = config.task.make()

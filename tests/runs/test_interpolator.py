@@ -1,11 +1,15 @@
-"""What the interpolator of a run knows: the complete points that one seed was shown."""
+"""What a seed was shown, and the interpolator that knows it."""
 
+import shutil
+
+import chex
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.runs import results
+from compgen_jax.runs import directory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, sampling
@@ -14,6 +18,7 @@ from compgen_jax.tasks.bump import Bump, StripesConfig
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, over_cells
+from compgen_jax.training import loop
 
 
 def config_of(task, batch_size=16):
@@ -75,3 +80,45 @@ def test_a_task_whose_inputs_are_drawn_has_no_interpolator():
     run = Run(config, config.task.make(), (0, 3))
     with pytest.raises(RunError, match="its task has no interpolator"):
         _ = run.interpolator
+
+
+def test_a_run_was_shown_the_cells_of_its_complete_points():
+    """Stripes show none; each seed drew its own; a late network has its seed's."""
+    support = SupportConfig(region="corner", low=5, sampling="without_replacement", samples=6)
+    settings = Bump(grid=8, support=support, stripes=StripesConfig(copies=1))
+    config = Config(task=settings, training=TrainingConfig(steps=1, seeds=(0, 1)))
+    task = settings.make()
+    run = Run(config, task, (0, 1))
+    assert run.shown.shape == (2, 64) and (run.shown[0] != run.shown[1]).any()
+    at_steps = Run(config, task, (0, 1), steps=(3, 6, 9), end=run)
+    np.testing.assert_array_equal(at_steps.shown, run.shown[:, None])
+    for seed in (0, 1):
+        points = np.asarray(loop.dataset_of(task, jax.random.key(seed)).points)
+        expected = np.zeros(64, bool)
+        for x, y in points[~np.isnan(points).any(axis=1)].astype(int):
+            expected[8 * y + x] = True
+        np.testing.assert_array_equal(run.shown[seed], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "of_run"),
+    [("late", lambda run: run.late.cells), ("interpolator", lambda run: run.interpolator)],
+)
+def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path, name, of_run, monkeypatch):
+    """Where they are gone, damaged or of other cells."""
+    workdir = tmp_path / "run"
+    shutil.copytree(tiny_run[0], workdir)
+    kept, path = of_run(Run.load(workdir)), workdir / f"{name}.npz"
+    assert (
+        kept.scores.keys() == directory.kept_scores(workdir, name, kept.scores["mse"].shape).keys()
+    )
+    for damaged in (None, path.read_bytes()[:-9], "other cells"):
+        path.unlink(missing_ok=True)
+        if damaged == "other cells":
+            other = {score: values[..., :-1] for score, values in kept.scores.items()}
+            directory.keep_scores(workdir, name, other)
+        elif damaged:
+            path.write_bytes(damaged)
+        anew = of_run(Run.load(workdir))
+        chex.assert_trees_all_close(anew.scores, kept.scores, rtol=1e-5)
+    np.testing.assert_allclose(kept.predictions, anew.predictions, atol=1e-5)

@@ -13,7 +13,7 @@ import pytest
 
 from compgen_jax import tables
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.metrics import geometry, probes, registry
+from compgen_jax.metrics import decomposition, geometry, kernels, probes, registry
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.metrics.layers import PROBE_SCORES
 from compgen_jax.models.mlp import MLP
@@ -79,7 +79,7 @@ def with_bias(run: Run, layer: str, value: float) -> Run:
 # --- the table -----------------------------------------------------------------------------------
 
 
-def test_the_table_has_every_layer_of_every_seed(run, measured):
+def test_the_table_has_every_layer_of_every_seed_and_is_read_back_to_the_bit(run, measured):
     assert measured.layers == ("layer_00", "layer_01", "layer_02", "layer_03", "output")
     assert (measured.factors, measured.sizes, measured.seeds) == (("x", "y"), (N, N), (0, 7))
     held_out = [[3 <= x <= 5 and 3 <= y <= 5 for x in range(N)] for y in range(N)]
@@ -90,38 +90,26 @@ def test_the_table_has_every_layer_of_every_seed(run, measured):
     # a block with a hole is a mixture of two products, up to the noise of 60 draws
     law = [measured.outputs[f"output.training_law_kl_rank_{k}"] for k in (1, 2)]
     assert (law[1] < law[0]).all() and (law[1] >= 0).all()
-    assert (measured.outputs["output.target_rank"] >= 1).all()
     assert measured.maps["superposition.points"].shape == (4, 2)
 
     rows = list(csv.DictReader((run / "layers.csv").read_text().splitlines()))
-    steps = {row["step"] for row in rows}
-    assert len(steps) == 1 and tuple(rows[0]) == measure.COLUMNS
+    assert len({row["step"] for row in rows}) == 1 and tuple(rows[0]) == measure.COLUMNS
     found = [row for row in rows if row["metric"] == "probe.id_r2" and row["layer"] == "layer_02"]
     assert [row["seed"] for row in found] == ["0", "7"]
     assert [float(row["value"]) for row in found] == measured.numbers["probe.id_r2"][:, 2].tolist()
-    of_output = {row["layer"] for row in rows if row["metric"].startswith("output.")}
-    assert of_output == {"output"}
-
     summary = json.loads((run / "analysis.json").read_text())
     assert summary["layers"] == list(measured.layers) and summary["seeds"] == [0, 7]
     assert summary["numbers"]["probe.id_r2"] == measured.numbers["probe.id_r2"].tolist()
     mean = summary["mean"]["probe.id_r2"][1]
     assert mean["value"] == pytest.approx(measured.numbers["probe.id_r2"][:, 1].mean())
-    mean = summary["mean"]["output.target_rank"]
-    assert mean["value"] == measured.outputs["output.target_rank"].mean()
 
-
-def test_it_is_measured_once_and_read_back_to_the_bit(run, measured):
-    before = (run / "analysis.json").stat().st_mtime_ns
-    for again in (measure.measure(Run.load(run)), measure.read(run)):
-        pd.testing.assert_frame_equal(again.table, measured.table.reset_index(drop=True))
-        for group in ("numbers", "outputs", "maps"):
-            for name, values in getattr(measured, group).items():
-                np.testing.assert_array_equal(getattr(again, group)[name], values)
+    before, loaded = (run / "analysis.json").stat().st_mtime_ns, Run.load(run)
+    again = measure.measure(loaded)
+    pd.testing.assert_frame_equal(again.table, measured.table.reset_index(drop=True))
+    chex.assert_trees_all_equal(again.maps, measured.maps)
     assert (run / "analysis.json").stat().st_mtime_ns == before
-    loaded = Run.load(run)
     np.testing.assert_array_equal(loaded.layers("probe.id_r2"), measured.numbers["probe.id_r2"])
-    assert loaded.layer_names == measured.layers and loaded.maps.keys() == measured.maps.keys()
+    assert loaded.layer_names == measured.layers
     assert loaded.outputs("output.target_rank").shape == (2,)
 
 
@@ -153,8 +141,8 @@ def test_a_metric_of_ones_own_is_one_function_and_is_measured_when_asked_for(
     expected = cells.predictions[:, cells.held_out].max(axis=(1, 2, 3))
     np.testing.assert_allclose(loaded.outputs("mine.largest"), expected, rtol=1e-5)
     known = measure.read(run)
-    for name, values in measured.numbers.items():
-        np.testing.assert_array_equal(known.numbers[name], values)
+    chex.assert_trees_all_equal({name: known.numbers[name] for name in measured.numbers},
+                                measured.numbers)  # fmt: skip
 
     @registry.layer_metric("mine.strange")
     def strange(weights):
@@ -164,46 +152,36 @@ def test_a_metric_of_ones_own_is_one_function_and_is_measured_when_asked_for(
         loaded.layers("mine.strange")
 
 
-def test_kept_steps_are_further_steps_of_the_table(run, measured):
-    loaded = Run.load(run)
-    last = measured.last_step
-    metrics = [m for m in registry.LAYER_METRICS if "anova.interaction" in m.fixed_names]
-    first = loaded.kept_steps[0]
-    assert first < last == loaded.kept_steps[-1]
-    chex.assert_trees_all_equal(loaded.at(last).params, loaded.params)
-    found = measure.take(loaded, metrics, (first, last), progress=False)
-    assert set(zip(found.table.metric, found.table.step, strict=True)) == {
-        ("anova.interaction", first),
-        ("anova.interaction", last),
-    }
-    np.testing.assert_array_equal(
-        found.numbers["anova.interaction"], measured.numbers["anova.interaction"]
-    )
-    early, late = np.moveaxis(found.values("anova.interaction", (first, last))[:, :, 2], 1, 0)
-    assert (early != late).all()
-    with pytest.raises(RunError, match="measures the layers of earlier steps"):
-        loaded.at(first).layers("anova.interaction")
-
-
-def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_path, monkeypatch):
+def test_kept_steps_are_further_steps_of_the_table(run, measured, tmp_path, monkeypatch):
+    """Measured one row at a time, as single steps are; the end and its maps stay as they are."""
     workdir = tmp_path / "run"
     shutil.copytree(run, workdir)
     loaded = Run.load(workdir)
-    before, steps = measure.read(workdir), loaded.kept_steps
-    layers = loaded.along.layers("probe.ood_r2")
-    np.testing.assert_array_equal(layers[:, -1], before.numbers["probe.ood_r2"])
+    steps, along = loaded.kept_steps, loaded.along
+    assert steps[-1] == measured.last_step and along.seeds == loaded.seeds
+    for index, step in enumerate(steps):
+        at_step = jax.tree.map(lambda leaf, k=index: leaf[:, k], along.params)
+        chex.assert_trees_all_equal(at_step, loaded.at(step).params)
+    layers = along.layers("probe.ood_r2")
+    np.testing.assert_array_equal(layers[:, -1], measured.numbers["probe.ood_r2"])
     metrics = [m for m in registry.LAYER_METRICS if "probe.ood_r2" in m.fixed_names]
     alone = measure.take(loaded, metrics, steps[:1], progress=False)
     np.testing.assert_array_equal(layers[:, 0], alone.values("probe.ood_r2"))
-    # the end of training and its maps stay as they are, and all is read back
+    assert (layers[:, 0, 2] != layers[:, -1, 2]).all()
     kept = measure.read(workdir)
-    chex.assert_trees_all_equal(kept.numbers, before.numbers)
-    chex.assert_trees_all_equal(kept.maps, before.maps)
+    chex.assert_trees_all_equal({name: kept.numbers[name] for name in measured.numbers},
+                                measured.numbers)  # fmt: skip
+    chex.assert_trees_all_equal(kept.maps, measured.maps)
     assert not kept.has("schmidt.rank", steps[:1])
     late = loaded.late  # of so short a run the end, five times
-    outputs = late.outputs("output.cosine.cross_binary")
     end = loaded.outputs("output.cosine.cross_binary")
+    outputs = late.outputs("output.cosine.cross_binary")
     np.testing.assert_array_equal(outputs, np.tile(end[:, None], 5))
+    untrained = loaded.layers("untrained.tuning.product")
+    np.testing.assert_array_equal(late.layers("untrained.tuning.product"), untrained[:, None])
+    with pytest.raises(RunError, match="measures the layers of earlier steps"):
+        loaded.at(steps[0]).layers("anova.interaction")
+
     monkeypatch.setattr(measure, "take", None)
     again = Run.load(workdir).along
     np.testing.assert_array_equal(again.layers("probe.ood_r2"), layers)
@@ -213,6 +191,31 @@ def test_several_checkpoints_are_measured_one_row_at_a_time(run, measured, tmp_p
         monkeypatch.setattr(measure, kind, ())
     with pytest.raises(RunError, match="schmidt.rank is measured at the end of training alone"):
         again.layers("schmidt.rank")
+
+
+def test_numbers_along_training_are_those_of_predictions_and_are_kept(run, tmp_path, monkeypatch):
+    workdir = tmp_path / "run"
+    shutil.copytree(run, workdir)
+    loaded, names = Run.load(workdir), ("schmidt.exp_entropy", "output.superposition.sums.r2")
+    of_layers, of_output = measure.along_training(loaded, names, progress=False).values()
+    assert list(of_layers)[-1] == "output" and len(of_layers) == 2
+    steps = loaded.kept_steps
+    assert list(of_output) == ["output"] and of_output["output"].shape == (2, len(steps))
+    for at, step in enumerate(steps):
+        drawn = loaded.at(step).cells.predictions.reshape(2, N**2, N**2)
+        for seed in range(2):
+            values = decomposition.operator_schmidt(kernels.gram(drawn[seed]), (N, N))
+            expected = np.exp(decomposition.entropy(values))
+            assert of_layers["output"][seed, at] == pytest.approx(expected, rel=1e-4)
+    with monkeypatch.context() as patch:
+        patch.setattr(measure, "take", None)
+        again = measure.along_training(Run.load(workdir), names)
+        np.testing.assert_array_equal(again[names[0]]["output"], of_layers["output"])
+        # measured along with what was asked for
+        assert {*measure.along_training(loaded, ["schmidt.rank"])["schmidt.rank"]} == {*of_layers}
+    shutil.rmtree(workdir / "parameters" / str(steps[0]))
+    fewer = measure.along_training(Run.load(workdir), names, progress=False)
+    np.testing.assert_array_equal(fewer[names[0]]["output"], of_layers["output"][:, 1:])
 
 
 # --- known answers -------------------------------------------------------------------------------
@@ -229,19 +232,15 @@ def test_the_code_is_layer_0_with_its_known_geometry_and_factorization(measured,
 
 
 def test_metric_of_the_drawn_signal_agrees_with_small_differences(run, measured):
+    every = Run.load(run).unit_maps("layer_02")
+    for unit in measured.maps["units.layer_02"]:
+        assert (every == unit).all(axis=(1, 2)).any()
     step, (x, y) = 0.02, (5.0, 2.0)
     points = np.float32([[x + dx, y + dy] for dy in (-step, 0, step) for dx in (-step, 0, step)])
     drawn = Run.load(run).predict(points).reshape(2, 3, 3, N * N)
     for grid, volume in zip(drawn, measured.maps["volume"][:, -1, 2, 5], strict=True):
         metric = jax.jit(lambda grid: geometry.grid_metric(grid, step)[1, 1])(grid)
         assert float(geometry.volume_element(metric)) == pytest.approx(volume, rel=0.05)
-
-
-def test_maps_of_all_units_hold_those_of_the_panel(run, measured):
-    every = Run.load(run).unit_maps("layer_02")
-    assert every.shape[1:] == (N, N)
-    for unit in measured.maps["units.layer_02"]:
-        assert (every == unit).all(axis=(1, 2)).any()
 
 
 @pytest.mark.parametrize("digits", [False, True], ids=["bumps", "digits"])
@@ -309,13 +308,11 @@ def test_a_stream_has_no_law_of_a_training_set_but_all_else(trained, tiny, monke
         "task.support.fresh": "real", "training.steps": 4, "training.evaluate_every": 4,
         "training.seeds": (0,),
     })  # fmt: skip
-    names = {"output.training_law_kl_rank_1", "output.superposition.sums.r2", "probe.id_r2"}
+    names = {"output.training_law_kl_rank_1", "output.superposition.sums.r2"}
     metrics = [m for m in measure.missing_metrics("grid", set()) if names & {*m.fixed_names}]
-    found = measure.take(Run.load(trained(config)), metrics, progress=False)
-    for k in (1, 2):
-        assert np.isnan(found.outputs[f"output.training_law_kl_rank_{k}"]).all()
-    assert np.isfinite(found.outputs["output.superposition.sums.r2"]).all()
-    assert np.isfinite(found.numbers["probe.id_r2"]).all()
+    found = measure.take(Run.load(trained(config)), metrics, progress=False).outputs
+    assert np.isnan([found[f"output.training_law_kl_rank_{k}"] for k in (1, 2)]).all()
+    assert np.isfinite(found["output.superposition.sums.r2"]).all()
 
 
 # --- three factors -------------------------------------------------------------------------------
@@ -328,8 +325,10 @@ def three(trained, tiny):
     return workdir, measure.measure(Run.load(workdir), progress=False)
 
 
-def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
-    _, found = three
+def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three, tiny):
+    """Each factor has units of its own: the code's metric is diagonal, the volume a product. That
+    of the output is known by differences."""
+    workdir, found = three
     assert found.factors == ("x", "y", "size") and found.sizes == (N, N, 3)
     assert found.maps["volume"].shape == (2, 5, 3, N, N)
     assert found.maps["held_out"].shape == (3, N, N) and found.maps["held_out"].sum() == 9
@@ -344,12 +343,6 @@ def test_three_factors_have_tensors_of_three_rows_and_all_numbers(three):
     law = [found.outputs[f"output.training_law_kl_rank_{k}"] for k in (1, 2)]
     assert (law[1] < law[0]).all() and (law[1] >= -1e-9).all()
 
-
-def test_volumes_of_three_factors_are_known_for_the_code_and_differences_for_the_output(
-    three, tiny
-):
-    """Each factor has units of its own: the code's metric is diagonal, the volume a product."""
-    workdir, found = three
     task = changed(tiny, THREE).task.make()
     key, centre, step = jax.random.key(0), np.float32([5, 2, 1.2]), 0.02
     jacobian = np.float64(jax.jit(jax.jacfwd(lambda p: task.example(key, p).input))(centre))
@@ -358,7 +351,6 @@ def test_volumes_of_three_factors_are_known_for_the_code_and_differences_for_the
     expected = np.prod(np.diag(metric)) ** 0.5
     np.testing.assert_allclose(found.maps["volume"][:, 0, 1, 2, 5], expected, rtol=1e-4)
     np.testing.assert_allclose(found.numbers["anova.interaction"][:, 0], 0, atol=1e-9)
-
     moves = np.concatenate([step * np.eye(3), -step * np.eye(3)]).astype(np.float32)
     drawn = Run.load(workdir).predict(centre + moves).reshape(2, 2, 3, N * N)
     jacobians = np.float64(drawn[:, 0] - drawn[:, 1]) / (2 * step)
