@@ -23,8 +23,8 @@ class Figure(NamedTuple):
     """name: what `--only` takes.  draw: finished runs by name -> matplotlib figure.  runs: names
     and patterns, or scale -> these.  scale: at which alone it is drawn, '' for both.  by_default:
     whether it is drawn without being named in `--only`.  of_settings: whether it shows the rows of
-    settings.json instead of runs (`papers.robustness`).  of_summaries: whether it needs no more of
-    its runs than config and summary, which are committed."""
+    claims.json at every setting instead of runs (`robustness`).  of_summaries: whether it needs no
+    more of its runs than config and summary, which are committed."""
 
     name: str
     draw: Callable

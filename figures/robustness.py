@@ -23,11 +23,11 @@ LETTERS = 54  # of a claim's sentence in a line
 
 @figure("robustness", runs=(), scale="quick", by_default=False, of_settings=True)
 def draw(rows):
-    """Claims, as stated, at every setting of their base networks: one setting at a time is
-    changed in what the papers leave open. The first column is the base, whatever its settings say.
-    An empty place is a claim whose networks lack the setting. Right: at how many of the settings
-    whose networks learned the verdict is that of the base. Networks of four seeds; bumps on a grid
-    of 16, sprites of 32 pixels, students of 8 modules."""
+    """Claims at every setting of their base networks: one setting at a time is changed in what the
+    papers leave open. The first column is the base, whatever its settings say. An empty place is a
+    claim whose networks lack the setting. Right: at how many of the settings whose networks learned
+    the verdict is that of the base. Networks of four seeds; bumps on a grid of 16, sprites of 32
+    pixels, students of 8 modules."""
     asked = {_key(row) for row in rows if row["setting"] != BASE}
     rows = [at_base(row) for row in rows if _key(row) in asked]
     sentences = {_key(row): row["statement"] for row in rows if row["setting"] == BASE}

@@ -17,7 +17,7 @@ from absl.testing import flagsaver
 from compgen_jax import cli, settings
 from compgen_jax.config import to_dict
 from compgen_jax.papers.presets import PAPERS, PRESETS
-from figures import committed, fields, make, presets
+from figures import committed, fields, make, pages
 from figures.papers import FIGURES
 from launch import compgen
 
@@ -50,14 +50,14 @@ def test_the_config_page_lists_every_field_of_every_preset():
 
 
 def test_the_page_of_presets_has_a_command_that_works_from_any_directory():
-    page, preset = presets.page(), PAPERS["Forced rendering"]["bump_cnn_quick"]
+    page, preset = pages.presets(), PAPERS["Forced rendering"]["bump_cnn_quick"]
     command = "compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick"
     assert f"| `bump_cnn_quick` | `{command}` | {preset.takes} | rendered ID " in page
     assert all(f"| `{name}` |" in page for name in PRESETS)
 
 
 def test_a_presets_result_is_that_of_the_committed_run_with_its_config():
-    rows = {line.split("`")[1]: line.split(" | ")[-1] for line in presets.page().splitlines()
+    rows = {line.split("`")[1]: line.split(" | ")[-1] for line in pages.presets().splitlines()
             if line.startswith("| `")}  # fmt: skip
     runs = committed.RESULTS / "paper" / "runs"
     share = json.loads((runs / "stripes_50_bumps.json").read_text())["mean"]["ood.rendered"]

@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom: with tiny settings, and nothing else changed."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -42,4 +43,4 @@ def test_a_notebook_runs_and_is_committed_without_outputs(name, tmp_path, monkey
     drawings = [data for source, data in results.items() if "run.draw(" in source]
     assert drawings and all("image/png" in data for data in drawings)
     verdicts = [data["text/plain"] for source, data in results.items() if "cg.judge(" in source]
-    assert "stricter" in verdicts[0]
+    assert re.search("reproduced|contradicted|inconclusive", verdicts[0])

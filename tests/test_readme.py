@@ -1,6 +1,7 @@
 """The README: each of its commands and snippets is run as it is written, on tiny networks, and each
 of its numbers is that of a file."""
 
+import fnmatch
 import json
 import re
 import subprocess
@@ -14,11 +15,10 @@ import pytest
 import yaml
 
 import compgen_jax
-from compgen_jax.claims import READINGS, evidences
 from compgen_jax.config import changed
 from compgen_jax.papers import presets
 from compgen_jax.tasks import task as tasks
-from figures import committed, findings, make
+from figures import committed, make, pages
 from tests.command import run
 
 ROOT = Path(__file__).parents[1]
@@ -170,62 +170,54 @@ def test_the_speeds_are_those_of_the_page():
 
 # --- findings --------------------------------------------------------------------------------
 
-QUICK = committed.claims("quick")
+ROWS = {
+    scale: {(row["claim"], row["case"]): row for row in committed.rows(scale)
+            if row["setting"] == "base"}
+    for scale in ("quick", "paper")
+}  # fmt: skip
+SENTENCES = (ROOT / "figures/findings.md").read_text().partition("\n## Real factors")[0]
+FINDINGS = re.findall(r"\[\[([^/\]]+)/([^;=\]]*) = (\w+)\]\]", SENTENCES)
 
 
-@pytest.mark.parametrize("finding", findings.FINDINGS, ids=lambda finding: finding.claim)
-def test_a_finding_has_the_numbers_and_verdicts_of_claims_json(finding):
-    (line,) = [line for line in README.splitlines() if f" ({finding.claim} " in line]
-    rows = json.loads((ROOT / "docs/results/quick/claims.json").read_text())
-    stated, stricter = (
-        next(
-            row for row in rows
-            if (row["claim"], row["code"]) == (finding.claim, finding.code)
-            and row["reading"] == reading.replace("_", " ")
-        )
-        for reading in READINGS
-    )  # fmt: skip
-    scale = 100 if finding.is_share else 1
-    number = re.search(r"(-?[\d.]+)%? \[(-?[\d.]+), (-?[\d.]+)\]", line)
-    written = [float(text) for text in number.groups()]
-    measured = np.array([stated["measured"], *stated["ci95"]]) * scale
-    if finding.is_share:
-        measured = np.minimum(measured, 100)
+def line_of(claim: str) -> str:
+    (line,) = [line for line in README.splitlines() if f" ({claim} " in line]
+    return line
+
+
+@pytest.mark.parametrize("claim, case, verdict", FINDINGS)
+def test_a_finding_has_the_numbers_and_verdicts_of_claims_json(claim, case, verdict):
+    line, row = line_of(claim), ROWS["quick"][claim, case]
+    assert row["verdict"] == verdict and f"({claim} {verdict};" in line
+    first = next(iter(row["conditions"].values()))
+    number = re.search(r"(-?[\d.]+)(%?) \[(-?[\d.]+), (-?[\d.]+)\]", line)
+    scale = 100 if number[2] else 1
+    measured = np.minimum(np.array([first["value"], *first["ci95"]]) * scale, 100)
+    written = [float(number[group]) for group in (1, 3, 4)]
     np.testing.assert_allclose(written, measured, atol=0.006 * scale**0.5)
-    assert f"({finding.claim} {stated['verdict']}; stricter: {stricter['verdict']};" in line
-    settings = stated.get("settings")
+    settings = row.get("settings")
     assert ("settings:" in line) == bool(settings)
     if settings:
         assert f"settings: {settings['agree']} of {settings['trained']};" in line
-    assert (ROOT / re.search(r"\]\((.*?)\)", line)[1]).exists()
-    larger = json.loads((ROOT / "docs/results/paper/claims.json").read_text())
-    larger = [row for row in larger if (row["claim"], row["code"]) == (finding.claim, finding.code)]
+    larger = ROWS["paper"].get((claim, case))
     assert ("the paper's size:" in line) == bool(larger)
     if larger:
-        assert (
-            f"the paper's size: {larger[0]['verdict']}, {larger[0]['measured'] * scale:.2g}" in line
-        )
+        assert f"the paper's size: {larger['verdict']};" in line
+    assert (ROOT / re.search(r"\]\((.*?)\)", line)[1]).exists()
 
 
 def test_the_figure_of_a_finding_trains_what_its_claim_needs():
     every = committed.configs("quick")
-    for finding in findings.FINDINGS:
-        shown = make.FIGURES[finding.figure].shows(every, "quick")
-        judged = [
-            evidence.fields.get("code", finding.code)
-            for paper in make.PAPERS for claim in paper.claims if claim.name == finding.claim
-            for evidence in evidences(claim, {name: every[name] for name in shown})
-        ]  # fmt: skip
-        assert finding.code in judged, finding.claim
+    for claim, case, _ in FINDINGS:
+        (figure,) = re.findall(r"--only=(\w+)", line_of(claim))
+        shown = make.FIGURES[figure].shows(every, "quick")
+        assert all(fnmatch.filter(shown, name) for name in ROWS["quick"][claim, case]["runs"])
 
 
 def test_a_sentence_is_not_printed_for_another_verdict():
-    row = findings.judged(findings.FINDINGS[0], QUICK)
-    larger = committed.claims("paper")
+    rows = {scale: list(ROWS[scale].values()) for scale in ROWS}
     printed = [line for line in README.splitlines() if re.match(r"\d\. ", line)]
-    assert findings.lines(QUICK, larger) == printed
-    other = {**row, "as_stated": {**row["as_stated"], "verdict": "contradicted"}}
-    with pytest.raises(ValueError, match="C1 .bump. is now contradicted, and its sentence was"):
-        findings.lines([other])
-    with pytest.raises(ValueError, match="C1 .bump. is now None"):
-        findings.lines([])
+    assert pages.findings("README", rows, "docs/results/quick") == printed
+    other = [ROWS["quick"]["C1", "bump"] | {"verdict": "contradicted"}]
+    for quick, now in ((other, "contradicted"), ([], "None")):
+        with pytest.raises(ValueError, match=f"C1 .bump. is now {now}, and its sentence was"):
+            pages.findings("README", rows | {"quick": quick}, "")

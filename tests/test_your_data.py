@@ -71,7 +71,7 @@ def test_the_commands_and_the_snippet(desk, capsys, monkeypatch):
     assert [line for line in capsys.readouterr().out.splitlines() if ": " in line] == PRINTED
     for line in others:
         run(line)
-    assert "table composes what was held out: " in capsys.readouterr().out
+    assert "table: The network composes what was held out: " in capsys.readouterr().out
     assert (desk / "runs/mine/figures/point_square_10_8.png").exists()
     assert (desk / "runs/mine/figures/run.png").exists()
     assert (desk / "runs/mine/explorer.html").exists()

@@ -119,7 +119,7 @@ def cosines(metric):
 
 @jax.jit
 def factorization(metrics_BxFxF) -> dict:
-    """The paper's score of how orthogonal the factors' tangents are, in its three readings.
+    """The paper's score of how orthogonal the factors' tangents are, computed in three ways.
 
     ratio_of_means: 1 - mean |g_ij| / mean (g_ii + g_jj), as in the authors' code; in [0.5, 1].
     mean_of_ratios: the mean over points of 1 - |g_ij| / (g_ii + g_jj) (Eq 7, 42); in [0.5, 1].

@@ -167,8 +167,8 @@ def agreements(kernel_BxB, factors_BxF, held_out_B, true_kernel_BxB) -> dict:
 
 @layer_metric(*FACTORIZATIONS, *VOLUME_NUMBERS)
 def geometry_numbers(tensors_BxRxR, held_out_B, border_B) -> dict:
-    """Factorization in its three readings, and how the volume of the held-out cells compares
-    with that of the ID cells.
+    """Factorization in three ways, and how the volume of the held-out cells compares with that of
+    the ID cells.
 
     `volume.log10_ratio` is the difference of mean log10 volumes, `volume.effect` that difference
     over the pooled standard deviation (Cohen's d); `inner_` leaves out the cells at the `border`.

@@ -2,7 +2,7 @@
 
 `r2` is pooled, around the outputs' means over all tasks. `gain` is 1 - error / that of the best map
 that is bilinear in latent and input. R^2 alone misleads: that map composes nothing and has .85.
-So the stricter readings judge gains.
+So claims such as S1a.gain judge gains.
 """
 
 import numpy as np
