@@ -43,48 +43,23 @@ def beside(name: str):
     return importlib.import_module(name if in_checkout else f"compgen_jax.{name}")
 
 
-@cache
-def define_config(name: str = "config"):
-    """--config=PRESET or FILE.py:NAME; returns the flag's holder, one for all commands imported
-    together. --config.KEY=VALUE overrides."""
-    return flags.DEFINE_string(
-        name,
-        None,
-        "The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a "
-        "Config; --config.KEY=VALUE overrides a field.",
-    )
+def _definer(name: str, about: str, define=flags.DEFINE_string, default=None):
+    """A function that defines a flag and returns its holder, one for all commands imported
+    together."""
+    return cache(partial(define, name, default, about))
 
 
-@cache
-def define_workdir():
-    """--workdir=DIR; returns the flag's holder, one for all commands imported together."""
-    return flags.DEFINE_string("workdir", None, "The directory of the run, or of the figures.")
-
-
-@cache
-def define_out():
-    """--out=DIR; returns the flag's holder, one for all commands imported together."""
-    return flags.DEFINE_string("out", None, "The directory of what is written.")
-
-
-@cache
-def define_print_config():
-    """--print_config; returns the flag's holder, one for all commands imported together."""
-    about = "Print the complete config as JSON, overrides included, and stop."
-    return flags.DEFINE_bool("print_config", False, about)
-
-
-@cache
-def define_dry_run():
-    """--dry_run; returns the flag's holder, one for all commands imported together."""
-    about = "Print what it would cost: steps, FLOPs, memory, time; train and write nothing."
-    return flags.DEFINE_bool("dry_run", False, about)
-
-
-@cache
-def define_extend():
-    """--extend=FILE.py,...; returns the flag's holder, one for all commands imported together."""
-    return flags.DEFINE_list("extend", [], "Files of yours: metrics, claims, figures or runs.")
+CONFIG = """The name of a preset, or FILE.py:NAME of your own, whose get_config(NAME) returns a
+Config; --config.KEY=VALUE overrides a field."""
+PRINT_CONFIG = "Print the complete config as JSON, overrides included, and stop."
+DRY_RUN = "Print what it would cost: steps, FLOPs, memory, time; train and write nothing."
+EXTEND = "Files of yours: metrics, claims, figures or runs."
+define_config, define_task = _definer("config", CONFIG), _definer("task", CONFIG)
+define_workdir = _definer("workdir", "The directory of the run, or of the figures.")
+define_out = _definer("out", "The directory of what is written.")
+define_print_config = _definer("print_config", PRINT_CONFIG, flags.DEFINE_bool, False)
+define_dry_run = _definer("dry_run", DRY_RUN, flags.DEFINE_bool, False)
+define_extend = _definer("extend", EXTEND, flags.DEFINE_list, [])
 
 
 def load_extensions(holder) -> list:

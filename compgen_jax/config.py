@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compgen_jax import settings
-from compgen_jax.settings import ConfigError, Family, choice, family, flat, number, require
+from compgen_jax.settings import ConfigError as ConfigError  # exported
+from compgen_jax.settings import Family, choice, family, flat, number, require
 
 ROOT = "config"
 
@@ -142,13 +143,8 @@ def to_dict(config: Config) -> dict:
 def from_dict(values: dict) -> Config:
     """The `Config` that `to_dict` (or its JSON) describes; a missing field has its default.
 
-    Raises ConfigError for an unknown field, a bad value, or a config of compgen_jax 0.1.0.
+    Raises ConfigError for an unknown field or a bad value.
     """
-    if isinstance(values, dict) and "decoder" in values:
-        raise ConfigError(
-            "config.decoder: written by compgen_jax 0.1.0, which 0.2.0 cannot read; train it again "
-            "(config.model replaces config.decoder), or install 0.1.0"
-        )
     return settings.build(Config, values, ROOT)
 
 

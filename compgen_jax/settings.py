@@ -114,7 +114,9 @@ def family(group: str, name: str) -> type:
         path, _, attribute = name.rpartition(":")
     hint = f"must be one of {', '.join(places)}, or FILE.py:CLASS of your own"
     require(path.endswith(".py"), f"{group}.name", name, hint)
-    kind = getattr(load_file(_find(path)), attribute, None)
+    moved = Path(path).name  # along with its run, into the current directory
+    module = load_file(path if Path(path).is_file() or not Path(moved).is_file() else moved)
+    kind = getattr(module, attribute, None)
     is_family = isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "make")
     hint = f"{path} has no dataclass {attribute} with a method make"
     require(is_family, f"{group}.name", name, hint)
@@ -142,22 +144,14 @@ def is_own(settings: Family) -> bool:
     return ":" in settings.name
 
 
-def _find(path: str) -> Path:
-    """A file where it was or, moved along with its run, in the current directory."""
-    for place in (Path(path), Path(path).name):
-        if Path(place).is_file():
-            return Path(place)
-    raise FileMissing(f"there is no file {path}")
-
-
 def load_file(path):
     """The module of a user's file, imported once. Raises ConfigError, with file and line."""
-    path = Path(path).resolve()
+    given, path = path, Path(path).resolve()
+    if not path.is_file():
+        raise FileMissing(f"there is no file {given}")
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(path) and module.__name__ != "__main__":
             return module
-    if not path.is_file():
-        raise FileMissing(f"there is no file {path}")
     if path.suffix != ".py":
         raise ConfigError(f"{path}: is not a Python file: its name does not end in .py")
     if path.stem in sys.stdlib_module_names:

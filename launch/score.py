@@ -24,7 +24,7 @@ from compgen_jax.training import contracts
 from . import cell_maps
 
 PREDICTIONS = flags.DEFINE_string("predictions", None, "The file of predictions, a .npz.")
-TASK = cli.define_config("task")
+TASK = cli.define_task()
 OUT = cli.define_out()
 TEMPLATE = flags.DEFINE_string(
     "template", None, "Writes the cells, and the training set of --seed, to this .npz, and stops."

@@ -16,7 +16,7 @@ from absl.testing import flagsaver
 
 from compgen_jax import cli, settings
 from compgen_jax.config import to_dict
-from compgen_jax.papers.presets import PAPERS, PRESETS
+from compgen_jax.papers.presets import PRESETS
 from figures import committed, fields, make, pages
 from figures.papers import FIGURES
 from launch import compgen
@@ -32,12 +32,6 @@ BESIDE_FIGURES = {"claims"}  # what --only takes that is no figure
 CONFIG = cli.define_config()
 
 
-def of_page(pages):
-    return pytest.mark.parametrize(
-        "page", pages, ids=lambda page: page.relative_to(ROOT).as_posix()
-    )
-
-
 def test_the_config_page_lists_every_field_of_every_preset():
     page = "\n".join(fields.lines())
     for preset in PRESETS.values():
@@ -49,14 +43,8 @@ def test_the_config_page_lists_every_field_of_every_preset():
     assert "| `training.schedule` | `constant` | constant, cosine, plateau |  |" in page
 
 
-def test_the_page_of_presets_has_a_command_that_works_from_any_directory():
-    page, preset = pages.presets(), PAPERS["Forced rendering"]["bump_cnn_quick"]
-    command = "compgen-jax train --config=bump_cnn_quick --workdir=runs/bump_cnn_quick"
-    assert f"| `bump_cnn_quick` | `{command}` | {preset.takes} | rendered ID " in page
-    assert all(f"| `{name}` |" in page for name in PRESETS)
-
-
 def test_a_presets_result_is_that_of_the_committed_run_with_its_config():
+    assert all(f"| `{name}` |" in pages.presets() for name in PRESETS)
     rows = {line.split("`")[1]: line.split(" | ")[-1] for line in pages.presets().splitlines()
             if line.startswith("| `")}  # fmt: skip
     runs = committed.RESULTS / "paper" / "runs"
@@ -79,7 +67,7 @@ def anchors(page) -> set[str]:
     return {re.sub(r"\s", "-", heading) for heading in plain}
 
 
-@of_page(PAGES)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if "://" not in target:
@@ -89,7 +77,7 @@ def test_links_lead_somewhere(page):
             assert not anchor or anchor in anchors(there), f"{page}: {target}"
 
 
-@of_page(SITE)
+@pytest.mark.parametrize("page", SITE)
 def test_a_page_names_its_question_and_is_short(page):
     if page.stem != "RESULTS":
         _, first = re.split(r"\n\n+", page.read_text())[:2]
@@ -122,7 +110,7 @@ def commands(page) -> list[list[str]]:
     return [line for line in found if line[0].split(".")[0] in ("launch", "figures")]
 
 
-@of_page([page for page in SITE if commands(page)])
+@pytest.mark.parametrize("page", [page for page in SITE if commands(page)])
 def test_commands_parse(page, monkeypatch):
     """Each flag is one of its command's, and built-in names exist."""
     monkeypatch.chdir(ROOT)

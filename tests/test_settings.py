@@ -7,10 +7,11 @@ import pytest
 
 from compgen_jax import config as configs
 from compgen_jax import settings
-from compgen_jax.config import Config, ConfigError
+from compgen_jax.config import Config
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.mlp import MLP
 from compgen_jax.tasks.bump import Bump
+from tests.command import refused
 
 
 @pytest.mark.parametrize("group", settings.FAMILIES)
@@ -40,9 +41,8 @@ def test_a_file_that_moved_is_found_in_the_current_directory(own_task, tmp_path,
     moved = tmp_path / "new home"
     moved.mkdir()
     path.rename(moved / path.name)
-    with pytest.raises(ConfigError, match="there is no file .*turned.py$") as error:
+    with refused("there is no file ", "turned.py"):
         configs.from_dict(values)
-    assert "\n" not in str(error.value)
     monkeypatch.chdir(moved)
     config = configs.from_dict(values)
     assert config.task.name == f"{moved / path.name}:Turned"
@@ -60,10 +60,10 @@ def test_a_file_imports_what_lies_beside_it(own_task):
 
 
 BAD = {
-    "syntax": ("import numpy\nclass Turned(\n", r", line 2: SyntaxError: '\(' was never closed"),
+    "syntax": ("import numpy\nclass Turned(\n", ", line 2: SyntaxError: '(' was never closed"),
     "import": ("import numpy\nimport nowhere\n", r", line 2: ModuleNotFoundError: No module named"),
     "exception": ("def f():\n    return 1 / 0\n\n\nf()\n", ", line 2: ZeroDivisionError: division"),
-    "lines": ("raise ValueError('one\\ntwo')\n", ", line 1: ValueError: one$"),
+    "lines": ("raise ValueError('one\\ntwo')\n", ", line 1: ValueError: one"),
     "missing": ("x = 1\n", "has no dataclass Turned with a method make"),
     "plain class": ("class Turned:\n    def make(self): pass\n", "has no dataclass Turned"),
     "no make": (
@@ -77,16 +77,15 @@ BAD = {
 def test_a_file_at_fault_is_one_line_with_its_place(tmp_path, text, message):
     path = tmp_path / "turned.py"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=message) as error:
+    with refused(str(path), message):
         configs.changed(Config(model=MLP()), {"task.name": f"{path}:Turned"})
-    assert str(path) in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_file_that_was_mended_loads(tmp_path):
     path = tmp_path / "turned.py"
     path.write_text("1 / 0\n")
     for _ in range(2):
-        with pytest.raises(ConfigError, match="ZeroDivisionError"):
+        with refused("ZeroDivisionError"):
             settings.load_file(path)
     path.write_text("value = 1\n# longer than before\n")
     assert settings.load_file(path).value == 1
@@ -94,7 +93,7 @@ def test_a_file_that_was_mended_loads(tmp_path):
 
 @pytest.mark.parametrize("name", ["bmp", "my_task:Task", "task.txt:Task", "", ":Task", 3, None])
 def test_what_names_no_family(name):
-    with pytest.raises(ConfigError, match="must be one of bump, .*or FILE.py:CLASS of your own"):
+    with refused("must be one of bump, ", "or FILE.py:CLASS of your own"):
         settings.family("task", name)
 
 
@@ -131,14 +130,14 @@ def test_traced_fields_are_those_that_say_so_and_all_of_a_traced_group():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"size": 0}, r"^it\.size=0: must be at least 1 and at most 9$"),
-        ({"size": 2.0}, r"^it\.size=2\.0: must be of type int$"),
-        ({"shown": 1}, r"^it\.shown=1: must be of type bool$"),
-        ({"inner": {"label": "c"}}, r"^it\.inner\.label='c': must be one of a, b$"),
-        ({"inner": {"rat": 1.0}}, r"^it\.inner\.rat: no such field; allowed: it\.inner\.rate"),
-        ({"inner": 3}, r"^it\.inner=3: must be a group of fields: rate, label$"),
+        ({"size": 0}, "it.size=0: must be at least 1 and at most 9"),
+        ({"size": 2.0}, "it.size=2.0: must be of type int"),
+        ({"shown": 1}, "it.shown=1: must be of type bool"),
+        ({"inner": {"label": "c"}}, "it.inner.label='c': must be one of a, b"),
+        ({"inner": {"rat": 1.0}}, "it.inner.rat: no such field; allowed: it.inner.rate"),
+        ({"inner": 3}, "it.inner=3: must be a group of fields: rate, label"),
     ],
 )
 def test_bad_values_are_one_line(values, message):
-    with pytest.raises(ConfigError, match=message):
+    with refused(message):
         settings.build(Outer, values, "it")

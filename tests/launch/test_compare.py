@@ -70,14 +70,6 @@ def test_the_number_of_seeds_is_the_least_whose_interval_leaves_out_0(values):
     assert half(found) < mean and (found == 2 or half(found - 1) >= mean)
 
 
-def test_a_sample_of_that_size_settles_it_about_every_second_time():
-    values = np.array([0.5, 1.5, -0.6, 0.9, 0.2])
-    count = seeds_to_settle(values)
-    draws = np.random.default_rng(0).normal(values.mean(), values.std(ddof=1), (20000, count))
-    half = stats.t.ppf(0.975, count - 1) * stats.sem(draws, axis=1)
-    assert np.mean(np.abs(draws.mean(axis=1)) > half) == pytest.approx(0.5, abs=0.06)
-
-
 NEVER = [
     [0.1, -0.1],
     [0.1, 0.2, -0.3],  # the mean is 0 but for rounding
@@ -137,13 +129,13 @@ def test_a_score_stays_a_share_where_late_checkpoints_disagree(tiny_run, tmp_pat
         directory.write_cells(place, [*late, late[0] | {"rendered": late[0]["rendered"] + right}])
         summary = directory.read_summary(place)
         for numbers in summary["seeds"].values():
-            numbers["ood.rendered"] = right / 5
+            numbers["ood.rendered"] = right / 8  # less than 1.5 of the 9 cells
         directory.write_json(place / "summary.json", summary)
     monkeypatch.chdir(tmp_path)
     run_compare(*places)
     found = json.loads((tmp_path / "compare_a_b" / "compare.json").read_text())
     row = found["scores"]["ood.rendered"]
-    assert row["difference"]["value"] == pytest.approx(0.2)
+    assert row["difference"]["value"] == pytest.approx(1 / 8) and row["seeds"] is None
     low, high = row["difference"]["ci95"]
     assert high - low == pytest.approx(2 * LEAST_CELLS / ood.sum())
 
