@@ -128,9 +128,10 @@ def image_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
 
 def image_side(shapes: Shapes, name: str) -> int:
     """N of an output that is one square image (N, N). Raises ConfigError for another output."""
-    shape = image_shape(shapes, name)
-    require(len(shape) == 2, "model.name", name, f"draws one image, not {shapes.output}")
-    height, width = shape
+    output = shapes.output
+    is_image = isinstance(output, jax.ShapeDtypeStruct) and output.ndim == 2
+    require(is_image, "model.name", name, f"draws one image, not {output}")
+    height, width = output.shape
     require(height == width, "model.name", name, f"draws square images, not {height} x {width}")
     return height
 

@@ -43,7 +43,15 @@ def test_scores_are_those_of_the_predictions():
     fitted = np.concatenate(
         readout.cross_fitted(readout.compact(layer), parts, fold, 5, whole_folds=True), axis=1
     )
+    rng = np.random.default_rng(0)
+    readout.folds_of(group, held_out, 5, rng)
+    donors = [decodability._donors(group, held_out, rng) for _ in range(3)]
+    controls = [columns[donor, :1] for donor in donors]
+    of_controls = readout.cross_fitted(readout.compact(layer), controls, fold, 5, whole_folds=True)
     for region, mask in (("id", ~held_out), ("ood", held_out)):
+        pairs = zip(controls, of_controls, strict=True)
+        control = np.mean([plain_r2(target[mask], read[mask]) for target, read in pairs])
+        assert found.scores[f"shuffled.{region}"][0, 0] == pytest.approx(control)
         r2 = plain_r2(columns[mask, 0], fitted[mask, 0])
         auc = [brute_auc(columns[mask, c] > 0, fitted[mask, c], fold[mask]) for c in range(1, 5)]
         wanted = [r2, auc[0], np.mean(auc[1:])]

@@ -39,15 +39,6 @@ def test_linear_map_has_its_metric_everywhere():
     np.testing.assert_allclose(volumes, np.sqrt(np.linalg.det(expected)), rtol=1e-5)
 
 
-def test_bump_code_has_its_closed_form():
-    metrics = metric_tensors(bump_code, POINTS)
-    for metric, point in zip(metrics, np.asarray(POINTS, np.float64), strict=True):
-        for axis, c in enumerate(point):
-            expected = sum((i - c) ** 2 * math.exp(-((i - c) ** 2)) for i in range(N))
-            assert float(metric[axis, axis]) == pytest.approx(expected, rel=1e-5)
-        assert float(metric[0, 1]) == 0.0
-
-
 def test_readings_of_the_factorization_score_against_loops():
     rng = np.random.default_rng(0)
     jacobians = rng.normal(size=(6, 5, 3))

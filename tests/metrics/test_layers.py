@@ -16,7 +16,7 @@ SIZES = (6, 5, 3)
 CELLS = grids.indices(SIZES)
 HELD_OUT = ((CELLS >= [2, 1, 1]) & (CELLS <= [4, 3, 2])).all(axis=1)
 REAL = (True, True, False)
-BORDER = np.isin(CELLS[:, 0], (0, 5)) | np.isin(CELLS[:, 1], (0, 4))
+BORDER = np.isin(CELLS[:, 0], (0, 4)) | np.isin(CELLS[:, 1], (0, 4))
 
 
 def similarity(features):

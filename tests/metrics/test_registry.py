@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.metrics import outputs, registry
+from compgen_jax.metrics import kernels, outputs, registry
 from compgen_jax.metrics.decoding import LastLayer, PointLayer
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.metrics.layers import GridLayer
@@ -162,3 +162,17 @@ def test_permuted_pixels_and_units_of_measurement_change_no_number_of_a_predicti
     assert {name for name in before} == registry.names(
         [metric for metric in registry.OUTPUT_METRICS if metric.at == "grid"]
     )
+
+
+def test_kernels_have_one_length_or_one_for_each_factor():
+    x, y = CELLS.T
+    drawn = np.exp(-((x[:, None] - np.arange(V)) ** 2)) * np.cos(y / 5)[:, None]
+    numbers = of_prediction(drawn, np.abs(drawn))
+    errors = []
+    for kind in ("factorized", "isotropic"):
+        _, said = kernels.kernel_regression(
+            CELLS[~HELD_OUT], drawn[~HELD_OUT], CELLS[HELD_OUT], isotropic=kind == "isotropic"
+        )
+        errors.append(np.mean((said - drawn[HELD_OUT]) ** 2) / np.mean(drawn[HELD_OUT] ** 2))
+        assert numbers[f"output.kernel_regression.{kind}_error"] == pytest.approx(errors[-1])
+    assert errors[0] < 0.9 * errors[1]

@@ -64,7 +64,7 @@ def test_scores_are_means_over_the_hole_and_over_its_inner_half():
     rng = np.random.default_rng(0)
     points = np.array([(a, b) for b in range(4) for a in range(4)], float)
     outputs, parts = rng.normal(size=(16, 9)), rng.normal(size=(16, 2, 9))
-    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 1, 1, 3.9])
+    distance = np.array([1, 1, 1, 1, 1, 2, 2, 1.5, 1, 2, 2, 1, 1, 1, 1, 3.9])
     found = superposition.scores(outputs, parts, points, distance)
     r2 = superposition.superposition_r2(outputs, parts)
     assert found["r2"] == pytest.approx(r2.mean())
