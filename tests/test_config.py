@@ -8,8 +8,8 @@ from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
-from compgen_jax.tasks import supports
 from compgen_jax.tasks.bump import Bump, support
+from compgen_jax.tasks.supports import SupportConfig
 
 PAPER = (
     "bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn", "bump_mlp", "ramp_mlp", "lowrank",
@@ -38,8 +38,7 @@ def test_lowrank_preset_has_the_authors_settings():
     config = PRESETS["lowrank"]
     task, training, grid = config.task, config.training, support(config.task)
     assert (task.grid, task.image.sigma, task.image.polarity) == (32, 1.5, "upright")
-    assert supports.n_samples(grid) == 624
-    assert supports.is_held_out(supports.cells(grid), grid).sum() == 400
+    assert grid.n_samples() == 624 and grid.held_out.sum() == 400
     assert (training.epochs, training.batch_size, training.weight_decay) == (1000, 32, 1e-4)
     assert (config.model.penalty.entropy, config.model.penalty.variance) == (0.1, 0.01)
 
@@ -48,6 +47,17 @@ def test_a_release_does_not_change_the_fingerprints_of_the_last():
     """Fields added since are at their defaults. 0.2.0 renamed fields, so they begin there."""
     released = {"bump_cnn_quick": "fedd401a", "hyperteacher_quick": "1b3fda7a"}
     assert {name: configs.fingerprint(PRESETS[name]) for name in released} == released
+
+
+def test_fields_that_a_release_took_away_may_have_their_defaults():
+    values = configs.to_dict(Config())
+    values["task"]["support"] |= {"fresh": "no", "corner": "top_right"}
+    values["task"]["code"]["scale"] = "pixels"
+    assert configs.from_dict(values) == Config()
+    for other in ("cells", None):
+        values["task"]["support"]["fresh"] = other
+        with pytest.raises(ConfigError, match="config.task.support.fresh: no such field"):
+            configs.from_dict(values)
 
 
 def test_changed_sets_fields_by_name():
@@ -81,7 +91,7 @@ BAD = [
     ({"model.name": "conv", "model.penalty.entropy": 0.1}, "config.model.penalty.entropy: no such"),
     ({"model.name": "pixelwise", "model.width": 30}, "config.model.width=30: must be divisible by"),
     ({"task.support.samples": -1}, "config.task.support.samples=-1: must be at least 0"),
-    ({"task.stripes.copies": 1, "task.stripes.amplitude": 0.0}, "=0.0: must be greater than 0"),
+    ({"task.stripes.copies": 1, "task.image.amplitude": 0.0}, "=0.0: must be greater than 0"),
     ({"task.gird": 8}, "config.task.gird: no such field; allowed: config.task.grid"),
     ({"task": 8}, "config.task: no such field; allowed: "),
     ({"task.grid": 4}, "config.task.grid=4: must be at least 8 and at most 128"),
@@ -197,9 +207,8 @@ def test_traced_fields_are_data_and_the_others_a_program():
         "task.support.samples", "task.support.side", "training.learning_rate", "training.seeds",
         "training.weight_decay", "model.penalty.entropy", "model.penalty.variance",
     } <= set(traced)  # fmt: skip
-    for name in ("task.grid", "task.code.name", "task.image.sigma", "task.stripes.amplitude",
-                 "task.support.fresh", "model.width", "model.penalty.tokens",
-                 "training.epochs", "training.batch_size"):  # fmt: skip
+    for name in ("task.grid", "task.code.name", "task.image.sigma", "model.width",
+                 "model.penalty.tokens", "training.epochs", "training.batch_size"):  # fmt: skip
         assert name not in traced
 
 
@@ -209,7 +218,7 @@ AXES = {"task.grid": (8, 12), "model.width": (4, 8)}
 def test_axes_are_a_dict_or_pairs_and_survive_json():
     as_dict, as_pairs = SweepConfig(axes=AXES), SweepConfig(axes=tuple(AXES.items()))
     assert as_dict == as_pairs
-    task = Bump(grid=8, support=supports.SupportConfig(region="none"))
+    task = Bump(grid=8, support=SupportConfig(region="none"))
     config = Config(task=task, sweep=as_dict)
     assert configs.from_dict(json.loads(json.dumps(configs.to_dict(config)))) == config
     assert config.is_sweep and not Config().is_sweep

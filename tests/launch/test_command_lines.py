@@ -217,7 +217,7 @@ def test_jaxs_warnings_are_shown_once_and_no_others(capsys, monkeypatch):
     [
         (["--config.task.grid=30"], "must be divisible by 4, not 30"),
         (["--config.task.support.low=13"], "low=13, high=12: holds out no cell"),
-        (["--config.task.support.region=cross"], "no training point has x in"),
+        (["--config.task.support.region=cross"], "must be one of donut, corner, random, none"),
         (["--workdir="], "--workdir is missing"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_template_has_the_examples_that_training_shows(tmp_path, finished):
 
 def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
     """Its template has so many of them; each network is scored on the examples of its own seed."""
-    streamed = changed(tiny, {"task.support.fresh": "cells", "training.steps": 10})
+    streamed = changed(tiny, {"task.name": "sprites", "task.side": 16, "training.steps": 10})
     arrays = predictions.write_template(tmp_path / "t.npz", streamed, streamed.task.make(), 0, 70)
     assert len(arrays["train_points"]) == 70
     settings = Modules(inputs=4, hidden=4, outputs=4, samples=4, modules=5, most=2, tests=12)

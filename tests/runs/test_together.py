@@ -117,12 +117,12 @@ def test_a_loss_that_is_not_finite_names_its_run_and_seed(jobs_in, tmp_path, mon
 
 def test_streams_train_together_and_end_as_alone(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "DRAWN", 100)  # the interpolator inverts matrices of this size
-    stream = {"task.support.fresh": "real", "training.steps": 8, "training.evaluate_every": 4,
-              "model.name": "mlp"}  # fmt: skip
+    stream = {"task.name": "sprites", "task.side": 16, "task.counts.posX": 4,
+              "training.steps": 8, "training.evaluate_every": 4}  # fmt: skip
     base = changed(tiny, stream)
     jobs = [
-        (changed(base, {"name": region, "task.support.region": region}), tmp_path / region)
-        for region in ("donut", "corner")
+        (changed(base, {"name": factor, "task.held_out": f"{factor} > .5"}), tmp_path / factor)
+        for factor in ("posX", "posY")
     ]
     built = count_programs(monkeypatch)
     together = experiment.train_together(jobs, progress=False)

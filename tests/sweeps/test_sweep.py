@@ -517,18 +517,17 @@ def test_a_search_along_a_float_field(small, tmp_path):
     assert all("exponent" not in reading for reading in summary["readings"])  # along no axis
 
 
-def test_streams_sweep_over_their_supports_and_two_grids_train_apart(small, tmp_path):
+def test_streams_sweep_over_what_they_hold_out(small, tmp_path):
     """A stream has no cells that it did not draw: all that it may show are seen. Also side by side,
     as on an accelerator, its data set cannot be padded."""
+    held_out = ("task.held_out", ("posX > .5", "posY > .5"))
     config = changed(small, {
-        "sweep.search.field": "", "task.support.fresh": "real", "model.name": "conv",
-        "model.width": 4, "execution.trials_per_device": 2, "training.steps": 5,
-        "sweep.real_points": 4,
-        "sweep.axes": (("task.grid", (8, 12)), ("task.support.region", ("corner", "donut"))),
+        "sweep.search.field": "", "task.name": "sprites", "task.side": 16, "task.counts.posX": 2,
+        "execution.trials_per_device": 2, "training.steps": 5,
+        "sweep.axes": (("task.supersample", (1, 2)), held_out),
     })  # fmt: skip
     assert len(groups.compile_groups(config, plan.first_trials(config))) == 2
-    one_grid = {"model.name": "mlp", "sweep.axes": axes((8,), (0,), ("corner", "donut"))}
-    config = changed(config, one_grid)
+    config = changed(config, {"sweep.axes": (held_out,)})
     sweep.run(config, tmp_path / "run", progress=False)
     for values in read(tmp_path / "run").values():
         row = row_of(config, values)

@@ -74,7 +74,8 @@ def test_gradient_of_the_batch_loss_against_differences(tiny):
     assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(float(slope), rel=2e-2)
 
 
-STREAM = {"task.support.fresh": "real", "training.steps": 12, "training.evaluate_every": 5}
+STREAM = {"task.name": "sprites", "task.side": 16, "task.counts.posX": 4,
+          "training.steps": 12, "training.evaluate_every": 5}  # fmt: skip
 
 
 @pytest.mark.parametrize("values", [{}, STREAM], ids=["epochs", "stream"])
@@ -203,8 +204,6 @@ FIXED = {
     "sigma": {"task.image.sigma": 2.0},
     "batch": {"training.batch_size": 16},
     "precision": {"training.precision": "bfloat16"},
-    "stream": {"task.support.fresh": "cells"},
-    "stream of real points": {"task.support.fresh": "real"},
 }
 
 
@@ -249,7 +248,7 @@ def test_supports_and_stripes_of_all_sizes_train_in_one_compilation(tiny):
 
 def test_streams_of_other_supports_share_a_program_too(tiny):
     base = changed(tiny, STREAM)
-    other = changed(base, {"task.support.region": "corner"})
+    other = changed(base, {"task.held_out": "posX > .5"})
     assert program(base) == program(other)
 
 
@@ -294,7 +293,6 @@ def test_parameters_are_kept_at_steps_in_equal_ratios_without_another_identity(t
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"task.support.fresh": "cells"}, "config.training.steps=0: points that are drawn afresh"),
         ({"task.grid": 10}, "must be divisible by 4, not 10"),
         ({"task.support.low": 6}, "low=6, high=5: holds out no cell"),
     ],

@@ -19,6 +19,7 @@ from compgen_jax.runs import directory, experiment, results
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.rotation import GapConfig, Rotation
+from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
 from compgen_jax.training.task_group import shapes_of
@@ -307,9 +308,6 @@ def test_runs_with_epochs_of_other_lengths_share_no_program():
 
 
 def test_points_that_are_drawn_afresh_have_no_plateau():
-    stream = replace(
-        TASK, support=replace(TASK.support, fresh="cells", sampling="with_replacement")
-    )
-    bad = replace(config(schedule="plateau"), task=stream)
+    bad = replace(config(schedule="plateau"), task=Sprites())
     with pytest.raises(ConfigError, match="config.training.schedule='plateau'.*drawn afresh"):
         loop.check(bad)
