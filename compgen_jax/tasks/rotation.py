@@ -229,11 +229,6 @@ def seen(settings: Rotation, count: int):
     return ~is_held_out(_every(settings, count), settings).reshape(-1, count)
 
 
-def training_points(settings: Rotation):
-    """(n, F) float32 NumPy: what training shows to every seed."""
-    return _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
-
-
 # --- scores and a trivial predictor ----------------------------------------------------------
 
 
@@ -354,7 +349,7 @@ def _task(settings: Rotation) -> Task:
     # examples and scores do not depend on what is held out
     constants = replace(settings, gap=GapConfig(region="none"))
     upright, true = _constants(constants)
-    points = training_points(settings)
+    points = _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
     length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
     several = len(settings.objects) > 1
     return Task(

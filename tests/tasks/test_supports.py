@@ -81,6 +81,13 @@ def test_the_nearest_seen_cell_of_a_point_is_that_of_its_own_cell():
         assert (nearest == seen).all(axis=1).any()
 
 
+def test_a_stripe_is_not_held_out_and_has_no_nearest_seen_cell():
+    found, stripes = support(8, low=0, high=3), np.float32([[2, np.nan], [np.nan, 2]])
+    for held_out in (found.is_held_out, jax.jit(found.is_held_out)):
+        assert not np.any(held_out(stripes)) and np.all(held_out(np.float32([[2, 0], [0, 2]])))
+    assert np.isnan(found.nearest_seen(stripes)).all()
+
+
 @pytest.mark.parametrize(
     "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
 )
