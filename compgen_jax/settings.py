@@ -234,14 +234,16 @@ def to_dict(node) -> dict:
 
 
 def build(kind: type, values, path: str):
-    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default. Raises
-    ConfigError for an unknown field and for every bad value."""
+    """The `kind` that `to_dict` (or its JSON) describes. A missing field has its default. A field
+    that a release took away (`kind.removed`: its default by name) may still have that default.
+    Raises ConfigError for an unknown field and for every bad value."""
     names = [item.name for item in fields(kind)]
     if not isinstance(values, dict):
         raise ConfigError(f"{path}={values!r}: must be a group of fields: {', '.join(names)}")
     arguments = {}
     for name, value in values.items():
-        if name == "name" and issubclass(kind, Family):
+        is_removed = (name, value) in getattr(kind, "removed", {}).items()
+        if is_removed or (name == "name" and issubclass(kind, Family)):
             continue
         if name not in names:
             raise unknown_field(f"{path}.{name}", [f"{path}.{other}" for other in names])

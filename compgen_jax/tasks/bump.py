@@ -5,6 +5,7 @@ the polarity. A *signal* is 0 on a blank image and `amplitude` where a bump peak
 what a model is asked for: the signal itself ('upright') or one minus it ('inverted').
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 from compgen_jax.settings import Family, choice, number, require, traced
 from compgen_jax.tasks import baselines, encodings, images, marginals, sampling, supports
 from compgen_jax.tasks.encodings import CodeConfig, is_missing
-from compgen_jax.tasks.supports import Axis, Grid, SupportConfig
+from compgen_jax.tasks.supports import Axis, Support, SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task
 
 
@@ -50,12 +51,12 @@ class StripesConfig:
     """Images of one factor alone in the training set (paper section 4.2, appendix E).
 
     There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
-    `shuffled` by the seed. Their `amplitude` multiplies a bump's. `task.code.missing` says how the
-    missing factor is coded.
+    `shuffled` by the seed. `task.code.missing` says how the missing factor is coded.
     """
 
+    removed = {"amplitude": 1.0}
+
     copies: int = number(0, low=0, high=1000, traced=True)
-    amplitude: float = number(1.0, above=0)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
 
 
@@ -79,11 +80,77 @@ class Bump(Family):
     images: int = number(0, low=0, high=10**7, traced=True)
 
     def check(self, config):
-        _check(self)
+        images, stripes, support = self.images, self.stripes, self.support
+        size, every_cell = self.size, support.sampling == "every_cell"
+
+        adds = "adds units, of which the ramp has one alone"
+        hint = f"{adds}; say 'off_grid', with the label in config.task.code.missing_coordinate"
+        is_ramp = self.code.name == "ramp"
+        off_canvas = is_ramp and self.code.missing == "off_canvas"
+        require(not off_canvas, "task.code.missing", "off_canvas", hint)
+
+        each = "config.task.support.sampling='every_cell' takes each seen cell once"
+        hint = f"{each}; say with_replacement, without_replacement or real"
+        require(not (images and every_cell), "task.images", images, hint)
+
+        all_fit = not images or images >= 2 * self.grid * stripes.copies
+        hint = "leaves out some stripes, which needs config.task.stripes.order='shuffled'"
+        require(all_fit or stripes.order == "shuffled", "task.images", images, hint)
+
+        some = support.samples or stripes.copies or images or every_cell
+        hint = "leaves nothing to train on, as config.task.stripes.copies=0"
+        require(some, "task.support.samples", 0, hint)
+
+        is_zero = is_ramp and self.code.missing == "zero"
+        lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
+        hint = f"{lacks} needs config.task.code.missing='off_grid'"
+        require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
+
+        rises = not size.values or (size.values > 1 and size.smallest < size.largest)
+        ends = f"{size.smallest:g} up to a larger config.task.size.largest"
+        hint = f"a third factor needs two sizes or more, from config.task.size.smallest={ends}"
+        require(rises, "task.size.values", size.values, hint)
+
+        if self.bumps == 2:
+            hint = "is for one object; config.task.bumps=2 needs 0"
+            require(not stripes.copies, "task.stripes.copies", stripes.copies, hint)
+            require(not size.values, "task.size.values", size.values, hint)
+
+        hint = "stripes are images of x or of y alone, and need config.task.size.values=0"
+        require(not (size.values and stripes.copies), "task.size.values", size.values, hint)
 
     def make(self) -> Task:
         """Raises ConfigError for a support that cannot serve."""
-        return _task(self)
+        cells, stripes, points = support(self), self.stripes.copies, n_points(self)
+        source = f"config.task.images={self.images}"
+        if not self.images:
+            source = f"config.task.support.samples={self.support.samples}"
+        cells.check(points, source, shows_every_value=bool(stripes))
+
+        def check(dataset):
+            points = np.asarray(dataset.points)[: int(dataset.count)]
+            cells.check_marginals(points[:, : len(cells.axes)])
+
+        others = {"mean_size": partial(_mean_size, settings=self)} if self.size.values else {}
+        return Task(
+            factors=cells.factors,
+            held_out=cells.is_held_out,
+            example=lambda key, point: example(point, self),
+            dataset=lambda key: sampling.table(training_points(key, self)),
+            examples=n_stripes(self) + points,
+            prediction=partial(flip, settings=self.image),
+            scores=partial(_scores if self.bumps == 1 else _scores_of_two, settings=self),
+            nearest=cells.nearest_seen,
+            accuracy="combination_accuracy" if self.size.values else "exact_accuracy",
+            baselines=baselines.BASELINES | others,
+            parts=self.bumps * encodings.lengths(encodings.codes_of_counts(cells.sizes, self.code)),
+            differentiable=self.code.name != "onehot",
+            units={
+                "value": self.grid if stripes else None,
+                "cell": None if stripes else math.prod(cells.sizes),
+            },
+            check=check,
+        )
 
 
 # --- images and codes ------------------------------------------------------------------------
@@ -144,23 +211,23 @@ def _object(point, settings: Bump) -> tuple:
     """The code and the signal of one object."""
     x, y, *size = point
     signal = bump(x, y, settings.grid, settings.image, *size)
-    amplitude = jnp.where(jnp.isnan(point[:2]).any(), settings.stripes.amplitude, 1.0)
     coordinates = [(x, settings.grid), (y, settings.grid)]
     if size:
         axis = support(settings).axes[2]
         coordinates.append(((size[0] - axis.first) / axis.step, axis.count))
-    return encodings.encode(coordinates, settings.code), amplitude * signal
+    return encodings.encode(coordinates, settings.code), signal
 
 
-def support(settings: Bump) -> Grid:
-    """The factors and the region of the task."""
+@functools.lru_cache(maxsize=64)
+def support(settings: Bump) -> Support:
+    """The factors and the region of the task. Raises ConfigError."""
     low, high = supports.bounds(settings.support, settings.grid)
     axes = [Axis(name, settings.grid, 0.0, 1.0, low, high) for name in "xy"]
     size = settings.size
     if size.values:
         step = (size.largest - size.smallest) / (size.values - 1)
         axes.append(Axis("size", size.values, size.smallest, step, size.low, size.high))
-    return Grid(tuple(axes), settings.support)
+    return Support(settings.support, axes)
 
 
 # --- the training set ------------------------------------------------------------------------
@@ -176,7 +243,7 @@ def n_points(settings: Bump) -> int:
     """The number of complete points in a training set."""
     if settings.images:
         return settings.images - n_stripes(settings)
-    return supports.n_samples(support(settings))
+    return support(settings).n_samples()
 
 
 def stripe_points(grid: int):
@@ -189,7 +256,7 @@ def stripe_points(grid: int):
 def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
     first n are the same for any number of points. With two bumps, F = 4."""
-    points = supports.sample(key, support(settings), n_points(settings))
+    points = support(settings).sample(key, n_points(settings))
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
         keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(points)))
@@ -204,54 +271,10 @@ def training_points(key, settings: Bump):
     return jnp.concatenate([stripes[: n_stripes(settings)], points])
 
 
-# --- the task --------------------------------------------------------------------------------
+# --- scores ----------------------------------------------------------------------------------
 
 
-def _task(settings: Bump) -> Task:
-    grid, stripes = support(settings), settings.stripes.copies
-    fresh = settings.support.fresh != "no"
-    points = 0 if fresh else n_points(settings)
-    asked = f"config.task.images={settings.images}"
-    if not settings.images:
-        asked = f"config.task.support.samples={settings.support.samples}"
-    supports.check(grid, points, asked, shows_every_value=bool(stripes))
-
-    def dataset(key):
-        if fresh:
-            return supports.fresh_source(grid)
-        return sampling.table(training_points(key, settings))
-
-    def check(dataset):
-        if isinstance(dataset, sampling.Table):
-            shown = np.asarray(dataset.points)[: int(dataset.count), : len(grid.axes)]
-            supports.check_marginals(shown, grid)
-
-    others = {"mean_size": partial(_mean_size, settings=settings)} if settings.size.values else {}
-    return Task(
-        factors=tuple(Factor(axis.name, supports.axis_values(axis)) for axis in grid.axes),
-        held_out=partial(supports.is_held_out, grid=grid),
-        example=lambda key, point: example(point, settings),
-        dataset=dataset,
-        examples=0 if fresh else n_stripes(settings) + points,
-        next_batch=supports.fresh_draw(grid) if fresh else sampling.epochs,
-        prediction=partial(flip, settings=settings.image),
-        scores=partial(
-            _scores if settings.bumps == 1 else _scores_of_two, settings=settings, grid=grid
-        ),
-        nearest=partial(supports.nearest_seen, grid=grid),
-        accuracy="combination_accuracy" if settings.size.values else "exact_accuracy",
-        baselines=baselines.BASELINES | others,
-        parts=settings.bumps * encodings.part_lengths(grid.counts, settings.code),
-        differentiable=settings.code.name != "onehot",
-        units={
-            "value": settings.grid if stripes else None,
-            "cell": None if stripes else math.prod(grid.counts),
-        },
-        check=check,
-    )
-
-
-def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -> dict:
+def _scores(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     """The scores of one prediction; see `Task.scores`.
 
     They are those of `images.scores`, and `images.rendered`. With a third factor there are two
@@ -261,7 +284,7 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
     """
     image = settings.image
     found = images.scores(signal, truth, point[:2], image.position_tolerance, image.image_tolerance)
-    nearest = supports.nearest_seen(point, grid) if nearest is None else nearest
+    nearest = support(settings).nearest_seen(point) if nearest is None else nearest
     nearest_image = bump(*nearest[:2], settings.grid, image, *nearest[2:])
     found["rendered"] = jnp.where(
         jnp.isnan(nearest).any(),  # the point is seen
@@ -271,7 +294,8 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
     if settings.size.values:
         at = lambda size: bump(point[0], point[1], settings.grid, image, size)
         errors_S = images.mean_squared_error(signal[None], jax.vmap(at)(_sizes(settings)))
-        requested = jnp.round((point[2] - grid.axes[2].first) / grid.axes[2].step)
+        axis = support(settings).axes[2]
+        requested = jnp.round((point[2] - axis.first) / axis.step)
         right = (jnp.argmin(errors_S) == requested) & jnp.isfinite(errors_S).all()
         found["size_accuracy"] = right
         found["rendered"] = found["rendered"] & right
@@ -279,7 +303,7 @@ def _scores(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -
     return found
 
 
-def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump, grid: Grid) -> dict:
+def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump) -> dict:
     """The scores of the first bump, on the prediction less the true second one; and
     `rendered_second`.
 
@@ -289,7 +313,7 @@ def _scores_of_two(signal, truth, point, nearest=None, *, settings: Bump, grid: 
     """
     first = bump(*point, settings.grid, settings.image)
     second = truth - first
-    found = _scores(signal - second, first, point, nearest, settings=settings, grid=grid)
+    found = _scores(signal - second, first, point, nearest, settings=settings)
     side = min(2 * math.ceil(3 * settings.image.sigma) + 1, settings.grid)
     x, y = images.brightest_pixel(second).astype(jnp.int32)
     start = jnp.clip(jnp.stack([y, x]) - side // 2, 0, settings.grid - side)
@@ -310,49 +334,3 @@ def _sizes(settings: Bump):
     """(S,) all sizes, in pixels."""
     axis = support(settings).axes[2]
     return axis.first + axis.step * jnp.arange(axis.count)
-
-
-def _check(settings: Bump):
-    """Raises ConfigError for settings that contradict each other."""
-    images, stripes, support = settings.images, settings.stripes, settings.support
-    size, every_cell = settings.size, support.sampling == "every_cell"
-    encodings.check(settings.code)
-
-    each = "config.task.support.sampling='every_cell' takes each seen cell once"
-    hint = f"{each}; say with_replacement, without_replacement or real"
-    require(not (images and every_cell), "task.images", images, hint)
-
-    all_fit = not images or images >= 2 * settings.grid * stripes.copies
-    hint = "leaves out some stripes, which needs config.task.stripes.order='shuffled'"
-    require(all_fit or stripes.order == "shuffled", "task.images", images, hint)
-
-    some = support.samples or stripes.copies or images or every_cell
-    hint = "leaves nothing to train on, as config.task.stripes.copies=0"
-    require(some, "task.support.samples", 0, hint)
-
-    others = "config.task.stripes.copies and config.task.images"
-    alone = support.fresh == "no" or not (stripes.copies or images)
-    hint = f"draws points at each step, so {others} must be 0"
-    require(alone, "task.support.fresh", support.fresh, hint)
-
-    is_zero = settings.code.missing == "zero" and settings.code.name == "ramp"
-    lacks = "is the ramp's code of coordinate 0, so a stripe's missing factor"
-    hint = f"{lacks} needs config.task.code.missing='off_grid'"
-    require(not (stripes.copies and is_zero), "task.code.missing", "zero", hint)
-
-    rises = not size.values or (size.values > 1 and size.smallest < size.largest)
-    ends = f"config.task.size.smallest={size.smallest:g} up to a larger config.task.size.largest"
-    hint = f"a third factor needs two sizes or more, from {ends}"
-    require(rises, "task.size.values", size.values, hint)
-
-    if settings.bumps == 2:
-        for field, value, off in (
-            ("stripes.copies", stripes.copies, 0),
-            ("size.values", size.values, 0),
-            ("support.fresh", support.fresh, "no"),
-        ):
-            hint = f"is for one object; config.task.bumps=2 needs {off!r}"
-            require(value == off, f"task.{field}", value, hint)
-
-    hint = "stripes are images of x or of y alone, and need config.task.size.values=0"
-    require(not (size.values and stripes.copies), "task.size.values", size.values, hint)

@@ -68,14 +68,12 @@ def first_of_each(path: str, digits) -> dict:
     try:
         images_file, labels_file = _find(Path(path).expanduser())
         images, labels = _read(images_file, IMAGES), _read(labels_file, LABELS)
-        if images.shape[1:] != (SIDE, SIDE):
-            rows, columns = images.shape[1:]
+        count, rows, columns = images.shape
+        if (rows, columns) != (SIDE, SIDE):
             raise ValueError(f"{images_file.name} has images of {rows} x {columns}, not 28 x 28")
-        if len(images) != len(labels):
-            raise ValueError(
-                f"{images_file.name} has {len(images)} images and {labels_file.name} "
-                f"{len(labels)} labels; must be as many"
-            )
+        if count != len(labels):
+            both = f"{count} images and {labels_file.name} {len(labels)} labels"
+            raise ValueError(f"{images_file.name} has {both}; must be as many")
         missing = sorted(set(digits) - set(labels.tolist()))
         if missing:
             raise ValueError(f"{labels_file.name} has no example of {missing}")
@@ -98,8 +96,7 @@ def _find(path: Path) -> tuple[Path, Path]:
     if "images" not in images.name:
         raise ValueError("a file of images must have 'images' in its name, and 'labels' beside it")
     stem = images.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
-    swapped = stem.replace("-idx", ".idx") if "-idx" in stem else stem.replace(".idx", "-idx")
-    labels = _first(images.with_name(name) for name in (stem, swapped))
+    labels = _first([images.with_name(stem)])
     if labels is None:
         raise ValueError(f"has no {stem} nor {stem}.gz beside {images.name}")
     return images, labels
@@ -128,7 +125,6 @@ def _read(path: Path, magic: int):
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
     if len(values) != math.prod(sizes):
         wrong = "is truncated" if len(values) < math.prod(sizes) else "is too long"
-        raise ValueError(
-            f"{path.name} {wrong}: {len(values)} bytes of {'x'.join(map(str, sizes))} values"
-        )
+        shape = "x".join(map(str, sizes))
+        raise ValueError(f"{path.name} {wrong}: {len(values)} bytes of {shape} values")
     return values.reshape(sizes)

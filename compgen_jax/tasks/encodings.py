@@ -1,17 +1,24 @@
 """Disentangled codes of a point (paper section 3.1): each factor has units of its own.
 
-A code is a function of one continuous coordinate, in cells. A point's code joins the codes of its
-coordinates.
+A code is a function of one continuous coordinate or value. A point's code joins the codes of its
+factors. `CodeConfig` gives all factors of bumps one code of their coordinate in cells.
+`CodesConfig` gives each factor of a scene a code that suits it.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from compgen_jax.settings import ConfigError, choice, number
+from compgen_jax.settings import choice, number
 
 OFF_CANVAS = 12  # labels behind those of the cells, as in the authors' earlier work: 40 of 28
+CODES_OF_FACTORS = "bump", "value", "onehot", "circle"
 
 
 @dataclass(frozen=True)
@@ -19,19 +26,70 @@ class CodeConfig:
     """How a coordinate is given to the model (paper section 3.1).
 
     `sigma` (in cells; for x and y, pixels) and `width` shape the bump code: `width` multiplies the
-    variance. `scale` is for the ramp, `frequencies` for the positional code. A missing factor has
-    the zero vector as its code (for the ramp this is also the code of coordinate 0), or the code of
-    an off-grid coordinate. With 'off_canvas' each factor has 12 more labels than cells, behind
+    variance. `frequencies` is for the positional code. A missing factor has the zero vector as its
+    code (for the ramp this is also the code of coordinate 0), or the code of an off-grid
+    coordinate. With 'off_canvas' each factor has 12 more labels than cells, behind
     them, with units of their own; the seventh of these labels is that of a missing factor.
     """
+
+    removed = {"scale": "pixels"}
 
     name: str = choice("bump", "bump", "ramp", "onehot", "positional")
     sigma: float = number(1.0, above=0)
     width: float = number(1.0, above=0)
-    scale: str = choice("pixels", "pixels", "unit")
     frequencies: int = number(8, low=2, high=64)
     missing: str = choice("zero", "zero", "off_grid", "off_canvas")
     missing_coordinate: float = number(-1.0)
+
+
+@dataclass(frozen=True)
+class CodesConfig:
+    """How the factors' values are given to a model: all by the code `name`, but those named in
+    `of`, pairs of a factor and its code.
+
+    value   the stored number itself.
+    bump    a unit for each value, with a Gaussian of `sigma` cells; round the circle for an angle.
+    onehot  a unit for each value, 1 for the nearest one. A label has this code instead of a bump.
+    circle  cosine and sine of an angle; other factors have the bump code.
+
+    A missing factor's code is zero, or that of a value one step below the first ('off_range'; an
+    angle's only if its code is 'value', as the others go round). With 'mask' every factor has one
+    more unit, which is 1 if it is missing.
+    """
+
+    name: str = choice("bump", *CODES_OF_FACTORS)
+    of: tuple = ()
+    sigma: float = number(1.0, above=0)
+    missing: str = choice("zero", "zero", "mask", "off_range")
+
+
+class Code(NamedTuple):
+    """The code of one factor.
+
+    of: a scalar -> (length,).  absent: the scalar whose code a missing factor has; None for zeros.
+    masked: whether one more unit says that the factor is missing.
+    """
+
+    of: Callable
+    length: int
+    absent: float | None = None
+    masked: bool = False
+
+
+def joined(values, codes):
+    """The code (E,) of scalars, one part for each; None or NaN stands for a missing factor."""
+    parts = []
+    for value, code in zip(values, codes, strict=True):
+        missing, value = is_missing(value)
+        absent = 0.0 if code.absent is None else code.of(jnp.float32(code.absent))
+        parts.append(jnp.where(missing, absent, code.of(value)))
+        parts += [missing[None].astype(jnp.float32)] * code.masked
+    return jnp.concatenate(parts)
+
+
+def lengths(codes) -> tuple[int, ...]:
+    """The lengths of the codes' parts; E is their sum."""
+    return tuple(code.length + code.masked for code in codes)
 
 
 def is_missing(coordinate):
@@ -44,49 +102,32 @@ def is_missing(coordinate):
     return missing, jnp.where(missing, 0.0, coordinate)
 
 
-def gaussian_profile(coordinate, count: int, sigma):
-    """exp(-(i - c)^2 / (2 sigma^2)) at i = 0..count-1."""
-    offset_N = jnp.arange(count, dtype=jnp.float32) - coordinate
-    return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
+# --- of coordinates, in cells ----------------------------------------------------------------
+
+
+def codes_of_counts(counts, config: CodeConfig) -> list[Code]:
+    """The codes of factors with so many cells."""
+    codes, fixed = [], {"ramp": 1, "positional": 2 * config.frequencies}
+    for count in counts:
+        labels = count + OFF_CANVAS * (config.missing == "off_canvas")
+        absent = {"zero": None, "off_canvas": count + OFF_CANVAS // 2}
+        of = partial(CODES[config.name], count=labels, config=config)
+        label = absent.get(config.missing, config.missing_coordinate)
+        codes.append(Code(of, fixed.get(config.name, labels), label))
+    return codes
 
 
 def encode(coordinates, config: CodeConfig):
     """The code (E,) of a point, from a pair (coordinate, number of cells) for each factor. A
     missing factor's coordinate is None or NaN."""
-    return jnp.concatenate([encode_coordinate(c, count, config) for c, count in coordinates])
+    values, counts = zip(*coordinates, strict=True)
+    return joined(values, codes_of_counts(counts, config))
 
 
-def encode_coordinate(coordinate, count: int, config: CodeConfig):
-    """The code of one scalar coordinate, or of a missing one (None or NaN)."""
-    code, labels = CODES[config.name], _labels(count, config)
-    missing, coordinate = is_missing(coordinate)
-    if config.missing == "zero":
-        absent = jnp.zeros(part_lengths([count], config))
-    else:
-        off_canvas = config.missing == "off_canvas"
-        label = count + OFF_CANVAS // 2 if off_canvas else config.missing_coordinate
-        absent = code(jnp.float32(label), labels, config)
-    return jnp.where(missing, absent, code(coordinate, labels, config))
-
-
-def _labels(count: int, config: CodeConfig) -> int:
-    """How many labels a factor with so many cells has."""
-    return count + OFF_CANVAS * (config.missing == "off_canvas")
-
-
-def part_lengths(counts, config: CodeConfig) -> tuple[int, ...]:
-    """The lengths of the codes of factors with so many cells; E is their sum."""
-    fixed = {"ramp": 1, "positional": 2 * config.frequencies}
-    return tuple(fixed.get(config.name, _labels(count, config)) for count in counts)
-
-
-def check(config: CodeConfig):
-    """Raises ConfigError for settings that contradict each other."""
-    if config.missing == "off_canvas" and config.name == "ramp":
-        raise ConfigError(
-            "config.task.code.missing='off_canvas': adds units, of which the ramp has one alone; "
-            "say 'off_grid', with the label in config.task.code.missing_coordinate"
-        )
+def gaussian_profile(coordinate, count: int, sigma):
+    """exp(-(i - c)^2 / (2 sigma^2)) at i = 0..count-1."""
+    offset_N = jnp.arange(count, dtype=jnp.float32) - coordinate
+    return jnp.exp(-jnp.square(offset_N) / (2 * sigma**2))
 
 
 def bump_code(coordinate, count, config):
@@ -95,9 +136,8 @@ def bump_code(coordinate, count, config):
 
 
 def ramp_code(coordinate, count, config):
-    """The coordinate itself, in cells or as a fraction of the grid (0 to 1)."""
-    scale = 1.0 if config.scale == "pixels" else 1.0 / (count - 1)
-    return scale * coordinate[None]
+    """The coordinate itself, in cells."""
+    return coordinate[None]
 
 
 @jax.custom_jvp
@@ -136,3 +176,63 @@ CODES = {
     "onehot": onehot_code,
     "positional": positional_code,
 }
+
+
+# --- of values of any factors ----------------------------------------------------------------
+
+
+def kind_of(factor, config: CodesConfig) -> str:
+    """The code that a factor has."""
+    kind = dict(config.of).get(factor.name, config.name)
+    if not factor.real and kind != "value":
+        return "onehot"
+    return "bump" if kind == "circle" and math.isinf(factor.period) else kind
+
+
+def codes_of_factors(factors, config: CodesConfig) -> list[Code]:
+    """The codes of `task.Factor`s."""
+    return [code_of(factor, kind_of(factor, config), config) for factor in factors]
+
+
+def code_of(factor, kind: str, config: CodesConfig = CodesConfig()) -> Code:
+    """The code of one factor. Beside the kinds of `CodesConfig` there is 'scaled': one number, from
+    -1 to 1 over the factor's values."""
+    values = np.asarray(factor.values, np.float32)
+    round_circle = math.isfinite(factor.period)
+    step = np.diff(values).mean() if len(values) > 1 else None
+    absent = None
+    if config.missing == "off_range" and (kind == "value" or not round_circle):
+        absent = values[0] - (1.0 if step is None else step)
+
+    def of(value):
+        if kind == "value":
+            return value[None]
+        if kind == "scaled":
+            middle, half = span(values)
+            return ((value - middle) / half)[None]
+        if kind == "circle":
+            turn = 2 * jnp.pi / factor.period * value
+            return jnp.stack([jnp.cos(turn), jnp.sin(turn)])
+        if not factor.real:
+            return (jnp.abs(values - value) < 1e-6).astype(jnp.float32)
+        if kind == "bump" and round_circle:
+            apart = (values - value + factor.period / 2) % factor.period - factor.period / 2
+            apart = apart / (factor.period if step is None else step)
+            return jnp.exp(-jnp.square(apart) / (2 * config.sigma**2))
+        # where the value lies among the cells, from 0, linear between and beyond them
+        place = value - values[0]
+        if step is not None:
+            place = jnp.interp(value, values, jnp.arange(len(values), dtype=jnp.float32))
+            first, last = np.diff(values)[[0, -1]]
+            place += jnp.minimum((value - values[0]) / first, 0.0)
+            place += jnp.maximum((value - values[-1]) / last, 0.0)
+        return CODES[kind](place, len(values), CodeConfig(sigma=config.sigma))
+
+    length = {"value": 1, "scaled": 1, "circle": 2}.get(kind, len(values))
+    return Code(of, length, absent, config.missing == "mask")
+
+
+def span(values):
+    """The middle of a factor's values, and half their range."""
+    middle, half = (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
+    return float(middle), float(half) or 1.0

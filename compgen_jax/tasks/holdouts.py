@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from compgen_jax.settings import require
+from compgen_jax.tasks import regions
 from compgen_jax.tasks.task import Factor
 
 LONGEST, DEEPEST, TOLERANCE = 1000, 40, 1e-6
@@ -287,8 +288,7 @@ class _Reader:
             said += [kind] if kind in ("share", "seed") else []
         chosen = list(dict.fromkeys(itertools.chain(*groups)))
         if name == "random":
-            order = np.random.default_rng(seed).permutation(len(self.points_BxF))
-            return np.argsort(order) < round(share * len(order))
+            return regions.random_cells(np.ones(len(self.points_BxF)), share, seed)
         if name in REGIONS:
             return self.region(name, chosen, share)
         every = range(len(self.factors))

@@ -11,14 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.settings import ConfigError, choice, require
-from compgen_jax.tasks import baselines, bump
+from compgen_jax.settings import choice, require
+from compgen_jax.tasks import baselines, bump, encodings
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.task import Example, Task, mean_squared_error
-
-UNIT_CODES = ("bump", "onehot")  # that have one unit for each value
 
 
 @dataclass(frozen=True)
@@ -28,87 +26,56 @@ class Inverse(Bump):
     `answer` 'code' asks for the vector that the bump task would give a model, 'coordinates' for the
     factors' values in pixels. All other fields are the bump task's; `image.position_tolerance` and
     `image.image_tolerance` have no effect.
+
+    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
+    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
+    is within half a cell, as in the authors' code. Its position is right if every factor is within
+    one cell.
     """
 
     answer: str = choice("code", "code", "coordinates")
 
     def check(self, config):
         super().check(config)
-        is_code, code = self.answer == "code", self.code.name
         hint = "an image does not tell which of its bumps is the first; say 1"
         require(self.bumps == 1, "task.bumps", self.bumps, hint)
-        hint = (
-            "a stripe has no value of its missing factor; say 'code', or "
-            "config.task.stripes.copies=0"
-        )
-        require(is_code or not self.stripes.copies, "task.answer", self.answer, hint)
-        hint = (
-            f"has no unit for each value to decode; must be one of {', '.join(UNIT_CODES)} for "
-            "config.task.answer='code', or say config.task.answer='coordinates'"
-        )
-        require(not is_code or code in UNIT_CODES, "task.code.name", code, hint)
+        no_value = "a stripe has no value of its missing factor"
+        hint = f"{no_value}; say 'code', or config.task.stripes.copies=0"
+        answered = self.answer == "code" or not self.stripes.copies
+        require(answered, "task.answer", self.answer, hint)
 
     def make(self) -> Task:
-        """Raises ConfigError for a support that cannot serve."""
-        task = super().make()
-        if not task.differentiable:
-            # the image can be differentiated, though the code cannot
-            def example(key, point):
-                image = bump.example(point, replace(self, code=CodeConfig())).target
-                return Example(forward(key, jax.lax.stop_gradient(point)).input, image)
-
-            forward = task.example
-            task = task._replace(example=example, differentiable=True)
-        return inverse(task, self.answer)
-
-
-def inverse(task: Task, answer: str = "code", tolerance: float = 0.5) -> Task:
-    """`task`, which maps a code to one image, reversed: its image, as it is, is the input.
-
-    Args:
-      task: its input is a vector with one code per factor, its target one array (H, W).
-      answer: 'code' asks for the input of `task`, which needs a unit for each value of a factor.
-        'coordinates' asks for the factors' values (F,).
-      tolerance: how far off a coordinate may be, in cells (for x and y, pixels). The authors allow
-        half a pixel.
-
-    The scores are `mse` over the vector, `exact_accuracy` and `position_accuracy`. An answer is
-    exact if every factor is right: the largest unit of its code is the true one, or its coordinate
-    is within `tolerance`. Its position is right if every factor is within one cell.
-
-    Raises ConfigError for a task that does not map codes to images, and for factors or codes that
-    cannot be answered so.
-    """
-    given, asked = tasks.shapes(task)
-    if not all(isinstance(each, jax.ShapeDtypeStruct) for each in (given, asked)) or (
-        given.ndim != 1 or asked.ndim != 2
-    ):
-        raise ConfigError(f"config.task: maps {given} to {asked}, not a code to one image")
-    known = answer in ("code", "coordinates")
-    require(known, "task.answer", answer, "must be one of code, coordinates")
-    if answer == "code":
-        values = tuple(len(factor.values) for factor in task.factors)
-        parts = tuple(task.parts)
-        hint = f"needs a code with a unit for each value, in parts of {values}, not {parts}"
-        require(parts == values, "task.answer", answer, f"{hint}; say 'coordinates'")
-        off, tolerance = partial(_units_apart, parts=values), 0.5
-    else:
-        labels = [f.name for f in task.factors if not f.real or np.isfinite(f.period)]
-        hint = f"{', '.join(labels)} is a label or an angle, and no coordinate; say 'code'"
-        require(not labels, "task.answer", answer, hint)
+        """Raises ConfigError for a support that cannot serve, and for a code that cannot be
+        decoded."""
+        task, is_code = super().make(), self.answer == "code"
+        units = tuple(len(factor.values) for factor in task.factors)
+        hint = (
+            "has no unit for each value to decode; must be bump or onehot, without labels off the "
+            "canvas, for config.task.answer='code', or say config.task.answer='coordinates'"
+        )
+        require(not is_code or task.parts == units, "task.code.name", self.code.name, hint)
         steps = [float(np.mean(np.diff(factor.values))) for factor in task.factors]
-        off = lambda prediction, truth: jnp.abs(prediction - truth) / jnp.array(steps)
 
-    def scores(prediction, truth, point):
-        off_F = off(prediction, truth)
-        return {
-            "mse": mean_squared_error(prediction, truth),
-            "exact_accuracy": jnp.all(off_F <= tolerance),
-            "position_accuracy": jnp.all(off_F <= 1),
-        }
+        def example(key, point):
+            if task.differentiable:
+                code, image = task.example(key, point)
+            else:  # the image can be differentiated, though the code cannot
+                code = task.example(key, jax.lax.stop_gradient(point)).input
+                image = bump.example(point, replace(self, code=CodeConfig())).target
+            return Example(image, code if is_code else point)
 
-    said = lambda code, point: code if answer == "code" else point
-    return _reversed(task, said, scores=scores, derived=lambda means: {})
+        def scores(prediction, truth, point):
+            if is_code:
+                off_F = _units_apart(prediction, truth, units)
+            else:
+                off_F = jnp.abs(prediction - truth) / jnp.array(steps)
+            return {
+                "mse": mean_squared_error(prediction, truth),
+                "exact_accuracy": jnp.all(off_F <= 0.5),
+                "position_accuracy": jnp.all(off_F <= 1),
+            }
+
+        return _reversed(task, example, scores=scores, differentiable=True)
 
 
 def reading(task: Task) -> Task:
@@ -116,28 +83,21 @@ def reading(task: Task) -> Task:
     what is asked for, `factor_scores` how it is scored."""
     return _reversed(
         task,
-        lambda code, point: answer_of(point, task.factors),
+        lambda key, point: Example(task.example(key, point).target, answer_of(point, task.factors)),
         scores=partial(factor_scores, factors=task.factors),
-        derived=lambda means: _r2_of_means(means, task.factors),
+        derived=partial(r2_of_means, factors=task.factors),
         differentiable=False,
     )
 
 
-def _reversed(task: Task, answer, **fields) -> Task:
-    """`task` with its image as the input, which asks for `answer(input, point)`."""
-
-    def example(key, point):
-        forward = task.example(key, point)
-        return Example(forward.target, answer(forward.input, point))
-
+def _reversed(task: Task, example, **fields) -> Task:
+    """`task` with other examples, whose target is a vector that says the point."""
     return task._replace(
         example=example,
         loss=mean_squared_error,
-        output=None,
         prediction=lambda output: output,
         truth=None,
         nearest=None,
-        error="mse",
         accuracy="exact_accuracy",
         baselines=baselines.BASELINES | {"mean_answer": mean_answer},
         parts=(),
@@ -145,46 +105,35 @@ def _reversed(task: Task, answer, **fields) -> Task:
     )
 
 
+def answer_codes(factors) -> list[encodings.Code]:
+    """How factors are answered: each by one number from -1 to 1 over its values, cosine and sine of
+    an angle, or one unit for each label."""
+    codes = []
+    for factor in factors:
+        kind = "circle" if np.isfinite(factor.period) else "scaled"
+        codes.append(encodings.code_of(factor, kind if factor.real else "onehot"))
+    return codes
+
+
 def answer_of(point, factors):
-    """What a model should say of a point: for each factor one number from -1 to 1 over its values,
-    cosine and sine of an angle, or one unit for each label."""
-    parts = []
-    for value, factor in zip(point[: len(factors)], factors, strict=True):
-        values = np.asarray(factor.values, np.float32)
-        if not factor.real:
-            parts.append((jnp.abs(values - value) < 1e-6).astype(jnp.float32))
-        elif np.isfinite(factor.period):
-            turn = 2 * jnp.pi / factor.period * value
-            parts.append(jnp.stack([jnp.cos(turn), jnp.sin(turn)]))
-        else:
-            middle, half = _span(values)
-            parts.append(((value - middle) / half)[None])
-    return jnp.concatenate(parts)
+    """What a model should say of a point; see `answer_codes`."""
+    return encodings.joined(point[: len(factors)], answer_codes(factors))
 
 
 def read_answer(answer, factors):
     """(F,) the values that an answer says."""
-    said, start = [], 0
-    for factor in factors:
-        values = np.asarray(factor.values, np.float32)
+    ends, values = np.cumsum(encodings.lengths(answer_codes(factors)))[:-1].tolist(), []
+    for factor, part in zip(factors, jnp.split(answer, ends), strict=True):
+        of_factor = np.asarray(factor.values, np.float32)
         if not factor.real:
-            said.append(jnp.asarray(values)[jnp.argmax(answer[start : start + len(values)])])
-            start += len(values)
+            values.append(jnp.asarray(of_factor)[jnp.argmax(part)])
         elif np.isfinite(factor.period):
-            turn = jnp.arctan2(answer[start + 1], answer[start])
-            said.append(turn * factor.period / (2 * jnp.pi) % factor.period)
-            start += 2
+            turn = jnp.arctan2(part[1], part[0])
+            values.append(turn * factor.period / (2 * jnp.pi) % factor.period)
         else:
-            middle, half = _span(values)
-            said.append(middle + half * answer[start])
-            start += 1
-    return jnp.stack(said)
-
-
-def _span(values):
-    """The middle of a factor's values, and half their range."""
-    middle, half = (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
-    return float(middle), float(half) or 1.0
+            middle, half = encodings.span(of_factor)
+            values.append(middle + half * part[0])
+    return jnp.stack(values)
 
 
 def factor_scores(prediction, truth, point, factors) -> dict:
@@ -196,15 +145,15 @@ def factor_scores(prediction, truth, point, factors) -> dict:
     NAME_mse: its square over the variance of the factor's values; not of labels and angles.
     exact_accuracy: whether all are right. An answer that is not finite is wrong.
     """
-    said_F, finite = read_answer(prediction, factors), jnp.isfinite(prediction).all()
-    place_F = tasks.nearest_values(factors, said_F)
+    values_F, finite = read_answer(prediction, factors), jnp.isfinite(prediction).all()
+    place_F = tasks.nearest_values(factors, values_F)
     right_F = (place_F == tasks.nearest_values(factors, point)) & finite
     found = {"mse": mean_squared_error(prediction, truth), "exact_accuracy": right_F.all()}
     for index, factor in enumerate(factors):
         found[f"{factor.name}_accuracy"] = right_F[index]
         if not factor.real:
             continue
-        off = jnp.abs(said_F[index] - point[index])
+        off = jnp.abs(values_F[index] - point[index])
         if np.isfinite(factor.period):
             off = jnp.minimum(off % factor.period, -off % factor.period)
         elif len(factor.values) > 1:
@@ -213,11 +162,11 @@ def factor_scores(prediction, truth, point, factors) -> dict:
     return found
 
 
-def _r2_of_means(means: dict, factors) -> dict:
+def r2_of_means(means: dict, factors) -> dict:
     """{NAME_r2}: 1 - mean squared error / the variance of the values over the whole grid, as Schott
     et al. (2022) score a factor."""
-    names = [factor.name for factor in factors if f"{factor.name}_mse" in means]
-    return {f"{name}_r2": 1 - means[f"{name}_mse"] for name in names}
+    errors = {factor.name: means.get(f"{factor.name}_mse") for factor in factors}
+    return {f"{name}_r2": 1 - error for name, error in errors.items() if error is not None}
 
 
 def _units_apart(prediction, truth, parts):

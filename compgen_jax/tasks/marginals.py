@@ -29,14 +29,14 @@ AT_ONCE, MOST = 256, 2000  # pictures that are drawn, and cells whose pictures a
 class MarginalsConfig:
     """Which marginal images training shows beside pictures, and as what `share` of its examples.
 
-    They are taken `over` ID cells alone or over all. With `peak` 'full' each is multiplied so that
-    its brightest value is that of the brightest picture.
+    They are taken `over` ID cells alone or over all.
     """
+
+    removed = {"peak": "as_is"}
 
     kind: str = choice("none", "none", "mean", "union", "slice")
     over: str = choice("seen", "seen", "all")
     share: float = number(0.5, above=0, high=1)
-    peak: str = choice("as_is", "as_is", "full")
 
 
 def points(factors):
@@ -49,7 +49,7 @@ def points(factors):
     return np.concatenate(rows)
 
 
-def images(kind: str, picture, factors, shown_B, peak: str = "as_is"):
+def images(kind: str, picture, factors, shown_B):
     """(images (M, ...), exist (M,) bool) of `points`, float32 NumPy, from the cells `shown_B`.
 
     A value that no such cell has, or whose slice is not such a cell, has a blank image, and does
@@ -66,22 +66,18 @@ def images(kind: str, picture, factors, shown_B, peak: str = "as_is"):
         found, exist = _slices(draw, cells, places, np.asarray(shown_B), sizes)
     else:
         found, exist = _collected(kind, draw, cells, places + starts, shown, sum(sizes))
-    if peak == "full":
-        tops = found.max(axis=tuple(range(1, found.ndim)), keepdims=True)
-        brightest = max(float(part.max()) for part in _batches(draw, cells[shown]))
-        found = found * np.where(tops > 0, brightest / np.maximum(tops, 1e-12), 0)
     return found.astype(np.float32), exist
 
 
 def _collected(kind, draw, cells, rows_BxF, shown, count):
     """The mean or the union over the cells that share a value."""
     totals, number_of = None, np.bincount(rows_BxF[shown].ravel(), minlength=count)
-    for rows, pictures in zip(_cut(rows_BxF[shown]), _batches(draw, cells[shown]), strict=True):
+    for some, pictures in _batches(draw, cells[shown]):
         if totals is None:
             empty = 0.0 if kind == "mean" else -np.inf
             totals = np.full((count, *pictures.shape[1:]), empty)
         collect = np.add if kind == "mean" else np.maximum
-        for of_factor in rows.T:
+        for of_factor in rows_BxF[shown[some]].T:
             collect.at(totals, of_factor, pictures)
     exist, shape = number_of > 0, (-1,) + (1,) * (totals.ndim - 1)
     if kind == "mean":
@@ -89,33 +85,27 @@ def _collected(kind, draw, cells, rows_BxF, shown, count):
     return np.where(exist.reshape(shape), totals, 0.0), exist
 
 
-def _cut(rows):
-    return (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
-
-
 def _slices(draw, cells, places, shown_B, sizes):
     """Pictures on the lines through the shown cell that is nearest to the grid's middle."""
     middle = (np.array(sizes) - 1) / 2
     apart = np.where(shown_B, np.square(places - middle).sum(axis=1), np.inf)
     reference = places[np.argmin(apart)]
-    of_place = grids.over_grid(np.arange(len(cells)), sizes)
-    index = []
-    for factor, size in enumerate(sizes):
-        line = np.tile(reference, (size, 1))
-        line[:, factor] = np.arange(size)
-        index.append(of_place[tuple(line.T[::-1])])
-    index = np.concatenate(index)
-    found = np.concatenate(list(_batches(draw, cells[index])))
+    lines = [np.tile(reference, (size, 1)) for size in sizes]
+    for factor, line in enumerate(lines):
+        line[:, factor] = np.arange(len(line))
+    index = np.concatenate(lines) @ np.cumprod([1, *sizes[:-1]])
+    found = np.concatenate([pictures for _, pictures in _batches(draw, cells[index])])
     exist = shown_B[index]
     return np.where(exist.reshape((-1,) + (1,) * (found.ndim - 1)), found, 0.0), exist
 
 
 def _batches(draw, points):
-    """The pictures of points, `AT_ONCE` at a time, by one program; NumPy, float64."""
+    """(which points, their pictures), `AT_ONCE` at a time, by one program; NumPy, float64."""
     for start in range(0, len(points), AT_ONCE):
         some = points[start : start + AT_ONCE]
         filled = np.concatenate([some, np.tile(some[-1:], (AT_ONCE - len(some), 1))])
-        yield np.asarray(draw(jnp.asarray(filled))[: len(some)], np.float64)
+        pictures = np.asarray(draw(jnp.asarray(filled))[: len(some)], np.float64)
+        yield slice(start, start + AT_ONCE), pictures
 
 
 def main_effects_share(picture, factors) -> float:
@@ -141,7 +131,7 @@ def _over_subgrid(picture, factors):
     sizes = tuple(len(factor.values) for factor in factors)
     index, kept = grids.subgrid(sizes, max(MOST, 2 ** len(sizes)))
     cells = grids.points([factor.values for factor in factors])[index]
-    drawn = np.concatenate(list(_batches(jax.jit(jax.vmap(picture)), cells)))
+    drawn = np.concatenate([each for _, each in _batches(jax.jit(jax.vmap(picture)), cells)])
     return grids.over_grid(drawn.reshape(len(cells), -1), kept)
 
 

@@ -78,17 +78,11 @@ def index_of(sets_SxM):
     return end_K[left_SxM[:, 0]] - 1 - later_S
 
 
-def usage(sets_SxM):
-    """(M,) the number of sets that each module occurs in."""
-    return sets_SxM.sum(0)
-
-
-def is_compositional(sets_SxM) -> bool:
-    return bool(sets_SxM.any(0).all())
-
-
-def is_connected(sets_SxM) -> bool:
-    """Whether the sets connect all M modules; a module in no set is not connected."""
+def connects(sets_SxM) -> bool:
+    """Whether the sets connect all M modules, so that each is in one: a support of these sets is
+    compositional and connected."""
+    if not sets_SxM.any(0).all():
+        return False
     values_SxM = sets_SxM.astype(np.float32)
     n_parts, _ = connected_components(values_SxM.T @ values_SxM > 0, directed=False)
     return n_parts == 1
@@ -161,7 +155,7 @@ def _connected(rng, sets_TxM, options_T, n: int, groups):
     """n of the options at random such that every group of modules is connected in itself."""
     for _ in range(DRAWS):
         seen_T = _some(rng, options_T, n)
-        if all(_serves(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
+        if all(connects(sets_TxM[np.ix_(seen_T, group)]) for group in groups):
             return seen_T
     trees = [_tree(sets_TxM, rng.permutation(group), rng.integers) for group in groups]
     return _filled(rng, np.any(trees, axis=0), options_T, n)
@@ -175,7 +169,7 @@ def _popular(rng, sets_TxM, n: int):
     seen_T, next_T = sets_TxM[:, :hubs].any(1), sets_TxM[:, hubs]
     for _ in range(DRAWS):
         filled_T = _filled(rng, seen_T, next_T, n)
-        if _serves(sets_TxM[filled_T]):
+        if connects(sets_TxM[filled_T]):
             return filled_T
     order = np.concatenate([[0], 1 + rng.permutation(modules - 1)])  # no hub: module 0 in every set
     return _filled(rng, _tree(sets_TxM, order, lambda joined: 0), next_T, n)
@@ -195,7 +189,7 @@ def _equal(rng, sets_TxM, n: int):
     no_T, every_T = np.zeros(len(sets_TxM), bool), np.ones(len(sets_TxM), bool)
     for _ in range(DRAWS):
         seen_T = _evened(rng, sets_TxM, _some(rng, every_T, n), no_T)
-        if _serves(sets_TxM[seen_T]):
+        if connects(sets_TxM[seen_T]):
             return seen_T
     return _equal_on_a_path(rng, sets_TxM, n)
 
@@ -208,7 +202,7 @@ def _equal_on_a_path(rng, sets_TxM, n: int):
         path_T = _tree(sets_TxM, order, lambda joined: joined - 1)
         seen_T = _filled(rng, path_T, np.ones(len(sets_TxM), bool), n)
         seen_T = _evened(rng, sets_TxM, seen_T, path_T)
-        spread = np.ptp(usage(sets_TxM[seen_T]))
+        spread = np.ptp(sets_TxM[seen_T].sum(0))
         if not closest or spread < closest[0]:
             closest = [spread, seen_T]
         if spread <= 1:
@@ -223,7 +217,7 @@ def _evened(rng, sets_TxM, seen_T, fixed_T):
     The least used module replaces the most used one in sets whose counterpart is unseen. If none is
     fixed, there are at least as many of these as the usages differ by.
     """
-    seen_T, use_M = seen_T.copy(), usage(sets_TxM[seen_T])
+    seen_T, use_M = seen_T.copy(), sets_TxM[seen_T].sum(0)
     while True:
         most_used, least_used = use_M.argmax(), use_M.argmin()
         wanted = (use_M[most_used] - use_M[least_used]) // 2
@@ -267,17 +261,9 @@ def _filled(rng, seen_T, options_T, n: int):
     return seen_T | _some(rng, options_T & ~seen_T, n - seen_T.sum())
 
 
-def _serves(sets_SxM) -> bool:
-    return is_compositional(sets_SxM) and is_connected(sets_SxM)
-
-
 def _most(sets_TxM) -> int:
     """K of a table of all sets; the last set is among the largest."""
     return int(sets_TxM[-1].sum())
-
-
-def _any_number(modules: int, most: int) -> int:
-    return n_sets(modules, most) - 1
 
 
 class Kind(NamedTuple):
@@ -285,13 +271,13 @@ class Kind(NamedTuple):
     least, greatest: M, K -> the fewest and the most seen sets that it can have."""
 
     split: Callable
-    least: Callable
-    greatest: Callable
+    least: Callable = least_to_connect
+    greatest: Callable = lambda modules, most: n_sets(modules, most) - 1
 
 
 KINDS = {
-    "random": Kind(_random, least_to_connect, _any_number),
-    "equal": Kind(_equal, least_to_connect, _any_number),
+    "random": Kind(_random),
+    "equal": Kind(_equal),
     "disconnected": Kind(
         _disconnected,
         lambda m, k: least_to_connect(m // 2, k) + least_to_connect(m - m // 2, k),
@@ -302,6 +288,6 @@ KINDS = {
         lambda m, k: least_to_connect(m - 1, k),
         lambda m, k: n_sets(m - 1, k),
     ),
-    "popular": Kind(_popular, least_to_connect, _any_number),
-    "unpopular": Kind(_unpopular, lambda m, k: max(m, least_to_connect(m, k)), _any_number),
+    "popular": Kind(_popular),
+    "unpopular": Kind(_unpopular, lambda m, k: max(m, least_to_connect(m, k))),
 }

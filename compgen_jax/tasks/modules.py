@@ -23,7 +23,7 @@ from compgen_jax.settings import Family, choice, number, traced
 from compgen_jax.tasks import baselines, module_codes, module_supports, sampling
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
-from compgen_jax.tasks.task import Example, Factor, Task, mean_squared_error
+from compgen_jax.tasks.task import Example, Factor, Task
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a discrete weight
 BIAS = 0.5  # biases are uniform from 0 to this
@@ -33,27 +33,21 @@ RIDGE = 1e-6  # of the features' mean square, as some columns repeat others
 
 
 @dataclass(frozen=True)
-class Modules(Family):
-    """A hyperteacher of `modules` modules, of which a task has at most `most`. A student sees
-    `samples` inputs of each task.
+class LatentTask(Family):
+    """A task whose points are latents: the weights of `modules` modules, of which at most `most`
+    are active. Each step draws fresh ones of seen sets.
 
     The weights of active modules are drawn from .5, .6, ..., 1 ('discrete'), are 1 ('khot'), or are
-    .5 + .5 e / (1 + sum e) for exponential variables e ('continuous'). The teacher's weights have
-    the variance `scale` / fan in. The measured points are `tests` latents of seen sets and as many
-    of held-out sets; all sets of a region occur equally often, to 1.
-
-    Teacher, codes and measured latents are drawn by `seed`, not by the seed of training, which
-    draws the inputs.
+    .5 + .5 e / (1 + sum e) for exponential variables e ('continuous'). The measured points are
+    `tests` latents of seen sets and as many of held-out sets; all sets of a region occur equally
+    often, to 1. What a task draws for itself, it draws by `seed`, not by the seed of training.
     """
+
+    factor = "module"  # its name, in front of its number
 
     modules: int = number(16, low=2, high=64)
     most: int = number(3, low=1, high=64)
-    inputs: int = number(16, low=1)
-    hidden: int = number(16, low=1)
-    outputs: int = number(16, low=1)
     weights: str = choice("discrete", "discrete", "continuous", "khot")
-    scale: float = number(3**0.5, above=0)
-    samples: int = number(16, low=2)
     tests: int = number(1024, low=1, high=10**6)
     seed: int = number(0, low=0)
     code: LatentCodeConfig = LatentCodeConfig()
@@ -66,6 +60,48 @@ class Modules(Family):
         """Raises ConfigError for a support that cannot be."""
         with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
             return _task(self)
+
+    def fields(self, constants) -> dict:
+        """Fields of the task. `constants` are the settings with the default support: what they
+        give is computed once for all supports."""
+        raise NotImplementedError
+
+    def code_r2(self) -> float:
+        """How well an affine map reads the latent from its code."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Modules(LatentTask):
+    """A hyperteacher of `modules` modules, of which a task has at most `most`. A student sees
+    `samples` inputs of each task. The teacher's weights have the variance `scale` / fan in.
+
+    Teacher, codes and measured latents are drawn by `seed`, not by the seed of training, which
+    draws the inputs.
+    """
+
+    inputs: int = number(16, low=1)
+    hidden: int = number(16, low=1)
+    outputs: int = number(16, low=1)
+    scale: float = number(3**0.5, above=0)
+    samples: int = number(16, low=2)
+
+    def code_r2(self):
+        return _constants(self)[1]
+
+    def fields(self, constants):
+        teacher, (mean_O, _) = draw_teacher(constants), _constants(constants)
+        others = {
+            "sum_of_singles": partial(sum_of_singles, teacher=teacher),
+            "bilinear": partial(bilinear, settings=self),
+        }
+        return {
+            "example": partial(example, settings=constants, teacher=teacher),
+            "scores": partial(scores, mean_O=mean_O),
+            "accuracy": "task_accuracy",
+            "baselines": baselines.BASELINES | others,
+            "derived": derived,
+        }
 
 
 class Teacher(NamedTuple):
@@ -183,13 +219,11 @@ def bilinear(asked: baselines.Asked, settings: Modules):
     """The best map that is bilinear in (1, z) and (1, x), fitted to `FITTED` other tasks of the
     seen sets."""
     with jax.ensure_compile_time_eval():
-        weights = _bilinear_map(settings)
-    return apply_bilinear(weights, jnp.asarray(asked.points), asked.inputs[1])
-
-
-def apply_bilinear(weights_MxIxO, latents_BxM, inputs_BxSxI):
-    """(B, S, O): the answers of a bilinear map with weights (1 + M, 1 + I, O)."""
-    of_latent, of_inputs = _with_ones(latents_BxM, jnp), _with_ones(inputs_BxSxI, jnp)
+        weights_MxIxO = _bilinear_map(settings)
+    of_latent, of_inputs = (
+        _with_ones(jnp.asarray(asked.points), jnp),
+        _with_ones(asked.inputs[1], jnp),
+    )
     return jnp.einsum("bm,bsi,mio->bso", of_latent, of_inputs, weights_MxIxO)
 
 
@@ -214,7 +248,8 @@ def _with_ones(values, numpy):
 
 @functools.lru_cache(maxsize=256)
 def _bilinear_map(settings: Modules):
-    constants, dataset = _without_support(settings), _task(settings).dataset(None)
+    constants = replace(settings, support=ModuleSupportConfig())
+    dataset = _task(settings).dataset(None)
     # padded, so that all supports share one program
     capacity = module_supports.n_sets(settings.modules, settings.most)
     teacher = draw_teacher(constants)
@@ -289,47 +324,16 @@ def affine_r2(codes_BxE, latents_BxM) -> float:
     return float(1 - np.square(left - codes[half:] @ fitted).sum() / total)
 
 
-def _without_support(settings: Modules) -> Modules:
-    """Settings that all supports share, so that constants are computed once for all of them."""
-    return replace(settings, support=ModuleSupportConfig())
-
-
 @functools.lru_cache(maxsize=256)  # one for each of many supports
-def _task(settings: Modules) -> Task:
-    constants = _without_support(settings)
-    teacher, (mean_O, code_r2) = draw_teacher(constants), _constants(constants)
-    return over_latents(
-        settings,
-        "module",
-        partial(example, settings=constants, teacher=teacher),
-        code_r2,
-        loss=mean_squared_error,
-        scores=partial(scores, mean_O=mean_O),
-        accuracy="task_accuracy",
-        baselines=baselines.BASELINES
-        | {
-            "sum_of_singles": partial(sum_of_singles, teacher=teacher),
-            "bilinear": partial(bilinear, settings=settings),
-        },
-        derived=derived,
-    )
-
-
-def over_latents(settings, name: str, example, code_r2: float, **others) -> Task:
-    """A task whose points are latents; each step draws fresh ones of seen sets.
-
-    Args:
-      settings: has the fields of `Modules` that concern latents.  name: of a factor.
-      code_r2: how well an affine map reads the latent from its code.  others: fields of `Task`.
-    """
+def _task(settings: LatentTask) -> Task:
     sets = module_supports.all_sets(settings.modules, settings.most)
     seen = module_supports.split(settings.support, settings.modules, settings.most)
     dataset = sampling.table(jnp.asarray(sets[seen], jnp.float32))
     values = np.array([0.0, 1.0] if settings.weights == "khot" else [0.0, *LEVELS])
+    constants = replace(settings, support=ModuleSupportConfig())
     return Task(
-        factors=tuple(Factor(f"{name} {m}", values) for m in range(settings.modules)),
+        factors=tuple(Factor(f"{settings.factor} {m}", values) for m in range(settings.modules)),
         held_out=partial(is_among, sets=sets[~seen]),
-        example=example,
         dataset=lambda key: dataset,
         examples=0,
         next_batch=sampling.stream(partial(draw_latent, law=settings.weights)),
@@ -340,9 +344,9 @@ def over_latents(settings, name: str, example, code_r2: float, **others) -> Task
         facts=lambda: {
             "sets": len(sets),
             "seen_sets": int(seen.sum()),
-            "code_r2": code_r2,
+            "code_r2": constants.code_r2(),
         },
-        **others,
+        **settings.fields(constants),
     )
 
 

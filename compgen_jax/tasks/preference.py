@@ -16,7 +16,7 @@ object's the lowest), A actions, D steps of an episode.
 """
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -25,11 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from compgen_jax.settings import Family, choice, number, require, traced
+from compgen_jax.settings import number, require
 from compgen_jax.tasks import baselines, module_codes, module_supports, modules, sampling
-from compgen_jax.tasks.module_codes import LatentCodeConfig
-from compgen_jax.tasks.module_supports import ModuleSupportConfig
-from compgen_jax.tasks.task import Example, Task
+from compgen_jax.tasks.modules import LatentTask
+from compgen_jax.tasks.task import Example
 
 MAP = (
     "#######",
@@ -43,42 +42,34 @@ MAP = (
 MOVES = {"nothing": (0, 0), "up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
 NOTHING = 0  # the action that ends an episode
 EPSILON = 1e-6  # added to an observation's mean square
-FITTED = 4096  # the number of tasks that the majority and readers of codes are fitted to
+FITTED = 4096  # the number of tasks that the majority is fitted to
 WALLS = np.array([list(row) for row in MAP]) == "#"
 PLACES = np.flatnonzero(~WALLS)  # (C,) indices of the free cells in the map, row by row
 
 
-def _neighbours():
-    """(C, A): the cell that each action leads to; against a wall, the same cell."""
-    beside_CxA = (np.argwhere(~WALLS)[:, None] + np.array([*MOVES.values()])) @ (len(MAP), 1)
-    own_Cx1 = np.arange(len(PLACES))[:, None]
-    return np.where(WALLS.ravel()[beside_CxA], own_Cx1, np.searchsorted(PLACES, beside_CxA))
-
-
-NEXT = _neighbours()
+# (C, A): the cell that each action leads to; against a wall, the same cell
+_BESIDE = (np.argwhere(~WALLS)[:, None] + np.array([*MOVES.values()])) @ (len(MAP), 1)
+NEXT = np.where(
+    WALLS.ravel()[_BESIDE], np.arange(len(PLACES))[:, None], np.searchsorted(PLACES, _BESIDE)
+)
 
 
 @dataclass(frozen=True)
-class Preference(Family):
+class Preference(LatentTask):
     """A gridworld of `objects` objects, each with one of `features` features. Their worth depends
     on `modules` preferences, of which a task has at most `most`.
 
     An expert plans `horizon` steps ahead and discounts a reward by `discount` per step; an episode
-    has `horizon` steps. `weights` and `tests` are those of the modules task. Basis, codes and
-    measured latents are drawn by `seed`, not by the seed of training.
+    has `horizon` steps. Basis, codes and measured latents are drawn by `seed`, not by the seed of
+    training.
     """
 
-    modules: int = number(16, low=2, high=64)
-    most: int = number(3, low=1, high=64)
+    factor = "preference"
+
     features: int = number(32, low=2)
     objects: int = number(4, low=1, high=8)
     horizon: int = number(8, low=1, high=100)
     discount: float = number(0.9, low=0.1, high=0.99)
-    weights: str = choice("discrete", "discrete", "continuous", "khot")
-    tests: int = number(1024, low=1, high=10**6)
-    seed: int = number(0, low=0)
-    code: LatentCodeConfig = LatentCodeConfig()
-    support: ModuleSupportConfig = traced(ModuleSupportConfig())
 
     def check(self, config):
         fewer = f"fewer than config.task.modules={self.modules}"
@@ -86,12 +77,27 @@ class Preference(Family):
         require(self.features >= self.modules, "task.features", self.features, hint)
         hint = "examples of a preference are whole episodes; must be a code of the latent"
         require(self.code.name != "fewshot", "task.code.name", self.code.name, hint)
-        module_supports.n_seen(self.support, self.modules, self.most)
+        super().check(config)
 
-    def make(self) -> Task:
-        """Raises ConfigError for a support that cannot be."""
-        with jax.ensure_compile_time_eval():  # what is drawn is kept: never a tracer
-            return _task(self)
+    def code_r2(self):
+        return _code_r2(self)
+
+    def fields(self, constants):
+        basis = draw_basis(constants)
+        return {
+            "example": partial(example, settings=constants, basis=basis),
+            "loss": cross_entropy,
+            "output": jax.ShapeDtypeStruct((self.horizon, len(MOVES)), jnp.float32),
+            "prediction": partial(jax.nn.softmax, axis=-1),
+            "truth": as_shares,
+            "scores": scores,
+            "error": "miss",
+            "accuracy": "episode_accuracy",
+            "baselines": {
+                "nearest_seen": nearest_seen,
+                "majority": partial(majority, settings=self, basis=basis),
+            },
+        }
 
 
 # --- the world and its expert ----------------------------------------------------------------
@@ -248,7 +254,7 @@ def nearest_seen(asked: baselines.Asked):
 
 def majority(asked: baselines.Asked, settings: Preference, basis):
     """The most frequent action at each step, in episodes of `FITTED` other tasks of seen sets."""
-    dataset = _task(settings).dataset(None)
+    dataset = settings.make().dataset(None)
 
     def shares(key):
         latent = modules.draw_latent(jax.random.fold_in(key, 0), dataset, settings.weights)
@@ -262,13 +268,8 @@ def majority(asked: baselines.Asked, settings: Preference, basis):
     return jnp.broadcast_to(most[None], asked.truths.shape)
 
 
-# --- the task --------------------------------------------------------------------------------
-
-
 @functools.lru_cache(maxsize=64)
-def _constants(settings: Preference):
-    """The basis, and how well an affine map reads the latent from its code; the same for all
-    supports."""
+def _code_r2(settings: Preference) -> float:
     sets = module_supports.all_sets(settings.modules, settings.most)
     every = sampling.table(jnp.asarray(sets, jnp.float32))
     code = module_codes.of_latent(settings.code, settings.modules)
@@ -277,30 +278,6 @@ def _constants(settings: Preference):
         latent = modules.draw_latent(key, every, settings.weights)
         return latent, code(latent)
 
-    keys = jax.random.split(modules.stream(settings.seed, "codes"), FITTED)
+    keys = jax.random.split(modules.stream(settings.seed, "codes"), modules.FITTED)
     latents, codes = map(np.asarray, jax.jit(jax.vmap(latent_and_code))(keys))
-    return draw_basis(settings), modules.affine_r2(codes, latents)
-
-
-@functools.lru_cache(maxsize=256)  # one for each of many supports
-def _task(settings: Preference) -> Task:
-    # all supports share their constants, computed once
-    constants = replace(settings, support=ModuleSupportConfig())
-    basis, code_r2 = _constants(constants)
-    return modules.over_latents(
-        settings,
-        "preference",
-        partial(example, settings=constants, basis=basis),
-        code_r2,
-        loss=cross_entropy,
-        output=jax.ShapeDtypeStruct((settings.horizon, len(MOVES)), jnp.float32),
-        prediction=partial(jax.nn.softmax, axis=-1),
-        truth=as_shares,
-        scores=scores,
-        error="miss",
-        accuracy="episode_accuracy",
-        baselines={
-            "nearest_seen": nearest_seen,
-            "majority": partial(majority, settings=settings, basis=basis),
-        },
-    )
+    return modules.affine_r2(codes, latents)

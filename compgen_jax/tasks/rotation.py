@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.settings import ConfigError, Family, choice, number, require, traced
-from compgen_jax.tasks import baselines, digits, images, sampling
+from compgen_jax.tasks import baselines, digits, images, regions, sampling
 from compgen_jax.tasks.task import Example, Factor, Task, numpy_of
 
 BANK = 720  # at most so many true images are compared with an answer
@@ -82,11 +82,24 @@ class Rotation(Family):
     image_tolerance: float = number(0.05, above=0)
 
     def check(self, config):
-        _check(self)
+        objects, gap = self.objects, self.gap
+        are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
+        differ = are_digits(objects) and 0 < len(objects) == len(set(objects))
+        hint = "must be one or more different digits from 0 to 9"
+        require(differ, "task.objects", objects, hint)
+        hint = f"must name some of config.task.objects={objects!r}"
+        require(are_digits(gap.of) and set(gap.of) <= set(objects), "task.gap.of", gap.of, hint)
+        side, own = self.side, digits.SIDE
+        hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
+        require(not self.mnist_path or side == own, "task.side", side, hint)
+        if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
+            raise ConfigError(
+                f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="
+                f"{gap.low:g} and less than once round from it, {gap.low + 360:g}"
+            )
 
     def make(self) -> Task:
         """Raises ConfigError for held-out angles that cannot be, and for wrong files of MNIST."""
-        _check(self)
         return _task(self)
 
 
@@ -169,9 +182,9 @@ def is_held_out(points, settings: Rotation):
     if gap.region == "none":
         return numpy.zeros(angle.shape, bool)
     if gap.region == "random":
-        cell = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360)))
-        table_OxA = numpy.asarray(_random_cells(settings))
-        return table_OxA[_object(points, settings), cell.astype(int) % settings.angles]
+        place = numpy.nan_to_num(numpy.round(angle * (settings.angles / 360))).astype(int)
+        cell = settings.angles * _object(points, settings) + place % settings.angles
+        return numpy.asarray(_random_cells(settings))[cell] & ~numpy.isnan(angle)
     # rounding moves neither end
     inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
     if not gap.of or len(settings.objects) == 1:
@@ -188,13 +201,10 @@ def _object(points, settings: Rotation):
 
 @functools.lru_cache(maxsize=64)
 def _random_cells(settings: Rotation):
-    """(O, A) bool: exactly the share (rounded) of the cells of the objects in `of`."""
+    """(O * A,) bool: the share of the cells of the objects in `of`."""
     gap, names = settings.gap, sorted(settings.objects)
-    have = np.repeat([name in (gap.of or names) for name in names], settings.angles)
-    chosen = np.random.default_rng(gap.seed).permutation(np.flatnonzero(have))
-    held_out = np.zeros(len(have), bool)
-    held_out[chosen[: round(gap.share * len(chosen))]] = True
-    return held_out.reshape(len(names), settings.angles)
+    options = np.repeat([name in (gap.of or names) for name in names], settings.angles)
+    return regions.random_cells(options, gap.share, gap.seed)
 
 
 def factors(settings: Rotation) -> tuple[Factor, ...]:
@@ -217,11 +227,6 @@ def _every(settings: Rotation, count: int):
 def seen(settings: Rotation, count: int):
     """(O, count) bool NumPy: which of `count` angles evenly round the circle are seen."""
     return ~is_held_out(_every(settings, count), settings).reshape(-1, count)
-
-
-def training_points(settings: Rotation):
-    """(n, F) float32 NumPy: what training shows to every seed."""
-    return _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
 
 
 # --- scores and a trivial predictor ----------------------------------------------------------
@@ -344,7 +349,7 @@ def _task(settings: Rotation) -> Task:
     # examples and scores do not depend on what is held out
     constants = replace(settings, gap=GapConfig(region="none"))
     upright, true = _constants(constants)
-    points = training_points(settings)
+    points = _every(settings, settings.samples)[seen(settings, settings.samples).ravel()]
     length = {"cos_sin": 2, "angle": 1, "bump": settings.code.units}[settings.code.name]
     several = len(settings.objects) > 1
     return Task(
@@ -361,25 +366,6 @@ def _task(settings: Rotation) -> Task:
         parts=(length, len(settings.objects)) if several else (length,),
         units={"cell": float(settings.angles * len(settings.objects))},
     )
-
-
-def _check(settings: Rotation):
-    """Raises ConfigError for settings that contradict each other."""
-    objects, gap = settings.objects, settings.gap
-    are_digits = lambda values: all(type(value) is int and 0 <= value <= 9 for value in values)
-    differ = are_digits(objects) and 0 < len(objects) == len(set(objects))
-    hint = "must be one or more different digits from 0 to 9"
-    require(differ, "task.objects", objects, hint)
-    hint = f"must name some of config.task.objects={objects!r}"
-    require(are_digits(gap.of) and set(gap.of) <= set(objects), "task.gap.of", gap.of, hint)
-    side, own = settings.side, digits.SIDE
-    hint = f"images of config.task.mnist_path have {own} x {own} pixels; must be {own}"
-    require(not settings.mnist_path or side == own, "task.side", side, hint)
-    if gap.region == "gap" and not gap.low < gap.high < gap.low + 360:
-        raise ConfigError(
-            f"config.task.gap.high={gap.high:g}: must be greater than config.task.gap.low="
-            f"{gap.low:g} and less than once round from it, {gap.low + 360:g}"
-        )
 
 
 def _check_support(settings: Rotation):

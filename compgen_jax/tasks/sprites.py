@@ -63,7 +63,7 @@ class FixedConfig:
 
 @dataclass(frozen=True)
 class Sprites(SceneTask):
-    """One or two sprites on a black canvas of `side` x `side` pixels.
+    """A sprite on a black canvas of `side` x `side` pixels.
 
     The factors are shape, if there are several `shapes`, then scale, orientation, hue, posX, posY,
     in this order. Lengths shrink with the side. A pixel is the mean of `supersample` squared
@@ -72,10 +72,9 @@ class Sprites(SceneTask):
     Orientations are k/n of a `turn`, in radians, counter-clockwise as seen, without the end. The
     default is a quarter, after which squares repeat (ellipses repeat after a half). 39 of a whole
     turn are dSprites' values without its 40th, which repeats the first.
-
-    Of 2 `objects` the first lies on top, so that all its factors stay visible. The second has the
-    same factors, and the scores ask for the first (`tasks.scene.second_point`).
     """
+
+    removed = {"objects": 1}
 
     side: int = number(32, low=16, high=64)
     supersample: int = number(4, low=1, high=8)
@@ -83,7 +82,6 @@ class Sprites(SceneTask):
     counts: CountsConfig = CountsConfig()
     fixed: FixedConfig = FixedConfig()
     turn: str = choice("quarter", *SPANS)
-    objects: int = number(1, low=1, high=2)
 
     def check(self, config):
         super().check(config)
@@ -98,7 +96,7 @@ class Sprites(SceneTask):
         require(factors(self), "task.counts", self.counts, "lets no factor vary")
 
     def scene(self) -> Scene:
-        return Scene(factors(self), partial(picture, settings=self), objects=self.objects)
+        return Scene(factors(self), partial(picture, settings=self))
 
 
 def factors(settings: Sprites) -> tuple[Factor, ...]:
@@ -121,22 +119,13 @@ def factors(settings: Sprites) -> tuple[Factor, ...]:
 
 
 def picture(point, settings: Sprites):
-    """The image of a point (F,), or (2F,) for two objects: (H, W), or (H, W, 3) with hue, float32
-    from 0 to 1."""
+    """The image of a point (F,): (H, W), or (H, W, 3) with hue, float32 from 0 to 1."""
     names = [factor.name for factor in factors(settings)]
     fixed = {"shape": 1.0 + SHAPES.index(settings.shapes[0]), **vars(settings.fixed)}
-    image, covered = 0.0, False
-    for values in jnp.reshape(point, (settings.objects, len(names))):
-        values = fixed | dict(zip(names, values, strict=True))
-        inside = _inside(values, settings)
-        side, within = settings.side, settings.supersample
-        visible = (inside & jnp.logical_not(covered)).reshape(side, within, side, within)
-        share = visible.mean(axis=(1, 3))  # of every pixel
-        if "hue" in values:
-            share = share[:, :, None] * hue_colour(values["hue"])[None, None]
-        image += share
-        covered = covered | inside
-    return image
+    values = fixed | dict(zip(names, point, strict=True))
+    side, within = settings.side, settings.supersample
+    share = _inside(values, settings).reshape(side, within, side, within).mean(axis=(1, 3))
+    return share[:, :, None] * hue_colour(values["hue"])[None, None] if "hue" in values else share
 
 
 def hue_colour(hue):

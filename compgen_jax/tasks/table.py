@@ -31,7 +31,7 @@ class ImageTable(SceneTask):
     (('shape', ('square', 'heart')), ('posX', '::4')): labels, places from 0, or a slice. `side`
     makes images smaller (0: as stored). See `tasks.table_files.read`.
 
-    Without a sentence, what the file's split has for testing is `held_out`, or else nothing.
+    Without a sentence nothing is held out.
     """
 
     held_out: str = traced("")
@@ -43,14 +43,13 @@ class ImageTable(SceneTask):
         """Raises ConfigError for a file that is missing or wrong."""
         require(self.path, "task.path", self.path, "must name a file of images")
         table = table_files.read(self.path, self.subset, self.side)
-        exists_B, test_B = table.exists_B, table.test_B
+        exists_B = table.exists_B
         return Scene(
             table.factors,
             _lookup(table),
             points=None if exists_B.all() else tasks.cells(table.factors)[exists_B],
             anywhere=False,
             background=table.background,
-            held_out=None if test_B is None else test_B[exists_B],
             says=table.says,
         )
 

@@ -4,9 +4,6 @@ A file is npz or HDF5. Its keys tell its layout:
 
     imgs, latents_values            dSprites; `metadata`, which is pickled, is never read
     images, labels                  3D Shapes
-    images                          MPI3D: the number of images tells the factors
-    arr_0                           a split of Schott et al. (2022), DATA_SPLIT_train_images.npz,
-                                    with its other three files beside it
     images, factors, factor_names   your own: numbers (n, F), and the names of the F factors
     images, and arrays (n,)         your own: each array is a factor, of numbers or of text
 
@@ -19,7 +16,6 @@ has at most 64 images; others are read into memory. The chunks that h5py makes o
 """
 
 import contextlib
-import itertools
 import math
 import re
 import struct
@@ -27,7 +23,7 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,8 +45,7 @@ def _labelled(name: str, labels: str, first: int = 0) -> Factor:
 
 
 # All values in storage order, the last factor fastest. Sources: github.com/google-deepmind's
-# dsprites-dataset and 3d-shapes (stored labels, not the README's), rr-learning's
-# disentanglement_dataset.
+# dsprites-dataset and 3d-shapes (stored labels, not the README's).
 DSPRITES = (
     Factor("color", np.ones(1)),
     _labelled("shape", "square, ellipse, heart", first=1),
@@ -65,24 +60,6 @@ SHAPES3D = (
     _labelled("shape", "cube, cylinder, sphere, pill"),
     Factor("orientation", np.linspace(-30, 30, 15)),
 )
-MPI3D = (
-    _labelled("object_color", "white, green, red, blue, brown, olive"),
-    _labelled("object_shape", "cone, cube, cylinder, hexagonal, pyramid, sphere"),
-    _labelled("object_size", "small, large"),
-    _labelled("camera_height", "top, centre, bottom"),
-    _labelled("background_color", "purple, sea green, salmon"),
-    Factor("horizontal_axis", np.arange(40)),
-    Factor("vertical_axis", np.arange(40)),
-)
-# its 4 colors and 4 shapes have no names in any source
-MPI3D_COMPLEX = (
-    Factor("object_color", np.arange(4), real=False),
-    Factor("object_shape", np.arange(4), real=False),
-    *MPI3D[2:],
-)
-BY_COUNT = {math.prod(len(f.values) for f in of): of for of in (MPI3D, MPI3D_COMPLEX)}
-SPLIT = r"(dsprites|shapes3d|mpi3d)_[a-z]+_train_images\.npz"
-SPLIT_FACTORS = {"dsprites": DSPRITES[1:], "shapes3d": SHAPES3D, "mpi3d": MPI3D}
 OWN = "your own file has images, factors (n, F) and factor_names, or images and one array a factor"
 
 
@@ -94,7 +71,6 @@ class TableFile(NamedTuple):
     background: (H, W[, C]) float32 from 0 to 1, the mean image; 0 if most pixels are black.
     rows_B: the image of each combination, or of the nearest one that has an image.
     exists_B: whether a combination has an image.
-    test_B: for a split, whether a combination is in its test part; else None.
     says: sentences about what was found.
     """
 
@@ -104,7 +80,6 @@ class TableFile(NamedTuple):
     factors: tuple[Factor, ...]
     rows_B: np.ndarray
     exists_B: np.ndarray
-    test_B: np.ndarray | None
     says: tuple[str, ...]
 
 
@@ -122,10 +97,10 @@ class _OnDisk:
 
 
 class _Found(NamedTuple):
-    """Images (n, H, W[, C]) of one or two parts, the factors, and the places of all values (n, F).
-    A part is an array, a memory map or an HDF5 data set."""
+    """Images (n, H, W[, C]), an array, a memory map or an HDF5 data set; the factors, and the
+    places of all values (n, F)."""
 
-    parts: tuple
+    images: Any
     factors: tuple[Factor, ...]
     places: np.ndarray
 
@@ -178,19 +153,18 @@ def _arrays(path: Path, stack):
     return {name: item for name, item in found.items() if hasattr(item, "shape")}
 
 
-def _images(path: Path, arrays, name: str, channels: int = -1):
+def _images(path: Path, arrays, name: str):
     """An npz's array in place if it is not compressed, else in memory; an HDF5 data set as it is.
-    Raises ValueError for an array that is no images, with `channels` as the last axis or the first.
-    """
+    Raises ValueError for an array that is no images."""
     array = arrays[name] if isinstance(arrays, dict) else _mapped(path, name)
     array = arrays[name] if array is None else array
     known = array.dtype in (np.uint8, bool) or array.dtype.kind == "f"
     _require(known, f"{name} has {array.dtype}; images must be uint8, or floats from 0 to 1")
-    colors = array.shape[channels] if array.ndim == 4 else 1
-    hint = "images must be (n, H, W), or (n, H, W, C) with C < 5 (of a split, (n, C, H, W))"
+    colors = array.shape[-1] if array.ndim == 4 else 1
+    hint = "images must be (n, H, W), or (n, H, W, C) with C < 5"
     right = array.ndim in (3, 4) and 0 not in array.shape and colors < 5
     _require(right, f"{name} has shape {array.shape}; {hint}")
-    return array if channels == -1 else np.moveaxis(array, channels, -1)
+    return array
 
 
 def _mapped(path: Path, name: str):
@@ -231,9 +205,7 @@ def _layout(path: Path, stack) -> _Found:
     if {"imgs", "latents_values"} <= names:
         images = _images(path, arrays, "imgs")
         values = _values(arrays, "latents_values", len(images), len(DSPRITES))
-        return _Found((images,), DSPRITES, _places(values, DSPRITES, "dSprites"))
-    if names == {"arr_0"}:
-        return _split(path, stack)
+        return _Found(images, DSPRITES, _places(values, DSPRITES, "dSprites"))
     keys = ", ".join(sorted(names)) or "of no array"
     _require("images" in names, f"has the keys {keys}; {OWN}")
     images = _images(path, arrays, "images")
@@ -246,36 +218,11 @@ def _layout(path: Path, stack) -> _Found:
         return _own(images, arrays, dict(zip(labels, table.T, strict=True)))
     if names == {"images", "labels"} and arrays["labels"].ndim > 1:
         values = _values(arrays, "labels", count, len(SHAPES3D))
-        return _Found((images,), SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
+        return _Found(images, SHAPES3D, _places(values, SHAPES3D, "3D Shapes"))
     is_other = re.compile(r"images|metadata|.*_(labels|period)").fullmatch
-    own = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
-    if own:
-        return _own(images, arrays, own)
-    hint = f"MPI3D has {' or '.join(map(str, BY_COUNT))}; {OWN}"
-    _require(count in BY_COUNT, f"has {count} images and no factors; {hint}")
-    sizes = [len(factor.values) for factor in BY_COUNT[count]]
-    places = np.stack(np.unravel_index(range(count), sizes), axis=1)
-    return _Found((images,), BY_COUNT[count], places)
-
-
-def _split(path: Path, stack) -> _Found:
-    """The train and the test part, each of images (n, C, H, W) and of places (n, F)."""
-    name = re.fullmatch(SPLIT, path.name)
-    _require(name, f"has arr_0 alone; a split is DATA_SPLIT_train_images.npz; {OWN}")
-    factors, parts, places = SPLIT_FACTORS[name[1]], [], []
-    numbered = [factor._replace(values=np.arange(len(factor.values))) for factor in factors]
-    for part, kind in itertools.product(("train", "test"), ("images", "labels")):
-        file = path.with_name(path.name.replace("train_images", f"{part}_{kind}"))
-        arrays = _arrays(file, stack) if file.is_file() else ()
-        _require(set(arrays) == {"arr_0"}, f"needs {file.name} with the one key arr_0 beside it")
-        if kind == "images":
-            parts.append(_images(file, arrays, "arr_0", channels=1))
-        else:
-            labels = _values(arrays, "arr_0", len(parts[-1]), len(factors))
-            places.append(_places(labels, numbered, file.name))
-    train, test = ((part.shape[1:], part.dtype) for part in parts)
-    _require(train == test, "images of the train and the test part differ in shape or type")
-    return _Found(tuple(parts), factors, np.concatenate(places))
+    columns = {name: _values(arrays, name, count) for name in arrays if not is_other(name)}
+    _require(columns, f"has {count} images and no factors; {OWN}")
+    return _own(images, arrays, columns)
 
 
 def _own(images, arrays, columns: dict) -> _Found:
@@ -295,7 +242,7 @@ def _own(images, arrays, columns: dict) -> _Found:
             labels = tuple(map(str, _values(arrays, f"{name}_labels", len(values))))
         factors.append(Factor(name, values, not labels, period, labels))
         places.append(place)
-    return _Found((images,), tuple(factors), np.stack(places, axis=1))
+    return _Found(images, tuple(factors), np.stack(places, axis=1))
 
 
 def _places(values_nxF, factors, what: str):
@@ -330,12 +277,11 @@ def _table(found: _Found, subset: tuple, side: int) -> TableFile:
         raise ValueError(f"{twice} combinations have more than one image, such as {shown}")
     exists_B, rows_B = images_of_B > 0, np.zeros(len(images_of_B), np.int64)
     rows_B[cell_n] = row_n
-    test_B = rows_B >= len(found.parts[0]) if len(found.parts) > 1 else None
-    images, white, background, rows_B[exists_B] = _checked(found.parts, rows_B[exists_B], side)
+    images, white, background, rows_B[exists_B] = _checked(found.images, rows_B[exists_B], side)
     if not exists_B.all():
         says.append(f"{(~exists_B).sum()} of {len(exists_B)} combinations have no image")
         rows_B = rows_B[grids.nearest_seen(~exists_B, **geometry(factors))]
-    return TableFile(images, white, background, factors, rows_B, exists_B, test_B, tuple(says))
+    return TableFile(images, white, background, factors, rows_B, exists_B, tuple(says))
 
 
 def _selected(found: _Found, subset: tuple):
@@ -390,47 +336,44 @@ def _chosen(name: str, labels, count: int, which, subset: tuple):
 # --- images ----------------------------------------------------------------------------------
 
 
-def _checked(parts: tuple, rows, side: int):
+def _checked(stored, rows, side: int):
     """The images of rows (B',), what white is, the background, and the rows in what is returned.
     Raises ValueError for floats that are not in 0..1, and if images from all over the file are the
     same."""
-    first, top, start = parts[0], 0.0, 0
-    is_small = side not in (0, first.shape[1])
-    hint = f"images have {first.shape[1]} x {first.shape[2]} pixels; must be 0, or less and square"
-    require(not is_small or side < first.shape[1] == first.shape[2], "task.side", side, hint)
+    height, width, *channels = stored.shape[1:]
+    bytes_each = math.prod(stored.shape[1:]) * stored.dtype.itemsize
+    is_small = side not in (0, height)
+    hint = f"images have {height} x {width} pixels; must be 0, or less and square"
+    require(not is_small or side < height == width, "task.side", side, hint)
     # of an array in memory, at least half must be wanted: the rest would stay as well
-    is_kept = isinstance(first, np.memmap) or 2 * len(rows) > len(first)
-    is_large = len(rows) * math.prod(first.shape[1:]) * first.dtype.itemsize > IN_MEMORY
-    chunk = (getattr(first, "chunks", None) or (1,))[0]
-    in_place = is_kept if isinstance(first, np.ndarray) else is_large and chunk <= CHUNK
-    in_place &= len(parts) == 1 and not is_small
+    in_place = isinstance(stored, np.memmap) or 2 * len(rows) > len(stored)
+    if not isinstance(stored, np.ndarray):
+        is_large = len(rows) * bytes_each > IN_MEMORY
+        in_place = is_large and (stored.chunks or (1,))[0] <= CHUNK
+    in_place &= not is_small
+    images = _OnDisk(stored) if in_place and not isinstance(stored, np.ndarray) else stored
     order = np.argsort(rows)
-    images = first if isinstance(first, np.ndarray) or not in_place else _OnDisk(first)
-    ascending = rows[order]
+    ascending, top = rows[order], 0.0
     if not in_place:
-        size = (side, side, *first.shape[3:]) if is_small else first.shape[1:]
-        images = np.empty((len(rows), *size), np.float16 if is_small else first.dtype)
+        size = (side, side, *channels) if is_small else stored.shape[1:]
+        images = np.empty((len(rows), *size), np.float16 if is_small else stored.dtype)
         rows = np.arange(len(rows))
-    for part in parts:
-        step = max(1, AT_ONCE // (math.prod(part.shape[1:]) * part.dtype.itemsize))
-        for begin in range(0, len(part), step):
-            end = min(begin + step, len(part))
-            low, high = np.searchsorted(ascending, [start + begin, start + end])
-            if low == high or (in_place and part.dtype == np.uint8 and top > 1):
-                continue
-            batch = part[begin:end][ascending[low:high] - start - begin]
-            least, most = float(batch.min()), float(batch.max())
-            right = part.dtype.kind != "f" or (least >= 0 and most <= 1)
-            _require(right, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
-            top = max(top, most)
-            if not in_place:
-                images[order[low:high]] = _smaller(batch, side) if is_small else batch
-        start += len(part)
+    for begin in range(0, len(stored), step := max(1, AT_ONCE // bytes_each)):
+        low, high = np.searchsorted(ascending, [begin, begin + step])
+        if low == high or (in_place and stored.dtype == np.uint8 and top > 1):
+            continue
+        batch = stored[begin : begin + step][ascending[low:high] - begin]
+        least, most = float(batch.min()), float(batch.max())
+        right = stored.dtype.kind != "f" or (least >= 0 and most <= 1)
+        _require(right, f"images are {least:g} to {most:g}; floats must be from 0 to 1")
+        top = max(top, most)
+        if not in_place:
+            images[order[low:high]] = _smaller(batch, side) if is_small else batch
     images = images[..., 0] if images.shape[3:] == (1,) else images
     some = images[np.random.default_rng(0).choice(rows, SAMPLED)]
     differ = (some != some[:1]).any()
     _require(differ, f"{SAMPLED} images from all over it are the same: it is damaged")
-    white = 255.0 if first.dtype == np.uint8 and top > 1 else 1.0
+    white = 255.0 if stored.dtype == np.uint8 and top > 1 else 1.0
     is_black = np.mean(some == 0) > 0.5
     return images, white, 0.0 if is_black else np.float32(some.mean(axis=0) / white), rows
 

@@ -305,8 +305,8 @@ def test_a_code_without_derivative_has_no_geometry_but_all_else(trained, tiny):
 def test_a_stream_has_no_law_of_a_training_set_but_all_else(trained, tiny, monkeypatch):
     monkeypatch.setattr(results, "DRAWN", 100)  # the interpolator inverts matrices of this size
     config = changed(tiny, {
-        "task.support.fresh": "real", "training.steps": 4, "training.evaluate_every": 4,
-        "training.seeds": (0,),
+        "task.name": "sprites", "task.side": 16, "task.counts.posX": 2, "task.counts.posY": 4,
+        "training.steps": 4, "training.evaluate_every": 4, "training.seeds": (0,),
     })  # fmt: skip
     names = {"output.training_law_kl_rank_1", "output.superposition.sums.r2"}
     metrics = [m for m in measure.missing_metrics("grid", set()) if names & {*m.fixed_names}]

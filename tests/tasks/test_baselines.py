@@ -27,18 +27,6 @@ def test_trivial_predictors_against_loops(shape):
         np.testing.assert_allclose(constant[cell], np.mean(own), rtol=1e-5, atol=1e-6)
 
 
-def test_no_other_constant_has_a_smaller_error():
-    rng = np.random.default_rng(2)
-    truths, held_out = rng.normal(size=(6, 5)), np.arange(6) < 2
-    asked = baselines.Asked(None, None, jnp.asarray(truths), None, held_out)
-    found = np.asarray(baselines.best_constant(asked))
-    for region in (held_out, ~held_out):
-        error = lambda level, region=region: np.mean((truths[region] - level) ** 2)
-        best = error(found[region][0, 0])
-        for step in (-0.05, 0.05):
-            assert error(found[region][0, 0] + step) > best
-
-
 # --- the interpolator ---------------------------------------------------------------------------
 
 
@@ -66,30 +54,18 @@ def kernel_ridge_by_loops(codes, truths, queries):
     return np.array([predict(codes, truths, query, best) for query in queries]), best
 
 
-@pytest.mark.parametrize("smooth", [0.4, 2.0])
-def test_interpolate_against_loops_that_leave_each_point_out(smooth):
-    rng = np.random.default_rng(3)
-    codes, queries = rng.uniform(-2, 2, (17, 2)), rng.uniform(-2, 2, (9, 2))
-    truth = lambda at: np.stack([np.sin(at[:, 0] / smooth), at[:, 0] * at[:, 1], 1 + at[:, 1]], 1)
-    expected, _ = kernel_ridge_by_loops(codes, truth(codes), queries)
-    found = baselines.interpolate(codes, truth(codes).reshape(17, 3, 1), queries)
+@pytest.mark.parametrize("seed", range(8))
+def test_interpolate_against_loops_that_leave_each_point_out(seed):
+    """Points with the same code count once, with their mean output."""
+    rng, count = np.random.default_rng(seed), 5 if seed else 17
+    codes, queries = rng.uniform(-2, 2, (count, 2)), rng.uniform(-2, 2, (9, 2))
+    truths = np.stack([np.sin(2 * codes[:, 0]), codes[:, 0] * codes[:, 1], 1 + codes[:, 1]], 1)
+    expected, _ = kernel_ridge_by_loops(codes, truths, queries)
+    off = np.array([[0.5, -1.0, 2.0]])
+    repeated = np.concatenate([truths, truths[[2]] + off, truths[[2]] - off])
+    found = baselines.interpolate(codes[[*range(count), 2, 2]], repeated[..., None], queries)
     assert found.shape == (9, 3, 1)
     np.testing.assert_allclose(found[..., 0], expected, rtol=1e-6, atol=1e-8)
-
-
-def test_interpolate_merges_points_with_the_same_code():
-    rng = np.random.default_rng(4)
-    codes, truths, queries = (
-        rng.normal(size=(8, 3)),
-        rng.normal(size=(8, 2)),
-        rng.normal(size=(5, 3)),
-    )
-    once = baselines.interpolate(codes, truths, queries)
-    # the same code three times, with outputs about its own
-    off = np.array([[0.5, -1.0]])
-    repeated = np.concatenate([truths, truths[[2]] + off, truths[[2]] - off])
-    twice = baselines.interpolate(codes[[*range(8), 2, 2]], repeated, queries)
-    np.testing.assert_allclose(twice, once, rtol=1e-9, atol=1e-12)
 
 
 def test_interpolate_from_few_points():
@@ -119,15 +95,6 @@ def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
         np.testing.assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
 
 
-def test_interpolate_refuses_arrays_that_do_not_match():
-    with pytest.raises(ValueError, match=r"codes must be"):
-        baselines.interpolate(np.zeros((3, 2)), np.zeros(3), np.zeros((4, 1)))
-    with pytest.raises(ValueError, match=r"truths must be"):
-        baselines.interpolate(np.zeros((3, 2)), np.zeros(2), np.zeros((4, 2)))
-    with pytest.raises(ValueError, match="NaN"):
-        baselines.interpolate(np.full((3, 2), np.nan), np.zeros(3), np.zeros((4, 2)))
-
-
 # --- on a grid ---------------------------------------------------------------------------------
 
 
@@ -144,10 +111,6 @@ def block(grid, low, high):
     """(N*N,) bool: the cells with low <= x, y <= high."""
     inside = (np.arange(grid) >= low) & (np.arange(grid) <= high)
     return np.outer(inside, inside).ravel()
-
-
-def random_cells(grid, share=0.3, seed=0):
-    return np.random.default_rng(seed).uniform(size=grid**2) < share
 
 
 def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
@@ -171,54 +134,6 @@ def test_pixels_that_training_never_lights(grid, sigma, region, unlit, unlit_at_
     assert np.sum(~baselines.lit_pixels(targets)) == unlit
     assert np.sum(~baselines.lit_pixels(5 * targets, 0.1)) == unlit_at_10
     assert not baselines.lit_pixels(0 * targets).any()
-
-
-@pytest.mark.parametrize("name", baselines.GRID_PREDICTORS)
-def test_predictors_see_no_held_out_image(name):
-    predict = partial(ood_of, baselines.GRID_PREDICTORS[name])
-    targets, held_out = bumps(9), block(9, 3, 5)
-    other = targets.copy()
-    other[held_out] = np.random.default_rng(0).normal(size=(9, 9, 9))
-    predicted = predict(targets.astype(np.float32), held_out, (9, 9))
-    assert predicted.shape == (9, 9, 9) and predicted.dtype == np.float64
-    np.testing.assert_array_equal(predicted, predict(other.astype(np.float32), held_out, (9, 9)))
-    assert predict(targets, held_out & False, (9, 9)).shape == (0, 9, 9)
-
-
-def test_constants():
-    targets, held_out = bumps(9) + 0.3, block(9, 2, 6)
-    assert not ood_of(baselines.blank, targets, held_out, (9, 9)).any()
-    constant = ood_of(baselines.id_constant, targets, held_out, (9, 9))
-    assert np.ptp(constant) == 0 and constant[0, 0, 0] == pytest.approx(targets[~held_out].mean())
-
-
-def test_nearest_seen_is_the_lookup():
-    targets, held_out = bumps(8), random_cells(8)
-    predicted = ood_of(baselines.nearest_seen, targets, held_out, (8, 8))
-    seen = np.flatnonzero(~held_out)
-    for image, cell in zip(predicted, np.flatnonzero(held_out), strict=True):
-        apart = [np.hypot(cell // 8 - s // 8, cell % 8 - s % 8) for s in seen]
-        np.testing.assert_array_equal(image, targets[seen[np.argmin(apart)]])
-
-
-def test_cells_without_a_seen_line_are_named():
-    held_out = np.zeros((4, 4), bool)
-    held_out[1], held_out[:, 2] = True, True
-    with pytest.raises(ValueError, match=r"cells \[\[2, 1\]\] differ from every ID cell"):
-        ood_of(baselines.line_mean, bumps(4), held_out.ravel(), (4, 4))
-
-
-@pytest.mark.parametrize("held_out", [block(8, 2, 5), block(8, 4, 7), random_cells(8)])
-def test_rank_one_maps_are_recovered(held_out):
-    rng = np.random.default_rng(0)
-    of_x, of_y = rng.normal(size=(2, 8, 6))
-    targets = np.einsum("xp,yp->yxp", of_x, of_y).reshape(64, 2, 3)
-    targets[:, 1, 2] = 0
-    found = ood_of(baselines.rank_one, targets.astype(np.float32), held_out, (8, 8), noise=1e-6)
-    np.testing.assert_allclose(found, targets[held_out], atol=1e-5)
-    assert not found[:, 1, 2].any()
-    found = ood_of(baselines.rank_one, targets, held_out, (8, 8))  # the ridge costs about noise^2
-    np.testing.assert_allclose(found, targets[held_out], atol=0.02)
 
 
 def rank_one_of_pixel(values_yx, seen_yx, noise):
@@ -259,9 +174,6 @@ def test_rank_one_needs_signal_in_training():
     narrow = block(28, 10, 18)
     tails = ood_of(baselines.rank_one, targets, narrow, (28, 28), noise=1e-9)
     np.testing.assert_allclose(tails, targets[narrow], atol=1e-4)
-    for bad in (0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="noise must be above 0"):
-            ood_of(baselines.rank_one, targets, narrow, (28, 28), noise=bad)
 
 
 @pytest.mark.parametrize(
@@ -271,20 +183,28 @@ def test_rank_one_needs_signal_in_training():
 def test_trivial_predictors_are_no_better_than_blank(name, expected):
     targets, held_out = bumps(28), block(28, 6, 22)
     predicted = ood_of(baselines.GRID_PREDICTORS[name], targets, held_out, (28, 28))
+    assert name != "id_constant" or np.all(predicted == targets[~held_out].mean())
     assert relative_mse(predicted, targets, held_out) == pytest.approx(expected, abs=0.005)
 
 
 def test_bad_questions_are_named():
-    targets, held_out = bumps(4), block(4, 1, 2)
-    for truths, hole, message in (
-        (targets[:-1], held_out, r"truths must be \(16, ...\)"),
-        (targets, held_out.reshape(4, 4), r"held_out must be \(16,\) bool"),
-        (targets, held_out * 1, r"held_out must be \(16,\) bool"),
-        (targets, held_out | True, "some cell seen"),
-        (np.nan * targets, held_out, "truths: NaN"),
+    targets, held_out, line = bumps(4), block(4, 1, 2), np.zeros((4, 4), bool)
+    line[1], line[:, 2] = True, True
+    grid, codes = lambda *asked: baselines.asked_on_grid(*asked, (4, 4)), np.zeros((3, 2))
+    for ask, message in (
+        (lambda: grid(targets[:-1], held_out), r"truths must be \(16, ...\)"),
+        (lambda: grid(targets, held_out.reshape(4, 4)), r"held_out must be \(16,\) bool"),
+        (lambda: grid(targets, held_out * 1), r"held_out must be \(16,\) bool"),
+        (lambda: grid(targets, held_out | True), "some cell seen"),
+        (lambda: grid(np.nan * targets, held_out), "truths: NaN"),
+        (lambda: baselines.line_mean(grid(targets, line.ravel())), r"cells \[\[2, 1\]\] differ"),
+        (lambda: baselines.rank_one(grid(targets, held_out), 0), "noise must be above 0"),
+        (lambda: baselines.interpolate(codes, codes[:, 0], np.zeros((4, 1))), "codes must be"),
+        (lambda: baselines.interpolate(codes, np.zeros(2), codes), "truths must be"),
+        (lambda: baselines.interpolate(codes * np.nan, codes, codes), "NaN"),
     ):
         with pytest.raises(ValueError, match=message):
-            baselines.asked_on_grid(truths, hole, (4, 4))
+            ask()
 
 
 SIZES = (5, 4, 3)
@@ -297,22 +217,18 @@ def hole_of_three():
     return ((cells[:, 0] >= 3) & (cells[:, 1] <= 1) & (cells[:, 2] == 2)) | (np.arange(60) == 21)
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("shape", [(), (2, 3)])
 @pytest.mark.parametrize("name", baselines.GRID_PREDICTORS)
-def test_targets_of_any_shape_and_three_factors(name, shape):
-    targets = np.random.default_rng(0).normal(size=(60, *shape))
-    held_out = hole_of_three()
+def test_predictors_see_no_held_out_output(name, shape):
+    """Outputs of any shape, three factors; the blank predictor is 0."""
+    targets, held_out = np.random.default_rng(0).normal(size=(60, *shape)), hole_of_three()
     predict = partial(ood_of, baselines.GRID_PREDICTORS[name])
     predicted = predict(targets, held_out, SIZES)
     assert predicted.shape == (5, *shape) and np.isfinite(predicted).all()
+    assert predicted.any() == (name != "blank")
     other = np.where(held_out.reshape(-1, *(1,) * len(shape)), 7.0, targets)
-    np.testing.assert_array_equal(
-        predicted, ood_of(baselines.GRID_PREDICTORS[name], other, held_out, SIZES)
-    )
-    assert ood_of(baselines.GRID_PREDICTORS[name], targets, held_out & False, SIZES).shape == (
-        0,
-        *shape,
-    )
+    np.testing.assert_array_equal(predicted, predict(other, held_out, SIZES))
+    assert predict(targets, held_out & False, SIZES).shape == (0, *shape)
 
 
 @pytest.mark.parametrize("ordered", [None, (True, True, False)])

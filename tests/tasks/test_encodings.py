@@ -2,131 +2,152 @@
 
 import math
 
-import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.tasks import encodings
-from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.encodings import CodeConfig, CodesConfig
+from compgen_jax.tasks.task import Factor
 
 N = 12
 NAMES = ("bump", "ramp", "onehot", "positional")
+FACTORS = (
+    Factor("shape", np.array([1.0, 2.0]), real=False, labels=("narrow", "wide")),
+    Factor("x", np.arange(6.0)),
+    Factor("angle", np.arange(4) * np.pi / 2, period=2 * math.pi),
+)
 
 
-def encode(x, y, config):
-    return np.asarray(jax.jit(lambda: encodings.encode([(x, N), (y, N)], config))())
+def encode(*coordinates, **config):
+    pairs = [(coordinate, N) for coordinate in coordinates]
+    return np.asarray(jax.jit(lambda: encodings.encode(pairs, CodeConfig(**config)))())
 
 
-def encode_one(coordinate, count, config):
-    return np.asarray(jax.jit(lambda: encodings.encode_coordinate(coordinate, count, config))())
+def of_factors(point, **config):
+    codes = encodings.codes_of_factors(FACTORS, CodesConfig(**config))
+    return np.asarray(jax.jit(lambda point: encodings.joined(point, codes))(np.float32(point)))
 
 
-def by_hand(coordinate, config):
+def by_hand(coordinate, config, count=N):
     """One coordinate's code from its definition, in float64."""
     if config.name == "bump":
         variance = config.width * config.sigma**2
-        return [math.exp(-((i - coordinate) ** 2) / (2 * variance)) for i in range(N)]
+        return [math.exp(-((i - coordinate) ** 2) / (2 * variance)) for i in range(count)]
     if config.name == "ramp":
-        return [coordinate if config.scale == "pixels" else coordinate / (N - 1)]
+        return [coordinate]
     if config.name == "onehot":
-        return [float(i == coordinate) for i in range(N)]
-    count = config.frequencies
-    phases = [coordinate * math.pi / N * (N / 2) ** (k / (count - 1)) for k in range(count)]
+        return [float(i == round(coordinate)) for i in range(count)]
+    number = config.frequencies
+    phases = [
+        coordinate * math.pi / count * (count / 2) ** (k / (number - 1)) for k in range(number)
+    ]
     return [math.sin(p) for p in phases] + [math.cos(p) for p in phases]
 
 
 @pytest.mark.parametrize(
-    "config",
+    "fields",
     [
-        CodeConfig(name="bump", sigma=1.3, width=5.0),
-        CodeConfig(name="ramp"),
-        CodeConfig(name="ramp", scale="unit"),
-        CodeConfig(name="onehot"),
-        CodeConfig(name="positional", frequencies=3),
+        {"name": "bump", "sigma": 1.3, "width": 5.0},
+        {"name": "ramp"},
+        {"name": "onehot"},
+        {"name": "positional", "frequencies": 3},
     ],
 )
-def test_a_code_equals_its_definition(config):
-    for x, y in ((0, 11), (7, 3)):
-        code = encode(x, y, config)
-        chex.assert_shape(code, (sum(encodings.part_lengths((N, N), config)),))
+def test_a_code_equals_its_definition(fields):
+    """A missing factor's is zero, or that of a label off the grid; factors of several sizes."""
+    config = CodeConfig(**fields)
+    for x, y in ((0, 11), (7.25, 3)):
         expected = by_hand(x, config) + by_hand(y, config)
-        np.testing.assert_allclose(code, expected, rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(encode(x, y, **fields), expected, rtol=1e-5, atol=2e-6)
+    zero = encode(4, None, **fields)
+    present, absent = np.split(zero, 2)
+    np.testing.assert_allclose(present, by_hand(4, config), rtol=1e-5, atol=2e-6)
+    assert not absent.any()
+    off_grid = encode(np.nan, 4, **fields, missing="off_grid", missing_coordinate=-2.0)
+    np.testing.assert_allclose(off_grid, [*by_hand(-2, config), *present], rtol=1e-5, atol=2e-6)
+    lengths = encodings.lengths(encodings.codes_of_counts((12, 5), config))
+    assert lengths == tuple(len(by_hand(1, config, count)) for count in (12, 5))
 
 
-@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
-def test_each_half_depends_on_its_own_factor_alone(name):
+@pytest.mark.parametrize("name", ["bump", "onehot", "positional"])
+def test_a_missing_factors_label_lies_off_the_canvas(name):
+    """The code is that of 12 more cells, the seventh of them for a missing factor."""
     config = CodeConfig(name=name)
-    code = lambda point: encodings.encode([(c, N) for c in point], config)
-    jacobian = np.asarray(jax.jit(jax.jacfwd(code))(np.float32([4.3, 7.9])))
-    half = len(jacobian) // 2
-    assert not jacobian[:half, 1].any() and not jacobian[half:, 0].any()
-    assert jacobian[:half, 0].any() and jacobian[half:, 1].any()
+    expected = by_hand(4, config, N + 12) + by_hand(N + 6, config, N + 12)
+    found = encode(4.0, None, name=name, missing="off_canvas")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_two_cells_share_a_code(name):
+    code = lambda c: encodings.encode([(c, 28)], CodeConfig(name=name))
+    codes = np.asarray(jax.jit(jax.vmap(code))(np.arange(28.0)))
+    distance = np.abs(codes[:, None] - codes[None]).sum(axis=-1) + np.eye(28)
+    assert distance.min() > 0.1
 
 
 def test_the_derivative_of_a_bump_code_has_its_closed_form():
-    """g_xx = sum_i ((i - x) / sigma^2)^2 g_i(x)^2 for the bump code."""
-    x, sigma = 5.3, 1.2
-    config = CodeConfig(sigma=sigma)
-    tangent = np.asarray(jax.jit(jax.jacfwd(
-        lambda c: encodings.encode_coordinate(c, N, config)
-    ))(x))  # fmt: skip
-    expected = sum(
-        ((i - x) / sigma**2) ** 2 * math.exp(-((i - x) ** 2) / sigma**2) for i in range(N)
-    )
-    assert np.sum(tangent**2) == pytest.approx(expected, rel=1e-5)
+    """g_xx = sum_i ((i - x) / sigma^2)^2 g_i(x)^2; each part depends on its own factor alone."""
+    point, sigma = np.float32([5.3, 7.9]), 1.2
+    code = lambda point: encodings.encode([(c, N) for c in point], CodeConfig(sigma=sigma))
+    jacobian = np.asarray(jax.jit(jax.jacfwd(code))(point))
+    assert not jacobian[:N, 1].any() and not jacobian[N:, 0].any()
+    for x, tangent in zip(point, (jacobian[:N, 0], jacobian[N:, 1]), strict=True):
+        expected = sum(
+            ((i - x) / sigma**2) ** 2 * math.exp(-((i - x) ** 2) / sigma**2) for i in range(N)
+        )
+        assert np.sum(tangent**2) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("differentiate", [jax.jacfwd, jax.grad])
 def test_a_one_hot_code_refuses_to_be_differentiated(differentiate):
     config = CodeConfig(name="onehot")
     with pytest.raises(ValueError, match="one-hot code is a step function and has no derivative"):
-        differentiate(lambda c: encodings.encode_coordinate(c, N, config).sum())(3.0)
+        differentiate(lambda c: encodings.encode([(c, N)], config).sum())(3.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_missing_factor_has_a_code_of_its_own(name):
-    present = encode_one(4, N, CodeConfig(name=name))
-    zero = encode(4, None, CodeConfig(name=name))
-    np.testing.assert_array_equal(zero, np.concatenate([present, 0 * present]))
-    config = CodeConfig(name=name, missing="off_grid", missing_coordinate=-2.0)
-    expected = encode_one(-2.0, N, config)
-    np.testing.assert_array_equal(encode(None, 4, config), np.concatenate([expected, present]))
-    if name == "onehot":
-        assert not expected.any()
+# --- of any factors --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bump", "onehot", "positional"])
-def test_a_missing_factors_label_lies_off_the_canvas(name):
-    """The code is that of 12 more cells, the seventh of them for a missing factor."""
-    config = CodeConfig(name=name, missing="off_canvas")
-    wide = lambda c: encode_one(c, N + 12, CodeConfig(name=name))
-    expected = np.concatenate([wide(4.0), wide(N + 6.0)])
-    assert encodings.part_lengths((N, N), config) == (len(expected) // 2,) * 2
-    np.testing.assert_array_equal(encode(4.0, None, config), expected)
-    absent = encode_one(None, N, config)
-    if name == "positional":
-        code = lambda c: encodings.encode_coordinate(c, N, config)
-        cells = np.asarray(jax.jit(jax.vmap(code))(np.arange(N)))
-        assert np.abs(cells - absent[None]).sum(axis=1).min() > 0.1
-    else:
-        assert absent.argmax() == N + 6 and absent.max() == 1 and absent[:N].max() < 1e-6
+def test_codes_of_factors_by_kind():
+    point = [2.0, 1.5, math.pi / 4]
+    np.testing.assert_allclose(of_factors(point, name="value"), point, rtol=1e-6)
+    bump = of_factors(point, sigma=0.7)
+    label, place, turn = bump[:2], bump[2:8], bump[8:]
+    np.testing.assert_array_equal(label, [0, 1])
+    np.testing.assert_allclose(place, np.exp(-((np.arange(6) - 1.5) ** 2) / 0.98), rtol=1e-5)
+    round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
+    np.testing.assert_allclose(turn, np.exp(-(round_the_circle**2) / 0.98), rtol=1e-5)
+    mixed = {"name": "onehot", "of": (("angle", "circle"), ("shape", "value"))}
+    found = of_factors([2, 4, math.pi / 4], **mixed)
+    np.testing.assert_allclose(found, [2, 0, 0, 0, 0, 1, 0, 0.5**0.5, 0.5**0.5], atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_two_cells_share_a_code(name):
-    code = lambda c: encodings.encode_coordinate(c, 28, CodeConfig(name=name))
-    codes = np.asarray(jax.jit(jax.vmap(code))(np.arange(28.0)))
-    distance = np.abs(codes[:, None] - codes[None]).sum(axis=-1) + np.eye(28)
-    assert distance.min() > 0.1
+@pytest.mark.parametrize("missing", ["zero", "mask", "off_range"])
+def test_codes_of_missing_factors(missing):
+    lengths = encodings.lengths(encodings.codes_of_factors(FACTORS, CodesConfig(missing=missing)))
+    code = of_factors([np.nan, 3, np.nan], missing=missing)
+    parts = np.split(code, np.cumsum(lengths)[:-1])
+    assert [len(part) for part in parts] == [n + (missing == "mask") for n in (2, 6, 4)]
+    np.testing.assert_allclose(parts[1][:6], np.exp(-((np.arange(6) - 3.0) ** 2) / 2), rtol=1e-5)
+    # off range, the label 0 is none of them; one step before 0 degrees would be the last angle
+    assert not parts[0][:2].any() and not parts[2][:4].any()
+    if missing == "mask":
+        np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
+    if missing == "off_range":
+        values = of_factors([np.nan] * 3, name="value", missing=missing)
+        np.testing.assert_allclose(values, [0, -1, -math.pi / 2], rtol=1e-6)
 
 
-def test_factors_of_other_sizes_have_codes_of_their_own_length():
-    coordinates = [(3.0, 12), (1.0, 5), (None, 7)]
-    for name, parts in (("bump", (12, 5, 7)), ("ramp", (1, 1, 1)), ("positional", (16, 16, 16))):
-        config = CodeConfig(name=name)
-        assert encodings.part_lengths([count for _, count in coordinates], config) == parts
-        expected = [encode_one(c, count, config) for c, count in coordinates]
-        assert [len(part) for part in expected] == list(parts)
-        found = jax.jit(lambda config=config: encodings.encode(coordinates, config))()
-        np.testing.assert_array_equal(found, np.concatenate(expected))
+def test_the_derivatives_of_codes_of_factors():
+    point, step = np.float32([1.0, 2.2, 0.3]), 1e-2
+    for name in ("bump", "value", "circle"):
+        codes = encodings.codes_of_factors(FACTORS, CodesConfig(name=name))
+        code = jax.jit(lambda point, codes=codes: encodings.joined(point, codes))
+        slopes = jax.jit(jax.jacfwd(code))(point)
+        for factor in (1, 2):
+            move = jnp.float32(step * np.eye(3)[factor])
+            ahead, behind = np.asarray(code(point + move)), np.asarray(code(point - move))
+            np.testing.assert_allclose(slopes[:, factor], (ahead - behind) / (2 * step), atol=2e-3)

@@ -1,12 +1,12 @@
 """Hold-outs by sentence, by function and by published name, against counts by hand."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 
 from compgen_jax.settings import ConfigError
+from compgen_jax.tasks import table_files
 from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out
 from compgen_jax.tasks.task import Factor, cells
 
@@ -15,28 +15,13 @@ def labelled(name, *labels, first=0):
     return Factor(name, np.arange(first, first + len(labels)), real=False, labels=labels)
 
 
-DSPRITES = (
-    labelled("shape", "square", "ellipse", "heart", first=1),
-    Factor("scale", np.linspace(0.5, 1, 6)),
-    Factor("orientation", np.linspace(0, 2 * math.pi, 40), period=2 * math.pi),
-    Factor("posX", np.arange(32) / 31),
-    Factor("posY", np.arange(32) / 31),
-)
-SHAPES3D = (
-    *(Factor(f"{part}_hue", np.arange(10) / 10, period=1) for part in ("floor", "wall", "object")),
-    Factor("scale", np.linspace(0.75, 1.25, 8)),
-    labelled("shape", "cube", "cylinder", "sphere", "pill"),
-    Factor("orientation", np.linspace(-30, 30, 15)),
-)
-MPI3D = (
-    labelled("object_color", "white", "green", "red", "blue", "brown", "olive"),
-    labelled("object_shape", "cone", "cube", "cylinder", "hexagonal", "pyramid", "sphere"),
-    labelled("object_size", "small", "large"),
-    labelled("camera_height", "top", "centre", "bottom"),
-    labelled("background_color", "purple", "sea green", "salmon"),
-    Factor("horizontal_axis", np.arange(40)),
-    Factor("vertical_axis", np.arange(40)),
-)
+MPI3D = tuple(
+    Factor(name, np.arange(count))
+    for name, count in {
+        "object_color": 6, "object_shape": 6, "object_size": 2, "camera_height": 3,
+        "background_color": 3, "horizontal_axis": 40, "vertical_axis": 40,
+    }.items()
+)  # fmt: skip
 SMALL = (
     labelled("shape", "square", "ellipse", "heart", first=1),
     Factor("hue", np.arange(10) / 10, period=1),
@@ -45,7 +30,17 @@ SMALL = (
 POINTS = cells(SMALL)
 SHAPE, HUE, POSX = np.float64(POINTS).T
 LINE = (Factor("posX", np.arange(10) / 9), Factor("posY", np.arange(10) / 9))
-DATA = {"dsprites": DSPRITES, "3dshapes": SHAPES3D, "mpi3d": MPI3D}
+PLACE, SHAPES = np.arange(21) / 20, labelled("shape", "triangle", "square", "circle")
+WORLD = Factor("posX", PLACE), Factor("posY", PLACE), SHAPES
+# as the data sets have them, but for the last of dSprites' orientations, which repeats the first
+DATA = {
+    "dsprites": table_files.DSPRITES[1:],
+    "3dshapes": table_files.SHAPES3D,
+    "mpi3d": MPI3D,
+    "circles": WORLD[:2],
+    "simple": WORLD,
+    "twoshapes": (Factor("hue1", np.arange(5) / 5), Factor("hue2", np.arange(5) / 5)),
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,28 +81,18 @@ def points():
         ("mpi3d bkg2cyl", 1_036_800 // 9),
         ("mpi3d horz_gt20", 1_036_800 * 19 // 40),
         ("mpi3d objc_gt3", 1_036_800 // 3),
+        # 7 of 21 places lie in [.35, .65] and 10 above .5; 2 of 5 hues below and above index 2
+        ("circles midpos", 49),
+        ("circles shape2px", 100),
+        ("simple midpos", 49),
+        ("simple shape2px", 100),
+        ("twoshapes huecomb", 4),
     ],
 )
 def test_published_names_hold_out_as_many_as_their_papers_code(points, name, count):
     data = name.split()[0]
     assert held_out(f"montero {name}", DATA[data], points[data]).sum() == count
-
-
-def test_every_published_name_is_of_a_data_set_above_or_of_spriteworld():
-    shape, places = labelled("shape", "triangle", "square", "circle"), np.arange(21) / 20
-    world = {
-        "circles": (Factor("posX", places), Factor("posY", places)),
-        "simple": (Factor("posX", places), Factor("posY", places), shape),
-        "twoshapes": (Factor("hue1", np.arange(5) / 5), Factor("hue2", np.arange(5) / 5)),
-    }
-    # 7 of 21 places lie in [.35, .65] and 10 above .5; 2 of 5 hues are below and above index 2
-    counts = {"circles midpos": 49, "circles shape2px": 100, "simple midpos": 49,
-              "simple shape2px": 100, "twoshapes huecomb": 4}  # fmt: skip
-    for name in PUBLISHED:
-        _, data, split = name.split(maxsplit=2)
-        if data not in DATA:
-            count = held_out(name, world[data], cells(world[data])).sum()
-            assert count == counts[f"{data} {split}"], name
+    assert {name.split()[1] for name in PUBLISHED} == DATA.keys()
 
 
 @pytest.mark.parametrize(
@@ -148,10 +133,6 @@ def test_a_sentence_holds_out_what_it_says(text, expected):
     np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
 
 
-def test_no_sentence_holds_out_nothing():
-    assert not held_out(" ", SMALL, POINTS).any()
-
-
 @pytest.mark.parametrize(
     ("text", "first", "last", "joint"),
     [
@@ -178,15 +159,8 @@ def test_interpolation_keeps_the_ends_and_values_evenly_between():
 
 @pytest.mark.parametrize("name", ["random", "composition", "interpolation", "extrapolation"])
 def test_three_tenths_are_seen_by_default(points, name):
-    mask = held_out(f"{name}()", DSPRITES, points["dsprites"])
+    mask = held_out(f"{name}()", DATA["dsprites"], points["dsprites"])
     assert abs(mask.mean() - 0.7) < 0.005
-
-
-def test_extrapolation_of_dsprites_trains_on_the_four_smallest_scales(points):
-    # Schott et al. (2022), Figure 2
-    mask = held_out("extrapolation()", DSPRITES, points["dsprites"])
-    scales = np.round(10 * points["dsprites"][~mask][:, 1])
-    assert {*scales} == {5, 6, 7, 8}
 
 
 def test_random_cells_are_those_of_the_generators_permutation():
@@ -212,78 +186,51 @@ def test_names_that_python_cannot_read_have_underscores():
 
 WRONG = {
     "posx > .5": "no factor 'posx'; there is posX",
-    "colour == 1": "no factor 'colour'; there is shape, hue, posX",
     "shape == 'sqare'": "no label of shape 'sqare'; there is square",
     "shape == square": "a label is quoted: shape == 'square'",
     "shape == 0": "shape is never 0; the nearest value is 1",
     "posX == .5": "posX is never 0.5; the nearest value is 0.4",
-    "posX in (.2, .5)": "posX is never 0.5",
     "posX == 'left'": "posX has no labels",
     "posX > 'square'": "'square' is text",
-    "shape > 'square'": "'square' is text",
-    "index(shape) == 'square'": "'square' is text",
     "shape in 'square'": "is no list of values",
-    "shape in ()": "is no list of values",
     "posX is 0": "values are compared by",
     "posX > 2": "holds out none of 180",
     "1 / posX < 3 or hue > .5": "1 / posX is not finite everywhere",
     "posX >= 0": "holds out all 180",
-    "1 < 2": "holds out all 180",
-    "random(.001)": "holds out none",
-    "slices(posX)": "holds out none",
     "posX": "posX is no condition",
-    ".5": "0.5 is no condition",
     "True": "True is not allowed",
     "not posX": "posX is no condition",
     "(posX > .5) + 1 > 1": "posX > 0.5 is a condition",
     "posX = .5": "equality is written ==",
     "posX > .5 and": "cannot be read",
-    "(posX > .5": "cannot be read",
-    "shape == 'square": "cannot be read",
     "posX > .5\x00": "cannot be read",
     "shape == '\\d'": "cannot be read",
     "posX > .5 & hue > .5": "write and, or, not for &",
-    "~(posX > .5)": "write and, or, not for &",
     "posX ** 9 > 1": "is not allowed",
-    "posX > 1e999": "is not allowed",
-    "posX > 1j": "is not allowed",
     "posX.size > 1": "is not allowed",
-    "shape[0] == 1": "is not allowed",
-    "(lambda: 1)()": "is not allowed",
     "lambda: 1": "is not allowed",
     "(x := posX) > 1": "is not allowed",
-    "posX > 1 if hue > 1 else hue > 2": "is not allowed",
-    "[x for x in posX] == 1": "is not allowed",
-    "f'{posX}' == shape": "is not allowed",
     "__import__('os').system('true')": "is not allowed",
     "eval('1')": "no function 'eval'",
-    "rondom(.3)": "no function 'rondom'; there is random",
     "index(2) > 1": "index takes one factor",
     "random": "no factor 'random'",
     "random(1.5)": "1.5 is no share between 0 and 1",
-    "random('much')": "'much' is no share",
     "random(index(posX))": "index(posX) is no share",
     "random(.3, .4)": "random has more than one share",
     "random(.3, seed=-1)": "a seed is a whole number",
-    "random(.3, seed=.5)": "a seed is a whole number",
     "random(.3, sead=1)": "no argument of random 'sead'; there is seed",
     "random(posX)": "random takes no factors",
     "random(**posX)": "no argument of random '**'",
     "block(*posX)": "*posX is not allowed",
-    "block(posX, width=3)": "no argument of block 'width'",
     "block(posX, hue=.1)": "block takes no values",
     "block((posX > .5,))": "no factor 'posX > 0.5'",
-    "cross(flag)": "no factor 'flag'",
     "slices(posX, hue, shape='heart')": "slices of factors that it does not name",
     "slices(posX, hue, posX=hue)": "hue is not one value",
     "recombination_to_range(posX)": "takes a factor of one value, then",
     "montero dsprites shape2ty": "there is montero dsprites shape2tx",
     "'montero shape2tx' or posX > .5": "no published name 'montero shape2tx'",
-    "montero mpi3d cyl2hx": "no factor 'object_shape'; there is",
-    "montero circles midpos": "no factor 'posY'",
     "(" * 300 + "posX > .5" + ")" * 300: "cannot be read",
     "not " * 50 + "posX > .5": "is nested deeper than 40 levels",
-    "-" * 900 + "posX > .5": "is nested deeper than 40 levels",
     "posX > .5 or " * 100 + "posX > .5": "is longer than 1000 characters",
 }
 
@@ -335,8 +282,3 @@ def test_coverage_counts_pairs_that_exist_alone():
         seen = {(a, b) for a, b in some[~mask][:, (i, j)].tolist()}
         name = f"seen_pairs.{SMALL[i].name}.{SMALL[j].name}"
         assert facts[name] == pytest.approx(len(seen) / len(exist))
-
-
-def test_nothing_unseen_is_said_in_two_lines():
-    lines = coverage(np.zeros(len(POINTS), bool), SMALL, POINTS).lines
-    assert lines == ("180 of 180 combinations are seen (100.00%).", "Pairs of values seen: all.")

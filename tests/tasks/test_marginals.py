@@ -63,11 +63,6 @@ def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell(pictures, sh
     assert all((place != reference).sum() <= 1 for place in chosen)
 
 
-def test_a_full_peak_is_as_bright_as_the_brightest_picture(shown):
-    found, exist = marginals.images("mean", picture, FACTORS, shown, peak="full")
-    np.testing.assert_allclose(found[exist].max(axis=(1, 2)), 0.5, rtol=1e-6)
-
-
 def test_the_unions_of_upright_bumps_are_the_stripes_of_the_bump_task():
     grid, settings = 12, bump.ImageConfig(sigma=1.3, polarity="upright")
     draw = lambda point: bump.bump(point[0], point[1], grid, settings)

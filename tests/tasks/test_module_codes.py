@@ -97,34 +97,12 @@ def coupled(z, count, std, seed):
     return np.concatenate([a, b])
 
 
-def uncoupled(code, count, std, seed):
-    a, b = code[: count // 2], code[count // 2 :]
-    nets = couplings(count, std, seed)
-    for index in (2, 1, 0):
-        scale, shift = nets[index]
-        if index == 1:
-            a = (a - net(shift, b)) / (1 + 0.5 * np.tanh(net(scale, b)))
-        else:
-            b = (b - net(shift, a)) / (1 + 0.5 * np.tanh(net(scale, a)))
-    return np.concatenate([a, b])
-
-
 @pytest.mark.parametrize(("count", "std", "seed"), [(7, 1.5, 0), (6, 0.1, 3), (2, 1.0, 1)])
-def test_couplings_against_loops_and_run_backwards(count, std, seed):
+def test_couplings_against_loops(count, std, seed):
     z = np.asarray(latents("continuous", 12))[:, :count]
-    code = np.asarray(of("invertible", count, std=std, seed=seed)(z), np.float64)
+    code = of("invertible", count, std=std, seed=seed)(z)
     for one, found in zip(z.astype(np.float64), code, strict=True):
-        exact = coupled(one, count, std, seed)
-        np.testing.assert_allclose(found, exact, atol=2e-4)
-        np.testing.assert_allclose(uncoupled(exact, count, std, seed), one, atol=1e-9)
-        np.testing.assert_allclose(uncoupled(found, count, std, seed), one, atol=2e-2)
-
-
-def test_a_coupled_code_tells_all_discrete_latents_apart():
-    grid = np.stack(np.meshgrid(*[[0, *modules.LEVELS]] * 4, indexing="ij"), -1).reshape(-1, 4)
-    code = np.asarray(of("invertible", 4)(grid), np.float64)
-    rounded = np.unique(code.round(5), axis=0)
-    assert len(rounded) == len(grid) == 7**4
+        np.testing.assert_allclose(found, coupled(one, count, std, seed), atol=2e-4)
 
 
 def test_shuffled_intervals_against_a_loop():

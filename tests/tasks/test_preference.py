@@ -10,7 +10,6 @@ import pytest
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import modules, preference
-from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
 from compgen_jax.tasks.module_codes import LatentCodeConfig
 from compgen_jax.tasks.module_supports import ModuleSupportConfig
@@ -131,21 +130,6 @@ def test_actions_mask_and_observations_against_loops(settings):
 # --- the world -------------------------------------------------------------------------------
 
 
-def test_the_map_has_19_free_cells_all_within_reach_of_one_another():
-    assert len(FREE) == len(preference.PLACES) == 19
-    assert [divmod(int(place), 7) for place in preference.PLACES] == FREE
-    border, found = [FREE[0]], {FREE[0]}
-    while border:
-        cell = border.pop()
-        for action in range(5):
-            beside = moved(cell, action)
-            assert FREE[preference.NEXT[FREE.index(cell), action]] == beside
-            border += [beside] if beside not in found else []
-            found.add(beside)
-    assert found == set(FREE)
-    assert [cell for cell in FREE if cell[0] == 3] == [(3, 2), (3, 3), (3, 4)]
-
-
 def test_objects_and_agent_are_on_different_cells_and_anywhere():
     settings = Preference(objects=8)
     keys = jax.random.split(jax.random.key(0), 400)
@@ -187,24 +171,6 @@ def test_an_expert_walks_through_what_it_dislikes_where_that_pays():
 
 
 # --- the task --------------------------------------------------------------------------------
-
-
-def test_what_a_model_is_given_and_asked_for():
-    task = Preference(code=LatentCodeConfig("tokens"), features=16).make()
-    given, asked = tasks.shapes(task)
-    assert [leaf.shape for leaf in given] == [(32,), (8, 882)] and asked.shape == (8, 5)
-    assert tasks.shapes(Preference().make())[0][1].shape == (8, 1666)
-    assert task.facts() == {"sets": 696, "seen_sets": 522, "code_r2": pytest.approx(1)}
-    assert tasks.score_names(task) == ("episode_accuracy", "miss", "step_accuracy")
-
-
-def test_tests_are_of_seen_sets_and_of_held_out_ones_and_training_is_of_seen_ones_alone():
-    task = SMALL.make()
-    assert task.points.shape == (24, 4)
-    assert task.held_out(task.points).tolist() == 12 * [False] + 12 * [True]
-    draw = jax.jit(lambda key: task.next_batch(key, 0, task.dataset(jax.random.key(1)), 200))
-    points, counts = jax.device_get(draw(jax.random.key(0)))
-    assert counts.all() and not task.held_out(points).any()
 
 
 def test_the_basis_is_drawn_by_the_seed_of_the_task():

@@ -1,10 +1,7 @@
 """Turned digits: against SciPy's rotation and loops, and the runs that they make."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,18 +46,13 @@ def by_hand(image, degrees):
 
 
 def test_turning_is_bilinear_and_equals_scipy():
-    how = {"reshape": False, "order": 1}
-    padded, four = np.pad(NOISE, 1), digits.drawn(4, 28)
+    how, four = {"reshape": False, "order": 1}, digits.drawn(4, 28)
     for degrees in ANGLES:
         np.testing.assert_allclose(turned(NOISE, degrees), by_hand(NOISE, degrees), atol=2e-5)
-        expected = ndimage.rotate(NOISE, -degrees, mode="grid-constant", **how)
-        np.testing.assert_allclose(turned(NOISE, degrees), expected, atol=2e-5)
-        for image in (padded, four):
-            expected = ndimage.rotate(image, -degrees, mode="constant", **how)
-            found = turned(image, degrees)
-            np.testing.assert_allclose(found, expected, atol=2e-5)
-            assert float(found.min()) >= 0 and float(found.max()) <= 1 + 1e-6
-        assert float(found.sum()) == pytest.approx(four.sum(), rel=0.03)  # it is not cut
+        for image, mode in ((NOISE, "grid-constant"), (four, "constant")):
+            expected = ndimage.rotate(image, -degrees, mode=mode, **how)
+            np.testing.assert_allclose(turned(image, degrees), expected, atol=2e-5)
+        assert float(turned(four, degrees).sum()) == pytest.approx(four.sum(), rel=0.03)  # whole
 
 
 def test_the_derivative_in_the_angle_is_that_of_small_steps():
@@ -75,15 +67,6 @@ def test_the_derivative_in_the_angle_is_that_of_small_steps():
         assert np.abs(expected).max() > 0.01
 
 
-def test_turning_is_counter_clockwise_with_the_origin_at_the_lower_left():
-    right = np.zeros((9, 9), np.float32)
-    right[4, 7] = 1  # image[y, x]
-    for degrees, (y, x) in ((90, (7, 4)), (180, (4, 1)), (270, (1, 4)), (360, (4, 7))):
-        found = np.asarray(turned(right, float(degrees)))
-        np.testing.assert_allclose(found[y, x], 1, atol=1e-5)
-        np.testing.assert_allclose(found.sum(), 1, atol=1e-5)
-
-
 # --- codes and examples ----------------------------------------------------------------------
 
 
@@ -94,10 +77,7 @@ def test_turning_is_counter_clockwise_with_the_origin_at_the_lower_left():
         (AngleCodeConfig("angle"), lambda a: [a / 180 - 1]),
         (
             AngleCodeConfig("bump", units=8, width=30.0),
-            lambda a: [
-                np.exp(-(min(abs(45 * u - a), 360 - abs(45 * u - a)) ** 2) / (2 * 30**2))
-                for u in range(8)
-            ],
+            lambda a: np.exp(-(((45 * np.arange(8) - a + 180) % 360 - 180) ** 2) / 1800),
         ),
     ],
 )
@@ -137,8 +117,6 @@ def test_images_of_mnist_stand_upright(tmp_path):
         np.testing.assert_allclose(image, test_digits.IMAGES[index][::-1] / 255.0, atol=1e-5)
     with pytest.raises(ConfigError, match="config.task.mnist_path=.*has no example of"):
         replace(of, objects=(4, 6)).make()
-    with pytest.raises(ConfigError, match="config.task.side=16: images of .* must be 28"):
-        Config(task=replace(of, side=16))
 
 
 def test_the_loss_is_squared_plus_absolute_error():
@@ -146,8 +124,6 @@ def test_the_loss_is_squared_plus_absolute_error():
     output, target = np.random.default_rng(0).normal(size=(2, 16, 16)).astype(np.float32)
     expected = np.mean((output - target) ** 2) + 0.3 * np.mean(np.abs(output - target))
     assert float(task.loss(output, target)) == pytest.approx(expected, rel=1e-5)
-    with pytest.raises(AssertionError):
-        task.loss(output[0], target)
 
 
 # --- what is held out ------------------------------------------------------------------------
@@ -156,7 +132,6 @@ def test_the_loss_is_squared_plus_absolute_error():
 @pytest.mark.parametrize(
     ("gap", "rule"),
     [
-        (GapConfig(), lambda angle, digit: 160 <= angle < 200),
         (GapConfig(low=165, high=210), lambda angle, digit: 165 <= angle < 210),
         (GapConfig(of=(7,)), lambda angle, digit: 160 <= angle < 200 and digit == 7),
         (
@@ -167,20 +142,13 @@ def test_the_loss_is_squared_plus_absolute_error():
     ],
 )
 def test_gaps_against_a_loop(gap, rule):
-    objects = (4, 7, 9) if gap.of else (4,)
-    task = replace(ONE, objects=objects, gap=gap).make()
-    points = tasks.points(task)
+    task = replace(ONE, objects=(4, 7, 9) if gap.of else (4,), gap=gap).make()
+    points, turn = tasks.points(task), np.float32([360, 0])[: len(task.factors)]
     expected = [rule(point[0], point[-1]) for point in points]
-    held_out = task.held_out
-    np.testing.assert_array_equal(held_out(points), expected)
-    np.testing.assert_array_equal(jax.jit(held_out)(points), expected)
-    turn = np.zeros(len(task.factors), np.float32)
-    turn[0] = 360
-    np.testing.assert_array_equal(held_out(points + turn), expected)
-    np.testing.assert_array_equal(held_out(points.reshape(2, -1, len(turn))).ravel(), expected)
+    for moved in (points, points + turn):
+        np.testing.assert_array_equal(task.held_out(moved), expected)
     expected = [rule(point[0] + 7.4, point[-1]) for point in points]  # between the cells
-    np.testing.assert_array_equal(held_out(points + turn * np.float32(7.4 / 360)), expected)
-    assert not np.asarray(held_out(points * np.nan)).any()
+    np.testing.assert_array_equal(task.held_out(points + turn * np.float32(7.4 / 360)), expected)
 
 
 def test_random_angles_have_their_share_and_belong_to_the_nearest_cell():
@@ -188,44 +156,19 @@ def test_random_angles_have_their_share_and_belong_to_the_nearest_cell():
     task = replace(TWO, gap=gap).make()
     points = tasks.points(task)
     held_out = task.held_out(points)
-    assert held_out.sum() == round(0.3 * 24) and not held_out[:24].any()
-    chosen = np.random.default_rng(5).permutation(np.arange(24, 48))[: held_out.sum()]
+    chosen = np.random.default_rng(5).permutation(np.arange(24, 48))[: round(0.3 * 24)]
     np.testing.assert_array_equal(np.flatnonzero(held_out), np.sort(chosen))
-    traced = jax.jit(task.held_out)
-    np.testing.assert_array_equal(traced(points), held_out)
     for apart in (-7.4, 7.4, 360.0, -360.0):
         moved = points + np.float32([apart, 0])
-        np.testing.assert_array_equal(task.held_out(moved), held_out)
-        np.testing.assert_array_equal(traced(moved), held_out)
-    other = replace(TWO, gap=replace(gap, seed=6)).make().held_out(points)
-    assert not np.array_equal(other, held_out)
+        np.testing.assert_array_equal(jax.jit(task.held_out)(moved), held_out)
 
 
 def test_training_shows_889_of_1000_angles():
-    task = Rotation().make()
-    dataset = jax.jit(task.dataset)
-    table = jax.device_get(dataset(KEY))
-    assert task.examples == int(table.count) == len(table.points) == 889
+    points = np.asarray(Rotation().make().dataset(KEY).points)
     every = np.arange(1000) * 0.36
-    expected = every[(every < 160) | (every >= 200)]
-    np.testing.assert_allclose(table.points[:, 0], expected, rtol=1e-6)
-    np.testing.assert_array_equal(table.points, dataset(jax.random.key(9)).points)
-    assert task.units == {"cell": 360}
-    task = replace(TWO, samples=48).make()
-    points = np.asarray(task.dataset(KEY).points)
+    np.testing.assert_allclose(points[:, 0], every[(every < 160) | (every >= 200)], rtol=1e-6)
+    points = np.asarray(replace(TWO, samples=48).make().dataset(KEY).points)
     np.testing.assert_array_equal(np.unique(points[:, 1], return_counts=True)[1], [43, 48])
-    assert not task.held_out(points).any()
-
-
-def test_gaps_differ_within_one_program():
-    """So only the points may depend on them."""
-    first, second = TWO.make(), replace(TWO, gap=GapConfig(low=20, high=60, of=(7,))).make()
-    point = np.float32([170.0, 4.0])
-    chex.assert_trees_all_equal(*(jax.jit(t.example)(KEY, point) for t in (first, second)))
-    signal = NOISE[:8, :8].repeat(2, 0).repeat(2, 1)
-    chex.assert_trees_all_equal(
-        *(jax.jit(t.scores)(signal, signal, point) for t in (first, second))
-    )
 
 
 @pytest.mark.parametrize(
@@ -234,27 +177,19 @@ def test_gaps_differ_within_one_program():
         ({"objects": ()}, r"config.task.objects=\(\): must be one or more different digits"),
         ({"objects": (4, 4)}, "must be one or more different digits from 0 to 9"),
         ({"objects": (10,)}, "must be one or more different digits from 0 to 9"),
+        ({"mnist_path": "mnist"}, "config.task.side=16: images of .* must be 28"),
         ({"gap": GapConfig(of=(7,))}, r"config.task.gap.of=\(7,\): must name some of"),
         ({"gap": GapConfig(low=200, high=160)}, "config.task.gap.high=160: must be greater than"),
         ({"gap": GapConfig(low=10, high=370)}, "less than once round from it, 370"),
         ({"gap": GapConfig(low=161, high=164)}, "config.task.gap: .*holds out none of .*angles=24"),
-        ({"gap": GapConfig("random", share=0.0)}, "region='random', share=0.0, .*holds out none"),
         ({"gap": GapConfig("random", share=1.0)}, "holds out all of config.task.angles=24 angles"),
-        ({"gap": GapConfig(low=352, high=711)}, "holds out all of config.task.angles=24 angles"),
-        (
-            {"gap": GapConfig(low=350, high=550), "samples": 1},
-            "all of config.task.samples=1 angles",
-        ),
+        ({"gap": GapConfig(low=350, high=550), "samples": 1}, "config.task.samples=1 angles"),
         ({"objects": (4, 7)}, "no digit is shown at 3 of .*the first of which is 165; "),
-        (
-            {"objects": (4, 7), "gap": GapConfig("random", share=0.8)},
-            "config.task.gap: region='random', share=0.8, .*no digit is shown at",
-        ),
     ],
 )
 def test_tasks_that_cannot_be(of, message):
     with pytest.raises(ConfigError, match=message) as caught:
-        replace(ONE, **of).make()
+        Config(task=replace(ONE, **of)).task.make()
     assert "\n" not in str(caught.value) and str(caught.value).startswith("config.task.")
 
 
@@ -265,20 +200,6 @@ def scores(task, signals, points):
     """NumPy, by name."""
     truths, points = examples_at(task, points).target, np.float32(points)
     return jax.device_get(jax.jit(jax.vmap(task.scores))(np.float32(signals), truths, points))
-
-
-@pytest.mark.parametrize("of", [ONE, Rotation(side=16, angles=600, samples=60, gap=GapConfig(
-    of=(4,)), objects=(4, 5, 7))])  # fmt: skip
-def test_the_truth_is_right_at_every_cell_and_between(of):
-    task = of.make()
-    points = tasks.points(task)[:: max(1, of.angles // 24)]
-    points = np.concatenate([points, points + np.float32([3.3, 0][: len(points[0])])])
-    truths = examples_at(task, points).target
-    found = scores(task, truths, points)
-    assert all(np.all(found[name]) for name in found if name.endswith("accuracy"))
-    np.testing.assert_array_equal(found["mse"], 0)
-    blank = np.mean(np.square(truths, dtype=np.float64), axis=(1, 2))
-    np.testing.assert_allclose(found["blank_mse"], blank, rtol=1e-5)
 
 
 def test_angle_accuracy_is_the_nearest_of_all_true_images():
@@ -306,78 +227,33 @@ def test_angle_accuracy_is_the_nearest_of_all_true_images():
     np.testing.assert_array_equal(found["exact_accuracy"], both)
 
 
-def test_another_angle_another_object_and_no_image_are_wrong():
-    task = replace(TWO, angle_tolerance=15.0).make()
-    shown = [(7, 90), (7, 105), (7, 75), (7, 120), (4, 90), (7, 270)]
-    signals = [turned(digits.drawn(digit, 16), float(angle)) for digit, angle in shown]
-    signals += [np.full((16, 16), value) for value in (np.nan, np.inf, 0.0)]
-    found = scores(task, np.stack(signals), [(90, 7)] * len(signals))
-    np.testing.assert_array_equal(found["angle_accuracy"][:8], [True] * 3 + [False] * 5)
-    assert found["exact_accuracy"][0] and not found["exact_accuracy"][3:].any()
-    np.testing.assert_allclose(found["mse"][8], found["blank_mse"][8], rtol=1e-6)
-    almost = np.asarray(turned(digits.drawn(7, 16), 345.0))[None]
-    assert scores(task, almost, [(0, 7)])["angle_accuracy"]  # circular
-
-
-def test_the_bank_has_the_images_of_the_cells_and_is_never_large():
-    of = replace(TWO, gap=GapConfig(region="none"))
-    found = rotation.bank(of, rotation.pictures(of))
-    expected = examples_at(of.make(), tasks.points(of.make())).target
-    np.testing.assert_allclose(found.images.reshape(48, 16, 16), expected, atol=1e-5)
-    np.testing.assert_allclose(np.stack([found.angles, found.objects], 1), tasks.points(of.make()))
-    of = replace(of, angles=1000)
-    found = rotation.bank(of, rotation.pictures(of))
-    assert found.images.shape == (2 * 334, 256)
-    np.testing.assert_allclose(found.angles[:3], [0, 1.08, 2.16], rtol=1e-6)
-
-
 # --- trivial predictors ----------------------------------------------------------------------
 
 
-def asked_of(task, points):
-    truths = examples_at(task, points).target
-    held_out = np.asarray(task.held_out(points))
-    return Asked(points, None, truths, truths, held_out)
+def mixed(task, points):
+    truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
+    asked = Asked(points, None, truths, truths, held_out)
+    return truths, np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
 
 
 def test_the_edges_of_a_gap_are_mixed_by_distance():
     """With cells 15 degrees apart the gap holds out 165, 180 and 195; its edges are 150 and 210."""
     task = replace(TWO, gap=GapConfig(low=155, high=210, of=(4,))).make()
     points = np.float32([(165, 4), (180, 4), (195, 4), (180, 7), (172, 4), (150, 4), (209, 4)])
-    asked = asked_of(task, points)
-    found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked))
+    truths, found = mixed(task, points)
     before, after = (np.asarray(turned(digits.drawn(4, 16), d)) for d in (150.0, 210.0))
     for index, angle in ((0, 165), (1, 180), (2, 195), (4, 172), (6, 209)):
         share = (angle - 150) / 60
         expected = (1 - share) * before + share * after
         np.testing.assert_allclose(found[index], expected, atol=1e-5)
     for index in (3, 5):  # seen
-        np.testing.assert_array_equal(found[index], asked.truths[index])
-    assert np.abs(found[1] - asked.truths[1]).max() > 0.3
+        np.testing.assert_array_equal(found[index], truths[index])
+    assert np.abs(found[1] - truths[1]).max() > 0.3
     across = replace(ONE, gap=GapConfig(low=340, high=375)).make()
-    asked = asked_of(across, np.float32([[345], [0], [15]]))
-    found = jax.jit(across.baselines["edge_mixture"])(asked)
+    _, found = mixed(across, np.float32([[345], [0], [15]]))
     before, after = (np.asarray(turned(digits.drawn(4, 16), d)) for d in (330.0, 15.0))
     for image, share in zip(found, (1 / 3, 2 / 3, 1), strict=True):
         np.testing.assert_allclose(image, (1 - share) * before + share * after, atol=1e-5)
-
-
-def test_mixtures_of_random_cells_against_a_loop():
-    of = replace(TWO, gap=GapConfig("random", share=0.5, seed=1, of=(4,)))
-    task = of.make()
-    points = tasks.points(task)
-    truths, held_out = examples_at(task, points).target, np.asarray(task.held_out(points))
-    found = np.asarray(jax.jit(task.baselines["edge_mixture"])(asked_of(task, points)))
-    assert held_out[:24].sum() == 12 and np.isfinite(found).all()
-    for index, out in enumerate(held_out):
-        down = up = 0
-        while held_out[(index - down) % 24] and out:
-            down += 1
-        while held_out[(index + up) % 24] and out:
-            up += 1
-        share = down / (down + up) if out else 0
-        expected = (1 - share) * truths[(index - down) % 24] + share * truths[(index + up) % 24]
-        np.testing.assert_allclose(found[index], expected if out else truths[index], atol=1e-5)
 
 
 def test_an_object_without_a_seen_cell_is_blank():
@@ -391,8 +267,3 @@ def test_an_object_without_a_seen_cell_is_blank():
     asked = Asked(np.float32([[90]]), None, jnp.ones((1, 16, 16)), None, np.array([True]))
     predict = jax.jit(lambda: rotation.edge_mixture(asked, nothing, rotation.pictures(nothing)))
     np.testing.assert_array_equal(predict(), 0)
-
-
-def test_other_tasks_wait_for_no_font():
-    code = "import sys, compgen_jax.tasks.rotation; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

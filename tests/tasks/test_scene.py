@@ -1,10 +1,8 @@
 """Tasks made of pictures: codes, examples, scores and trivial predictors of a small scene."""
 
-import math
 from dataclasses import dataclass
 from functools import cache, partial
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,17 +10,10 @@ import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks import scene as scenes
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.marginals import MarginalsConfig
-from compgen_jax.tasks.scene import CodesConfig, Scene, SceneTask
-from compgen_jax.tasks.task import Factor
-
-FACTORS = (
-    Factor("shape", np.array([1.0, 2.0]), real=False, labels=("narrow", "wide")),
-    Factor("x", np.arange(6.0)),
-    Factor("angle", np.arange(4) * np.pi / 2, period=2 * math.pi),
-)
+from compgen_jax.tasks.scene import Scene, SceneTask
+from tests.tasks.test_encodings import FACTORS, of_factors
 
 
 @jax.jit
@@ -36,13 +27,10 @@ def blob(point):
 @dataclass(frozen=True)
 class Blobs(SceneTask):
     held_out: str = "shape == 'wide' and x > 3"
-    objects: int = 1
     rows: bool = False  # without the first cell, as a table that lacks one
 
     def scene(self):
-        two = lambda point: jnp.maximum(blob(point[:3]), blob(point[3:]))
-        points = tasks.cells(FACTORS)[1:] if self.rows else None
-        return Scene(FACTORS, two if self.objects == 2 else blob, points, objects=self.objects)
+        return Scene(FACTORS, blob, tasks.cells(FACTORS)[1:] if self.rows else None)
 
 
 @cache
@@ -63,64 +51,8 @@ def draw(task, count=64, seed=0):
     return points, examples
 
 
-def encoder(settings):
-    return jax.jit(lambda point: scenes.encode(point, FACTORS, settings))
-
-
 def trivial_scores(task):
     return jax.device_get(jax.jit(partial(tasks.trivial_scores, task))(jax.random.key(0)))
-
-
-def test_codes_of_factors_by_kind():
-    point = np.float32([2.0, 1.5, math.pi / 4])
-    value = encoder(CodesConfig("value"))(point)
-    np.testing.assert_allclose(value, point, rtol=1e-6)
-    bump = np.asarray(encoder(CodesConfig("bump", sigma=0.7))(point))
-    assert scenes.part_lengths(FACTORS, CodesConfig("bump")) == (2, 6, 4)
-    np.testing.assert_array_equal(bump[:2], [0, 1])
-    np.testing.assert_allclose(
-        bump[2:8], np.exp(-((np.arange(6) - 1.5) ** 2) / (2 * 0.49)), rtol=1e-5
-    )
-    round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
-    np.testing.assert_allclose(bump[8:], np.exp(-(round_the_circle**2) / (2 * 0.49)), rtol=1e-5)
-    mixed = CodesConfig("onehot", of=(("angle", "circle"), ("shape", "value")))
-    assert scenes.part_lengths(FACTORS, mixed) == (1, 6, 2)
-    np.testing.assert_allclose(
-        encoder(mixed)(np.float32([2, 4, math.pi / 4])),
-        [2, 0, 0, 0, 0, 1, 0, math.sqrt(0.5), math.sqrt(0.5)],
-        atol=1e-6,
-    )
-
-
-@pytest.mark.parametrize("missing", ["zero", "mask", "off_range"])
-def test_codes_of_missing_factors(missing):
-    settings = CodesConfig("bump", missing=missing)
-    code = encoder(settings)(np.float32([np.nan, 3, np.nan]))
-    parts = np.split(np.asarray(code), np.cumsum(scenes.part_lengths(FACTORS, settings))[:-1])
-    assert [part.shape[0] for part in parts] == [
-        len(f.values) + (missing == "mask") for f in FACTORS
-    ]
-    own = np.exp(-((np.arange(6) - 3.0) ** 2) / 2)
-    np.testing.assert_allclose(parts[1][:6], own, rtol=1e-5)
-    if missing == "mask":
-        np.testing.assert_array_equal([part[-1] for part in parts], [1, 0, 1])
-    if missing != "off_range":
-        assert not parts[0][:2].any() and not parts[2][:4].any()
-    else:  # the label 0 is none of them; one step before 0 degrees would be the last angle
-        assert not parts[0].any() and not parts[2].any()
-        value = scenes.encode(jnp.full(3, jnp.nan), FACTORS, CodesConfig("value", missing=missing))
-        np.testing.assert_allclose(value, [0, -1, -math.pi / 2], rtol=1e-6)
-
-
-def test_the_derivative_of_a_code():
-    point, step = np.float32([1.0, 2.2, 0.3]), 1e-2
-    for name in ("bump", "value", "circle"):
-        code = encoder(CodesConfig(name))
-        slopes = jax.jit(jax.jacfwd(code))(point)
-        for factor in (1, 2):
-            move = step * np.eye(3, dtype=np.float32)[factor]
-            ahead, behind = np.asarray(code(point + move)), np.asarray(code(point - move))
-            np.testing.assert_allclose(slopes[:, factor], (ahead - behind) / (2 * step), atol=2e-3)
 
 
 def test_training_draws_id_combinations_alone():
@@ -146,8 +78,7 @@ def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
     same = (cells[:, 1] == points[row, 1]) & ~np.asarray(task.held_out(cells))
     wanted = np.mean([blob(cell) for cell in cells[same]], axis=0)
     np.testing.assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
-    own = encoder(CodesConfig())(points[row, :3])
-    np.testing.assert_allclose(examples.input[row], own, rtol=1e-6)
+    np.testing.assert_allclose(examples.input[row], of_factors(points[row, :3]), rtol=1e-6)
     whole = np.flatnonzero(~lacks)[0]
     np.testing.assert_allclose(examples.target[whole], blob(points[whole, :3]), rtol=1e-6)
 
@@ -184,16 +115,6 @@ def test_scores_of_known_answers():
     assert not said(broken)["rendered"].any()
 
 
-def test_the_nearest_id_cell_keeps_labels_apart_and_knows_angles():
-    task, cells = made(), tasks.cells(FACTORS)
-    held_out, nearest = np.asarray(task.held_out(cells)), np.asarray(task.nearest(cells))
-    assert np.isnan(nearest[~held_out]).all() and not task.held_out(nearest[held_out]).any()
-    for cell, near in zip(cells[held_out], nearest[held_out], strict=True):
-        apart = min(1, abs(cell[1] - 3))  # the other label, or x = 3
-        found = (cell[0] != near[0]) + abs(cell[1] - near[1])
-        assert found == pytest.approx(apart) and near[2] == cell[2]
-
-
 def test_trivial_predictors_against_loops():
     task, cells = made(), tasks.cells(FACTORS)
     held_out = np.asarray(task.held_out(cells))
@@ -225,32 +146,6 @@ def test_a_bernoulli_loss_is_the_cross_entropy_and_its_excess_the_divergence():
     score = jax.jit(lambda logits, *asked: task.scores(task.prediction(logits), *asked))
     scores = score(logits, target, cell)
     assert float(scores["excess_nll"]) == pytest.approx(cross - own, rel=1e-4)
-
-
-def test_two_objects_join_codes_and_the_second_is_the_same_for_every_seed():
-    task = made(objects=2)
-    points, examples = draw(task, 128)
-    assert points.shape == (128, 6) and not task.held_out(points[:, :3]).any()
-    assert task.held_out(points[:, 3:]).any()  # any combination stands beside the first
-    wanted = np.maximum(blob(points[0, :3]), blob(points[0, 3:]))
-    np.testing.assert_allclose(examples.target[0], wanted, rtol=1e-6)
-    example, cell = jax.jit(task.example), tasks.cells(FACTORS)[7]
-    one, two = (example(jax.random.key(seed), cell) for seed in (0, 1))
-    chex.assert_trees_all_equal(one, two)
-    assert one.input.shape == (24,) and task.parts == (2, 6, 4, 2, 6, 4)
-
-
-def test_the_second_object_stays_when_the_first_is_compared_with_other_labels_and_places():
-    task, cells = made(objects=2), tasks.cells(FACTORS)
-    said = scorer(task)
-    held_out = np.asarray(task.held_out(cells))
-    second = jax.jit(jax.vmap(partial(scenes.second_point, factors=FACTORS)))(cells)
-    draw = lambda first: jax.vmap(lambda a, b: jnp.maximum(blob(a), blob(b)))(first, second)
-    np.testing.assert_array_equal(said(draw(cells))["rendered"], True)
-    other = np.concatenate([3 - cells[:, :1], cells[:, 1:]], axis=1)
-    assert not said(draw(other))["rendered"].any()
-    nearest = np.where(held_out[:, None], task.nearest(cells), cells)
-    assert not said(draw(nearest))["rendered"][held_out].any()
 
 
 def test_reading_the_factors():
@@ -313,8 +208,6 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
         ({"training.steps": 0}, "config.training.steps=0: each step draws afresh"),
         ({"task.asks": "factors", "task.marginals.kind": "mean"}, "config.task.marginals.kind="),
         ({"task.asks": "factors", "task.loss": "bernoulli"}, "config.task.loss='bernoulli'"),
-        ({"task.objects": 2, "task.marginals.kind": "mean"}, "is for one object"),
-        ({"task.objects": 2, "task.asks": "factors"}, "is for one object"),
         ({"task.rows": True, "task.marginals.kind": "mean"}, "every combination"),
         ({"task.held_out": "x > 99"}, "config.task.held_out="),
     ],

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig
-from compgen_jax.papers.presets import get_config
 from compgen_jax.settings import ConfigError
-from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, factors, picture
 
 DSPRITES = Sprites(
@@ -75,15 +73,6 @@ def test_a_loop_over_pixels_draws_the_same(shape, draw):
         assert not (wrong & (abs(excess_HxW) > (0.4 if shape == 3 else 1e-3))).any()
 
 
-def test_the_40th_orientation_of_dsprites_is_its_first(draw):
-    (orientation,) = (f for f in factors(DSPRITES) if f.name == "orientation")
-    theirs = np.linspace(0, 2 * math.pi, 40)
-    np.testing.assert_allclose(orientation.values, theirs[:39])
-    ends = [(shape, 0.8, turn, 0.2, 0.7) for turn in theirs[[0, 39]] for shape in WHITE]
-    first, last = np.split(np.asarray(draw(np.float32(ends))), 2)
-    np.testing.assert_array_equal(first, last)
-
-
 def test_row_0_is_at_the_top_and_turns_are_counter_clockwise(draw):
     points = [(2, 1, 0, 0, 1), (2, 1, math.pi / 4, 0.5, 0.5), (3, 1, 0, 0.5, 0.5)]
     ellipse, turned, heart = np.asarray(draw(np.float32(points)))
@@ -97,12 +86,11 @@ def test_row_0_is_at_the_top_and_turns_are_counter_clockwise(draw):
 
 def test_grey_edges_are_the_mean_of_points(draw):
     """Points of 2 x 2 in 32 pixels are the centres of 64 pixels."""
-    half = replace(DSPRITES, side=32, supersample=2)
     points = np.float32([[3, 0.9, 1.2, 0.3, 0.6]])
-    hard = np.asarray(draw(points))
-    expected = hard.reshape(32, 2, 32, 2).mean((1, 3))
+    expected = np.asarray(draw(points)).reshape(32, 2, 32, 2).mean((1, 3))
+    half = drawing(replace(DSPRITES, side=32, supersample=2))(points)[0]
     assert 0 < ((expected > 0) & (expected < 1)).sum()
-    np.testing.assert_allclose(drawing(half)(points)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(half, expected, atol=1e-6)
 
 
 def test_hue_colours_the_shape_alone():
@@ -119,32 +107,12 @@ def test_hue_colours_the_shape_alone():
         np.testing.assert_allclose(image[inside], of_shape, atol=1e-5)
 
 
-def test_the_first_of_two_objects_lies_on_top():
-    one = Sprites(counts=CountsConfig(1, 1, 4, 8, 8))
-    two = replace(one, objects=2)
-    both = np.float32([[1, 0, 0.5, 0.5], [2, 1 / 3, 0.7, 0.5]])
-    image = np.asarray(drawing(two)(both.reshape(1, 8)))[0]
-    alone = np.asarray(drawing(one)(both))
-    np.testing.assert_allclose(image[..., 0], alone[0][..., 0], atol=1e-6)
-    assert (image[..., 1] <= alone[1][..., 1] + 1e-6).all()
-    assert image[..., 1].sum() < alone[1][..., 1].sum()
-    assert image.max() <= 1 + 1e-6 and image.sum(-1).max() <= 1 + 1e-5  # nothing is drawn twice
-
-
 def test_only_hue_has_a_derivative():
     settings = Sprites(counts=CountsConfig(hue=6), fixed=FixedConfig())
     point = np.float32([3, 0.8, 0.4, 0.3, 0.5, 0.6])
     jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
     slopes = np.abs(jacobian).max((0, 1, 2))
     np.testing.assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)
-
-
-def test_default_sprites_differ():
-    settings = Sprites(counts=CountsConfig(posY=1))
-    points = tasks.cells(factors(settings))
-    images = drawing(settings)(points)
-    levels = np.round(16 * np.asarray(images)).astype(np.uint8).reshape(len(points), -1)
-    assert len(points) == 432 == len({row.tobytes() for row in levels})
 
 
 def test_orientation_has_a_period_where_all_shapes_repeat():
@@ -168,28 +136,3 @@ def test_settings_that_cannot_be_are_told_in_one_line(fields, field, hint):
     with pytest.raises(ConfigError, match=rf"config.task.{field}=.*{hint}") as error:
         Config(task=Sprites(**fields), training=TrainingConfig(steps=1))
     assert "\n" not in str(error.value)
-
-
-def test_the_task_gives_codes_of_all_factors_and_images():
-    task = get_config("sprites_quick").task.make()
-    given, wanted = tasks.shapes(task)
-    assert task.parts == (3, 3, 4, 12, 12) and given.shape == (34,) and wanted.shape == (32, 32)
-    held_out = tasks.regions(task)["ood"]
-    assert (len(held_out), held_out.sum()) == (5184, 5184 // 6)
-    two = Sprites(counts=CountsConfig(1, 1, 4, 8, 8), objects=2).make()
-    given, wanted = tasks.shapes(two)
-    assert two.parts == 2 * (3, 4, 8, 8) and wanted.shape == (32, 32, 3)
-
-
-def test_the_preset_of_dsprites_has_its_values_without_the_repeated_orientation():
-    task = get_config("sprites").task
-    values = {factor.name: factor.values for factor in factors(task)}
-    theirs = {
-        "shape": [1, 2, 3],
-        "scale": [0.5, 0.6, 0.7, 0.8, 0.9, 1],
-        "orientation": np.linspace(0, 2 * math.pi, 40)[:39],
-        "posX": np.arange(32) / 31,
-        "posY": np.arange(32) / 31,
-    }
-    chex.assert_trees_all_close(values, {name: np.array(each) for name, each in theirs.items()})
-    assert (task.side, task.supersample, task.code.name) == (64, 1, "value")

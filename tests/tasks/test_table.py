@@ -2,10 +2,10 @@
 
 import itertools
 import math
+import re
 import struct
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -53,20 +53,6 @@ def own(**others):
     values = product([[0.0, 0.25, 0.5], [1.0, 2.0, 4.0, 8.0]])
     names = {"factors": values, "factor_names": np.array(["hue", "width"])}
     return {"images": RNG.random((12, 4, 4), np.float32)} | names | others
-
-
-def split(directory, **others):
-    """The four files of a split of dSprites: images (n, 1, H, W), places of values as labels."""
-    labels = product([[0, 2], [1], [0, 13, 39], [5, 6], [31]])
-    images = RNG.integers(0, 2, (len(labels), 1, 4, 4), np.uint8)
-    test = labels[:, 3] == 6
-    arrays = {}
-    for part, chosen in (("train", ~test), ("test", test)):
-        arrays |= {f"{part}_images": images[chosen], f"{part}_labels": labels[chosen]}
-    for name, array in (arrays | others).items():
-        if array is not None:
-            np.savez_compressed(directory / f"dsprites_extrapolation_{name}.npz", array)
-    return directory / "dsprites_extrapolation_train_images.npz", arrays
 
 
 def npz(path, arrays, save=np.savez):
@@ -130,7 +116,7 @@ def test_dsprites_without_its_color_and_its_repeated_orientation(tmp_path, kind)
     ]  # fmt: skip
     assert found.factors[0].labels == ("square", "ellipse", "heart")
     assert found.factors[2].period == 2 * math.pi
-    assert found.white == 1 and found.exists_B.all() and found.test_B is None
+    assert found.white == 1 and found.exists_B.all()
     assert isinstance(found.images, np.memmap) == (kind == "savez")
     assert [line.split()[0] for line in found.says] == ["color", "orientation"]
     assert "36 images are left out" in found.says[1]
@@ -183,48 +169,29 @@ def test_only_images_that_are_not_black_have_a_background(tmp_path):
     np.testing.assert_allclose(scene.background, images.mean(axis=0), atol=0.15)
 
 
-def test_mpi3d_told_by_its_number_of_images(tmp_path):
-    for count, sizes in ((1036800, (6, 6, 2, 3, 3, 40, 40)), (460800, (4, 4, 2, 3, 3, 40, 40))):
-        number = np.arange(count, dtype=np.uint32)[:, None] // [1, 256, 65536] % 256
-        images = np.broadcast_to(number[:, None, None].astype(np.uint8), (count, 2, 2, 3))
-        path = npz(tmp_path / "mpi3d_real.npz", {"images": images})
-        found = table_files.read(str(path), (("vertical_axis", "::8"), ("horizontal_axis", (5, 7))))
-        assert isinstance(found.images, np.memmap)
-        assert len(found.rows_B) == count // 160 and found.factors[-1].name == "vertical_axis"
-        assert bool(found.factors[0].labels) == (sizes[0] == 6)
-        image = at(
-            found, object_color=3, object_shape=1, object_size=1, camera_height=2,
-            background_color=0, horizontal_axis=7, vertical_axis=24,
-        )  # fmt: skip
-        index = np.ravel_multi_index((3, 1, 1, 2, 0, 7, 24), sizes)
-        assert np.round(image[0, 0] * 255).astype(int) @ [1, 256, 65536] == index
-
-
-def test_the_test_part_of_a_split_is_held_out_unless_a_sentence_says_otherwise(tmp_path):
-    path, arrays = split(tmp_path)
-    found = table_files.read(str(path))
-    names = [factor.name for factor in found.factors]
-    assert names == ["shape", "orientation", "posX"]  # 0 and 39 are the same orientation
-    np.testing.assert_allclose(found.factors[1].values, [0, 2 * np.pi * 13 / 39], rtol=1e-6)
-    np.testing.assert_array_equal(found.factors[0].values, [1, 3])
-    points = tasks.cells(found.factors)
-    np.testing.assert_array_equal(found.test_B, np.isclose(points[:, 2], 6 / 31))
-    image = at(found, shape=3, orientation=0, posX=6 / 31)
-    (row,) = np.flatnonzero((arrays["test_labels"] == [2, 1, 0, 6, 31]).all(axis=1))
-    np.testing.assert_array_equal(image, arrays["test_images"][row, 0])
-    of_file = ImageTable(path=str(path)).make()
-    np.testing.assert_array_equal(tasks.regions(of_file)["ood"], found.test_B)
-    said = ImageTable(path=str(path), held_out="shape == 'heart' and posX < .17").make()
-    np.testing.assert_array_equal(
-        tasks.regions(said)["ood"], (points[:, 0] == 3) & np.isclose(points[:, 2], 5 / 31)
-    )
-
-
-def test_a_subset_of_a_split_needs_an_image_of_its_training_part(tmp_path):
-    settings = ImageTable(path=str(split(tmp_path)[0]), subset=(("posX", (1,)),))
-    with pytest.raises(ConfigError, match="config.task.held_out='': all that is left is of the"):
-        settings.make()
-    assert replace(settings, held_out="shape == 'heart'").make().points is None
+def test_the_page_converts_mpi3d_and_a_split_of_the_benchmark(tmp_path, monkeypatch):
+    """Of MPI3D with tiny images, in which each has its number, and of a few images of a split."""
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "files.md").read_text()
+    mpi3d, split = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    number = np.arange(1_036_800, dtype=np.uint32)[:, None] // [1, 256, 65536] % 256
+    np.savez("mpi3d_real.npz", images=number[:, None, None].astype(np.uint8))
+    exec(mpi3d, {})
+    found = table_files.read("mpi3d_real.npz", (("vertical_axis", "::8"),))
+    assert isinstance(found.images, np.memmap) and len(found.rows_B) == 1_036_800 // 8
+    values = {"object_color": 3, "object_shape": 1, "object_size": 1, "camera_height": 2,
+              "background_color": 0, "horizontal_axis": 7, "vertical_axis": 24}  # fmt: skip
+    index = np.ravel_multi_index(tuple(values.values()), (6, 6, 2, 3, 3, 40, 40))
+    image = np.round(at(found, **values) * 255)
+    assert image[0, 0].astype(int) @ [1, 256, 65536] == index
+    assert found.factors[0].labels[3] == "blue" and found.factors[-1].real
+    labels, images = product([[0, 2], [1], [0, 13], [5, 6], [31]]), RNG.random((8, 1, 4, 4))
+    for part, rows in (("train", slice(0, 5)), ("test", slice(5, 8))):
+        np.savez(f"dsprites_composition_{part}_images.npz", images[rows])
+        np.savez(f"dsprites_composition_{part}_labels.npz", labels[rows])
+    exec(split, {})
+    found = table_files.read("composition.npz")
+    np.testing.assert_allclose(at(found, shape=2, orientation=13, posX=6), images[7, 0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("write", [npz, hdf5])
@@ -289,28 +256,6 @@ def test_subsets_by_label_place_and_slice(tmp_path):
     assert [factor.name for factor in one.factors] == ["scale", "orientation", "posX", "posY"]
 
 
-@pytest.mark.parametrize(
-    ("subset", "message"),
-    [
-        ((("colour", (0,)),), "must be pairs of a factor and its values; factors are color, shape"),
-        (("posX", "::2"), "must be pairs"),
-        ((("shape", ("circle",)),), "needs START:STOP:STEP, or a tuple of some of square, ellipse"),
-        ((("shape", (3,)),), "places from 0 to 2"),
-        ((("posX", (0, 0)),), "posX needs"),
-        ((("posX", ()),), "posX needs"),
-        ((("posX", 2),), "posX needs"),
-        ((("posX", "every 2"),), "posX needs"),
-        ((("posX", "::x"),), "posX needs"),
-        ((("posX", "9:"),), "posX needs"),
-    ],
-)
-def test_a_wrong_subset_is_refused(tmp_path, subset, message):
-    path = str(npz(tmp_path / "dsprites.npz", dsprites()))
-    with pytest.raises(ConfigError, match=message) as caught:
-        table_files.read(path, subset)
-    assert str(caught.value).startswith(f"config.task.subset={subset!r}: ")
-
-
 @pytest.mark.parametrize("side", [1, 4, 5, 8])
 def test_smaller_images_are_means_over_areas(tmp_path, side):
     images = RNG.integers(0, 256, (12, 10, 10, 3), np.uint8)
@@ -322,14 +267,6 @@ def test_smaller_images_are_means_over_areas(tmp_path, side):
         expected[a, b] += share(a, i) * share(b, j) * images[7, i, j] / 255
     assert found.images.dtype == np.float16
     np.testing.assert_allclose(at(found, hue=0.25, width=8), expected, atol=2**-11)
-
-
-@pytest.mark.parametrize("side", [11, 400])
-def test_no_side_is_larger_than_stored(tmp_path, side):
-    path = str(npz(tmp_path / "own.npz", own(images=np.zeros((12, 10, 10), np.uint8))))
-    with pytest.raises(ConfigError, match=f"config.task.side={side}: images have 10 x 10 pixels"):
-        table_files.read(path, side=side)
-    assert ImageTable(path=path, side=10).side == 10
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, bool, np.float16, np.float64, ">f4", np.longdouble])
@@ -349,17 +286,10 @@ def test_a_constant_and_a_callback_show_the_same(tmp_path, monkeypatch, dtype, m
     assert ("pure_callback" in program) == (most == 0)
 
 
-# --- wrong files -----------------------------------------------------------------------------
+# --- what is refused -------------------------------------------------------------------------
 
 
-def content(data):
-    def write(path):
-        path.write_bytes(data)
-
-    return write
-
-
-def saved(arrays, save=np.savez):
+def saved(save=np.savez, **arrays):
     def write(path):
         with path.open("wb") as file:
             save(file, **arrays)
@@ -367,25 +297,30 @@ def saved(arrays, save=np.savez):
     return write
 
 
-def shortened(arrays, share, save=np.savez):
-    def write(path):
-        saved(arrays, save)(path)
-        path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+def damaged(write, change):
+    """The file that `write` makes, its bytes changed."""
 
-    return write
+    def spoilt(path):
+        write(path)
+        path.write_bytes(change(bytearray(path.read_bytes())))
+
+    return spoilt
 
 
-def flipped(path):
-    """One bit of compressed images is wrong."""
-    saved(own(images=RNG.integers(0, 256, (12, 40, 40), np.uint8)), np.savez_compressed)(path)
-    data = bytearray(path.read_bytes())
+def flip(data):
     data[5000] ^= 1
-    path.write_bytes(data)
+    return data
 
 
-def no_array(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("images", b"no array")
+def own_file(**others):
+    return saved(**own(**others))
+
+
+def spoilt(name, index, value):
+    """Your own file with one wrong value."""
+    array = own()[name]
+    array[index] = value
+    return own_file(**{name: array})
 
 
 def no_images(path):
@@ -393,122 +328,95 @@ def no_images(path):
         file["images"] = np.dtype("f4")
 
 
-def half_of_hdf5(path):
-    hdf5(path, shapes3d())
-    path.write_bytes(path.read_bytes()[:4000])
-
-
-def objects(shape):
-    return np.full(shape, None, dtype=object)
-
-
-def spoilt(array, index, value):
-    array = np.array(array)
-    array[index] = value
-    return array
-
-
-WRONG = [
-    (lambda path: None, "No such file or directory"),
-    (lambda path: path.mkdir(), "Is a directory"),
-    (content(b""), "is neither an npz nor an HDF5 file"),
-    (content(b"hue,width\n1,2\n"), "is neither an npz nor an HDF5 file"),
-    (shortened(own(), 0.5), "not a zip file"),
-    (half_of_hdf5, "truncated file"),
-    (flipped, "Bad CRC-32|Error -3|invalid"),
-    (no_array, "no item named 'images.npy'"),
-    (no_images, "has the keys of no array"),
-    (saved({}), "is neither an npz nor an HDF5 file"),
-    (saved({"pictures": np.zeros((2, 4, 4))}), "has the keys pictures; your own file has images"),
-    (saved({"imgs": np.zeros((2, 4, 4))}), "has the keys imgs"),
-    (saved(own(images=np.zeros((12, 4, 4), int))), "images has int64; images must be uint8"),
-    (saved(own(images=objects((12, 4, 4)))), "images has object|Object arrays cannot be loaded"),
-    (saved(own(images=np.zeros((12, 16)))), r"images has shape \(12, 16\)"),
-    (saved(own(images=np.zeros(()))), r"images has shape \(\)"),
-    (saved(own(images=np.zeros((0, 4, 4)))), r"images has shape \(0, 4, 4\)"),
-    (saved(own(images=np.zeros((12, 3, 8, 8)))), r"images has shape \(12, 3, 8, 8\)"),
-    (saved(own(images=RNG.random((12, 4, 4)) * 255)), "floats must be from 0 to 1"),
-    (saved(own(images=RNG.random((12, 4, 4)) - 1)), "floats must be from 0 to 1"),
-    (saved(own(images=spoilt(own()["images"], (3, 2, 2), np.nan))), "images are nan to nan"),
-    (saved(own(images=np.ones((12, 4, 4), np.uint8))), "are the same: it is damaged"),
-    (
-        saved(own(images=RNG.random((11, 4, 4)))),
-        r"factors has shape \(12, 2\); must be \(11, 'any'",
-    ),
-    (saved(own(factors=spoilt(own()["factors"], (0, 1), np.inf))), "factors must be finite"),
-    (saved(own(factors=objects((12, 2)))), "Object arrays cannot be loaded"),
-    (saved(own(factors=np.ones((12, 2)))), "12 .*more than one image|no factor with two values"),
-    (saved(own(factors=spoilt(own()["factors"], 0, [0, 2]))), "1 combinations have more than one"),
-    (saved(own(factor_names=np.array(["hue"]))), r"factor_names has shape \(1,\); must be \(2,\)"),
-    (saved(own(factor_names=np.array(["a", "a"]))), "factor_names has a name twice: a, a"),
-    (saved(own(hue_period=np.float64(0))), "hue_period is 0; must be greater than 0"),
-    (saved(own(hue_period=np.float64(0.3))), "hue_period is 0.3; .* at least the range of the val"),
-    (saved(own(hue_period=np.ones(3))), r"hue_period has shape \(3,\)"),
-    (saved(own(width_labels=np.array(["a", "b"]))), r"width_labels has shape \(2,\); must be \(4,"),
-    (saved({"images": own()["images"], "size": np.arange(11)}), r"size has shape \(11,\)"),
-    (
-        saved({"images": own()["images"]}),
-        "has 12 images and no factors; MPI3D has 1036800 or 460800",
-    ),
-    (saved(dsprites(latents_values=np.ones((5, 6)))), r"latents_values has shape \(5, 6\)"),
-    (
-        saved(dsprites(latents_values=product(DSPRITES)[:, [1, 0, 2, 3, 4, 5]])),
-        "color is 2, and never so in dSprites",
-    ),
-    (saved(shapes3d(labels=product(SHAPES3D)[:, :5])), r"labels has shape \(72, 5\)"),
-    (saved(shapes3d(labels=product(SHAPES3D) * 10)), "floor_hue is 5, and never so in 3D Shapes"),
-    (saved({"arr_0": np.zeros((2, 1, 4, 4))}), "a split is DATA_SPLIT_train_images.npz"),
-]
-
-
-def refused(path, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        table_files.read(str(path))
-    text = str(caught.value)
-    assert text.startswith(f"config.task.path={str(path)!r}: ") and "\n" not in text
-
-
-@pytest.mark.parametrize(("write", "message"), WRONG)
-def test_a_wrong_file_is_refused(tmp_path, write, message):
-    write(tmp_path / "table.npz")
-    refused(tmp_path / "table.npz", message)
+OBJECTS = np.full((12, 2), None, dtype=object)
+LARGE = own(images=RNG.integers(0, 256, (12, 40, 40), np.uint8))
+SWAPPED = product(DSPRITES)[:, [1, 0, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize(
-    ("others", "message"),
+    ("write", "message"),
     [
-        ({"test_images": None}, "needs dsprites_extrapolation_test_images.npz with the one key"),
-        ({"train_labels": None}, "needs dsprites_extrapolation_train_labels.npz"),
-        ({"test_labels": np.zeros((6, 4), int)}, r"arr_0 has shape \(6, 4\); must be \(6, 5\)"),
-        ({"test_labels": np.full((6, 5), 40)}, "shape is 40, and never so in dsprites_extrap"),
-        ({"test_images": np.zeros((6, 1, 5, 5), np.uint8)}, "the train and the test part differ"),
-        ({"test_images": np.zeros((6, 4, 4, 4, 1), np.uint8)}, r"of a split, \(n, C, H, W\)"),
+        (lambda path: None, "No such file or directory"),
+        (lambda path: path.mkdir(), "Is a directory"),
+        (lambda path: path.write_text("hue,width"), "is neither an npz nor an HDF5 file"),
+        (saved(), "is neither an npz nor an HDF5 file"),
+        (damaged(own_file(), lambda data: data[: len(data) // 2]), "not a zip file"),
+        (damaged(lambda path: hdf5(path, shapes3d()), lambda data: data[:4000]), "truncated file"),
+        (damaged(saved(np.savez_compressed, **LARGE), flip), "Bad CRC-32|Error -3|invalid"),
+        (no_images, "has the keys of no array"),
+        (saved(imgs=np.zeros((2, 4, 4))), "has the keys imgs; your own file has images"),
+        (own_file(images=np.zeros((12, 4, 4), int)), "images has int64; images must be uint8"),
+        (own_file(images=np.zeros((12, 16))), r"images has shape \(12, 16\)"),
+        (own_file(images=np.zeros(())), r"images has shape \(\)"),
+        (own_file(images=np.zeros((0, 4, 4))), r"images has shape \(0, 4, 4\)"),
+        (own_file(images=np.zeros((12, 3, 8, 8))), r"images has shape \(12, 3, 8, 8\)"),
+        (own_file(images=RNG.random((12, 4, 4)) * 255), "floats must be from 0 to 1"),
+        (spoilt("images", (3, 2, 2), np.nan), "images are nan to nan"),
+        (own_file(images=np.ones((12, 4, 4), np.uint8)), "are the same: it is damaged"),
+        (own_file(images=RNG.random((11, 4, 4))), r"factors has shape \(12, 2\); must be \(11, 'a"),
+        (spoilt("factors", (0, 1), np.inf), "factors must be finite"),
+        (own_file(factors=OBJECTS), "Object arrays cannot be loaded"),
+        (own_file(factors=np.ones((12, 2))), "12 .*more than one image|no factor with two values"),
+        (spoilt("factors", 0, [0, 2]), "1 combinations have more than one"),
+        (own_file(factors=RNG.random((12, 2))), "more than 100 combinations .*hue 12, width 12"),
+        (
+            own_file(factor_names=np.array(["hue"])),
+            r"factor_names has shape \(1,\); must be \(2,\)",
+        ),
+        (own_file(factor_names=np.array(["a", "a"])), "factor_names has a name twice: a, a"),
+        (own_file(hue_period=np.float64(0)), "hue_period is 0; must be greater than 0"),
+        (own_file(hue_period=np.float64(0.3)), "hue_period is 0.3; .* at least the range of the"),
+        (
+            own_file(width_labels=np.array(["a", "b"])),
+            r"width_labels has shape \(2,\); must be \(4,",
+        ),
+        (saved(images=own()["images"], size=np.arange(11)), r"size has shape \(11,\)"),
+        (saved(images=own()["images"]), "has 12 images and no factors; your own file"),
+        (saved(**dsprites(latents_values=np.ones((5, 6)))), r"latents_values has shape \(5, 6\)"),
+        (saved(**dsprites(latents_values=SWAPPED)), "color is 2, and never so in dSprites"),
+        (saved(**shapes3d(labels=product(SHAPES3D)[:, :5])), r"labels has shape \(72, 5\)"),
     ],
 )
-def test_a_wrong_split_is_refused(tmp_path, others, message):
-    path, arrays = split(tmp_path, **others)
-    refused(path, message)
+def test_a_wrong_file_is_refused(tmp_path, monkeypatch, write, message):
+    monkeypatch.setattr(table_files, "MOST_CELLS", 100)
+    path = tmp_path / "table.npz"
+    write(path)
+    refused(lambda: table_files.read(str(path)), f"config.task.path={str(path)!r}: .*({message})")
 
 
-def test_a_combination_of_both_parts_is_refused(tmp_path):
-    labels = split(tmp_path)[1]["train_labels"]
-    refused(split(tmp_path, test_labels=labels)[0], "combinations have more than one image")
+def refused(read, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        read()
+    assert "\n" not in str(caught.value)
 
 
-def test_too_many_combinations_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "MOST_CELLS", 11)
-    refused(npz(tmp_path / "own.npz", own()), r"more than 11 combinations .*\(hue 3, width 4\)")
+@pytest.mark.parametrize(
+    ("subset", "message"),
+    [
+        ((("colour", (0,)),), "must be pairs of a factor and its values; factors are color, shape"),
+        (("posX", "::2"), "must be pairs"),
+        ((("shape", ("circle",)),), "needs START:STOP:STEP, or a tuple of some of square, ellipse"),
+        ((("shape", (3,)),), "places from 0 to 2"),
+        *(((("posX", wrong),), "posX needs") for wrong in ((0, 0), (), 2, "every 2", "::x", "9:")),
+    ],
+)
+def test_a_wrong_subset_is_refused(tmp_path, subset, message):
+    path = str(npz(tmp_path / "dsprites.npz", dsprites()))
+    refused(lambda: table_files.read(path, subset), f"config.task.subset=.*{message}")
 
 
-def test_a_file_that_may_not_be_read_and_a_library_that_lacks_are_said(tmp_path, monkeypatch):
-    path = hdf5(tmp_path / "3dshapes.h5", shapes3d())
+def test_what_may_not_be_read_and_a_library_that_lacks_are_said(tmp_path, monkeypatch):
+    path = str(npz(tmp_path / "own.npz", own()))
+    for side in (5, 400):
+        hint = f"config.task.side={side}: images have 4 x 4 pixels"
+        refused(lambda side=side: table_files.read(path, side=side), hint)
+    path = str(hdf5(tmp_path / "3dshapes.h5", shapes3d()))
     monkeypatch.setitem(sys.modules, "h5py", None)
-    refused(path, r"needs h5py: pip install 'compgen_jax\[files\]'")
+    refused(lambda: table_files.read(path), r"needs h5py: pip install 'compgen_jax\[files\]'")
 
     def denied(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    refused(path, "Permission denied")
-    with pytest.raises(ConfigError, match="config.task.path='': must name a file"):
-        ImageTable().make()
+    refused(lambda: table_files.read(path), "Permission denied")
+    refused(lambda: ImageTable().make(), "config.task.path='': must name a file")

@@ -1,6 +1,5 @@
 """The protocol: cells, nearest values, real points, and a task of three functions."""
 
-import itertools
 import math
 
 import jax
@@ -11,8 +10,6 @@ import pytest
 from compgen_jax import grids
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
-from compgen_jax.tasks.bump import Bump
-from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, Task, over_cells
 
 KEY = jax.random.key(0)
@@ -47,14 +44,6 @@ def tree_error(output, target):
 
 def scores(signal, truth, point):
     return {"mse": jnp.mean(jnp.square(signal - truth)), "right": jnp.all(signal == truth)}
-
-
-def test_cells_are_all_combinations_with_the_first_factor_fastest():
-    found = tasks.cells((OBJECT, ANGLE, HEIGHT))
-    expected = [cell[::-1] for cell in itertools.product(HEIGHT.values, ANGLE.values,
-                                                         OBJECT.values)]  # fmt: skip
-    np.testing.assert_array_equal(found, np.float32(expected))
-    assert found.dtype == np.float32 and tasks.sizes(own_task()) == (3, 12, 3)
 
 
 def test_a_task_over_cells_shows_every_seen_cell_once():
@@ -105,11 +94,6 @@ def test_points_without_a_grid_keep_their_labels_too():
         assert index == min(alike, key=lambda i: abs(at[i, 1] - at[cell, 1]))
 
 
-def test_a_task_that_shows_nothing_is_an_error():
-    with pytest.raises(ValueError, match="every cell is held out"):
-        over_cells((OBJECT,), lambda points: points[..., 0] >= 0, example)
-
-
 def test_the_nearest_values_of_points_against_a_loop():
     task = own_task()
     rng = np.random.default_rng(0)
@@ -130,16 +114,6 @@ def test_the_nearest_values_of_points_against_a_loop():
     )
     every = tasks.nearest_values(task.factors, tasks.cells(task.factors))
     np.testing.assert_array_equal(every, grids.indices(tasks.sizes(task)))
-
-
-def test_distances_between_cells_know_labels_and_angles():
-    where = tasks.geometry(own_task().factors)
-    assert where == {
-        "sizes": (3, 12, 3), "ordered": (False, True, True), "periods": (None, 12.0, None)
-    }  # fmt: skip
-    objects, angles, heights = grids.offsets(**where)
-    assert objects[0].tolist() == [0, 1, 1] and heights[0].tolist() == [0, 1, 2]
-    assert angles[0].tolist() == [0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1]
 
 
 def test_the_nearest_seen_point_of_points_without_a_grid():
@@ -176,20 +150,6 @@ def test_shapes_and_names_are_found_without_compiling_or_drawing():
     assert tasks.shapes(task._replace(output=other))[1] is other
 
 
-def test_scores_of_every_family_have_names():
-    assert tasks.score_names(Bump(grid=8, support=SupportConfig(low=3, high=4)).make()) == (
-        "blank_mse", "exact_accuracy", "image_accuracy", "mse", "position_accuracy", "rendered"
-    )  # fmt: skip
-
-
-def test_truth_is_the_signal_of_the_target_unless_it_says_otherwise():
-    task = own_task()
-    target = {"turned": jnp.array([1.0, 2.0])}
-    np.testing.assert_array_equal(tasks.truth(task, target), [1, 2])
-    double = task._replace(truth=lambda target: 2 * target["turned"])
-    np.testing.assert_array_equal(tasks.truth(double, target), [2, 4])
-
-
 def test_real_points_are_seen_points_within_the_box():
     task = own_task()
     points = np.asarray(tasks.real_points(task, KEY, 3000))
@@ -203,12 +163,6 @@ def test_real_points_are_seen_points_within_the_box():
     share = (5 / 6) / (2 + 5 / 6)
     assert abs((labels == 2).mean() - share) < 5 * (share * (1 - share) / 3000) ** 0.5
     np.testing.assert_array_equal(points, tasks.real_points(task, KEY, 3000))
-
-
-def test_a_task_of_labels_alone_has_no_real_points():
-    labels = (OBJECT, OBJECT._replace(name="other"))
-    task = over_cells(labels, lambda points: (points == 2).all(axis=-1), example)
-    assert tasks.real_points(task, KEY, 5).shape == (0, 2)
 
 
 def test_shapes_that_would_broadcast_are_refused():

@@ -190,7 +190,7 @@ def encoders(**positions) -> dict:
     without = lambda *chosen: np.where(np.isin(names, chosen), mean, at)
     said = {
         "truth": at,
-        "nearest": scene.Cells(config.task.scene(), config.task.held_out).nearest_seen(at),
+        "nearest": scene.cells_of(config.task.scene(), config.task.held_out).nearest_seen(at),
         "no posX": without("posX"),
         "no scale": without("scale"),
         "nothing": without(*real),

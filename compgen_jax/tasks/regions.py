@@ -1,0 +1,81 @@
+"""What is held out, for any task: a mask over the cells of its factors.
+
+A region is a set of cells, and a point between the cells belongs to its nearest cell. A region
+belongs to the task, not to a seed: it is computed in NumPy before anything compiles.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from compgen_jax import grids
+from compgen_jax.tasks import task as tasks
+
+
+def random_cells(options_B, share: float, seed: int):
+    """(B,) bool: exactly the share (rounded) of the cells that are options, drawn with `seed`."""
+    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(options_B))
+    held_out = np.zeros(len(options_B), bool)
+    held_out[chosen[: round(share * len(chosen))]] = True
+    return held_out
+
+
+class Cells:
+    """The combinations of factors as `points` (B, F), and which are `held_out` (B,) bool; NumPy.
+
+    Args:
+      points: the combinations that exist, where not every one does.
+    """
+
+    def __init__(self, factors, held_out, points=None):
+        self.factors, self.is_grid, self.held_out = tuple(factors), points is None, held_out
+        self.sizes = tuple(len(factor.values) for factor in self.factors)
+        self.points = tasks.cells(factors) if self.is_grid else np.asarray(points, np.float32)
+
+    def places(self, points):
+        """(..., F) int: which of its factor's values each number of the points is nearest to."""
+        return tasks.nearest_values(self.factors, points)
+
+    def index(self, points):
+        """(...,) int: the cell of each point (..., F), NumPy or JAX."""
+        place = self.places(points) @ np.cumprod([1, *self.sizes[:-1]])
+        return place if self.is_grid else tasks.numpy_of(points).asarray(self._of_place)[place]
+
+    def is_held_out(self, points):
+        """(...,) bool: a point that lacks a factor is not held out."""
+        held_out = tasks.numpy_of(points).asarray(self.held_out)[self.index(points)]
+        return held_out & ~self._incomplete(points)
+
+    def nearest_seen(self, points):
+        """(..., F): the nearest ID cell of each point's cell, NaN for a point that is ID or lacks a
+        factor. Distances are in cells."""
+        numpy = tasks.numpy_of(points)
+        nearest = numpy.asarray(self._nearest)[self.index(points)]
+        return numpy.where(self._incomplete(points)[..., None], numpy.nan, nearest)
+
+    def _incomplete(self, points):
+        return tasks.numpy_of(points).isnan(points[..., : len(self.factors)]).any(axis=-1)
+
+    def _nearest_of(self, cells_B):
+        """(places,) int: the nearest of these cells for every combination of the factors' values,
+        which for a grid are its cells."""
+        cell = np.full(math.prod(self.sizes), -1)
+        cell[self._places[cells_B]] = np.flatnonzero(cells_B)
+        return cell[grids.nearest_seen(cell < 0, **tasks.geometry(self.factors))]
+
+    @functools.cached_property
+    def _places(self):
+        """(B,) int: which combination of the factors' values each cell is."""
+        at = self.points
+        return np.arange(len(at)) if self.is_grid else tasks.nearest_cell(self.factors, at)
+
+    @functools.cached_property
+    def _of_place(self):
+        return self._nearest_of(np.ones(len(self.points), bool))
+
+    @functools.cached_property
+    def _nearest(self):
+        """(B, F) float32: `nearest_seen` of every cell."""
+        nearest = self.points[self._nearest_of(~self.held_out)[self._places]]
+        return np.where(self.held_out[:, None], nearest, np.float32(np.nan))

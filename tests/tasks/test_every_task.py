@@ -1,0 +1,138 @@
+"""What holds for every task."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from compgen_jax.tasks import task as tasks
+from tests.tasks.examples import KEY, TASKS, examples_at, made
+
+every = pytest.mark.parametrize("name", TASKS)
+
+
+def batches(task, steps, size=32):
+    """(steps, size, ...) points of these steps and whether they count, compiled as one program."""
+    dataset = task.dataset(KEY)
+    draw = jax.vmap(lambda step: task.next_batch(KEY, step, dataset, size))
+    return jax.device_get(jax.jit(draw)(jnp.asarray(steps)))
+
+
+@every
+def test_what_is_held_out_is_a_function_of_the_point_alone(name):
+    """NumPy, JAX and any leading axes agree; a point near a cell belongs to it. Only latents of
+    modules are never traced, and have nothing between them."""
+    task = made(name)
+    points = tasks.points(task)
+    held_out = np.asarray(task.held_out(points))
+    assert held_out.shape == (len(points),) and 0 < held_out.sum() < len(points)
+    pairs = points[: len(points) // 2 * 2].reshape(-1, 2, points.shape[1])
+    np.testing.assert_array_equal(np.ravel(task.held_out(pairs)), held_out[: 2 * len(pairs)])
+    if not hasattr(TASKS[name], "most"):
+        np.testing.assert_array_equal(jax.jit(task.held_out)(points), held_out)
+        near = [0.2 * np.diff(f.values)[0] * f.real for f in task.factors]
+        np.testing.assert_array_equal(task.held_out(points + np.float32(near)), held_out)
+        assert not np.any(task.held_out(points * np.nan))
+
+
+@every
+def test_training_shows_no_held_out_point_and_some_of_many(name):
+    task = made(name)
+    points, counts = batches(task, range(12))
+    shown = points[counts][:, : len(task.factors)]
+    complete = shown[~np.isnan(shown).any(axis=1)]
+    assert len(np.unique(complete, axis=0)) > 5 and not np.asarray(task.held_out(complete)).any()
+    if task.examples:
+        dataset = task.dataset(KEY)
+        assert int(dataset.count) == len(dataset.points) == task.examples
+        per_epoch = -(-task.examples // 32)
+        points, counts = batches(task, range(per_epoch, 2 * per_epoch))
+        in_order = lambda points: sorted(np.nan_to_num(points, nan=-1).tolist())
+        assert in_order(points[counts]) == in_order(np.asarray(dataset.points))
+
+
+@every
+def test_a_batch_is_a_function_of_key_step_and_data(name):
+    """The same bits alone and as one of many trials; a stream draws others at another step."""
+    task = made(name)
+    keys, steps = jax.random.split(KEY, 3), jnp.array([0, 1, 1])
+    dataset = task.dataset(KEY)
+    draw = lambda key, step, dataset: task.next_batch(key, step, dataset, 8)[0]
+    alone = np.stack([jax.jit(draw)(k, s, dataset) for k, s in zip(keys, steps, strict=True)])
+    datasets = jax.tree.map(lambda leaf: jnp.stack([leaf] * 3), dataset)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(draw))(keys, steps, datasets), alone)
+    assert not np.array_equal(alone[1], alone[2], equal_nan=True)
+    other = draw(keys[0], 1, dataset)
+    assert not np.array_equal(alone[0], other, equal_nan=True)
+    again = jax.jit(task.dataset)(KEY)
+    chex.assert_trees_all_close(again, dataset, rtol=1e-6)
+
+
+@every
+def test_examples_are_the_same_compiled_and_mapped(name):
+    task = made(name)
+    points = np.asarray(batches(task, [0], 4)[0][0])
+    mapped, single = examples_at(task, points), jax.jit(task.example)
+    given, asked = tasks.shapes(task)
+    for index, point in enumerate(points):
+        example = single(KEY, point)
+        of_batch = jax.tree.map(lambda leaf, i=index: leaf[i], mapped)
+        chex.assert_trees_all_close(example, of_batch, atol=1e-5)
+        chex.assert_tree_all_finite(example)
+        chex.assert_trees_all_equal_shapes_and_dtypes(example.input, given)
+    eager = task.example(KEY, points[-1])
+    chex.assert_trees_all_close(eager, example, atol=1e-5)
+    if task.output is None:
+        chex.assert_trees_all_equal_shapes_and_dtypes(example.target, asked)
+    if task.parts:
+        assert sum(task.parts) == len(example.input)
+    loss = task.loss(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), asked), example.target)
+    assert loss.shape == () and np.isfinite(loss)
+
+
+@every
+def test_the_truth_scores_perfectly_and_what_is_not_finite_never_does(name):
+    task = made(name)
+    points = tasks.points(task)[:: max(1, len(tasks.points(task)) // 40)]
+    truths = jax.vmap(lambda target: tasks.truth(task, target))(examples_at(task, points).target)
+    score = jax.jit(jax.vmap(task.scores))
+    perfect = score(truths, truths, points)
+    assert tuple(sorted(perfect)) == tasks.score_names(task)
+    np.testing.assert_allclose(perfect[task.error], 0, atol=1e-6)
+    hits = [score for score in perfect if score.endswith("accuracy") or score == "rendered"]
+    assert task.accuracy in hits and all(np.all(perfect[score]) for score in hits)
+    broken = score(truths * np.nan, truths, points)
+    assert not np.any(broken[task.accuracy]) or name == "preference"  # probabilities are finite
+    derived = task.derived({score: np.mean(values) for score, values in perfect.items()})
+    assert tasks.number_names(task) == tuple(sorted({*perfect, *derived}))
+
+
+@every
+def test_trivial_predictors_score_at_every_point_and_copies_are_right_where_shown(name):
+    task = made(name)
+    found = jax.device_get(jax.jit(lambda key: tasks.trivial_scores(task, key))(KEY))
+    held_out, points = tasks.regions(task)["ood"], tasks.points(task)
+    assert set(found) == set(task.baselines)
+    for scores in found.values():
+        assert all(values.shape == (len(points),) for values in scores.values())
+        assert np.isfinite(scores[task.error]).all()
+    copied = found["nearest_seen"][task.error]
+    np.testing.assert_allclose(copied[~held_out], 0, atol=1e-6)
+    assert copied[held_out].mean() > 0
+
+
+@pytest.mark.parametrize("name", ["bump", "sized", "random", "stripes", "sprites"])
+def test_the_nearest_seen_point_is_seen_and_none_of_a_seen_point(name):
+    """Of tasks whose scores need it."""
+    task = made(name)
+    points, held_out = tasks.points(task), tasks.regions(task)["ood"]
+    nearest = np.asarray(task.nearest(points))
+    assert np.isnan(nearest[~held_out]).all() and not np.any(task.held_out(nearest[held_out]))
+    np.testing.assert_array_equal(jax.jit(jax.vmap(task.nearest))(points), nearest)
+    whole = tasks.on_grid(task)
+    index = tasks.nearest_seen(whole, tasks.regions(whole)["ood"])[0]
+    places = tasks.nearest_cell(task.factors, points)
+    expected = tasks.points(whole)[index[places]]
+    np.testing.assert_array_equal(nearest[held_out], expected[held_out])
+    assert np.isnan(task.nearest(points * np.float32([np.nan] + [1] * (points.shape[1] - 1)))).all()
