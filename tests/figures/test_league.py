@@ -1,28 +1,9 @@
-"""The league's table, figures and page on committed and on constructed summaries."""
+"""The league's table and page, of runs whose shares are known."""
 
 from types import SimpleNamespace
 
-import pytest
-
 from compgen_jax.papers.league import runs
-from figures.league import figures, page, tables
-from figures.papers import FIGURES
-from tests.figures import committed
-
-
-@pytest.fixture(scope="module")
-def finished():
-    names = [f"id_cells.{name}" for name in figures.GEOMETRY]
-    return committed.finished(runs.runs("quick"), names, with_tasks=True)
-
-
-def test_figures_of_finished_runs(drawn, finished):
-    for name in ("league", "league_geometry"):
-        figure = FIGURES[name]
-        assert figure.shows([*finished, "bump_cnn"], "quick") == list(finished)
-        assert not figure.by_default
-        drawn(figure.draw, finished)
-
+from figures.league import page, tables
 
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
 
