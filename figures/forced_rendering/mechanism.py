@@ -120,41 +120,33 @@ def draw_similarities(runs):
     both images fill. Bumps fill so few pixels that few pairs share one. Framed in white: pairs of a
     held-out and an ID cell, the section that the paper shows in Figure 1e (claim C5)."""
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
-    shown = by_code(runs)
-    axes, letters = picture.subplots(len(shown), 3), iter("abcdef")
-    for row, (code, run) in zip(axes, shown.items(), strict=True):
+    runs, letters = by_code(runs), iter("abcdef")
+    for row, (code, run) in zip(picture.subplots(len(runs), 3), runs.items(), strict=True):
         held_out = run.maps["held_out"].ravel()
-        order = np.argsort(held_out, kind="stable")
-        for axis, name in zip(row, ("cosine", "l2", "overlap"), strict=True):
-            kernel = run.maps[f"similarity.{name}"][np.ix_(order, order)]
-            title = _draw_similarity(picture, axis, name, kernel, int((~held_out).sum()))
-            plotting.panel(axis, next(letters), title, wrap=22)
+        order, seen = np.argsort(held_out, kind="stable"), int((~held_out).sum())
+        cosine, l2, overlap = (run.maps[f"similarity.{name}"][np.ix_(order, order)]
+                               for name in ("cosine", "l2", "overlap"))  # fmt: skip
+        pairs = ~np.eye(len(cosine), dtype=bool)
+        most = 1000 * max(np.percentile(overlap[pairs], 99.9), 1 / len(overlap))
+        for axis, kernel, title, label, low, high in zip(
+            row, (cosine, l2, 1000 * overlap), ("cosine", "minus L2 distance", "overlap"),
+            ("similarity", "distance", "pixels in a thousand"), (0, l2[pairs].min(), 0),
+            (1, 0, most), strict=True,
+        ):  # fmt: skip
+            style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
+            image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
+            axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+            axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+            size = seen - 2, len(kernel) - seen - 1
+            frame = {"fill": False, "color": "white", "linewidth": 1.2}
+            axis.add_patch(plotting.plt.Rectangle((0, seen), *size, **frame))
+            centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
+            axis.set_xticks(centres, ["ID", "OOD"])
+            axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
+            axis.tick_params(length=0)
+            extend = "max" if kernel.max() > high else "neither"
+            picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
+            title += f": {kernel[seen:, :seen].mean():.2g} in the frame"
+            plotting.panel(axis, next(letters), title.replace("-", plotting.MINUS), wrap=22)
         row[0].set_ylabel(f"{code} code, seed {run.cells.seeds[0]}", labelpad=12)
     return picture
-
-
-def _draw_similarity(picture, axis, name, kernel, seen: int) -> str:
-    """Returns the panel's title: what it shows, and its mean in the frame."""
-    off_diagonal = kernel[~np.eye(len(kernel), dtype=bool)]
-    if name == "cosine":
-        title, label, low, high = "cosine", "similarity", 0, 1
-    elif name == "l2":
-        title, label, low, high = "minus L2 distance", "distance", off_diagonal.min(), 0
-    else:
-        title, label, kernel = "overlap", "pixels in a thousand", 1000 * kernel
-        low, high = 0, 1000 * max(np.percentile(off_diagonal, 99.9), 1 / len(kernel))
-    style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
-    image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
-    axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
-    axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
-    framed = kernel[seen:, :seen].mean()
-    size = seen - 2, len(kernel) - seen - 1
-    frame = {"fill": False, "color": "white", "linewidth": 1.2}
-    axis.add_patch(plotting.plt.Rectangle((0, seen), *size, **frame))
-    centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
-    axis.set_xticks(centres, ["ID", "OOD"])
-    axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
-    axis.tick_params(length=0)
-    extend = "max" if kernel.max() > high else "neither"
-    picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
-    return f"{title}: {framed:.2g} in the frame".replace("-", plotting.MINUS)

@@ -25,14 +25,12 @@ TRAINED = {
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
     "controls": dict.fromkeys(FIGURES["controls"].runs, "bump_cnn"),
+    **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
+                                                            "encoders")},
+    "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
     "training": LOW_RANK | STRIPES | dict.fromkeys(BUMPS),
 }  # fmt: skip
 KNOWN = {
-    "two_objects": stand_ins.two_objects,
-    "three_factors": stand_ins.three_factors,
-    "fig9": stand_ins.rotations,
-    "encoders": stand_ins.encoders,
-    "pixels": stand_ins.pixels,
     **dict.fromkeys(("fig4c", "fig4c_epochs", "exponents"), stand_ins.sweep),
     "holdout_map": stand_ins.holdout_map,
     "sprites": stand_ins.hold_outs,

@@ -7,24 +7,27 @@ import sys
 import numpy as np
 import pytest
 
-from compgen_jax import grids
 from compgen_jax.calibration import KnownRun
 from compgen_jax.claims import judge_all
+from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, NEEDS_IMAGES
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.real_factors.runs import runs as sprites_runs
 from compgen_jax.papers.scale import runs as scale_runs
 from compgen_jax.runs import directory
 from compgen_jax.tasks import task as tasks
-from figures import plotting, report
+from figures import plotting
 from figures.figure import FIGURES
 from figures.forced_rendering import (
+    along_training,
     authors,
     controls,
     fig9,
     figure1,
+    layers,
     relatives,
     scaling,
+    stripes,
     tables,
     three_factors,
 )
@@ -62,51 +65,73 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     assert [x for x, _ in diamonds(share)] == pytest.approx([1, *[EDGE] * 4])
 
 
-def test_the_first_of_two_objects_is_missing_in_its_hole_alone(drawn):
-    runs = stand_ins.two_objects()
-    figure, held_out = drawn(controls.draw_two_objects, runs), runs["two_objects"].cells.held_out
-    first, second = (axis_of(figure, letter) for letter in "cd")
-    expected = np.where(held_out.reshape(12, 12), 1 / 3, 1)
-    np.testing.assert_allclose(first.images[0].get_array(), expected, atol=1e-6)
-    assert second.images[0].get_array().min() == 1
-    assert title_of(first) == "first bump rendered: 100% ID, 33% OOD"
-    images = [np.asarray(image) for image in images_of(figure)][: 4 * controls.EXAMPLES]
-    id_drawn, id_asked, ood_drawn, ood_asked = np.reshape(images, (4, -1, 12, 12))
-    np.testing.assert_allclose(id_drawn, id_asked, atol=0.011)  # of the median seed
-    totals = [each.sum(axis=(1, 2)) for each in (ood_drawn, ood_asked)]
-    np.testing.assert_allclose(totals[0], totals[1] / 2, rtol=0.3)
+def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
+    run = stand_ins.trained("two_objects", workdir)
+    figure, cells = drawn(controls.draw_two_objects, {"two_objects": run}), run.cells
+    for letter, score in (("c", "rendered"), ("d", "rendered_second")):
+        hits = cells.scores[score].astype(float).reshape(2, 8, 8)
+        axis, held_out = axis_of(figure, letter), cells.held_out.reshape(8, 8)
+        np.testing.assert_allclose(axis.images[0].get_array(), hits.mean(axis=0))
+        shares = f"{hits[:, ~held_out].mean():.0%} ID, {hits[:, held_out].mean():.0%} OOD"
+        assert title_of(axis).endswith(f"bump rendered: {shares}")
 
 
-def test_of_three_factors_the_size_fails_where_the_place_is_right(drawn):
-    runs = stand_ins.three_factors()
+def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in three_factors.RUNS}
     figure, colors = drawn(three_factors.draw, runs), three_factors.COLORS
     of = lambda letter, name, mark="o": means(axis_of(figure, letter), mark, colors[name])
-    assert [y for _, y in of("e", "box")] == [1, 0, 0]  # position, size, both
-    assert [y for _, y in of("e", "random")] == [1, 1, 1]
-    assert {y for _, y in of("e", "box", "s")} == {1}
-    (_, good), (_, exact) = of("a", "box")
-    assert exact == 1 and good < 0.6
     # a box leaves all pairs of values, a square of x and y all but one
     assert [round(x) for name in ("box", "xy") for x, _ in of("c", name)] == [3, 2]
+    box = runs["three_factors"].cells
+    hits = box.scores["image_accuracy"][:, box.held_out].mean()
+    assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
+    position, size, both = (y for _, y in of("e", "box"))
+    assert both <= min(position, size) and position == pytest.approx(of("a", "box")[1][1])
     solid = next(line for line in axis_of(figure, "f").lines if line.get_label() == "x, y")
     expected = runs["three_factors"].layers("angle.x-y.ood").mean(axis=0)[:-1]
     np.testing.assert_allclose(solid.get_ydata(), expected)
-    box = runs["three_factors"].cells
     indices = three_factors.example_cells(box)
-    assert box.held_out[indices].all()
-    assert list(grids.indices(box.sizes)[indices, 2]) == [1, 1, 2, 2, 3, 3]
+    assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
 
-def test_figure_9_has_the_errors_of_a_cross_fade(drawn):
-    figure = drawn(fig9.draw, stand_ins.rotations())
+def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
+    figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
     (axis,) = [axis for axis in figure.axes if axis.get_ylabel() == "MSE / blank image's"]
     curves = {line.get_label(): line for line in axis.lines}
     angles, error = curves["one object"].get_data()
-    inside = (angles >= 160) & (angles < 200)
-    assert error[inside].min() > 5 * error[(angles >= 0) & ~inside & (angles < 360)].max()
-    ideal = curves["edges' cross-fade"].get_ydata()  # that is drawn, but for its gain
-    np.testing.assert_allclose(error[inside], ideal, rtol=0.2, atol=0.01)
-    assert curves["several objects"].get_ydata().max() < 0.02
+    order = np.argsort(cells.factors[:, 0] % 360)
+    expected = np.exp(np.log(cells.scores["mse"].astype(float)).mean(axis=0))[order]
+    inside = (angles >= 0) & (angles < 360)
+    np.testing.assert_allclose(error[inside], expected / np.square(cells.truths).mean(), rtol=1e-5)
+    # in the middle of the gap, half of each edge's image
+    (gap,) = circle.gaps(cells.factors, cells.held_out)
+    middle = np.argmin(abs(gap.place - 0.5))
+    before, after = (cells.truths[edge].astype(float) for edge in gap.edges)
+    image = before + gap.place[middle] * (after - before)
+    expected = np.square(image - cells.truths[gap.cells[middle]]).mean()
+    ideal = curves["edges' cross-fade"].get_ydata()[middle]
+    assert ideal == pytest.approx(expected / np.square(cells.truths).mean(), rel=1e-4)
+
+
+def test_volumes_shares_along_training_and_tuning_are_means(drawn, workdir):
+    run = stand_ins.trained("bump_cnn", workdir)
+    images = images_of(drawn(layers.draw_volumes, {"bump_cnn": run}))
+    held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
+    np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
+    means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
+    np.testing.assert_allclose(means, 0, atol=1e-6)
+    of_columns = dict.fromkeys(("bump_cnn", "stripes_0_bumps", "lowrank_both"), run)
+    along = axis_of(drawn(along_training.draw, of_columns), "a").lines
+    shares = [run.cells.scores["rendered"][:, mask].mean()
+              for mask in (run.cells.held_out, ~run.cells.held_out)]  # fmt: skip
+    assert [line.get_ydata()[-1] for line in along] == pytest.approx(shares)
+    axis, unit = plotting.new_figure(2, 2).subplots(), np.arange(64.0).reshape(8, 8) ** 2
+    stripes._draw_curves(axis, unit, held_out)
+    x, y = (line.get_ydata() for line in axis.lines)
+    np.testing.assert_allclose(x, unit.mean(axis=0))
+    np.testing.assert_allclose(y, unit.mean(axis=1))
+    plotting.close(axis.figure)
 
 
 def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
@@ -122,45 +147,47 @@ def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
     assert not plane.any() and method == "PCA, 100% of variance"
 
 
-def test_encoders_are_exact_where_they_are(drawn):
-    figure = drawn(relatives.draw_encoders, stand_ins.encoders())
-    expected = np.ones((8, 8))  # [y, x]
-    expected[2:4, 2:6] = 0.5
-    for letter, name in zip("ab", relatives.TITLES, strict=True):
-        axis, color = axis_of(figure, letter), relatives.ENCODER_COLORS[name]
-        np.testing.assert_array_equal(axis.images[0].get_array(), expected)
-        assert title_of(axis).startswith(f"{relatives.TITLES[name]}: 75% exact")
-        assert heights(axis_of(figure, "c"), "o", color) == [0.75, 0.75]  # half of one seed
-        assert heights(axis_of(figure, "c"), "s", color) == [1, 1]
-    # two pixels more in half of the held-out cells, in x alone; of the mean answer's error, 2
-    moved = ((2.01**2 + 0.01**2) / 2 + 1e-4) / 2
-    errors = {y: x for x, y in means(axis_of(figure, "d"), "o", color)}
-    assert errors == {-1.2: pytest.approx((moved * 1e-4) ** 0.5 / 2, rel=1e-3)}
-    assert [x for x, _ in diamonds(axis_of(figure, "d"))] == [0.5, 1.5] * 2
+def test_encoders_are_exact_where_they_are(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in relatives.TITLES}
+    figure = drawn(relatives.draw_encoders, runs)
+    for letter, (name, run) in zip("ab", runs.items(), strict=True):
+        cells, mean = run.cells, run.summary["mean"]
+        image, color = axis_of(figure, letter).images[0], relatives.ENCODER_COLORS[name]
+        expected = cells.scores["exact_accuracy"].mean(axis=0).reshape(8, 8)  # [y, x]
+        np.testing.assert_allclose(image.get_array(), expected)
+        for mark, mask in (("o", cells.held_out), ("s", ~cells.held_out)):
+            near = cells.scores["position_accuracy"][:, mask].mean()
+            assert heights(axis_of(figure, "c"), mark, color)[1] == pytest.approx(near)
+        unit = mean["ood.mean_answer_mse"]["value"]
+        errors = cells.scores[cells.error][:, cells.held_out].mean(axis=1, dtype=float) / unit
+        (found,) = [x for x, _ in means(axis_of(figure, "d"), "o", color)]
+        assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
+        assert mean["ood.nearest_seen_mse"]["value"] / unit in [
+            x for x, _ in diamonds(axis_of(figure, "d"))
+        ]
 
 
-def test_shared_decoders_stand_by_model_and_depth_beside_the_authors(drawn):
-    runs = stand_ins.pixels()
+def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in ("transformer", "pixelwise")}
     figure = drawn(relatives.draw, runs)
-    error = axis_of(figure, "a")
-    assert [t.get_text() for t in error.get_xticklabels()] == ["2", "4", "2"]
-    # a lack of 1 / 10 is 1 / 100 of a blank image's error; 1e-4 lies between 1e-2 and 1e-6
-    np.testing.assert_allclose(heights(error), [0.09, 1e-4, 0.25], rtol=1e-4)
-    assert heights(axis_of(figure, "b")) == [1, 1, 1]
     cells = runs["pixelwise"].cells
+    errors = cells.scores["mse"][:, cells.held_out].mean(axis=1, dtype=float)
+    errors /= np.square(cells.truths[cells.held_out]).mean()
+    found = heights(axis_of(figure, "a"))[0]
+    assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
     cell = plotting.held_out_cells(cells, relatives.POINTS)[0]
     np.testing.assert_array_equal(images_of(figure)[0], cells.predictions[0, cell])
     # theirs over a blank image's error, of bumps at integers on 28 pixels from 0 to 28
     along = np.exp(-np.square(np.linspace(0, 28, 28) - np.arange(28)[:, None])).mean(axis=1)
     blank = along[:, None] * along
     corner = blank[14:, 14:]
-    seen = (blank.sum() - corner.sum()) / (784 - 196)
-    found = [y for _, y in diamonds(error)]
-    np.testing.assert_allclose(found, [2.3e-7 / seen, 3.9e-5 / corner.mean()], rtol=2e-3)
+    expected = 2.3e-7 * (784 - 196) / (blank.sum() - corner.sum()), 3.9e-5 / corner.mean()
+    theirs = authors.relative_errors("pixelwise")
+    np.testing.assert_allclose([theirs["id"], theirs["ood"]], expected, rtol=2e-3)
 
 
-def test_a_training_that_is_begun_stands_by_epoch(drawn, tmp_path):
-    error = axis_of(drawn(relatives.draw_begun, stand_ins.begun(tmp_path)), "a")
+def test_a_training_that_is_begun_stands_by_epoch(drawn, workdir):
+    error = axis_of(drawn(relatives.draw_begun, stand_ins.begun(workdir)), "a")
     lines = {line.get_label(): line.get_xydata() for line in error.lines}
     np.testing.assert_allclose(lines["held out (OOD)"], [[25, 1e-3], [50, 1e-5]])
     np.testing.assert_allclose(lines["seen (ID)"], [[25, 1e-4], [50, 1e-6]])
@@ -302,28 +329,15 @@ def test_the_authors_numbers_stand_beside_ours(preset, settings):
     ]
 
 
-def test_errors_stand_beside_the_share_rendered_or_a_dash():
-    number = lambda value: {"value": value, "ci95": [value - 0.125, value + 0.125]}
-    old = {f"{region}.{name}": number(0.5) for region in ("id", "ood")
-           for name in ("mse", "blank_mse", "exact_accuracy")}  # fmt: skip
-    new = old | {"ood.rendered": number(0.25), "ood.interpolator_rendered": number(0.375)}
-    rows = report.errors_of_images({"old": {"mean": old}, "new": {"mean": new}})[4:]
-    assert rows[1].startswith("| old | OOD | – | – | 1 |")
-    assert rows[3].startswith("| new | OOD | 0.25 [0.125, 0.375] | 0.375 [0.25, 0.5] | 1 |")
-
-
 def test_tables_have_the_committed_scores():
-    """Of the second paper's students, and of all that is not a decoder of bumps."""
-    page = (committed.RESULTS / "RESULTS.md").read_text().splitlines()
-    finished = committed.finished(scale_runs.runs("quick"))
-    students = [line for line in scale_tables.table(finished) if line.startswith("| modules_")]
-    assert len(students) == 2 * 48 and set(students) <= set(page)
-    others = tables.table(committed.finished(stand_ins.papers.runs("quick")))
-    others = others[others.index("### Other tasks") :]
-    assert len(others) > 6 and set(others) <= set(page)
-    assert "| middle_seen_522_width_512_popular" in {
-        line.split(" | ")[0] for line in scale_tables.table(stand_ins.students())
-    }
+    page = set((committed.RESULTS / "RESULTS.md").read_text().splitlines())
+    students = scale_tables.table(committed.finished(scale_runs.runs("quick")))
+    decoders = tables.table(committed.finished(stand_ins.papers.runs("quick")))
+    assert sum(line.startswith("| modules_") for line in students) == 2 * 48
+    assert {"### Other tasks", "### Beside the authors' numbers"} <= set(decoders) <= page
+    assert set(students) <= page
+    draws = [line for line in scale_tables.table(stand_ins.students()) if "| middle_" in line]
+    assert len(draws) == 2 * 14 and not any("_draw_" in line for line in draws)
 
 
 def test_sprites_have_their_numbers(drawn):
