@@ -81,10 +81,11 @@ def main():
     for program in [*programs, {}]:  # the last for figures that need no run
         train(plan.workdir, program, paths, clock)
         runs |= judge.load({n: one for n, one in program.items() if n in plan.configs}, paths)
-        for figure in [one for one, names in waiting.items() if {*runs, *plan.beside} >= set(names)]:
+        shown = plan.beside | runs
+        for figure in [one for one, names in waiting.items() if shown.keys() >= set(names)]:
             names = waiting.pop(figure)
             with clock.spending("measuring and drawing"):
-                drawn = figure.draw({n: runs.get(n) or plan.beside[n] for n in names})
+                drawn = figure.draw({name: shown[name] for name in names})
             save(plan.workdir, figure, drawn, names, clock)
     left = {name: one for name, one in plan.configs.items() if name not in runs}
     runs |= judge.load(left, paths)

@@ -17,6 +17,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import NullFormatter
 from PIL import Image
 
+from compgen_jax.metrics import geometry
+from compgen_jax.metrics.evaluation import mean_score, relative_error
 from compgen_jax.statistics import geometric_mean_with_interval, mean_band, mean_with_interval
 
 if "ipykernel" not in sys.modules:  # a notebook shows figures by a backend of its own
@@ -91,10 +93,11 @@ def axis_at(figure, left: float, bottom: float, width: float, height: float):
     )
 
 
-def row_at(figure, left: float, bottom: float, size: float, count: int, gap: float) -> list:
-    """A row of square axes placed in inches."""
-    lefts = (left + column * (size + gap) for column in range(count))
-    return [axis_at(figure, each, bottom, size, size) for each in lefts]
+def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> list:
+    """A row of axes placed in inches; `size`: the side of a square, or width and height."""
+    width, height = size if isinstance(size, tuple) else (size, size)
+    lefts = (left + column * (width + gap) for column in range(count))
+    return [axis_at(figure, each, bottom, width, height) for each in lefts]
 
 
 def canvas_of(figure):
@@ -159,22 +162,26 @@ def below(axis, place: float, text: str, down: float, **style):
     )  # fmt: skip
 
 
-def label_regions(axis, seeds: bool = True):
+def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
+    """An entry for a legend: a mark or a line, as `axis.plot` has it."""
+    axis.plot([], [], mark, label=label, **{"color": color, "markersize": 4} | style)
+
+
+def label_regions(axis):
     """Entries for a legend: the marks of held-out and of ID points, and of one seed."""
-    axis.plot([], [], "o", color="0.3", markersize=4, label="held out (OOD)")
-    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="seen (ID)")
-    if seeds:
-        label_seeds(axis)
+    label_mark(axis, "held out (OOD)")
+    label_mark(axis, "seen (ID)", "s", markerfacecolor="white")
+    label_seeds(axis)
 
 
 def label_seeds(axis):
-    axis.plot([], [], ".", color="0.6", markersize=3, label="one seed")
+    label_mark(axis, "one seed", ".", "0.6", markersize=3)
 
 
 def label_colors(axis, colors: dict[str, str]):
     """Entries for a legend: dots of these colours, by label."""
     for label, color in colors.items():
-        axis.plot([], [], "o", color=color, markersize=4, label=label)
+        label_mark(axis, label, color=color)
 
 
 LEGEND = {"handlelength": 1.4, "handletextpad": 0.4, "columnspacing": 0.9, "labelspacing": 0.25}
@@ -238,6 +245,19 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
 def volume_bar(figure, image, **place):
     """The scale of log volume, the same in every figure."""
     figure.colorbar(image, label=VOLUME_LABEL, extend="both", ticks=[-0.5, 0, 0.5], **place)
+
+
+def show_volumes(axes, run):
+    """log₁₀ of every layer's volume element, mean over seeds, less its mean over ID cells. Axes
+    without a layer are hidden. Returns an image, for the scale (`volume_bar`)."""
+    held_out, volumes = run.maps["held_out"], run.maps["volume"]
+    volumes = geometry.log_volume(volumes, axis=(2, 3)).mean(axis=0)
+    for axis, volume, name in zip(axes, volumes, layer_names(len(volumes)), strict=False):
+        image = show_cells(axis, volume - volume[~held_out].mean(), held_out, **VOLUME)
+        axis.set_xlabel(name, labelpad=2)
+    for axis in axes[len(volumes) :]:
+        axis.set_axis_off()
+    return image
 
 
 def over_grid(values_B, cells):
@@ -323,6 +343,18 @@ def nearest_cell(cells, allowed_B, point) -> int:
     return indices[np.argmin(np.square(cells.factors[indices] - point).sum(axis=1))]
 
 
+def spread(mask_B, count: int) -> np.ndarray:
+    """Indices of so many of the cells, evenly spread, without the first and the last."""
+    indices = np.flatnonzero(mask_B)
+    return indices[np.linspace(0, len(indices) - 1, count + 2).round().astype(int)[1:-1]]
+
+
+def median_seed(cells) -> int:
+    """The index of the seed whose share rendered OOD is the median."""
+    share_T = mean_score(cells, "rendered", cells.held_out)
+    return int(np.argsort(share_T)[(len(share_T) - 1) // 2])
+
+
 # --- numbers over seeds ------------------------------------------------------------------------
 
 
@@ -365,6 +397,35 @@ def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
     """A number of held-out points (filled), and beside it that of ID points (open)."""
     show_number(axis, position - apart, held_out_T, fmt="o", **kwargs)
     show_number(axis, position + apart, seen_T, **kwargs, **SEEN)
+
+
+def ood_share(cells, score: str = "rendered") -> float:
+    """The share of held-out cells at which a score is true, mean over seeds."""
+    return mean_score(cells, score, cells.held_out).mean()
+
+
+def show_score(axis, position, apart: float, cells, score: str, color) -> float:
+    """A score over held-out cells (filled) and over ID cells (open); returns the first's mean."""
+    held_out, seen = (mean_score(cells, score, mask) for mask in (cells.held_out, ~cells.held_out))
+    show_regions(axis, position, apart, held_out, seen, color=color)
+    return held_out.mean()
+
+
+def show_ood_error(axis, row: int, cells, color) -> float:
+    """The error over held-out cells, a blank image's being 1, along x; returns its mean."""
+    relative = relative_error(cells, cells.held_out)
+    show_number(axis, row, relative, geometric_mean, across=True, fmt="o", color=color)
+    return geometric_mean(relative)["value"]
+
+
+def finish_errors(axis, networks: list, predictors: list):
+    """Names the rows of a panel of errors, networks above trivial predictors."""
+    axis.axhline(0.5 - len(networks), color="0.7", linewidth=0.8)
+    axis.axvline(1, **FAINT)
+    names = [*networks, *predictors]
+    axis.set_yticks([-row for row in range(len(names))], names)
+    axis.set(xlabel="MSE OOD / blank image's")
+    log_scale(axis, "x")
 
 
 def draw_band(axis, places_K, values_TxK, line: str, color, undo=lambda value: value, **kwargs):

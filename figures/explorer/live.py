@@ -57,12 +57,20 @@ def live_network(run: Run, seed: int) -> dict | None:
     parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))
     if operations is None or convention is None or parameters > MOST_PARAMETERS:
         return None
-    operations = operations(module, variables)
-    return operations and {
+    parts = operations(module, variables)
+    if parts is None:
+        return None
+    layers, image = parts
+    hidden = [operation for layer in layers for operation in layer]
+    ends = np.cumsum([len(layer) for layer in layers]) - 1
+    for index, end in enumerate(ends, start=1):
+        hidden[end] = hidden[end] | {"layer": f"layer_{index:02d}"}
+    code, output = tasks.shapes(task)
+    return {
         "layer": "layer_00",
-        "length": models.size(tasks.shapes(task)[0]),
-        "shape": list(tasks.shapes(task)[1].shape),
-        "operations": [*operations, *convention],
+        "length": models.size(code),
+        "shape": list(output.shape),
+        "operations": [*hidden, *image, *convention],
     }
 
 
@@ -84,8 +92,7 @@ def _convention(task) -> list | None:
 # --- the operations of each kind of decoder --------------------------------------------------
 
 
-def _layer(index: int) -> dict:
-    return {"layer": f"layer_{index:02d}"}
+# Each gives the hidden layers, whose last operation is named after the layer, and what follows.
 
 
 def _reshape(*shape: int) -> dict:
@@ -96,102 +103,78 @@ def _dense(parameters) -> dict:
     return {"op": "dense"} | {name: encode(parameters[name]) for name in ("kernel", "bias")}
 
 
-def _conv_transpose(parameters) -> dict:
+def _conv_transpose(parameters, **others) -> dict:
     """Of `models.conv.ConvTranspose`: kernel 3 with stride 1, or kernel 4 with stride 2."""
-    side = len(parameters["kernel"])
-    return {**_dense(parameters), "op": "conv_transpose", "stride": {3: 1, 4: 2}[side]}
+    stride = {3: 1, 4: 2}[len(parameters["kernel"])]
+    return _dense(parameters) | {"op": "conv_transpose", "stride": stride} | others
 
 
 def _prelu(parameters) -> dict:
     return {"op": "prelu", "slope": float(parameters["negative_slope"])}
 
 
-def _conv(module: ConvDecoder, variables) -> list:
-    params = variables["params"]
+def _conv(module: ConvDecoder, variables):
+    params, relu = variables["params"], {"op": "relu"}
     # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
     kernel = params["render"]["kernel"][::-1, ::-1]
     side, _, length, width = kernel.shape
     kernel = kernel.transpose(2, 0, 1, 3).reshape(length, -1)
-    operations = [
-        _dense({"kernel": kernel, "bias": params["render"]["bias"]}),
-        _reshape(side, side, width),
-        {"op": "relu", **_layer(1)},
-    ]
-    for index in range(1, module.depth + 1):
-        operations.append(_conv_transpose(params[f"hidden_{index}"]))
-        operations.append({"op": "relu", **_layer(index + 1)})
-    return [*operations, _conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
+    render = _dense({"kernel": kernel, "bias": params["render"]["bias"]})
+    hidden = (params[f"hidden_{k}"] for k in range(1, module.depth + 1))
+    layers = [[render, _reshape(side, side, width), relu],
+              *([_conv_transpose(each), relu] for each in hidden)]  # fmt: skip
+    return layers, [_conv_transpose(params["image"]), _reshape(module.grid, module.grid)]
 
 
-def _mlp(module: MLPDecoder, variables) -> list:
-    params, operations = variables["params"], []
-    for index in range(1, module.depth + 1):
-        operations.append(_dense(params[f"hidden_{index}"]))
-        operations.append({"op": module.activation, **_layer(index)})
-    return [*operations, _dense(params["image"]), _reshape(*module.shape)]
+def _mlp(module: MLPDecoder, variables):
+    params, activation = variables["params"], {"op": module.activation}
+    layers = [[_dense(params[f"hidden_{k}"]), activation] for k in range(1, module.depth + 1)]
+    return layers, [_dense(params["image"]), _reshape(*module.shape)]
 
 
-def _upsampling(module: UpsamplingDecoder, variables) -> list | None:
+def _upsampling(module: UpsamplingDecoder, variables):
     if module.batch_norm:
         return None
     params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
     layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
     layers.append([_dense(params["map"]), _reshape(*sides, module.channels[0])])
     layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
-    operations = []
-    for index, layer in enumerate(layers, start=1):
-        operations += [*layer, {"op": module.activation, **_layer(index)}]
-    return [*operations, _conv_transpose(params["image"]), _reshape(*module.shape)]
+    layers = [[*layer, {"op": module.activation}] for layer in layers]
+    return layers, [_conv_transpose(params["image"]), _reshape(*module.shape)]
 
 
-def _low_rank(module: LowRankDecoder, variables) -> list:
+def _low_rank(module: LowRankDecoder, variables):
     params = variables["params"]
-    factors = [
-        {"values": encode(factor.values), "left": encode(factor.left),
-         "right": encode(factor.right)}
-        for factor in embeddings(variables, module.vectors)
-    ]  # fmt: skip
-    operations = [{"op": "embed", "factors": factors, **_layer(1)}, _prelu(params["prelu_0"])]
-    for index, dilation in enumerate(module.dilations, start=1):
-        hidden = _conv_transpose(params[f"hidden_{index}"])
-        operations.append({**hidden, "dilation": dilation})
-        operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    return [*operations, _conv_transpose(params["image"]), _reshape(*module.shape)]
+    factors = [{name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
+               for factor in embeddings(variables, module.vectors)]  # fmt: skip
+    layers = [[{"op": "embed", "factors": factors}]]
+    for k, dilation in enumerate(module.dilations, start=1):
+        hidden = _conv_transpose(params[f"hidden_{k}"], dilation=dilation)
+        layers.append([hidden, _prelu(params[f"prelu_{k}"])])
+    layers[1].insert(0, _prelu(params["prelu_0"]))
+    return layers, [_conv_transpose(params["image"]), _reshape(*module.shape)]
 
 
-def _pixelwise(module: PixelwiseDecoder, variables) -> list:
+def _pixelwise(module: PixelwiseDecoder, variables):
     params = variables["params"]
     axis = position_code(module.grid, module.width)[0, :, : module.width // 2]
-    operations = [
-        _dense(params["token"]),
-        {"op": "add_position", "axis": encode(axis), **_layer(1)},
-    ]
-    for index in range(1, module.depth + 1):
-        operations.append(_dense(params[f"hidden_{index}"]))
-        operations.append({**_prelu(params[f"prelu_{index}"]), **_layer(index + 1)})
-    return [*operations, _dense(params["image"]), _reshape(module.grid, module.grid)]
+    layers = [[_dense(params["token"]), {"op": "add_position", "axis": encode(axis)}]]
+    for k in range(1, module.depth + 1):
+        layers.append([_dense(params[f"hidden_{k}"]), _prelu(params[f"prelu_{k}"])])
+    return layers, [_dense(params["image"]), _reshape(module.grid, module.grid)]
 
 
-def _conv_batchnorm(module: ConvBatchNormDecoder, variables) -> list:
-    params, statistics = variables["params"], variables["batch_stats"]
-
-    def normalised(index: int) -> dict:
-        """The convolution with its BatchNorm, which in evaluation is an affine map of channels."""
-        kernel, bias = (params[f"hidden_{index}"][name] for name in ("kernel", "bias"))
-        norm, running = params[f"norm_{index}"], statistics[f"norm_{index}"]
+def _conv_batchnorm(module: ConvBatchNormDecoder, variables):
+    params, statistics, side = variables["params"], variables["batch_stats"], module.grid // 4
+    layers = [[_dense(params["dense"]), _reshape(side, side, module.width)]]
+    for k in (1, 2):  # in evaluation BatchNorm is an affine map of channels
+        kernel, bias = (params[f"hidden_{k}"][name] for name in ("kernel", "bias"))
+        norm, running = params[f"norm_{k}"], statistics[f"norm_{k}"]
         scale = norm["scale"] / np.sqrt(running["var"] + 1e-5)
         bias = (bias - running["mean"]) * scale + norm["bias"]
-        return _conv_transpose({"kernel": kernel * scale, "bias": bias})
-
-    side = module.grid // 4
-    operations = [
-        _dense(params["dense"]),
-        _reshape(side, side, module.width) | _layer(1),
-    ]
-    for index in (1, 2):
-        operations += [normalised(index), {"op": "relu", **_layer(index + 1)}]
+        layers.append([_conv_transpose({"kernel": kernel * scale, "bias": bias}), {"op": "relu"}])
     image = [_conv_transpose(params["image"]), {"op": "sigmoid"}]
-    return [*operations, *image, _reshape(module.grid, module.grid)]
+    return layers, [*image, _reshape(module.grid, module.grid)]
 
 
 OPERATIONS = {  # of exactly these modules: a subclass may compute something else
@@ -255,11 +238,6 @@ def code_table(task: tasks.Task, values) -> dict | None:
         true = np.asarray(code_at(key, jnp.asarray(points, jnp.float32)))
         if not np.allclose(said, true, atol=1e-5):
             return None
-    return {
-        "code": encode(start),
-        "factors": [
-            {"name": name, "entries": entries.tolist(), "rows": encode(rows),
-             "absent": encode(absent)}
-            for name, entries, rows, absent in factors
-        ],
-    }  # fmt: skip
+    tables = [{"name": name, "entries": entries.tolist(), "rows": encode(rows),
+               "absent": encode(absent)} for name, entries, rows, absent in factors]  # fmt: skip
+    return {"code": encode(start), "factors": tables}

@@ -117,13 +117,11 @@ class _Atlas:
 
     def __init__(self, run: Run, seeds):
         self.run, self.task = run, tasks.on_grid(run.task)
-        for seed in seeds:
-            if seed not in run.seeds:
-                has = ", ".join(map(str, run.seeds))
-                raise RunError(f"--seeds={seed}: {run.name} has no such seed; it has {has}")
-        wanted = dict.fromkeys(seeds or run.seeds[:MOST_SEEDS])  # each once
-        chosen = [run.seeds.index(seed) for seed in wanted]
-        self.index, self.seeds = np.array(chosen), [run.seeds[k] for k in chosen]
+        self.seeds = list(dict.fromkeys(seeds or run.seeds[:MOST_SEEDS]))  # each once
+        for seed in set(self.seeds) - set(run.seeds):
+            has = ", ".join(map(str, run.seeds))
+            raise RunError(f"--seeds={seed}: {run.name} has no such seed; it has {has}")
+        self.index = np.array([run.seeds.index(seed) for seed in self.seeds])
         self.cells = self._cells()
         self.fine = _fine(self.task, self.axes)
         self.fine_points = grids.points(self.fine) if self.fine else None
@@ -146,10 +144,12 @@ class _Atlas:
             held_out = np.asarray(task.held_out(cells))
             chosen, self.sizes = grids.subgrid(tasks.sizes(task), limit, held_out_B=held_out)
             cells = cells[chosen]
-            self.axes = [
-                _at_values(factor, np.unique(column))
-                for factor, column in zip(task.factors, cells.T, strict=True)
-            ]
+            self.axes = []
+            for factor, column in zip(task.factors, cells.T, strict=True):
+                values, kept = np.unique(column), factor.labels
+                if kept:  # of the values that are left
+                    kept = tuple(kept[k] for k in np.searchsorted(factor.values, values))
+                self.axes.append(factor._replace(values=values, labels=kept))
         else:  # as many held-out points as seen ones, in their order
             held_out = tasks.regions(task)["ood"]
             each = [np.flatnonzero(of) for of in (held_out, ~held_out) if of.any()]
@@ -209,20 +209,13 @@ class _Atlas:
 
     def description(self, name: str) -> dict:
         run, task = self.run, self.task
-        axes = [
-            {
-                "name": axis.name,
-                "values": np.asarray(axis.values, float).tolist(),
-                "real": bool(axis.real),
-                "labels": list(axis.labels),
-            }
-            for axis in self.axes
-        ]
-        held_out_fine = None
+        numbers, fine = lambda values: np.asarray(values, float).tolist(), None
+        axes = [{"name": axis.name, "values": numbers(axis.values), "real": bool(axis.real),
+                 "labels": list(axis.labels)} for axis in self.axes]  # fmt: skip
         if self.fine:
-            held_out_fine = encode(np.asarray(task.held_out(self.fine_points)))
-            for axis, fine in zip(axes, self.fine, strict=True):
-                axis["fine"] = np.asarray(fine, float).tolist()
+            fine = encode(np.asarray(task.held_out(self.fine_points)))
+            for axis, values in zip(axes, self.fine, strict=True):
+                axis["fine"] = numbers(values)
         count = len(self.seeds)
         return {
             "name": name,
@@ -237,7 +230,7 @@ class _Atlas:
             "thinned": self.thinned(),
             "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),
             "held_out": encode(self.held_out),
-            "held_out_fine": held_out_fine,
+            "held_out_fine": fine,
             "kind": _kind(self.shape),
             "shape": list(self.shape),
             "origin": task.origin,
@@ -257,10 +250,10 @@ class _Atlas:
         if _kind(self.shape) != "curve" or _kind(shape) == "curve":
             return None
         values = _shrunk(np.asarray(self._inputs(self.seeds[0]))[None], 2)
-        low, high = float(values.min()), float(values.max())
-        packed = encode_between(np.swapaxes(_flat(values), 1, 2), low, high)
-        limits = {"low": low, "high": high, "origin": self.task.origin}
-        return {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed} | limits
+        packed = encode_scaled(np.swapaxes(_flat(values), 1, 2))
+        described = {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed}
+        ends = {"low": packed["low"], "high": packed["high"]}
+        return described | ends | {"origin": self.task.origin}
 
     def _inputs(self, seed: int):
         """What a model is given at every cell."""
@@ -270,7 +263,11 @@ class _Atlas:
     def images(self, levels: int, levels_before: int, half_way: bool, count: int) -> dict:
         """The part that depends on the detail."""
         fine = self.half_way if half_way else None
-        steps = self.steps[-1:] if count == 1 else _spread(self.steps, count)
+        # evenly spread, with the first and the last
+        chosen = (
+            np.linspace(0, len(self.steps) - 1, min(count, len(self.steps))).round().astype(int)
+        )
+        steps = self.steps[-1:] if count == 1 else [self.steps[k] for k in chosen]
         last = self.predictions[self.steps[-1]]
         low = float(self.truths.min())
         least = min(float(np.quantile(last, 0.0005)), low)
@@ -376,7 +373,7 @@ class _Atlas:
                 "name": layer,
                 "units": encode_scaled(np.stack([each[:least] for each in units])),
                 "numbers": {
-                    LAYER_NUMBERS[name]: [_number(v) for v in values[:, place]]
+                    LAYER_NUMBERS[name]: values[:, place].tolist()
                     for name, values in numbers.items()
                     if place < values.shape[1]
                 },
@@ -416,12 +413,6 @@ def _program(run):
     return over_trials(of_seed, run.config.execution.trials_per_device)
 
 
-def _at_values(factor, values):
-    """The factor with some of its values, and their labels."""
-    labels = [factor.labels[k] for k in np.searchsorted(factor.values, values) if factor.labels]
-    return factor._replace(values=values, labels=tuple(labels))
-
-
 def _without_home(path: Path) -> str:
     """A run's path for a page that is passed on: relative to where this runs, or its last name."""
     if path.is_absolute():
@@ -443,12 +434,6 @@ def _fine(task, axes) -> list | None:
             values = np.insert(values, range(1, len(values)), (values[1:] + values[:-1]) / 2)
         fine.append(values)
     return fine
-
-
-def _spread(steps: list, count: int) -> list:
-    """At most so many of them, evenly spread, with the first and the last."""
-    chosen = np.linspace(0, len(steps) - 1, min(count, len(steps))).round().astype(int)
-    return [steps[k] for k in chosen]
 
 
 def _kind(shape) -> str:
@@ -503,10 +488,6 @@ def _geometry(tensors_TxBxRxR) -> dict:
         "lengths": encode_scaled(np.moveaxis(lengths, -1, 1)),
         "cosines": encode_between(np.moveaxis(cosines, -1, 1), -1.0, 1.0),
     }
-
-
-def _number(value):
-    return float(value) if np.isfinite(value) else None
 
 
 def _size(node) -> int:

@@ -2,22 +2,15 @@
 the order of the gallery: importing a module registers its figures."""
 
 from . import (  # noqa: F401, I001
-    fig1,
-    codes,
+    figure1,
     mechanism,
     layers,
-    depth,
     lowrank,
-    embeddings,
     stripes,
-    units,
     controls,
-    two_objects,
     three_factors,
     fig9,
-    encoders,
-    pixels,
+    relatives,
     scaling,
-    holdout,
     along_training,
 )

@@ -1,9 +1,9 @@
 """What decoders draw along training: do they memorise first and compose later, or never?"""
 
 import numpy as np
+from compgen_jax.runs.along import along_training
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.runs.measure import along_training
 
 from .. import plotting
 from ..figure import figure
@@ -27,23 +27,18 @@ COLUMNS = {
     },
 }
 NAMES = tuple(name for networks in COLUMNS.values() for name in networks)
-# by row: its label, and what its solid and dashed lines are, with the place of the layer measured
-SOLID, DASHED = "-", "--"
-ROWS = {
-    "share rendered OOD\n(dashed: ID)": {"OOD": None, "ID": None},
-    "Schmidt rank of images\n(dashed: effective rank)": {
-        "rank": ("schmidt.rank", -1), "exp(entropy)": ("schmidt.exp_entropy", -1)
-    },
-    "share of the kernel in\none factor (dashed:\nfirst product)": {
-        "one factor": ("explained.hoeffding", -1), "first product": ("explained.schmidt", -1)
-    },
-    "R² OOD: probe\n(dashed: superposition)": {
-        "probe, last hidden layer": ("probe.ood_r2", 0),
-        "superposition, images": ("output.superposition.sums.r2", -1),
-    },
-}  # fmt: skip
-METRICS = tuple({of_line[0] for row in ROWS.values() for of_line in row.values() if of_line})
-LIMITS = (-0.03, 1.03), (0.8, 2000), (0, 1.03), (-1.05, 1.05)
+# by row: its label, its limits, and its solid and dashed line: a share rendered, or a metric with
+# the place of the layer
+ROWS = (
+    ("share rendered OOD\n(dashed: ID)", (-0.03, 1.03), ("ood", "id")),
+    ("Schmidt rank of images\n(dashed: effective rank)", (0.8, 2000),
+     (("schmidt.rank", -1), ("schmidt.exp_entropy", -1))),
+    ("share of the kernel in\none factor (dashed:\nfirst product)", (0, 1.03),
+     (("explained.hoeffding", -1), ("explained.schmidt", -1))),
+    ("R² OOD: probe\n(dashed: superposition)", (-1.05, 1.05),
+     (("probe.ood_r2", 0), ("output.superposition.sums.r2", -1))),
+)  # fmt: skip
+METRICS = tuple(name for _, _, lines in ROWS[1:] for name, _ in lines)
 
 
 @figure("training", runs=NAMES, by_default=False)
@@ -68,7 +63,7 @@ def draw(runs):
         plotting.legend_in_row(column[0], **style)
         column[-1].set_xlabel("training steps")
         plotting.log_scale(column[-1], "x")
-    for row, label, limits in zip(axes, ROWS, LIMITS, strict=True):
+    for row, (label, limits, _) in zip(axes, ROWS, strict=True):
         row[0].set(ylabel=label, ylim=limits)
     plotting.log_scale(axes[1, 0], "y")
     for axis, letter in zip(axes.flat, "abcdefghijkl", strict=True):
@@ -79,17 +74,18 @@ def draw(runs):
 def _draw_network(column, run, label: str, color):
     """One network's numbers at the kept steps, down a column of axes."""
     steps, cells, measured = run.kept_steps, run.along.cells, along_training(run, METRICS)
-    for axis, lines in zip(column, ROWS.values(), strict=True):
-        for dash, (name, of_line) in zip((SOLID, DASHED), lines.items(), strict=True):
-            if of_line is None:
-                mask = cells.held_out if name == "OOD" else ~cells.held_out
-                values_SxK = evaluation.mean_score(cells, "rendered", mask)
-                if name == "OOD":
-                    label = f"{label}: {values_SxK[:, -1].mean():.0%} OOD"
+    shares = {
+        region: evaluation.mean_score(cells, "rendered", mask)
+        for region, mask in (("ood", cells.held_out), ("id", ~cells.held_out))
+    }
+    label = f"{label}: {shares['ood'][:, -1].mean():.0%} OOD"
+    for axis, (_, _, lines) in zip(column, ROWS, strict=True):
+        for dash, line in zip(("-", "--"), lines, strict=True):
+            style = {"linewidth": 1.2, "label": label if dash == "-" else None}
+            if isinstance(line, str):
+                values_TxK = shares[line]
             else:
-                metric, layer = of_line
-                values_SxK = list(measured[metric].values())[layer]
-            style = {"linewidth": 1.2, "label": label if dash == SOLID else None}
-            if of_line and of_line[0].startswith("schmidt"):
-                values_SxK, style["undo"] = np.log(values_SxK), np.exp
-            plotting.draw_band(axis, steps, values_SxK, dash, color, **style)
+                values_TxK = list(measured[line[0]].values())[line[1]]
+                if line[0].startswith("schmidt"):
+                    values_TxK, style["undo"] = np.log(values_TxK), np.exp
+            plotting.draw_band(axis, steps, values_TxK, dash, color, **style)

@@ -1,9 +1,12 @@
-"""The controls: is it composition, or the lighting of pixels?"""
+"""The controls: is it composition, or the lighting of pixels? And two objects in each image."""
 
-from compgen_jax.metrics import evaluation
+import jax
+import numpy as np
+
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.controls import on_lit_pixels, trivial_errors
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import bump
 
 from .. import plotting
 from ..figure import figure
@@ -24,6 +27,10 @@ PREDICTORS = {
     "line_mean": "row and column",
     "rank_one": "rank-1 completion",
 }
+# of two objects: examples of each region, and the pixels between their bumps, so that both can be
+# told; inches
+EXAMPLES, APART = 5, 4
+IMAGE, GAP, MAP = 0.55, 0.05, 1.38
 
 
 @figure(
@@ -45,41 +52,73 @@ def draw(runs):
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
     picture = plotting.new_figure(plotting.WIDTH, 4.3)
     share, error = picture.subplots(1, 2)
-    style, above, ratios = {"across": True, "fmt": "o", "color": COLOR}, [], []
+    diamond, above, ratios = {"color": plotting.OOD_COLOR, "markersize": 3.5}, [], []
     for row, name in enumerate(ROWS):
         cells, counted = scored[name]
         rendered = mean_score(cells, "rendered", counted)
-        plotting.show_number(share, -row, rendered, **style)
+        plotting.show_number(share, -row, rendered, across=True, fmt="o", color=COLOR)
         of_id = mean_score(cells, "rendered", ~cells.held_out).mean()
         share.plot(of_id, 0.25 - row, "|", color=plotting.ID_COLOR, markersize=6)
         if name in runs:
-            kernel = runs[name].interpolator
-            by_kernel = mean_score(kernel, "rendered", kernel.held_out).mean()
-            share.plot(by_kernel, -row - 0.25, "D", color=plotting.OOD_COLOR, markersize=3.5)
+            by_kernel = plotting.ood_share(runs[name].interpolator)
+            share.plot(by_kernel, -row - 0.25, "D", **diamond)
             above.append(mean_with_interval(rendered)["ci95"][0] > by_kernel)
-        relative = evaluation.relative_error(cells, cells.held_out)
-        plotting.show_number(error, -row, relative, plotting.geometric_mean, **style)
-        ratios.append(plotting.geometric_mean(relative)["value"])
-    share.axvline(0.5, **plotting.FAINT)
-    share.plot([], [], "o", color=COLOR, markersize=4, label="held out (OOD)")
-    share.plot([], [], "|", color=plotting.ID_COLOR, markersize=6, label="seen (ID), mean")
-    label = "OOD: (a) interpolation, (b) trivial predictor"
-    share.plot([], [], "D", color=plotting.OOD_COLOR, markersize=3.5, label=label)
-    plotting.label_seeds(share)
-    share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
-    share.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
+        ratios.append(plotting.show_ood_error(error, -row, cells, COLOR))
     errors = trivial_errors(base.cells)
     for row, name in enumerate(PREDICTORS, start=len(ROWS)):
-        error.plot(errors[name], -row, "D", color=plotting.OOD_COLOR, markersize=3.5)
-    error.axhline(0.5 - len(ROWS), color="0.7", linewidth=0.8)
-    error.axvline(1, **plotting.FAINT)
-    error.set(xlabel="MSE OOD / blank image's")
-    plotting.log_scale(error, "x")
-    names = [*ROWS.values(), *PREDICTORS.values()]
-    error.set_yticks([-row for row in range(len(names))], names)
+        error.plot(errors[name], -row, "D", **diamond)
+    plotting.label_mark(share, "held out (OOD)", color=COLOR)
+    plotting.label_mark(share, "seen (ID), mean", "|", plotting.ID_COLOR, markersize=6)
+    plotting.label_mark(share, "OOD: (a) interpolation, (b) trivial predictor", "D", **diamond)
+    plotting.label_seeds(share)
+    share.axvline(0.5, **plotting.FAINT)
+    share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
+    share.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
+    plotting.finish_errors(error, list(ROWS.values()), list(PREDICTORS.values()))
     title = f"{sum(above)} of {len(above)} are rendered more than by interpolation"
     plotting.panel(share, "a", title, wrap=34)
     title = f"OOD errors: {plotting.span(ratios)} of a blank image's"
     plotting.panel(error, "b", title, wrap=34)
     plotting.legend_below(picture)
+    return picture
+
+
+@figure("two_objects", runs=("two_objects",))
+def draw_two_objects(runs):
+    """Images of two bumps, of which the first has a hole and the second lies anywhere (K1). (a, b)
+    What is asked and what a seed draws, for ID and for held-out places of the first bump (circles).
+    It is the seed whose share rendered OOD is the median. (c, d) The share of seeds that render the
+    first and the second bump, by the place of the first, whose hole is outlined. Each cell has one
+    second bump; titles have the mean over ID and over held-out cells."""
+    (run,) = runs.values()
+    cells, settings = run.cells, run.config.task
+    picture = plotting.new_figure(plotting.WIDTH, 3.35)
+    seed = plotting.median_seed(cells)
+    seconds = jax.vmap(lambda point: bump.second_place(point, settings.grid))(cells.factors)
+    apart = np.abs(np.asarray(seconds) - cells.factors).max(axis=1) >= APART
+    rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
+    for letter, bottom, region, name, color in (
+        ("a", 1.87, ~cells.held_out, "first bump ID", plotting.ID_COLOR),
+        ("b", 0.2, cells.held_out, "first bump held out (OOD)", plotting.OOD_COLOR),
+    ):
+        chosen = plotting.spread(region & apart, EXAMPLES)
+        for row, (word, images) in enumerate(rows.items()):
+            at = bottom + row * (IMAGE + GAP)
+            axes = plotting.row_at(picture, 0.3, at, IMAGE, EXAMPLES, GAP)
+            for axis, index in zip(axes, chosen, strict=True):
+                factors, amplitude = cells.factors[index], settings.image.amplitude
+                plotting.show_signal(axis, images[index], amplitude, factors, color)
+            axes[0].set_ylabel(word)
+        plotting.panel(axes[0], letter, f"{name}, seed {cells.seeds[seed]}", color=color)
+    for column, name in enumerate(("first", "second")):
+        score = "rendered_second" if column else "rendered"
+        axis = plotting.axis_at(picture, 3.82 + column * (MAP + 0.12), 1.2, MAP, MAP)
+        image = plotting.show_share(axis, cells, score)
+        if column:
+            axis.set(ylabel="", yticks=[])
+        of_id = mean_score(cells, score, ~cells.held_out).mean()
+        shares = f"{of_id:.0%} ID, {plotting.ood_share(cells, score):.0%} OOD"
+        plotting.panel(axis, "cd"[column], f"{name} bump rendered: {shares}", wrap=22)
+    bar, label = plotting.axis_at(picture, 3.82, 0.45, 2 * MAP + 0.02, 0.09), "share of seeds that"
+    picture.colorbar(image, cax=bar, orientation="horizontal", label=f"{label} render it")
     return picture

@@ -1,8 +1,9 @@
-"""Figures 2 and 11 to 14, and ranks: what every layer of a decoder keeps of the two factors."""
+"""Figures 2 and 10 to 14, and ranks: what every layer of a decoder keeps of the two factors, and
+what decoders of every depth draw."""
 
 import numpy as np
 
-from compgen_jax.metrics import geometry, spectra
+from compgen_jax.metrics import evaluation, spectra
 
 from .. import plotting
 from ..figure import figure
@@ -26,8 +27,10 @@ METRICS = {  # of Figure 2: what it is, and its label
     ),
 }  # fmt: skip
 LINES = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("OOD cells", "all cells")
-# sizes in inches
-MAP, GAP, ROW = 0.46, 0.05, 0.92
+# of the held-out region's width and height: a corner, two edges and the centre
+POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
+MAP, GAP, ROW = 0.46, 0.05, 0.92  # inches
+IMAGE, IMAGE_ROW = 0.47, 0.72
 
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
@@ -84,24 +87,11 @@ def _draw_lines(axis, networks, code, metric, dashed=False, of_logarithms=False)
     plotting.name_layers(axis, end + 1)
 
 
-def relative_log_volume(run):
-    """(L, N, N) log10 of the volume element, mean over seeds, less its mean over ID cells."""
-    volume = geometry.log_volume(run.maps["volume"], axis=(2, 3)).mean(axis=0)
-    return volume - volume[:, ~run.maps["held_out"]].mean(axis=1)[:, None, None]
-
-
 def draw_strip(axes, run, letter: str, name: str):
-    """The volume of every layer over the geometric mean of its ID cells; axes without a layer are
-    hidden. Returns an image, for the scale."""
-    relative, held_out = relative_log_volume(run), run.maps["held_out"]
-    names = plotting.layer_names(len(relative))
-    for axis, values, title in zip(axes, relative, names, strict=False):
-        image = plotting.show_cells(axis, values, held_out, **plotting.VOLUME)
-        axis.set_xlabel(title, labelpad=2)
-    for axis in axes[len(relative) :]:
-        axis.set_axis_off()
-    ratio = plotting.signed(run.layers("volume.log10_ratio")[:, -1].mean())
-    plotting.panel(axes[0], letter, f"{name}: log₁₀ volume OOD is {ratio} from ID in the image")
+    """The volume maps of every layer, with a panel's letter. Returns an image, for the scale."""
+    image, ratio = plotting.show_volumes(axes, run), run.layers("volume.log10_ratio")[:, -1].mean()
+    title = f"{name}: log₁₀ volume OOD is {plotting.signed(ratio)} from ID in the image"
+    plotting.panel(axes[0], letter, title)
     return image
 
 
@@ -119,7 +109,7 @@ def draw_volumes(runs):
     of all figures; held-out cells are outlined. Below a map is the mean log10 volume of its
     held-out cells less that of its ID cells. Right: R² of a linear probe of x and y
     by layer, ID and OOD, with 95% intervals over seeds."""
-    networks = sorted(runs.values(), key=depth_of)
+    networks, in_image = sorted(runs.values(), key=depth_of), []
     columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.3, 5.4
     height = len(networks) * ROW + 1.1
@@ -127,14 +117,16 @@ def draw_volumes(runs):
     for row, run in enumerate(networks):
         bottom = height - 0.55 - MAP - row * ROW
         axes = plotting.row_at(picture, left, bottom, MAP, len(run.layer_names), GAP)
-        image = _draw_volumes(axes, run)
+        image, ratios = plotting.show_volumes(axes, run), run.layers("volume.log10_ratio")
+        for axis, ratio in zip(axes, ratios.mean(axis=0), strict=True):
+            axis.set_title(axis.get_xlabel(), pad=2, loc="center")
+            axis.set_xlabel(plotting.signed(ratio), fontsize=plotting.SMALL, labelpad=2)
+        in_image.append(10 ** ratios[:, -1].mean())
         axes[0].set_ylabel(f"depth {depth_of(run)}")
         probe = plotting.axis_at(picture, panel, bottom, plotting.WIDTH - panel - 0.1, MAP + 0.15)
-        for region, color, dash in (
-            ("id", plotting.ID_COLOR, "--"), ("ood", plotting.OOD_COLOR, "-")
-        ):  # fmt: skip
-            values = run.layers(f"probe.{region}_r2")
-            plotting.draw_line(probe, values, columns - 1, color, dash, region.upper())
+        id_r2, ood_r2 = (run.layers(f"probe.{region}_r2") for region in ("id", "ood"))
+        plotting.draw_line(probe, id_r2, columns - 1, plotting.ID_COLOR, "--", "ID")
+        plotting.draw_line(probe, ood_r2, columns - 1, plotting.OOD_COLOR, "-", "OOD")
         plotting.name_layers(probe, columns, every=2)
         probe.set(ylabel="R²", ylim=(max(-1, min(0, probe.get_ylim()[0])), 1.05))
         if run is not networks[-1]:
@@ -144,29 +136,13 @@ def draw_volumes(runs):
     plotting.legend_in_row(first, title="linear probe", alignment="left")
     key = plotting.axis_at(picture, left + 0.3, 0.5, 1.2, 0.08)
     plotting.volume_bar(picture, image, cax=key, orientation="horizontal")
-    config = networks[0].config
-    ratios = [10 ** run.layers("volume.log10_ratio")[:, -1].mean() for run in networks]
-    title = (
-        f"{config.task.code.name} code, {DECODERS[config.model.name]}: the image's volume OOD is "
-        f"{plotting.span(ratios, '{:.2g}'.format)} of that ID"
-    )
+    config, shares = networks[0].config, plotting.span(in_image, "{:.2g}".format)
+    code, decoder = config.task.code.name, DECODERS[config.model.name]
+    title = f"{code} code, {decoder}: the image's volume OOD is {shares} of that ID"
     picture.text(left / plotting.WIDTH, 1 - 0.18 / height, title)
     note = "below a map: log₁₀ (volume OOD / volume ID)"
     picture.text((left + 1.9) / plotting.WIDTH, 0.5 / height, note, fontsize=plotting.SMALL)
     return picture
-
-
-def _draw_volumes(axes, run):
-    """Returns an image, for the scale."""
-    held_out, names = run.maps["held_out"], plotting.layer_names(len(axes))
-    ratios = run.layers("volume.log10_ratio").mean(axis=0)
-    for axis, name, volume, ratio in zip(
-        axes, names, relative_log_volume(run), ratios, strict=True
-    ):
-        image = plotting.show_cells(axis, volume, held_out, **plotting.VOLUME)
-        axis.set_title(name, pad=2, loc="center")
-        axis.set_xlabel(plotting.signed(ratio), fontsize=plotting.SMALL, labelpad=2)
-    return image
 
 
 @figure("ranks", runs=EVERY_DEPTH)
@@ -192,4 +168,43 @@ def draw_ranks(runs):
             plotting.panel(axis, next(letters), title, wrap=27)
         row[0].set_ylabel(f"{code} code: dimensions")
     plotting.legend_below(picture)
+    return picture
+
+
+@figure("fig10", runs=("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*"))
+def draw_depths(runs):
+    """Figure 10. (a, b) What the first seed of each depth draws at the same held-out points
+    (circles), for two codes. Each image has its own scale; its largest value is printed below.
+    (c) The error over all held-out cells by depth, that of a blank image being 1; means over seeds
+    with 95% intervals, grey dots are seeds."""
+    by_code = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
+    height = max(max(map(len, by_code.values())) * IMAGE_ROW + 0.5, 2.1)
+    block = len(POINTS) * (IMAGE + GAP) + 0.3
+    picture = plotting.new_figure(plotting.WIDTH, height)
+    at, tall = len(BOTH) * block + 0.65, min(height - 0.95, 1.9)
+    width = plotting.WIDTH - at - 0.08
+    error = plotting.axis_at(picture, at, height - 0.5 - tall, width, tall)
+    lowest = []
+    for index, (code, of_code) in enumerate(by_code.items()):
+        for row, run in enumerate(of_code):
+            at = 0.3 + index * block, height - 0.5 - IMAGE - row * IMAGE_ROW
+            axes = plotting.row_at(picture, *at, IMAGE, len(POINTS), GAP)
+            cells = run.cells
+            indices = plotting.held_out_cells(cells, POINTS)
+            plotting.show_held_out(axes, cells.predictions[0], cells, indices)
+            axes[0].set_ylabel(f"depth {depth_of(run)}")
+            if row == 0:
+                plotting.panel(axes[0], "ab"[index], f"{code} code, seed {cells.seeds[0]}")
+        relative = [evaluation.relative_error(run.cells, run.cells.held_out) for run in of_code]
+        at = [depth_of(run) + 0.16 * (index - 0.5) for run in of_code]
+        plotting.show_numbers(error, at, relative, plotting.CODE_COLORS[code], f"{code} code")
+        lowest.append(min(values.mean() for values in relative))
+    error.axhline(1, **plotting.DOTTED, label="blank image")
+    plotting.label_seeds(error)
+    error.set_xticks(sorted({depth_of(run) for of_code in by_code.values() for run in of_code}))
+    error.set(xlabel="depth", ylabel="OOD MSE / blank image's", ylim=(0, None))
+    error.legend(loc="lower left")
+    plotting.panel(
+        error, "c", f"OOD errors are at least {min(lowest):.0%} of a blank image's", wrap=24
+    )
     return picture

@@ -1,6 +1,7 @@
-"""Figure 3: decoders of low-rank embeddings, with and without penalties (section 4.1)."""
+"""Figures 3 and 6: decoders of low-rank embeddings, with and without penalties (section 4.1)."""
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering.low_rank import (
@@ -29,6 +30,22 @@ POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9)
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
 # sizes in inches
 IMAGE, TOKEN, SMALL_IMAGE, MAP = 0.55, 0.68, 0.45, 1.25
+COLUMNS = 8  # of tokens
+TICKS = (1, 2, 4, 8, 16, 32)
+
+
+def _embeddings_of_first_seed(run):
+    """Those of x and of y, and the end of their colours."""
+    first = [each[0] for each in embedding_matrices(run)]
+    return first, np.percentile(np.abs(first), PERCENTILE)
+
+
+def _regions(run) -> list[tuple]:
+    """Of ID and of held-out cells: (T,) errors, and that of a blank image."""
+    cells = run.cells
+    errors, blank = evaluation.errors(cells), np.square(cells.truths).mean(axis=(1, 2))
+    return [(errors[:, mask].mean(axis=1), blank[mask].mean())
+            for mask in (~cells.held_out, cells.held_out)]  # fmt: skip
 
 
 @figure("fig3", runs=tuple(TITLES))
@@ -45,45 +62,57 @@ def draw_low_rank(runs):
     difference between neighbouring cells, over all cells and over the corner. (e) Errors of the
     four ablations: seeds, geometric means and 95% intervals; dotted, a blank image's."""
     ablations = in_order(TITLES, runs)
-    shown = {name: ablations[name] for name in SHOWN}
+    ends = {TITLES[name]: ablations[name] for name in SHOWN}
     picture = plotting.new_figure(plotting.WIDTH, 6.6)
     _draw_architecture(picture, 5.05, ablations["lowrank_both"])
     tokens = [plotting.row_at(picture, 0.42, bottom, TOKEN, 4, 0.05) for bottom in (3.72, 2.92)]
-    _draw_tokens(tokens, shown)
-    images = [plotting.row_at(picture, 3.85, bottom, SMALL_IMAGE, len(POINTS), 0.03)
-              for bottom in (4.0, 3.36, 2.72)]  # fmt: skip
-    _draw_held_out(images, shown)
-    maps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12)
-    _draw_smoothness(maps, plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP), shown)
-    errors = plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4)
-    _draw_errors(errors, ablations)
+    _draw_tokens(tokens, ends)
+    cells = ablations["lowrank_both"].cells
+    indices, held_out = plotting.held_out_cells(cells, POINTS), cells.held_out
+    drawn = {"asked": cells.truths} | {name: run.cells.predictions[0] for name, run in ends.items()}
+    for bottom, (name, images) in zip((4.0, 3.36, 2.72), drawn.items(), strict=True):
+        axes = plotting.row_at(picture, 3.85, bottom, SMALL_IMAGE, len(POINTS), 0.03)
+        plotting.show_held_out(axes, images, cells, indices)
+        axes[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
+        if name == "asked":
+            rendered = [plotting.ood_share(run.cells) for run in ends.values()]
+            title = "OOD rendered: {:.0%}, with both penalties {:.0%}".format(*rendered)
+            plotting.panel(axes[0], "c", title, up=16)
+            for axis, index in zip(axes, indices, strict=True):
+                point = "({:.0f}, {:.0f})".format(*cells.factors[index])
+                axis.set_title(point, pad=3, fontsize=plotting.SMALL)
+    maps, steps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12), []
+    held_out = plotting.over_grid(held_out, cells)
+    for axis, (name, run) in zip(maps, ends.items(), strict=True):
+        volume, rough = log_volumes(run.cells), smoothness(run.cells)
+        relative = volume.mean(axis=0) - volume[:, ~held_out].mean()
+        image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
+        axis.set_title(name, pad=3)
+        steps.append(rough.in_corner.mean())
+        text = f"steps: all {rough.roughness.mean():.3f},\ncorner {steps[-1]:.3f}"
+        axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
+    bar = plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP)
+    plotting.volume_bar(picture, image, cax=bar)
+    title = "steps in the corner: {:.3f}, with penalties {:.3f}".format(*steps)
+    plotting.panel(maps[0], "d", title, up=16)
+    _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4), ablations)
     return picture
 
 
-def of_first_seed(run):
-    """The first seed's embeddings of x and of y, and the end of their colours."""
-    first = [each[0] for each in embedding_matrices(run)]
-    return first, np.percentile(np.abs(first), PERCENTILE)
-
-
-def mse(run):
-    """{'id', 'ood'}: (T,) errors over ID and over held-out cells, and that of a blank image."""
-    cells = run.cells
-    errors, blank = evaluation.errors(cells), np.square(cells.truths).mean(axis=(1, 2))
-    regions = {"id": ~cells.held_out, "ood": cells.held_out}
-    return {name: (errors[:, mask].mean(axis=1), blank[mask].mean())
-            for name, mask in regions.items()}  # fmt: skip
-
-
 def _draw_architecture(picture, bottom, run):
-    cells = run.cells
+    cells, canvas = run.cells, plotting.canvas_of(picture)
     indices = plotting.held_out_cells(cells, [DRAWN])
     code, *layers = (np.asarray(layer[0]) for layer in first_seed_layers(run, indices).values())
     pitch = (plotting.WIDTH - 0.45 - 2 * IMAGE) / (len(layers) + 1)
     lefts = 0.25 + pitch * np.arange(len(layers) + 2)
     rows, middle = (bottom + 0.18 + IMAGE, bottom + 0.1), bottom + 0.14 + IMAGE / 2
-    title = rows[0] + IMAGE + 0.05
-    canvas = plotting.canvas_of(picture)
+    arrow = {"arrowstyle": "-|>", "color": "0.4", "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
+
+    def draw_arrow(left, height, label=""):
+        ends = left + IMAGE + 0.08, left + pitch - 0.08
+        canvas.annotate("", (ends[1], height), (ends[0], height), arrowprops=arrow)
+        canvas.text(sum(ends) / 2, height + 0.06, label, fontsize=plotting.SMALL, ha="center")
+
     codes = zip(rows, "xy", np.split(code, 2), cells.factors[indices[0]], strict=True)
     for row, name, half, value in codes:
         axis = plotting.axis_at(picture, lefts[0], row + IMAGE / 2 - 0.05, IMAGE, 0.1)
@@ -92,16 +121,16 @@ def _draw_architecture(picture, bottom, run):
         axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=plotting.SMALL, labelpad=3)
         if name == "x":
             plotting.panel(axis, "a", f"seed {cells.seeds[0]}", up=22)
-        _draw_arrow(canvas, lefts[0], lefts[1], row + IMAGE / 2)
+        draw_arrow(lefts[0], row + IMAGE / 2)
     between = (lefts[0] + IMAGE + lefts[1]) / 2
     canvas.text(between, middle + IMAGE / 2, "E = Σ λ u vᵀ", fontsize=7.5, ha="center", va="center")
     for index, (left, layer) in enumerate(zip(lefts[1:], layers, strict=False)):
         name = f"hidden layer {index}" if index else "embeddings E"
         name += f",\n2 of {layer.shape[-1]}" if layer.shape[-1] > 2 else ""
-        canvas.text(left + IMAGE / 2, title, name, ha="center")
+        canvas.text(left + IMAGE / 2, rows[0] + IMAGE + 0.05, name, ha="center")
         for row, channel in zip(rows, np.moveaxis(layer, -1, 0), strict=False):
             plotting.show_signed(plotting.axis_at(picture, left, row, IMAGE, IMAGE), channel)
-        _draw_arrow(canvas, left, left + pitch, middle + IMAGE / 2, "PReLU,\nconv 3×3")
+        draw_arrow(left, middle + IMAGE / 2, "PReLU,\nconv 3×3")
     drawn = ("image", cells.predictions[0]), ("asked", cells.truths)
     for left, (name, images) in zip((lefts[-1], plotting.WIDTH - 0.1 - IMAGE), drawn, strict=True):
         axis = plotting.axis_at(picture, left, middle, IMAGE, IMAGE)
@@ -109,72 +138,30 @@ def _draw_architecture(picture, bottom, run):
         axis.set_title(name, pad=3)
 
 
-def _draw_arrow(canvas, left, right, height, label=""):
-    left, right = left + IMAGE + 0.08, right - 0.08
-    style = {"arrowstyle": "-|>", "color": "0.4", "linewidth": 0.9, "shrinkA": 0, "shrinkB": 0}
-    canvas.annotate("", (right, height), (left, height), arrowprops=style)
-    canvas.text((left + right) / 2, height + 0.06, label, fontsize=plotting.SMALL, ha="center")
-
-
-def _draw_tokens(axes, shown):
-    for row, (name, run) in zip(axes, shown.items(), strict=True):
-        (embedded, _), limit = of_first_seed(run)
+def _draw_tokens(axes, runs):
+    for row, (name, run) in zip(axes, runs.items(), strict=True):
+        (embedded, _), limit = _embeddings_of_first_seed(run)
         held_out = plotting.over_grid(run.cells.held_out, run.cells)
-        with_hole = held_out.any(axis=0)
-        kinds = np.flatnonzero(~with_hole), np.flatnonzero(with_hole)
+        crosses = held_out.any(axis=0)
+        kinds = np.flatnonzero(~crosses), np.flatnonzero(crosses)
         tokens = [kind[int(share * len(kind))] for kind in kinds for share in (0.4, 0.8)]
-        row[0].set_ylabel(f"{TITLES[name]}\n±{limit:.2g}", fontsize=plotting.SMALL)
+        row[0].set_ylabel(f"{name}\n±{limit:.2g}", fontsize=plotting.SMALL)
         for axis, token in zip(row, tokens, strict=True):
             plotting.show_signed(axis, embedded[token], limit)
             rows = np.broadcast_to(held_out[:, token, None], held_out.shape)
             plotting.outline(axis, rows, color="black", linewidth=0.8)
             if row is axes[0]:
-                color = plotting.OOD_COLOR if with_hole[token] else plotting.ID_COLOR
+                color = plotting.OOD_COLOR if crosses[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
-    constant = [embedding_numbers(run)["constant_share"].mean() for run in shown.values()]
+    constant = [embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
     title = "embeddings: {:.0%}, with penalties {:.0%} constant".format(*constant)
     plotting.panel(axes[0][0], "b", title, up=16)
-
-
-def _draw_held_out(axes, shown):
-    cells = shown["lowrank_both"].cells
-    indices = plotting.held_out_cells(cells, POINTS)
-    drawn = {"asked": cells.truths}
-    drawn |= {TITLES[name]: run.cells.predictions[0] for name, run in shown.items()}
-    for row, (name, images) in zip(axes, drawn.items(), strict=True):
-        plotting.show_held_out(row, images, cells, indices)
-        row[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
-    for axis, index in zip(axes[0], indices, strict=True):
-        point = "({:.0f}, {:.0f})".format(*cells.factors[index])
-        axis.set_title(point, pad=3, fontsize=plotting.SMALL)
-    rendered = [evaluation.mean_score(run.cells, "rendered", run.cells.held_out).mean()
-                for run in shown.values()]  # fmt: skip
-    title = "OOD rendered: {:.0%}, with both penalties {:.0%}".format(*rendered)
-    plotting.panel(axes[0][0], "c", title, up=16)
-
-
-def _draw_smoothness(axes, bar, shown):
-    cells = shown["lowrank_both"].cells
-    held_out = plotting.over_grid(cells.held_out, cells)
-    maps = [log_volumes(run.cells) for run in shown.values()]
-    means = [each.mean(axis=0) - each[:, ~held_out].mean() for each in maps]
-    steps = []
-    for axis, mean, (name, run) in zip(axes, means, shown.items(), strict=True):
-        image = plotting.show_cells(axis, mean, held_out, **plotting.VOLUME)
-        axis.set_title(TITLES[name], pad=3)
-        rough = smoothness(run.cells)
-        steps.append(rough.in_corner.mean())
-        text = f"steps: all {rough.roughness.mean():.3f},\ncorner {steps[-1]:.3f}"
-        axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
-    plotting.volume_bar(bar.figure, image, cax=bar)
-    title = "steps in the corner: {:.3f}, with penalties {:.3f}".format(*steps)
-    plotting.panel(axes[0], "d", title, up=16)
 
 
 def _draw_errors(axis, ablations):
     ood = {}
     for name, run in ablations.items():
-        errors, (seen, held_out) = zip(*mse(run).values(), strict=True)
+        errors, (seen, held_out) = zip(*_regions(run), strict=True)
         numbers = [mean_with_interval(np.log10(values)) for values in errors]
         centre = _, ood[name] = [10 ** number["value"] for number in numbers]
         ends = [10 ** np.nan_to_num(n["ci95"], nan=n["value"]) for n in numbers]
@@ -184,9 +171,97 @@ def _draw_errors(axis, ablations):
         axis.plot(*centre, "o", color=COLORS[name], markeredgecolor="w", label=TITLES[name])
     axis.axvline(seen, **plotting.DOTTED)
     axis.axhline(held_out, **plotting.DOTTED, label="blank image")
-    axis.plot([], [], ".", color="0.3", markersize=4, alpha=0.6, label="one seed")
+    plotting.label_mark(axis, "one seed", ".", alpha=0.6)
     axis.set(xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     plotting.log_scale(axis, "xy")
     best = min(ood, key=ood.get)
     plotting.panel(axis, "e", f"lowest OOD: {TITLES[best]}, {ood[best]:.2g}")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)
+
+
+@figure("fig6", runs=tuple(TITLES))
+def draw_embeddings(runs):
+    """Figure 6: the embeddings of every value (token) of x and of y, first seeds, without (a) and
+    with both penalties (b), in the order of the tokens. Colours end at the 95th percentile of a
+    network's magnitudes. Framed: the rows that are held out for a token of x, and the columns for
+    one of y. (c) to (f): all tokens of the four ablations; means, 95% intervals, seeds as dots. (c)
+    The share of an embedding's energy in its largest singular value. (d) exp(entropy) of its
+    squared singular values, which is 1 at rank one, beside that of lambda squared, which the
+    penalty sees. (e) The share of energy that is constant along the other factor's axis, as in a
+    stripe; dotted, noise. (f) The rest, beside the error over held-out cells of every seed;
+    dotted, a blank image. Low rank is not enough: an embedding of rank one may still end where the
+    held-out region begins."""
+    ablations = in_order(TITLES, runs)
+    grid = ablations["lowrank_both"].config.task.grid
+    tall = 2 * -(-grid // COLUMNS) * (plotting.WIDTH / 2 - 0.3) / COLUMNS + 0.6
+    picture = plotting.new_figure(plotting.WIDTH, tall + 2.4)
+    top, bottom = picture.subfigures(2, 1, height_ratios=[tall, 2.4])
+    firsts = np.arange(0, grid, COLUMNS)
+    labels = [f"{k}\N{EN DASH}{min(k + COLUMNS, grid) - 1}" for k in firsts]
+    centres = (len(firsts) - np.arange(len(firsts)) - 0.5) * (grid + 1) - 1
+    for block, name, letter in zip(top.subfigures(1, 2), SHOWN, "ab", strict=True):
+        axes, run = block.subplots(2, 1), ablations[name]
+        of_both, limit = _embeddings_of_first_seed(run)
+        held_out = plotting.over_grid(run.cells.held_out, run.cells)
+        bands = held_out.T[:, :, None], held_out[:, None, :]
+        title = f"{TITLES[name]}, seed {run.cells.seeds[0]}: from -{limit:.2g} to {limit:.2g}"
+        plotting.panel(axes[0], letter, title.replace("-", plotting.MINUS))
+        for axis, factor, images, band in zip(axes, "xy", of_both, bands, strict=True):
+            plotting.show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
+            framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
+            plotting.outline(axis, framed, color="black", linewidth=0.5)
+            axis.set_yticks(centres, labels)
+            axis.tick_params(length=0)
+            axis.set_ylabel(f"tokens of {factor}")
+    _draw_numbers(bottom.subplots(1, 4), ablations)
+    plotting.legend_below(bottom)
+    return picture
+
+
+def _draw_numbers(axes, ablations):
+    shares, ranks, constancy, errors = axes
+    in_one, effective, constants, varying, ood = ([] for _ in range(5))
+    for place, (name, run) in enumerate(ablations.items()):
+        numbers, color = embedding_numbers(run), COLORS[name]
+        constant, spectrum = numbers["constant_share"], numbers["spectrum_entropy"]
+        mean = {"mean": plotting.geometric_mean, "color": color}
+        plotting.show_number(shares, place, numbers["top_share"], fmt="o", color=color)
+        plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, **plotting.SEEN)
+        plotting.show_number(ranks, place + 0.15, spectrum, **mean, fmt="o")
+        plotting.show_number(constancy, place, constant, fmt="o", color=color)
+        _, (held_out, blank) = _regions(run)
+        errors.plot(1 - constant, held_out, "o", color=color, markersize=4)
+        in_one.append(numbers["top_share"].mean())
+        effective.append(np.exp(np.log(spectrum).mean()))
+        constants.append(constant.mean())
+        varying += list(1 - constant)
+        ood += list(held_out)
+    constancy.axhline(1 / run.config.task.grid, **plotting.DOTTED)
+    errors.axhline(blank, **plotting.DOTTED)
+    plotting.label_seeds(shares)
+    plotting.label_mark(ranks, "(d) λ²", "s", markerfacecolor="w")
+    plotting.label_mark(ranks, "(d) singular values²")
+    constancy.plot([], [], **plotting.DOTTED, label="(e) noise, (f) blank image")
+    plotting.label_colors(errors, {title: COLORS[name] for name, title in TITLES.items()})
+    shares.set(ylabel="energy in the largest\nsingular value", ylim=(None, 1.01))
+    ranks.set(ylabel="exp(entropy)", yscale="log", ylim=(0.85, None))
+    ranks.set_yticks(TICKS, TICKS)
+    ranks.minorticks_off()
+    constancy.set(ylabel="energy constant along\nthe other axis", ylim=(0, 1.03))
+    errors.set(ylabel="MSE OOD")
+    plotting.log_scale(errors, "xy")
+    errors.set_xlim(min(0.05, errors.get_xlim()[0]), 1.1)
+    errors.set_xlabel("energy that varies\nalong the other axis", fontsize=plotting.SMALL)
+    names = [name.removeprefix("lowrank_") for name in ablations]
+    for axis in axes[:3]:
+        axis.set_xticks(range(len(names)), names, rotation=40)
+        axis.set_xlim(-0.5, len(names) - 0.4)
+    rank = plotting.signed(spearmanr(varying, ood).statistic)
+    titles = (
+        f"{plotting.span(in_one)} in the largest",
+        f"effective rank {plotting.span(effective, '{:.1f}'.format)}",
+        f"{plotting.span(constants)} is constant",
+        f"Spearman {rank}",
+    )
+    for axis, letter, title in zip(axes, "cdef", titles, strict=True):
+        plotting.panel(axis, letter, title, wrap=20)

@@ -29,36 +29,25 @@ def draw_superposition(runs):
     row, block = IMAGE + 0.65, 4 * (IMAGE + GAP)
     picture = plotting.new_figure(plotting.WIDTH, 2 * row + 0.1)
     for index, (code, run) in enumerate(shown.items()):
-        bottom = (1 - index) * row + 0.25
+        bottom, parts = (1 - index) * row + 0.25, run.maps[f"superposition.{CONSTRUCTION[code]}"]
         for column, example in enumerate(EXAMPLES):
             left = 0.25 + column * (block + 0.08)
             axes = plotting.row_at(picture, left, bottom, IMAGE, 4, GAP)
-            _draw_parts(axes, run, CONSTRUCTION[code], example)
-            for axis, word in zip(axes, TITLES, strict=True):
+            of_x, of_y = parts[example]
+            point = run.maps["superposition.points"][example]
+            images = of_x, of_y, of_x + of_y, run.maps["superposition.output"][example]
+            for axis, image, word in zip(axes, images, TITLES, strict=True):
+                plotting.show_scaled(axis, image, point, run.cells.amplitude)
                 axis.set_title(word, pad=2, fontsize=plotting.SMALL)
+            name = "({:.0f}, {:.0f})".format(*point)
+            axes[0].set_ylabel(name, labelpad=2, fontsize=plotting.SMALL)
             if column == 0:
                 of_sum = run.outputs(f"output.superposition.{CONSTRUCTION[code]}.r2").mean()
                 title = (f"{code} code: sums of what is drawn for x and for y alone explain "
                          f"{of_sum:.0%} OOD (R²)")  # fmt: skip
                 color = plotting.CODE_COLORS[code]
                 plotting.panel(axes[0], "ab"[index], title, up=14, color=color)
-    panel = plotting.axis_at(picture, 5.35, 0.62, 1.35, 2 * row - 0.95)
-    _draw_explained(panel, shown)
-    plotting.panel(panel, "c")
-    return picture
-
-
-def _draw_parts(axes, run, construction, example):
-    of_x, of_y = run.maps[f"superposition.{construction}"][example]
-    drawn = run.maps["superposition.output"][example]
-    point = run.maps["superposition.points"][example]
-    for axis, image in zip(axes, (of_x, of_y, of_x + of_y, drawn), strict=True):
-        plotting.show_scaled(axis, image, point, run.cells.amplitude)
-    axes[0].set_ylabel("({:.0f}, {:.0f})".format(*point), labelpad=2, fontsize=plotting.SMALL)
-
-
-def _draw_explained(axis, shown):
-    count = len(shown)
+    axis, count = plotting.axis_at(picture, 5.35, 0.62, 1.35, 2 * row - 0.95), len(shown)
     for block, (construction, title) in enumerate(CONSTRUCTIONS.items()):
         for place, (code, run) in enumerate(shown.items(), start=block * count):
             name, color = f"output.superposition.{construction}", plotting.CODE_COLORS[code]
@@ -66,8 +55,8 @@ def _draw_explained(axis, shown):
             plotting.show_number(axis, place - 0.15, r2, fmt="o", color=color)
             plotting.show_number(axis, place + 0.2, others, color=color, **plotting.SEEN)
         plotting.below(axis, (block + 0.5) * count - 0.5, title, 20, fontsize=plotting.SMALL)
-    axis.plot([], [], "o", color="0.3", markersize=4, label="own x and y")
-    axis.plot([], [], "s", color="0.3", markerfacecolor="white", markersize=4, label="others'")
+    plotting.label_mark(axis, "own x and y")
+    plotting.label_mark(axis, "others'", "s", markerfacecolor="white")
     plotting.label_seeds(axis)
     places = range(len(CONSTRUCTIONS) * count)
     axis.set_xticks(places, list(shown) * len(CONSTRUCTIONS))
@@ -75,6 +64,8 @@ def _draw_explained(axis, shown):
     axis.set(ylabel="R² over OOD cells", xlim=(-0.6, len(places) - 0.4))
     axis.set(ylim=(0, 1.3), yticks=np.linspace(0, 1, 6))  # the legend lies above 1
     axis.legend(loc="upper right", title="superposition of", **plotting.LEGEND)
+    plotting.panel(axis, "c")
+    return picture
 
 
 @figure("fig1e", runs=("bump_cnn", "ramp_cnn"))
@@ -104,26 +95,22 @@ def draw_kernels(runs):
         plotting.panel(axis, letter, title)
     axes[0].set_ylabel("OOD cells")
     picture.colorbar(image, ax=axes[:-1], label="cosine similarity", location="bottom", shrink=0.5)
-    _draw_agreements(axes[-1], shown)
-    plotting.legend_below(picture, axes[-1], loc="lower right")
-    return picture
-
-
-def _draw_agreements(axis, shown):
+    agreement, nearest = axes[-1], {}
     for index, (code, run) in enumerate(shown.items()):
-        color = plotting.CODE_COLORS[code]
-        for place, name in enumerate(AGREEMENTS):
-            values = run.outputs(f"output.cosine.{name}")
-            plotting.show_number(axis, place + 0.3 * (index - 0.5), values, fmt="o", color=color)
-    plotting.label_colors(axis, {code: plotting.CODE_COLORS[code] for code in shown})
-    plotting.label_seeds(axis)
-    axis.axhline(0, **plotting.FAINT)
-    axis.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
-    axis.set(ylabel="correlation of kernels", ylim=(None, 1.02), xlim=(-0.5, 2.5))
-    nearest = [max(AGREEMENTS, key=lambda name: run.outputs(f"output.cosine.{name}").mean())
-               for run in shown.values()]  # fmt: skip
-    words = dict.fromkeys(AGREEMENTS[name].replace("\n", " ") for name in nearest)
-    plotting.panel(axis, "e", f"drawn images are most like: {', '.join(words)}", wrap=26)
+        means = {}
+        for place, (name, title) in enumerate(AGREEMENTS.items()):
+            values, at = run.outputs(f"output.cosine.{name}"), place + 0.3 * (index - 0.5)
+            plotting.show_number(agreement, at, values, fmt="o", color=plotting.CODE_COLORS[code])
+            means[title.replace("\n", " ")] = values.mean()
+        nearest[max(means, key=means.get)] = code
+    plotting.label_colors(agreement, {code: plotting.CODE_COLORS[code] for code in shown})
+    plotting.label_seeds(agreement)
+    agreement.axhline(0, **plotting.FAINT)
+    agreement.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
+    agreement.set(ylabel="correlation of kernels", ylim=(None, 1.02), xlim=(-0.5, 2.5))
+    plotting.panel(agreement, "e", f"drawn images are most like: {', '.join(nearest)}", wrap=26)
+    plotting.legend_below(picture, agreement, loc="lower right")
+    return picture
 
 
 @figure("fig8", runs=("bump_cnn", "ramp_cnn"))
@@ -133,41 +120,33 @@ def draw_similarities(runs):
     both images fill. Bumps fill so few pixels that few pairs share one. Framed in white: pairs of a
     held-out and an ID cell, the section that the paper shows in Figure 1e (claim C5)."""
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
-    shown = by_code(runs)
-    axes, letters = picture.subplots(len(shown), 3), iter("abcdef")
-    for row, (code, run) in zip(axes, shown.items(), strict=True):
+    runs, letters = by_code(runs), iter("abcdef")
+    for row, (code, run) in zip(picture.subplots(len(runs), 3), runs.items(), strict=True):
         held_out = run.maps["held_out"].ravel()
-        order = np.argsort(held_out, kind="stable")
-        for axis, name in zip(row, ("cosine", "l2", "overlap"), strict=True):
-            kernel = run.maps[f"similarity.{name}"][np.ix_(order, order)]
-            title = _draw_similarity(picture, axis, name, kernel, int((~held_out).sum()))
-            plotting.panel(axis, next(letters), title, wrap=22)
+        order, seen = np.argsort(held_out, kind="stable"), int((~held_out).sum())
+        cosine, l2, overlap = (run.maps[f"similarity.{name}"][np.ix_(order, order)]
+                               for name in ("cosine", "l2", "overlap"))  # fmt: skip
+        pairs = ~np.eye(len(cosine), dtype=bool)
+        most = 1000 * max(np.percentile(overlap[pairs], 99.9), 1 / len(overlap))
+        for axis, kernel, title, label, low, high in zip(
+            row, (cosine, l2, 1000 * overlap), ("cosine", "minus L2 distance", "overlap"),
+            ("similarity", "distance", "pixels in a thousand"), (0, l2[pairs].min(), 0),
+            (1, 0, most), strict=True,
+        ):  # fmt: skip
+            style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
+            image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
+            axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+            axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
+            size = seen - 2, len(kernel) - seen - 1
+            frame = {"fill": False, "color": "white", "linewidth": 1.2}
+            axis.add_patch(plotting.plt.Rectangle((0, seen), *size, **frame))
+            centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
+            axis.set_xticks(centres, ["ID", "OOD"])
+            axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
+            axis.tick_params(length=0)
+            extend = "max" if kernel.max() > high else "neither"
+            picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
+            title += f": {kernel[seen:, :seen].mean():.2g} in the frame"
+            plotting.panel(axis, next(letters), title.replace("-", plotting.MINUS), wrap=22)
         row[0].set_ylabel(f"{code} code, seed {run.cells.seeds[0]}", labelpad=12)
     return picture
-
-
-def _draw_similarity(picture, axis, name, kernel, seen: int) -> str:
-    """Returns the panel's title: what it shows, and its mean in the frame."""
-    off_diagonal = kernel[~np.eye(len(kernel), dtype=bool)]
-    if name == "cosine":
-        title, label, low, high = "cosine", "similarity", 0, 1
-    elif name == "l2":
-        title, label, low, high = "minus L2 distance", "distance", off_diagonal.min(), 0
-    else:
-        title, label, kernel = "overlap", "pixels in a thousand", 1000 * kernel
-        low, high = 0, 1000 * max(np.percentile(off_diagonal, 99.9), 1 / len(kernel))
-    style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
-    image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
-    axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
-    axis.axvline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)
-    framed = kernel[seen:, :seen].mean()
-    size = seen - 2, len(kernel) - seen - 1
-    frame = {"fill": False, "color": "white", "linewidth": 1.2}
-    axis.add_patch(plotting.plt.Rectangle((0, seen), *size, **frame))
-    centres = [(seen - 1) / 2, (seen + len(kernel) - 1) / 2]
-    axis.set_xticks(centres, ["ID", "OOD"])
-    axis.set_yticks(centres, ["ID", "OOD"], rotation=90, va="center")
-    axis.tick_params(length=0)
-    extend = "max" if kernel.max() > high else "neither"
-    picture.colorbar(image, ax=axis, shrink=0.7, label=label, extend=extend)
-    return f"{title}: {framed:.2g} in the frame".replace("-", plotting.MINUS)

@@ -1,4 +1,5 @@
-"""Figure 4c and its companion: how many images are enough, by the grid's side N.
+"""Figures of sweeps: how many images are enough, by the grid's side N (Figure 4c), and the error by
+N and by the side of the held-out square.
 
 Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.table.rows`). S is the
 number of seeds, K of grids.
@@ -8,9 +9,11 @@ import textwrap
 from string import ascii_lowercase
 
 import numpy as np
+from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogFormatter
 
 from compgen_jax.metrics import scaling
+from compgen_jax.metrics.error_map import error_map
 from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
 from compgen_jax.papers.forced_rendering.scaling import (
     GRID,
@@ -21,141 +24,113 @@ from compgen_jax.papers.forced_rendering.scaling import (
     places,
     schemes,
     scored_place,
-    settings_of,
     thresholds,
-    told_apart,
 )
 
 from .. import plotting
 from ..figure import figure
 
+SIDE = "task.support.side"
 COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
-PANELS = 2  # in a row
 EDGE = -0.3  # of the exponents' scale
-Line = plotting.plt.Line2D
+
+
+def _grid_of_axes(picture, count: int, columns: int) -> list:
+    """So many axes in rows of `columns`, on one scale."""
+    columns = min(count, columns) or 1
+    shape = -(-count // columns) or 1, columns
+    axes = picture.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis in axes[count:]:
+        axis.set_axis_off()
+    for axis in axes[max(count - columns, 0) : count]:  # nothing stands below
+        axis.tick_params(labelbottom=True)
+    return list(axes)
 
 
 @figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
 @figure("fig4c", runs=("data_scaling",), by_default=False)
 def draw_thresholds(runs):
     """Figure 4c: images that are needed to render the share of points that the sweep searched, by
-    the grid's side N; a panel for each place where decoders are scored (and for each value of the
-    sweep's other axes). Trials train for as many steps, in fig4c_epochs for as many epochs. Dots:
-    seeds; lines: their geometric mean, where none has a bound alone. Open arrows: a threshold above
-    the largest number of images, or at or below the smallest. Light dashes: the paper's exponents,
-    through the mean at the smallest N. Dotted, all 2 N stripes: above this line images are these
-    and bumps, below it stripes alone, of which some are dropped (claim C11 takes the exponent of
-    either). In the legends: the fitted exponent of all images with its 95% interval over seeds."""
+    the grid's side N; a panel for each place where decoders are scored. Trials train for as many
+    steps, in fig4c_epochs for as many epochs. Dots: seeds; lines: their geometric mean, where none
+    has a bound alone. Open arrows: a threshold above the largest number of images, or at or below
+    the smallest. Light dashes: the paper's exponents, through the mean at the smallest N. Dotted,
+    all 2 N stripes: above this line images are these and bumps, below it stripes alone, of which
+    some are dropped (claim C11 takes the exponent of either). In the legends: the fitted exponent
+    of all images with its 95% interval over seeds."""
     (sweep,) = runs.values()
     rows, target = completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
-    panels = [
-        (Reading(*place, target), setting)
-        for place in MAIN
-        for setting in settings_of(rows, place[0])
-    ]
-    lines, columns = -(-len(panels) // PANELS), min(len(panels), PANELS)
-    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.6 * lines)
-    axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for axis in axes.ravel()[len(panels) :]:
-        axis.set_axis_off()
-    for axis, letter, panel in zip(axes.ravel(), "abcdefghijklmnop", panels, strict=False):
-        _draw_thresholds(axis, letter, rows, *panel)
-    for axis in axes[:, 0]:
+    grids_K = np.unique([row[GRID] for row in rows])
+    regions = {row[REGION] for row in rows}
+    panels = [Reading(*place, target) for place in MAIN if place[0] in regions]
+    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.6 * -(-len(panels) // 2))
+    axes = _grid_of_axes(picture, len(panels), 2)
+    for axis, letter, reading in zip(axes, ascii_lowercase, panels, strict=False):
+        there = schemes(rows, reading.region)
+        for scheme in there:
+            _draw_curve(axis, thresholds(rows, reading, scheme, {}), scheme)
+        if "stripes" in there:
+            axis.plot(grids_K, 2 * grids_K, **plotting.DOTTED)
+        axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
+        # room on the right for the references' names
+        axis.set_xlim(grids_K[0] / 1.1, grids_K[-1] * 1.1 * (grids_K[-1] / grids_K[0]) ** 0.12)
+        every = -(-len(grids_K) // 5)  # so that no two names touch
+        names = [grid if place % every == 0 else "" for place, grid in enumerate(grids_K)]
+        axis.set_xticks(grids_K, names)
+        axis.set_xticks([], minor=True)
+        axis.tick_params(labelbottom=True)
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
+        plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
+        axis.set_title(scored_place(reading), pad=6 + 11 * len(there))
+        plotting.panel(axis, letter)
+    for axis in axes[::2]:
         axis.set_ylabel(f"images to render {target:g}")
-    handles = [Line([], [], linestyle="none", color="0.3", label="a seed", marker=".",
-                    markersize=4)]  # fmt: skip
+    keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
+    plotting.label_mark(keys, "a seed", ".")
     for marker, label in BOUNDS.values():
-        handles.append(Line([], [], linestyle="none", color="0.3", label=label, marker=marker,
-                            markerfacecolor="white", markersize=4))  # fmt: skip
-    handles.append(Line([], [], linestyle="--", color="0.75", label="the paper's exponents"))
-    handles.append(Line([], [], linestyle=":", color="0.5", label="2 N: all stripes"))
-    picture.legend(handles=handles, loc="outside lower center", ncols=3, **plotting.LEGEND)
+        plotting.label_mark(keys, label, marker, markerfacecolor="white")
+    plotting.label_mark(keys, "the paper's exponents", "--", "0.75")
+    plotting.label_mark(keys, "2 N: all stripes", ":", "0.5")
+    plotting.legend_below(picture, keys, ncols=3)
     return picture
 
 
-def _draw_thresholds(axis, letter: str, rows, reading, setting):
-    shown = schemes(rows, reading.region)
-    for scheme in shown:
-        curve = thresholds(rows, reading, scheme, setting)
-        means_K = _draw_curve(axis, curve, scheme)
-        _draw_reference(axis, curve.along_K, means_K, SCHEMES[scheme].exponent)
-    grids_K = np.unique([row[GRID] for row in rows])
-    if "stripes" in shown:
-        axis.plot(grids_K, 2 * grids_K, **plotting.DOTTED)
-    axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
-    # room on the right for the references' names
-    axis.set_xlim(grids_K[0] / 1.1, grids_K[-1] * 1.1 * (grids_K[-1] / grids_K[0]) ** 0.12)
-    axis.set_xticks(grids_K, _apart(grids_K))
-    axis.set_xticks([], minor=True)
-    axis.tick_params(labelbottom=True)
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
-    plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
-    title = [scored_place(reading), told_apart(setting, settings_of(rows, reading.region))]
-    axis.set_title("\n".join(filter(None, title)), pad=6 + 11 * len(shown))
-    plotting.panel(axis, letter)
-
-
 def _draw_curve(axis, curve, scheme: str):
-    """Seeds, their geometric mean and bounds; returns the means (K,), NaN where some seed has a
-    bound alone."""
-    color, seeds = COLORS[scheme], len(curve.seeds_S)
-    # side by side, as bounds of several seeds are equal
-    apart = 0.7 * min([0.15, *np.diff(np.log(curve.along_K))])
-    aside_Sx1 = apart * ((np.arange(seeds)[:, None] + 0.5) / seeds - 0.5)
-    x_SxK = curve.along_K * np.exp(aside_Sx1)
-    reached_SxK = curve.status_SxK == REACHED
-    known_SxK = curve.status_SxK != UNKNOWN
-    whole_K = reached_SxK.any(axis=0) & (reached_SxK == known_SxK).all(axis=0)
-    logs_SxK = np.where(reached_SxK, np.log(np.where(reached_SxK, curve.values_SxK, 1)), 0)
-    means_K = np.exp(logs_SxK.sum(axis=0) / np.maximum(reached_SxK.sum(axis=0), 1))
-    means_K = np.where(whole_K, means_K, np.nan)
-    label = f"{SCHEMES[scheme].title}: {_power(scaling.exponent(curve))}"
-    axis.plot(curve.along_K, means_K, "-", color=color, linewidth=1.3, label=label)
+    """Seeds, side by side, as bounds of several are equal; their geometric mean, where none has a
+    bound alone; and the paper's exponent, a line from the first mean on."""
+    color, seeds, grids_K = COLORS[scheme], len(curve.seeds_S), curve.along_K
+    apart = 0.7 * min([0.15, *np.diff(np.log(grids_K))])
+    x_SxK = grids_K * np.exp(apart * ((np.arange(seeds)[:, None] + 0.5) / seeds - 0.5))
+    reached_SxK, unknown_SxK = curve.status_SxK == REACHED, curve.status_SxK == UNKNOWN
+    whole_K = reached_SxK.any(axis=0) & (reached_SxK | unknown_SxK).all(axis=0)
+    logs_SxK = np.log(np.where(reached_SxK, curve.values_SxK, 1))
+    logs_K = logs_SxK.sum(axis=0) / np.maximum(reached_SxK.sum(axis=0), 1)
+    means_K = np.where(whole_K, np.exp(logs_K), np.nan)
+    exponent = scaling.exponent(curve)
+    value, (low, high) = exponent["value"], exponent["ci95"]
+    interval = "no interval" if np.isnan(low) else f"[{low:.1f}, {high:.1f}]"
+    power = "no exponent" if np.isnan(value) else f"N^{value:.1f} {interval}"
+    label = f"{SCHEMES[scheme].title}: {power}".replace("-", plotting.MINUS)
+    axis.plot(grids_K, means_K, "-", color=color, linewidth=1.3, label=label)
     dots = x_SxK[reached_SxK], curve.values_SxK[reached_SxK]
     axis.plot(*dots, ".", color=color, markersize=4, alpha=0.6)
+    open_mark = {"markerfacecolor": "white", "markersize": 4, "markeredgewidth": 0.7}
     for status, (marker, _) in BOUNDS.items():
         bound_SxK = curve.status_SxK == status
-        axis.plot(
-            x_SxK[bound_SxK], curve.values_SxK[bound_SxK], marker, color=color,
-            markerfacecolor="white", markersize=4, markeredgewidth=0.7, linestyle="none",
-        )  # fmt: skip
-    return means_K
-
-
-def _power(number: dict) -> str:
-    value, (low, high) = number["value"], number["ci95"]
-    if np.isnan(value):
-        return "no exponent"
-    interval = "no interval" if np.isnan(low) else f"[{low:.1f}, {high:.1f}]"
-    return f"N^{value:.1f} {interval}".replace("-", plotting.MINUS)
-
-
-def _draw_reference(axis, grids_K, means_K, exponent: int):
-    """A line of this slope through the first mean there is, if any, named at its end."""
-    if len(grids_K) == 1 or np.isnan(means_K).all():
+        points = x_SxK[bound_SxK], curve.values_SxK[bound_SxK]
+        axis.plot(*points, marker, color=color, linestyle="none", **open_mark)
+    if len(grids_K) == 1 or not whole_K.any():
         return
-    first = np.flatnonzero(np.isfinite(means_K))[0]
-    line_K = means_K[first] * (grids_K / grids_K[first]) ** exponent
+    power, first = SCHEMES[scheme].exponent, np.flatnonzero(whole_K)[0]
+    line_K = means_K[first] * (grids_K / grids_K[first]) ** power
     axis.plot(grids_K, line_K, "--", color="0.75", linewidth=1, zorder=0)
-    name = "∝ N" if exponent == 1 else f"∝ N{' ¹²³'[exponent]}"
-    axis.annotate(
-        name, (grids_K[-1], line_K[-1]), xytext=(9, 0), textcoords="offset points", va="center",
-        fontsize=plotting.SMALL, color="0.5",
-    )  # fmt: skip
-
-
-def _apart(grids_K) -> list[str]:
-    """Labels of ticks on a logarithmic axis, empty where they would touch the one before."""
-    labels, last = [], -np.inf
-    near = 0.12 * np.log(grids_K[-1] / grids_K[0])
-    for position, grid in zip(np.log(grids_K), grids_K, strict=True):
-        labels.append(str(grid) if position - last >= near else "")
-        last = position if labels[-1] else last
-    return labels
+    name = "∝ N" if power == 1 else f"∝ N{' ¹²³'[power]}"
+    style = {"textcoords": "offset points", "va": "center", "fontsize": plotting.SMALL}
+    axis.annotate(name, (grids_K[-1], line_K[-1]), xytext=(9, 0), color="0.5", **style)
 
 
 @figure("exponents", runs=("data_scaling",), by_default=False)
@@ -170,23 +145,36 @@ def draw_exponents(runs):
     (sweep,) = runs.values()
     rows, config = completed(sweep.rows, sweep.config), sweep.config
     target = config.sweep.search.target
-    regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
-    every = dict(each for region in regions for each in _exponents(rows, region, target))
-    known = {title: one for title, one in every.items() if np.isfinite(_values(one)).any()}
+    known, without = {}, []  # by place: {scheme: exponents and ends of their intervals, (3, R)}
+    for region in dict(config.sweep.axes).get(REGION, (config.task.support.region,)):
+        for where in places(region):
+            numbers = {
+                scheme: np.transpose([_exponent(rows, region, where, share, scheme)
+                                      for share in TARGETS.tolist()])
+                for scheme in schemes(rows, region)
+            }  # fmt: skip
+            title = scored_place(Reading(region, where, target))
+            if any(np.isfinite(values).any() for values in numbers.values()):
+                known[title] = numbers
+            else:
+                without.append(title)
     columns = min(len(known), 3) or 1
-    lines = -(-len(known) // columns) or 1
-    picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * lines)
-    axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for axis in axes.ravel()[len(known) :]:
-        axis.set_axis_off()
-    highest = 3.4
-    for axis, letter, (title, numbers) in zip(
-        axes.flat, ascii_lowercase, known.items(), strict=False
-    ):
-        _draw_exponents(axis, numbers)
-        highest = max(highest, np.nanmax(_values(numbers)))
-        title += f": {plotting.span(_values(numbers), lambda one: plotting.signed(one, 1))}"
+    picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * (-(-len(known) // columns) or 1))
+    axes, every = _grid_of_axes(picture, len(known), columns), [3.4]
+    for axis, letter, (title, numbers) in zip(axes, ascii_lowercase, known.items(), strict=False):
+        values = np.concatenate([of_scheme[0] for of_scheme in numbers.values()])
+        every += list(values[np.isfinite(values)])
+        title += f": {plotting.span(values, lambda one: plotting.signed(one, 1))}"
         plotting.panel(axis, letter, title, wrap=90 // columns)
+        for index, (scheme, (means, *ends)) in enumerate(numbers.items()):
+            color, low, missing = COLORS[scheme], means < EDGE, np.isnan(means)
+            axis.plot(TARGETS, np.where(low, np.nan, means), "-o", color=color, markersize=3)
+            axis.plot(TARGETS[low], np.full(low.sum(), EDGE), "v", color=color, markersize=3)
+            band = np.maximum(ends, EDGE)
+            axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
+            style = {"color": color, "markersize": 2.2, "fillstyle": "none"}
+            bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
+            axis.plot(TARGETS[missing], bottom, "o", markeredgewidth=0.6, **style)
         for exponent in (1, 2, 3):
             axis.axhline(exponent, **plotting.FAINT)
         axis.axhline(EDGE, color="0.6", linewidth=0.5)
@@ -194,63 +182,75 @@ def draw_exponents(runs):
         note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
         axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
         axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
-        axis.label_outer(remove_inner_ticks=False)
-    for axis in axes.flat[max(len(known) - columns, 0) : len(known)]:  # nothing stands below
-        axis.tick_params(labelbottom=True)
-        axis.set_xlabel("share rendered")
-    axes[0, 0].set_ylim(-1.05, min(highest + 0.2, 6))
-    handles = [Line([], [], color=COLORS[s], label=SCHEMES[s].title) for s in schemes(rows)]
-    handles.append(Line([], [], linestyle=":", color="0.6", label="searched share"))
-    handles.append(Line([], [], linestyle="", marker="o", markersize=2.2, color="0.3",
-                        fillstyle="none", label="not identified or resolved"))  # fmt: skip
-    if any((_values(numbers) < EDGE).any() for numbers in known.values()):
-        handles.append(Line([], [], linestyle="", marker="v", markersize=3, color="0.3",
-                            label="below the scale"))  # fmt: skip
-    style = {"loc": "outside lower center", "ncols": 5}
-    if without := "; ".join(title for title in every if title not in known):
-        style["title"] = textwrap.fill(f"No exponent at any share: {without}", 100)
-    picture.legend(handles=handles, **style | plotting.LEGEND)
+    for place, axis in enumerate(axes[: len(known)]):
+        axis.set_ylabel("" if place % columns else "exponent of N")
+        axis.set_xlabel("" if place < len(known) - columns else "share rendered")
+    axes[0].set_ylim(-1.05, min(max(every) + 0.2, 6))
+    keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
+    for scheme in schemes(rows):
+        plotting.label_mark(keys, SCHEMES[scheme].title, "-", COLORS[scheme])
+    plotting.label_mark(keys, "searched share", ":", "0.6")
+    plotting.label_mark(keys, "not identified or resolved", markersize=2.2, fillstyle="none")
+    if min(every) < EDGE:
+        plotting.label_mark(keys, "below the scale", "v", markersize=3)
+    note = textwrap.fill(f"No exponent at any share: {'; '.join(without)}", 100)
+    plotting.legend_below(picture, keys, ncols=5, title=note if without else None)
     return picture
 
 
-def _exponents(rows, region: str, target: float):
-    """(title, {scheme: (3, R)}) of every place where a region's decoders are scored, at every
-    setting; numbers as `_by_share` gives them."""
-    for setting in settings_of(rows, region):
-        for where in places(region):
-            place = scored_place(Reading(region, where, target))
-            title = ", ".join(filter(None, [place, told_apart(setting, settings_of(rows, region))]))
-            yield (
-                title,
-                {
-                    scheme: _by_share(rows, region, where, scheme, setting)
-                    for scheme in schemes(rows, region)
-                },
-            )
+def _exponent(rows, region: str, where: str, share: float, scheme: str) -> tuple:
+    """An exponent and the ends of its interval, NaN where it is not identified or not resolved."""
+    number = scaling.exponent(thresholds(rows, Reading(region, where, share), scheme, {}))
+    return (number["value"], *number["ci95"]) if scaling.is_resolved(number) else (np.nan,) * 3
 
 
-def _by_share(rows, region: str, where: str, scheme: str, setting: dict):
-    """(3, R) exponents and ends of their intervals at R shares, `TARGETS`; NaN where not identified
-    or not resolved."""
-    numbers = []
-    for share in TARGETS.tolist():
-        number = scaling.exponent(thresholds(rows, Reading(region, where, share), scheme, setting))
-        resolved = scaling.is_resolved(number)
-        numbers.append((number["value"], *number["ci95"]) if resolved else (np.nan,) * 3)
-    return np.transpose(numbers)
+@figure("holdout_map", runs=("holdout_map",), by_default=False)
+def draw_holdout_map(runs):
+    """Error over that of a blank image, mean over seeds, by the grid's side N and the side of the
+    held-out square over N. Left: held-out cells. Right: unseen cells outside the square or, where
+    training saw all of those, seen ones (with a star, if not so throughout). Both maps have one
+    colour scale. Small text says how many seeds a number is the mean of, if others failed; grey is
+    no number."""
+    (sweep,) = runs.values()
+    rows, support = sweep.rows, sweep.config.task.support
 
+    def outside(row) -> tuple[float, bool]:
+        where = "unseen" if np.isfinite(row["unseen.mse"]) else "seen"
+        return row[f"{where}.mse"] / row[f"{where}.blank_mse"], where == "seen"
 
-def _values(numbers: dict):
-    return np.concatenate([[], *(values for values, _, _ in numbers.values())])
-
-
-def _draw_exponents(axis, numbers: dict):
-    for index, (scheme, (values, low, high)) in enumerate(numbers.items()):
-        color, below, missing = COLORS[scheme], values < EDGE, np.isnan(values)
-        axis.plot(TARGETS, np.where(below, np.nan, values), "-o", color=color, markersize=3)
-        axis.plot(TARGETS[below], np.full(below.sum(), EDGE), "v", color=color, markersize=3)
-        band = np.maximum([low, high], EDGE)
-        axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
-        bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
-        axis.plot(TARGETS[missing], bottom, "o", color=color, markersize=2.2, fillstyle="none",
-                  markeredgewidth=0.6)  # fmt: skip
+    held_out = lambda row: (row["ood.mse"] / row["ood.blank_mse"], False)
+    maps = [error_map(rows, GRID, SIDE, measure) for measure in (held_out, outside)]
+    values = np.concatenate([each.values_YxX.ravel() for each in maps])
+    values = values[np.isfinite(values) & (values > 0)]
+    norm = LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
+    picture = plotting.new_figure(plotting.WIDTH, max(0.36 * len(maps[0].lines_Y), 1.0) + 1.15)
+    axes, seen = picture.subplots(1, 2), maps[1].on_seen_YxX
+    where = "seen cells outside" if seen.all() else "unseen cells outside"
+    where += " (* seen cells)" if seen.any() and not seen.all() else ""
+    titles = f"bumps alone, {support.region} held out: held-out cells", where
+    colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
+    for axis, errors, letter, title in zip(axes, maps, "ab", titles, strict=True):
+        image = axis.imshow(
+            errors.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto"
+        )
+        for (y, x), value in np.ndenumerate(errors.values_YxX):
+            star = "*" * int(errors.on_seen_YxX[y, x] and not errors.on_seen_YxX.all())
+            succeeded, trials = errors.succeeded_YxX[y, x], errors.trials_YxX[y, x]
+            note = f"\n{succeeded} of {trials}" if succeeded < trials else ""
+            style = {"ha": "center", "va": "center", "fontsize": plotting.SMALL}
+            if np.isfinite(value):
+                color = "black" if norm(value) > 0.6 else "white"
+                axis.text(x, y, f"{value:.2g}{star}{note}", color=color, **style)
+        axis.set_xticks(range(len(errors.columns_X)), errors.columns_X)
+        axis.set_yticks(range(len(errors.lines_Y)), [f"{side:.2g}" for side in errors.lines_Y])
+        axis.set_xlabel("N (pixels)")
+        text = f"{title}, {plotting.span(errors.values_YxX, '{:.2g}'.format)}"
+        plotting.panel(axis, letter, text, wrap=38)
+    axes[0].set_ylabel("side of the square / N")
+    axes[1].tick_params(labelleft=False)
+    label = "MSE / blank image's"
+    bar = picture.colorbar(image, ax=axes, label=label, pad=0.01, format="{x:g}", aspect=20)
+    bar.ax.yaxis.set_minor_formatter(LogFormatter())
+    share = " times the share of the area not held out" if support.in_proportion else " at every N"
+    picture.suptitle(f"training sets: {support.samples} bumps{share}")
+    return picture

@@ -24,6 +24,7 @@ NAMES = {
 }
 ASIDE = dict(zip(NAMES, (-0.3, -0.1, 0.1, 0.3), strict=True))
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
+READOUT = ("position", "size", "both")
 PAIRS = {"x-y": "#6a51a3", "x-size": "#238b45", "y-size": "#d94801"}
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
@@ -45,38 +46,75 @@ def draw(runs):
     volume element of held-out combinations over that of ID ones, geometric means. (i) What first
     seeds draw at combinations of the held-out box (circles), of three sizes; each image has its own
     scale, and its largest value is printed below."""
-    shown = {RUNS[name]: run for name, run in in_order(RUNS, runs).items()}
-    results = {name: run.cells for name, run in shown.items()}
-    farthest, ratios = (0.0, 0.0), []
+    networks = {RUNS[name]: run for name, run in in_order(RUNS, runs).items()}
+    results = {name: run.cells for name, run in networks.items()}
     picture = plotting.new_figure(plotting.WIDTH, 9.2)
     *rows, drawn = picture.subfigures(4, 1, height_ratios=[2.3, 2.2, 2.3, 2.9])
     accuracy, error = rows[0].subplots(1, 2)
     pairs, distance, readout = rows[1].subplots(1, 3)
     *angles, volume = rows[2].subplots(1, 3)
-    good, errors = _draw_accuracy(accuracy, results), _draw_error(error, results)
-    seen = _draw_pairs(pairs, results)
-    for name, cells in results.items():
-        levels, means = evaluation.profile_by_distance(cells.scores["image_accuracy"], cells)
+    good, errors, all_seen, both, ratios = [], [], [np.nan], [], []
+    farthest = 0.0, 0.0
+    for index, (name, cells) in enumerate(results.items()):
+        color, aside = COLORS[name], ASIDE[name]
+        hits, counts = cells.scores["image_accuracy"], pairs_seen(cells.held_out, cells.sizes)
+        for place, score in enumerate(SCORES):
+            plotting.show_score(accuracy, place + aside, 0.04, cells, score, color)
+        good.append(plotting.ood_share(cells, "image_accuracy"))
+        errors.append(plotting.show_ood_error(error, -index, cells, color))
+        trivial = trivial_errors(cells)
+        for row, predictor in enumerate(PREDICTORS, start=len(results)):
+            height = -row - 0.18 * (index - 1.5)
+            error.plot(trivial[predictor], height, "D", color=color, markersize=3)
+        for count in range(4):
+            chosen = cells.held_out & (counts == count)
+            if chosen.any():
+                values, place = hits[:, chosen].mean(axis=1), count + 0.2 * (index - 1.5)
+                plotting.show_number(pairs, place, values, fmt="o", color=color)
+                all_seen += [values.mean()] if count == 3 else []
+        levels, means = evaluation.profile_by_distance(hits, cells)
         style = {"markersize": 3, "linewidth": 1}
-        plotting.draw_band(distance, levels, means, "o-", COLORS[name], **style)
+        plotting.draw_band(distance, levels, means, "o-", color, **style)
         farthest = max(farthest, (levels[-1], means[:, -1].mean()))
-    distance.set(xlabel="distance to the nearest\nID combination (cells)", ylim=(-0.04, 1.06))
-    distance.set_ylabel("good images OOD")
-    both = _draw_readout(readout, results)
+        right_size = drawn_size(cells.predictions, cells.truths) == grids.indices(cells.sizes)[:, 2]
+        right_place = cells.scores["exact_accuracy"] > 0
+        hits = dict(zip(READOUT, (right_place, right_size, right_place & right_size), strict=True))
+        read = cells._replace(scores=hits)
+        for place, score in enumerate(READOUT):
+            share = plotting.show_score(readout, place + aside, 0.04, read, score, color)
+        both.append(share)
     for axis, letter, name in zip(angles, "fg", ("box", "xy"), strict=True):
-        moved = _draw_angles(axis, shown[name])
-        plotting.panel(axis, letter, f"{NAMES[name]}: {moved}", wrap=28)
-        values = shown[name].layers("volume.log10_ratio")
-        plotting.draw_line(volume, values, values.shape[1] - 1, COLORS[name], "-", None)
+        end, last = len(networks[name].layer_names) - 1, []
+        for pair, color in PAIRS.items():
+            label = pair.replace("-", ", ")
+            ood, of_id = (networks[name].layers(f"angle.{pair}.{at}") for at in ("ood", "id"))
+            plotting.draw_line(axis, ood, end, color, "-", label)
+            plotting.draw_line(axis, of_id, end, color, "--", f"{label}, ID")
+            last.append(ood[:, -2].mean())
+        plotting.name_layers(axis, end + 1)
+        axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
+        title = f"{NAMES[name]}: {np.mean(last):.2f} OOD, last hidden layer"
+        plotting.panel(axis, letter, title, wrap=28)
+        values = networks[name].layers("volume.log10_ratio")
+        plotting.draw_line(volume, values, end, COLORS[name], "-", None)
         ratios.append(values[:, -1].mean())
+    share, shares = "good images OOD", {"ylim": (-0.04, 1.06)}
+    accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
+    accuracy.set(ylabel="share of combinations", xlim=(-0.5, len(SCORES) - 0.5), **shares)
+    plotting.finish_errors(error, [NAMES[name] for name in results], list(PREDICTORS.values()))
+    pairs.set_xticks(range(4))
+    pairs.set(xlabel="pairs of values seen\n(of three)", ylabel=share, xlim=(-0.5, 3.5), **shares)
+    distance.set(xlabel="distance to the nearest\nID combination (cells)", ylabel=share, **shares)
+    readout.set_xticks(range(len(READOUT)), READOUT)
+    readout.set(ylabel="share that have it right", xlim=(-0.5, 2.5), **shares)
     volume.axhline(0, **plotting.FAINT)
-    plotting.name_layers(volume, values.shape[1])
+    plotting.name_layers(volume, end + 1)
     volume.set(xlabel="layer", ylabel="log₁₀ volume, OOD / ID")
     _draw_examples(drawn, results)
     titles = {
         accuracy: f"{plotting.span(good)} good images OOD",
         error: f"OOD errors: {plotting.span(errors)} of a blank image's",
-        pairs: f"{plotting.span(seen)} good where all pairs are seen",
+        pairs: f"{plotting.span(all_seen)} good where all pairs are seen",
         distance: f"{farthest[1]:.0%} good farthest away",
         readout: f"position and size right: {plotting.span(both)} OOD",
     }
@@ -86,79 +124,10 @@ def draw(runs):
     plotting.panel(volume, "h", f"log₁₀ volume OOD / ID: {ends} in the image", wrap=30)
     plotting.label_colors(accuracy, {NAMES[name]: COLORS[name] for name in results})
     plotting.label_regions(accuracy)
-    accuracy.plot([], [], "D", color="0.3", markersize=3, label="trivial predictor")
+    plotting.label_mark(accuracy, "trivial predictor", "D", markersize=3)
     plotting.legend_below(rows[1], accuracy)
     plotting.legend_below(rows[2], angles[0])
     return picture
-
-
-def _draw_accuracy(axis, results) -> list[float]:
-    """Like the other drawings of a panel: returns the numbers that its title names."""
-    for place, score in enumerate(SCORES):
-        for name, cells in results.items():
-            _show_share(axis, place, name, cells, cells.scores[score])
-    axis.set_xticks(range(len(SCORES)), list(SCORES.values()))
-    axis.set(ylabel="share of combinations", ylim=(-0.04, 1.06), xlim=(-0.5, len(SCORES) - 0.5))
-    return [evaluation.mean_score(cells, "image_accuracy", cells.held_out).mean()
-            for cells in results.values()]  # fmt: skip
-
-
-def _show_share(axis, place, name, cells, hits_TxB):
-    """The share of hits among held-out and among ID combinations; returns the first's mean."""
-    shares = [hits_TxB[:, mask].mean(axis=1, dtype=np.float64)
-              for mask in (cells.held_out, ~cells.held_out)]  # fmt: skip
-    plotting.show_regions(axis, place + ASIDE[name], 0.04, *shares, color=COLORS[name])
-    return shares[0].mean()
-
-
-def _draw_error(axis, results) -> list[float]:
-    means = []
-    for index, (name, cells) in enumerate(results.items()):
-        relative = evaluation.relative_error(cells, cells.held_out)
-        style = {"across": True, "fmt": "o", "color": COLORS[name]}
-        plotting.show_number(axis, -index, relative, plotting.geometric_mean, **style)
-        means.append(plotting.geometric_mean(relative)["value"])
-        errors = trivial_errors(cells)
-        for row, predictor in enumerate(PREDICTORS, start=len(results)):
-            height = -row - 0.18 * (index - 1.5)
-            axis.plot(errors[predictor], height, "D", color=COLORS[name], markersize=3)
-    axis.axhline(0.5 - len(results), color="0.7", linewidth=0.8)
-    axis.axvline(1, **plotting.FAINT)
-    names = [*(NAMES[name] for name in results), *PREDICTORS.values()]
-    axis.set_yticks([-row for row in range(len(names))], names)
-    axis.set(xlabel="MSE OOD / blank image's")
-    plotting.log_scale(axis, "x")
-    return means
-
-
-def _draw_pairs(axis, results) -> list[float]:
-    all_seen = [np.nan]
-    for index, (name, cells) in enumerate(results.items()):
-        counts = pairs_seen(cells.held_out, cells.sizes)
-        for count in range(4):
-            chosen = cells.held_out & (counts == count)
-            if chosen.any():
-                values = evaluation.mean_score(cells, "image_accuracy", chosen)
-                place = count + 0.2 * (index - 1.5)
-                plotting.show_number(axis, place, values, fmt="o", color=COLORS[name])
-                all_seen += [values.mean()] if count == 3 else []
-    axis.set_xticks(range(4))
-    axis.set(xlabel="pairs of values seen\n(of three)", ylabel="good images OOD",
-             ylim=(-0.04, 1.06), xlim=(-0.5, 3.5))  # fmt: skip
-    return all_seen
-
-
-def _draw_angles(axis, run) -> str:
-    end = len(run.layer_names) - 1
-    for pair, color in PAIRS.items():
-        name = pair.replace("-", ", ")
-        for region, dash, label in (("ood", "-", name), ("id", "--", f"{name}, ID")):
-            values = run.layers(f"angle.{pair}.{region}")
-            plotting.draw_line(axis, values, end, color, dash, label)
-    plotting.name_layers(axis, end + 1)
-    axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
-    last = np.mean([run.layers(f"angle.{pair}.ood")[:, -2].mean() for pair in PAIRS])
-    return f"{last:.2f} OOD, last hidden layer"
 
 
 def example_cells(box) -> list[int]:
@@ -188,17 +157,3 @@ def _draw_examples(picture, results):
         point = "({:.0f}, {:.0f})\nsize {:.2g}".format(*box.factors[index])
         axis.set_title(point, pad=3, fontsize=plotting.SMALL)
     plotting.panel(axes[0, 0], "i", "first seeds", up=28)
-
-
-def _draw_readout(axis, results) -> list[float]:
-    found = []
-    for name, cells in results.items():
-        asked = grids.indices(cells.sizes)[:, 2]
-        right_size = drawn_size(cells.predictions, cells.truths) == asked
-        right_place = cells.scores["exact_accuracy"] > 0
-        for place, hits in enumerate((right_place, right_size, right_place & right_size)):
-            share = _show_share(axis, place, name, cells, hits)
-        found.append(share)
-    axis.set_xticks(range(3), ["position", "size", "both"])
-    axis.set(ylabel="share that have it right", ylim=(-0.04, 1.06), xlim=(-0.5, 2.5))
-    return found

@@ -4,7 +4,6 @@ import numpy as np
 
 from compgen_jax.claims import of_share
 from compgen_jax.metrics import text
-from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims, runs
 from compgen_jax.statistics import mean_with_interval
 
@@ -39,29 +38,33 @@ def draw(finished):
     held-out combinations, with the 95% interval and seeds; squares: ID ones; crosses: what an
     interpolator of the codes renders OOD. (f) The other direction: an encoder of the same images,
     with the range held out, reads the factors."""
-    there = {name: title for name, title in HELD_OUT.items() if name in finished}
-    encoder = finished.get("sprites_encoder")
     drawn = plotting.new_figure(plotting.WIDTH, 5.2)
-    for row, (name, title) in enumerate(there.items()):
-        bottom = 5.2 - (row + 1) * 1.27
-        first = _asked_and_drawn(drawn, finished[name], bottom)
-        plotting.panel(first, "abcd"[row], title)
-    axis = plotting.axis_at(drawn, 4.05, 3.2, 2.55, 1.55)
-    _share_by_hold_out(axis, {title: finished[name] for name, title in there.items()})
-    if encoder is not None:
-        _accuracies(plotting.axis_at(drawn, 4.05, 0.75, 2.55, 1.45), encoder)
+    axis, shares = plotting.axis_at(drawn, 4.05, 3.2, 2.55, 1.55), {}
+    for place, (name, title) in enumerate(HELD_OUT.items()):
+        if name in finished:
+            run, bottom = finished[name], 5.2 - (place + 1) * 1.27
+            plotting.panel(_asked_and_drawn(drawn, run, bottom), "abcd"[place], title)
+            shares[name.removeprefix("sprites_")] = _show_shares(axis, place, run)
+            axis.plot(place, claims.interpolated(run).mean(), "x", color="0.3", markersize=4)
+    axis.set_xticks(range(len(shares)), shares, rotation=15)
+    axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
+    plotting.panel(axis, "e", f"A range is rendered in {shares['range']:.0%}", wrap=40)
+    plotting.label_mark(axis, "OOD", color=plotting.OOD_COLOR)
+    plotting.label_mark(axis, "ID", "s", plotting.ID_COLOR, mfc="white")
+    plotting.label_mark(axis, "interpolator OOD", "x")
+    axis.legend(loc="best", **plotting.LEGEND)
+    if "sprites_encoder" in finished:
+        axis = plotting.axis_at(drawn, 4.05, 0.75, 2.55, 1.45)
+        _accuracies(axis, finished["sprites_encoder"])
     return drawn
 
 
 def _asked_and_drawn(drawn, run, bottom: float):
     """Two rows of images; the axis of the first asked one."""
-    cells = run.cells
-    share_T = mean_score(cells, "rendered", cells.held_out)
-    seed = np.argsort(share_T)[(len(share_T) - 1) // 2]
-    ood = np.flatnonzero(cells.held_out)
-    chosen = ood[np.linspace(0, len(ood) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
-    for row, (word, images) in enumerate({"drawn": cells.predictions[seed],
-                                          "asked": cells.truths}.items()):  # fmt: skip
+    cells, seed = run.cells, plotting.median_seed(run.cells)
+    chosen = plotting.spread(cells.held_out, EXAMPLES)
+    rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
+    for row, (word, images) in enumerate(rows.items()):
         axes = plotting.row_at(drawn, 0.4, bottom + row * (IMAGE + GAP), IMAGE, EXAMPLES, GAP)
         for axis, index in zip(axes, chosen, strict=True):
             axis.imshow(np.clip(images[index], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
@@ -73,30 +76,16 @@ def _asked_and_drawn(drawn, run, bottom: float):
     return axes[0]
 
 
-def _share_by_hold_out(axis, by_title: dict):
-    for place, run in enumerate(by_title.values()):
-        _show_share(axis, place, run, fmt="o", color=plotting.OOD_COLOR)
-        seen = float(claims.share(run, ood=False).mean())
-        axis.plot(place, seen, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4)
-        axis.plot(place, claims.interpolated(run).mean(), "x", color="0.3", markersize=4)
-    axis.set_xticks(range(len(by_title)), [title.partition(":")[0] for title in by_title],
-                    rotation=15)  # fmt: skip
-    axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(by_title) - 0.4))
-    axis.set_xticklabels(["range", "element", "extrapolation", "random"][: len(by_title)])
-    shares = [float(claims.share(run).mean()) for run in by_title.values()]
-    plotting.panel(axis, "e", f"A range is rendered in {shares[0]:.0%}", wrap=40)
-    for style, label in (({"marker": "o", "color": plotting.OOD_COLOR}, "OOD"),
-                         ({"marker": "s", "color": plotting.ID_COLOR, "mfc": "white"}, "ID"),
-                         ({"marker": "x", "color": "0.3"}, "interpolator OOD")):  # fmt: skip
-        axis.plot([], [], linestyle="", markersize=4, label=label, **style)
-    axis.legend(loc="best", **plotting.LEGEND)
-
-
-def _show_share(axis, place, run, **kwargs):
-    """The share of the held-out combinations that a run renders, with its interval."""
-    cells = int(run.cells.held_out.sum())
+def _show_shares(axis, place, run, color=plotting.OOD_COLOR, across: bool = False, **label):
+    """The share of the held-out combinations that a run renders, with its interval, and of the ID
+    ones (square); returns the first's mean."""
+    shares, cells = claims.share(run), int(run.cells.held_out.sum())
     bounded = lambda values: of_share(mean_with_interval(values), cells)
-    plotting.show_number(axis, place, claims.share(run), bounded, **kwargs)
+    plotting.show_number(axis, place, shares, bounded, fmt="o", color=color, across=across)
+    seen = float(claims.share(run, ood=False).mean())
+    style = {"color": plotting.ID_COLOR, "markerfacecolor": "white", "markersize": 4}
+    axis.plot(*((seen, place) if across else (place, seen)), "s", **style, **label)
+    return float(shares.mean())
 
 
 def _accuracies(axis, run):
@@ -107,11 +96,11 @@ def _accuracies(axis, run):
         for place, score in enumerate(scores):
             values = claims.share(run, score, ood)
             plotting.show_number(axis, place + 0.15 * ood, values, fmt="o", color=color)
-        axis.plot([], [], "o", color=color, markersize=4, label=label)
+        plotting.label_mark(axis, label, color=color)
     axis.set_xticks(range(len(scores)), [*names, "all"], rotation=30)
     axis.set(ylabel="accuracy", ylim=(-0.04, 1.08))
-    exact = float(claims.share(run, "exact_accuracy").mean())
-    plotting.panel(axis, "f", f"An encoder reads all factors of {exact:.0%} of the range", wrap=44)
+    title = f"An encoder reads all factors of {values.mean():.0%} of the range"
+    plotting.panel(axis, "f", title, wrap=44)
     axis.legend(loc="best", **plotting.LEGEND)
 
 
@@ -125,12 +114,9 @@ def draw_remedies(finished):
     drawn = plotting.new_figure(plotting.WIDTH, 0.9 + 0.3 * len(rows))
     axis = drawn.subplots()
     for place, name in enumerate(rows):
-        run = finished[name]
         color = "0.3" if name == "sprites_range" else plotting.OOD_COLOR
-        _show_share(axis, place, run, fmt="o", color=color, across=True)
-        seen = float(claims.share(run, ood=False).mean())
-        axis.plot(seen, place, "s", color=plotting.ID_COLOR, markerfacecolor="white", markersize=4,
-                  label="ID" if not place else None)  # fmt: skip
+        label = None if place else "ID"
+        _show_shares(axis, place, finished[name], color, across=True, label=label)
     found = claims.predictors(finished["sprites_range"])
     for name, dash in PREDICTORS.items():
         share = float(np.mean(found[name]))
@@ -163,25 +149,23 @@ def draw_pairs(finished):
         number = mean_with_interval(shares[index])
         plotting.point_with_interval(axis, effects[index], number, **style)
         plotting.point_with_interval(listed, row, number, shares[index], across=True, **style)
-        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4,
-                    label="" if row else "interpolator")  # fmt: skip
+        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4)
         listed.text(1.06, row, f"{effects[index]:.2f}", va="center", fontsize=plotting.SMALL)
+    plotting.label_mark(listed, "interpolator", "x")
     names = [" × ".join(claims.pair(run.config)) for run in finished.values()]
     listed.set_yticks(range(len(order)), [names[index] for index in order])
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
     axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
-    plotting.panel(axis, "a", _ranked(pairs), wrap=46)
+    ranked = pairs.follow(partial=False)
+    if isinstance(ranked, dict):
+        title = ranked["undecided_because"].capitalize()
+    else:
+        number = mean_with_interval(ranked)
+        title = f"Main effects rank the pairs by {text.with_interval(number, 2)}"
+    plotting.panel(axis, "a", title, wrap=46)
     plotting.panel(listed, "b", "Pairs in the order of their main effects (right)")
     plotting.legend_below(drawn, listed)
     return drawn
-
-
-def _ranked(pairs) -> str:
-    follow = pairs.follow(partial=False)
-    if isinstance(follow, dict):
-        return follow["undecided_because"].capitalize()
-    number = mean_with_interval(follow)
-    return f"Main effects rank the pairs by {text.with_interval(number, 2)}"
 
 
 @figure("sprites_montero", runs=tuple(f"sprites_{name}" for name in runs.MONTERO), scale="paper",
@@ -195,20 +179,19 @@ def draw_montero(finished):
     axis, ratios = drawn.subplots(), []
     marks = {"ID": (plotting.ID_COLOR, "s"), "OOD": (plotting.OOD_COLOR, "o")}
     for place, (run, published) in enumerate(rows.values()):
-        means = []
+        means = {}
         for index, (region, (color, mark)) in enumerate(marks.items()):
             name, style = f"{region.lower()}.{tables.NLL}", {"fmt": mark, "color": color}
             seeds = np.array([one[name] for one in run.summary["seeds"].values()])
-            number = plotting.geometric_mean(seeds)
-            means.append(number["value"])
-            plotting.point_with_interval(
-                axis, place, number, seeds, across=True, markersize=4, **style,
-                label="" if place else region,
-            )  # fmt: skip
+            style |= {"mean": plotting.geometric_mean, "label": "" if place else region}
+            plotting.show_number(axis, place, seeds, across=True, **style)
+            means[region] = plotting.geometric_mean(seeds)["value"]
             if published:
-                axis.plot(published[index], place + 0.25, "x", color=color, markersize=5,
-                          label="" if place else f"published, {region}")  # fmt: skip
-        ratios.append(means[1] / means[0])
+                label = "" if place else f"published, {region}"
+                axis.plot(
+                    published[index], place + 0.25, "x", color=color, markersize=5, label=label
+                )
+        ratios.append(means["OOD"] / means["ID"])
     plotting.log_scale(axis, "x")
     axis.set_yticks(range(len(rows)), list(rows))
     axis.set(xlabel="NLL per image, nats", ylim=(len(rows) - 0.5, -0.6))

@@ -11,10 +11,6 @@ from compgen_jax.statistics import mean_with_interval
 from .. import plotting
 
 
-def share_seen(run) -> float:
-    return sets_seen(run.config) / run.summary["task"]["sets"]
-
-
 def colored(groups: dict):
     """((key, value), color) by rising key, from light to dark blue."""
     shades = np.linspace(0.4, 1, len(groups))
@@ -42,19 +38,17 @@ def show_sets(axis, by_sets, name: str, color, label: str):
 def show_gains(axis, runs, title_of):
     """Gain on seen (filled) and held-out (open) sets of every run, side by side, with entries for a
     legend."""
-    for offset, region, color, face, label in (
-        (-0.14, "id", plotting.ID_COLOR, plotting.ID_COLOR, "seen sets"),
-        (0.14, "ood", plotting.OOD_COLOR, "white", "held-out sets"),
-    ):
-        style = {"color": color, "markerfacecolor": face}
-        for position, run in enumerate(runs):
-            values = score(run, f"{region}.gain")
-            plotting.show_number(axis, position + offset, values, fmt="o", **style)
-        axis.plot([], [], "o", markersize=4, label=label, **style)
+    seen, held_out = {"color": plotting.ID_COLOR}, {"color": plotting.OOD_COLOR}
+    held_out["markerfacecolor"] = "white"
+    for at, run in enumerate(runs):
+        plotting.show_number(axis, at - 0.14, score(run, "id.gain"), fmt="o", **seen)
+        plotting.show_number(axis, at + 0.14, score(run, "ood.gain"), fmt="o", **held_out)
+    plotting.label_mark(axis, "seen sets", **seen)
+    plotting.label_mark(axis, "held-out sets", **held_out)
     axis.set_xticks(range(len(runs)), [title_of(run) for run in runs])
     axis.set(ylabel="gain", ylim=(min(-1.05, axis.get_ylim()[0]), 1.08))
     axis.axhline(0, **plotting.FAINT)
-    criterion(axis)
+    axis.axhline(COMPOSED, **plotting.DOTTED)
 
 
 def title_of_support(run) -> str:
@@ -64,21 +58,16 @@ def title_of_support(run) -> str:
 def trivial(axis, level: float, title: str):
     """A grey line at what a trivial predictor scores."""
     axis.axhline(level, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    axis.annotate(title, (1, level), xycoords=("axes fraction", "data"), fontsize=plotting.SMALL,
-                  color="0.4", ha="right", va="bottom")  # fmt: skip
-
-
-def criterion(axis):
-    axis.axhline(COMPOSED, **plotting.DOTTED)
+    style = {"fontsize": plotting.SMALL, "color": "0.4", "ha": "right", "va": "bottom"}
+    axis.annotate(title, (1, level), xycoords=("axes fraction", "data"), **style)
 
 
 def composed(runs, title_of) -> str:
     """How many of these surely compose held-out sets, and which."""
     lowest = [mean_with_interval(score(run, "ood.gain"))["ci95"][0] for run in runs]
-    found = [title_of(run) for run, low in zip(runs, lowest, strict=True) if low > COMPOSED]
-    names = f": {', '.join(dict.fromkeys(found))}" if found else ""
-    names = names.replace("\n", " ")
-    return f"{len(found)} of {len(runs)} compose{names}"
+    names = [title_of(run) for run, low in zip(runs, lowest, strict=True) if low > COMPOSED]
+    words = ", ".join(dict.fromkeys(names)).replace("\n", " ")
+    return f"{len(names)} of {len(runs)} compose{f': {words}' if names else ''}"
 
 
 def count_axis(axis, values, label: str):
@@ -88,9 +77,9 @@ def count_axis(axis, values, label: str):
     axis.set_xlabel(label)
 
 
-def finish(axes, titles, **style):
+def finish(axes, titles, wrap: int = 34, **style):
     """Every panel's letter, title and, if it has entries, legend."""
     for axis, letter, title in zip(axes, "abcd", titles, strict=False):
         if axis.get_legend_handles_labels()[0] and not axis.get_legend():
             axis.legend(**{"loc": "best"} | plotting.LEGEND | style)
-        plotting.panel(axis, letter, title, wrap=34)
+        plotting.panel(axis, letter, title, wrap=wrap)

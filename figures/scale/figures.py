@@ -52,16 +52,19 @@ def draw_scale(runs):
     # The labels stand behind the curves' ends.
     r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03))
     r2.set_xlim(0.9 * seen[0], seen[-1] * (seen[-1] / seen[0]) ** 0.7)
+    most = []
     for (modules, own), color in parts.colored(rows.seen_by_modules(runs.values())):
         label = f"{modules} ({own[0].summary['task']['sets']:.0f} sets)"
-        shares, values = [parts.share_seen(run) for run in own], scores(own, "ood.gain")
+        shares = [sets_seen(run.config) / run.summary["task"]["sets"] for run in own]
+        values = scores(own, "ood.gain")
         parts.draw_line(needed, shares, values, "o-", color=color, label=label)
+        most.append(values[-1].mean())
     parts.count_axis(needed, (0.1, 0.25, 0.5, 1), "share of sets seen")
     needed.legend(title="modules", loc="lower right", **plotting.LEGEND)
     for axis in (gain, widths, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
-        parts.criterion(axis)
-    r2.plot([], [], ":", color="0.4", label="on seen sets")
+        axis.axhline(COMPOSED, **plotting.DOTTED)
+    plotting.label_mark(r2, "on seen sets", ":", "0.4")
     plotting.label_seeds(r2)
     gain.plot([], [], **plotting.DOTTED, label="criterion, .5")
     last = {name: score(widest[-1], f"ood.{name}").mean() for name in ("r2", "gain")}
@@ -72,11 +75,8 @@ def draw_scale(runs):
         f"gain {plotting.signed(last['gain'])} {where}",
         f"{seen[-1]} sets: gain {plotting.signed(narrow)} at width {min(by_width)}, "
         f"{plotting.signed(last['gain'])} at {max(by_width)}",
-        "gain with the most sets seen: "
-        + plotting.span([scores(own, "ood.gain")[-1].mean()
-                         for own in rows.seen_by_modules(runs.values()).values()],
-                        plotting.signed),
-    )  # fmt: skip
+        f"gain with the most sets seen: {plotting.span(most, plotting.signed)}",
+    )
     parts.finish(axes.flat, titles)
     return drawn
 
@@ -103,11 +103,8 @@ def draw_codes_and_supports(runs):
     plotting.label_seeds(codes)
     codes.plot([], [], **plotting.DOTTED, label="criterion, .5")
     plotting.legend_below(drawn, codes)
-    for axis, letter, of_axis, title_of in (
-        (codes, "a", of_codes, _name_of_code),
-        (supports, "b", of_supports, parts.title_of_support),
-    ):
-        plotting.panel(axis, letter, parts.composed(of_axis, title_of), wrap=90)
+    plotting.panel(codes, "a", parts.composed(of_codes, _name_of_code), wrap=90)
+    plotting.panel(supports, "b", parts.composed(of_supports, parts.title_of_support), wrap=90)
     return drawn
 
 
@@ -146,63 +143,58 @@ def draw_neurons(runs):
     modules, on the interval that no teacher's entries leave (lines) and on each teacher's own
     (dotted). (c) Trained MLPs: R² on held-out sets by width; the line at .95 is what the needed
     width gives. Means over 4 teachers, or over seeds with 95% intervals."""
-    built = constructions.CONSTRUCTED
+    built, (blue, dark) = constructions.CONSTRUCTED, ("#3182bd", "0.2")
     drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     error, knots, trained = axes = drawn.subplots(1, 3)
-    largest, smallest = _draw_exact(error, built.exact), []
+    by_modules = {}
+    for row in built.exact:
+        by_modules.setdefault(row["modules"], []).append(row)
+    modules, of_modules = zip(*sorted(by_modules.items()), strict=True)
+    largest = [max(row["max_error"] for row in table) for table in of_modules]
+    error.plot(modules, largest, "o-", color=dark, markersize=3, label="error")
+    error.set(ylim=(1e-7, 1e-4), ylabel="largest error")
+    plotting.log_scale(error, "y")
+    error.axhline(neurons.EXACT, **plotting.DOTTED, label="exact in float32")
+    parts.count_axis(error, modules, "modules")
+    counts, right = [table[0]["neurons"] for table in of_modules], error.twinx()
+    right.plot(modules, counts, "s--", color=blue, markersize=3)
+    right.set(ylim=(0, None))
+    right.set_ylabel("ReLUs", color=blue)
+    right.spines["right"].set_visible(True)
+    plotting.label_mark(error, "ReLUs", "s--", blue, markersize=3)
+    smallest = []
     for table, dash, title in ((built.graded, "o-", "{} modules"), (built.graded_own, ":", None)):
-        of_modules = {row["modules"]: [] for row in table}
+        by_modules = {}
         for row in table:
-            of_modules[row["modules"]].append(row)
-        for (modules, own), color in parts.colored(of_modules):
-            at = sorted({row["neurons"] for row in own})
-            errors = [[(1 - row["r2"]) ** 0.5 for row in own if row["neurons"] == n] for n in at]
-            means = np.exp(np.log(errors).mean(axis=1))
-            knots.plot(at, means, dash, color=color, markersize=3, linewidth=1,
-                       label=title and title.format(modules))  # fmt: skip
-            smallest.append(means[-1])
-    knots.plot([], [], ":", color="0.4", label="own interval")
+            by_neurons = by_modules.setdefault(row["modules"], {})
+            by_neurons.setdefault(row["neurons"], []).append(row["r2"])
+        for (modules, r2), color in parts.colored(by_modules):
+            at = sorted(r2)
+            logs = [np.log((1 - np.array(r2[n])) ** 0.5).mean() for n in at]
+            label = title and title.format(modules)
+            knots.plot(at, np.exp(logs), dash, color=color, markersize=3, linewidth=1, label=label)
+            smallest.append(np.exp(logs[-1]))
+    plotting.label_mark(knots, "own interval", ":", "0.4")
     knots.set_ylabel("error / standard deviation")
     plotting.log_scale(knots, "y")
     parts.count_axis(knots, sorted({row["neurons"] for row in built.graded}), "ReLUs")
     knots.tick_params(axis="x", rotation=30)
-    by_modules = rows.width_by_modules(runs.values())
-    for (modules, by_width), color in parts.colored(by_modules):
+    best = []
+    for (modules, by_width), color in parts.colored(rows.width_by_modules(runs.values())):
         values = scores(by_width.values(), "ood.r2")
         plotting.show_numbers(trained, list(by_width), values, color, f"{modules} modules")
+        best.append(values[-1].mean())
     trained.axhline(neurons.REACHED, **plotting.DOTTED)
-    parts.count_axis(trained, list(next(iter(by_modules.values()))), "width of an MLP")
+    parts.count_axis(trained, list(by_width), "width of an MLP")
     trained.set(ylabel="R² on held-out sets")
-    best = [values[-1].mean() for values in
-            (scores(by_width.values(), "ood.r2") for by_width in by_modules.values())]  # fmt: skip
     titles = (
-        f"k-hot: errors at most {largest:.1g}",
+        f"k-hot: errors at most {max(largest):.1g}",
         f"graded: errors down to {plotting.span(smallest, '{:.1g}'.format)}",
         f"trained: R² {plotting.span(best, '{:.3f}'.format)} at the largest width",
     )
-    for axis, letter, title in zip(axes, "abc", titles, strict=True):
-        plotting.panel(axis, letter, title, wrap=28)
-        axis.legend(loc="upper left" if axis is error else "best", **plotting.LEGEND)
+    error.legend(loc="upper left", **plotting.LEGEND)
+    parts.finish(axes, titles, wrap=28)
     return drawn
-
-
-def _draw_exact(axis, table) -> float:
-    """Returns the largest error of all."""
-    modules = sorted({row["modules"] for row in table})
-    errors = [[row["max_error"] for row in table if row["modules"] == m] for m in modules]
-    axis.plot(modules, np.max(errors, axis=1), "o-", color="0.2", markersize=3, label="error")
-    axis.set(ylim=(1e-7, 1e-4), ylabel="largest error")
-    plotting.log_scale(axis, "y")
-    axis.axhline(neurons.EXACT, **plotting.DOTTED, label="exact in float32")
-    parts.count_axis(axis, modules, "modules")
-    right = axis.twinx()
-    counts = [next(row["neurons"] for row in table if row["modules"] == m) for m in modules]
-    right.plot(modules, counts, "s--", color="#3182bd", markersize=3)
-    right.set(ylim=(0, None))
-    right.set_ylabel("ReLUs", color="#3182bd")
-    right.spines["right"].set_visible(True)
-    axis.plot([], [], "s--", color="#3182bd", markersize=3, label="ReLUs")
-    return max(row["max_error"] for row in table)
 
 
 @figure("scale4", runs=_shown(rows.sets_and_widths), by_default=False)
@@ -216,58 +208,48 @@ def draw_decodability(runs):
     tasks with R² below .95. The line is the theorem's bound, less .02."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.0)
     against, depth, theorem = axes = drawn.subplots(1, 3)
-    by_width, points, above = rows.seen_by_width(runs.values()), [], []
-    for (width, own), color in parts.colored(by_width):
+    points, above, last, groups = [], [], [], {"compose": [], "fail": []}
+    for (width, own), color in parts.colored(rows.seen_by_width(runs.values())):
         for run in own:
-            r2, asked = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
-            points.append((r2, decoding.read(run)[:, -1]))
-            recovered = run.outputs("decode.active_recovery")
-            above.append(recovered >= asked - decoding.SLACK)
+            r2, least = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
             before, after = decoding.read_untrained(run)[:, -1], decoding.read(run)[:, -1]
+            modules, latents = (run.outputs(f"decode.{name}recovery") for name in ("active_", ""))
             against.plot(r2, before, ".", color="0.8", markersize=3, zorder=0)
             against.plot(r2, after, "o", color=color, markersize=3)
-            for name, face in (("active_recovery", color), ("recovery", "white")):
-                theorem.plot(asked, run.outputs(f"decode.{name}"), "o", color=color, markersize=3,
-                             markerfacecolor=face)  # fmt: skip
-        against.plot([], [], "o", color=color, markersize=3, label=f"width {width}")
-    against.set(xlabel="R² on held-out sets", ylabel="R² of the latent, last layer")
-    all_runs = [run for own in by_width.values() for run in own]
-    composes = [score(run, "ood.gain").mean() >= COMPOSED for run in all_runs]
-    for title, wanted, color in (
-        ("compose", True, plotting.ID_COLOR), ("fail", False, plotting.OOD_COLOR)
-    ):  # fmt: skip
-        chosen = [run for run, does in zip(all_runs, composes, strict=True) if does == wanted]
+            style = {"color": color, "markersize": 3}
+            theorem.plot(least, modules, "o", **style)
+            theorem.plot(least, latents, "o", markerfacecolor="white", **style)
+            points.append((r2, after))
+            above.append(modules >= least - decoding.SLACK)
+            last.append(after.mean())
+            composes = score(run, "ood.gain").mean() >= COMPOSED
+            groups["compose" if composes else "fail"].append(run)
+        plotting.label_mark(against, f"width {width}", color=color, markersize=3)
+    colors = {"compose": plotting.ID_COLOR, "fail": plotting.OOD_COLOR}
+    for title, chosen in groups.items():
         of_layers = (decoding.read, "o-", title), (decoding.read_untrained, ":", None)
         for read, dash, label in of_layers if chosen else ():
-            values_TxL = np.mean([read(run) for run in chosen], axis=0)
-            layers = range(values_TxL.shape[1])
-            parts.draw_line(
-                depth, layers, values_TxL.T, dash, color=color, label=label, markersize=3
-            )
-    layers = decoding.read(all_runs[0]).shape[1]
-    depth.set_xticks(range(layers), ["code", *(str(k) for k in range(1, layers))])
+            values_LxT = np.mean([read(run) for run in chosen], axis=0).T
+            style = {"color": colors[title], "label": label, "markersize": 3}
+            parts.draw_line(depth, range(len(values_LxT)), values_LxT, dash, **style)
+    names = ["code", *(str(k) for k in range(1, len(values_LxT)))]
+    against.set(xlabel="R² on held-out sets", ylabel="R² of the latent, last layer")
+    depth.set_xticks(range(len(names)), names)
     depth.set(xlabel="layer", ylabel="R² of the latent, held-out sets")
     ends = np.array([0, 1])
     theorem.plot(ends, ends - decoding.SLACK, "-", color="0.5", linewidth=0.8, zorder=0)
-    theorem.set(
-        xlabel="1 - √δ",
-        ylabel="modules or latents recovered",
-        xlim=(-0.05, 1.05),
-        ylim=(-0.05, 1.05),
-    )
-    against.plot([], [], ".", color="0.8", markersize=3, label="before training")
-    depth.plot([], [], ":", color="0.4", label="before training")
-    for label, face in (("modules", "0.3"), ("latents", "white")):
-        theorem.plot([], [], "o", color="0.3", markersize=3, markerfacecolor=face, label=label)
-    theorem.plot([], [], "-", color="0.5", linewidth=0.8, label="the theorem's bound")
+    limits = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05)}
+    theorem.set(xlabel="1 - √δ", ylabel="modules or latents recovered", **limits)
+    plotting.label_mark(against, "before training", ".", "0.8", markersize=3)
+    plotting.label_mark(depth, "before training", ":", "0.4")
+    plotting.label_mark(theorem, "modules", markersize=3)
+    plotting.label_mark(theorem, "latents", markersize=3, markerfacecolor="white")
+    plotting.label_mark(theorem, "the theorem's bound", "-", "0.5", linewidth=0.8)
     rank = spearmanr(*np.concatenate(points, axis=1)).statistic
-    last = [decoding.read(run)[:, -1].mean() for run in all_runs]
     titles = (
         f"Spearman {plotting.signed(rank)}",
         f"R² {plotting.span(last, '{:.2f}'.format)} in the last layer",
         f"modules: {np.concatenate(above).mean():.0%} of seeds above the bound",
     )
-    for axis, letter, title in zip(axes, "abc", titles, strict=True):
-        plotting.panel(axis, letter, title, wrap=28)
-        axis.legend(loc="best", **plotting.LEGEND)
+    parts.finish(axes, titles, wrap=28)
     return drawn

@@ -1,7 +1,7 @@
 """Figures of other students and tasks, of the middle scale, and between the two papers."""
 
 from compgen_jax.papers.scale import runs as rows
-from compgen_jax.papers.scale.quantities import score, scores
+from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
 
 from .. import plotting
 from ..figure import figure
@@ -22,7 +22,7 @@ def draw_others(runs):
             parts.show_sets(axis, own, "r2", plotting.OOD_COLOR, f"{name}, on held-out sets")
             parts.trivial(axis, baseline(own[-1], "bilinear"), "bilinear map")
             titles.append(f"{name}: R² {score(own[-1], 'ood.r2').mean():.2f} with the most sets")
-        axis.plot([], [], ":", color="0.4", label="on seen sets")
+        plotting.label_mark(axis, "on seen sets", ":", "0.4")
         axis.set(ylim=(0, 1.03), xlim=(8 / 9 * own[0].config.task.support.seen, None))
         axis.set_xlim(right=1.7 * axis.get_xlim()[1])  # room for the dashed line's name
     axes[0].set_ylabel("R²")
@@ -43,9 +43,10 @@ def draw_gridworld(runs):
     for predictor, title in (("majority", "most frequent"), ("nearest_seen", "nearest plan")):
         right = [1 - score(run, f"ood.{predictor}_miss").mean() for run in own]
         axis.plot(seen, right, "--", color="0.6", linewidth=0.8, zorder=0)
-        axis.annotate(title, (seen[-1], right[-1]), (0, -3), textcoords="offset points",
-                      fontsize=plotting.SMALL, color="0.4", ha="right", va="top")  # fmt: skip
-    axis.plot([], [], ":", color="0.4", label="on seen sets")
+        style = {"fontsize": plotting.SMALL, "color": "0.4", "ha": "right", "va": "top"}
+        place = (seen[-1], right[-1]), (0, -3)
+        axis.annotate(title, *place, textcoords="offset points", **style)
+    plotting.label_mark(axis, "on seen sets", ":", "0.4")
     axis.set(ylabel="share of right steps", ylim=(0, 1.03))
     right = score(own[-1], "ood.step_accuracy").mean()
     parts.finish([axis], [f"{right:.0%} right with the most sets"])
@@ -68,14 +69,14 @@ def draw_middle(runs):
         parts.show_sets(gain, own, "gain", color, f"width {width}")
     gain.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
     r2.set(ylabel="R² on held-out sets")
-    parts.criterion(gain)
+    gain.axhline(COMPOSED, **plotting.DOTTED)
     random = max(
         (run for run in draws.values() if run.config.task.support.name == "random"),
         key=lambda run: (run.config.model.width, rows.sets_seen(run.config)),
     )
     others = [run for run in draws.values() if run.config.task.support.name != "random"]
     parts.show_gains(supports, [random, *others], parts.title_of_support)
-    r2.plot([], [], ":", color="0.4", label="on seen sets")
+    plotting.label_mark(r2, "on seen sets", ":", "0.4")
     last = {name: score(random, f"ood.{name}").mean() for name in ("r2", "gain")}
     titles = (
         f"R² {last['r2']:.2f} with the most sets and width",
@@ -100,22 +101,25 @@ def draw_bridge(runs):
     second paper's sense, and fails."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.6)
     bumps, modules = axes = drawn.subplots(1, 2)
-    students = [run for name, run in runs.items() if name.startswith("modules_")]
-    decoders = [run for run in runs.values() if run not in students]
-    shares = [(_share_of_cells(run), run) for run in decoders]
-    accuracy = _draw_held_out(bumps, shares, "ood.exact_accuracy")
-    shares = [(parts.share_seen(run), run) for run in students]
-    gains = _draw_held_out(modules, shares, "ood.gain")
-    bumps.set(xlabel="share of cells seen", ylabel="exact accuracy on held-out cells",
-              ylim=(-0.04, 1.05))  # fmt: skip
+    decoders, students = [], []
+    for name, run in runs.items():
+        task = run.config.task
+        if name.startswith("modules_"):
+            share = rows.sets_seen(run.config) / run.summary["task"]["sets"]
+            students.append((round(share, 3), task.support.name, run))
+        else:
+            support = task.support
+            held_out = ((support.high + 1 - support.low) / task.grid) ** 2
+            held_out = support.share if support.region == "random" else held_out
+            decoders.append((round(1 - held_out, 3), support.region, run))
+    accuracy = _draw_held_out(bumps, decoders, "ood.exact_accuracy", plotting.percent)
+    gains = _draw_held_out(modules, students, "ood.gain", plotting.signed)
+    label = "exact accuracy on held-out cells"
+    bumps.set(xlabel="share of cells seen", ylabel=label, ylim=(-0.04, 1.05))
     modules.set(xlabel="share of sets seen", ylabel="gain on held-out sets")
-    parts.criterion(modules)
-    worded = (
-        ", ".join(f"{shown(value)} {title}" for title, value in each.items())
-        for each, shown in ((accuracy, plotting.percent), (gains, plotting.signed))
-    )
+    modules.axhline(COMPOSED, **plotting.DOTTED)
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
-    parts.finish(axes, [f"wide networks: {words}" for words in worded], **place)
+    parts.finish(axes, [f"wide networks: {words}" for words in (accuracy, gains)], **place)
     return drawn
 
 
@@ -127,33 +131,22 @@ HELD_OUT = {
 }
 
 
-def _draw_held_out(axis, pairs, name: str) -> dict[str, float]:
-    """A score by the share seen, of every kind of hold-out and width, side by side; pairs of share
-    and run, which may be none. Returns wide networks' means at the largest share, by hold-out."""
-    support = lambda run: run.config.task.support
-    kind = lambda run: getattr(support(run), "region", None) or support(run).name
-    shares = sorted({round(share, 3) for share, _ in pairs})
-    found = {(kind(run), run.config.model.width) for _, run in pairs}
-    kinds = sorted(found, key=lambda one: (list(HELD_OUT).index(one[0]), one[1]))
-    widest = max((width for _, width in kinds), default=0)
-    wide = {}
-    for index, (region, width) in enumerate(kinds):
-        title, color = HELD_OUT[region]
-        own = [(shares.index(round(share, 3)), run) for share, run in pairs
-               if (kind(run), run.config.model.width) == (region, width)]  # fmt: skip
-        own.sort(key=lambda pair: pair[0])
-        aside = 0.07 * (index - (len(kinds) - 1) / 2)
-        places, values = [place + aside for place, _ in own], scores([run for _, run in own], name)
-        wide[title] = values[-1].mean()
+def _draw_held_out(axis, runs, name: str, in_words) -> str:
+    """A score by the share seen, of every kind of hold-out and width, side by side; `runs`: the
+    share, the kind and the run, maybe none. Returns wide networks' means at the largest share."""
+    shares, lines, wide = sorted({share for share, *_ in runs}), {}, {}
+    for share, kind, run in sorted(runs, key=lambda one: one[0]):
+        line = lines.setdefault((list(HELD_OUT).index(kind), run.config.model.width), [])
+        line.append((shares.index(share), run))
+    widest = max((width for _, width in lines), default=0)
+    for index, ((kind, width), line) in enumerate(sorted(lines.items())):
+        title, color = list(HELD_OUT.values())[kind]
+        aside = 0.07 * (index - (len(lines) - 1) / 2)
+        places, values = [at + aside for at, _ in line], scores([run for _, run in line], name)
+        wide[title] = f"{in_words(values[-1].mean())} {title}"
         face, dash = (color, "o-") if width == widest else ("white", "o--")
-        parts.draw_line(axis, places, values, dash, color=color, markerfacecolor=face,
-                        label=f"{title}, width {width}")  # fmt: skip
+        style = {"color": color, "markerfacecolor": face, "label": f"{title}, width {width}"}
+        parts.draw_line(axis, places, values, dash, **style)
     axis.set_xticks(range(len(shares)), [f"{share:.0%}" for share in shares])
     axis.set_xlim(-0.4, len(shares) - 0.6)
-    return wide
-
-
-def _share_of_cells(run) -> float:
-    support, grid = run.config.task.support, run.config.task.grid
-    side = support.high + 1 - support.low
-    return 1 - (support.share if support.region == "random" else side**2 / grid**2)
+    return ", ".join(wide.values())

@@ -13,7 +13,6 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from compgen_jax.metrics import superposition
 from compgen_jax.models.conv import Conv
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment
@@ -241,30 +240,12 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     means = cells.scores["mse"].astype(np.float64)[:, inside].mean(axis=1)
     half = stats.t.ppf(0.975, 1) * means.std(ddof=1) / np.sqrt(2)
     found = driver.execute_script("return {...document.getElementById('region').dataset}")
-    for name, value in {
-        "mean": means.mean(),
-        "low": means.mean() - half,
-        "high": means.mean() + half,
-    }.items():
+    ends = means.mean(), means.mean() - half, means.mean() + half
+    for name, value in zip(("mean", "low", "high"), ends, strict=True):
         assert float(found[name]) == pytest.approx(value, rel=1e-9)
     assert find(driver, "#region").text.startswith(
         "Region of 25 combinations, 9 of the held-out region."
     )
-
-
-def test_superpositions_explain_what_they_do_in_numpy(opened, runs):
-    driver, cells = opened("network=tiny&at=4,4&seed=7"), runs["tiny"].cells
-    settle(driver)
-    drawn = cells.predictions[1].reshape(64, 64)
-    at = np.flatnonzero((cells.factors == 4).all(axis=1))
-    seen = ~cells.held_out
-    parts = superposition.matching_sums(drawn[seen], cells.factors[seen], cells.factors[at])
-    expected = superposition.superposition_r2(drawn[at], parts)[0]
-    found = float(find(driver, "[data-rule=superposition]").get_attribute("data-r2"))
-    assert found == pytest.approx(expected, abs=1 / 255)
-    names = driver.find_elements(By.CSS_SELECTOR, "#rule-cards h3")
-    assert [name.text for name in names][1:] == [
-        "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip
 
 
 def test_the_python_that_is_copied_runs(opened, runs, monkeypatch):
@@ -302,14 +283,9 @@ def test_three_factors_are_two_axes_and_a_slider(opened, runs):
 def sprites(tiny, tmp_path_factory):
     """A run of five factors in colour, and its page."""
     counts = CountsConfig(scale=2, orientation=1, hue=3, posX=3, posY=3)
-    task = Sprites(
-        held_out="shape == 'square' and posX > .6 and hue > .5",
-        side=16,
-        supersample=1,
-        shapes=("square", "ellipse"),
-        counts=counts,
-        measured=12,
-    )
+    held_out = "shape == 'square' and posX > .6 and hue > .5"
+    task = Sprites(held_out=held_out, side=16, supersample=1, shapes=("square", "ellipse"),
+                   counts=counts, measured=12)  # fmt: skip
     training = dataclasses.replace(tiny.training, epochs=50, steps=16)
     model = MLP(depth=1, width=8)
     config = dataclasses.replace(tiny, name="sprites", task=task, model=model, training=training)
@@ -375,14 +351,6 @@ def test_the_hash_opens_the_same_view(opened):
     assert (
         unknown["network"] == "tiny" and unknown["at"] == "7,0" and unknown["score"] == "rendered"
     )
-
-
-def test_the_first_point_is_a_typical_held_out_one(opened, runs):
-    at, cells = state(opened("network=tiny"))["at"], runs["tiny"].cells
-    chosen = (cells.factors == [int(place) for place in at.split(",")]).all(axis=1)
-    shares = cells.scores["rendered"].mean(axis=0)
-    off = abs(shares - shares[cells.held_out].mean())
-    assert cells.held_out[chosen] and off[chosen] == off[cells.held_out].min()
 
 
 def test_live_codes_are_right_where_the_page_has_cells_alone(opened, runs, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compgen_jax.runs.run import Run
 from figures.explorer import arrays, live
 from tests.figures import live_networks
 
@@ -59,11 +58,12 @@ return argument.codes.map((code) => {
 """
 
 
-def assert_equals_jax(in_module, run, seed):
+@pytest.mark.parametrize("name", live_networks.CASES)
+def test_it_draws_what_jax_draws(in_module, name):
+    run = live_networks.network(name)
     codes = live_networks.codes(run)
-    predictions, layers = live_networks.in_jax(run, seed, codes)
-    argument = {"spec": live.live_network(run, seed), "codes": codes.tolist()}
-    found = in_module(DRAW, argument)
+    predictions, layers = live_networks.in_jax(run, 7, codes)
+    found = in_module(DRAW, {"spec": live.live_network(run, 7), "codes": codes.tolist()})
     assert len(found) == 20
     for index, drawn in enumerate(found):
         np.testing.assert_allclose(drawn["output"], predictions[index].ravel(), rtol=0, atol=1e-4)
@@ -72,17 +72,6 @@ def assert_equals_jax(in_module, run, seed):
             assert tuple(shape) == layers[name].shape[1:]
             expected = layers[name][index].ravel()
             np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4, err_msg=name)
-
-
-@pytest.mark.parametrize("name", live_networks.CASES)
-def test_it_draws_what_jax_draws(in_module, name):
-    assert_equals_jax(in_module, live_networks.network(name), seed=7)
-
-
-def test_a_trained_network_draws_what_jax_draws(in_module, tiny_run):
-    run = Run.load(tiny_run[0])
-    for seed in run.seeds:
-        assert_equals_jax(in_module, run, seed)
 
 
 def test_a_drawing_leaves_the_earlier_ones_alone(in_module):

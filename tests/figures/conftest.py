@@ -20,3 +20,9 @@ def drawn():
     yield draw
     for figure in figures:
         plotting.close(figure)
+
+
+@pytest.fixture(scope="session")
+def workdir(tmp_path_factory):
+    """Where tiny networks are trained, once for all tests."""
+    return tmp_path_factory.mktemp("stand_ins")

@@ -1,58 +1,68 @@
-"""Every figure of trained bump decoders, on five tiny networks that the figures share."""
+"""Every figure is drawn and readable at its printed width, of runs that stand for its own."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from compgen_jax.config import changed
-from compgen_jax.papers.forced_rendering import runs as papers
-from compgen_jax.runs import experiment
-from compgen_jax.runs.run import Run
+from compgen_jax.papers.league import runs as league
+from compgen_jax.papers.scale import constructions
 from compgen_jax.tasks.task import Factor
 from figures import plotting, run
 from figures.papers import FIGURES
+from tests.figures import committed, stand_ins
 
-TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
-        "training.steps": 8, "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
-HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
-         "corner": {"task.support.low": 4}}  # fmt: skip
-TRAINED = "bump_cnn", "ramp_cnn", "stripes_0_bumps", "stripes_30_bumps", "lowrank_both"
-# a network that stands for others, by their names
-AS = {"lowrank_none": "lowrank_both", "corner_bumps": "stripes_30_bumps"}
-BY_FIGURE = {
-    "fig1b": TRAINED[:1],
-    **dict.fromkeys(("fig11", "fig13"), TRAINED[:1]),
-    **dict.fromkeys(("fig1", "codes", "fig1d", "fig1e", "fig8", "fig2", "ranks", "fig10"),
-                    TRAINED[:2]),
-    **dict.fromkeys(("fig3", "fig6"), ("lowrank_none", "lowrank_both")),
-    **dict.fromkeys(("fig4", "fig7"), TRAINED[2:4]),
-    "additive": TRAINED[2:3],
-    "fig15": ("corner_bumps", *TRAINED[2:4]),
-    "training": (*TRAINED, "lowrank_none"),
+BUMPS = "bump_cnn", "ramp_cnn"
+LOW_RANK = {"lowrank_none": "lowrank_both", "lowrank_both": "lowrank_both"}
+STRIPES = {name: name for name in ("stripes_0_bumps", "stripes_30_bumps")}
+# networks that are trained for a second, and the runs that each stands for
+TRAINED = {
+    **dict.fromkeys(("fig1b", "fig11", "fig12", "fig13", "fig14"), {"bump_cnn": "bump_cnn"}),
+    **dict.fromkeys(("fig13_20_epochs", "fig14_20_epochs"), {"bump_cnn": "bump_cnn"}),
+    **dict.fromkeys(("fig1", "codes", "fig1d", "fig1e", "fig8", "fig2", "ranks", "fig10",
+                     "fig1_epochs", "fig1_authors"), dict.fromkeys(BUMPS)),
+    **dict.fromkeys(("fig3", "fig6"), LOW_RANK),
+    **dict.fromkeys(("fig4", "fig7"), STRIPES),
+    "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
+    "controls": dict.fromkeys(FIGURES["controls"].runs, "bump_cnn"),
+    **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
+                                                            "encoders")},
+    "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
+    "training": LOW_RANK | STRIPES | dict.fromkeys(BUMPS),
 }  # fmt: skip
+KNOWN = {
+    **dict.fromkeys(("fig4c", "fig4c_epochs", "exponents"), stand_ins.sweep),
+    "holdout_map": stand_ins.holdout_map,
+    "sprites": stand_ins.hold_outs,
+    "sprites_remedies": stand_ins.remedies,
+    "sprites_pairs": stand_ins.pairs,
+    "sprites_montero": stand_ins.montero,
+}
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    configs, runs = papers.runs("quick"), {}
-    for name in TRAINED:
-        tiny = changed(configs[name], TINY | HOLES[configs[name].task.support.region])
-        if name.endswith("cnn"):  # convolutions take longer to compile; Figure 15 shows theirs
-            tiny = changed(tiny, {"model.name": "mlp"})
-        path = tmp_path_factory.mktemp(name) / "run"
-        experiment.train(tiny, path, progress=False)
-        runs[name] = Run.load(path)
-    return runs | {name: runs[like] for name, like in AS.items()}
+@pytest.mark.parametrize("name", [name for name, one in FIGURES.items() if not one.of_settings])
+def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeypatch):
+    figure = FIGURES[name]
+    if name in TRAINED:
+        runs = {run: stand_ins.trained(like or run, workdir) for run, like in TRAINED[name].items()}
+    elif name in KNOWN:
+        runs = KNOWN[name]()
+    elif name == "pixels_begun":
+        runs = stand_ins.begun(workdir)
+    elif name == "league":
+        runs = committed.finished(league.runs("quick"), with_tasks=True)
+        assert figure.shows([*runs, "bump_cnn"], "quick") == list(runs)
+    else:
+        for table in ("exact", "graded", "graded_own"):
+            monkeypatch.setitem(vars(constructions.CONSTRUCTED), table, stand_ins.written_down())
+        students = stand_ins.students()
+        runs = {run: students[run] for run in figure.shows(students, "quick")}
+        assert runs
+    drawn(figure.draw, runs)
 
 
-@pytest.mark.parametrize("name", BY_FIGURE)
-def test_a_figure_is_readable_at_its_printed_width(name, drawn, trained):
-    drawn(FIGURES[name].draw, {run: trained[run] for run in BY_FIGURE[name]})
-
-
-def test_the_picture_of_a_run_is_readable(drawn, trained):
-    drawn(run.draw, trained["bump_cnn"])
+def test_the_picture_of_a_run_is_readable(drawn, workdir):
+    drawn(run.draw, stand_ins.trained("bump_cnn", workdir))
 
 
 def test_labels_name_the_values_of_a_factor(drawn):
@@ -70,12 +80,3 @@ def test_labels_name_the_values_of_a_factor(drawn):
     (axis,) = drawn(draw, Factor("object", column, False, labels=("cat", "dog"))).axes
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["cat", "dog"]
     assert [line.get_ydata()[0] for line in axis.lines] == pytest.approx([2, 3])
-
-
-def test_every_figure_of_the_first_paper_is_drawn_by_a_test():
-    elsewhere = {"controls", "two_objects", "three_factors", "fig9", "encoders", "pixels",
-                 "pixels_begun", "fig4c", "exponents", "holdout_map"}  # fmt: skip
-    draws = {FIGURES[name].draw for name in {*BY_FIGURE, *elsewhere}}
-    missing = [name for name, figure in FIGURES.items() if figure.draw not in draws
-               and figure.draw.__module__.startswith("figures.forced_rendering")]  # fmt: skip
-    assert set(missing) <= {"fig1_epochs", "fig1_authors"}  # which call fig1's

@@ -1,20 +1,9 @@
-"""The league's table, figures and page on committed and on constructed summaries."""
+"""The league's table and page, of runs whose shares are known."""
 
 from types import SimpleNamespace
 
 from compgen_jax.papers.league import runs
 from figures.league import page, tables
-from figures.papers import FIGURES
-from tests.figures import committed
-
-
-def test_the_figure_of_finished_runs(drawn):
-    finished = committed.finished(runs.runs("quick"), [], with_tasks=True)
-    figure = FIGURES["league"]
-    assert figure.shows([*finished, "bump_cnn"], "quick") == list(finished)
-    assert not figure.by_default
-    drawn(figure.draw, finished)
-
 
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
 

@@ -32,10 +32,9 @@ def test_an_array_survives_the_page(dtype):
     assert entry["dtype"] == expected
 
 
-@pytest.mark.parametrize("array", [np.arange(3, dtype=np.int64), np.array(["a"])])
-def test_other_arrays_are_refused(array):
-    with pytest.raises(TypeError, match="is not one of"):
-        encode(array)
+def test_other_arrays_are_refused():
+    with pytest.raises(TypeError, match="an array of int64 is not one of"):
+        encode(np.arange(3, dtype=np.int64))
 
 
 # --- networks --------------------------------------------------------------------------------
@@ -76,6 +75,10 @@ def add_position(token, axis):
     return token + np.concatenate([along, along.transpose(1, 0, 2)], axis=-1)
 
 
+ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh,
+               "sigmoid": lambda x: 1 / (1 + np.exp(-x))}  # fmt: skip
+
+
 def computed(spec, code):
     """(prediction, {layer: activations}) of one code, in float64."""
     x = code.astype(np.float64)
@@ -95,14 +98,10 @@ def computed(spec, code):
             x = embed(x, operation["factors"])
         elif kind == "add_position":
             x = add_position(x, array("axis"))
-        elif kind == "relu":
-            x = np.maximum(x, 0)
-        elif kind == "tanh":
-            x = np.tanh(x)
+        elif kind in ACTIVATIONS:
+            x = ACTIVATIONS[kind](x)
         elif kind == "prelu":
             x = np.where(x < 0, operation["slope"] * x, x)
-        elif kind == "sigmoid":
-            x = 1 / (1 + np.exp(-x))
         else:
             assert kind == "affine"
             x = operation["scale"] * x + operation["shift"]
@@ -128,29 +127,19 @@ def test_operations_say_what_jax_says(name):
     assert np.ptp(predictions) > 0.1  # not all the same
 
 
-def test_seeds_differ():
-    run = live_networks.network("mlp")
-    assert live.live_network(run, 0) != live.live_network(run, 7)
-
-
 def like(run, task=None, model=None):
     """The run with another task or another model's config."""
     config = run.config if model is None else dataclasses.replace(run.config, model=model)
     return Run(config, task or run.task, run.seeds, params=run.params)
 
 
-def test_an_affine_prediction_is_part_of_the_network():
+def test_a_prediction_is_affine_or_the_network_has_no_live_form(monkeypatch):
     run = live_networks.network("mlp")
-    run = like(run, task=run.task._replace(prediction=lambda output: 3 - 2 * output))
-    assert live.live_network(run, 0)["operations"][-1] == {"op": "affine", "scale": -2, "shift": 3}
-
-
-def test_other_networks_have_no_live_form(monkeypatch):
-    run = live_networks.network("mlp")
+    predicts = lambda of: live.live_network(like(run, task=run.task._replace(prediction=of)), 0)
+    last = predicts(lambda output: 3 - 2 * output)["operations"][-1]
+    assert last == {"op": "affine", "scale": -2, "shift": 3}
     for prediction in (jax.nn.softmax, jnp.square, jnp.sum, lambda output: output.at[0].add(1)):
-        assert (
-            live.live_network(like(run, task=run.task._replace(prediction=prediction)), 0) is None
-        )
+        assert predicts(prediction) is None
     assert live.live_network(like(run, model=Additive()), 0) is None
     assert live.live_network(like(run, model=Upsampling(batch_norm=True)), 0) is None
     parameters = sum(leaf.size for leaf in jax.tree.leaves(run.params)) // 2
@@ -165,12 +154,10 @@ def test_other_networks_have_no_live_form(monkeypatch):
 
 SIZES = SizeConfig(values=4, low=1, high=2)
 SEPARABLE = {
-    "bump": Bump(grid=8, support=SUPPORT),
     "size": Bump(grid=8, size=SIZES, support=SUPPORT),
     "off grid": Bump(grid=8, code=CodeConfig(name="ramp", missing="off_grid"), support=SUPPORT),
     "off canvas": Bump(grid=8, code=CodeConfig(missing="off_canvas"), support=SUPPORT),
     "one-hot": Bump(grid=8, code=CodeConfig(name="onehot"), support=SUPPORT),
-    "angle": Rotation(side=12, angles=8),
     "objects": Rotation(side=12, angles=8, objects=(3, 4, 7), gap=GapConfig(of=(4,))),
 }
 
@@ -205,17 +192,11 @@ def test_tables_make_the_code_of_any_point(name):
         indices = [int(u * len(each)) for u, each in zip(draw, values, strict=True)]
         point = np.float32([each[index] for each, index in zip(values, indices, strict=True)])
         np.testing.assert_allclose(code_from(table, indices), code_at(point), atol=1e-6)
-        if name in ("angle", "objects"):
-            continue
-        point[1] = np.nan
-        np.testing.assert_allclose(code_from(table, indices, {1}), code_at(point), atol=1e-6)
-
-
-def test_a_missing_angle_has_no_code():
-    task = SEPARABLE["objects"].make()
-    table = live.code_table(task, half_steps(task))
-    assert not decode(table["factors"][0]["absent"]).any()
-    assert not decode(table["factors"][1]["absent"]).any()
+        if name != "objects":  # whose missing values have no code
+            point[1] = np.nan
+            np.testing.assert_allclose(code_from(table, indices, {1}), code_at(point), atol=1e-6)
+    if name == "objects":
+        assert not any(decode(factor["absent"]).any() for factor in table["factors"])
 
 
 def own_task(example) -> Task:

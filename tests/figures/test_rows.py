@@ -21,8 +21,6 @@ BOTH = "bump_cnn ramp_cnn"
          "ramp_mlp_20_epochs_depth5 ramp_mlp_20_epochs_depth6 ramp_mlp_20_epochs_depth7"),
         ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps"),
         ("fig4", "paper", "stripes_0_bumps stripes_10_bumps stripes_50_bumps stripes_100_bumps"),
-        ("additive", "paper", "stripes_0_bumps stripes_0_bumps_upright stripes_0_bumps_off_grid "
-         "stripes_0_bumps_upright_off_grid stripes_0_bumps_off_canvas"),
         ("fig1_epochs", "paper", "bump_cnn ramp_cnn_50_epochs"),
         ("fig1_authors", "paper", "ramp_cnn_authors bump_cnn_authors_128"),
         ("controls", "paper",

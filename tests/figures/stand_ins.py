@@ -1,0 +1,171 @@
+"""Runs that stand for those of a figure: their answers are known, or they train in a second."""
+
+import copy
+import functools
+import itertools
+
+import jax
+import numpy as np
+
+from compgen_jax.config import Config, SearchConfig, SweepConfig, TrainingConfig, changed, to_dict
+from compgen_jax.papers.forced_rendering import known as known_maps
+from compgen_jax.papers.forced_rendering import runs as papers
+from compgen_jax.papers.forced_rendering.scaling import COPIES, GRID, IMAGES, REGION
+from compgen_jax.papers.real_factors import known as sprites_known
+from compgen_jax.papers.real_factors.runs import MONTERO
+from compgen_jax.papers.scale import constructions
+from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs.run import Run
+from compgen_jax.settings import flat
+from compgen_jax.statistics import mean_with_interval
+from compgen_jax.sweeps.sweep import FinishedSweep
+from compgen_jax.tasks.bump import Bump, StripesConfig
+from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.supports import SupportConfig
+from figures.real_factors import figures as sprites
+from tests.figures import committed
+from tests.papers.test_scaling import GRIDS, SIDE, make_row, make_table
+
+TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
+        "training.steps": 8, "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
+HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
+         "corner": {"task.support.low": 4}}  # fmt: skip
+
+
+def summary_of(numbers: dict) -> dict:
+    return {"mean": {name: {"value": v, "ci95": [v, v]} for name, v in numbers.items()}}
+
+
+def scored(task, images):
+    with jax.numpy_rank_promotion("allow"):
+        return results.scorer(task)(images)
+
+
+@functools.cache
+def trained(name: str, root):
+    """A tiny network of a run's kind."""
+    config = papers.runs("quick")[name]
+    region = getattr(getattr(config.task, "support", None), "region", None)
+    fields = TINY | HOLES.get(region, {})
+    tree = to_dict(config)
+    paths = {path for group in tree if isinstance(tree[group], dict)
+             for path in flat(tree[group], group)}  # fmt: skip
+    tiny = changed(config, {path: value for path, value in fields.items() if path in paths})
+    if tiny.model.name == "conv":  # which takes longer to compile
+        tiny = changed(tiny, {"model.name": "mlp"})
+    experiment.train(tiny, root / name, progress=False)
+    return Run.load(root / name)
+
+
+def mapped(network: str, interpolator: str, code: str = "bump"):
+    """A run whose images, and whose interpolator's, are those of known maps."""
+    settings = Bump(grid=8, code=CodeConfig(name=code),
+                    support=SupportConfig(region="donut", low=3, high=5))  # fmt: skip
+    task = settings.make()
+    empty = scored(task, np.zeros((1, 64, 8, 8), np.float32))
+    world = known_maps.world_of(empty.truths, empty.held_out)
+    drawn, by_kernel = (scored(task, known_maps.jittered(known_maps.images(name, world), 2))
+                        for name in (network, interpolator))  # fmt: skip
+    return Run.known(
+        (0, 1), drawn, config=Config(task=settings), task=task, interpolator=by_kernel,
+        error_at=lambda points: np.full((2, len(points)), 0.01),
+    )  # fmt: skip
+
+
+def sweep(rows=None, regions=("none", "corner")):
+    """Bumps that need N^3 images, and stripes that need N, also around a corner."""
+    rows = rows or make_table() + make_table({"stripes": (1, 2)}, region="corner")
+    search = SearchConfig(field=IMAGES, start=(10,), scores=("rendered",), target=0.9)
+    support = SupportConfig(side=0.5, require_marginals=False)
+    axes = {GRID: GRIDS, COPIES: (0, 1), REGION: regions}
+    config = Config(task=Bump(support=support, stripes=StripesConfig(order="shuffled")),
+                    training=TrainingConfig(steps=10), sweep=SweepConfig(axes, search))  # fmt: skip
+    return {"sweep": FinishedSweep(config, rows)}
+
+
+def holdout_map(change=lambda row: row):
+    """The error outside is grid / 1000, that on held-out cells the share, times 1 + 2 seed."""
+    rows = []
+    for grid, share, seed in itertools.product((8, 12), (0.2, 0.5), (0, 1)):
+        row = make_row(grid=grid, region="donut", side=share, seed=seed)
+        for where, error in (("ood", share), ("unseen", grid / 1000), ("seen", 1e-3)):
+            row |= {f"{where}.blank_mse": 0.5, f"{where}.mse": 0.5 * error * (1 + 2 * seed)}
+        rows.append(change(row))
+    support = SupportConfig(region="donut", side=0.2, samples=700, sampling="real")
+    config = Config(task=Bump(support=support), training=TrainingConfig(steps=10),
+                    sweep=SweepConfig({GRID: (8, 12), SIDE: (0.2, 0.5)}))  # fmt: skip
+    return {"sweep": FinishedSweep(config, rows)}
+
+
+@functools.cache
+def students() -> dict:
+    """The second paper's runs: committed summaries, and made-up numbers where there is none."""
+    scores = ("r2", "gain", "mse", "variance", "bilinear_mse", "sum_of_singles_mse",
+              "nearest_seen_mse", "step_accuracy", "majority_miss", "nearest_seen_miss",
+              "task_accuracy", "episode_accuracy")  # fmt: skip
+    metrics = [f"decode.{name}" for name in ("ood_r2", "untrained.ood_r2", "shuffled.ood_r2")]
+    outputs = ("decode.recovery", "decode.active_recovery")
+    configs, rng = scale_runs.runs("quick"), np.random.default_rng(0)
+    runs = committed.finished(configs, metrics, outputs)
+    for name, config in configs.items():
+        seeds = {str(seed): {f"{region}.{score}": rng.uniform(0.5, 1)
+                             for region in ("id", "ood") for score in scores}
+                 for seed in config.training.seeds}  # fmt: skip
+        columns = next(iter(seeds.values()))
+        mean = {key: mean_with_interval([one[key] for one in seeds.values()]) for key in columns}
+        summary = {"seeds": seeds, "mean": mean, "task": {"sets": 92, "code_r2": 1.0}}
+        layers = {metric: rng.random((len(seeds), 4)) for metric in metrics}
+        found = {metric: rng.random(len(seeds)) for metric in outputs}
+        runs.setdefault(name, Run.known(config.training.seeds, None, layers, found, config=config,
+                                       summary=summary))  # fmt: skip
+    return runs
+
+
+def written_down() -> list[dict]:
+    """The table of the second paper's networks that are written down, by a law."""
+    return [{"modules": modules, "knots": knots, "neurons": 10 * knots + modules, "seed": seed,
+             "max_error": 1e-6, "rmse": knots**-2, "r2": 1 - knots**-4}
+            for modules in (4, 8, 32) for knots in (4, 8, 16)
+            for seed in constructions.Constructed.seeds]  # fmt: skip
+
+
+@functools.cache
+def of_sprites() -> dict:
+    """A decoder that draws what is asked, and one that draws the nearest ID image."""
+    return sprites_known.known_runs(sprites_known.sprites("range"), ("truth", "nearest"))
+
+
+def hold_outs():
+    runs = dict.fromkeys(sprites.HELD_OUT, of_sprites()["truth"])
+    encoder = sprites_known.encoders()["no posX"]
+    return runs | {"sprites_range": of_sprites()["nearest"], "sprites_encoder": encoder}
+
+
+def remedies():
+    runs = dict.fromkeys(sprites.REMEDIES, of_sprites()["nearest"])
+    return runs | {"sprites_slice": of_sprites()["truth"]}
+
+
+def pairs(name: str = "follows"):
+    return {run.config.name: run for run in sprites_known.known_pairs()[name]}
+
+
+def montero():
+    seeds = {seed: {"id.excess_nll": 50.0 + seed, "ood.excess_nll": 140.0} for seed in range(4)}
+    summary = summary_of({"id.excess_nll": 50.0, "ood.excess_nll": 140.0}) | {"seeds": seeds}
+    return {f"sprites_{name}": Run.known((), summary=summary) for name in MONTERO}
+
+
+def begun(root):
+    """A network whose error is 1e-2 and 1e-4 (two seeds) at epoch 25, and a hundredth at 50."""
+    run = copy.copy(trained("pixelwise", root))
+    run.path = root
+    directory.write_metrics(root, [
+        {"epoch": epoch, "seed": seed, "id.mse": 0.02 * error, "ood.mse": 0.5 * error,
+         "id.blank_mse": 0.2, "ood.blank_mse": 0.5, "id.exact_accuracy": 1.0,
+         "ood.exact_accuracy": 1.0 - seed / 2}
+        for epoch, errors in {25: (1e-2, 1e-4), 50: (1e-4, 1e-6)}.items()
+        for seed, error in enumerate(errors)
+    ])  # fmt: skip
+    return {"pixelwise_begun": run}

@@ -1,0 +1,358 @@
+"""What figures and tables show, of networks whose answers are known."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from compgen_jax.metrics import circle
+from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES
+from compgen_jax.papers.presets import PRESETS
+from compgen_jax.papers.real_factors.runs import runs as sprites_runs
+from compgen_jax.papers.scale import runs as scale_runs
+from compgen_jax.runs.run import Run
+from compgen_jax.tasks import task as tasks
+from figures import plotting
+from figures.figure import FIGURES
+from figures.forced_rendering import (
+    along_training,
+    authors,
+    controls,
+    fig9,
+    figure1,
+    layers,
+    relatives,
+    scaling,
+    stripes,
+    tables,
+    three_factors,
+)
+from figures.real_factors import tables as sprites_tables
+from figures.scale import tables as scale_tables
+from tests.figures import committed, stand_ins
+from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
+from tests.papers.test_scaling import GRIDS, make_row, make_table
+
+EDGE = 8 / 9  # of the hole, which the edge map draws rightly
+BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
+
+
+def heights(axis, *which):
+    return [y for _, y in means(axis, *which)]
+
+
+def diamonds(axis):
+    return [line.get_xydata()[0] for line in lines_of(axis, "D") if len(line.get_xydata())]
+
+
+def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
+    runs = {"bump_cnn": stand_ins.mapped("plus", "bump"),
+            "ramp_cnn": stand_ins.mapped("edge", "plus", "ramp")}  # fmt: skip
+    titles = [title_of(axis) for axis in drawn(figure1.draw, runs).axes]
+    shares = "{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}"
+    assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
+    codes = drawn(figure1.draw_codes, runs)
+    np.testing.assert_allclose(diamonds(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
+    assert sorted(heights(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
+    by_distance = lines_of(axis_of(codes, "b"), "None")[:2]
+    assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
+    others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
+    share = axis_of(drawn(controls.draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
+    assert [x for x, _ in diamonds(share)] == pytest.approx([1, *[EDGE] * 4])
+
+
+def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
+    run = stand_ins.trained("two_objects", workdir)
+    figure, cells = drawn(controls.draw_two_objects, {"two_objects": run}), run.cells
+    for letter, score in (("c", "rendered"), ("d", "rendered_second")):
+        hits = cells.scores[score].astype(float).reshape(2, 8, 8)
+        axis, held_out = axis_of(figure, letter), cells.held_out.reshape(8, 8)
+        np.testing.assert_allclose(axis.images[0].get_array(), hits.mean(axis=0))
+        shares = f"{hits[:, ~held_out].mean():.0%} ID, {hits[:, held_out].mean():.0%} OOD"
+        assert title_of(axis).endswith(f"bump rendered: {shares}")
+
+
+def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in three_factors.RUNS}
+    figure, colors = drawn(three_factors.draw, runs), three_factors.COLORS
+    of = lambda letter, name, mark="o": means(axis_of(figure, letter), mark, colors[name])
+    # a box leaves all pairs of values, a square of x and y all but one
+    assert [round(x) for name in ("box", "xy") for x, _ in of("c", name)] == [3, 2]
+    box = runs["three_factors"].cells
+    hits = box.scores["image_accuracy"][:, box.held_out].mean()
+    assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
+    position, size, both = (y for _, y in of("e", "box"))
+    assert both <= min(position, size) and position == pytest.approx(of("a", "box")[1][1])
+    solid = next(line for line in axis_of(figure, "f").lines if line.get_label() == "x, y")
+    expected = runs["three_factors"].layers("angle.x-y.ood").mean(axis=0)[:-1]
+    np.testing.assert_allclose(solid.get_ydata(), expected)
+    indices = three_factors.example_cells(box)
+    assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
+
+
+def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
+    figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
+    (axis,) = [axis for axis in figure.axes if axis.get_ylabel() == "MSE / blank image's"]
+    curves = {line.get_label(): line for line in axis.lines}
+    angles, error = curves["one object"].get_data()
+    order = np.argsort(cells.factors[:, 0] % 360)
+    expected = np.exp(np.log(cells.scores["mse"].astype(float)).mean(axis=0))[order]
+    inside = (angles >= 0) & (angles < 360)
+    np.testing.assert_allclose(error[inside], expected / np.square(cells.truths).mean(), rtol=1e-5)
+    # in the middle of the gap, half of each edge's image
+    (gap,) = circle.gaps(cells.factors, cells.held_out)
+    middle = np.argmin(abs(gap.place - 0.5))
+    before, after = (cells.truths[edge].astype(float) for edge in gap.edges)
+    image = before + gap.place[middle] * (after - before)
+    expected = np.square(image - cells.truths[gap.cells[middle]]).mean()
+    ideal = curves["edges' cross-fade"].get_ydata()[middle]
+    assert ideal == pytest.approx(expected / np.square(cells.truths).mean(), rel=1e-4)
+
+
+def test_volumes_shares_along_training_and_tuning_are_means(drawn, workdir):
+    run = stand_ins.trained("bump_cnn", workdir)
+    images = images_of(drawn(layers.draw_volumes, {"bump_cnn": run}))
+    held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
+    np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
+    means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
+    np.testing.assert_allclose(means, 0, atol=1e-6)
+    of_columns = dict.fromkeys(("bump_cnn", "stripes_0_bumps", "lowrank_both"), run)
+    along = axis_of(drawn(along_training.draw, of_columns), "a").lines
+    shares = [run.cells.scores["rendered"][:, mask].mean()
+              for mask in (run.cells.held_out, ~run.cells.held_out)]  # fmt: skip
+    assert [line.get_ydata()[-1] for line in along] == pytest.approx(shares)
+    axis, unit = plotting.new_figure(2, 2).subplots(), np.arange(64.0).reshape(8, 8) ** 2
+    stripes._draw_curves(axis, unit, held_out)
+    x, y = (line.get_ydata() for line in axis.lines)
+    np.testing.assert_allclose(x, unit.mean(axis=0))
+    np.testing.assert_allclose(y, unit.mean(axis=1))
+    plotting.close(axis.figure)
+
+
+def test_layers_are_laid_out_by_their_principal_components(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)  # as if it were not there
+    layer = np.random.default_rng(0).normal(size=(30, 5)) * [3, 2, 1, 1, 1]
+    plane, method = fig9.flattened(layer)
+    values, vectors = np.linalg.eigh(np.cov(layer.T))
+    expected = (layer - layer.mean(axis=0)) @ vectors[:, :-3:-1]
+    signs = np.sign((plane * expected).sum(axis=0))
+    np.testing.assert_allclose(plane, expected * signs, atol=1e-9)
+    assert method == f"PCA, {values[-2:].sum() / values.sum():.0%} of variance"
+    plane, method = fig9.flattened(np.ones((30, 1)))
+    assert not plane.any() and method == "PCA, 100% of variance"
+
+
+def test_encoders_are_exact_where_they_are(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in relatives.TITLES}
+    figure = drawn(relatives.draw_encoders, runs)
+    for letter, (name, run) in zip("ab", runs.items(), strict=True):
+        cells, mean = run.cells, run.summary["mean"]
+        image, color = axis_of(figure, letter).images[0], relatives.ENCODER_COLORS[name]
+        expected = cells.scores["exact_accuracy"].mean(axis=0).reshape(8, 8)  # [y, x]
+        np.testing.assert_allclose(image.get_array(), expected)
+        for mark, mask in (("o", cells.held_out), ("s", ~cells.held_out)):
+            near = cells.scores["position_accuracy"][:, mask].mean()
+            assert heights(axis_of(figure, "c"), mark, color)[1] == pytest.approx(near)
+        unit = mean["ood.mean_answer_mse"]["value"]
+        errors = cells.scores[cells.error][:, cells.held_out].mean(axis=1, dtype=float) / unit
+        (found,) = [x for x, _ in means(axis_of(figure, "d"), "o", color)]
+        assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
+        assert mean["ood.nearest_seen_mse"]["value"] / unit in [
+            x for x, _ in diamonds(axis_of(figure, "d"))
+        ]
+
+
+def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):
+    runs = {name: stand_ins.trained(name, workdir) for name in ("transformer", "pixelwise")}
+    figure = drawn(relatives.draw, runs)
+    cells = runs["pixelwise"].cells
+    errors = cells.scores["mse"][:, cells.held_out].mean(axis=1, dtype=float)
+    errors /= np.square(cells.truths[cells.held_out]).mean()
+    found = heights(axis_of(figure, "a"))[0]
+    assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
+    cell = plotting.held_out_cells(cells, relatives.POINTS)[0]
+    np.testing.assert_array_equal(images_of(figure)[0], cells.predictions[0, cell])
+    # theirs over a blank image's error, of bumps at integers on 28 pixels from 0 to 28
+    along = np.exp(-np.square(np.linspace(0, 28, 28) - np.arange(28)[:, None])).mean(axis=1)
+    blank = along[:, None] * along
+    corner = blank[14:, 14:]
+    expected = 2.3e-7 * (784 - 196) / (blank.sum() - corner.sum()), 3.9e-5 / corner.mean()
+    theirs = authors.relative_errors("pixelwise")
+    np.testing.assert_allclose([theirs["id"], theirs["ood"]], expected, rtol=2e-3)
+
+
+def test_a_training_that_is_begun_stands_by_epoch(drawn, workdir):
+    error = axis_of(drawn(relatives.draw_begun, stand_ins.begun(workdir)), "a")
+    lines = {line.get_label(): line.get_xydata() for line in error.lines}
+    np.testing.assert_allclose(lines["held out (OOD)"], [[25, 1e-3], [50, 1e-5]])
+    np.testing.assert_allclose(lines["seen (ID)"], [[25, 1e-4], [50, 1e-6]])
+
+
+# --- sweeps ------------------------------------------------------------------------------------
+
+
+def points_of(axis, color, marker):
+    """(N, images) of seeds ('.'), or of the open arrows that point this way."""
+    return np.concatenate([line.get_xydata() for line in lines_of(axis, marker, color)])
+
+
+def test_thresholds_are_drawn_where_they_are(drawn):
+    figure = drawn(scaling.draw_thresholds, stand_ins.sweep())
+    unseen, real, corner = (axis for axis in figure.axes if axis.axison and axis.get_visible())
+    legends = [[text.get_text() for text in axis.get_legend().get_texts()]
+               for axis in (unseen, corner)]  # fmt: skip
+    assert legends[0][0].startswith("bumps alone: N^3.0 [") and len(legends[1]) == 1
+    assert legends[0][1].startswith("stripes and bumps: N^1.0 [")
+    for axis in (unseen, real):
+        dots = points_of(axis, BLUE, ".")
+        assert dots.shape == (12, 2) and len(points_of(axis, BLUE, "^")) == 0
+        np.testing.assert_allclose(dots[:, 1] / (0.1 * dots[:, 0] ** 3), 1, atol=0.35)
+        (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
+        np.testing.assert_allclose(line.get_ydata(), 0.1 * np.array(GRIDS) ** 3, rtol=0.1)
+    reference = next(line for line in unseen.lines if line.get_linestyle() == "--")
+    slope = np.polyfit(np.log(reference.get_xdata()), np.log(reference.get_ydata()), 1)[0]
+    assert slope == pytest.approx(3)
+
+
+def test_the_mean_over_seeds_is_geometric(drawn):
+    """Seeds render 0.9 half-way, in log images, between 10 and 40, and between 40 and 160."""
+    rows = [make_row(grid=grid, seed=seed, images=images) | {"unseen.rendered": share}
+            for grid in (8, 16) for seed, numbers in enumerate(((10, 40), (40, 160)))
+            for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
+    axis = drawn(scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
+    (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
+    np.testing.assert_allclose(sorted(points_of(axis, BLUE, ".")[:, 1]), [20, 20, 80, 80], 1e-6)
+    np.testing.assert_allclose(line.get_ydata(), 40, rtol=1e-6)
+
+
+def test_no_bound_is_dropped(drawn):
+    """Bumps are never enough, stripes are from the start at the two largest N."""
+    corner = {"region": "corner", "alone": None}
+    few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), **corner)
+    small = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
+    large = make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
+    sweep = stand_ins.sweep(few + small + large, ("corner",))
+    axis = drawn(scaling.draw_thresholds, sweep).axes[0]
+    up, down = points_of(axis, BLUE, "^"), points_of(axis, ORANGE, "v")
+    assert down.shape == (6, 2) and len(np.unique(up, axis=0)) == 12  # side by side
+    most = {(row[GRID], row["seed"]): row[IMAGES]
+            for row in sorted(few, key=lambda row: row[IMAGES])}  # fmt: skip
+    np.testing.assert_allclose(sorted(up[:, 1]), sorted(most.values()))
+    (line,) = [line for line in axis.lines if line.get_label().startswith("stripes")]
+    assert list(np.isfinite(line.get_ydata())) == [True, True, False, False]
+
+
+def test_exponents_follow_the_share_asked_for(drawn):
+    """Of points between cells .5 is rendered from N^2 images on, and .9 from N^3; of unseen cells
+    never more than .72."""
+    rows = make_table({"bumps": (3, 0.1)}, multiples=np.geomspace(0.02, 4, 12).tolist())
+    for row in rows:
+        needed = math.log(0.1 * row[GRID] ** 3), math.log(0.1 * row[GRID] ** 2)
+        share = (math.log(row[IMAGES]) - needed[1]) / (needed[0] - needed[1])
+        row["real.rendered"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
+        row["unseen.rendered"] = min(row["unseen.rendered"], 0.72)
+    figure = drawn(scaling.draw_exponents, stand_ins.sweep(rows, ("none",)))
+    unseen, real = figure.axes[:2]
+    lines = [next(line for line in axis.lines if line.get_marker() == "o")
+             for axis in (unseen, real)]  # fmt: skip
+    exponents = dict(zip(scaling.TARGETS, lines[1].get_ydata(), strict=True))
+    assert exponents[0.9] == pytest.approx(3, abs=0.1)
+    assert exponents[0.7] == pytest.approx(2.5, abs=0.1)
+    (missing,) = [line for line in unseen.lines
+                  if line.get_marker() == "o" and line.get_fillstyle() == "none"]  # fmt: skip
+    np.testing.assert_allclose(missing.get_xdata(), [0.75, 0.8, 0.85, 0.9, 0.95])
+    assert np.isfinite(lines[0].get_ydata()).tolist() == [share < 0.72 for share in scaling.TARGETS]
+
+
+def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
+    """And says which are of fewer seeds, or of seen cells."""
+    written = lambda axis: {text.get_position(): text.get_text() for text in axis.texts
+                            if text.get_transform() == axis.transData}  # fmt: skip
+    held_out, outside = drawn(scaling.draw_holdout_map, stand_ins.holdout_map()).axes[:2]
+    np.testing.assert_allclose(held_out.images[0].get_array(), [[0.4, 0.4], [1, 1]])
+    np.testing.assert_allclose(outside.images[0].get_array(), [[0.016, 0.024]] * 2)
+    assert written(held_out) == {(0, 0): "0.4", (0, 1): "1", (1, 0): "0.4", (1, 1): "1"}
+
+    def change(row):
+        if row[GRID] == 8:
+            row["unseen.mse"] = math.nan
+        failed = row[stand_ins.SIDE] == 0.2 and (row["seed"] == 1 or row[GRID] == 12)
+        return row | ({"status": "failed"} if failed else {})
+
+    held_out, outside = drawn(scaling.draw_holdout_map, stand_ins.holdout_map(change)).axes[:2]
+    assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
+    assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
+    assert title_of(outside) == "unseen cells outside (* seen cells), 0.001 to 0.024"
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [("pixelwise", "theirs"), ("pixelwise_quick", "`task.grid` 16 (28), `task.support.low` 8")],
+)
+def test_the_authors_numbers_stand_beside_ours(preset, settings):
+    numbers = {"ood.mse": 1e-4, "id.mse": 2e-6, "ood.exact_accuracy": 1.0,
+               "ood.position_accuracy": 0.5, "id.blank_mse": 0.01,
+               "ood.blank_mse": 0.02}  # fmt: skip
+    run = Run.known((), config=PRESETS[preset], summary=stand_ins.summary_of(numbers))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]]
+            for line in authors.table({"pixelwise": run}) if "|" in line][2:]  # fmt: skip
+    errors = [["MSE ID", "2e-06 [2e-06, 2e-06]", "2.3e-07"],
+              ["MSE OOD", "0.0001 [0.0001, 0.0001]", "3.9e-05"]]  # fmt: skip
+    if preset != "pixelwise":  # each over the error of its own blank images
+        errors = [["MSE / blank ID", "0.0002 [0.0002, 0.0002]", "6.3e-05"],
+                  ["MSE / blank OOD", "0.005 [0.005, 0.005]", "0.0105"]]  # fmt: skip
+    assert rows[0][0] == preset and rows[0][4].startswith(settings)
+    assert [row[1:4] for row in rows] == errors + [
+        ["exact accuracy OOD", "1 [1, 1]", "0.96"],
+        ["accuracy within 1 pixel OOD", "0.5 [0.5, 0.5]", "1"],
+    ]
+
+
+def test_tables_have_the_committed_scores():
+    page = set((committed.RESULTS / "RESULTS.md").read_text().splitlines())
+    students = scale_tables.table(committed.finished(scale_runs.runs("quick")))
+    decoders = tables.table(committed.finished(stand_ins.papers.runs("quick")))
+    assert sum(line.startswith("| modules_") for line in students) == 2 * 48
+    assert {"### Other tasks", "### Beside the authors' numbers"} <= set(decoders) <= page
+    assert set(students) <= page
+    draws = [line for line in scale_tables.table(stand_ins.students()) if "| middle_" in line]
+    assert len(draws) == 2 * 14 and not any("_draw_" in line for line in draws)
+
+
+def test_sprites_have_their_numbers(drawn):
+    titles = [axis.get_title("left") for axis in
+              drawn(FIGURES["sprites"].draw, stand_ins.hold_outs()).axes]  # fmt: skip
+    assert "A range is rendered in 0%" in titles
+    gained = drawn(FIGURES["sprites_remedies"].draw, stand_ins.remedies()).axes[0]
+    assert gained.get_title("left") == "Most is gained by slices: +1.00"
+    for name, words in (("follows", "1 [1, 1]"), ("all alike", "rendered alike")):
+        axis = drawn(FIGURES["sprites_pairs"].draw, stand_ins.pairs(name)).axes[0]
+        assert words in axis.get_title("left")
+    assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
+        stand_ins.montero()
+    )
+    config = sprites_runs("quick")["sprites_encoder"]
+    names = [*(factor.name for factor in config.task.scene().factors), "exact"]
+    numbers = {f"{region}.{name}_accuracy": share for name in names
+               for region, share in (("id", 1.0), ("ood", 0.25))}  # fmt: skip
+    run = Run.known((), config=config, summary=stand_ins.summary_of(numbers))
+    lines = sprites_tables.table({"sprites_encoder": run})
+    assert lines[-1] == "| sprites_encoder_quick | all | 1 [1, 1] | 0.25 [0.25, 0.25] |"
+    assert len(lines) == 3 + len(names)
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_decoders_of_bumps_hold_out_as_many_cells_in_either_way(scale):
+    shares = {}
+    for name, config in scale_runs.bridge(scale).items():
+        if name.startswith("bump_"):
+            held_out = float(tasks.regions(config.task.make())["ood"].mean())
+            shares.setdefault(name.split("_")[2], set()).add(held_out)
+    assert len(shares) == 2
+    for share, found in shares.items():
+        assert len(found) == 1 and found.pop() == pytest.approx(float(share), abs=0.02)
