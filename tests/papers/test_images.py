@@ -139,3 +139,10 @@ def test_the_first_object_counts_where_the_second_is_rendered(wrong, first):
         assert row["reason"].startswith("the second object is not rendered beside")
     else:
         assert number["value"] == first
+
+
+def test_both_objects_must_be_learnt():
+    net = run(decoder(draw))
+    net.cells.scores["rendered_second"] = 0 * net.cells.scores["rendered"]
+    row = judged(controls.another_object_lights, net=net)
+    assert row["reason"].startswith("not trained: share rendered ID, both objects 0")
