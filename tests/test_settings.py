@@ -41,7 +41,7 @@ def test_a_file_that_moved_is_found_in_the_current_directory(own_task, tmp_path,
     moved = tmp_path / "new home"
     moved.mkdir()
     path.rename(moved / path.name)
-    with refused("there is no file ", "turned.py"):
+    with refused(f"there is no file {path}"):
         configs.from_dict(values)
     monkeypatch.chdir(moved)
     config = configs.from_dict(values)
@@ -131,6 +131,8 @@ def test_traced_fields_are_those_that_say_so_and_all_of_a_traced_group():
     ("values", "message"),
     [
         ({"size": 0}, "it.size=0: must be at least 1 and at most 9"),
+        ({"size": 10}, "it.size=10: must be at least 1 and at most 9"),
+        ({"inner": {"rate": 0.0}}, "it.inner.rate=0.0: must be greater than 0"),
         ({"size": 2.0}, "it.size=2.0: must be of type int"),
         ({"shown": 1}, "it.shown=1: must be of type bool"),
         ({"inner": {"label": "c"}}, "it.inner.label='c': must be one of a, b"),

@@ -106,7 +106,10 @@ def test_every_suite_has_its_contenders(config, monkeypatch, capsys):
     assert len(lines) == 1 + 3 + 1 + 3 + 1 and '"suite":"geometry"' in lines[-2]
 
 
-def test_trials_are_the_sweeps_runs():
+def test_trials_are_the_sweeps_runs(config):
+    """Each of its own task in a group of several."""
+    grids = contenders.stacked(decoders.singles_of(config, (12, 8), 3))
+    assert grids.task_index.tolist() == [1, 0, 1]
     singles = students.trials_of(SMALL, 8, 5)
     assert [single.task.support.seen for single in singles] == [4, 6, 4, 6, 4]
     assert [single.training.seeds[0] for single in singles] == [0, 0, 1, 1, 0]

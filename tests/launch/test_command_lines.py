@@ -177,6 +177,18 @@ def test_jaxs_warnings_are_shown_once_and_no_others(capsys, monkeypatch):
     assert capsys.readouterr().err == "warning: Falling back to cpu.\n"
 
 
+def test_processes_of_one_machine_share_its_cores(monkeypatch):
+    updates = {}
+    monkeypatch.setattr(cli.jax.config, "update", updates.__setitem__)
+    monkeypatch.setattr(cli.os, "sched_getaffinity", lambda _: set(range(5)), raising=False)
+    monkeypatch.setattr(cli.os, "environ", {})
+    cli.use_all_cores(2)
+    assert updates == {"jax_num_cpu_devices": 2}
+    monkeypatch.setattr(cli.os, "environ", {"JAX_NUM_CPU_DEVICES": "7"})
+    cli.use_all_cores()
+    assert updates == {"jax_num_cpu_devices": 2}
+
+
 # --- commands in this process ----------------------------------------------------------------
 
 
@@ -194,7 +206,8 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     call(train, *command, workdir)
     capsys.readouterr()
     call(analyze, workdir, "--layers=layer_01,output")
-    assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["layer_01", "output"]
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert head.split()[-2:] == ["layer_01", "output"] and len(first[22:].split()) == 2
     assert (tmp_path / "run" / "analysis.json").exists()
     with refused("--layers=layer_9: no such layer; ", " has layer_00"):
         call(analyze, workdir, "--layers=layer_9")
