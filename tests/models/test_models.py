@@ -24,6 +24,7 @@ from compgen_jax.models.task_conditioned import Hypernetwork, TaskMLP, TaskTrans
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.models.upsampling import Upsampling
 from compgen_jax.settings import FAMILIES as REGISTERED
+from compgen_jax.tasks.task import Example
 from tests.models.oracles import KEY, decode, draw_inputs, exact, struct, variables
 from tests.models.shapes import of_image
 
@@ -122,6 +123,14 @@ def test_a_batch_equals_one_by_one_and_models_under_vmap_equal_themselves(settin
         jax.device_get(jax.jit(together)(jax.tree.map(stack, *params), batch)), batched[0],
     )  # fmt: skip
     chex.assert_trees_all_close(found, jax.tree.map(stack, *batched), atol=5e-5)
+
+
+def test_training_is_evaluation_for_a_model_that_has_no_training_mode():
+    module, inputs = MLP(depth=1, width=3).make(IMAGE), draw_inputs(IMAGE, 4)
+    own = variables(module, IMAGE)
+    outputs, kept = model.train_apply(module, own, Example(inputs, None), np.ones(4, bool), KEY)
+    assert kept is own
+    np.testing.assert_array_equal(outputs, model.apply(module, own, inputs)[0])
 
 
 @pytest.mark.parametrize(
