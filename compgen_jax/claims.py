@@ -104,23 +104,27 @@ class Undecided(NamedTuple):
 
 
 def above(bound: float, values, name: str, **how) -> Condition:
-    """A condition; `how` are further fields of `Condition`."""
+    """The condition that values lie above a bound; `how` are further fields of `Condition`."""
     return Condition(name, values, above=bound, **how)
 
 
 def below(bound: float, values, name: str, **how) -> Condition:
+    """The condition that values lie below a bound."""
     return Condition(name, values, below=bound, **how)
 
 
 def between(low: float, high: float, values, name: str, **how) -> Condition:
+    """The condition that values lie between two bounds."""
     return Condition(name, values, low, high, **how)
 
 
 def learnt(values, name: str = "exact accuracy ID", at: float = TRAINED) -> Gate:
+    """The claim is inconclusive, *not trained*, if the mean of `values` is below `at`."""
     return Gate(name, values, at)
 
 
 def note(name: str, values) -> Note:
+    """A further number, which decides nothing."""
     return Note(name, values)
 
 
