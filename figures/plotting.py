@@ -100,15 +100,6 @@ def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> 
     return [axis_at(figure, each, bottom, width, height) for each in lefts]
 
 
-def canvas_of(figure):
-    """An invisible axis over the whole figure, in inches, for text and arrows."""
-    width, height = figure.get_size_inches()
-    canvas = axis_at(figure, 0, 0, width, height)
-    canvas.set(xlim=(0, width), ylim=(0, height))
-    canvas.set_axis_off()
-    return canvas
-
-
 def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
     """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
     `wrap` letters or, with 0, in one line that may be longer than the axis is wide."""
@@ -152,14 +143,6 @@ def log_scale(axis, along: str):
         ticks = getattr(axis, f"{each}axis")
         ticks.set_major_formatter("{x:g}")
         ticks.set_minor_formatter(NullFormatter())
-
-
-def below(axis, place: float, text: str, down: float, **style):
-    """Text under the axis, centred at a place along x, `down` points below its lower edge."""
-    axis.annotate(
-        text, (place, 0), xytext=(0, -down), xycoords=("data", "axes fraction"),
-        textcoords="offset points", ha="center", va="top", **style,
-    )  # fmt: skip
 
 
 def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):

@@ -124,8 +124,7 @@ def _draw_along(axis, factor, column_B, cells):
 
 
 def _draw_examples(figure, task, cells, images, letter: str):
-    held_out = np.flatnonzero(cells.held_out)
-    chosen = held_out[np.linspace(0, len(held_out) - 1, EXAMPLES + 2).round().astype(int)[1:-1]]
+    chosen = plotting.spread(cells.held_out, EXAMPLES)
     axes = figure.subplots(2, EXAMPLES)
     low, high = min(images.min(), 0), images.max()
     for column, cell in enumerate(chosen):

@@ -1,9 +1,9 @@
 """What decoders draw along training: do they memorise first and compose later, or never?"""
 
 import numpy as np
-from compgen_jax.runs.along import along_training
 
 from compgen_jax.metrics import evaluation
+from compgen_jax.runs.measure import along_training
 
 from .. import plotting
 from ..figure import figure

@@ -100,7 +100,10 @@ def draw_low_rank(runs):
 
 
 def _draw_architecture(picture, bottom, run):
-    cells, canvas = run.cells, plotting.canvas_of(picture)
+    cells, (width, height) = run.cells, picture.get_size_inches()
+    canvas = plotting.axis_at(picture, 0, 0, width, height)  # in inches, for text and arrows
+    canvas.set(xlim=(0, width), ylim=(0, height))
+    canvas.set_axis_off()
     indices = plotting.held_out_cells(cells, [DRAWN])
     code, *layers = (np.asarray(layer[0]) for layer in first_seed_layers(run, indices).values())
     pitch = (plotting.WIDTH - 0.45 - 2 * IMAGE) / (len(layers) + 1)

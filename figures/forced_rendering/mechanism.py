@@ -54,7 +54,10 @@ def draw_superposition(runs):
             r2, others = run.outputs(f"{name}.r2"), run.outputs(f"{name}.shuffled_r2")
             plotting.show_number(axis, place - 0.15, r2, fmt="o", color=color)
             plotting.show_number(axis, place + 0.2, others, color=color, **plotting.SEEN)
-        plotting.below(axis, (block + 0.5) * count - 0.5, title, 20, fontsize=plotting.SMALL)
+        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        style = {"ha": "center", "va": "top", "fontsize": plotting.SMALL}
+        middle = (block + 0.5) * count - 0.5
+        axis.annotate(title, (middle, 0), xytext=(0, -20), **place, **style)
     plotting.label_mark(axis, "own x and y")
     plotting.label_mark(axis, "others'", "s", markerfacecolor="white")
     plotting.label_seeds(axis)

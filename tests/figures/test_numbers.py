@@ -1,5 +1,6 @@
 """What figures and tables show, of networks whose answers are known."""
 
+import copy
 import math
 import sys
 
@@ -63,8 +64,11 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
 
 
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
-    run = stand_ins.trained("two_objects", workdir)
-    figure, cells = drawn(controls.draw_two_objects, {"two_objects": run}), run.cells
+    run = copy.copy(stand_ins.trained("two_objects", workdir))
+    random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8
+    scores = {"rendered": random, "rendered_second": ~random}
+    run.cells = cells = run.cells._replace(scores=run.cells.scores | scores)
+    figure = drawn(controls.draw_two_objects, {"two_objects": run})
     for letter, score in (("c", "rendered"), ("d", "rendered_second")):
         hits = cells.scores[score].astype(float).reshape(2, 8, 8)
         axis, held_out = axis_of(figure, letter), cells.held_out.reshape(8, 8)
@@ -74,16 +78,24 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
 
 
 def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
-    runs = {name: stand_ins.trained(name, workdir) for name in three_factors.RUNS}
+    """Of the box, sizes are right and places are at random."""
+    runs = {name: copy.copy(stand_ins.trained(name, workdir)) for name in three_factors.RUNS}
+    box = runs["three_factors"].cells
+    places = np.random.default_rng(0).integers(0, 2, box.scores["exact_accuracy"].shape)
+    box = box._replace(predictions=np.stack([box.truths] * 2),
+                       scores=box.scores | {"exact_accuracy": places})  # fmt: skip
+    runs["three_factors"].cells = box
     figure, colors = drawn(three_factors.draw, runs), three_factors.COLORS
     of = lambda letter, name, mark="o": means(axis_of(figure, letter), mark, colors[name])
     # a box leaves all pairs of values, a square of x and y all but one
     assert [round(x) for name in ("box", "xy") for x, _ in of("c", name)] == [3, 2]
-    box = runs["three_factors"].cells
     hits = box.scores["image_accuracy"][:, box.held_out].mean()
     assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
     position, size, both = (y for _, y in of("e", "box"))
-    assert both <= min(position, size) and position == pytest.approx(of("a", "box")[1][1])
+    assert size == 1 and position == both == pytest.approx(places[:, box.held_out].mean())
+    last = [runs["three_factors"].layers(f"angle.{pair}.ood")[:, -2].mean()
+            for pair in three_factors.PAIRS]  # fmt: skip
+    assert f"{np.mean(last):.2f} OOD" in title_of(axis_of(figure, "f"))
     solid = next(line for line in axis_of(figure, "f").lines if line.get_label() == "x, y")
     expected = runs["three_factors"].layers("angle.x-y.ood").mean(axis=0)[:-1]
     np.testing.assert_allclose(solid.get_ydata(), expected)
