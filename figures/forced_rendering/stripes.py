@@ -84,10 +84,11 @@ def draw_tuning(runs):
                     _show_unit(pair[0], unit, held_out)
                     _draw_curves(pair[1], unit, held_out)
                 pair[1].set_yticks([])
-                pair[1].tick_params(labelbottom=layer == layers[-1])
             row[0].set_ylabel(f"layer {layer}")
         for axis, name in zip(axes[0, ::2], QUANTILES, strict=True):
             axis.set_title(f"{name}\ninteraction", pad=3, fontsize=plotting.SMALL)
+        for axis in axes[:-1, 1::2].flat:
+            axis.tick_params(labelbottom=False)
         for axis in axes[-1, 1::2]:
             axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
         title = f"{_name_of(run)}, seed {run.cells.seeds[0]}"

@@ -180,10 +180,12 @@ def more(runs: dict) -> dict[str, Run]:
     for name, run in runs.items():
         if name.startswith("middle_"):
             stem, _, draw = name.rpartition("_draw_")
-            groups.setdefault(stem.replace("middle_", "draws_", 1), {})[int(draw)] = run
+            groups.setdefault(stem, {})[int(draw)] = run
     every = set().union(*groups.values())
     whole = {
-        name: Run.joined([of_draw[draw] for draw in sorted(of_draw)], name)
+        name.replace("middle_", "draws_", 1): Run.joined(
+            [run for _, run in sorted(of_draw.items())], name
+        )
         for name, of_draw in groups.items()
         if of_draw.keys() == every and len(every) > 1
     }
