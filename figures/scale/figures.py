@@ -4,10 +4,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from compgen_jax.papers.scale import constructions, decoding, neurons
-from compgen_jax.papers.scale import runs as rows
+from compgen_jax.papers.scale import picks as rows
 from compgen_jax.papers.scale.codes import AFFINE
+from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
-from compgen_jax.papers.scale.runs import sets_seen
 
 from .. import plotting
 from ..figure import figure

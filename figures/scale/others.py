@@ -1,6 +1,6 @@
 """Figures of other students and tasks, of the middle scale, and between the two papers."""
 
-from compgen_jax.papers.scale import runs as rows
+from compgen_jax.papers.scale import picks as rows
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
 
 from .. import plotting
