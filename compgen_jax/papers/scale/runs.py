@@ -244,42 +244,24 @@ PRESETS["tasks_needed_transformer"] = Preset(
 @functools.cache
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
-    quick, hyperteacher = scale == "quick", _single("hyperteacher", scale)
-    single = [*hyperteacher, *_codes(scale), *_single("supports", scale)]
-    others = _single("task_transformer" if quick else "tasks_needed_transformer", scale)
-    others += _single("hypernetwork", scale)
-    if quick:
-        # by number of modules and width, the same share of the sets seen; then by number of modules
-        # and sets seen
-        single += _single("modules", scale)
-        base = changed(hyperteacher[0], {"model.width": 256})
-        single += [
-            changed(base, {"task.modules": modules, "task.support.seen": seen})
-            for modules, each in NEEDED_QUICK.items()
-            for seen in each
-        ]
-        single += _bridge_students(hyperteacher[0])
-    else:
-        single += _single("tasks_needed", scale)
-        others = [config for config in others if config.task.modules == 16]
-    named = _named(single, scale) | _decoders(scale)
-    named |= {name: one for name, one in _named(others, scale).items() if name not in named}
-    preferences = {
-        f"preference_seen_{seen}": Preset(PRESETS["preference"], {"task.support.seen": seen})
-        for seen in PREFERENCES_SEEN[scale]
-    }
-    return named | at_scale(preferences, scale) | (middle() if quick else {})
+    by_name = {}
+    groups = (sets_and_widths, codes, supports, more_modules, sets_needed, bridge, architectures,
+              preferences, middle)  # fmt: skip
+    for group in groups:
+        for name, config in group(scale).items():
+            by_name.setdefault(name, config)
+    return by_name
 
 
-def _single(sweep: str, scale: str) -> list[Config]:
-    """The single runs of a sweep, each with all seeds."""
-    config = PRESETS[sweep].config(scale, sweep)
-    cases = {case.axes: case for case in plan.first_trials(config)}
-    seeds = {"training.seeds": config.training.seeds}
-    return [changed(plan.config_of(config, case), seeds) for case in cases.values()]
+# --- runs by what is varied --------------------------------------------------------------------
 
 
-def _codes(scale: str) -> list[Config]:
+def sets_and_widths(scale: str) -> dict[str, Config]:
+    """By sets seen and width."""
+    return _named(_single("hyperteacher", scale), scale)
+
+
+def codes(scale: str) -> dict[str, Config]:
     """By code of the latent, each trained as long, and at the rate, that it takes. The invertible
     code has the authors' weights, too, with which it is nearly affine."""
     configs = _single("encodings", scale)
@@ -288,24 +270,9 @@ def _codes(scale: str) -> list[Config]:
         for config in configs
         if config.task.code.name == "invertible"
     ]
-    if scale == "paper":
-        return configs
-    return [changed(config, _learnt_by(config.task.code)) for config in configs]
-
-
-def _named(configs, scale: str) -> dict[str, Config]:
-    """Students by name; the config of a quick one is named '..._quick'."""
-    named = {}
-    for config in configs:
-        task, model = config.task, config.model
-        parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
-        parts += [model.name] * (model.name != "task_mlp")
-        parts += [task.code.name] * (task.code.name != "identity")
-        parts += ["nearly_affine"] * (task.code.std == AUTHORS_STD)
-        parts += [task.support.name] * (task.support.name != "random")
-        name = "_".join(parts)
-        named.setdefault(name, changed(config, {"name": name + "_quick" * (scale == "quick")}))
-    return named
+    if scale == "quick":
+        configs = [changed(config, _learnt_by(config.task.code)) for config in configs]
+    return _named(configs, scale)
 
 
 def _learnt_by(code) -> dict:
@@ -317,37 +284,74 @@ def _learnt_by(code) -> dict:
     }
 
 
-def middle() -> dict[str, Config]:
+def supports(scale: str) -> dict[str, Config]:
+    """By support, with as many sets seen."""
+    return _named(_single("supports", scale), scale)
+
+
+def more_modules(scale: str) -> dict[str, Config]:
+    """By number of modules and width, the same share of the sets seen."""
+    return _named(_single("modules", scale), scale)
+
+
+def sets_needed(scale: str) -> dict[str, Config]:
+    """By number of modules and sets seen."""
+    configs = _single("tasks_needed", scale)
+    if scale == "quick":
+        base = STUDENT.config(scale)
+        configs = [
+            changed(base, {"task.modules": modules, "task.support.seen": seen})
+            for modules, each in NEEDED_QUICK.items()
+            for seen in each
+        ]
+    return _named(configs, scale)
+
+
+def architectures(scale: str) -> dict[str, Config]:
+    """Transformers and hypernetworks by sets seen."""
+    sweeps = "task_transformer", "tasks_needed_transformer", "hypernetwork"
+    modules = STUDENT.config(scale).task.modules
+    configs = [config for sweep in sweeps for config in _single(sweep, scale)]
+    return _named([config for config in configs if config.task.modules == modules], scale)
+
+
+def preferences(scale: str) -> dict[str, Config]:
+    """Networks of the preference gridworld, by sets seen."""
+    table = {
+        f"preference_seen_{seen}": Preset(PRESETS["preference"], {"task.support.seen": seen})
+        for seen in PREFERENCES_SEEN[scale]
+    }
+    return at_scale(table, scale)
+
+
+def middle(scale: str) -> dict[str, Config]:
     """Between the scales, beside the quick ones: by sets seen and width, and at the widest by
     support. Every draw has a teacher, a split and a training seed of its own."""
-    named = {}
-    for sweep in ("hyperteacher_middle", "supports_middle"):
-        for config in _single(sweep, "quick"):
-            draw, support = config.task.seed, config.task.support.name
-            parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
-            name = "_".join([*parts, *[support] * (support != "random"), f"draw_{draw}"])
-            values = {"task.support.seed": draw, "training.seeds": (draw,)}
-            named[name] = changed(config, {"name": name, **values})
-    return named
+    by_name = {}
+    for config in _single("hyperteacher_middle", scale) + _single("supports_middle", scale):
+        draw, support = config.task.seed, config.task.support.name
+        parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
+        name = "_".join([*parts, *[support] * (support != "random"), f"draw_{draw}"])
+        values = {"task.support.seed": draw, "training.seeds": (draw,)}
+        by_name[name] = changed(config, {"name": name, **values})
+    return by_name
 
 
-# --- between the papers: students by support, sets seen and width, and decoders of bumps ---------
-
-
-def _bridge_students(base: Config) -> list[Config]:
-    return [
-        changed(
-            base, {"task.support.name": support, "task.support.seen": seen, "model.width": width}
-        )
-        for support in BRIDGE_SUPPORTS
-        for seen in (22, 44)
-        for width in (64, 256)
-    ]
-
-
-def _decoders(scale: str) -> dict[str, Config]:
-    """Decoders of bumps with a block, or as many cells at random, held out."""
-    preset, table = OF_FORCED_RENDERING["bump_cnn"], {}
+def bridge(scale: str) -> dict[str, Config]:
+    """Between the papers: students by support, sets seen and width (only quick ones), and decoders
+    of bumps with a block, or as many cells at random, held out."""
+    students = []
+    if scale == "quick":
+        students = [
+            changed(
+                STUDENT.config(scale),
+                {"task.support.name": support, "task.support.seen": seen, "model.width": width},
+            )
+            for support in BRIDGE_SUPPORTS
+            for seen in (22, 44)
+            for width in (64, 256)
+        ]
+    preset, decoders = OF_FORCED_RENDERING["bump_cnn"], {}
     base = preset.config(scale)
     grid, wide = base.task.grid, base.model.width
     for region in ("donut", "random"):
@@ -363,8 +367,33 @@ def _decoders(scale: str) -> dict[str, Config]:
             # The wide ones with the larger share are runs of the first paper.
             for width in (wide // 4, wide) if share < BRIDGE_SHARES[scale][-1] else (wide // 4,):
                 fields = held_out | {"model.width": width}
-                table[f"bump_{region}_{share:g}_width_{width}"] = Preset(preset, fields)
-    return at_scale(table, scale)
+                decoders[f"bump_{region}_{share:g}_width_{width}"] = Preset(preset, fields)
+    return _named(students, scale) | at_scale(decoders, scale)
+
+
+def _single(sweep: str, scale: str) -> list[Config]:
+    """The single runs of a sweep, each with all seeds; none where the sweep does not exist."""
+    if scale not in PRESETS[sweep].scales:
+        return []
+    config = PRESETS[sweep].config(scale, sweep)
+    cases = {case.axes: case for case in plan.first_trials(config)}
+    seeds = {"training.seeds": config.training.seeds}
+    return [changed(plan.config_of(config, case), seeds) for case in cases.values()]
+
+
+def _named(configs, scale: str) -> dict[str, Config]:
+    """Students by name; the config of a quick one is named '..._quick'."""
+    by_name = {}
+    for config in configs:
+        task, model = config.task, config.model
+        parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
+        parts += [model.name] * (model.name != "task_mlp")
+        parts += [task.code.name] * (task.code.name != "identity")
+        parts += ["nearly_affine"] * (task.code.std == AUTHORS_STD)
+        parts += [task.support.name] * (task.support.name != "random")
+        name = "_".join(parts)
+        by_name[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
+    return by_name
 
 
 # --- settings of the hyperteacher that the paper leaves open, each changed alone (quick scale) ---
