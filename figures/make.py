@@ -23,7 +23,8 @@ from absl import flags
 from compgen_jax import claims, cli
 from compgen_jax.config import Config, ConfigError, fingerprint
 from compgen_jax.papers import judge, settings
-from compgen_jax.papers.paper import SCALES, Paper
+from compgen_jax.papers.paper import Paper
+from compgen_jax.papers.settings import SCALES
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from compgen_jax.sweeps import sweep

@@ -21,8 +21,9 @@ from compgen_jax import claims, cli
 from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
-from compgen_jax.papers.paper import SCALES, Paper
+from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
+from compgen_jax.papers.settings import SCALES
 from compgen_jax.runs import directory
 from compgen_jax.tasks import holdouts
 from compgen_jax.training import loop
@@ -380,10 +381,12 @@ def presets() -> str:
     ran = {unnamed(run.config): run for scale in SCALES for run in committed.runs(scale).values()}
     parts = [PRESETS_PAGE]
     for paper, of_paper in PRESETS_OF_PAPERS.items():
-        rows = [
-            (f"`{name}`", f"`{one.command}`", one.takes, _result(one, ran.get(unnamed(one.config))))
-            for name, one in of_paper.items()
-        ]
+        rows = []
+        for name, one in of_paper.items():
+            main = "sweep" if one.config.is_sweep else "train"
+            command = f"`compgen-jax {main} --config={name} --workdir=runs/{name}`"
+            result = _result(one, ran.get(unnamed(one.config)))
+            rows.append((f"`{name}`", command, one.takes, result))
         head = "preset", "command", "time on 2 cores", "result"
         parts.append("\n".join([f"## {paper}", "", *table(head, rows)]))
     return "\n\n".join(parts) + "\n"

@@ -1,7 +1,7 @@
 """The papers, with their tables of RESULTS.md, and all figures."""
 
-from compgen_jax.papers.paper import SCALES
 from compgen_jax.papers.registry import PAPERS
+from compgen_jax.papers.settings import SCALES
 
 from . import forced_rendering, scale, league, real_factors, robustness  # isort: skip  # noqa: F401  (registers figures)
 from .figure import FIGURES

@@ -12,8 +12,6 @@ from compgen_jax.claims import Claim, Matrix
 from compgen_jax.config import Config
 from compgen_jax.papers.settings import Group
 
-SCALES = "quick", "paper"
-
 
 class Paper(NamedTuple):
     """title: of the paper's parts of a page.  letters: with which its claims' names begin.

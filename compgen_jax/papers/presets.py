@@ -3,16 +3,16 @@
 import difflib
 
 from compgen_jax.config import Config, ConfigError
-from compgen_jax.papers.forced_rendering import presets as forced_rendering
+from compgen_jax.papers.forced_rendering import runs as forced_rendering
 from compgen_jax.papers.league import runs as league
-from compgen_jax.papers.paper import SCALES
-from compgen_jax.papers.real_factors import presets as real_factors
-from compgen_jax.papers.scale import presets as scale
+from compgen_jax.papers.real_factors import runs as real_factors
+from compgen_jax.papers.scale import runs as scale
+from compgen_jax.papers.settings import SCALES, public
 
 PAPERS = {
-    "Forced rendering": forced_rendering.PRESETS,
-    "Scale": scale.PRESETS,
-    "Real factors": real_factors.PRESETS,
+    "Forced rendering": public(forced_rendering.RUNS, forced_rendering.PRESETS),
+    "Scale": public(scale.PRESETS),
+    "Real factors": public(real_factors.PRESETS),
 }
 PRESETS = {name: preset.config for presets in PAPERS.values() for name, preset in presets.items()}
 

@@ -1,4 +1,7 @@
-"""Settings that a paper leaves open, each changed alone around a base network.
+"""Runs at their scales, and the settings that are changed around them.
+
+A paper's `runs.py` holds one table of presets by the name of the run. The name is the same at both
+scales; `Preset.config` is what it stands for at one.
 
 A verdict that holds at one setting may fail at another. So a group of base networks is trained
 again at every setting of its list, and its claims are judged there once more:
@@ -16,12 +19,73 @@ from typing import NamedTuple
 
 from compgen_jax.config import Config, changed, field_value
 
+SCALES = "quick", "paper"
+Values = dict | Callable[[Config], dict]  # fields with their values, perhaps computed from a config
+
+
+class Preset(NamedTuple):
+    """What a run is at each scale.
+
+    base: a config, or the preset that this one is a variant of.  values: what is changed at every
+    scale.  quick, paper: what is changed at one; a config is named after its run, '..._quick' at
+    quick scale, unless these set its name.  scales: those at which the run exists.  takes: how long
+    training of all seeds takes on 2 CPU cores, at each of these scales; only a preset with times
+    can be named by `--config`.  result: what came out at a scale, where its summary is not in
+    docs/results, or what else is to say of it.
+    """
+
+    base: "Config | Preset"
+    values: Values = {}
+    quick: Values = {}
+    paper: Values = {}
+    scales: tuple[str, ...] = SCALES
+    takes: tuple[str, ...] = ()
+    result: dict[str, str] = {}
+
+    def config(self, scale: str, name: str = "") -> Config:
+        """The config at a scale. Without a name, it keeps that of its base."""
+        config = self.base.config(scale) if isinstance(self.base, Preset) else self.base
+        fields = {"name": name + "_quick" * (scale == "quick")} if name else {}
+        for values in (self.values, self.quick if scale == "quick" else self.paper):
+            fields |= fields_of(config, values)
+        return changed(config, fields)
+
+
+class Public(NamedTuple):
+    """A preset at one scale, as `compgen-jax presets` lists it."""
+
+    config: Config
+    takes: str
+    result: str
+
+
+def fields_of(config: Config, values: Values) -> dict:
+    return values(config) if callable(values) else values
+
+
+def at_scale(table: dict[str, Preset], scale: str) -> dict[str, Config]:
+    """The configs of a table by name of the run."""
+    return {n: one.config(scale, n) for n, one in table.items() if scale in one.scales}
+
+
+def public(*tables: dict[str, Preset]) -> dict[str, Public]:
+    """What can be named by `--config`, by name of the config: quick ones first."""
+    listed = [
+        Public(preset.config(scale, name), takes, preset.result.get(scale, ""))
+        for own_scale in SCALES
+        for table in tables
+        for name, preset in table.items()
+        for scale, takes in zip(preset.scales, preset.takes, strict=False)
+        if scale == own_scale
+    ]
+    return {one.config.name: one for one in listed}
+
 
 class Setting(NamedTuple):
-    """name: in words, such as 'learning rate x3'.  values: base config -> what it changes."""
+    """name: in words, such as 'learning rate x3'.  values: what is changed."""
 
     name: str
-    values: Callable[[Config], dict]
+    values: Values
 
 
 class Group(NamedTuple):
@@ -40,7 +104,7 @@ def times(field: str, factor: float, words: str = "") -> Setting:
         return {field: round(value) if isinstance(field_value(config, field), int) else value}
 
     words = words or field.rpartition(".")[2].replace("_", " ")
-    return Setting(f"{words} x{_shown(factor)}", values)
+    return Setting(f"{words} x{_as_text(factor)}", values)
 
 
 def training_time(factor: float) -> Setting:
@@ -53,30 +117,28 @@ def training_time(factor: float) -> Setting:
         every = max(1, round(factor * training.evaluate_every))
         return {f"training.{field}": count, "training.evaluate_every": every}
 
-    return Setting(f"training time x{_shown(factor)}", values)
+    return Setting(f"training time x{_as_text(factor)}", values)
 
 
 def to(name: str, **values) -> Setting:
     """Fields set to values; '__' stands for a dot: `to('upright', task__image__polarity=...)`."""
-    fixed = {field.replace("__", "."): value for field, value in values.items()}
-    return Setting(name, lambda config: fixed)
+    return Setting(name, {field.replace("__", "."): value for field, value in values.items()})
 
 
 def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Config]:
     """{(base, setting): config} for every setting of every base that is among `base_runs`. A
     setting that is among these already keeps that run's name, and so its directory."""
-    names = {changed(config, {"name": "any"}): config.name for config in base_runs.values()}
-    found = {}
+    unnamed = lambda config: changed(config, {"name": "any"})
+    names = {unnamed(config): config.name for config in base_runs.values()}
+    varied = {}
     for group in groups:
         for base, setting in itertools.product(group.bases, group.settings):
-            if base not in base_runs:
-                continue
-            config = base_runs[base]
-            values = setting.values(config)
-            alike = changed(config, {"name": "any", **values})
-            name = names.get(alike) or _name(config, setting)
-            found[base, setting.name] = changed(config, {"name": name, **values})
-    return found
+            if base in base_runs:
+                config = base_runs[base]
+                config = changed(config, fields_of(config, setting.values))
+                name = names.get(unnamed(config)) or _name(config, setting)
+                varied[base, setting.name] = changed(config, {"name": name})
+    return varied
 
 
 def _name(config: Config, setting: Setting) -> str:
@@ -85,5 +147,5 @@ def _name(config: Config, setting: Setting) -> str:
     return f"{stem}_{words}" + "_quick" * (stem != config.name)
 
 
-def _shown(factor: float) -> str:
+def _as_text(factor: float) -> str:
     return f"1/{round(1 / factor)}" if factor < 1 else f"{factor:g}"

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
+from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
-from compgen_jax.papers.scale.runs import sets_seen
 from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting

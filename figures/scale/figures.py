@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.stats import spearmanr
 
-from compgen_jax.papers.scale import constructions, decoding, neurons
+from compgen_jax.papers.scale import constructions, decoding, neurons, picks
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.codes import AFFINE
+from compgen_jax.papers.scale.picks import sets_seen
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
-from compgen_jax.papers.scale.runs import sets_seen
 
 from .. import plotting
 from ..figure import figure
@@ -34,7 +34,7 @@ def draw_scale(runs):
     shown. (c) Gain by width. (d) Gain by the share of all sets that is seen, for each number of
     modules: where a curve crosses .5, the sets are enough. Means over seeds with 95% intervals; the
     line at .5 is the criterion."""
-    by_width = rows.seen_by_width(runs.values())
+    by_width = picks.seen_by_width(runs.values())
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     (r2, gain), (widths, needed) = axes = drawn.subplots(2, 2)
     for (width, own), color in parts.colored(by_width):
@@ -53,7 +53,7 @@ def draw_scale(runs):
     r2.set(ylabel="R² on held-out sets", ylim=(0.2, 1.03))
     r2.set_xlim(0.9 * seen[0], seen[-1] * (seen[-1] / seen[0]) ** 0.7)
     most = []
-    for (modules, own), color in parts.colored(rows.seen_by_modules(runs.values())):
+    for (modules, own), color in parts.colored(picks.seen_by_modules(runs.values())):
         label = f"{modules} ({own[0].summary['task']['sets']:.0f} sets)"
         shares = [sets_seen(run.config) / run.summary["task"]["sets"] for run in own]
         values = scores(own, "ood.gain")
@@ -180,7 +180,7 @@ def draw_neurons(runs):
     parts.count_axis(knots, sorted({row["neurons"] for row in built.graded}), "ReLUs")
     knots.tick_params(axis="x", rotation=30)
     best = []
-    for (modules, by_width), color in parts.colored(rows.width_by_modules(runs.values())):
+    for (modules, by_width), color in parts.colored(picks.width_by_modules(runs.values())):
         values = scores(by_width.values(), "ood.r2")
         plotting.show_numbers(trained, list(by_width), values, color, f"{modules} modules")
         best.append(values[-1].mean())
@@ -209,7 +209,7 @@ def draw_decodability(runs):
     drawn = plotting.new_figure(plotting.WIDTH, 3.0)
     against, depth, theorem = axes = drawn.subplots(1, 3)
     points, above, last, groups = [], [], [], {"compose": [], "fail": []}
-    for (width, own), color in parts.colored(rows.seen_by_width(runs.values())):
+    for (width, own), color in parts.colored(picks.seen_by_width(runs.values())):
         for run in own:
             r2, least = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
             before, after = decoding.read_untrained(run)[:, -1], decoding.read(run)[:, -1]

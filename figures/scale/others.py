@@ -1,5 +1,6 @@
 """Figures of other students and tasks, of the middle scale, and between the two papers."""
 
+from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.quantities import COMPOSED, score, scores
 
@@ -18,7 +19,7 @@ def draw_others(runs):
     axes, titles = drawn.subplots(1, 2, sharey=True), []
     for axis, model in zip(axes, ("task_transformer", "hypernetwork"), strict=True):
         name = model.removeprefix("task_")
-        for own in rows.seen_by_modules(runs.values(), model).values():
+        for own in picks.seen_by_modules(runs.values(), model).values():
             parts.show_sets(axis, own, "r2", plotting.OOD_COLOR, f"{name}, on held-out sets")
             parts.trivial(axis, baseline(own[-1], "bilinear"), "bilinear map")
             titles.append(f"{name}: R² {score(own[-1], 'ood.r2').mean():.2f} with the most sets")
@@ -37,9 +38,9 @@ def draw_gridworld(runs):
     on held-out sets by the number of sets seen; dotted: on seen sets; dashed: the most frequent
     action and the plan of the nearest seen set. Means over seeds with 95% intervals."""
     drawn = plotting.new_figure(plotting.COLUMN, 2.9)
-    axis, own = drawn.subplots(), sorted(runs.values(), key=lambda run: rows.sets_seen(run.config))
+    axis, own = drawn.subplots(), sorted(runs.values(), key=lambda run: picks.sets_seen(run.config))
     parts.show_sets(axis, own, "step_accuracy", plotting.OOD_COLOR, "MLP, on held-out sets")
-    seen = [rows.sets_seen(run.config) for run in own]
+    seen = [picks.sets_seen(run.config) for run in own]
     for predictor, title in (("majority", "most frequent"), ("nearest_seen", "nearest plan")):
         right = [1 - score(run, f"ood.{predictor}_miss").mean() for run in own]
         axis.plot(seen, right, "--", color="0.6", linewidth=0.8, zorder=0)
@@ -60,11 +61,11 @@ def draw_middle(runs):
     of sets seen, for each width; dotted: on seen sets. (c) Gain on seen (filled) and held-out
     (open) sets for each support at width 512, 522 sets seen. Means over draws with 95% intervals;
     the line at .5 is the criterion."""
-    draws = {n: run for n, run in rows.more(runs).items() if n.startswith("draws_")}
+    draws = {n: run for n, run in picks.more(runs).items() if n.startswith("draws_")}
     drawn = plotting.new_figure(plotting.WIDTH, 5.2)
     axes = drawn.subplot_mosaic([["r2", "gain"], ["supports", "supports"]])
     r2, gain, supports = axes = [axes[name] for name in ("r2", "gain", "supports")]
-    for (width, own), color in parts.colored(rows.seen_by_width(draws.values())):
+    for (width, own), color in parts.colored(picks.seen_by_width(draws.values())):
         parts.show_sets(r2, own, "r2", color, f"width {width}")
         parts.show_sets(gain, own, "gain", color, f"width {width}")
     gain.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
@@ -72,7 +73,7 @@ def draw_middle(runs):
     gain.axhline(COMPOSED, **plotting.DOTTED)
     random = max(
         (run for run in draws.values() if run.config.task.support.name == "random"),
-        key=lambda run: (run.config.model.width, rows.sets_seen(run.config)),
+        key=lambda run: (run.config.model.width, picks.sets_seen(run.config)),
     )
     others = [run for run in draws.values() if run.config.task.support.name != "random"]
     parts.show_gains(supports, [random, *others], parts.title_of_support)
@@ -105,7 +106,7 @@ def draw_bridge(runs):
     for name, run in runs.items():
         task = run.config.task
         if name.startswith("modules_"):
-            share = rows.sets_seen(run.config) / run.summary["task"]["sets"]
+            share = picks.sets_seen(run.config) / run.summary["task"]["sets"]
             students.append((round(share, 3), task.support.name, run))
         else:
             support = task.support

@@ -3,7 +3,7 @@
 import itertools
 
 from compgen_jax.metrics import text
-from compgen_jax.papers.scale.runs import more
+from compgen_jax.papers.scale.picks import more
 
 from ..tables import errors_of_images
 

@@ -42,12 +42,3 @@ def test_every_figure_has_runs_and_a_caption():
     for figure in first_paper:
         for scale in ("quick", "paper") if not figure.scale else (figure.scale,):
             assert figure.shows(runs(scale), scale), figure.name
-
-
-def test_a_run_keeps_its_name_at_both_scales():
-    quick, paper = runs("quick"), runs("paper")
-    assert all(config.name == f"{name}_quick" for name, config in quick.items())
-    assert set(quick) - set(paper) == {"stripes_30_bumps"}
-    assert paper["ramp_cnn"].name == "ramp_cnn_trained"
-    assert paper["ramp_cnn_50_epochs"].training.epochs == 50
-    assert not [name for name, config in paper.items() if config.name.endswith("_quick")]

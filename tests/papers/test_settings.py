@@ -1,42 +1,85 @@
-"""Settings around base networks: their configs."""
+"""The papers' tables of runs, and the settings around base networks."""
 
 import fnmatch
 
 import pytest
 
-from compgen_jax.config import changed
+from compgen_jax.config import changed, identity
 from compgen_jax.papers import settings
 from compgen_jax.papers.forced_rendering import runs as first_paper
-from compgen_jax.papers.forced_rendering.settings import GROUPS
-from compgen_jax.papers.settings import Group, times, to, training_time
+from compgen_jax.papers.presets import get_config
+from compgen_jax.papers.registry import PAPERS
+from compgen_jax.papers.settings import SCALES, Group, Preset, times, to, training_time
+from compgen_jax.training import loop
+
+
+def test_a_preset_is_its_base_changed_at_every_scale_and_at_one(tiny):
+    wide = Preset(tiny, {"model.width": 16}, quick={"model.depth": 3}, paper={"name": "large"})
+    deeper = Preset(wide, lambda config: {"model.depth": config.model.depth + 1})
+    table = {"wide": wide, "deeper": deeper, "slow": Preset(wide, scales=("paper",))}
+    quick, paper = (settings.at_scale(table, scale) for scale in SCALES)
+    assert [config.name for config in quick.values()] == ["wide_quick", "deeper_quick"]
+    assert [config.name for config in paper.values()] == ["large", "deeper", "slow"]
+    depth = tiny.model.depth
+    assert (quick["wide"].model.depth, quick["deeper"].model.depth) == (3, 4)
+    assert (paper["wide"].model.depth, paper["deeper"].model.depth) == (depth, depth + 1)
+    assert {config.model.width for config in (*quick.values(), *paper.values())} == {16}
+    listed = settings.public({"timed": wide._replace(takes=("1 s", "2 s"), result={"quick": "x"})})
+    assert [(name, *one[1:]) for name, one in listed.items()] == [
+        ("timed_quick", "1 s", "x"), ("large", "2 s", ""),
+    ]  # fmt: skip
+    assert settings.public(table) == {}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.title)
+def test_runs_and_settings_of_a_paper_can_train_and_have_names_of_their_own(paper, scale):
+    runs = paper.runs(scale)
+    quick = [name for name in runs if scale == "quick" and not name.startswith("middle_")]
+    assert all(runs[name].name == f"{name}_quick" for name in quick)
+    assert not [one.name for one in runs.values() if one.name.endswith("_quick")][len(quick) :]
+    assert len({one.name for one in runs.values()}) == len(runs)
+    groups = paper.settings if scale == "quick" else ()
+    varied = settings.configs(groups, runs)
+    assert len(varied) == sum(len(group.bases) * len(group.settings) for group in groups)
+    alike = {base for (base, _), one in varied.items() if identity(one) == identity(runs[base])}
+    assert alike <= {"lowrank_none", "lowrank_entropy", "lowrank_variance"}  # a penalty of 0 x3
+    kinds = {(one.task.name, one.model.name): one for one in (*varied.values(), *runs.values())}
+    for config in kinds.values():
+        if not config.is_sweep:
+            loop.check(config)
 
 
 def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     wide = changed(tiny, {"name": "broad", "model.width": 16})
     group = Group(("net",), (times("model.width", 2), times("training.learning_rate", 1 / 3),
                              training_time(2.0), to("depth 3", model__depth=3)))  # fmt: skip
-    found = settings.configs((group,), {"net": tiny, "wide": wide})
-    assert found["net", "width x2"] == wide
-    slow = found["net", "learning rate x1/3"]
+    varied = settings.configs((group,), {"net": tiny, "wide": wide})
+    assert varied["net", "width x2"] == wide
+    slow = varied["net", "learning rate x1/3"]
     assert slow.training.learning_rate == pytest.approx(tiny.training.learning_rate / 3)
     assert slow.name == "tiny_learning_rate_x1_3"
     assert changed(slow, {"name": "tiny", "training.learning_rate":
                           tiny.training.learning_rate}) == tiny  # fmt: skip
-    long = found["net", "training time x2"].training
+    long = varied["net", "training time x2"].training
     assert (long.epochs, long.evaluate_every) == (12, 4)
-    assert found["net", "depth 3"].model.depth == 3
+    assert varied["net", "depth 3"].model.depth == 3
     assert settings.configs((group,), {"other": tiny}) == {}
 
 
 def test_a_setting_has_one_meaning_in_all_groups_of_the_first_paper():
     """Claims that compare networks of two groups are judged where both have a setting."""
-    base = {name: one for name, one in first_paper.runs("quick").items() if not one.is_sweep}
-    found = settings.configs(GROUPS, base)
-    assert len(found) == sum(len(group.bases) * len(group.settings) for group in GROUPS)
-    assert all(name.endswith("_quick") for name in [config.name for config in found.values()])
-    assert found["bump_cnn", "corner"] == base["corner_bumps"]
-    assert found["stripes_0_bumps", "upright"].task.image.polarity == "upright"
-    # what C12 and C13 compare as stated is changed together
-    (stripes,) = (set(group.bases) for group in GROUPS if "stripes_0_bumps" in group.bases)
+    base, paper = (first_paper.runs(scale) for scale in SCALES)
+    assert paper["ramp_cnn"] == get_config("ramp_cnn_trained")
+    assert paper["ramp_cnn_50_epochs"] == get_config("ramp_cnn")
+    varied = settings.configs(first_paper.SETTINGS, base)
+    assert varied["bump_cnn", "corner"] == base["corner_bumps"]
+    assert varied["stripes_0_bumps", "upright"].task.image.polarity == "upright"
+    support = varied["bump_cnn", "N = 20"].task.support
+    assert (support.low, support.high) == (4, 15)  # of 3 and 12 at N = 16
+    # what C12 and C13 compare is changed together
+    (stripes,) = (
+        set(group.bases) for group in first_paper.SETTINGS if "stripes_0_bumps" in group.bases
+    )
     compared = {name for name in base if fnmatch.fnmatchcase(name, "stripes_*_bumps")}
     assert stripes == compared | {"corner_bumps"} and len(compared) == 3

@@ -19,7 +19,8 @@ import numpy as np
 from compgen_jax.claims import Matrix
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering.presets import PRESETS
+from compgen_jax.papers.forced_rendering.runs import PRESETS
+from compgen_jax.papers.settings import SCALES
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -491,9 +492,9 @@ def _displaced(world: World):
     return true[moved[:, 1] * world.grid + moved[:, 0]]
 
 
-def volumes(preset: str) -> dict[str, Run]:
+def volumes(scale: str) -> dict[str, Run]:
     """At the corner, the grid and the width of bumps of a decoder of low-rank embeddings."""
-    score, empty = scorer_of(PRESETS[preset].config.task)
+    score, empty = scorer_of(PRESETS["lowrank"].config(scale).task)
     world = world_of(empty.truths, empty.held_out)
     drawn = {name: _displaced(world) if name == DISPLACED else images(name, world)
              for name in VOLUMES}  # fmt: skip
@@ -509,15 +510,15 @@ def _beside_lookup(name, known):
 
 OF_VOLUMES = tuple(
     Matrix(
-        f"N = {PRESETS[preset].config.task.grid}, corner, bumps of 1.5 pixels",
+        f"N = {PRESETS['lowrank'].config(scale).task.grid}, corner, bumps of 1.5 pixels",
         VOLUMES,
-        partial(volumes, preset),
+        partial(volumes, scale),
         {
             "C15": dict.fromkeys(VOLUMES, "-") | {"bump": "R"} | SMOOTH,
             "C15.true_images": dict.fromkeys(VOLUMES, "-") | {"bump": "R"},
         },
         {"C15": _beside_lookup, "C15.true_images": _beside_lookup},
     )
-    for preset in ("lowrank_quick", "lowrank")
+    for scale in SCALES
 )
 MATRICES = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED, *OF_VOLUMES)

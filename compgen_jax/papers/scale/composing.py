@@ -7,7 +7,7 @@ At the middle scale a network is a draw of teacher, split and seed, so intervals
 import numpy as np
 
 from compgen_jax.claims import Undecided, above, below, claim, learnt, note
-from compgen_jax.papers.scale import runs
+from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.quantities import (
     COMPOSED,
     bracketed,
@@ -36,13 +36,13 @@ def pair(case: str, few: str, many: str) -> dict:
 
 def rise(few, many, name: str):
     """From the fewest sets seen to the most."""
-    fewest, most = (runs.sets_seen(run.config) for run in (few, many))
+    fewest, most = (picks.sets_seen(run.config) for run in (few, many))
     title = f"{TITLES[name]} at {most} - at {fewest} sets seen"
     return above(RISE, score(many, name) - score(few, name), title)
 
 
 def levels(few, many, name: str):
-    yield note(f"{TITLES[name]} at {runs.sets_seen(few.config)} sets", score(few, name))
+    yield note(f"{TITLES[name]} at {picks.sets_seen(few.config)} sets", score(few, name))
     yield note(f"{TITLES[name]} at the most", score(many, name))
 
 
@@ -87,7 +87,7 @@ def more_sets_raise_the_gain(few, many):
     """More sets of modules seen raise the gain over the best bilinear map, to more than a half."""
     yield learnt(score(many, "id.r2"), "R² ID")
     yield rise(few, many, GAIN)
-    most = runs.sets_seen(many.config)
+    most = picks.sets_seen(many.config)
     yield above(COMPOSED, score(many, GAIN), f"gain OOD at {most} sets")
 
 
@@ -138,7 +138,7 @@ def more_preferences_help_beyond_the_nearest_plan(few, many):
 def by_width(students, name: str) -> dict:
     """{width: (S,) a score with the most sets seen}; {} unless there are several widths and numbers
     of sets."""
-    grid = runs.seen_by_width(students)
+    grid = picks.seen_by_width(students)
     if len(grid) < 2 or min(map(len, grid.values())) < 2:
         return {}
     return {width: score(of_width[-1], name) for width, of_width in grid.items()}
@@ -185,7 +185,7 @@ def width_raises_the_gain(students):
 
 def sets_needed(by_modules: dict):
     """(M, S): sets seen that give the gain .5, by number of modules; see `needed_for`."""
-    seen = lambda group: [runs.sets_seen(run.config) for run in group]
+    seen = lambda group: [picks.sets_seen(run.config) for run in group]
     groups = by_modules.values()
     return np.stack([needed_for(seen(group), scores(group, GAIN)) for group in groups])
 
@@ -198,7 +198,7 @@ def sets_needed(by_modules: dict):
 )
 def fewer_than_all_sets_are_needed(students):
     """The seen sets that are needed grow more slowly than all sets."""
-    by_modules = runs.seen_by_modules(students)
+    by_modules = picks.seen_by_modules(students)
     if len(by_modules) < 2:
         return
     groups, needed = by_modules.values(), sets_needed(by_modules)

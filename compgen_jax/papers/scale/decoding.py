@@ -7,7 +7,7 @@ on held-out ones: (S, L), the code first.
 import numpy as np
 
 from compgen_jax.claims import Undecided, above, below, claim, note
-from compgen_jax.papers.scale import runs
+from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.composing import STUDENTS
 from compgen_jax.papers.scale.quantities import COMPOSED, correlation, mean_where, score
 
@@ -27,7 +27,7 @@ def read_untrained(run):
 
 def groups(students) -> list[list]:
     """The students of each width, by rising number of sets seen; [] with fewer than three."""
-    grid = runs.seen_by_width(students)
+    grid = picks.seen_by_width(students)
     return list(grid.values()) if min(map(len, grid.values()), default=0) >= 3 else []
 
 

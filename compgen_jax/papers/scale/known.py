@@ -6,7 +6,6 @@ those of held-out ones.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from math import comb
 from typing import NamedTuple
@@ -16,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.claims import Matrix
-from compgen_jax.config import SweepConfig, changed
-from compgen_jax.papers.scale import codes, constructions, presets
+from compgen_jax.config import changed
+from compgen_jax.papers.scale import codes, constructions
 from compgen_jax.papers.scale.constructions import ReluMLP
+from compgen_jax.papers.scale.runs import STUDENT
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import module_supports
 from compgen_jax.tasks.module_supports import ModuleSupportConfig, all_sets, n_sets
@@ -120,7 +120,7 @@ def covered(school: School):
 
 # --- students ------------------------------------------------------------------------------------
 
-QUICK = replace(presets.HYPERTEACHER_QUICK, sweep=SweepConfig())
+QUICK = STUDENT.config("quick", "hyperteacher")
 SEEDS = (0, 1, 2, 3)
 GAIN, NOISE, TRUST = 0.005, 0.03, 0.02  # a seed's jitter: of the gain, of answers, of the trust
 LITTLE = 0.01  # a seed's jitter of numbers

@@ -7,7 +7,7 @@ need.
 import numpy as np
 
 from compgen_jax.claims import Undecided, below, claim, learnt, note
-from compgen_jax.papers.scale import constructions, runs
+from compgen_jax.papers.scale import constructions, picks
 from compgen_jax.papers.scale.quantities import bracketed, needed_for, not_bracketed, scores, slope
 
 EXACT = 1e-5  # error of a network in float32 that is exact
@@ -60,7 +60,7 @@ def graded_needs_few_on_its_own_interval(built, students):
 def width_grows_no_faster_than_modules(students):
     """The width that a trained MLP needs for R² 0.95 on held-out sets grows no faster than the
     modules, or little."""
-    by_modules = runs.width_by_modules(students)
+    by_modules = picks.width_by_modules(students)
     if len(by_modules) < 2 or min(map(len, by_modules.values())) < 2:
         return
     needed = np.stack(

@@ -1,31 +1,256 @@
-"""The runs of the second paper, and how claims and figures pick among them by their configs."""
+"""The runs of "Scale leads to compositional generalization" (arXiv 2507.07207), and the settings
+around them.
+
+Most presets are sweeps of the paper; figures train the points of their grids as single runs. Quick
+ones have 8 modules, of which up to 3 are active: 92 sets. Rates of .001, .002 and .004 gave an ID
+R^2 of .988, .993 and .994 on another seed (width 256, 69 sets seen); the best was taken.
+"""
 
 import functools
 
-from compgen_jax.config import Config, changed
-from compgen_jax.papers.presets import PRESETS
-from compgen_jax.papers.scale import constructions, presets
-from compgen_jax.runs.run import Run
+from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.models.task_conditioned import TaskMLP
+from compgen_jax.papers.forced_rendering.runs import RUNS as OF_FORCED_RENDERING
+from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
+from compgen_jax.papers.scale.picks import sets_seen
+from compgen_jax.papers.settings import SCALES, Group, Preset, at_scale, times, to
 from compgen_jax.sweeps import plan
-from compgen_jax.tasks import module_supports
+from compgen_jax.tasks.modules import Modules
+from compgen_jax.tasks.preference import Preference
 
+QUICK, PAPER = ({"scales": (scale,)} for scale in SCALES)  # presets that exist at one scale
+SUPPORTS = ("random", "equal", "disconnected", "non_compositional", "popular", "unpopular")
+CODES = ("orthogonal", "invertible", "interval_shuffle", "fewshot")
+# Codes that are not affine in the latent are learnt far more slowly: ID R^2 on another seed is
+# .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000).
+SLOW_CODES = ("invertible", "interval_shuffle", "fewshot")
+SLOW_STEPS = 24_000
+QUICK_STEPS = 6000
+AUTHORS_STD = 0.1  # of the invertible code's weights, with which it is nearly affine
+QUICK_RATE, FEWSHOT_RATE = 4e-3, 2e-3  # the fewshot code has .893 at its rate, .862 at the other
+# Held-out shares of the sets, in the authors' sweep.
+SHARES = (0.125, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.985)
+FEWER_SHARES = (0.25, 0.5, 0.75, 0.9)
 # Sets seen, by number of modules: how many of them does a gain of .5 take?
 NEEDED_QUICK = {4: (4, 7, 11), 8: (9, 22, 44, 69), 16: (60, 174, 522)}
+OTHERS_SEEN = ("task.support.seen", (9, 22, 69))  # by other architectures
+MIDDLE_DRAWS = ("task.seed", (0, 1, 2, 3, 4, 5))
 PREFERENCES_SEEN = {"quick": (9, 69), "paper": (60, 522)}  # sets of preferences
 BRIDGE_SUPPORTS = ("random", "disconnected", "non_compositional")
 BRIDGE_SHARES = {"quick": (0.15, 0.39), "paper": (0.1, 0.37)}  # of the bumps' cells, held out
+
+# the authors' teacher and students
+STUDENT = Preset(
+    Config(
+        task=Modules(),
+        model=TaskMLP(depth=4, width=1024),
+        training=TrainingConfig(
+            steps=30_000,
+            batch_size=128,
+            learning_rate=1e-3,
+            weight_decay=3e-3,
+            schedule="cosine",
+            decay="matrices",
+            seeds=(0, 1, 2, 3, 4, 5),
+            evaluate_every=5000,
+        ),
+    ),
+    quick={
+        "task.modules": 8,
+        "task.most": 3,
+        "task.inputs": 8,
+        "task.hidden": 8,
+        "task.outputs": 8,
+        "task.samples": 8,
+        "task.tests": 512,
+        "task.code.pairs": 16,
+        "task.support.seen": 69,
+        "model.depth": 2,
+        "model.width": 256,
+        "training.steps": QUICK_STEPS,
+        "training.batch_size": 64,
+        "training.learning_rate": QUICK_RATE,
+        "training.seeds": (0, 1, 2, 3),
+        "training.evaluate_every": 2000,
+    },
+)
+# Between the scales: the authors' teacher, smaller students, and a teacher for every draw.
+MIDDLE = Preset(
+    STUDENT,
+    {
+        **{f"task.{name}": 16 for name in ("modules", "inputs", "hidden", "outputs", "samples")},
+        "model.width": 512,
+        "training.steps": 24_000,
+        "training.learning_rate": 2e-3,
+        "training.evaluate_every": 8000,
+        "training.seeds": (0,),
+    },
+)
+PREFERENCE = Config(
+    task=Preference(modules=16, most=3, features=16),
+    model=TaskMLP(depth=2, width=1024),
+    training=TrainingConfig(
+        steps=300_000,
+        batch_size=128,
+        learning_rate=1e-4,
+        weight_decay=1e-3,
+        decay="matrices",
+        seeds=(0, 1, 2, 3, 4, 5),
+        evaluate_every=30_000,
+    ),
+)
+PRESETS = {
+    "hyperteacher": Preset(
+        STUDENT,
+        quick={
+            "sweep.axes": (("task.support.seen", (9, 22, 44, 69)), ("model.width", (16, 64, 256)))
+        },
+        paper={
+            "sweep.axes": (
+                ("task.support.held_out_share", SHARES),
+                ("model.width", (128, 256, 512, 1024, 2048)),
+            )
+        },
+        takes=("3 min", "3.0e17 FLOP: half an hour on a GPU at 160 TFLOP/s"),
+        result={
+            "quick": "69 sets seen: R² OOD .73, .95, .989 at width 16, 64, 256; 9 seen: .74 at 256"
+        },
+    ),
+    "encodings": Preset(
+        STUDENT,
+        quick={"training.steps": SLOW_STEPS, "sweep.axes": (("task.code.name", CODES),)},
+        paper={
+            "sweep.axes": (
+                ("task.code.name", ("identity", "tokens", *CODES)),
+                ("model.width", (256, 1024)),
+            )
+        },
+        takes=("8 min", "4.5e16 FLOP: 5 minutes at that rate"),
+        result={
+            "quick": "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, "
+            "invertible -.80 (by `compgen-jax figures`: orthogonal 6,000 steps, fewshot at a rate "
+            "of .002)"
+        },
+    ),
+    "supports": Preset(
+        STUDENT,
+        {"sweep.axes": (("task.support.name", SUPPORTS),)},
+        quick={"task.support.seen": 44},
+        paper={"task.support.seen": 522},
+        takes=("3 min", "4.2e16 FLOP: 5 minutes"),
+        result={
+            "quick": "gain OOD: random .87, equal .88, popular .82, non_compositional .01, "
+            "unpopular -.14, disconnected -.68 (by `compgen-jax figures --only=scale2`)"
+        },
+    ),
+    "modules": Preset(
+        STUDENT,
+        {
+            "task.support.seen": 0,
+            "sweep.axes": (("task.modules", (4, 8, 16)), ("model.width", (32, 64, 128, 256))),
+        },
+        takes=("4 min",),
+        result={"quick": "R² OOD .95 from width 47, 62, 104 on at 4, 8, 16 modules"},
+        **QUICK,
+    ),
+    # On another seed, width 128 stays at a step accuracy of .85 on seen sets, after 30,000 steps at
+    # a rate of .001 or .004. Width 512 has .91 after 17,000 steps at .001 (.70 is the nearest
+    # plan's on held-out sets).
+    "preference": Preset(
+        PREFERENCE,
+        quick={
+            "task.modules": 8,
+            "task.features": 8,
+            "task.tests": 512,
+            "task.support.seen": 69,
+            "model.width": 512,
+            "training.steps": 24_000,
+            "training.batch_size": 64,
+            "training.learning_rate": 1e-3,
+            "training.schedule": "cosine",
+            "training.seeds": (0, 1, 2, 3),
+            "training.evaluate_every": 8000,
+        },
+        takes=("13 min", "2.2e16 FLOP: 3 minutes"),
+    ),
+    "task_transformer": Preset(
+        STUDENT,
+        {
+            "model.name": "task_transformer",
+            "model.width": 64,
+            "training.learning_rate": 2e-3,
+            "sweep.axes": (OTHERS_SEEN,),
+        },
+        takes=("4 min",),
+        result={"quick": "by `compgen-jax figures --only=scale1d`: see S1d"},
+        **QUICK,
+    ),
+    "hypernetwork": Preset(
+        STUDENT,
+        {"model.name": "hypernetwork"},
+        quick={"model.width": 64, "training.steps": 20_000, "sweep.axes": (OTHERS_SEEN,)},
+        paper={"sweep.axes": (("task.support.held_out_share", FEWER_SHARES),)},
+        takes=("1 min", "6e14 FLOP: 4 seconds at that rate, if it were reached"),
+        result={"quick": "the same"},
+    ),
+    "hyperteacher_middle": Preset(
+        MIDDLE,
+        {
+            "name": "hyperteacher_middle",
+            "sweep.axes": (
+                ("task.support.seen", (60, 174, 522)),
+                ("model.width", (128, 256, 512)),
+                MIDDLE_DRAWS,
+            ),
+        },
+        takes=("1.2 h (10.6 ms a step and core at width 512)",),
+        result={
+            "quick": "not run yet; `compgen-jax figures --only=scale_middle` trains these and the "
+            "next"
+        },
+        **QUICK,
+    ),
+    "supports_middle": Preset(
+        MIDDLE,
+        {
+            "name": "supports_middle",
+            "task.support.seen": 522,
+            "sweep.axes": (("task.support.name", SUPPORTS[1:]), MIDDLE_DRAWS),
+        },
+        takes=("1.3 h",),
+        **QUICK,
+    ),
+    "tasks_needed": Preset(
+        STUDENT,
+        {
+            "sweep.axes": (
+                ("task.modules", (8, 12, 16, 24)),
+                ("task.support.held_out_share", FEWER_SHARES),
+            )
+        },
+        takes=("1.1e17 FLOP: 12 minutes",),
+        **PAPER,
+    ),
+}
+# It has as many parameters as the MLP: 3.16 and 3.20 million.
+PRESETS["tasks_needed_transformer"] = Preset(
+    PRESETS["tasks_needed"],
+    {"model.name": "task_transformer", "model.depth": 4, "model.width": 256},
+    takes=("1.2e17 FLOP: 13 minutes",),
+    **PAPER,
+)
 
 
 @functools.cache
 def runs(scale: str) -> dict[str, Config]:
     """All runs by name, in training order. A run that serves several figures is there once."""
-    found = {}
+    by_name = {}
     groups = (sets_and_widths, codes, supports, more_modules, sets_needed, bridge, architectures,
               preferences, middle)  # fmt: skip
     for group in groups:
         for name, config in group(scale).items():
-            found.setdefault(name, config)
-    return found
+            by_name.setdefault(name, config)
+    return by_name
 
 
 # --- runs by what is varied --------------------------------------------------------------------
@@ -33,76 +258,83 @@ def runs(scale: str) -> dict[str, Config]:
 
 def sets_and_widths(scale: str) -> dict[str, Config]:
     """By sets seen and width."""
-    return _named(_expanded("hyperteacher", scale), scale)
+    return _named(_single("hyperteacher", scale), scale)
 
 
 def codes(scale: str) -> dict[str, Config]:
-    """By code of the latent, each trained as long as it takes. The invertible code has the authors'
-    weights, too, with which it is nearly affine."""
-    expanded = _expanded("encodings", scale)
-    authors = [
-        changed(config, {"task.code.std": presets.AUTHORS_STD})
-        for config in expanded if config.task.code.name == "invertible"
-    ]  # fmt: skip
-    return _named([presets.with_code(config) for config in expanded + authors], scale)
+    """By code of the latent, each trained as long, and at the rate, that it takes. The invertible
+    code has the authors' weights, too, with which it is nearly affine."""
+    configs = _single("encodings", scale)
+    configs += [
+        changed(config, {"task.code.std": AUTHORS_STD})
+        for config in configs
+        if config.task.code.name == "invertible"
+    ]
+    if scale == "quick":
+        configs = [changed(config, _learnt_by(config.task.code)) for config in configs]
+    return _named(configs, scale)
+
+
+def _learnt_by(code) -> dict:
+    """The steps and the rate that a quick student of a code takes."""
+    slow = code.name in SLOW_CODES and code.std != AUTHORS_STD
+    return {
+        "training.steps": SLOW_STEPS if slow else QUICK_STEPS,
+        "training.learning_rate": FEWSHOT_RATE if code.name == "fewshot" else QUICK_RATE,
+    }
 
 
 def supports(scale: str) -> dict[str, Config]:
     """By support, with as many sets seen."""
-    return _named(_expanded("supports", scale), scale)
+    return _named(_single("supports", scale), scale)
 
 
 def more_modules(scale: str) -> dict[str, Config]:
-    """By number of modules and width, the same share of the sets seen. Only quick ones exist."""
-    return _named(_expanded("modules", scale), scale) if scale == "quick" else {}
+    """By number of modules and width, the same share of the sets seen."""
+    return _named(_single("modules", scale), scale)
 
 
 def sets_needed(scale: str) -> dict[str, Config]:
     """By number of modules and sets seen."""
-    if scale == "paper":
-        return _named(_expanded("tasks_needed", scale), scale)
-    base = changed(_expanded("hyperteacher", scale)[0], {"model.width": 256})
-    where = [(modules, seen) for modules, each in NEEDED_QUICK.items() for seen in each]
-    fields = [{"task.modules": modules, "task.support.seen": seen} for modules, seen in where]
-    return _named([changed(base, each) for each in fields], scale)
+    configs = _single("tasks_needed", scale)
+    if scale == "quick":
+        base = STUDENT.config(scale)
+        configs = [
+            changed(base, {"task.modules": modules, "task.support.seen": seen})
+            for modules, each in NEEDED_QUICK.items()
+            for seen in each
+        ]
+    return _named(configs, scale)
 
 
 def architectures(scale: str) -> dict[str, Config]:
     """Transformers and hypernetworks by sets seen."""
-    quick = scale == "quick"
-    names = "task_transformer" if quick else "tasks_needed_transformer", "hypernetwork"
-    configs = [config for name in names for config in _expanded(name, scale)]
-    modules = {"quick": 8, "paper": 16}[scale]
+    sweeps = "task_transformer", "tasks_needed_transformer", "hypernetwork"
+    modules = STUDENT.config(scale).task.modules
+    configs = [config for sweep in sweeps for config in _single(sweep, scale)]
     return _named([config for config in configs if config.task.modules == modules], scale)
 
 
 def preferences(scale: str) -> dict[str, Config]:
     """Networks of the preference gridworld, by sets seen."""
-    quick = "_quick" * (scale == "quick")
-    return {
-        f"preference_seen_{seen}": changed(
-            PRESETS["preference" + quick],
-            {"name": f"preference_seen_{seen}{quick}", "task.support.seen": seen},
-        )
+    table = {
+        f"preference_seen_{seen}": Preset(PRESETS["preference"], {"task.support.seen": seen})
         for seen in PREFERENCES_SEEN[scale]
     }
+    return at_scale(table, scale)
 
 
 def middle(scale: str) -> dict[str, Config]:
     """Between the scales, beside the quick ones: by sets seen and width, and at the widest by
     support. Every draw has a teacher, a split and a training seed of its own."""
-    if scale == "paper":
-        return {}
-    found = {}
-    for preset in ("hyperteacher_middle", "supports_middle"):
-        for config in _runs_of(preset):
-            draw = config.task.seed
-            support = config.task.support.name
-            parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
-            parts += [support] * (support != "random") + [f"draw_{draw}"]
-            values = {"task.support.seed": draw, "training.seeds": (draw,)}
-            found["_".join(parts)] = changed(config, {"name": "_".join(parts), **values})
-    return found
+    by_name = {}
+    for config in _single("hyperteacher_middle", scale) + _single("supports_middle", scale):
+        draw, support = config.task.seed, config.task.support.name
+        parts = ["middle", f"seen_{sets_seen(config)}", f"width_{config.model.width}"]
+        name = "_".join([*parts, *[support] * (support != "random"), f"draw_{draw}"])
+        values = {"task.support.seed": draw, "training.seeds": (draw,)}
+        by_name[name] = changed(config, {"name": name, **values})
+    return by_name
 
 
 def bridge(scale: str) -> dict[str, Config]:
@@ -110,146 +342,80 @@ def bridge(scale: str) -> dict[str, Config]:
     of bumps with a block, or as many cells at random, held out."""
     students = []
     if scale == "quick":
-        base = _expanded("hyperteacher", scale)[0]
         students = [
-            changed(base, {"task.support.name": support, "task.support.seen": seen,
-                           "model.width": width})
-            for support in BRIDGE_SUPPORTS for seen in (22, 44) for width in (64, 256)
-        ]  # fmt: skip
-    return _named(students, scale) | _decoders(scale)
-
-
-def _decoders(scale: str) -> dict[str, Config]:
-    quick = "_quick" * (scale == "quick")
-    base = PRESETS["bump_cnn" + quick]
+            changed(
+                STUDENT.config(scale),
+                {"task.support.name": support, "task.support.seen": seen, "model.width": width},
+            )
+            for support in BRIDGE_SUPPORTS
+            for seen in (22, 44)
+            for width in (64, 256)
+        ]
+    preset, decoders = OF_FORCED_RENDERING["bump_cnn"], {}
+    base = preset.config(scale)
     grid, wide = base.task.grid, base.model.width
-    found = {}
     for region in ("donut", "random"):
         for share in BRIDGE_SHARES[scale]:
             side = round(share**0.5 * grid)
             low = (grid - side) // 2
+            held_out = {
+                "task.support.region": region,
+                "task.support.low": low,
+                "task.support.high": low + side - 1,
+                "task.support.share": side**2 / grid**2,
+            }
             # The wide ones with the larger share are runs of the first paper.
             for width in (wide // 4, wide) if share < BRIDGE_SHARES[scale][-1] else (wide // 4,):
-                name = f"bump_{region}_{share:g}_width_{width}"
-                where = {
-                    "task.support.region": region,
-                    "task.support.low": low,
-                    "task.support.high": low + side - 1,
-                    "task.support.share": side**2 / grid**2,
-                }
-                found[name] = changed(base, {"name": name + quick, "model.width": width, **where})
-    return found
+                fields = held_out | {"model.width": width}
+                decoders[f"bump_{region}_{share:g}_width_{width}"] = Preset(preset, fields)
+    return _named(students, scale) | at_scale(decoders, scale)
 
 
-def _expanded(preset: str, scale: str) -> list[Config]:
-    return _runs_of(preset + "_quick" * (scale == "quick"))
-
-
-def _runs_of(preset: str) -> list[Config]:
-    """The single runs of a sweep, each with all seeds."""
-    sweep = PRESETS[preset]
-    cases = {case.axes: case for case in plan.first_trials(sweep)}
-    seeds = {"training.seeds": sweep.training.seeds}
-    return [changed(plan.config_of(sweep, case), seeds) for case in cases.values()]
+def _single(sweep: str, scale: str) -> list[Config]:
+    """The single runs of a sweep, each with all seeds; none where the sweep does not exist."""
+    if scale not in PRESETS[sweep].scales:
+        return []
+    config = PRESETS[sweep].config(scale, sweep)
+    cases = {case.axes: case for case in plan.first_trials(config)}
+    seeds = {"training.seeds": config.training.seeds}
+    return [changed(plan.config_of(config, case), seeds) for case in cases.values()]
 
 
 def _named(configs, scale: str) -> dict[str, Config]:
     """Students by name; the config of a quick one is named '..._quick'."""
-    found = {}
+    by_name = {}
     for config in configs:
         task, model = config.task, config.model
         parts = [f"modules_{task.modules}", f"seen_{sets_seen(config)}", f"width_{model.width}"]
         parts += [model.name] * (model.name != "task_mlp")
         parts += [task.code.name] * (task.code.name != "identity")
-        parts += ["nearly_affine"] * (task.code.std == presets.AUTHORS_STD)
+        parts += ["nearly_affine"] * (task.code.std == AUTHORS_STD)
         parts += [task.support.name] * (task.support.name != "random")
         name = "_".join(parts)
-        found[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
-    return found
+        by_name[name] = changed(config, {"name": name + "_quick" * (scale == "quick")})
+    return by_name
 
 
-# --- picks among finished runs -----------------------------------------------------------------
+# --- settings of the hyperteacher that the paper leaves open, each changed alone (quick scale) ---
+# A teacher is drawn by `task.seed`, a split by `task.support.seed`, and a training run by its own
+# seeds, so each can change alone. Both groups take about 20 minutes on 2 cores.
 
-
-def more(runs: dict) -> dict[str, Run]:
-    """Runs that are made of others, or written down: `constructions`, and for each network of the
-    middle scale its draws in order, by name without the draw ('draws_...'). Claims compare draw by
-    draw, with the same teacher, split and seed, so a network counts if it has every draw that any
-    has."""
-    groups = {}
-    for name, run in runs.items():
-        if name.startswith("middle_"):
-            stem, _, draw = name.rpartition("_draw_")
-            groups.setdefault(stem, {})[int(draw)] = run
-    every = set().union(*groups.values())
-    whole = {
-        name.replace("middle_", "draws_", 1): Run.joined(
-            [run for _, run in sorted(of_draw.items())], name
-        )
-        for name, of_draw in groups.items()
-        if of_draw.keys() == every and len(every) > 1
-    }
-    return whole | {"constructions": constructions.CONSTRUCTED}
-
-
-def sets_seen(config: Config) -> int:
-    """How many sets of modules training shows."""
-    return module_supports.n_seen(config.task.support, config.task.modules, config.task.most)
-
-
-def seen_by_width(runs) -> dict[int, list]:
-    """{width: runs by rising number of sets seen}, of widths at which every such number was
-    trained. Of several numbers of modules, the one with the most such runs."""
-    largest = {}
-    for of_modules in _by(_plain(runs), lambda config: config.task.modules).values():
-        seen = {sets_seen(run.config) for run in of_modules}
-        widths = _by(of_modules, lambda config: config.model.width)
-        full = {w: _by_seen(own) for w, own in sorted(widths.items()) if len(own) == len(seen)}
-        if sum(map(len, full.values())) > sum(map(len, largest.values())):
-            largest = full
-    return largest
-
-
-def seen_by_modules(runs, model: str = "task_mlp") -> dict[int, list]:
-    """{number of modules: runs by rising number of sets seen}, at least two, at the width of most
-    runs. Shares are those that are held out of every number of modules."""
-    widths = _by(_plain(runs, model), lambda config: config.model.width)
-    modules = _by(max(widths.values(), key=len, default=[]), lambda config: config.task.modules)
-    held_out = lambda config: config.task.support.held_out_share
-    shares = [{held_out(run.config) for run in own} for own in modules.values()]
-    found = {
-        m: _by_seen(run for run in own if held_out(run.config) in set.intersection(*shares))
-        for m, own in sorted(modules.items())
-    }
-    return {m: own for m, own in found.items() if len(own) > 1}
-
-
-def width_by_modules(runs) -> dict[int, dict]:
-    """{number of modules: {width: run}} with the most sets seen, of widths that every number of
-    modules was trained at."""
-    found = {}
-    for modules, own in sorted(_by(_plain(runs), lambda config: config.task.modules).items()):
-        most = max(sets_seen(run.config) for run in own)
-        found[modules] = {
-            run.config.model.width: run for run in own if sets_seen(run.config) == most
-        }
-    common = sorted(set.intersection(*map(set, found.values()))) if found else []
-    return {modules: {w: of_width[w] for w in common} for modules, of_width in found.items()}
-
-
-def _plain(runs, model: str = "task_mlp") -> list:
-    """Students that are given the latent itself and saw sets at random."""
-    asked = "identity", "random", model
-    fields = lambda config: (config.task.code.name, config.task.support.name, config.model.name)
-    return [run for run in runs if fields(run.config) == asked]
-
-
-def _by(runs, of_config) -> dict:
-    groups = {}
-    for run in runs:
-        groups.setdefault(of_config(run.config), []).append(run)
-    return groups
-
-
-def _by_seen(runs) -> list:
-    return sorted(runs, key=lambda run: sets_seen(run.config))
+TEACHERS_AND_SPLITS = (
+    to("teacher 1", task__seed=1),
+    to("teacher 2", task__seed=2),
+    to("split 1", task__support__seed=1),
+    to("split 2", task__support__seed=2),
+)
+AT_RANDOM = "modules_8_seen_44_width_256"
+SETTINGS = (
+    # S1a: more sets help.
+    Group(
+        ("modules_8_seen_9_width_256", "modules_8_seen_69_width_256"),
+        (*TEACHERS_AND_SPLITS, times("training.learning_rate", 3), times("model.width", 0.5)),
+    ),
+    # S2b: supports against as many sets at random.
+    Group(
+        (AT_RANDOM, *(f"{AT_RANDOM}_{support}" for support in (*UNCOVERED, *COVERED))),
+        TEACHERS_AND_SPLITS,
+    ),
+)

@@ -7,9 +7,8 @@ import pytest
 
 from compgen_jax.claims import judge_all
 from compgen_jax.papers import settings
-from compgen_jax.papers.scale import composing, decoding, known, quantities
+from compgen_jax.papers.scale import composing, decoding, known, picks, quantities
 from compgen_jax.papers.scale import runs as rows
-from compgen_jax.papers.scale import settings as scale_settings
 from compgen_jax.papers.scale.known import known_run
 from compgen_jax.tasks import module_supports, modules
 from tests.papers.decoders import judged
@@ -17,7 +16,7 @@ from tests.papers.decoders import judged
 
 def places(runs) -> list:
     return [
-        (one.config.task.modules, rows.sets_seen(one.config), one.config.model.width)
+        (one.config.task.modules, picks.sets_seen(one.config), one.config.model.width)
         for one in runs
     ]
 
@@ -37,22 +36,22 @@ def run_of(config):
 def test_claims_pick_their_runs_by_config():
     quick, paper = ([run_of(c) for n, c in rows.runs(scale).items() if n.startswith("modules_")]
                     for scale in ("quick", "paper"))  # fmt: skip
-    by_width = rows.seen_by_width(quick)
+    by_width = picks.seen_by_width(quick)
     assert list(by_width) == [16, 64, 256]
     assert places(by_width[64]) == [(8, seen, 64) for seen in (9, 22, 44, 69)]
-    assert {w: len(own) for w, own in rows.seen_by_width(paper).items()} == dict.fromkeys(
+    assert {w: len(own) for w, own in picks.seen_by_width(paper).items()} == dict.fromkeys(
         (128, 256, 512, 1024, 2048), 8
     )
-    by_modules = rows.seen_by_modules(quick)
+    by_modules = picks.seen_by_modules(quick)
     expected = [(m, seen, 256) for m, each in rows.NEEDED_QUICK.items() for seen in each]
     assert [place for own in by_modules.values() for place in places(own)] == expected
     # The shares of every number of modules.
     count = lambda by_modules: {modules: len(own) for modules, own in by_modules.items()}
-    assert count(rows.seen_by_modules(paper)) == dict.fromkeys((8, 12, 16, 24), 4)
+    assert count(picks.seen_by_modules(paper)) == dict.fromkeys((8, 12, 16, 24), 4)
     for model in ("task_transformer", "hypernetwork"):
-        assert count(rows.seen_by_modules(quick, model)) == {8: 3}
-        assert count(rows.seen_by_modules(paper, model)) == {16: 4}
-    widths = rows.width_by_modules(quick)
+        assert count(picks.seen_by_modules(quick, model)) == {8: 3}
+        assert count(picks.seen_by_modules(paper, model)) == {16: 4}
+    widths = picks.width_by_modules(quick)
     assert {m: list(own) for m, own in widths.items()} == dict.fromkeys(
         (4, 8, 16), [32, 64, 128, 256]
     )
@@ -61,7 +60,7 @@ def test_claims_pick_their_runs_by_config():
 
 def test_draws_stand_for_the_seeds_of_one_run():
     runs = {name: run_of(config) for name, config in rows.middle("quick").items()}
-    more = rows.more(runs)
+    more = picks.more(runs)
     assert len(more) == 9 + 5 + 1
     one = more["draws_seen_60_width_512"]
     assert one.seeds == (0, 1, 2, 3, 4, 5)
@@ -71,16 +70,15 @@ def test_draws_stand_for_the_seeds_of_one_run():
     assert [fields(run.config) for run in one.parts] == [(k, k, (k,)) for k in range(6)]
     # as many draws, but not the same ones
     runs["middle_seen_60_width_512_draw_9"] = runs.pop("middle_seen_60_width_512_draw_3")
-    assert rows.more(runs).keys() == {"constructions"}
+    assert picks.more(runs).keys() == {"constructions"}
     runs.pop("middle_seen_60_width_512_draw_9")
-    assert rows.more(runs).keys() == more.keys() - {"draws_seen_60_width_512"}
+    assert picks.more(runs).keys() == more.keys() - {"draws_seen_60_width_512"}
 
 
 def test_settings_change_the_teacher_or_the_split_alone():
     base = rows.runs("quick")
-    found = settings.configs(scale_settings.GROUPS, base)
-    assert len(found) == 2 * 6 + 6 * 4
-    few, many = scale_settings.HYPERTEACHER.bases
+    found = settings.configs(rows.SETTINGS, base)
+    few, many = rows.SETTINGS[0].bases
     teacher = lambda config: modules.draw_teacher(config.task).weights
     sets = lambda config: module_supports.split(config.task.support, 8, 3)
     for number in (1, 2):
