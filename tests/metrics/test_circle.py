@@ -10,44 +10,21 @@ RNG = np.random.default_rng(0)
 FIRST, SECOND = RNG.uniform(size=(2, 40))
 
 
-def of_angles(hidden, step=30):
-    angles = np.arange(0, 360, step)
-    return angles[:, None], np.isin(angles, hidden)
-
-
 @pytest.mark.parametrize(
-    ("hidden", "step", "edges", "place"),
+    ("hidden", "angles", "period", "edges", "place"),
     [
-        ([120, 150, 180], 30, [90, 210], [0.25, 0.5, 0.75]),
-        ([330, 0], 30, [300, 30], [1 / 3, 2 / 3]),  # across zero
-        ([90, 180, 270], 90, [0, 0], [0.25, 0.5, 0.75]),  # one seen cell is both edges
+        ([120, 150, 180], range(0, 360, 30), 360, [90, 210], [0.25, 0.5, 0.75]),
+        ([330, 0], range(0, 360, 30), 360, [300, 30], [1 / 3, 2 / 3]),  # across zero
+        ([90, 180, 270], range(0, 360, 90), 360, [0, 0], [0.25, 0.5, 0.75]),  # both edges are one
+        ([4], [0, 1, 1.5, 3.5, 4], 5, [3.5, 0], [1 / 3]),
     ],
 )
-def test_a_gap_of_one_object_whose_cells_are_in_any_order(hidden, step, edges, place):
-    factors, held_out = of_angles(hidden, step)
-    order = RNG.permutation(len(factors))
-    (gap,) = circle.gaps(factors[order], held_out[order])
-    assert gap.label == () and factors[order][gap.cells].ravel().tolist() == hidden
-    assert factors[order][list(gap.edges)].ravel().tolist() == edges
+def test_a_gap_of_one_object_whose_cells_are_in_any_order(hidden, angles, period, edges, place):
+    factors = RNG.permutation(angles)[:, None]
+    (gap,) = circle.gaps(factors, np.isin(factors[:, 0], hidden), period)
+    assert gap.label == () and factors[gap.cells].ravel().tolist() == hidden
+    assert factors[list(gap.edges)].ravel().tolist() == edges
     np.testing.assert_allclose(gap.place, place)
-
-
-def test_a_gap_with_another_period_and_uneven_angles():
-    factors = np.array([0, 1, 1.5, 3.5, 4.0])[:, None]
-    (gap,) = circle.gaps(factors, factors[:, 0] == 4.0, period=5.0)
-    assert gap.edges == (3, 0)
-    np.testing.assert_allclose(gap.place, [1 / 3])
-
-
-def test_gaps_of_several_objects():
-    angle, label = (each.ravel() for each in np.meshgrid(np.arange(0, 360, 90), [4, 7, 3]))
-    factors = np.stack([angle, label], axis=1)
-    held_out = ((label == 7) & (angle == 90)) | ((label == 3) & (angle >= 180))
-    of_3, of_7 = circle.gaps(factors, held_out)
-    assert (of_3.label, of_7.label) == ((3.0,), (7.0,))
-    assert factors[of_3.cells].tolist() == [[180, 3], [270, 3]]
-    assert factors[list(of_3.edges)].tolist() == [[90, 3], [0, 3]]
-    assert factors[list(of_7.edges)].tolist() == [[0, 7], [180, 7]]
 
 
 def test_windows_are_as_wide_as_the_gap_and_of_its_object():
@@ -57,18 +34,13 @@ def test_windows_are_as_wide_as_the_gap_and_of_its_object():
     order = RNG.permutation(len(factors))
     factors, held_out = factors[order], held_out[order]
     (gap,) = circle.gaps(factors, held_out)
+    assert gap.label == (7.0,)
     found = circle.windows(gap, factors, held_out)
     cells = [[w.edges[0], *w.cells, w.edges[1]] for w in found]
     angles = [[120, 150, 180, 210], [210, 240, 270, 300], [300, 330, 0, 30]]
     assert [factors[each].tolist() for each in cells] == [[[a, 7] for a in one] for one in angles]
     for window in found:
         np.testing.assert_allclose(window.place, [1 / 3, 2 / 3])
-
-
-def test_cross_fades_are_linear_in_the_angle():
-    found = circle.cross_fade(FIRST.reshape(8, 5), SECOND.reshape(8, 5), [0, 0.25, 1])
-    expected = [FIRST, 0.75 * FIRST + 0.25 * SECOND, SECOND]
-    np.testing.assert_allclose(found.reshape(3, -1), expected)
 
 
 def test_weights_and_residuals_are_those_of_least_squares():
@@ -81,11 +53,12 @@ def test_weights_and_residuals_are_those_of_least_squares():
         np.testing.assert_allclose(weights[index], expected)
         np.testing.assert_allclose(residual[index], left[0] / (signals[index] @ signals[index]))
     assert circle.residual_share(0 * FIRST, FIRST, SECOND) == 1
+    fades = circle.cross_fade(FIRST.reshape(8, 5), SECOND.reshape(8, 5), [0, 0.25, 1])
+    expected = [FIRST, 0.75 * FIRST + 0.25 * SECOND, SECOND]
+    np.testing.assert_allclose(fades.reshape(3, -1), expected)
 
 
 def test_mixing_shares_are_those_of_non_negative_least_squares():
-    weights = np.array([[0.7, 0.3], [0.2, 0.6], [0.5, 0.5], [1, 0], [0, 2], [1.5, -0.5], [-1, -2]])
-    np.testing.assert_allclose(circle.mixing_share(weights), [0.3, 0.25, 0.5, 0, 0, 0, 0])
     edges = np.stack([FIRST, SECOND], axis=1)
     for signal in RNG.normal(0.3, 1, size=(20, 40)):
         a, b = nnls(edges, signal)[0]

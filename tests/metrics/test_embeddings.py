@@ -19,14 +19,10 @@ def test_numbers_of_networks_in_closed_form():
     np.testing.assert_allclose(numbers["top_share"], [1, 0.64])
     np.testing.assert_allclose(numbers["spectrum_entropy"], [1, entropy])
     np.testing.assert_allclose(numbers["lambda_entropy"], [1, 2])
-    for name in ("constant_share", "constant_share.x", "constant_share.y"):
-        np.testing.assert_allclose(numbers[name], [1, 1 / N])
-    swapped = embedding_numbers(of_y, of_y, weights)  # of x, stripes of the wrong way
-    np.testing.assert_allclose(swapped["constant_share.x"], [1 / N, 1 / N])
-    np.testing.assert_allclose(swapped["constant_share"], [(1 + 1 / N) / 2, 1 / N])
-    half = stripes[:1] * (np.arange(N) < N / 2)[:, None]  # rank one, and no stripe
-    halves = embedding_numbers(half, of_y[:1], weights[:1])
-    np.testing.assert_allclose([halves["constant_share.x"], halves["top_share"]], [[1 / 2], [1]])
+    shares = [numbers[name] for name in ("constant_share", "constant_share.x", "constant_share.y")]
+    np.testing.assert_allclose(shares, [[1, 1 / N]] * 3)
+    zero = np.zeros((1, 3, 3, 3))
+    assert np.isnan(list(embedding_numbers(zero, zero, np.zeros((1, 6, 2))).values())).all()
 
 
 def test_constant_share_against_a_loop_and_whatever_the_scale():
@@ -41,23 +37,3 @@ def test_constant_share_against_a_loop_and_whatever_the_scale():
         np.testing.assert_allclose(numbers["constant_share.y"][seed], shares[1])
     for name, values in embedding_numbers(1e-9 * of_x, 1e-9 * of_y, 1e-9 * weights).items():
         np.testing.assert_allclose(values, numbers[name])
-
-
-def test_lambdas_are_singular_values_of_orthonormal_vectors_only():
-    weights = RNG.normal(size=(1, 2 * TOKENS, N))
-    left, right = np.linalg.qr(RNG.normal(size=(2, 1, 2 * TOKENS, N, N)))[0]
-
-    def numbers(right):
-        composed = np.einsum("stk,sthk,stwk->sthw", weights, left, right)
-        return embedding_numbers(composed[:, :TOKENS], composed[:, TOKENS:], weights)
-
-    orthonormal = numbers(right)
-    np.testing.assert_allclose(orthonormal["lambda_entropy"], orthonormal["spectrum_entropy"])
-    parallel = numbers(np.repeat(right[..., :1], N, axis=-1))
-    np.testing.assert_allclose(parallel["spectrum_entropy"], 1)  # whatever the penalty sees
-    assert (parallel["lambda_entropy"] > 1.5).all()
-
-
-def test_a_network_without_energy_has_no_numbers():
-    zero = np.zeros((1, 3, 3, 3))
-    assert np.isnan(list(embedding_numbers(zero, zero, np.zeros((1, 6, 2))).values())).all()

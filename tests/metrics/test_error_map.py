@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import pytest
 
 from compgen_jax.metrics.error_map import error_map
 
@@ -27,15 +26,8 @@ def test_means_are_over_the_trials_that_succeeded():
     np.testing.assert_array_equal(found.succeeded_YxX, [[1, 2], [0, 1]])
     np.testing.assert_array_equal(found.trials_YxX, [[1, 2], [1, 2]])
     np.testing.assert_array_equal(found.on_seen_YxX, [[False, True], [False, False]])
-
-
-def test_the_axes_are_any_two_settings_in_the_order_given():
+    # the axes are any two settings, in the order given
     found = error_map(ROWS, "share", "grid", measure, (0.6, 0.4, 0.2), (24, 16))
     np.testing.assert_array_equal(found.values_YxX, [[0.5, np.nan, 2.5], [np.nan, np.nan, 7]])
     np.testing.assert_array_equal(found.trials_YxX, [[2, 0, 2], [1, 0, 1]])
     assert found.columns_X == (0.6, 0.4, 0.2) and found.lines_Y == (24, 16)
-
-
-def test_a_setting_that_is_not_on_the_map_is_named():
-    with pytest.raises(ValueError, match=r"grid of \[24\] is not among \[16\]"):
-        error_map(ROWS, "grid", "share", measure, columns_X=[16])

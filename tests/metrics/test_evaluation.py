@@ -1,6 +1,3 @@
-import functools
-
-import jax
 import numpy as np
 import pytest
 
@@ -14,39 +11,10 @@ from compgen_jax.tasks.supports import SupportConfig
 N = 12
 TASK = Bump(grid=N, support=SupportConfig(region="donut", low=4, high=7)).make()
 CELLS = tasks.cells(TASK.factors)
-HELD_OUT = np.asarray(TASK.held_out(CELLS))
-
-
-@functools.cache
-def drawing(**kwargs):
-    return jax.jit(lambda x, y: bump.bump(x, y, N, ImageConfig(**kwargs)))
 
 
 def draw(x, y, **kwargs):
-    return np.asarray(drawing(**kwargs)(float(x), float(y)))
-
-
-def cell_results(signals_by_seed):
-    """CellResults of given signals (T, B, N, N) on the task above, scored by loops."""
-    signals = np.asarray(signals_by_seed)
-    targets = np.stack([draw(*cell) for cell in CELLS])
-    places = signals.reshape(len(signals), len(CELLS), -1).argmax(axis=2)
-    found = np.stack(np.divmod(places, N)[::-1], axis=2)  # x, y
-    distance = np.abs(found - CELLS[None]).max(axis=2)
-    return evaluation.CellResults(
-        seeds=tuple(range(len(signals))),
-        predict=lambda: signals,
-        truths=targets,
-        factors=CELLS,
-        held_out=HELD_OUT,
-        distance=grids.distance_to_seen(HELD_OUT, (N, N)),
-        sizes=(N, N),
-        scores={
-            "mse": np.square(signals - targets[None]).mean(axis=(2, 3)),
-            "exact_accuracy": (distance == 0).astype(np.float32),
-            "position_accuracy": (distance <= 1).astype(np.float32),
-        },
-    )
+    return np.asarray(bump.bump(float(x), float(y), N, ImageConfig(**kwargs)))
 
 
 def test_region_means_are_means_over_their_points():
@@ -62,31 +30,27 @@ def test_region_means_are_means_over_their_points():
         assert np.isnan(found[f"real.{name}"])  # it has no point
 
 
-def test_scores_and_relative_error_over_chosen_cells():
-    """Right at every cell but two: one off by a pixel, one blank."""
-    drawn = np.stack([draw(x, y) for x, y in CELLS])
-    near, lost = 5 * N + 5, 3 * N + 3
-    drawn[near], drawn[lost] = draw(6, 5), 0
-    results = cell_results([drawn])
-    cells = np.isin(np.arange(N * N), [near, lost, 0, 7])
-    assert evaluation.mean_score(results, "exact_accuracy", cells) == [0.5]
-    assert evaluation.mean_score(results, "position_accuracy", cells) == [0.75]
-    wanted = [np.square(draw(*CELLS[k])).sum() for k in (near, lost, 0, 7)]
-    wrong = np.square(draw(6, 5) - draw(5, 5)).sum() + wanted[1]
-    np.testing.assert_allclose(
-        evaluation.relative_error(results, cells), [wrong / sum(wanted)], rtol=1e-5
-    )
-    assert results.grid == N and results.amplitude == 1
-
-
-def test_maps_over_seeds():
-    targets = np.stack([draw(*cell) for cell in CELLS])
-    results = cell_results([targets, np.zeros_like(targets)])
-    errors = evaluation.errors(results)
-    assert errors.shape == (2, N * N) and not errors[0].any() and errors[1].all()
-    hits = results.scores["exact_accuracy"]
-    levels, means = evaluation.profile_by_distance(hits, results)
-    assert levels.tolist() == [1, 2] and means.tolist() == [[1, 1], [0, 0]]
+def test_scores_over_chosen_cells_and_by_distance_against_loops():
+    rng, held_out = np.random.default_rng(0), np.asarray(TASK.held_out(CELLS))
+    predictions, truths = rng.normal(size=(2, 144, N, N)), rng.random((144, N, N))
+    hits, cells = rng.random((2, 144)) < 0.5, rng.random(144) < 0.3
+    distance = grids.distance_to_seen(held_out, (N, N))
+    mse = np.square(predictions - truths[None]).mean(axis=(2, 3))
+    results = evaluation.CellResults(
+        seeds=(0, 1), predict=lambda: predictions, truths=truths, factors=CELLS,
+        held_out=held_out, distance=distance, sizes=(N, N), scores={"mse": mse, "hit": hits},
+    )  # fmt: skip
+    assert results.grid == N and results.amplitude == truths.max()
+    levels, profile = evaluation.profile_by_distance(hits, results)
+    assert levels.tolist() == [1, 2]
+    for seed in range(2):
+        mean = np.mean([hits[seed, k] for k in np.flatnonzero(cells)])
+        assert evaluation.mean_score(results, "hit", cells)[seed] == pytest.approx(mean)
+        wrong = sum(((predictions[seed, k] - truths[k]) ** 2).sum() for k in np.flatnonzero(cells))
+        relative = wrong / sum((truths[k] ** 2).sum() for k in np.flatnonzero(cells))
+        assert evaluation.relative_error(results, cells)[seed] == pytest.approx(relative)
+        at = [hits[seed, held_out & (distance == level)].mean() for level in (1, 2)]
+        assert profile[seed].tolist() == at
 
 
 def test_sizes_are_those_of_the_nearest_true_image_at_the_place_that_is_drawn():

@@ -20,25 +20,6 @@ def test_in_sample_r2_is_1_by_construction():
     np.testing.assert_allclose(scores["in_sample_r2"], 1)
     assert (np.abs(scores["id_r2"]) < 0.1).all() and (scores["ood_r2"] < 0.1).all()
     assert (scores["id_accuracy"] < 0.15).all()
-    few = probes.probe(many[:, :64], CELLS, HOLE)["in_sample_r2"]
-    assert (np.abs(few - 64 / 255) < 0.1).all()  # each noise feature explains 1 / (B - 1)
-
-
-def test_scores_come_from_points_that_the_fit_has_not_seen():
-    """Twins with features of their own: only a fit that has seen a twin knows the point."""
-    twins = np.repeat(np.random.default_rng(0).normal(size=(128, 400)), 2, axis=0)
-    scores = probes.probe(twins, np.repeat(CELLS[::2], 2, axis=0), np.arange(256) >= 192)
-    assert (scores["id_r2"] > 0.5).all() and (scores["id_r2"] < 0.95).all()
-    assert (scores["ood_r2"] < 0.2).all() and (scores["ood_accuracy"] < 0.3).all()
-
-
-def test_without_ood_points_or_variance_scores_are_nan():
-    scores = probes.probe(CELLS * 1.0, CELLS, np.zeros(256, bool))
-    assert np.isnan(scores["ood_r2"]).all() and np.isnan(scores["ood_accuracy"]).all()
-    np.testing.assert_allclose(scores["id_r2"], 1, atol=1e-6)
-    flat_y = np.where([True, False], CELLS, 4)
-    scores = probes.probe(CELLS * 1.0, flat_y, HOLE)
-    assert np.isnan(scores["id_r2"][1]) and scores["id_accuracy"][1] == 1
 
 
 def three_factors():
@@ -57,10 +38,8 @@ def test_three_factors_one_of_them_discrete():
     assert scores["id_r2"][0] > 0.999 and scores["ood_r2"][0] > 0.999
     assert 0.5 < scores["id_r2"][2] < 0.99  # a square is no line
     assert scores["id_accuracy"][1] == scores["ood_accuracy"][1] == 1
-    everything = probes.probe(features, cells, held_out)
-    for name, value in scores.items():  # nothing else depends on what counts as real
-        known = ~np.isnan(value)
-        np.testing.assert_array_equal(value[known], everything[name][known])
+    nowhere = probes.probe(features, cells, held_out & False)
+    assert np.isnan([nowhere["ood_r2"], nowhere["ood_accuracy"]]).all()
 
 
 def test_an_angle_is_probed_as_cosine_and_sine():
@@ -84,13 +63,6 @@ def test_an_angle_is_probed_as_cosine_and_sine():
     for name, value in plain.items():
         np.testing.assert_array_equal(value[1], found[name][1])
         assert name.endswith("r2") or value[0] == found[name][0]
-    # whole turns change nothing, and a pure angle is read everywhere, also where it jumps
-    wound = cells + np.stack([360.0 * rng.integers(-2, 3, 24), np.zeros(24)], axis=1)
-    pure = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    again = probes.probe(pure, wound, held_out, periods=(360.0, np.inf))
-    for name in ("id_r2", "ood_r2", "in_sample_r2"):
-        assert again[name][0] == pytest.approx(1, abs=1e-6)
-    assert plain["id_r2"][0] < 0.95
 
 
 def test_means_leave_discrete_factors_out_and_keep_the_rest():

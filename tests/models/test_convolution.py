@@ -98,22 +98,6 @@ def test_value_and_gradients_are_those_of_the_definition(lowering, k, stride, le
         assert_near(flax, expected[0], TOLERANCE["lax"])
 
 
-@pytest.mark.parametrize("lowering", LOWERINGS)
-@pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
-def test_equals_torch_with_the_kernel_flipped(lowering, k, stride):
-    torch = pytest.importorskip("torch")
-    x, kernel, _ = problem(k, stride)
-    convolve = lambda x, kernel: conv_transpose(x, kernel, stride=stride, lowering=lowering)
-    y = jax.jit(convolve)(x, kernel)
-    torch_y = torch.nn.functional.conv_transpose2d(
-        torch.tensor(x.transpose(0, 3, 1, 2)),
-        torch.tensor(kernel[::-1, ::-1].transpose(2, 3, 0, 1).copy()),
-        stride=stride,
-        padding=1,
-    )
-    assert_near(y, torch_y.numpy().transpose(0, 2, 3, 1), TOLERANCE[lowering])
-
-
 @pytest.mark.parametrize("lowering", ("lax", "gemm"))
 @pytest.mark.parametrize("k, stride", KERNEL_STRIDES)
 def test_forward_mode_is_the_transpose_of_reverse_mode(lowering, k, stride):
@@ -158,11 +142,8 @@ def test_winograd_has_no_forward_mode():
 @pytest.mark.parametrize(
     "kernel_shape, stride, lowering, message",
     [
-        ((3, 3, 8, 8), 2, "gemm", r"\(3, 3\) with stride 2.*\(\(3, 1\), \(4, 2\)\)"),
         ((4, 4, 8, 8), 1, "lax", r"\(4, 4\) with stride 1.*\(\(3, 1\), \(4, 2\)\)"),
-        ((3, 4, 8, 8), 1, "winograd", r"\(3, 4\) with stride 1"),
         ((3, 3, 7, 8), 1, "gemm", "has 8 channels.*reads 7"),
-        ((3, 8, 8), 1, "gemm", r"\(k, k, I, O\)"),
         ((3, 3, 8, 8), 1, "fft", r"'fft' is not one of \('lax', 'gemm', 'winograd'\)"),
     ],
 )

@@ -6,17 +6,11 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from flax import linen as nn
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig
 from compgen_jax.models import flow, model
 from compgen_jax.models.flow import Denoiser, Flow
-from compgen_jax.tasks.bump import Bump
-from compgen_jax.tasks.sprites import Sprites
-from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example
-from compgen_jax.training import loop
 from tests.models.shapes import of_image
 
 KEY, E, N = jax.random.key(3), 6, 8
@@ -61,6 +55,10 @@ def test_training_mixes_noise_and_target_at_times_from_0_to_1(monkeypatch):
     chex.assert_trees_all_equal(kept["noise"], own["noise"])  # a sample's noise stays
     again = train(np.ones(count, bool), jax.random.key(4))[0]
     assert not np.allclose(again, said)
+    # nor does training depend on the steps of a sample
+    drawn.clear()
+    model.train_apply(build(steps=7), own, Example(codes, targets), np.ones(count, bool), KEY)
+    np.testing.assert_array_equal(drawn[0][0], noisy)
 
 
 def test_one_step_is_what_is_said_of_pure_noise():
@@ -77,30 +75,3 @@ def test_one_step_is_what_is_said_of_pure_noise():
     chex.assert_trees_all_close((layers, of_first), (of_noise, of_noise), atol=1e-6)
     other = build().init(jax.random.key(4), CODES[0])["noise"]["start"]
     assert np.abs(other - own["noise"]["start"]).max() > 0.1
-
-
-def test_training_learns_and_does_not_depend_on_the_steps_of_a_sample():
-    task = Bump(grid=8, support=SupportConfig(low=3, high=4, sampling="every_cell"))
-    training = TrainingConfig(steps=50, batch_size=16, seeds=(0,), learning_rate=1e-2)
-
-    def trained(steps):
-        settings = Config(task=task, model=Flow(width=4, steps=steps), training=training)
-        trainer = loop.make_trainer(settings)
-
-        @jax.jit
-        def run(key):
-            dataset = loop.dataset_of(settings.task.make(), key)
-            trial = loop.Trial(key, loop.hyper_of(settings), dataset, jnp.int32(0))
-            return trainer.advance(trial, trainer.init(key), training.steps)
-
-        return jax.device_get(run(jax.random.key(0)))
-
-    (one, losses), (many, _) = trained(1), trained(5)
-    chex.assert_trees_all_equal(one.params, many.params)
-    assert set(one.params) == {"params", "noise"}
-    assert losses[45:50].mean() < losses[:5].mean() / 2
-
-
-def test_logits_are_refused():
-    with pytest.raises(ConfigError, match="config.task.loss='bernoulli': says logits"):
-        Config(task=Sprites(loss="bernoulli"), model=Flow(), training=TrainingConfig(steps=1))

@@ -52,9 +52,3 @@ def test_parts_divide_the_image_whatever_its_batch():
     parts = [decoder._parts(n * 12 * 12 * 12) for n in (1, 2, 5, 6, 9, 20, 99)]
     assert parts == [1, 2, 3, 4, 6, 12, 12]
     assert build(grid=12).clone(at_once=0)._parts(10**9) == 1
-    codes = jax.random.normal(KEY, (5, 24))
-    stacked = jax.tree.map(
-        lambda *leaves: np.stack(leaves), *(variables(decoder, 24, s) for s in (0, 1))
-    )
-    draw = lambda module: jax.jit(jax.vmap(lambda p: module.apply(p, codes)[0]))(stacked)
-    np.testing.assert_allclose(draw(decoder), draw(build(grid=12)), atol=1e-5)
