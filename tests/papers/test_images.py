@@ -1,4 +1,4 @@
-"""C1 to C3 and K1 to K5: quantities of drawn images beside loops, and gates."""
+"""C1 to C3 and K1 to K5: quantities of drawn images beside loops."""
 
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from tests.papers.decoders import (
     cell_results,
     decoder,
     draw,
+    is_rendered,
     judged,
     run,
 )
@@ -41,19 +42,14 @@ def test_less_is_rendered_than_by_the_interpolator():
     over = row["conditions"]["share rendered OOD, less the interpolator's, post hoc"]
     assert over["value"] == -12 / 16
     assert row["conditions"]["share rendered OOD"]["ci95"] == [0, 1.5 / 16]
-    assert row["notes"]["share rendered OOD by the interpolator"]["value"] == 12 / 16
-    assert row["notes"]["MSE OOD / blank image's"]["value"] == pytest.approx(1)
-    cells = net.cells._replace(truths=np.zeros((1, images.PAPER_GRID, images.PAPER_GRID)))
-    assert images.post_hoc(run(cells)) == ""
 
 
 def test_success_near_the_edge_is_a_slope():
     cells = decoder(edge_only)  # share 1 at one pixel, 0 at two
     np.testing.assert_allclose(figure1.slope_on_nearness(cells), 1.0)
-    net, control = run(cells), run(decoder(blank))
-    row = judged(figure1.succeeds_near_the_edge_more_than_onehot, net=net, control=control)
-    assert row["notes"]["share rendered at 1 pixels"]["value"] == 1
-    assert row["notes"]["share rendered at 2 pixels"]["value"] == 0
+    notes = judged(figure1.succeeds_near_the_edge, net=run(cells))["notes"]
+    for pixels, share in ((1, 1), (2, 0)):
+        assert notes[f"share rendered at {pixels} pixels"]["value"] == share
 
 
 def test_peaks_are_in_line_more_often_than_by_chance():
@@ -74,13 +70,9 @@ def test_peaks_are_in_line_more_often_than_by_chance():
     np.testing.assert_allclose(peaks.aligned, 1)
     aside = decoder(lambda x, y: draw(x, 1) + draw(11, 11))
     np.testing.assert_allclose(figure1.aligned_peaks(aside).aligned, 0.5)
-
-
-def test_late_checkpoints_are_judged_by_themselves():
-    cells = decoder(superposed)
-    several = figure1.aligned_peaks(
-        cells._replace(predictions=np.stack([cells.predictions, 0 * cells.predictions], axis=1))
-    ).several
+    # late checkpoints by themselves
+    predictions = np.stack([aside.predictions, 0 * aside.predictions], axis=1)
+    several = figure1.aligned_peaks(aside._replace(predictions=predictions)).several
     assert several.tolist() == [[1, 0]] * 3
 
 
@@ -93,19 +85,11 @@ def test_shares_and_errors_of_trivial_predictors_are_counted_one_by_one():
     for name, predict in baselines.GRID_PREDICTORS.items():
         drawn, hits, total, of_blank = predict(known), [], 0.0, 0.0
         for b in np.flatnonzero(cells.held_out):
-            hits.append(shows(*(of[b].ravel() for of in (drawn, known.truths, known.nearest))))
+            hits.append(is_rendered(drawn[b], known.truths[b], known.nearest[b]))
             total += np.square(drawn[b] - known.truths[b]).sum()
             of_blank += np.square(known.truths[b]).sum()
         assert shares[name] == pytest.approx(np.mean(hits)), name
         assert errors[name] == pytest.approx(total / of_blank, rel=1e-5), name
-
-
-def shows(drawn, true, nearest):
-    if np.ptp(drawn) == 0:
-        return False
-    to_true, to_nearest = (np.corrcoef(drawn, other)[0, 1] for other in (true, nearest))
-    gain = np.polyfit(true, drawn, 1)[0]
-    return to_true >= np.sqrt(0.75) and 0.5 <= gain <= 2 and to_true > to_nearest
 
 
 def test_lit_pixels_are_those_that_some_seen_bump_reaches():
@@ -122,7 +106,6 @@ def test_lit_pixels_are_those_that_some_seen_bump_reaches():
     # right on every pixel that training lit
     row = judged(controls.lit_pixels_fail, net=run(cells))
     assert row["conditions"]["share rendered OOD, lit pixels"]["value"] == 1
-    assert row["notes"]["share of held-out cells whose pixel is lit"]["value"] == 12 / 16
 
 
 @pytest.mark.parametrize(("wrong", "first"), [(4, 1.0), (2, None)])
@@ -134,15 +117,7 @@ def test_the_first_object_counts_where_the_second_is_rendered(wrong, first):
     drawn[:, np.flatnonzero(task.held_out(points))[::wrong]] = 0
     with jax.numpy_rank_promotion("allow"):
         row = judged(controls.another_object_lights, net=run(results.scorer(task)(drawn)))
-    number = next(iter(row["conditions"].values()))
     if first is None:
         assert row["reason"].startswith("the second object is not rendered beside")
     else:
-        assert number["value"] == first
-
-
-def test_both_objects_must_be_learnt():
-    net = run(decoder(draw))
-    net.cells.scores["rendered_second"] = 0 * net.cells.scores["rendered"]
-    row = judged(controls.another_object_lights, net=net)
-    assert row["reason"].startswith("not trained: share rendered ID, both objects 0")
+        assert next(iter(row["conditions"].values()))["value"] == first

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from compgen_jax.claims import judge_all
-from compgen_jax.papers import settings
 from compgen_jax.papers.scale import composing, decoding, known, picks, quantities
 from compgen_jax.papers.scale import runs as rows
 from compgen_jax.papers.scale.known import known_run
-from compgen_jax.tasks import module_supports, modules
 from tests.papers.decoders import judged
 
 
@@ -39,22 +37,12 @@ def test_claims_pick_their_runs_by_config():
     by_width = picks.seen_by_width(quick)
     assert list(by_width) == [16, 64, 256]
     assert places(by_width[64]) == [(8, seen, 64) for seen in (9, 22, 44, 69)]
-    assert {w: len(own) for w, own in picks.seen_by_width(paper).items()} == dict.fromkeys(
-        (128, 256, 512, 1024, 2048), 8
-    )
-    by_modules = picks.seen_by_modules(quick)
-    expected = [(m, seen, 256) for m, each in rows.NEEDED_QUICK.items() for seen in each]
-    assert [place for own in by_modules.values() for place in places(own)] == expected
-    # The shares of every number of modules.
+    # the shares of every number of modules
     count = lambda by_modules: {modules: len(own) for modules, own in by_modules.items()}
     assert count(picks.seen_by_modules(paper)) == dict.fromkeys((8, 12, 16, 24), 4)
-    for model in ("task_transformer", "hypernetwork"):
-        assert count(picks.seen_by_modules(quick, model)) == {8: 3}
-        assert count(picks.seen_by_modules(paper, model)) == {16: 4}
+    assert count(picks.seen_by_modules(paper, "hypernetwork")) == {16: 4}
     widths = picks.width_by_modules(quick)
-    assert {m: list(own) for m, own in widths.items()} == dict.fromkeys(
-        (4, 8, 16), [32, 64, 128, 256]
-    )
+    assert list(widths) == [4, 8, 16]
     assert places(widths[16].values()) == [(16, 522, width) for width in (32, 64, 128, 256)]
 
 
@@ -66,29 +54,11 @@ def test_draws_stand_for_the_seeds_of_one_run():
     assert one.seeds == (0, 1, 2, 3, 4, 5)
     np.testing.assert_array_equal(quantities.score(one, "ood.gain"), range(6))
     np.testing.assert_array_equal(one.layers("any")[:, 1], range(6))
-    fields = lambda config: (config.task.seed, config.task.support.seed, config.training.seeds)
-    assert [fields(run.config) for run in one.parts] == [(k, k, (k,)) for k in range(6)]
     # as many draws, but not the same ones
     runs["middle_seen_60_width_512_draw_9"] = runs.pop("middle_seen_60_width_512_draw_3")
     assert picks.more(runs).keys() == {"constructions"}
     runs.pop("middle_seen_60_width_512_draw_9")
     assert picks.more(runs).keys() == more.keys() - {"draws_seen_60_width_512"}
-
-
-def test_settings_change_the_teacher_or_the_split_alone():
-    base = rows.runs("quick")
-    found = settings.configs(rows.SETTINGS, base)
-    few, many = rows.SETTINGS[0].bases
-    teacher = lambda config: modules.draw_teacher(config.task).weights
-    sets = lambda config: module_supports.split(config.task.support, 8, 3)
-    for number in (1, 2):
-        for name in (few, many):
-            other, split = found[name, f"teacher {number}"], found[name, f"split {number}"]
-            assert (sets(other) == sets(base[name])).all()
-            assert not np.allclose(teacher(other), teacher(base[name]))
-            assert (teacher(split) == teacher(base[name])).all()
-            assert (sets(split) != sets(base[name])).any()
-            assert sets(split).sum() == sets(base[name]).sum()
 
 
 def test_needed_for_interpolates_in_the_logarithm_and_says_if_it_is_a_bound():
@@ -194,26 +164,19 @@ def test_known_students_answer_what_they_say():
     assert [tuple(row) in shown for row in active] == seen.tolist()
     for name in ("composer", "memorizer", "nearest", "approacher"):
         np.testing.assert_allclose(answer(name)[seen], school.truths[seen], atol=1e-5)
-    single = active.sum(axis=1) == 1
-    np.testing.assert_allclose(school.singles[single], school.truths[single], atol=1e-5)
     np.testing.assert_allclose(answer("memorizer")[~seen], school.bilinear[~seen])
     error = np.square(school.bilinear - school.truths)[seen].mean()
     assert 0.8 < 1 - error / school.truths[seen].var(axis=0).mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    "support, share", [("random", (1, 1)), ("disconnected", (0, 0)), ("unpopular", (0, 0.3))]
-)
-def test_covered_tasks_by_a_loop(support, share):
+@pytest.mark.parametrize("support", ["random", "disconnected", "unpopular"])
+def test_covered_tasks_by_a_loop(support):
     school = known.school(support, 8, 44)
-    covered = known.covered(school)
     shown = [set(np.flatnonzero(row)) for row in school.sets[school.seen]]
-    for latent, one in list(zip(school.latents, covered, strict=True))[::37]:
+    for latent, one in list(zip(school.latents, known.covered(school), strict=True))[::37]:
         members = set(np.flatnonzero(latent))
         reached = {min(members)}
         for _ in range(8):
             reached |= {m for each in shown if each & reached for m in each}
         often = all(sum(m in each for each in shown) >= 3 for m in members)
         assert one == (often and members <= reached)
-    low, high = share
-    assert low <= covered[~school.known].mean() <= high

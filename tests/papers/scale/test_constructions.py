@@ -27,9 +27,8 @@ def loop(teacher, z_M, x_I):
 
 @cache
 def draw_teacher(seed, *sizes):
-    *drawn, most = jax.jit(lambda key: constructions.draw_teacher(key, *sizes))(
-        jax.random.key(seed)
-    )
+    draw = jax.jit(lambda key: constructions.draw_teacher(key, *sizes))
+    *drawn, most = draw(jax.random.key(seed))
     return constructions.Teacher(*map(np.asarray, drawn), int(most))
 
 
@@ -43,17 +42,15 @@ def case(modules, size, law, count=40, most=3):
     return teacher, *draw_tasks(jax.random.key(7), teacher, count, law)
 
 
-def largest_error(function, teacher, z_BxM, x_BxI):
+def errors(function, teacher, z_BxM, x_BxI):
     true = [loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)]
-    return np.abs(np.float64(jax.jit(jax.vmap(function))(z_BxM, x_BxI)) - true).max()
+    return np.abs(np.float64(jax.jit(jax.vmap(function))(z_BxM, x_BxI)) - true)
 
 
 @pytest.mark.parametrize("law", constructions.LAWS)
 def test_teacher_is_its_definition(law):
     teacher, z_BxM, x_BxI = case(8, 8, law)
-    respond = lambda *one: constructions.respond(teacher, *one)
-    assert largest_error(respond, teacher, z_BxM, x_BxI) < 2e-6
-    assert jax.eval_shape(respond, z_BxM[0], x_BxI[0]).dtype == np.float32
+    assert errors(partial(constructions.respond, teacher), teacher, z_BxM, x_BxI).max() < 2e-6
 
 
 def test_weights_biases_and_readout_follow_their_laws():
@@ -66,25 +63,17 @@ def test_weights_biases_and_readout_follow_their_laws():
     assert 0.97 * largest < np.abs(teacher.weights).max() <= largest
     assert 0 <= float(teacher.biases.min()) < 0.01 and 0.49 < float(teacher.biases.max()) < 0.5
     assert float(teacher.biases.mean()) == pytest.approx(0.25, abs=0.01)
-
-
-def test_weights_biases_and_readout_have_keys_of_their_own():
-    """Draws of one shape from one key have the same ranks, whatever their laws."""
-    teacher = draw_teacher(0, 30, 1, 30, 30, 3)
-    ranks = [np.argsort(np.argsort(np.ravel(part))) for part in teacher[:3]]
+    # draws of one shape from one key would have the same ranks, whatever their laws
+    alike = draw_teacher(0, 30, 1, 30, 30, 3)
+    ranks = [np.argsort(np.argsort(np.ravel(part))) for part in alike[:3]]
     correlations = np.corrcoef(ranks)[np.triu_indices(3, 1)]
     assert np.abs(correlations).max() < 0.15  # 4.5 standard errors
-    key = jax.random.key(1)
-    same = np.corrcoef(jax.random.normal(key, (900,)), jax.random.uniform(key, (900,)))
-    assert same[0, 1] > 0.9
 
 
 @pytest.mark.parametrize(("modules", "active"), [(2, 2), (8, 3)])
 @pytest.mark.parametrize("law", constructions.LAWS)
 def test_tasks_have_weights_of_the_law_on_every_set_alike(law, modules, active):
-    teacher, *_ = case(modules, 4, law)
-    tasks = draw_tasks(jax.random.key(3), teacher, 2000, law)
-    z_BxM, x_BxI = (np.asarray(part) for part in tasks)
+    z_BxM, x_BxI = draw_tasks(jax.random.key(3), case(modules, 4, law)[0], 2000, law)
     assert z_BxM.shape == (2000, modules) and x_BxI.shape == (2000, 4)
     assert ((z_BxM > 0).sum(1) == active).all()
     assert np.abs((z_BxM > 0).mean(0) - active / modules).max() < 0.05
@@ -96,30 +85,12 @@ def test_tasks_have_weights_of_the_law_on_every_set_alike(law, modules, active):
 def test_k_hot_is_exact_with_neurons_linear_in_the_modules(modules, size):
     teacher, z_BxM, x_BxI = case(modules, size, "khot")
     network = constructions.k_hot(teacher)
-    corners = np.where(
-        x_BxI > 0, np.float32(1), np.float32(-1)
-    )  # where gates are nearest to opening
-    for inputs in (x_BxI, corners):
-        apply = lambda *one: constructions.apply(network, *one)
-        assert largest_error(apply, teacher, z_BxM, inputs) < 1e-5
+    # at the corners gates are nearest to opening
+    for inputs in (x_BxI, np.where(x_BxI > 0, np.float32(1), np.float32(-1))):
+        assert errors(partial(constructions.apply, network), teacher, z_BxM, inputs).max() < 1e-5
     assert constructions.neurons(network) == 2 * modules * size + size
     widths = [modules + size, 2 * modules * size, size, size]
-    assert [kernel.shape for kernel in network.kernels] == list(
-        zip(widths, widths[1:], strict=False)
-    )
-    assert [bias.shape for bias in network.biases] == [(width,) for width in widths[1:]]
-
-
-def test_k_hot_needs_its_bound_and_weights_of_0_and_1():
-    teacher, z_BxM, x_BxI = case(8, 8, "khot")
-
-    def max_error(z_BxM, **bound):
-        network = constructions.k_hot(teacher, **bound)
-        return constructions.errors(network, teacher, z_BxM, x_BxI)["max_error"]
-
-    assert max_error(z_BxM) < 1e-5 and max_error(z_BxM, bound=20.0) < 1e-4
-    assert max_error(z_BxM, bound=0.5) > 0.05
-    assert max_error(case(8, 8, "discrete")[1]) > 0.1
+    assert [kernel.shape for kernel in network.kernels] == [*zip(widths, widths[1:], strict=False)]
 
 
 def test_gates_of_k_hot_are_closed_by_the_least_bound():
@@ -151,13 +122,10 @@ def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
         teacher, z_BxM, x_BxI = case(modules, 8, law)
         for knots in (1, 8, 64):
             network = constructions.graded(teacher, knots, largest)
-            error = largest_error(
-                lambda *one, of=network: constructions.apply(of, *one), *case(modules, 8, law)
-            )
+            error = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI).max()
             guaranteed = guarantee(teacher, knots, largest).max()
             assert guaranteed / 200 < error < guaranteed
             assert constructions.neurons(network) == 2 * 8 * 8 * knots + 2 * 8
-            assert [len(bias) for bias in network.biases] == [2 * 8 * 8 * knots + 8, 8, 8]
 
 
 def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
@@ -167,23 +135,16 @@ def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
     teacher = teacher._replace(weights=weights)
     network = constructions.graded(teacher, 64)
     for z in (z_BxM * 0.37, 0 * z_BxM):
-        found = constructions.errors(network, teacher, z, x_BxI)
-        assert found["max_error"] < 0.01 and (found["r2"] > 0.999 or not z.any())
+        assert errors(partial(constructions.apply, network), teacher, z, x_BxI).max() < 0.01
 
 
 def test_slopes_and_neurons_of_a_known_table():
     known = [
-        {
-            "modules": m,
-            "knots": k,
-            "neurons": 10 * k,
-            "seed": 5,
-            "rmse": m / k**2,
-            "r2": 1 - (m / k**2) ** 2,
-        }
+        {"modules": m, "knots": k, "neurons": 10 * k, "seed": 5, "rmse": m / k**2,
+         "r2": 1 - (m / k**2) ** 2}
         for m in (8, 32)
         for k in (16, 4, 8)
-    ]
+    ]  # fmt: skip
     assert constructions.error_slopes(known)[8, 5] == pytest.approx(-2)
     assert constructions.neurons_for(known, 8 / 36)[8, 5] == pytest.approx(60)
     assert constructions.neuron_ratios(known, 0.2)[5] == pytest.approx(2)
@@ -195,15 +156,13 @@ def test_errors_are_pooled():
     network = constructions.graded(teacher, 3)
     found = constructions.errors(network, teacher, z_BxM, x_BxI)
     true = np.array([loop(teacher, *one) for one in zip(z_BxM, x_BxI, strict=True)])
-    given = np.asarray(jax.jit(jax.vmap(partial(constructions.apply, network)))(z_BxM, x_BxI))
-    square = (given - true) ** 2
+    square = errors(partial(constructions.apply, network), teacher, z_BxM, x_BxI) ** 2
     assert found["max_error"] == pytest.approx(square.max() ** 0.5, abs=1e-5)
     assert found["mse"] == pytest.approx(square.mean(), rel=1e-3)
     assert found["r2"] == pytest.approx(1 - square.mean() / true.var(axis=0).mean(), abs=1e-5)
 
 
 def test_the_teacher_is_the_tasks():
-    """Both compute one function, and draw their entries by one law."""
     settings = of_modules.Modules(modules=6, inputs=40, hidden=30, outputs=20)
     teacher = of_modules.draw_teacher(settings)
     rng = np.random.default_rng(0)
@@ -212,9 +171,4 @@ def test_the_teacher_is_the_tasks():
     answers = jax.jit(jax.vmap(lambda x: constructions.respond(teacher, latent, x)))(inputs)
     expected = jax.jit(partial(of_modules.respond, teacher))(latent, inputs)
     np.testing.assert_allclose(answers, expected, rtol=1e-4, atol=1e-5)
-    drawn = draw_teacher(0, 6, 40, 30, 20, teacher.most)
-    assert [part.shape for part in drawn[:3]] == [part.shape for part in teacher[:3]]
-    for one, other in ((drawn.weights, teacher.weights), (drawn.readout, teacher.readout)):
-        assert np.std(one) == pytest.approx(np.std(other), rel=0.1)
-    assert np.abs(teacher.weights).max() <= constructions.largest_entry(40)
     assert settings.scale == constructions.SCALE
