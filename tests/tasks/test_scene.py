@@ -55,16 +55,6 @@ def trivial_scores(task):
     return jax.device_get(jax.jit(partial(tasks.trivial_scores, task))(jax.random.key(0)))
 
 
-def test_training_draws_id_combinations_alone():
-    task = made()
-    points, examples = draw(task, 256)
-    assert len(np.unique(points, axis=0)) > 20 and not task.held_out(points).any()
-    pictures = np.stack([blob(point) for point in points[:8]])
-    np.testing.assert_allclose(examples.target[:8], pictures, rtol=1e-6)
-    few, _ = draw(made(samples=3), 256)
-    other, _ = draw(made(samples=3), 256, seed=1)
-    assert len(np.unique(few, axis=0)) == len(np.unique(other, axis=0)) == 3
-    assert not np.array_equal(np.unique(few, axis=0), np.unique(other, axis=0))
 
 
 def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
@@ -198,22 +188,3 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     np.testing.assert_array_equal(errors["nearest_same_labels"]["mse"], same[every])
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"task.code.of": (("size", "value"),)}, "config.task.code.of=.*must name some of shape"),
-        ({"task.code.of": (("x", "circle"),)}, "config.task.code.of=.*x is no angle"),
-        ({"task.code.of": (("x", "ramp"),)}, "config.task.code.of=.*a factor and one of bump"),
-        ({"task.samples": 99}, "config.task.samples=99: only 40 of 48 combinations are ID"),
-        ({"training.steps": 0}, "config.training.steps=0: each step draws afresh"),
-        ({"task.asks": "factors", "task.marginals.kind": "mean"}, "config.task.marginals.kind="),
-        ({"task.asks": "factors", "task.loss": "bernoulli"}, "config.task.loss='bernoulli'"),
-        ({"task.rows": True, "task.marginals.kind": "mean"}, "every combination"),
-        ({"task.held_out": "x > 99"}, "config.task.held_out="),
-    ],
-)
-def test_settings_that_cannot_be(fields, message):
-    config = Config(task=Blobs(), training=TrainingConfig(steps=10))
-    with pytest.raises(ConfigError, match=message) as caught:
-        changed(config, fields).task.make()
-    assert "\n" not in str(caught.value)
