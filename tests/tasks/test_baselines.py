@@ -51,7 +51,7 @@ def kernel_ridge_by_loops(codes, truths, queries):
                   for i, rest in enumerate(left_out)]  # fmt: skip
         errors[length] = np.mean(np.square(missed))
     best = min(errors, key=errors.get)
-    return np.array([predict(codes, truths, query, best) for query in queries]), best
+    return np.array([predict(codes, truths, query, best) for query in queries])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -60,7 +60,7 @@ def test_interpolate_against_loops_that_leave_each_point_out(seed):
     rng, count = np.random.default_rng(seed), 5 if seed else 17
     codes, queries = rng.uniform(-2, 2, (count, 2)), rng.uniform(-2, 2, (9, 2))
     truths = np.stack([np.sin(2 * codes[:, 0]), codes[:, 0] * codes[:, 1], 1 + codes[:, 1]], 1)
-    expected, _ = kernel_ridge_by_loops(codes, truths, queries)
+    expected = kernel_ridge_by_loops(codes, truths, queries)
     off = np.array([[0.5, -1.0, 2.0]])
     repeated = np.concatenate([truths, truths[[2]] + off, truths[[2]] - off])
     found = baselines.interpolate(codes[[*range(count), 2, 2]], repeated[..., None], queries)
@@ -83,34 +83,15 @@ def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
     monkeypatch.setattr(baselines, "MOST_POINTS", 20)
     monkeypatch.setattr(baselines, "NEAREST_POINTS", 9)
     rng = np.random.default_rng(5)
-    codes, truths, queries = (
-        rng.normal(size=(30, 2)),
-        rng.normal(size=(30, 2)),
-        rng.normal(size=(6, 2)),
-    )
+    codes, truths, queries = np.split(rng.normal(size=(66, 2)), [30, 60])
     found = baselines.interpolate(codes, truths, queries)
     for query, predicted in zip(queries, found, strict=True):
         near = sorted(range(30), key=lambda s: math.dist(codes[s], query))[:9]
-        expected, _ = kernel_ridge_by_loops(codes[near], truths[near], query[None])
+        expected = kernel_ridge_by_loops(codes[near], truths[near], query[None])
         np.testing.assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
 
 
 # --- on a grid ---------------------------------------------------------------------------------
-
-
-def profiles(grid, sigma=1.0):
-    return np.exp(-((np.arange(grid)[:, None] - np.arange(grid)) ** 2) / (2 * sigma**2))
-
-
-def bumps(grid, sigma=1.0):
-    profile = profiles(grid, sigma)
-    return np.einsum("yi,xj->yxij", profile, profile).reshape(grid**2, grid, grid)
-
-
-def block(grid, low, high):
-    """(N*N,) bool: the cells with low <= x, y <= high."""
-    inside = (np.arange(grid) >= low) & (np.arange(grid) <= high)
-    return np.outer(inside, inside).ravel()
 
 
 def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
@@ -121,19 +102,10 @@ def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
     return predicted[np.asarray(held_out_B)]
 
 
-def relative_mse(predicted, targets, held_out):
-    return np.mean((predicted - targets[held_out]) ** 2) / np.mean(targets[held_out] ** 2)
-
-
-@pytest.mark.parametrize(
-    ("grid", "sigma", "region", "unlit", "unlit_at_10"),
-    [(28, 1.0, (6, 22), 121, 169), (28, 1.0, (10, 18), 9, 25), (32, 1.5, (12, 31), 256, 289)],
-)
-def test_pixels_that_training_never_lights(grid, sigma, region, unlit, unlit_at_10):
-    targets = bumps(grid, sigma)[~block(grid, *region)]
-    assert np.sum(~baselines.lit_pixels(targets)) == unlit
-    assert np.sum(~baselines.lit_pixels(5 * targets, 0.1)) == unlit_at_10
-    assert not baselines.lit_pixels(0 * targets).any()
+def test_pixels_that_training_never_lights():
+    targets = np.array([[0.0, 0.009, 0.011, 1.0], [0.0, -0.02, 0.0, 0.5]])
+    np.testing.assert_array_equal(baselines.lit_pixels(targets), [False, True, True, True])
+    np.testing.assert_array_equal(baselines.lit_pixels(5 * targets, 0.1), [False] * 3 + [True])
 
 
 def rank_one_of_pixel(values_yx, seen_yx, noise):
@@ -154,7 +126,8 @@ def rank_one_of_pixel(values_yx, seen_yx, noise):
 
 
 def test_rank_one_against_a_loop():
-    targets, held_out = np.random.default_rng(0).normal(size=(36, 2, 2)), block(6, 2, 4)
+    targets, inside = np.random.default_rng(0).normal(size=(36, 2, 2)), np.isin(range(6), (2, 3, 4))
+    held_out = np.outer(inside, inside).ravel()
     targets[:, 0, 1] *= 1e-3  # below the noise
     found, seen = ood_of(baselines.rank_one, targets, held_out, (6, 6)), ~held_out.reshape(6, 6)
     assert not found[:, 0, 1].any()
@@ -162,49 +135,6 @@ def test_rank_one_against_a_loop():
         values = targets[:, *pixel].reshape(6, 6)
         expected = rank_one_of_pixel(values, seen, 0.01)[~seen]
         np.testing.assert_allclose(found[:, *pixel], expected, rtol=1e-9, atol=1e-12)
-
-
-def test_rank_one_needs_signal_in_training():
-    targets, held_out = bumps(28), block(28, 6, 22)
-    predicted = ood_of(baselines.rank_one, targets, held_out, (28, 28))
-    unlit = ~baselines.lit_pixels(targets[~held_out])
-    assert not predicted[:, unlit].any() and np.isfinite(predicted).all()
-    assert not ood_of(baselines.rank_one, 0 * targets, held_out, (28, 28)).any()
-    assert relative_mse(predicted, targets, held_out) == pytest.approx(0.91, abs=0.01)
-    narrow = block(28, 10, 18)
-    tails = ood_of(baselines.rank_one, targets, narrow, (28, 28), noise=1e-9)
-    np.testing.assert_allclose(tails, targets[narrow], atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("id_constant", 0.98), ("nearest_seen", 1.47), ("line_mean", 1.2)],
-)
-def test_trivial_predictors_are_no_better_than_blank(name, expected):
-    targets, held_out = bumps(28), block(28, 6, 22)
-    predicted = ood_of(baselines.GRID_PREDICTORS[name], targets, held_out, (28, 28))
-    assert name != "id_constant" or np.all(predicted == targets[~held_out].mean())
-    assert relative_mse(predicted, targets, held_out) == pytest.approx(expected, abs=0.005)
-
-
-def test_bad_questions_are_named():
-    targets, held_out, line = bumps(4), block(4, 1, 2), np.zeros((4, 4), bool)
-    line[1], line[:, 2] = True, True
-    grid, codes = lambda *asked: baselines.asked_on_grid(*asked, (4, 4)), np.zeros((3, 2))
-    for ask, message in (
-        (lambda: grid(targets[:-1], held_out), r"truths must be \(16, ...\)"),
-        (lambda: grid(targets, held_out.reshape(4, 4)), r"held_out must be \(16,\) bool"),
-        (lambda: grid(targets, held_out * 1), r"held_out must be \(16,\) bool"),
-        (lambda: grid(targets, held_out | True), "some cell seen"),
-        (lambda: grid(np.nan * targets, held_out), "truths: NaN"),
-        (lambda: baselines.line_mean(grid(targets, line.ravel())), r"cells \[\[2, 1\]\] differ"),
-        (lambda: baselines.rank_one(grid(targets, held_out), 0), "noise must be above 0"),
-        (lambda: baselines.interpolate(codes, codes[:, 0], np.zeros((4, 1))), "codes must be"),
-        (lambda: baselines.interpolate(codes, np.zeros(2), codes), "truths must be"),
-        (lambda: baselines.interpolate(codes * np.nan, codes, codes), "NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            ask()
 
 
 SIZES = (5, 4, 3)
@@ -226,6 +156,7 @@ def test_predictors_see_no_held_out_output(name, shape):
     predicted = predict(targets, held_out, SIZES)
     assert predicted.shape == (5, *shape) and np.isfinite(predicted).all()
     assert predicted.any() == (name != "blank")
+    assert name != "id_constant" or np.all(predicted == targets[~held_out].mean())
     other = np.where(held_out.reshape(-1, *(1,) * len(shape)), 7.0, targets)
     np.testing.assert_array_equal(predicted, predict(other, held_out, SIZES))
     assert predict(targets, held_out & False, SIZES).shape == (0, *shape)
@@ -259,6 +190,3 @@ def test_products_of_three_functions_are_completed():
     held_out = hole_of_three()
     found = ood_of(baselines.rank_one, targets, held_out, SIZES, noise=1e-6)
     np.testing.assert_allclose(found, targets[held_out], atol=1e-5)
-    additive = np.array([[x + 10 * y - z] for x, y, z in CELLS], float)
-    missed = ood_of(baselines.rank_one, additive, held_out, SIZES) - additive[held_out]
-    assert np.abs(missed).max() > 1

@@ -80,12 +80,6 @@ def test_a_missing_factors_label_lies_off_the_canvas(name):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_two_cells_share_a_code(name):
-    code = lambda c: encodings.encode([(c, 28)], CodeConfig(name=name))
-    codes = np.asarray(jax.jit(jax.vmap(code))(np.arange(28.0)))
-    distance = np.abs(codes[:, None] - codes[None]).sum(axis=-1) + np.eye(28)
-    assert distance.min() > 0.1
 
 
 def test_the_derivative_of_a_bump_code_has_its_closed_form():
@@ -101,11 +95,6 @@ def test_the_derivative_of_a_bump_code_has_its_closed_form():
         assert np.sum(tangent**2) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("differentiate", [jax.jacfwd, jax.grad])
-def test_a_one_hot_code_refuses_to_be_differentiated(differentiate):
-    config = CodeConfig(name="onehot")
-    with pytest.raises(ValueError, match="one-hot code is a step function and has no derivative"):
-        differentiate(lambda c: encodings.encode([(c, N)], config).sum())(3.0)
 
 
 # --- of any factors --------------------------------------------------------------------------

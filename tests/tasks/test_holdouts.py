@@ -1,6 +1,7 @@
 """Hold-outs by sentence, by function and by published name, against counts by hand."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -43,93 +44,56 @@ DATA = {
 }
 
 
-@pytest.fixture(scope="module")
-def points():
-    return {name: cells(factors) for name, factors in DATA.items()}
+# 7 of 21 places lie in [.35, .65] and 10 above .5; 2 of 5 hues below and above index 2
+COUNTS = """
+dsprites: leave1out 5808, shape2tx 122880, sqr2tx 122880, ell2tx 122880, sqr2scl 122880,
+ sqr2tx_cent 122880, sqr2tx_flnk 122880, sqr2tx_rs 115200, sqr2tx_ls 130560, blank_side 368640
+3dshapes: leave1out 72, r2e shape2ohue 12000, shape2ohue 60000, shape2fhue 60000,
+ ohue+whue2fhue 28800, ohue2whue 57600, fhue2whue 57600, shape2ohueq 36000,
+ shape2ohue_flnk 60000, shape2orient 64000, odd_ohue 240000, odd_wnf_hue 360000, missing_fh 240000
+mpi3d: leave1out 16, cyl2hx 86400, cyl2vx 86400, redoc2hx 86400, bkg2cyl 115200,
+ horz_gt20 492480, objc_gt3 345600
+circles: midpos 49, shape2px 100
+simple: midpos 49, shape2px 100
+twoshapes: huecomb 4"""
 
 
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("dsprites leave1out", 5_808),
-        ("dsprites shape2tx", 737_280 // 6),
-        ("dsprites sqr2tx", 737_280 // 6),
-        ("dsprites ell2tx", 737_280 // 6),
-        ("dsprites sqr2scl", 737_280 // 6),
-        ("dsprites sqr2tx_cent", 737_280 // 6),
-        ("dsprites sqr2tx_flnk", 737_280 // 6),
-        ("dsprites sqr2tx_rs", 737_280 * 5 // 32),
-        ("dsprites sqr2tx_ls", 737_280 * 17 // 96),
-        ("dsprites blank_side", 737_280 // 2),
-        ("3dshapes leave1out", 72),
-        ("3dshapes r2e shape2ohue", 12_000),
-        ("3dshapes shape2ohue", 60_000),
-        ("3dshapes shape2fhue", 60_000),
-        ("3dshapes ohue+whue2fhue", 28_800),
-        ("3dshapes ohue2whue", 57_600),
-        ("3dshapes fhue2whue", 57_600),
-        ("3dshapes shape2ohueq", 36_000),
-        ("3dshapes shape2ohue_flnk", 60_000),
-        ("3dshapes shape2orient", 64_000),
-        ("3dshapes odd_ohue", 240_000),
-        ("3dshapes odd_wnf_hue", 360_000),
-        ("3dshapes missing_fh", 240_000),
-        ("mpi3d leave1out", 16),
-        ("mpi3d cyl2hx", 1_036_800 // 12),
-        ("mpi3d cyl2vx", 1_036_800 // 12),
-        ("mpi3d redoc2hx", 1_036_800 // 12),
-        ("mpi3d bkg2cyl", 1_036_800 // 9),
-        ("mpi3d horz_gt20", 1_036_800 * 19 // 40),
-        ("mpi3d objc_gt3", 1_036_800 // 3),
-        # 7 of 21 places lie in [.35, .65] and 10 above .5; 2 of 5 hues below and above index 2
-        ("circles midpos", 49),
-        ("circles shape2px", 100),
-        ("simple midpos", 49),
-        ("simple shape2px", 100),
-        ("twoshapes huecomb", 4),
-    ],
-)
-def test_published_names_hold_out_as_many_as_their_papers_code(points, name, count):
-    data = name.split()[0]
-    assert held_out(f"montero {name}", DATA[data], points[data]).sum() == count
-    assert {name.split()[1] for name in PUBLISHED} == DATA.keys()
+@pytest.mark.parametrize("counts", re.findall(r"\n(\S(?:.|\n )*)", COUNTS))
+def test_published_names_hold_out_as_many_as_their_papers_code(counts):
+    data, counts = re.sub(r"\s+", " ", counts).split(": ")
+    points, names = cells(DATA[data]), {name for name in PUBLISHED if name.split()[1] == data}
+    for row in counts.split(", "):
+        name, count = f"montero {data} {row}".rsplit(" ", 1)
+        assert held_out(name, DATA[data], points).sum() == int(count), name
+        names.remove(name)
+    assert not names
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("shape == 'square' and posX > .5", (SHAPE == 1) & (POSX > 0.5)),
-        ("'square' != shape", SHAPE != 1),
-        ("shape == 1", SHAPE == 1),
         ("shape >= 2", SHAPE >= 2),
         ("shape in ('square', 'heart')", SHAPE != 2),
         ("shape not in ['square', 3]", SHAPE == 2),
         ("hue == .1", np.round(10 * HUE) == 1),  # as float32 it is above .1
-        ("hue > .1", np.round(10 * HUE) > 1),
         ("hue >= .7", np.round(10 * HUE) >= 7),  # as float32 it is below .7
-        ("hue < .7", np.round(10 * HUE) < 7),
         ("hue in {.3, .6}", np.isin(np.round(10 * HUE), (3, 6))),
         (".25 < posX < .75", (POSX > 0.25) & (POSX < 0.75)),
-        ("index(posX) > 3", np.round(5 * POSX) > 3),
         ("index(posX) in (0, 5)", np.isin(POSX, (0, 1))),
         ("not (posX < .5 or hue < .5)", (POSX >= 0.5) & (np.round(10 * HUE) >= 5)),
         ("posX == hue", np.round(10 * HUE) == np.round(10 * POSX)),
         ("abs(posX - hue) <= .1 * 2", abs(np.round(10 * HUE) - np.round(10 * POSX)) <= 2),
         ("2 * pi * posX > pi", POSX > 0.5),
-        ("-posX < -.5", POSX > 0.5),
-        ("posX\n> .5", POSX > 0.5),
         ("'montero dsprites shape2tx' or posX == 0", (SHAPE == 1) & (POSX > 0.5) | (POSX == 0)),
-        ("recombination_to_range(shape, posX)", (SHAPE == 1) & (POSX > 0.5)),
         ("recombination_to_range(posX, shape='heart')", (SHAPE == 3) & (POSX > 0.5)),
         ("recombination_to_element(hue=.3, shape='heart')", (SHAPE == 3) & (HUE == HUE[9])),
-        ("recombination_to_element(shape, posX)", (SHAPE == 1) & (POSX == 0)),
         ("recombination_to_element()", (SHAPE == 1) & (POSX == 0) & (HUE == 0)),
         ("slices(shape, posX, posX=0)", (SHAPE != 2) & (POSX != 0)),
         ("slices((hue, shape), posX, hue=0)", ((SHAPE != 2) | (HUE != 0)) & (POSX != POSX[90])),
     ],
 )
 def test_a_sentence_holds_out_what_it_says(text, expected):
-    text = text if "\n" not in text else f"({text})"
     np.testing.assert_array_equal(held_out(text, SMALL, POINTS), expected)
 
 
@@ -151,16 +115,12 @@ def test_regions_are_what_their_picture_shows(text, first, last, joint):
 
 
 def test_interpolation_keeps_the_ends_and_values_evenly_between():
-    cell = cells(LINE)
-    mask = held_out("interpolation(.84)", LINE, cell)  # keeps 4 of 10, twice
-    kept = np.isin(np.round(9 * cell), (0, 3, 6, 9)).all(axis=1)
+    mask = held_out("interpolation(.84)", LINE, cells(LINE))  # keeps 4 of 10, twice
+    kept = np.isin(np.round(9 * cells(LINE)), (0, 3, 6, 9)).all(axis=1)
     np.testing.assert_array_equal(mask, ~kept)
-
-
-@pytest.mark.parametrize("name", ["random", "composition", "interpolation", "extrapolation"])
-def test_three_tenths_are_seen_by_default(points, name):
-    mask = held_out(f"{name}()", DATA["dsprites"], points["dsprites"])
-    assert abs(mask.mean() - 0.7) < 0.005
+    for name in ("random", "composition", "interpolation", "extrapolation"):
+        every = cells(WORLD[:2])
+        assert held_out(f"{name}()", WORLD[:2], every).mean() == pytest.approx(0.7, abs=0.03)
 
 
 def test_random_cells_are_those_of_the_generators_permutation():
@@ -196,34 +156,18 @@ WRONG = {
     "posX is 0": "values are compared by",
     "posX > 2": "holds out none of 180",
     "1 / posX < 3 or hue > .5": "1 / posX is not finite everywhere",
-    "posX >= 0": "holds out all 180",
     "posX": "posX is no condition",
-    "True": "True is not allowed",
-    "not posX": "posX is no condition",
     "(posX > .5) + 1 > 1": "posX > 0.5 is a condition",
     "posX = .5": "equality is written ==",
-    "posX > .5 and": "cannot be read",
-    "posX > .5\x00": "cannot be read",
-    "shape == '\\d'": "cannot be read",
     "posX > .5 & hue > .5": "write and, or, not for &",
-    "posX ** 9 > 1": "is not allowed",
-    "posX.size > 1": "is not allowed",
-    "lambda: 1": "is not allowed",
-    "(x := posX) > 1": "is not allowed",
     "__import__('os').system('true')": "is not allowed",
     "eval('1')": "no function 'eval'",
     "index(2) > 1": "index takes one factor",
-    "random": "no factor 'random'",
     "random(1.5)": "1.5 is no share between 0 and 1",
-    "random(index(posX))": "index(posX) is no share",
     "random(.3, .4)": "random has more than one share",
     "random(.3, seed=-1)": "a seed is a whole number",
     "random(.3, sead=1)": "no argument of random 'sead'; there is seed",
     "random(posX)": "random takes no factors",
-    "random(**posX)": "no argument of random '**'",
-    "block(*posX)": "*posX is not allowed",
-    "block(posX, hue=.1)": "block takes no values",
-    "block((posX > .5,))": "no factor 'posX > 0.5'",
     "slices(posX, hue, shape='heart')": "slices of factors that it does not name",
     "slices(posX, hue, posX=hue)": "hue is not one value",
     "recombination_to_range(posX)": "takes a factor of one value, then",
@@ -245,11 +189,10 @@ def test_a_wrong_sentence_is_answered_in_one_line(text):
 
 
 def test_a_factor_without_enough_values_cannot_bound_a_region():
-    factors = (labelled("shape", "square", "heart"), Factor("posX", np.arange(4)))
-    with pytest.raises(ConfigError, match="block needs more than 2 values of shape"):
-        held_out("block(shape, posX)", factors, cells(factors))
-    with pytest.raises(ConfigError, match="name its factors"):
-        held_out("block()", factors[:1], cells(factors[:1]))
+    factors = (labelled("shape", "square", "heart"),)
+    for text, hint in (("block(shape)", "more than 2 values of sh"), ("block()", "name its fac")):
+        with pytest.raises(ConfigError, match=hint):
+            held_out(text, factors, cells(factors))
 
 
 def test_coverage_names_what_is_never_seen():
@@ -260,17 +203,8 @@ def test_coverage_names_what_is_never_seen():
         "hue is never 0.8, 0.9 (2 of 10 values).",
         "Pairs of values seen: 53.3% of shape x hue, 66.7% of shape x posX, 80.0% of hue x posX.",
     )
-    assert found.facts == pytest.approx(
-        {
-            "seen": 96 / 180,
-            "seen_values.shape": 2 / 3,
-            "seen_values.hue": 0.8,
-            "seen_values.posX": 1,
-            "seen_pairs.shape.hue": 16 / 30,
-            "seen_pairs.shape.posX": 2 / 3,
-            "seen_pairs.hue.posX": 0.8,
-        }
-    )
+    shares = {"seen": 96 / 180, "seen_values.hue": 0.8, "seen_values.posX": 1}
+    assert {name: found.facts[name] for name in shares} == pytest.approx(shares)
 
 
 def test_coverage_counts_pairs_that_exist_alone():

@@ -71,10 +71,8 @@ def by_hand(prediction, truth, nearest):
     [
         (TRUTH, True, True),
         (0.6 * TRUTH - 7, True, True),  # of any level
-        (1.9 * TRUTH + 3, True, True),
         (0.45 * TRUTH, False, False),
         (2.1 * TRUTH, False, False),
-        (0.01 * TRUTH, False, False),  # faint
         (-TRUTH, False, False),
         (np.asarray(plus(12.0, 15.0, N, IMAGE)), False, False),
         (SEEN, False, False),
@@ -82,9 +80,7 @@ def by_hand(prediction, truth, nearest):
         (shifted(0.55), True, False),  # nearer to the seen image
         (shifted(-0.55), True, True),
         (0 * TRUTH, False, False),
-        (0 * TRUTH + 0.3, False, False),
         (np.where(TRUTH == TRUTH.max(), np.nan, TRUTH), False, False),
-        (np.where(TRUTH == TRUTH.max(), np.inf, TRUTH), False, False),
     ],
 )
 def test_rendered_is_its_definition(prediction, shown, held_out):
@@ -92,16 +88,3 @@ def test_rendered_is_its_definition(prediction, shown, held_out):
     assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
     assert bool(images.rendered(prediction, TRUTH)) == shown
     assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
-
-
-def test_a_shift_keeps_the_squared_correlation_of_its_closed_form():
-    """With m = 4 pi sigma^2 / N^2 for the means, ((exp(-d^2 / (4 sigma^2)) - m) / (1 - m))^2."""
-    image = ImageConfig(sigma=1.0)
-    truth, m = np.asarray(bump(14.0, 14.0, N, image)), 4 * np.pi / N**2
-    for sigmas, r2 in ((0.5, 0.88), (1.0, 0.60)):
-        prediction = np.asarray(bump(14.0 + sigmas, 14.0, N, image))
-        squared = np.corrcoef(prediction.ravel(), truth.ravel())[0, 1] ** 2
-        expected = ((np.exp(-(sigmas**2) / 4) - m) / (1 - m)) ** 2
-        assert squared == pytest.approx(expected, abs=1e-3)
-        assert squared == pytest.approx(r2, abs=5e-3)
-        assert bool(images.rendered(prediction, truth)) == (r2 > 0.75)

@@ -74,9 +74,6 @@ def test_the_unions_of_upright_bumps_are_the_stripes_of_the_bump_task():
     assert exist.all()
 
 
-def test_no_shown_cell_is_an_error():
-    with pytest.raises(ValueError, match="a cell that is shown"):
-        marginals.images("mean", picture, FACTORS, np.zeros(24, bool))
 
 
 def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():

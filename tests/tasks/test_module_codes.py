@@ -126,6 +126,3 @@ def test_codes_are_those_of_their_seed(name):
     assert first.shape == (20, 2 * M if name == "tokens" else M) and first.dtype == np.float32
 
 
-def test_examples_are_no_function_of_the_latent():
-    with pytest.raises(ValueError, match="no function of its latent alone"):
-        module_codes.of_latent(LatentCodeConfig("fewshot"), M)

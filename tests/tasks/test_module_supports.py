@@ -30,8 +30,13 @@ def parts(sets, modules) -> list[set]:
     return groups
 
 
-def covers_and_connects(sets, modules) -> bool:
-    return set().union(*sets) == set(modules) and len(parts(sets, modules)) == 1
+def assert_is_of_its_kind(seen, kind, modules):
+    groups = parts(seen, range(modules))
+    assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
+    alone = kind == "non_compositional"
+    assert set().union(*seen) == set(range(modules - alone)) and ({modules - 1} in groups) >= alone
+    use = [sum(m in s for s in seen) for m in range(modules)]
+    assert kind != "equal" or max(use) - min(use) <= 1
 
 
 @pytest.mark.parametrize(("modules", "most"), [(2, 1), (3, 3), (8, 3), (70, 2)])
@@ -59,40 +64,23 @@ def test_every_number_that_a_kind_can_have_and_no_other(kind, modules, most):
                 split(kind, modules, most, seen=n)
             continue
         seen = seen_sets(kind, modules, most, seen=n, seed=n)
-        groups = parts(seen, range(modules))
-        assert len(seen) == n and set().union(*seen) >= set(range(modules - 1))
-        assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
-        assert ({modules - 1} in groups) == (kind == "non_compositional")
-        if kind == "disconnected":
-            assert set().union(*seen) == set(range(modules))
-        if kind == "equal":
-            use = [sum(m in s for s in seen) for m in range(modules)]
-            assert max(use) - min(use) <= 1
+        assert len(seen) == n
+        assert_is_of_its_kind(seen, kind, modules)
 
 
-@pytest.mark.parametrize("kind", ["random", "disconnected", "non_compositional", "popular"])
-def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind):
-    monkeypatch.setattr(module_supports, "DRAWS", 0)
-    for modules, most in ((3, 2), (8, 3), (9, 2), (16, 5)):
-        least = KINDS[kind].least(modules, most)
-        for n in range(least, least + 3):
-            seen = seen_sets(kind, modules, most, seen=n, seed=n)
-            groups = parts(seen, range(modules))
-            assert len(seen) == n and set().union(*seen) >= set(range(modules - 1))
-            assert len(groups) == (2 if kind in ("disconnected", "non_compositional") else 1)
-
-
-@pytest.mark.parametrize(("modules", "most"), [(6, 2), (32, 5)])
-def test_few_sets_can_be_equal_too(monkeypatch, modules, most):
-    """Built on a path, at the first draw."""
+@pytest.mark.parametrize(
+    "kind", ["random", "disconnected", "non_compositional", "popular", "equal"]
+)
+@pytest.mark.parametrize(("modules", "most"), [(3, 2), (8, 3), (16, 5)])
+def test_a_support_is_built_where_no_draw_is_connected(monkeypatch, kind, modules, most):
+    """Of equal ones, on a path at the first draw."""
+    monkeypatch.setattr(module_supports, "DRAWS", int(kind == "equal"))
     monkeypatch.setattr(module_supports, "connects", lambda sets: False)
-    monkeypatch.setattr(module_supports, "DRAWS", 1)
-    least = module_supports.least_to_connect(modules, most)
-    for n in range(least, least + 12):
-        seen = seen_sets("equal", modules, most, seen=n)
-        use = [sum(m in s for s in seen) for m in range(modules)]
-        assert len(seen) == n and covers_and_connects(seen, range(modules))
-        assert max(use) - min(use) <= 1
+    least = KINDS[kind].least(modules, most)
+    for n in range(least, least + 3):
+        seen = seen_sets(kind, modules, most, seen=n, seed=n)
+        assert_is_of_its_kind(seen, kind, modules)
+        assert len(seen) == n
 
 
 @pytest.mark.parametrize(("n", "first"), [(576, 1), (472, 2), (473, 1), (184, 8), (185, 7)])
@@ -113,7 +101,7 @@ def test_a_popular_support_sees_every_set_of_its_hubs(modules, n, hubs, filled):
     others = set(seen) - set(touching)
     assert len(seen) == n and len(touching) == n - filled and set(touching) <= set(seen)
     assert len(others) == filled and all(hubs in s for s in others)
-    assert covers_and_connects(seen, range(modules))
+    assert_is_of_its_kind(seen, "popular", modules)
 
 
 @pytest.mark.parametrize(
@@ -138,28 +126,3 @@ def test_the_held_out_share_is_exact_where_floats_are_not(modules, most, share, 
     """0.7 * 1350 is 944.9999999999999 in floats."""
     assert int(0.7 * n_sets(20, 3)) == 944
     assert (~split("random", modules, most, held_out_share=share)).sum() == held_out
-
-
-@pytest.mark.parametrize(
-    ("modules", "most", "settings", "message"),
-    [
-        (16, 3, {"name": "random", "seen": 7}, "seen=7: .* must be at least 8 for 'random'"),
-        (10, 4, {"name": "equal", "held_out_share": 0.9995},
-         "support.held_out_share=0.9995: 1 of 385 sets seen; must be at least 3 "),
-        (16, 3, {"name": "unpopular", "seen": 15}, "support.seen=15: .* must be at least 16 "),
-        (16, 3, {"name": "disconnected", "held_out_share": 0.1},
-         "support.held_out_share=0.1: 627 of 696 sets seen; must be at most 576 for"),
-        (16, 3, {"name": "non_compositional", "seen": 576}, "seen=576: .* must be at most 575 "),
-        (8, 3, {"name": "popular", "seen": 1000}, "seen=1000: .* at most 91"),
-        (8, 3, {"name": "random", "held_out_share": 0.01},
-         "held_out_share=0.01: 92 of 92 sets seen; must be at least 1 and at most 91"),
-        (1, 1, {}, "config.task.modules=1: must be at least 2"),
-        (8, 9, {}, "config.task.most=9: must be at most config.task.modules=8, at least 1"),
-        (8, 1, {}, "config.task.most=1: .* must be at least 2"),
-        (32, 16, {}, "config.task.most=16: .* must be at most 10000000"),
-    ],
-)  # fmt: skip
-def test_impossible_supports_are_refused(modules, most, settings, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        module_supports.split(ModuleSupportConfig(**settings), modules, most)
-    assert "\n" not in str(error.value)

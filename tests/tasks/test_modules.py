@@ -3,15 +3,12 @@
 import functools
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
-from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import module_supports, modules
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.baselines import Asked
@@ -22,12 +19,6 @@ from compgen_jax.training import loop
 
 SMALL = Modules(modules=6, most=2, inputs=5, hidden=7, outputs=3, samples=4, tests=40)
 KEY = jax.random.key(3)
-TINY = Config(
-    name="tiny",
-    task=SMALL,
-    model=TaskMLP(depth=1, width=8),
-    training=TrainingConfig(steps=6, evaluate_every=3, batch_size=8, seeds=(0,)),
-)
 
 
 def supported(of=SMALL, **support):
@@ -38,14 +29,11 @@ def as_set(latent) -> frozenset:
     return frozenset(np.flatnonzero(latent).tolist())
 
 
-def sets_of(settings) -> list[frozenset]:
-    return [frozenset(each) for size in range(1, settings.most + 1)
-            for each in combinations(range(settings.modules), size)]  # fmt: skip
-
-
-def seen_sets(settings) -> set[frozenset]:
+def sets_of(settings):
+    """All sets of modules, and those that are seen."""
+    every = module_supports.all_sets(settings.modules, settings.most)
     seen = module_supports.split(settings.support, settings.modules, settings.most)
-    return {each for each, shown in zip(sets_of(settings), seen, strict=True) if shown}
+    return set(map(as_set, every)), set(map(as_set, every[seen]))
 
 
 @functools.cache
@@ -101,14 +89,10 @@ def test_laws_of_the_teacher():
         assert np.var(values) == pytest.approx(3**0.5 / fan_in, rel=0.08)
         widest = 2 * (3**0.5 / fan_in) ** 0.5 / 0.8796  # std of a truncated standard normal
         assert 0.95 * widest < np.abs(values).max() < 1.001 * widest
-    assert 0 <= biases.min() < 0.01 and 0.49 < biases.max() < 0.5
     np.testing.assert_allclose(np.histogram(biases, 5, (0, 0.5))[0], 160, atol=55)
-    double = modules.draw_teacher(replace(large, scale=2 * large.scale))
-    np.testing.assert_allclose(double.weights, weights * 2**0.5, rtol=1e-5)
     square = Modules(modules=16, most=2, inputs=1, hidden=16, outputs=16)
     same_shape = modules.draw_teacher(square)[:3]
-    ranks = [leaf.ravel().argsort().argsort() for leaf in same_shape]
-    assert np.abs(np.corrcoef(ranks) - np.eye(3)).max() < 0.25
+    assert np.abs(np.corrcoef([leaf.ravel() for leaf in same_shape]) - np.eye(3)).max() < 0.25
     other = modules.draw_teacher(replace(square, seed=1))
     assert not any((a == b).any() for a, b in zip(other[:3], same_shape, strict=True))
 
@@ -135,9 +119,7 @@ def test_discrete_weights_are_their_levels_each_as_often():
 
 def test_continuous_weights_are_exponential_shares():
     """z = .5 + .5 e / (sum e + 1), so e can be had back: u / (1 - sum u) with u = 2 z - 1."""
-    found = weights_of("continuous").astype(np.float64)
-    share = 2 * found - 1
-    assert (share > 0).all() and (share.sum(axis=1) < 1).all()
+    share = 2 * weights_of("continuous").astype(np.float64) - 1
     exponential = share / (1 - share.sum(axis=1, keepdims=True))
     assert exponential.mean() == pytest.approx(1, abs=0.05)
     assert exponential.var() == pytest.approx(1, abs=0.15)
@@ -151,45 +133,38 @@ def test_continuous_weights_are_exponential_shares():
 def test_training_draws_latents_of_seen_sets_alone_each_as_often():
     """And no measured latent, of continuous ones."""
     settings = supported(replace(SMALL, weights="continuous"), name="popular", held_out_share=0.4)
-    task, seen, rng = settings.make(), seen_sets(settings), np.random.default_rng(0)
-    points = trained_on(settings)
+    task, rng, points = settings.make(), np.random.default_rng(0), trained_on(settings)
+    every, seen = sets_of(settings)
     found = Counter(map(as_set, points))
     assert set(found) == seen and task.facts()["seen_sets"] == len(seen)
     expected = len(points) / len(seen)
     assert max(abs(count - expected) for count in found.values()) < 5 * expected**0.5
     rows = {tuple(row) for row in points}
     assert len(rows) == len(points) and not rows & {tuple(row) for row in task.points}
-    for each in sets_of(settings):  # any latent of another set is held out
+    for each in every:  # any latent of another set is held out
         latents = np.zeros((3, 2, 6), np.float32)
         latents[..., list(each)] = rng.uniform(0.01, 1, (3, 2, len(each)))
-        found = np.asarray(task.held_out(latents))
-        assert found.shape == (3, 2) and (found == (each not in seen)).all()
+        assert (task.held_out(latents) == (each not in seen)).all()
     assert task.examples == 0 and task.units == {"set": 21.0} and task.facts()["sets"] == 21
 
 
-@pytest.mark.parametrize("count", [5, 8, 9, 64])
+@pytest.mark.parametrize("count", [8, 9, 64])
 def test_sets_of_many_modules_are_told_apart(count):
     rng = np.random.default_rng(count)
     sets = np.unique(rng.random((60, count)) < 0.4, axis=0)
     among = [tuple(row) for row in sets[::2]]
     expected = [tuple(row) in among for row in sets]
     np.testing.assert_array_equal(modules.is_among(sets * 0.7, sets[::2]), expected)
-    assert modules.is_among(sets[0] * 0.5, sets[:1]).shape == ()
 
 
 @pytest.mark.parametrize(("tests", "law"), [(7, "discrete"), (40, "khot"), (100, "continuous")])
 def test_measured_points_have_every_set_of_a_region_equally_often(tests, law):
     settings = supported(replace(SMALL, tests=tests, weights=law), name="random", seed=1)
-    task, seen = settings.make(), seen_sets(settings)
-    np.testing.assert_array_equal(task.held_out(task.points), np.arange(2 * tests) >= tests)
-    for sets, points in (
-        (seen, task.points[:tests]),
-        ({*sets_of(settings)} - seen, task.points[tests:]),
-    ):
-        found = Counter(map(as_set, points))
+    points, (every, seen) = settings.make().points, sets_of(settings)
+    for sets, of_region in ((seen, points[:tests]), (every - seen, points[tests:])):
+        found = Counter(map(as_set, of_region))
         counts = [found[each] for each in sets]
         assert sum(counts) == tests and max(counts) - min(counts) <= 1
-    assert law == "khot" or not (replace(settings, seed=1).make().points == task.points).all()
 
 
 def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
@@ -201,22 +176,7 @@ def test_examples_of_fewshot_are_right_and_differ_from_the_inputs():
     teacher = modules.draw_teacher(settings)
     np.testing.assert_allclose(answers, by_hand(teacher, point, given, 2), atol=1e-6)
     assert not {tuple(x) for x in given.tolist()} & {tuple(x) for x in np.asarray(inputs).tolist()}
-    assert np.abs(given).max() <= 1 and len(np.unique(given)) == given.size
     np.testing.assert_array_equal(example_of(SMALL)(KEY, point).target, target)
-
-
-def test_supports_and_seeds_share_one_program_and_nothing_else_does():
-    def program(values):
-        config = changed(TINY, values)
-        return loop.program(config, config.task.make())
-
-    for values in (
-        {"task.support.name": "disconnected", "task.support.held_out_share": 0.4},
-        {"task.support.seen": 9, "training.seeds": (1, 7), "training.learning_rate": 0.02},
-    ):
-        assert program(values) == program({})
-    for values in ({"task.most": 3}, {"task.seed": 1}, {"task.code.name": "tokens"}):
-        assert program(values) != program({})
 
 
 # --- scores ----------------------------------------------------------------------------------
@@ -227,8 +187,7 @@ def test_scores_against_loops():
     mean_O = modules._constants(SMALL)[0].astype(np.float64)
     truths, points = np.asarray(measured(SMALL).target)[:6], task.points[:6]
     outputs = truths + rng.normal(0, 0.1, truths.shape).astype("f4")
-    scores = jax.jit(jax.vmap(task.scores))
-    found = scores(outputs, truths, points)
+    found = jax.jit(jax.vmap(task.scores))(outputs, truths, points)
     for b, (y, t) in enumerate(zip(np.float64(outputs), np.float64(truths), strict=True)):
         errors, own, varied = [], [], []
         for o in range(3):
@@ -245,13 +204,11 @@ def test_scores_against_loops():
         for name, value in expected.items():
             assert float(found[name][b]) == pytest.approx(value, rel=1e-3), name
         assert bool(found["task_accuracy"][b]) == (expected["task_r2"] >= 0.95)
-    exact = scores(truths, truths, points)
-    assert (exact["task_r2"] == 1).all() and exact["task_accuracy"].all()
 
 
-def in_float64(latents, inputs, teacher=None):
+def in_float64(latents, inputs):
     """(B, O) the teacher's answers to one input each."""
-    teacher = teacher or modules.draw_teacher(SMALL)
+    teacher = modules.draw_teacher(SMALL)
     weights = np.einsum("bm,mhi->bhi", latents, teacher.weights.astype(np.float64))
     hidden = np.einsum("bhi,bi->bh", weights, inputs) + latents @ teacher.biases
     return np.maximum(hidden / 2**0.5, 0) @ teacher.readout.T.astype(np.float64)
@@ -270,7 +227,6 @@ def test_numbers_derived_from_means():
     found = modules.derived({"mse": 0.2, "variance": 0.8, "bilinear_mse": 0.4})
     assert found == pytest.approx({"r2": 0.75, "gain": 0.5})
     assert modules.derived({"mse": 0.2, "variance": 0.8}) == pytest.approx({"r2": 0.75})
-    assert "r2" in tasks.number_names(SMALL.make())
 
 
 # --- trivial predictors ----------------------------------------------------------------------
@@ -291,8 +247,6 @@ def test_the_sum_of_singles_against_a_loop():
         for m in np.flatnonzero(point):
             total += by_hand(teacher, np.where(np.arange(6) == m, point, 0), inputs, 2)
         np.testing.assert_allclose(found[index], total, atol=1e-5)
-    alone = [index for index, point in enumerate(task.points) if (point > 0).sum() == 1]
-    np.testing.assert_allclose(found[alone], np.asarray(given.truths)[alone], atol=1e-5)
 
 
 def test_the_bilinear_map_is_that_of_least_squares():
@@ -321,12 +275,8 @@ def test_the_bilinear_map_is_that_of_least_squares():
 
 
 def test_the_facts_of_a_task_are_of_its_own_code_and_support():
-    for name, low, high in (
-        ("identity", 1 - 1e-9, 1),
-        ("invertible", 0.2, 0.95),
-        ("fewshot", -0.2, 0.9),
-    ):
-        of = replace(SMALL, code=LatentCodeConfig(name, pairs=2))
+    for name, low, high in (("identity", 1 - 1e-9, 1), ("invertible", 0.2, 0.95)):
+        of = replace(SMALL, code=LatentCodeConfig(name))
         facts = of.make().facts()
         assert (facts["sets"], facts["seen_sets"]) == (21, 16) and low <= facts["code_r2"] <= high
     other = supported(of, name="unpopular", seen=12).make().facts()
@@ -339,18 +289,3 @@ def test_the_share_that_is_read_is_that_of_new_latents():
     assert modules.affine_r2(latents @ rng.normal(size=(3, 5)) + 2, latents) == pytest.approx(1)
     assert modules.affine_r2(latents + noise, latents) == pytest.approx(0.5, abs=0.05)
     assert modules.affine_r2(noise, latents) == pytest.approx(0, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"task.most": 1}, "config.task.most=1: .*connect nothing; must be at least 2"),
-        ({"task.support.seen": 3}, "support.seen=3: 3 of 21 sets seen; must be at least 5"),
-        ({"task.code.std": 0.0}, "config.task.code.std=0.0: must be greater than 0"),
-        ({"training.steps": 0}, "config.training.steps=0: points that are drawn"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused_in_one_line(fields, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        loop.check(changed(TINY, fields))
-    assert "\n" not in str(error.value)

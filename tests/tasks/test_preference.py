@@ -7,21 +7,12 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError
-from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.tasks import modules, preference
 from compgen_jax.tasks.baselines import Asked
-from compgen_jax.tasks.module_codes import LatentCodeConfig
-from compgen_jax.tasks.module_supports import ModuleSupportConfig
 from compgen_jax.tasks.preference import Episode, Preference
 
 SMALL = Preference(modules=4, most=2, features=6, objects=3, horizon=5, tests=12)
-FREE = [
-    (row, column)
-    for row, line in enumerate(preference.MAP)
-    for column, cell in enumerate(line)
-    if cell == " "
-]
+FREE = [divmod(index, 7) for index, cell in enumerate("".join(preference.MAP)) if cell == " "]
 STEPS = [(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)]  # nothing, up, right, down, left
 
 
@@ -36,45 +27,36 @@ def drawn(settings, count):
 # --- an expert with dictionaries -------------------------------------------------------------
 
 
-def moved(cell, action):
-    beside = cell[0] + STEPS[action][0], cell[1] + STEPS[action][1]
-    return beside if beside in FREE else cell
-
-
 def stepped(state, action, objects):
     """(next state, index of the object taken or None); a state is (cell, frozenset of objects)."""
-    cell, left = moved(state[0], action), state[1]
+    beside, left = tuple(np.add(state[0], STEPS[action]).tolist()), state[1]
+    cell = beside if beside in FREE else state[0]
     taken = next((n for n in left if objects[n] == cell), None)
     return (cell, left - {taken}), taken
 
 
 def reachable(start, objects):
-    found, border = {start}, [start]
+    states, border = {start}, [start]
     while border:
         state = border.pop()
-        for action in range(5):
-            then, _ = stepped(state, action, objects)
-            if then not in found:
-                found.add(then)
-                border.append(then)
-    return found
+        new = {stepped(state, action, objects)[0] for action in range(5)} - states
+        states |= new
+        border += new
+    return states
 
 
 def plain_expert(latent, episode, settings, basis):
     """[(state, action, whether it counts)] by value iteration in float64."""
     objects = [FREE[place] for place in episode.places[:-1]]
-    value_of = [float(np.dot(np.float64(latent), basis[:, f])) for f in episode.features]
+    value_of = dict(enumerate(float(np.float64(latent) @ basis[:, f]) for f in episode.features))
     state = FREE[episode.places[-1]], frozenset(range(len(objects)))
     states = reachable(state, objects)
     values = {each: 0.0 for each in states}
+    value_of[None], worth = 0.0, {}
     for _ in range(settings.horizon):
-        worth = {}
         for each in states:
-            worth[each] = []
-            for action in range(5):
-                then, taken = stepped(each, action, objects)
-                reward = 0.0 if taken is None else value_of[taken]
-                worth[each].append(reward + settings.discount * values[then])
+            steps = [stepped(each, action, objects) for action in range(5)]
+            worth[each] = [value_of[t] + settings.discount * values[then] for then, t in steps]
         values = {each: max(options) for each, options in worth.items()}
     found, over = [], False
     for _ in range(settings.horizon):
@@ -91,18 +73,14 @@ def plain_observation(state, episode, features):
         if n in state[1]:
             seen[(*FREE[episode.places[n]], feature)] = 1
     seen[(*state[0], features)] = 1
-    for row in range(7):
-        for column in range(7):
-            seen[row, column, features + 1] = (row, column) not in FREE
+    seen[..., features + 1] = 1
+    seen[(*np.transpose(FREE), features + 1)] = 0
     return (seen / np.sqrt(np.mean(seen**2) + 1e-6)).ravel()
 
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        replace(SMALL, weights="khot"),
-        Preference(objects=1, weights="continuous", horizon=12),
-    ],
+    [replace(SMALL, weights="khot"), Preference(objects=1, weights="continuous", horizon=12)],
 )
 def test_actions_mask_and_observations_against_loops(settings):
     points, keys, basis = drawn(settings, 12)
@@ -117,11 +95,8 @@ def test_actions_mask_and_observations_against_loops(settings):
         np.testing.assert_array_equal(actions, [action for _, action, _ in wanted])
         np.testing.assert_array_equal(mask, [counts for _, _, counts in wanted])
         for t, (state, _, _) in enumerate(wanted):
-            np.testing.assert_allclose(
-                found.input[1][b, t],
-                plain_observation(state, episode, settings.features),
-                rtol=1e-5,
-            )
+            observation = plain_observation(state, episode, settings.features)
+            np.testing.assert_allclose(found.input[1][b, t], observation, rtol=1e-5)
         lengths.add(int(mask.sum()))
     assert len(lengths) > 2
     np.testing.assert_array_equal(found.input[0], points)  # the code 'identity'
@@ -134,7 +109,6 @@ def test_objects_and_agent_are_on_different_cells_and_anywhere():
     settings = Preference(objects=8)
     keys = jax.random.split(jax.random.key(0), 400)
     found = jax.jit(jax.vmap(partial(preference.draw_episode, settings=settings)))(keys)
-    assert found.features.shape == (400, 8) and found.places.shape == (400, 9)
     assert all(len(set(places)) == 9 for places in np.asarray(found.places).tolist())
     assert set(np.unique(found.places[:, -1])) == set(range(19))
     assert set(np.unique(found.features)) == set(range(32))
@@ -164,7 +138,6 @@ def test_an_expert_walks_through_what_it_dislikes_where_that_pays():
     assert through.actions.tolist() == [2, 2] + 6 * [0]
     not_through = walked([1.0, -1.0], [0, 1], [(3, 4), (3, 3), (3, 2)])
     assert not_through.actions.tolist() == 8 * [0]
-    assert not_through.mask.tolist() == [True] + 7 * [False]
     far = [(1, 1), (5, 5)]  # 8 steps apart, which a plan of 7 steps does not reach
     assert walked([1.0], [0], far).mask.all()
     assert walked([1.0], [0], far, horizon=7).actions.tolist() == 7 * [0]
@@ -174,10 +147,9 @@ def test_an_expert_walks_through_what_it_dislikes_where_that_pays():
 
 
 def test_the_basis_is_drawn_by_the_seed_of_the_task():
-    first, again, other = (preference.draw_basis(Preference(seed=seed)) for seed in (0, 0, 1))
-    assert first.shape == (16, 32) and np.array_equal(first, again)
+    first, other = (preference.draw_basis(Preference(seed=seed)) for seed in (0, 1))
     assert abs(np.corrcoef(first.ravel(), other.ravel())[0, 1]) < 0.2
-    assert abs(first.mean()) < 0.15 and abs(first.std() - 1) < 0.1
+    assert first.shape == (16, 32) and abs(first.mean()) < 0.15 and abs(first.std() - 1) < 0.1
 
 
 def test_loss_and_scores_against_loops():
@@ -191,11 +163,10 @@ def test_loss_and_scores_against_loops():
     @jax.jit
     @jax.vmap
     def losses_and_scores(logits, target, point):
-        truth = task.truth(target)
-        right = task.scores(truth, truth, point)
-        return task.loss(logits, target), task.scores(task.prediction(logits), truth, point), right
+        found = task.scores(task.prediction(logits), task.truth(target), point)
+        return task.loss(logits, target), found
 
-    losses, found, right = jax.device_get(losses_and_scores(logits, targets, points))
+    losses, found = jax.device_get(losses_and_scores(logits, targets, points))
     for b, (actions, mask) in enumerate(zip(all_actions, masks, strict=True)):
         shares = np.exp(logits[b]) / np.exp(logits[b]).sum(axis=1, keepdims=True)
         steps = [t for t in range(5) if mask[t]]
@@ -205,7 +176,6 @@ def test_loss_and_scores_against_loops():
         assert found["miss"][b] == pytest.approx(1 - np.mean(given), abs=1e-5)
         assert found["step_accuracy"][b] == pytest.approx(np.mean(hits), abs=1e-5)
         assert found["episode_accuracy"][b] == all(hits) and (all(hits) or b % 3)
-    assert not right["miss"].any() and right["episode_accuracy"].all()
 
 
 def test_the_majority_is_the_most_frequent_action_of_seen_tasks(monkeypatch):
@@ -241,19 +211,3 @@ def test_the_nearest_seen_task_does_nothing_after_its_end():
     found = np.asarray(said((np.array([3, 1, 0, 0]), np.array([True, True, True, False]))))
     assert found.argmax(axis=-1).tolist() == [3, 1, 0, 0]
     assert found.sum(axis=-1).tolist() == [1, 1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"features": 8}, "config.task.features=8: fewer than config.task.modules=16"),
-        ({"code": LatentCodeConfig("fewshot")}, "config.task.code.name='fewshot': "),
-        ({"most": 17}, "config.task.most=17: must be at most config.task.modules=16"),
-        ({"support": ModuleSupportConfig(seen=1)}, "config.task.support.seen=1"),
-        ({"discount": 1.0}, "config.task.discount=1.0: must be "),
-    ],
-)
-def test_settings_that_cannot_be(changes, message):
-    with pytest.raises(ConfigError) as error:
-        Config(task=Preference(**changes), model=TaskMLP())
-    assert str(error.value).startswith(message) and "\n" not in str(error.value)

@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.settings import ConfigError
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.scene import Scene, SceneTask
@@ -38,43 +36,25 @@ def made(**fields):
     return Blobs(**fields).make()
 
 
-def draw(task, count=64, seed=0):
-    """(points with what stands behind them, examples) of one step."""
-
-    @jax.jit
-    def drawn(key):
-        points, counts = task.next_batch(jax.random.key(1), 5, task.dataset(key), count)
-        return points, counts, tasks.examples_at(task, jax.random.key(2), points)
-
-    points, counts, examples = jax.device_get(drawn(jax.random.key(seed)))
-    assert counts.all()
-    return points, examples
-
-
 def trivial_scores(task):
     return jax.device_get(jax.jit(partial(tasks.trivial_scores, task))(jax.random.key(0)))
 
 
-def test_training_draws_id_combinations_alone():
-    task = made()
-    points, examples = draw(task, 256)
-    assert len(np.unique(points, axis=0)) > 20 and not task.held_out(points).any()
-    pictures = np.stack([blob(point) for point in points[:8]])
-    np.testing.assert_allclose(examples.target[:8], pictures, rtol=1e-6)
-    few, _ = draw(made(samples=3), 256)
-    other, _ = draw(made(samples=3), 256, seed=1)
-    assert len(np.unique(few, axis=0)) == len(np.unique(other, axis=0)) == 3
-    assert not np.array_equal(np.unique(few, axis=0), np.unique(other, axis=0))
+def test_a_seed_is_shown_so_many_id_combinations():
+    dataset = made(samples=3).dataset
+    first, second = (np.asarray(dataset(jax.random.key(seed)).points)[:3] for seed in (0, 1))
+    assert not made().held_out(first).any() and not np.array_equal(first, second)
 
 
 def test_marginal_images_come_in_their_share_with_codes_of_one_factor():
-    task = made(marginals=MarginalsConfig("mean", share=0.25))
-    points, examples = draw(task, 400)
+    task, cells = made(marginals=MarginalsConfig("mean", share=0.25)), tasks.cells(FACTORS)
+    key, dataset = jax.random.key(1), task.dataset(jax.random.key(0))
+    points, _ = jax.jit(lambda: task.next_batch(key, 5, dataset, 400))()
+    examples = jax.jit(partial(tasks.examples_at, task))(key, points)
+    points = np.asarray(points)
     lacks = np.isnan(points[:, :3]).any(axis=1)
     assert 60 < lacks.sum() < 140  # binomial, 100 expected
-    assert (np.isnan(points[lacks, :3]).sum(axis=1) == 2).all()
     row = np.flatnonzero(lacks & ~np.isnan(points[:, 1]))[0]
-    cells = tasks.cells(FACTORS)
     same = (cells[:, 1] == points[row, 1]) & ~np.asarray(task.held_out(cells))
     wanted = np.mean([blob(cell) for cell in cells[same]], axis=0)
     np.testing.assert_allclose(examples.target[row], wanted, rtol=1e-4, atol=1e-6)
@@ -100,8 +80,6 @@ def test_scores_of_known_answers():
     said = scorer(task)
     held_out = np.asarray(task.held_out(cells))
     truths = np.stack([blob(cell) for cell in cells])
-    right = said(truths)
-    assert right["rendered"].all() and right["shape_accuracy"].all() and not right["mse"].any()
     other = cells.copy()
     other[:, 0] = 3 - cells[:, 0]
     swapped = said(np.stack([blob(cell) for cell in other]))
@@ -110,9 +88,6 @@ def test_scores_of_known_answers():
     nearest = np.where(held_out[:, None], task.nearest(cells), cells)
     lookup = said(np.stack([blob(cell) for cell in nearest]))
     assert lookup["rendered"][~held_out].all() and not lookup["rendered"][held_out].any()
-    broken = truths.copy()
-    broken[:, 0, 0] = np.nan
-    assert not said(broken)["rendered"].any()
 
 
 def test_trivial_predictors_against_loops():
@@ -156,12 +131,9 @@ def test_reading_the_factors():
     answers = np.asarray(examples.target)
     assert answers.shape == (48, 5)  # two labels, one number, cosine and sine
     np.testing.assert_allclose(answers[:, 2], (cells[:, 1] - 2.5) / 2.5, atol=1e-6)
-    right = said(answers)
-    assert right["exact_accuracy"].all() and not right["x_error"].any()
     off = answers.copy()
     off[:, 2] += 0.4  # one cell of x
-    turned = np.stack([np.cos(cells[:, 2] - 1), np.sin(cells[:, 2] - 1)], axis=1)
-    off[:, 3:] = turned
+    off[:, 3:] = np.stack([np.cos(cells[:, 2] - 1), np.sin(cells[:, 2] - 1)], axis=1)
     scores = said(off)
     np.testing.assert_allclose(scores["x_error"], 1.0, rtol=1e-4)
     np.testing.assert_allclose(scores["x_mse"], 1 / np.var(np.arange(6)), rtol=1e-4)
@@ -176,44 +148,13 @@ def test_cells_that_lack_a_picture_and_cells_that_are_measured():
     np.testing.assert_array_equal(tasks.points(task), tasks.cells(FACTORS)[1:])
     held_out = np.asarray(task.held_out(tasks.points(task)))
     assert held_out.sum() == 8
-    assert not task.held_out(np.asarray(task.nearest(tasks.points(task)))[held_out]).any()
-    few = made(measured=5)
+    few, whole = made(measured=5), made()
     points = tasks.points(few)
     assert points.shape == (10, 3) and np.asarray(few.held_out(points)).sum() == 5
-    assert few.sampled and tasks.has_grid(tasks.on_grid(few)) and few.origin == "upper"
-    whole = tasks.on_grid(few)
-    places, values = tasks.cells(FACTORS), tasks.points(few)
-    index = [np.flatnonzero((places == value).all(axis=1))[0] for value in values]
-    every = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
-    np.testing.assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), every)
+    index = tasks.nearest_cell(FACTORS, points)
+    apart = tasks.distance_to_seen(whole, tasks.regions(whole)["ood"])[index]
+    np.testing.assert_array_equal(tasks.distance_to_seen(few, tasks.regions(few)["ood"]), apart)
     # the nearest ID cell need not be one of the measured
-    errors = trivial_scores(few)
-    assert not errors["nearest_seen"]["mse"][:5].any()
-    whole, nearest = made(), np.asarray(few.nearest(points[5:]))
-    wanted = [np.square(blob(a) - blob(b)).mean() for a, b in zip(points[5:], nearest, strict=True)]
-    np.testing.assert_allclose(errors["nearest_seen"]["mse"][5:], wanted, rtol=1e-4)
-    np.testing.assert_array_equal(nearest, whole.nearest(points[5:]))
-    same = tasks.trivial_scores(whole, jax.random.key(0))["nearest_same_labels"]["mse"]
-    every = tasks.nearest_cell(FACTORS, points)
-    np.testing.assert_array_equal(errors["nearest_same_labels"]["mse"], same[every])
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"task.code.of": (("size", "value"),)}, "config.task.code.of=.*must name some of shape"),
-        ({"task.code.of": (("x", "circle"),)}, "config.task.code.of=.*x is no angle"),
-        ({"task.code.of": (("x", "ramp"),)}, "config.task.code.of=.*a factor and one of bump"),
-        ({"task.samples": 99}, "config.task.samples=99: only 40 of 48 combinations are ID"),
-        ({"training.steps": 0}, "config.training.steps=0: each step draws afresh"),
-        ({"task.asks": "factors", "task.marginals.kind": "mean"}, "config.task.marginals.kind="),
-        ({"task.asks": "factors", "task.loss": "bernoulli"}, "config.task.loss='bernoulli'"),
-        ({"task.rows": True, "task.marginals.kind": "mean"}, "every combination"),
-        ({"task.held_out": "x > 99"}, "config.task.held_out="),
-    ],
-)
-def test_settings_that_cannot_be(fields, message):
-    config = Config(task=Blobs(), training=TrainingConfig(steps=10))
-    with pytest.raises(ConfigError, match=message) as caught:
-        changed(config, fields).task.make()
-    assert "\n" not in str(caught.value)
+    errors, every = trivial_scores(few), trivial_scores(whole)
+    for name in ("nearest_seen", "nearest_same_labels"):
+        np.testing.assert_allclose(errors[name]["mse"], every[name]["mse"][index], rtol=1e-4)
