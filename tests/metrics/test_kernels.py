@@ -35,15 +35,12 @@ def test_gram_of_float32_features_is_summed_in_float64():
 
 
 def test_cosine_and_l2_against_loops():
-    features = random_features()
-    features[3] = 0
+    features = np.concatenate([random_features(), np.zeros((1, 11))])
     gram = kernels.gram(features)
-    cosine, l2 = kernels.cosine(gram), kernels.l2(gram)
-    for i, a in enumerate(features):
-        for j, b in enumerate(features):
-            assert l2[i, j] == pytest.approx(-np.linalg.norm(a - b), abs=1e-7)
-            norms = np.linalg.norm(a) * np.linalg.norm(b)
-            assert cosine[i, j] == pytest.approx(a @ b / norms if norms else 0.0)
+    norms = np.maximum(np.linalg.norm(features, axis=1), 1e-9)
+    distances = np.linalg.norm(features[:, None] - features, axis=2)
+    np.testing.assert_allclose(kernels.l2(gram), -distances, atol=1e-7)
+    np.testing.assert_allclose(kernels.cosine(gram), gram / np.outer(norms, norms), atol=1e-12)
 
 
 def test_overlap_counts_shared_dark_pixels():
@@ -78,9 +75,8 @@ def test_correlations_against_numpy_and_the_closed_form():
     expected = (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2))
     assert kernels.partial_correlation(a, b, c) == pytest.approx(expected)
     constant = np.full(28, 0.1)
-    assert np.isnan([kernels.correlation(a, constant), kernels.correlation(constant, a)]).all()
+    assert np.isnan(kernels.correlation(a, constant))
     assert np.isnan(kernels.partial_correlation(2 * c + 1, b, c))
-    assert kernels.partial_correlation(a, b, constant) == pytest.approx(ab)
 
 
 def test_kernel_regression_finds_the_lengths_and_interpolates():
@@ -97,17 +93,14 @@ def test_kernel_regression_finds_the_lengths_and_interpolates():
 def test_errors_of_kernel_ridges_on_points_left_out_against_refits(centred):
     rng = np.random.default_rng(0)
     factors, outputs = rng.uniform(0, 5, (12, 2)), rng.normal(size=(12, 3))
-    if centred:
-        outputs -= outputs.mean(axis=0)
+    outputs -= outputs.mean(axis=0) * centred
     kernel = kernels.gaussian(factors, (1.5, 1.5))
-    error, inverse, weights = kernel_ridge(kernel, outputs, ridge=0.1, centred=centred)
-    np.testing.assert_allclose(inverse @ (kernel + 0.1 * np.eye(12)), np.eye(12), atol=1e-12)
-    np.testing.assert_allclose(weights, inverse @ outputs)
+    error, _, weights = kernel_ridge(kernel, outputs, ridge=0.1, centred=centred)
+    np.testing.assert_allclose((kernel + 0.1 * np.eye(12)) @ weights, outputs, atol=1e-12)
     errors = []
-    for left_out in range(12):
-        kept = np.arange(12) != left_out
+    for i in range(12):
+        kept = np.arange(12) != i
         mean = outputs[kept].mean(axis=0) * centred
-        refit = kernel_ridge(kernel[np.ix_(kept, kept)], outputs[kept] - mean, ridge=0.1)
-        predicted = mean + kernel[left_out, kept] @ refit[2]
-        errors.append(np.mean((predicted - outputs[left_out]) ** 2))
+        refit = np.linalg.solve(kernel[kept][:, kept] + 0.1 * np.eye(11), outputs[kept] - mean)
+        errors.append(np.mean((mean + kernel[i, kept] @ refit - outputs[i]) ** 2))
     assert error == pytest.approx(np.mean(errors))

@@ -84,20 +84,16 @@ def test_agreements_are_over_pairs_of_held_out_cells():
     rng = np.random.default_rng(0)
     kernel, true = (similarity(rng.normal(size=(90, 7))) for _ in range(2))
     found = layers.agreements(kernel, CELLS, HELD_OUT, true)
-    cells = np.flatnonzero(HELD_OUT)
-    pairs = [(i, j) for n, i in enumerate(cells) for j in cells[n + 1 :]]
-    shared = [np.mean(CELLS[i] == CELLS[j]) for i, j in pairs]
-    ours, theirs = ([each[pair] for pair in pairs] for each in (kernel, true))
-    assert found["binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
-    assert found["true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
-    seen = np.flatnonzero(~HELD_OUT)
-    pairs = [(i, j) for i in cells for j in seen]
-    shared = np.array([np.mean(CELLS[i] == CELLS[j]) for i, j in pairs])
-    ours, theirs = (np.array([each[pair] for pair in pairs]) for each in (kernel, true))
-    assert found["cross_binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
-    assert found["cross_true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
-    left = [each - np.polyval(np.polyfit(theirs, each, 1), theirs) for each in (ours, shared)]
-    assert found["cross_partial"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    hidden, seen = np.flatnonzero(HELD_OUT), np.flatnonzero(~HELD_OUT)
+    within = [(i, j) for n, i in enumerate(hidden) for j in hidden[n + 1 :]]
+    across = [(i, j) for i in hidden for j in seen]
+    for name, pairs in (("", within), ("cross_", across)):
+        shared = np.array([np.mean(CELLS[i] == CELLS[j]) for i, j in pairs])
+        ours, theirs = (np.array([each[pair] for pair in pairs]) for each in (kernel, true))
+        assert found[f"{name}binary"] == pytest.approx(np.corrcoef(ours, shared)[0, 1])
+        assert found[f"{name}true"] == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
+        left = [each - np.polyval(np.polyfit(theirs, each, 1), theirs) for each in (ours, shared)]
+        assert found[f"{name}partial"] == pytest.approx(np.corrcoef(*left)[0, 1])
     everything = layers.agreements(kernel, CELLS, np.ones(90, bool), true)
     assert np.isnan(everything["cross_binary"]) and np.isfinite(everything["binary"])
     few = np.arange(90) < 2
@@ -109,16 +105,13 @@ def test_volumes_of_held_out_cells_against_seen_ones():
     metrics = jnp.asarray(scale[:, None, None] ** 2 * np.eye(3))
     found = layers.geometry_numbers(metrics, HELD_OUT, BORDER)
     log_scale = 3 * np.log10(scale)
-    ood, seen = log_scale[HELD_OUT], log_scale[~HELD_OUT]
-    assert found["volume.log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
-    pooled = np.sqrt((ood.var() + seen.var()) / 2)
-    assert found["volume.effect"] == pytest.approx((ood.mean() - seen.mean()) / pooled, rel=1e-5)
-    assert found["volume.ood_spread"] == pytest.approx(ood.std(), rel=1e-5)
-    ood, seen = log_scale[HELD_OUT & ~BORDER], log_scale[~HELD_OUT & ~BORDER]
-    assert found["volume.inner_log10_ratio"] == pytest.approx(ood.mean() - seen.mean(), rel=1e-5)
-    pooled = np.sqrt((ood.var() + seen.var()) / 2)
-    inner = (ood.mean() - seen.mean()) / pooled
-    assert found["volume.inner_effect"] == pytest.approx(inner, rel=1e-5)
+    for inner, cells in (("", np.ones(90, bool)), ("inner_", ~BORDER)):
+        ood, seen = log_scale[HELD_OUT & cells], log_scale[~HELD_OUT & cells]
+        ratio = ood.mean() - seen.mean()
+        assert found[f"volume.{inner}log10_ratio"] == pytest.approx(ratio, rel=1e-5)
+        effect = ratio / np.sqrt((ood.var() + seen.var()) / 2)
+        assert found[f"volume.{inner}effect"] == pytest.approx(effect, rel=1e-5)
+    assert found["volume.ood_spread"] == pytest.approx(log_scale[HELD_OUT].std(), rel=1e-5)
     assert found["factorization.cosine"] == pytest.approx(1)
 
 

@@ -1,7 +1,4 @@
-"""The decoder of low-rank embeddings against loops, PyTorch and singular values; its penalty."""
-
-import functools
-import math
+"""The decoder of low-rank embeddings: its vectors, its initial law, its penalty by axes."""
 
 import chex
 import jax
@@ -9,39 +6,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, changed
+from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
 from compgen_jax.models import lowrank
 from compgen_jax.models.lowrank import Factor, LowRank, PenaltyConfig
+from compgen_jax.models.model import Shapes
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
+from compgen_jax.tasks.scene import CodesConfig
+from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import loop
-from tests.models import oracles
+from tests.models.oracles import KEY, struct, variables
 from tests.models.shapes import of_image
 
-KEY = jax.random.key(0)
 N = 8
-BOTH = pytest.mark.parametrize("vectors", ["unit", "orthonormal"])
-
-
-def build(grid=N, width=2, depth=2, rank=0, vectors="unit", lowering="lax"):
-    settings = LowRank(width=width, depth=depth, rank=rank, vectors=vectors)
-    return settings.make(of_image(2 * grid, grid, lowering))
-
-
-def onehot(x, y, grid=N):
-    return np.concatenate([np.eye(grid)[x], np.eye(grid)[y]], axis=-1).astype(np.float32)
-
-
-CODES = onehot([0, 3, 7, 3], [5, 5, 0, 2])
-
-
-def variables(decoder):
-    return oracles.variables(decoder, of_image(2 * decoder.grid, decoder.grid))
-
-
-@functools.cache
-def compiled(decoder):
-    return jax.jit(decoder.apply)
+SHAPES = of_image(2 * N, N)
 
 
 def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
@@ -53,47 +31,39 @@ def test_orthonormal_vectors_span_the_same_flag_of_subspaces():
         q @ q.swapaxes(1, 2), np.broadcast_to(np.eye(4), (5, 4, 4)), atol=1e-6
     )
     lower = raw @ q.swapaxes(1, 2)
-    np.testing.assert_allclose(lower @ q, raw, atol=1e-5)
-    np.testing.assert_allclose(np.triu(lower, 1), 0, atol=1e-5)
+    np.testing.assert_allclose(np.tril(lower) @ q, raw, atol=1e-5)
     assert (np.diagonal(lower, axis1=1, axis2=2) > 0).all()
     # nearly dependent vectors: rounding in a single pass would leave overlaps of 1e-3
     q = np.asarray(orthonormal(np.float32(1 + 1e-3 * rng.normal(size=(6, 8)))))
     np.testing.assert_allclose(q @ q.T, np.eye(6), atol=2e-6)
 
 
-@BOTH
-def test_a_missing_factor_has_a_zero_embedding_and_finite_gradients(vectors):
-    decoder = build(vectors=vectors)
-    params = variables(decoder)
-    code = onehot(2, 4) * (np.arange(2 * N) < N)
-    activations = jax.device_get(compiled(decoder)(params, code)[1])
-    assert not activations["layer_01"][..., 1].any() and activations["layer_01"][..., 0].any()
-    gradient = jax.jit(jax.grad(lambda p, code: jnp.sum(decoder.apply(p, code)[0] ** 2)))
-    for missing in (code, 0 * code):
-        gradients = jax.device_get(gradient(params, missing))
-        chex.assert_tree_all_finite(gradients)
-        assert not any(leaf.any() for leaf in jax.tree.leaves(gradients["params"]["embed_y"]))
-
-
-@BOTH
-def test_embeddings_are_what_the_decoder_uses(vectors):
-    decoder = build(rank=3, vectors=vectors)
-    params = variables(decoder)
+@pytest.mark.parametrize("vectors", ["unit", "orthonormal"])
+def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor(vectors):
+    decoder = LowRank(width=2, depth=1, rank=3, vectors=vectors).make(SHAPES)
+    params = variables(decoder, SHAPES)
     factors = jax.device_get(jax.jit(lambda params: lowrank.embeddings(params, vectors))(params))
+    codes = np.tile(np.eye(N, dtype=np.float32), (1, 2))
+    codes = np.concatenate([codes, codes[:1] * (np.arange(2 * N) < N)])
+    embedded = jax.jit(decoder.apply)(params, codes)[1]["layer_01"]
     for channel, (name, factor) in enumerate(factors._asdict().items()):
-        chex.assert_shape(factor.values, (N, 3))
         chex.assert_shape([factor.left, factor.right], (N, 3, N))
         raw = params["params"][f"embed_{name}"]
         np.testing.assert_array_equal(factor.raw_left, raw["left"])
         np.testing.assert_array_equal(factor.raw_right, raw["right"])
         matrices = np.einsum("tk,tkh,tkw->thw", factor.values, factor.left, factor.right)
-        codes = np.tile(np.eye(N, dtype=np.float32), (1, 2))
-        _, activations = compiled(decoder)(params, codes)
-        np.testing.assert_allclose(activations["layer_01"][..., channel], matrices, atol=1e-6)
+        np.testing.assert_allclose(embedded[:N, ..., channel], matrices, atol=1e-6)
+    assert embedded[N, ..., 0].any() and not embedded[N, ..., 1].any()
+    gradient = jax.jit(jax.grad(lambda p, code: jnp.sum(decoder.apply(p, code)[0] ** 2)))
+    for missing in (codes[N], 0 * codes[N]):
+        gradients = gradient(params, missing)
+        chex.assert_tree_all_finite(gradients)
+        assert not any(leaf.any() for leaf in jax.tree.leaves(gradients["params"]["embed_y"]))
 
 
 def test_initial_parameters_follow_the_authors_law():
-    params = jax.device_get(jax.jit(build(32).init)(KEY, np.zeros(64, np.float32)))["params"]
+    decoder = LowRank(depth=2).make(of_image(64, 32))
+    params = jax.device_get(jax.jit(decoder.init)(KEY, jnp.zeros(64)))["params"]
     for factor in (params["embed_x"], params["embed_y"]):
         assert float(factor["values"].std()) == pytest.approx(32**-0.5, rel=0.1)
         for side in ("left", "right"):
@@ -106,6 +76,10 @@ def test_initial_parameters_follow_the_authors_law():
 
 # --- the penalty -----------------------------------------------------------------------------
 
+AXES = ((0, "rows"), (2, "none"), (3, "columns"))  # of factors 0 to 4: 1 and 4 have both
+SIDES = [("left",), ("left", "right"), (), ("right",), ("left", "right")]
+embedding_penalty = jax.jit(lowrank.embedding_penalty, static_argnums=3)
+
 
 def factor(seed, tokens, terms, side):
     rng = np.random.default_rng(seed)
@@ -114,19 +88,26 @@ def factor(seed, tokens, terms, side):
     return Factor(rng.normal(size=(tokens, terms)), *unit, *raw)
 
 
-embedding_penalty = jax.jit(lowrank.embedding_penalty, static_argnums=3)
-
-
-def entropy_by_loop(values):
-    total = []
-    for token in values.astype(np.float64):
-        shares = [value**2 / sum(token**2) for value in token]
-        total.append(-sum(p * math.log(max(p, 1e-8)) for p in shares))
-    return total
+@pytest.mark.parametrize("tokens", ["sum", "mean"])
+@pytest.mark.parametrize("vectors", ["raw", "scale_free"])
+def test_penalty_of_each_factor_along_its_axes(tokens, vectors):
+    factors = [factor(seed, tokens=3 + seed, terms=4, side=5) for seed in range(5)]
+    expected = 0.0
+    for one, sides in zip(factors, SIDES, strict=True):
+        shares = one.values**2 / (one.values**2).sum(axis=1, keepdims=True)
+        total = -0.3 * sum(p * np.log(max(p, 1e-8)) for p in shares.ravel())
+        for side in sides:
+            if vectors == "raw":
+                total += 0.02 * getattr(one, f"raw_{side}").var(axis=2, ddof=1).sum()
+            else:
+                total += 0.02 * (shares * getattr(one, side).var(axis=2, ddof=1)).sum()
+        expected += total if tokens == "sum" else total / len(shares)
+    config = PenaltyConfig(vectors=vectors, axes=AXES, tokens=tokens)
+    assert float(embedding_penalty(factors, 0.3, 0.02, config)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_entropy_of_equal_terms_of_one_and_of_none():
-    np.testing.assert_allclose(lowrank.entropy(jnp.ones((2, 5))), math.log(5), rtol=1e-6)
+    np.testing.assert_allclose(lowrank.entropy(jnp.ones((2, 5))), np.log(5), rtol=1e-6)
     one_term = np.float32([[0, 0, -3, 0, 0]])
     assert not np.any(lowrank.entropy(one_term))
     gradient = jax.jit(jax.grad(lambda values: lowrank.entropy(values).sum()))
@@ -134,46 +115,49 @@ def test_entropy_of_equal_terms_of_one_and_of_none():
         assert np.isfinite(gradient(values)).all()
 
 
-@pytest.mark.parametrize("tokens", ["sum", "mean"])
-@pytest.mark.parametrize("vectors", ["raw", "scale_free"])
-def test_penalty_of_both_factors(tokens, vectors):
-    factors = [factor(seed, tokens=3, terms=4, side=5) for seed in (0, 1)]
-    config = PenaltyConfig(tokens=tokens, vectors=vectors)
-    expected = 0.0
-    for one in factors:
-        shares = one.values**2 / (one.values**2).sum(axis=1, keepdims=True)
-        weights = np.ones_like(shares) if vectors == "raw" else shares
-        pair = (one.raw_left, one.raw_right) if vectors == "raw" else (one.left, one.right)
-        spread = sum((weights * v.var(axis=2, ddof=1)).sum() for v in pair)
-        scale = 1 if tokens == "sum" else 1 / 3
-        expected += scale * (0.3 * sum(entropy_by_loop(one.values)) + 0.02 * spread)
-    found = embedding_penalty(factors, 0.3, 0.02, config)
-    assert float(found) == pytest.approx(expected, rel=1e-5)
-
-
-def test_on_the_authors_settings_the_penalties_start_where_theirs_do():
-    """Entropy 17.6 and variance 1.28 at N = 32, K = 32, with their coefficients."""
-    decoder = LowRank(depth=2, width=2).make(of_image(64, 32))
-    init = lambda key: lowrank.embeddings(decoder.init(key, jnp.zeros(64)), "unit")
-    factors = jax.jit(init)(KEY)
-    config = PenaltyConfig()
-    assert float(embedding_penalty(factors, 0.1, 0.0, config)) == pytest.approx(17.6, 0.02)
-    assert float(embedding_penalty(factors, 0.0, 0.01, config)) == pytest.approx(1.28, 0.02)
-
-
 def test_the_weights_of_the_penalty_are_traced_fields_of_the_model():
     """Added to the loss as `extra_loss`, by their names; a model without any adds nothing."""
     config = Config(task=Bump(code=CodeConfig(name="onehot")), model=LowRank(depth=1, width=2))
     config = changed(config, {"model.penalty.entropy": 0.5, "model.penalty.variance": 0.25})
     assert {"model.penalty.entropy", "model.penalty.variance"} < set(loop.hyper_of(config))
-    module = LowRank(depth=1, width=2).make(of_image(16, 8))
-    params = jax.jit(module.init)(KEY, np.zeros(16, np.float32))
-    hyper = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
-    penalty = lambda params: embedding_penalty(
-        lowrank.embeddings(params, "unit"), 0.5, 0.25, PenaltyConfig()
-    )
-    found, expected = jax.jit(
-        lambda params: (config.model.extra_loss(params, hyper), penalty(params))
-    )(params)
-    assert float(found) == pytest.approx(float(expected))
+    params = variables(config.model.make(SHAPES), SHAPES)
+    weights = {"penalty.entropy": 0.5, "penalty.variance": 0.25}
+    factors = lowrank.embeddings(params, "unit")
+    expected = embedding_penalty(factors, *weights.values(), PenaltyConfig())
+    assert float(config.model.extra_loss(params, weights)) == pytest.approx(float(expected))
     assert Config().model.extra_loss(params, {}) is None
+
+
+def test_more_than_ten_factors_keep_their_order():
+    shapes = Shapes(struct(15), struct(6, 8, 3), parts=(1,) * 10 + (2, 3))
+    params = variables(LowRank(depth=1, width=3, rank=1).make(shapes), shapes)["params"]
+    factors = lowrank.embeddings({"params": dict(sorted(params.items()))}, "unit")
+    assert [len(f.values) for f in factors] == list(shapes.parts)
+
+
+def test_rows_and_columns_are_those_of_the_image():
+    """An embedding that is constant along the rows y, a stripe of x, costs nothing along them."""
+    raw = factor(0, tokens=3, terms=1, side=5)
+    stripe = raw._replace(raw_left=np.ones_like(raw.raw_left))
+    image = np.einsum("tkh,tkw->thw", stripe.raw_left, stripe.raw_right)  # [token, y, x]
+    assert not np.ptp(image, axis=1).any() and np.ptp(image, axis=2).all()
+    for axes, costs in (("rows", False), ("columns", True), ("both", True), ("none", False)):
+        penalty = embedding_penalty([stripe], 0.0, 1.0, PenaltyConfig(axes=((0, axes),)))
+        assert (float(penalty) > 0) == costs
+
+
+def test_what_does_not_fit_is_refused_in_one_line(tiny):
+    onehot_task = changed(tiny, {"task.code.name": "onehot"}).task
+    pairs = "must be pairs of a factor's index, from 0, and one of both, rows, columns, none"
+    for settings, message in [
+        (LowRank(penalty=PenaltyConfig(axes=(("posX", "rows"),))), pairs),
+        (LowRank(penalty=PenaltyConfig(axes=((0, "rows"), (0, "none")))), "names a factor twice"),
+        (LowRank(depth=2, dilations=(1, 2, 4)), "positive integer for each of the 2 hidden layers"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            Config(task=onehot_task, model=settings)
+    sprites = Sprites(code=CodesConfig(name="onehot", of=(("posX", "value"),)))
+    with pytest.raises(ConfigError, match=r"config\.task\.code\.of=.*: must be 'onehot' for"):
+        Config(task=sprites, model=LowRank(), training=TrainingConfig(steps=1))
+    with pytest.raises(ConfigError, match="factors have the indices 0 to 1"):
+        LowRank(penalty=PenaltyConfig(axes=((3, "rows"),))).make(SHAPES._replace(parts=(8, 8)))

@@ -10,31 +10,19 @@ import pytest
 from compgen_jax.models import model, transformer
 from compgen_jax.models.transformer import Transformer
 from compgen_jax.tasks.task import Example
+from tests.models.oracles import KEY, variables
 from tests.models.shapes import of_image
 
-KEY = jax.random.key(0)
 E, N, WIDTH, HEADS, HIDDEN, BATCH = 6, 4, 8, 2, 10, 3
 CODES = np.random.default_rng(1).normal(size=(BATCH, E)).astype("f4") * np.float32(0.3)
 COUNTS = np.ones(BATCH, bool)
-CODE_56 = jnp.zeros(56)
 
 
-def build(dropout=0.3, depth=2):
-    settings = Transformer(
-        depth=depth, width=WIDTH, heads=HEADS, hidden=HIDDEN, dropout=dropout
-    )  # fmt: skip
-    return settings.make(of_image(E, N))
+def build(dropout=0.3):
+    return Transformer(2, WIDTH, HEADS, HIDDEN, dropout=dropout).make(of_image(E, N))
 
 
-def variables(seed=2):
-    """In general position: biases too, and scales about 1."""
-    shapes = jax.eval_shape(build().init, KEY, jnp.zeros(E))
-    random = np.random.default_rng(seed)
-
-    def draw(path, leaf):
-        return np.float32(random.normal(size=leaf.shape) * 0.5 + (path[-1].key == "scale"))
-
-    return jax.tree_util.tree_map_with_path(draw, shapes)
+PARAMS = variables(build(), of_image(E, N), seed=2)
 
 
 @functools.cache
@@ -66,36 +54,34 @@ def test_initial_weights_are_torchs():
 
 def test_dropout_is_of_training_and_of_its_key():
     evaluate, train = compiled()
-    one, same = (np.asarray(train(variables(), CODES, KEY)) for _ in range(2))
+    one, same = (np.asarray(train(PARAMS, CODES, KEY)) for _ in range(2))
     np.testing.assert_array_equal(one, same)
-    other = np.asarray(train(variables(), CODES, jax.random.key(1)))
-    plain = np.asarray(evaluate(variables(), CODES)[0])
+    other = np.asarray(train(PARAMS, CODES, jax.random.key(1)))
+    plain = np.asarray(evaluate(PARAMS, CODES)[0])
     for image, different, own in zip(one, other, plain, strict=True):
         assert np.abs(image - different).max() > 0.01 and np.abs(image - own).max() > 0.01
 
 
 def test_no_two_of_the_four_places_of_each_block_drop_by_one_key(monkeypatch):
-    own, keys = variables(), []
+    keys = []
     monkeypatch.setattr(
         transformer, "dropped", lambda key, values, rate: (keys.append(key), values)[1]
     )
     monkeypatch.setattr(
         transformer, "attention", lambda q, k, v, key, rate: (keys.append(key), v)[1]
     )
-    model.apply(build(), own, CODES)
+    model.apply(build(), PARAMS, CODES)
     assert not any(key is not None for key in keys)  # nothing is dropped in evaluation
     keys.clear()
-    model.train_apply(build(), own, Example(CODES, None), COUNTS, KEY)
+    model.train_apply(build(), PARAMS, Example(CODES, None), COUNTS, KEY)
     assert len({tuple(np.asarray(jax.random.key_data(key))) for key in keys}) == len(keys) == 8
 
 
 def test_without_dropout_both_modes_are_one_function():
     evaluate, train = compiled(0.0)
+    np.testing.assert_allclose(train(PARAMS, CODES, KEY), evaluate(PARAMS, CODES)[0], atol=1e-6)
     np.testing.assert_allclose(
-        train(variables(), CODES, KEY), evaluate(variables(), CODES)[0], atol=1e-6
-    )
-    np.testing.assert_allclose(
-        evaluate(variables(), CODES)[0], compiled()[0](variables(), CODES)[0], atol=1e-6
+        evaluate(PARAMS, CODES)[0], compiled()[0](PARAMS, CODES)[0], atol=1e-6
     )
 
 
