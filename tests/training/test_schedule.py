@@ -90,16 +90,6 @@ def test_steps_equal_adamw_in_float64(schedule, decay):
         np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
 
 
-def test_the_share_falls_from_one_to_nothing_along_half_a_cosine():
-    share = jax.jit(lambda step: loop.rate_share("cosine", step, 1000))
-    assert float(share(0)) == 1 and float(share(500)) == pytest.approx(0.5)
-    assert float(share(1000)) == pytest.approx(0, abs=1e-7)
-    shares = [float(share(step)) for step in range(0, 1001, 50)]
-    theirs = optax.cosine_decay_schedule(1.0, 1000)
-    np.testing.assert_allclose(shares, [theirs(step) for step in range(0, 1001, 50)], atol=1e-6)
-    assert loop.rate_share("constant", 999, 1000) == 1.0
-
-
 class DroppedMLP(TaskConditionedMLP):
     """Drops a share of its outputs in training."""
 

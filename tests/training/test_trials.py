@@ -56,15 +56,6 @@ def test_as_many_trials_fit_as_the_memory_holds():
 
 
 @pytest.mark.parametrize("n_devices", [1, 2])
-def test_split_trials_can_go_from_one_call_to_the_next(n_devices):
-    devices = jax.devices()[:n_devices]
-    step = OverSplitTrials(lambda n, x: x + n * x, 0, devices)
-    trials = jnp.arange(5.0)
-    moved = step(3.0, step(1.0, split(trials, devices)))
-    np.testing.assert_array_equal(join(moved, 5, devices), 8 * np.arange(5.0))
-
-
-@pytest.mark.parametrize("n_devices", [1, 2])
 def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
     """Nothing is traced again, and the numbers are those of a program compiled at its first call;
     other shapes are compiled when they come."""
@@ -85,28 +76,6 @@ def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
 def test_a_leaf_without_entries_is_split_as_the_others():
     shares = split((jnp.ones((3, 0, 2)), jnp.arange(3)), jax.devices()[:2])
     assert [share.shape for share in shares] == [(2, 2, 0, 2), (2, 2)]
-
-
-def test_programs_are_traced_in_turn_and_compiled_at_once_each_lane_in_its_order():
-    done, together, ended = [], threading.Barrier(2, timeout=60), threading.Semaphore(0)
-
-    def lower(name, alone=False):
-        done.append(f"traced {name}")
-
-        def compile():
-            if not alone:
-                together.wait()  # passes only where both compile at the same time
-            done.append(f"compiled {name}")
-            ended.release()
-
-        return compile
-
-    first = [lambda: lower("a"), lambda: lower("c", alone=True)]
-    side_by_side(first, [lambda: lower("b")])
-    assert all(ended.acquire(timeout=60) for _ in range(3))
-    assert done.index("traced a") == 0 and done.index("traced b") < done.index("traced c")
-    assert done.index("compiled a") < done.index("compiled c")
-    assert sorted(done)[:3] == ["compiled a", "compiled b", "compiled c"]
 
 
 def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
