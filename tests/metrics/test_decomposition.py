@@ -56,23 +56,11 @@ def test_distribution_ranks_of_a_product_a_donut_and_a_diagonal():
     np.testing.assert_allclose(found, [np.log(4), np.log(2), np.log(2) / 2, 0], atol=1e-6)
 
 
-def paired(kernel_BxB, sizes, factor):
-    """By loops: rows are pairs of values of the factor, columns pairs of values of the others."""
-    cells = [tuple(cell) for cell in grids.indices(sizes)]
-    rest = lambda cell: cell[:factor] + cell[factor + 1 :]
-    others = sorted({rest(cell) for cell in cells})
-    found = np.zeros((sizes[factor] ** 2, len(others) ** 2))
-    for i, a in enumerate(cells):
-        for j, b in enumerate(cells):
-            row = a[factor] * sizes[factor] + b[factor]
-            column = others.index(rest(a)) * len(others) + others.index(rest(b))
-            found[row, column] = kernel_BxB[i, j]
-    return found
-
-
 @pytest.mark.parametrize("factor", range(3))
 def test_operator_schmidt_of_one_factor_against_the_others(factor):
+    """Rows are pairs of values of the factor, columns pairs of values of the others."""
     kernel = gram(np.random.default_rng(1).normal(size=(24, 5)))
-    expected = np.linalg.svd(paired(kernel, THREE, factor), compute_uv=False)
+    pairs = np.moveaxis(kernel.reshape(4, 3, 2, 4, 3, 2), [2 - factor, 5 - factor], [0, 1])
+    expected = np.linalg.svd(pairs.reshape(THREE[factor] ** 2, -1), compute_uv=False)
     found = dec.operator_schmidt(kernel, THREE, factor)
     np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -41,10 +41,9 @@ def test_scores_of_each_factor_on_request():
     names = ("x", "y", "object")
     found = numbers_of(OUTPUTS, CELLS, HELD_OUT, SIZES, real=REAL, factor_names=names)
     scores = probes.probe(OUTPUTS, CELLS, HELD_OUT, real=REAL)
-    for f, name in enumerate(names):
-        for score in layers.PROBE_SCORES:
-            np.testing.assert_equal(found[f"probe.{name}.{score}"], scores[score][f])
-    assert np.isnan(found["probe.object.ood_r2"])
+    for score in layers.PROBE_SCORES:
+        of_factors = [found[f"probe.{name}.{score}"] for name in names]
+        np.testing.assert_array_equal(of_factors, scores[score])
     assert found["probe.ood_r2"] == np.mean(scores["ood_r2"][:2])
     assert found["probe.id_accuracy"] == np.mean(scores["id_accuracy"])
 

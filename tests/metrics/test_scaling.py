@@ -22,18 +22,9 @@ def make_curve(values_SxK, status_SxK=None):
                  np.full(np.shape(values_SxK), np.nan))  # fmt: skip
 
 
-def make_row(grid=8, copies=0, region="donut", side=0.5, images=10, **changes):
-    row = {"task.grid": grid, "task.stripes.copies": copies, "task.support.region": region}
-    row |= {"task.support.side": side, "seed": 0, "task.images": images, "status": "ok"}
-    return row | {"ood.exact_accuracy": 0.3, "ood.position_accuracy": 0.9} | changes
-
-
-def thresholds(rows, score="ood.exact_accuracy", target=0.5, copies=0, **fixed):
-    fixed = {f"task.support.{name}": value for name, value in fixed.items()}
-    fixed = {"task.stripes.copies": copies, "task.support.region": "donut"} | fixed
-    return scaling.thresholds(
-        rows, score, target, field="task.images", along="task.grid", fixed=fixed
-    )
+def row(**changes):
+    row = {"grid": 8, "copies": 0, "side": 0.5, "seed": 0, "n": 10, "status": "ok"}
+    return row | {"exact": 0.3, "position": 0.9} | changes
 
 
 def most_likely_slope(x_P, y_P, side_P):
@@ -98,27 +89,25 @@ def test_refinement_is_geometric_free_and_allowed(values, scores, count, setting
 
 
 def test_thresholds_of_a_table():
-    low, high = {"ood.exact_accuracy": 0.25}, {"ood.exact_accuracy": 0.75}
     rows = [
-        make_row(**low),
-        make_row(images=1000, **high),
-        make_row(images=2000, status="failed", **low),
-        make_row(grid=16),
-        make_row(grid=16, seed=3, **high),
-        make_row(grid=32, seed=3, status="failed"),
-        make_row(grid=64, copies=1),
-        make_row(grid=64, region="corner"),
-        make_row(side=0.9, **high),
+        row(exact=0.25),
+        row(exact=0.75, n=1000),
+        row(exact=0, n=2000, status="failed"),
+        row(grid=16),
+        row(grid=16, exact=0.75, seed=3),
+        row(grid=32, seed=3, status="failed"),
+        row(grid=64, copies=1),
+        row(exact=1, side=0.9),
     ]
-    curve = thresholds(rows[::-1], side=0.5)
-    assert (curve.score, curve.target, curve.along) == ("ood.exact_accuracy", 0.5, "task.grid")
+    chosen = {"field": "n", "along": "grid"}
+    curve = scaling.thresholds(rows[::-1], "exact", 0.5, fixed={"copies": 0, "side": 0.5}, **chosen)
+    assert (curve.score, curve.target, curve.along) == ("exact", 0.5, "grid")
     assert curve.along_K.tolist() == [8, 16, 32] and curve.seeds_S.tolist() == [0, 3]
-    unknown = "unknown"
-    expected = [["reached", "above", unknown], [unknown, "below", unknown]]
+    expected = [["reached", "above", "unknown"], ["unknown", "below", "unknown"]]
     assert curve.status_SxK.tolist() == expected
     np.testing.assert_allclose(curve.values_SxK, [[100, 10, NAN], [NAN, 10, NAN]])
     np.testing.assert_array_equal(curve.factor_SxK[0], [100, NAN, NAN])
-    position = thresholds(rows, "ood.position_accuracy", copies=1)
+    position = scaling.thresholds(rows, "position", 0.5, fixed={"copies": 1}, **chosen)
     assert position.along_K.tolist() == [64] and position.status_SxK.tolist() == [["below"]]
 
 
@@ -165,10 +154,9 @@ def test_an_exponent_that_hangs_on_one_seed_has_no_interval():
         assert np.isfinite(result["value"]) and np.isnan(result["ci95"]).all()
 
 
-@pytest.mark.parametrize(("coarse", "resolved"), [(1, True), (2, False)])
-def test_an_exponent_of_which_more_than_a_tenth_is_coarse_is_not_resolved(coarse, resolved):
-    curve = make_curve([[2.0 * n for n in GRIDS[:5]]] * 2)
-    curve.factor_SxK.flat[:] = 2.0
-    curve.factor_SxK.flat[:coarse] = 4.0
-    number = scaling.exponent(curve)
-    assert number["coarse"] == coarse and scaling.is_resolved(number) == resolved
+def test_an_exponent_of_which_more_than_a_tenth_is_coarse_is_not_resolved():
+    for coarse in (1, 2):
+        curve = make_curve([[2.0 * n for n in GRIDS[:5]]] * 2)
+        curve.factor_SxK.flat[:] = [4.0] * coarse + [2.0] * (10 - coarse)
+        number = scaling.exponent(curve)
+        assert number["coarse"] == coarse and scaling.is_resolved(number) == (coarse == 1)
