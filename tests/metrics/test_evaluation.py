@@ -61,7 +61,5 @@ def test_sizes_are_those_of_the_nearest_true_image_at_the_place_that_is_drawn():
     true = np.array([image(x, y, s) for s in sigmas for y in range(grid) for x in range(grid)])
     own = np.arange(len(true)) // grid**2
     np.testing.assert_array_equal(evaluation.drawn_size(true[None], true), own[None])
-    drawn = np.array(
-        [[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)], [image(0, 0, 2), image(4, 4, 1.1)]]
-    )
-    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0], [3, 1]])
+    drawn = np.array([[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)]])
+    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0]])

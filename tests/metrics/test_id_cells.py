@@ -96,8 +96,7 @@ def test_chosen_cells_keep_every_value_and_the_rank():
     design = id_cells._design(cells)
     for seed in range(3):
         chosen = id_cells.choose_cells(cells, 60, seed)
-        assert len(chosen) == len(set(chosen.tolist())) == 60
-        assert (np.diff(chosen) > 0).all()
+        assert len(chosen) == 60 and (np.diff(chosen) > 0).all()
         assert {216, 217} <= set(chosen.tolist())
         rank = np.linalg.matrix_rank(design[chosen])
         assert rank == np.linalg.matrix_rank(design) == 13 + 12 + 3 - 2
