@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 
@@ -21,13 +22,10 @@ def test_region_means_are_means_over_their_points():
     rng = np.random.default_rng(0)
     scores = {"mse": rng.normal(size=7).astype(np.float32), "hit": rng.random(7) < 0.5}
     masks = {"id": rng.random(7) < 0.5, "ood": np.ones(7, bool), "real": np.zeros(7, bool)}
-    found = evaluation.region_means(scores, masks)
-    assert set(found) == {f"{r}.{s}" for r in masks for s in scores}
-    for name, values in scores.items():
-        for region in ("id", "ood"):
-            expected = np.mean([float(v) for v, m in zip(values, masks[region], strict=True) if m])
-            assert float(found[f"{region}.{name}"]) == pytest.approx(expected, rel=1e-5)
-        assert np.isnan(found[f"real.{name}"])  # it has no point
+    means = evaluation.region_means(scores, masks)
+    expected = {f"{r}.{name}": np.mean(values[mask]) if mask.any() else np.nan
+                for name, values in scores.items() for r, mask in masks.items()}  # fmt: skip
+    assert jax.device_get(means) == pytest.approx(expected, rel=1e-5, nan_ok=True)
 
 
 def test_scores_over_chosen_cells_and_by_distance_against_loops():
@@ -63,7 +61,5 @@ def test_sizes_are_those_of_the_nearest_true_image_at_the_place_that_is_drawn():
     true = np.array([image(x, y, s) for s in sigmas for y in range(grid) for x in range(grid)])
     own = np.arange(len(true)) // grid**2
     np.testing.assert_array_equal(evaluation.drawn_size(true[None], true), own[None])
-    drawn = np.array(
-        [[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)], [image(0, 0, 2), image(4, 4, 1.1)]]
-    )
-    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0], [3, 1]])
+    drawn = np.array([[image(2, 7, 1.45), 0.9 * image(6, 1, 0.65)]])
+    np.testing.assert_array_equal(evaluation.drawn_size(drawn, true), [[2, 0]])

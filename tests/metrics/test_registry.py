@@ -119,10 +119,7 @@ def test_numbers_of_a_prediction_in_closed_form():
     assert numbers.pop("output.training_law_kl_rank_2") == pytest.approx(0, abs=1e-9)
     # sums of outputs at ID cells that share x or y: an average stripe beside the right one
     assert 0.5 < numbers.pop("output.superposition.sums.r2") < 1
-    for name in ("factorized", "isotropic"):
-        assert numbers.pop(f"output.kernel_regression.{name}_error") < 1  # than a blank prediction
-    others = {name: value for name, value in numbers.items() if "sums" not in name}
-    assert all("mean_code" in name for name in others) and np.isnan(list(others.values())).all()
+    assert np.isnan([value for name, value in numbers.items() if "mean_code" in name]).all()
 
 
 ROTATED = ("schmidt.", "explained.", "spectrum.", "anova.", "probe.", "cosine.", "factorization.",
@@ -165,10 +162,8 @@ def test_kernels_have_one_length_or_one_for_each_factor():
     x, y = CELLS.T
     drawn = np.exp(-((x[:, None] - np.arange(V)) ** 2)) * np.cos(y / 5)[:, None]
     numbers = of_prediction(drawn, np.abs(drawn))
-    factorized, isotropic = (
-        numbers[f"output.kernel_regression.{k}_error"] for k in outputs.KERNELS
-    )
+    names = [f"output.kernel_regression.{kind}_error" for kind in outputs.KERNELS]
+    factorized, isotropic = (numbers[name] for name in names)
     _, fitted = kernels.kernel_regression(CELLS[~HELD_OUT], drawn[~HELD_OUT], CELLS[HELD_OUT])
-    blank = np.mean(drawn[HELD_OUT] ** 2)
-    assert factorized == pytest.approx(np.mean((fitted - drawn[HELD_OUT]) ** 2) / blank)
-    assert factorized < 0.9 * isotropic
+    error = np.mean((fitted - drawn[HELD_OUT]) ** 2) / np.mean(drawn[HELD_OUT] ** 2)
+    assert factorized == pytest.approx(error) and factorized < 0.9 * isotropic

@@ -41,29 +41,22 @@ def test_product_share_is_that_of_the_first_singular_value():
     assert found.interaction[0] == pytest.approx(energies.sum() / (unit.size * unit.var()))
 
 
-def test_units_that_hardly_vary_are_not_active():
-    ramp = lambda scale: lambda x, y: scale * x
-    loud, quiet, constant, dead = ramp(1), ramp(np.sqrt(0.9e-3)), lambda x, y: 7.1, lambda x, y: 0
-    features = units(loud, quiet, constant, dead, ramp(np.sqrt(1.1e-3))).astype(np.float32)
-    found = tuning.tuning(features, (N, N))
-    np.testing.assert_array_equal(found.active, [1, 0, 0, 0, 1])
-    np.testing.assert_array_equal(np.isnan(found.main[0]), [0, 0, 1, 1, 0])
-    assert found.variance[0] == pytest.approx((N**2 - 1) / 12)
-
-
-def test_layer_numbers_over_active_units():
+def test_layer_numbers_over_units_that_vary():
+    """Two stripes, a plus, a bump; units that vary too little, and just enough."""
     stripe, plus = lambda x, y: gaussian(x - 5), lambda x, y: gaussian(x - 5) + gaussian(y - 5)
-    bump = lambda x, y: gaussian(x - 7) * gaussian(y - 7)
-    layer = units(stripe, stripe, plus, bump, lambda x, y: 3)
+    bump, constant = lambda x, y: gaussian(x - 7) * gaussian(y - 7), lambda x, y: 7.1
+    layer = units(stripe, stripe, plus, bump, constant, stripe, stripe).astype(np.float32)
+    layer[:, -2:] *= np.sqrt(np.array([0.9e-3, 1.1e-3]) * layer[:, 2].var() / layer[:, 0].var())
+    found = tuning.tuning(layer, (N, N))
+    np.testing.assert_array_equal(found.active, [1, 1, 1, 1, 0, 0, 1])
+    np.testing.assert_array_equal(np.isnan(found.main[0]), [0, 0, 0, 0, 1, 0, 0])
     numbers = tuning.layer_tuning(jnp.asarray(layer), (N, N))
     profile = gaussian(np.arange(N) - 7)
     r = profile.mean() ** 2 / np.mean(profile**2)
     one_factor, interaction = r / (1 + r), (1 - r) / (1 + r)  # of a bump on a diagonal cell
-    assert tuple(numbers) == tuning.TUNING_NUMBERS
-    assert numbers["tuning.one_factor"] == pytest.approx((2.5 + one_factor) / 4, abs=1e-6)
-    assert numbers["tuning.interaction"] == pytest.approx(interaction / 4, abs=1e-6)
-    assert numbers["tuning.bump"] == 1 / 4 and numbers["tuning.active"] == 4 / 5
-    assert numbers["tuning.stripe"] in (1 / 2, 3 / 4)  # the plus is on the edge
+    assert numbers["tuning.one_factor"] == pytest.approx((3.5 + one_factor) / 5, abs=1e-6)
+    assert numbers["tuning.interaction"] == pytest.approx(interaction / 5, abs=1e-6)
+    assert numbers["tuning.bump"] == 1 / 5 and numbers["tuning.active"] == 5 / 7
 
 
 def test_chosen_units_sit_at_quantiles_of_the_interaction():
