@@ -213,15 +213,6 @@ def test_a_table_with_gaps_is_measured_at_its_images_alone(tmp_path):
     np.testing.assert_array_equal(examples.target, kept["images"])
 
 
-def test_the_nearest_image_of_a_table_with_gaps_is_found_round_the_circle(tmp_path):
-    hue, x = product([np.arange(10) / 10, [0, 1, 2]])[1:].T
-    columns = {"images": RNG.random((29, 4, 4), np.float32), "hue": hue, "x": x}
-    path = npz(tmp_path / "gaps.npz", columns | {"hue_period": np.float64(1)})
-    task = ImageTable(path=str(path), held_out="hue >= .8").make()
-    nearest = task.nearest(np.float32([[0.9, 1], [0.8, 1], [0.9, 0]]))
-    np.testing.assert_allclose(nearest, [[0, 1], [0.7, 1], [0, 1]])  # (0, 0) has no image
-
-
 def test_subsets_by_label_place_and_slice(tmp_path):
     path = npz(tmp_path / "dsprites.npz", dsprites())
     keep = (("shape", ("heart", "square")), ("orientation", (-1, 0)), ("posX", "::2"))
