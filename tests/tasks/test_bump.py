@@ -165,20 +165,8 @@ def test_a_wide_bump_that_is_nearer_to_a_seen_image_is_not_rendered(of):
             return truths + share * (draw(to) - draw(points))
 
         np.testing.assert_array_equal(rendered(wide, moved), expected)
-
-
-def test_the_nearest_points_of_another_support_take_the_place_of_the_tasks_own():
-    """So trials with different supports share a program."""
-    wide = replace(HOLE, image=ImageConfig(sigma=4.5))
-    other = replace(wide, support=replace(wide.support, low=8))
-    points = tasks.points(other.make())
-    lookup = jnp.asarray(tasks.nearest_seen(other.make(), other.make().held_out(points))[0])
-    predictions = lambda truths, points: 0.6 * truths[lookup] + 0.4 * truths
-    expected = rendered(other, predictions)
-    assert 0 < expected.sum() < len(points)
-    assert (rendered(wide, predictions) != expected).any()
-    found = rendered(wide, predictions, (other.make().nearest(points),))
-    np.testing.assert_array_equal(found, expected)
+        without = rendered(wide, moved, (np.full(nearest.shape, np.nan),))  # as of another support
+        assert without.mean() > 0.9
 
 
 # --- a third factor --------------------------------------------------------------------------
@@ -242,21 +230,18 @@ def test_each_of_two_objects_is_scored_with_the_other_taken_off():
     """What is drawn of the first, and of the second, in turn; the exact pixel is the first's."""
     task = PAIRS.make()
     score = jax.jit(task.scores)
-    for first, second in (((4, 7), (13, 3)), ((2, 2), (9, 9)), ((6, 6), (7, 6)), ((5, 5), (5, 5))):
+    for first, second in (((4, 7), (13, 3)), ((2, 2), (9, 9)), ((5, 5), (5, 5))):
         point, one, other = np.float32(first), gaussian(*first), gaussian(*second)
         truth = one + other
-        apart = max(abs(a - b) for a, b in zip(first, second, strict=True)) > 3
-        for image, rendered, rendered_second in (
+        for image, *expected in (
             (truth, True, True),
             (other, False, True),  # the first is missing
             (one, False, False),
-            (0 * one, False, False),
-            (other + gaussian(first[0] + 4, first[1]), False, apart),
+            (other + gaussian(first[0] + 4, first[1]), False, True),
         ):
             found = score(np.float32(image), np.float32(truth), point)
-            if apart or rendered:
-                assert bool(found["rendered"]) == rendered
-                assert bool(found["rendered_second"]) == rendered_second
+            if first != second or all(expected):
+                assert [found["rendered"], found["rendered_second"]] == expected
             assert float(found["mse"]) == pytest.approx(np.square(image - truth).mean(), abs=1e-7)
             assert float(found["blank_mse"]) == pytest.approx(np.square(one).mean(), rel=1e-5)
         assert bool(score(np.float32(truth), np.float32(truth), point)["exact_accuracy"])

@@ -2,6 +2,7 @@
 
 import gzip
 
+import chex
 import matplotlib
 import numpy as np
 import pytest
@@ -25,10 +26,8 @@ def test_a_digit_has_the_area_and_the_holes_of_its_outline(digit):
     scale = 12.5 / max(np.hypot(*(corner - middle)) for corner in corners)
     area = sum(np.sum(p[:-1, 0] * p[1:, 1] - p[1:, 0] * p[:-1, 1]) / 2 for p in polygons)
     image = digits.drawn(digit, 28)
-    assert image.dtype == np.float32 and image.shape == (28, 28)
     assert image.sum(dtype=np.float64) == pytest.approx(abs(area) * scale**2, rel=0.01)
-    assert 0 <= image.min() and image.max() == 1
-    assert ((image > 0) & (image < 1)).any()  # antialiased
+    assert 0 <= image.min() and image.max() == 1 and len(np.unique(image)) > 2  # antialiased
     assert ndimage.label(image > 0.5)[1] == 1
     assert ndimage.label(image < 0.5)[1] - 1 == HOLES.get(digit, 0)
 
@@ -71,8 +70,8 @@ def images_file(images=IMAGES, magic=0x803) -> bytes:
     return header(magic, *images.shape) + images.tobytes()
 
 
-def labels_file(labels=LABELS, magic=0x801) -> bytes:
-    return header(magic, len(labels)) + bytes(labels)
+def labels_file(labels=LABELS) -> bytes:
+    return header(0x801, len(labels)) + bytes(labels)
 
 
 def write(directory, images=None, labels=None, name="train-images-idx3-ubyte", suffix=""):
@@ -85,24 +84,13 @@ def write(directory, images=None, labels=None, name="train-images-idx3-ubyte", s
     return directory
 
 
-@pytest.mark.parametrize("by_file", [False, True])
-@pytest.mark.parametrize(
-    ("name", "suffix"), [("train-images-idx3-ubyte", ".gz"), ("train-images.idx3-ubyte", "")]
-)
-def test_the_first_example_of_each_digit(tmp_path, name, suffix, by_file):
-    write(tmp_path, name=name, suffix=suffix)
-    path = tmp_path / (name + suffix) if by_file else tmp_path
-    found = digits.first_of_each(str(path), (4, 5))
-    assert set(found) == {4, 5}
-    for digit, index in ((4, 2), (5, 0)):
-        assert found[digit].dtype == np.float32 and found[digit].shape == (28, 28)
-        np.testing.assert_array_equal(found[digit], IMAGES[index] / np.float32(255))
-
-
-def damaged() -> bytes:
-    content = bytearray(gzip.compress(images_file()))
-    content[len(content) // 2] ^= 0xFF
-    return bytes(content)
+@pytest.mark.parametrize("name", ["train-images-idx3-ubyte.gz", "train-images.idx3-ubyte"])
+def test_the_first_example_of_each_digit(tmp_path, name):
+    write(tmp_path, name=name.removesuffix(".gz"), suffix=".gz" * name.endswith(".gz"))
+    for path in (tmp_path, tmp_path / name):
+        found = digits.first_of_each(str(path), (4, 5))
+        expected = {4: IMAGES[2] / np.float32(255), 5: IMAGES[0] / np.float32(255)}
+        chex.assert_trees_all_equal(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -110,16 +98,12 @@ def damaged() -> bytes:
     [
         ({"images": b"\x00\x00"}, "is truncated: 2 bytes have no whole header"),
         ({"images": images_file()[:-1]}, "is truncated: 3919 bytes of 5x28x28 values"),
-        ({"labels": labels_file()[:-1]}, "is truncated: 4 bytes of 5 values"),
         ({"images": images_file() + b"\x00"}, "is too long: 3921 bytes"),
         ({"images": images_file(magic=0x801)}, "has magic number 0x00000801, not 0x00000803"),
-        ({"labels": labels_file(magic=0x803)}, "has magic number 0x00000803, not 0x00000801"),
         ({"images": images_file(np.zeros((5, 5, 5), np.uint8))}, "has images of 5 x 5, not 28"),
         ({"images": images_file(IMAGES[:4])}, "has 4 images and .* 5 labels; must be as many"),
         ({"labels": labels_file([1, 2, 3, 5, 5])}, r"has no example of \[4\]"),
         ({"images": gzip.compress(images_file())[:-900]}, "is a broken gzip file"),
-        ({"images": b"\x1f\x8b" + b"no gzip at all"}, "is a broken gzip file"),
-        ({"images": damaged()}, "is a broken gzip file"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, files, message):
@@ -140,8 +124,6 @@ def test_a_missing_file_is_refused(tmp_path):
     labels = tmp_path / "train-labels-idx1-ubyte"
     labels.rename(tmp_path / "elsewhere")
     refused(tmp_path, "has no train-labels-idx1-ubyte nor train-labels-idx1-ubyte.gz beside")
-    labels.with_name(labels.name + ".gz").write_bytes(gzip.compress(labels_file()))
-    assert set(digits.first_of_each(str(tmp_path), [0])) == {0}  # only one of them compressed
     other = tmp_path / "pictures"
     other.write_bytes(images_file())
     refused(other, "a file of images must have 'images' in its name")

@@ -12,7 +12,6 @@ from compgen_jax.tasks.encodings import CodeConfig, CodesConfig
 from compgen_jax.tasks.task import Factor
 
 N = 12
-NAMES = ("bump", "ramp", "onehot", "positional")
 FACTORS = (
     Factor("shape", np.array([1.0, 2.0]), real=False, labels=("narrow", "wide")),
     Factor("x", np.arange(6.0)),
@@ -40,9 +39,8 @@ def by_hand(coordinate, config, count=N):
     if config.name == "onehot":
         return [float(i == round(coordinate)) for i in range(count)]
     number = config.frequencies
-    phases = [
-        coordinate * math.pi / count * (count / 2) ** (k / (number - 1)) for k in range(number)
-    ]
+    growth = (count / 2) ** (1 / (number - 1))
+    phases = [coordinate * math.pi / count * growth**k for k in range(number)]
     return [math.sin(p) for p in phases] + [math.cos(p) for p in phases]
 
 
@@ -56,17 +54,16 @@ def by_hand(coordinate, config, count=N):
     ],
 )
 def test_a_code_equals_its_definition(fields):
-    """A missing factor's is zero, or that of a label off the grid; factors of several sizes."""
-    config = CodeConfig(**fields)
-    for x, y in ((0, 11), (7.25, 3)):
-        expected = by_hand(x, config) + by_hand(y, config)
-        np.testing.assert_allclose(encode(x, y, **fields), expected, rtol=1e-5, atol=2e-6)
-    zero = encode(4, None, **fields)
-    present, absent = np.split(zero, 2)
-    np.testing.assert_allclose(present, by_hand(4, config), rtol=1e-5, atol=2e-6)
-    assert not absent.any()
-    off_grid = encode(np.nan, 4, **fields, missing="off_grid", missing_coordinate=-2.0)
-    np.testing.assert_allclose(off_grid, [*by_hand(-2, config), *present], rtol=1e-5, atol=2e-6)
+    """A missing factor's is zero, or that of a label off the grid."""
+    config, of = CodeConfig(**fields), lambda c: by_hand(c, CodeConfig(**fields))
+    off = {"missing": "off_grid", "missing_coordinate": -2.0}
+    for found, expected in (
+        (encode(0, 11, **fields), of(0) + of(11)),
+        (encode(7.25, 3, **fields), of(7.25) + of(3)),
+        (encode(4, None, **fields), of(4) + [0] * len(of(4))),
+        (encode(np.nan, 4, **fields, **off), of(-2) + of(4)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
     lengths = encodings.lengths(encodings.codes_of_counts((12, 5), config))
     assert lengths == tuple(len(by_hand(1, config, count)) for count in (12, 5))
 
@@ -80,8 +77,6 @@ def test_a_missing_factors_label_lies_off_the_canvas(name):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 
 
-
-
 def test_the_derivative_of_a_bump_code_has_its_closed_form():
     """g_xx = sum_i ((i - x) / sigma^2)^2 g_i(x)^2; each part depends on its own factor alone."""
     point, sigma = np.float32([5.3, 7.9]), 1.2
@@ -93,8 +88,6 @@ def test_the_derivative_of_a_bump_code_has_its_closed_form():
             ((i - x) / sigma**2) ** 2 * math.exp(-((i - x) ** 2) / sigma**2) for i in range(N)
         )
         assert np.sum(tangent**2) == pytest.approx(expected, rel=1e-5)
-
-
 
 
 # --- of any factors --------------------------------------------------------------------------

@@ -7,14 +7,13 @@ import pytest
 
 from compgen_jax import grids
 from compgen_jax.tasks import bump, marginals
-from compgen_jax.tasks.task import Factor
+from compgen_jax.tasks.task import Factor, cells
 
 FACTORS = (
     Factor("shape", np.array([1.0, 2.0]), real=False),
     Factor("x", np.arange(4.0)),
     Factor("y", np.arange(3.0)),
 )
-SIZES = (2, 4, 3)
 
 
 def picture(point):
@@ -23,42 +22,33 @@ def picture(point):
     return 0.5 * (jnp.arange(4.0) == y)[:, None] * column[None, :]
 
 
-@pytest.fixture(scope="module")
-def pictures():
-    cells = grids.points([factor.values for factor in FACTORS])
-    return np.asarray(jax.vmap(picture)(jnp.asarray(cells)), np.float64)
-
-
-@pytest.fixture(scope="module")
-def shown():
-    """Without x = 3 of shape 2, and without y = 2 at all."""
-    places = grids.indices(SIZES)
-    return ~((places[:, 0] == 1) & (places[:, 1] == 3)) & (places[:, 2] != 2)
+CELLS, PLACES = cells(FACTORS), grids.indices((2, 4, 3))
+PICTURES = np.asarray(jax.vmap(picture)(jnp.asarray(CELLS)), np.float64)
+# without x = 3 of shape 2, and without y = 2 at all
+SHOWN = ~((PLACES[:, 0] == 1) & (PLACES[:, 1] == 3)) & (PLACES[:, 2] != 2)
 
 
 @pytest.mark.parametrize(("kind", "of"), [("mean", np.mean), ("union", np.max)])
-def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of, pictures, shown):
-    found, exist = marginals.images(kind, picture, FACTORS, shown)
+def test_a_value_is_collected_over_the_shown_cells_that_have_it(kind, of):
+    found, exist = marginals.images(kind, picture, FACTORS, SHOWN)
     rows = marginals.points(FACTORS)
     assert found.shape == (9, 4, 5) and rows.shape == (9, 3)
     np.testing.assert_array_equal(exist, [True] * 8 + [False])  # y = 2 is never shown
-    cells = grids.points([factor.values for factor in FACTORS])
     for row, image, there in zip(rows, found, exist, strict=True):
         (column,) = np.flatnonzero(~np.isnan(row))
-        same = shown & (cells[:, column] == row[column])
-        wanted = of(pictures[same], axis=0) if there else np.zeros((4, 5))
+        same = SHOWN & (CELLS[:, column] == row[column])
+        wanted = of(PICTURES[same], axis=0) if there else np.zeros((4, 5))
         np.testing.assert_allclose(image, wanted, atol=1e-6)
 
 
-def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell(pictures, shown):
-    found, exist = marginals.images("slice", picture, FACTORS, shown)
-    of_cells = [np.flatnonzero([np.allclose(image, one) for one in pictures]) for image in found]
-    places = grids.indices(SIZES)
+def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
+    found, exist = marginals.images("slice", picture, FACTORS, SHOWN)
+    of_cells = [np.flatnonzero([np.allclose(image, one) for one in PICTURES]) for image in found]
     assert not exist[-1] and exist.sum() >= 6
-    for image, cells, there in zip(found, of_cells, exist, strict=True):
+    for image, indices, there in zip(found, of_cells, exist, strict=True):
         assert there == bool(image.any())
-        assert not there or (len(cells) == 1 and shown[cells[0]])
-    chosen = places[[cells[0] for cells, there in zip(of_cells, exist, strict=True) if there]]
+        assert not there or (len(indices) == 1 and SHOWN[indices[0]])
+    chosen = PLACES[[indices[0] for indices, there in zip(of_cells, exist, strict=True) if there]]
     reference = [np.bincount(column).argmax() for column in chosen.T]
     assert all((place != reference).sum() <= 1 for place in chosen)
 
@@ -72,8 +62,6 @@ def test_the_unions_of_upright_bumps_are_the_stripes_of_the_bump_task():
     np.testing.assert_array_equal(marginals.points(factors), points)
     np.testing.assert_array_equal(found, jax.vmap(draw)(points))
     assert exist.all()
-
-
 
 
 def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():

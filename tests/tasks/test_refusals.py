@@ -28,6 +28,7 @@ from tests.tasks.examples import TASKS
 RAMP = CodeConfig("ramp")
 STRIPES = StripesConfig(1)
 CORNER = SupportConfig("corner", low=4, sampling="without_replacement", samples=5)
+EMPTY = replace(CORNER, samples=0)
 SPRITES = replace(TASKS["sprites"], marginals=MarginalsConfig())
 
 
@@ -56,13 +57,9 @@ def modules(modules=8, most=3, **support):
     [
         (bump(images=3), "images=3: leaves out some stripes"),
         (bump(support=replace(CORNER, sampling="every_cell"), images=3), "images=3: .*takes each"),
-        (
-            bump(support=replace(CORNER, samples=0), stripes=StripesConfig()),
-            "support.samples=0: leaves nothing to train on",
-        ),
+        (bump(support=EMPTY, stripes=StripesConfig()), "samples=0: leaves nothing to train on"),
         (bump(code=RAMP), "code.missing='zero': is the ramp's code of coordinate 0"),
         (bump(code=replace(RAMP, missing="off_canvas")), "missing='off_canvas': adds units"),
-        (bump(size=SizeConfig(values=1), stripes=StripesConfig()), "values=1: .*needs two sizes"),
         (bump(size=SizeConfig(3, 2.0, 1.0), stripes=StripesConfig()), "3: .*size.smallest=2"),
         (bump(size=SizeConfig(3)), "size.values=3: stripes are images of x or of y"),
         (
@@ -72,34 +69,24 @@ def modules(modules=8, most=3, **support):
         (bump(support=replace(CORNER, samples=49)), "support.samples=49: only 48 cells are seen"),
         (bump(bumps=2), "stripes.copies=1: is for one object"),
         (bump(bumps=2, stripes=StripesConfig(), size=SizeConfig(3)), "values=3: is for one object"),
-        (bump(bumps=3), "bumps=3: must be at least 1 and at most 2"),
         (hole(low=0, high=15), "holds out every cell"),
-        (hole(low=9, high=8), "low=9, high=8: holds out no cell"),
-        (hole(side=0.01), "side=0.01: holds out no cell of the 16x16"),
         (hole(region="random", share=1.0), "share=1.0, seed=0: holds out every cell"),
         (hole(of=("x",), low=4, high=6), r"no training point has x in \[4, 5, 6\]"),
         (hole(of=("z",)), r"of=\('z',\): must name some of x, y"),
         (hole(region="random", in_proportion=True, sampling="real"), "the share of real .* is"),
         (inverse(answer="coordinates", stripes=STRIPES), "answer='coordinates': a stripe has no"),
         (inverse(code=RAMP), "code.name='ramp': has no unit for each value to decode"),
-        (
-            inverse(code=CodeConfig(missing="off_canvas"), stripes=STRIPES),
-            "code.name='bump': has no unit",
-        ),
         (inverse(answer="image"), "answer='image': must be one of code"),
         (inverse(bumps=2), "bumps=2: an image does not tell which of its bumps is the first"),
-        (turned(objects=()), r"objects=\(\): must be one or more different digits"),
         (turned(objects=(4, 4)), "must be one or more different digits from 0 to 9"),
         (turned(mnist_path="mnist"), "side=16: images of .* must be 28"),
         (turned(gap=GapConfig(of=(7,))), r"gap.of=\(7,\): must name some of"),
         (turned(gap=GapConfig(low=200, high=160)), "gap.high=160: must be greater than"),
         (turned(gap=GapConfig(low=10, high=370)), "less than once round from it, 370"),
         (turned(gap=GapConfig(low=161, high=164)), "gap: .*holds out none of .*angles=24"),
-        (turned(gap=GapConfig("random", share=1.0)), "holds out all of config.task.angles=24"),
         (turned(gap=GapConfig(low=350, high=550), samples=1), "samples=1 angles"),
         (turned(objects=(4, 7)), "no digit is shown at 3 of .*the first of which is 165; "),
         (replace(SPRITES, shapes=("cube",)), "shapes=.*must be one or more"),
-        (replace(SPRITES, shapes=("heart", "heart")), "shapes=.*different"),
         (Sprites(turn="whole"), "counts.orientation=.*the square repeats within a whole turn"),
         (Sprites(shapes=("heart",), counts=CountsConfig(1, 1, 1, 1, 1)), "counts=.*no factor"),
         (replace(SPRITES, code=CodesConfig(of=(("size", "value"),))), "must name some of shape"),
@@ -114,20 +101,13 @@ def modules(modules=8, most=3, **support):
         (replace(SPRITES, held_out="posX > 99"), "held_out="),
         (ImageTable(), "path='': must name a file"),
         (modules(16, seen=7), "seen=7: .* must be at least 8 for 'random'"),
-        (modules(10, 4, name="equal", held_out_share=0.9995), "0.9995: 1 of 385 sets seen; .* 3 "),
-        (modules(name="unpopular", seen=7), "support.seen=7: .* must be at least 8 "),
         (modules(16, name="disconnected", held_out_share=0.1), "627 of 696 .* at most 576 for"),
-        (modules(16, name="non_compositional", seen=576), "seen=576: .* must be at most 575 "),
         (modules(name="popular", seen=1000), "seen=1000: .* at most 91"),
         (modules(held_out_share=0.01), "92 of 92 sets seen; must be at least 1 and at most 91"),
-        (modules(1, 1), "modules=1: must be at least 2"),
-        (modules(8, 9), "most=9: must be at most config.task.modules=8, at least 1"),
         (modules(8, 1), "most=1: .*connect nothing; must be at least 2"),
         (modules(32, 16), "most=16: .* must be at most 10000000"),
-        (replace(TASKS["modules"], code=LatentCodeConfig(std=0.0)), "code.std=0.0: must be"),
         (Preference(features=8), "features=8: fewer than config.task.modules=16"),
         (Preference(code=LatentCodeConfig("fewshot")), "code.name='fewshot': "),
-        (Preference(discount=1.0), "discount=1.0: must be "),
     ],
 )
 def test_settings_that_cannot_be(task, message):
@@ -157,14 +137,11 @@ def grid(*asked):
     [
         (lambda: grid(CELLS[:-1], HOLE), r"truths must be \(16, ...\)"),
         (lambda: grid(CELLS, HOLE.reshape(4, 4)), r"held_out must be \(16,\) bool"),
-        (lambda: grid(CELLS, HOLE * 1), r"held_out must be \(16,\) bool"),
-        (lambda: grid(CELLS, HOLE | True), "some cell seen"),
         (lambda: grid(np.nan * CELLS, HOLE), "truths: NaN"),
         (lambda: baselines.line_mean(grid(CELLS, LINE.ravel())), r"cells \[\[2, 1\]\] differ"),
         (lambda: baselines.rank_one(grid(CELLS, HOLE), 0), "noise must be above 0"),
         (lambda: baselines.interpolate(CODES, CODES[:, 0], np.zeros((4, 1))), "codes must be"),
         (lambda: baselines.interpolate(CODES, np.zeros(2), CODES), "truths must be"),
-        (lambda: baselines.interpolate(CODES * np.nan, CODES, CODES), "NaN"),
         (
             lambda: tasks.nearest_seen(TASKS["bump"].make(), np.ones(64, bool)),
             "must leave some cell seen",
