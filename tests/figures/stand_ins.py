@@ -11,7 +11,7 @@ import numpy as np
 from compgen_jax.config import Config, ConfigError, SweepConfig, TrainingConfig, changed
 from compgen_jax.papers.forced_rendering import known as known_maps
 from compgen_jax.papers.forced_rendering import runs as papers
-from compgen_jax.papers.forced_rendering.scaling import GRID
+from compgen_jax.papers.forced_rendering.scaling import GRID, REGION
 from compgen_jax.papers.real_factors import known as sprites_known
 from compgen_jax.papers.real_factors.runs import MONTERO
 from compgen_jax.papers.scale import constructions
@@ -25,11 +25,12 @@ from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 from figures import committed
 from figures.real_factors import figures as sprites
-from tests.papers.test_scaling import SIDE, make_row, make_table, sweep_of
+from tests.papers.test_scaling import make_table, scored, sweep_of
 
 TINY = {"task.grid": 8, "model.depth": 2, "model.width": 4, "training.epochs": 1,
         "training.steps": 8, "training.evaluate_every": 4, "training.seeds": (0, 1)}  # fmt: skip
 QUICK = committed.RESULTS / "quick"
+SIDE = "task.support.side"
 HOLES = {"donut": {"task.support.low": 3, "task.support.high": 5},
          "corner": {"task.support.low": 4}}  # fmt: skip
 
@@ -73,7 +74,7 @@ def mapped(network: str, interpolator: str, code: str = "bump"):
 
 def sweep(rows=None, regions=("none", "corner")):
     """Bumps that need N^3 images, and stripes that need N, also around a corner."""
-    rows = rows or make_table() + make_table({"stripes": (1, 2)}, region="corner")
+    rows = rows or make_table() + make_table({"stripes": (1, 2)}, **{REGION: "corner"})
     return {"sweep": sweep_of(rows, regions)}
 
 
@@ -81,7 +82,7 @@ def holdout_map(change=lambda row: row):
     """The error outside is grid / 1000, that on held-out cells the share, times 1 + 2 seed."""
     rows = []
     for grid, share, seed in itertools.product((8, 12), (0.2, 0.5), (0, 1)):
-        row = make_row(grid=grid, region="donut", side=share, seed=seed)
+        row = scored(1.0, grid, 10, seed=seed, **{REGION: "donut", SIDE: share})
         for where, error in (("ood", share), ("unseen", grid / 1000), ("seen", 1e-3)):
             row |= {f"{where}.blank_mse": 0.5, f"{where}.mse": 0.5 * error * (1 + 2 * seed)}
         rows.append(change(row))

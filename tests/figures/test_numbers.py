@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES
+from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, REGION
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.real_factors.runs import runs as sprites_runs
 from compgen_jax.papers.scale import runs as scale_runs
@@ -21,7 +21,7 @@ from figures.real_factors import tables as sprites_tables
 from figures.scale import tables as scale_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
-from tests.papers.test_scaling import GRIDS, make_row, make_table
+from tests.papers.test_scaling import GRIDS, make_table, scored
 
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
 BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
@@ -217,7 +217,7 @@ def test_thresholds_are_drawn_where_they_are(drawn):
 
 def test_the_mean_over_seeds_is_geometric(drawn):
     """Seeds render 0.9 half-way, in log images, between 10 and 40, and between 40 and 160."""
-    rows = [make_row(grid=grid, seed=seed, images=images) | {"unseen.rendered": share}
+    rows = [scored(share, grid, images, seed=seed)
             for grid in (8, 16) for seed, numbers in enumerate(((10, 40), (40, 160)))
             for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
     axis = drawn(scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
@@ -228,11 +228,12 @@ def test_the_mean_over_seeds_is_geometric(drawn):
 
 def test_no_bound_is_dropped(drawn):
     """Bumps are never enough, stripes are from the start at the two largest N."""
-    corner = {"region": "corner", "alone": None}
+    corner = {REGION: "corner"}
     few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), **corner)
-    small = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
-    large = make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
-    sweep = stand_ins.sweep(few + small + large, ("corner",))
+    by_stripes = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
+    by_stripes += make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
+    beyond = [row for row in by_stripes if row[IMAGES] > 2 * row[GRID]]
+    sweep = stand_ins.sweep(few + beyond, ("corner",))
     axis = drawn(scaling.draw_thresholds, sweep).axes[0]
     up, down = points_of(axis, BLUE, "^"), points_of(axis, ORANGE, "v")
     assert down.shape == (6, 2) and len(np.unique(up, axis=0)) == 12  # side by side
