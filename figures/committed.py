@@ -24,15 +24,12 @@ def rows(scale: str) -> list[dict]:
 
 def runs(scale: str) -> dict[str, Run]:
     """The runs whose summaries are in docs/results, by name."""
-    paths = {
-        name: RESULTS / scale / "runs" / f"{config.name}.json"
-        for name, config in configs(scale).items()
-    }
-    return {
-        name: Run.of_summary(configs(scale)[name], json.loads(path.read_text()))
-        for name, path in paths.items()
-        if path.exists()
-    }
+    runs = {}
+    for name, config in configs(scale).items():
+        path = RESULTS / scale / "runs" / f"{config.name}.json"
+        if path.exists():
+            runs[name] = Run.of_summary(config, json.loads(path.read_text()))
+    return runs
 
 
 def drawn(scale: str) -> list[str]:

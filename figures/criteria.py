@@ -85,61 +85,42 @@ def parts() -> dict[str, list[str]]:
 
 
 def rendered_lines() -> list[str]:
-    """The share of held-out cells that each known map renders, at every place in use."""
+    """The share of held-out cells that each known map renders without jitter, at every place in
+    use."""
     rows = {}
-    for place in RENDERED_AT:
-        grid, sigma, region, bounds = place
+    for grid, sigma, region, bounds in RENDERED_AT:
+        support = SupportConfig(region=region, **dict(zip(("low", "high"), bounds, strict=False)))
+        config = Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support)
+        score, empty = known.scorer_of(config)
+        world = known.world_of(empty.truths, empty.held_out)
         title = f"N = {grid}, sigma {sigma:g}, {region} {' to '.join(map(str, bounds))}"
-        shares = rendered_at(place).items()
-        rows[title] = {name: text.number(round(share, 3)) for name, share in shares}
+        row = rows[title] = {}
+        for name in known.MAPS:
+            cells = score(known.images(name, world)[None])
+            share = float(mean_score(cells, "rendered", cells.held_out)[0])
+            row[name] = text.number(round(share, 3))
     return _table(rows, tuple(known.MAPS), "share rendered")
-
-
-def rendered_at(place) -> dict[str, float]:
-    """{known map: the share rendered over held-out cells}, without jitter."""
-    grid, sigma, region, bounds = place
-    support = SupportConfig(region=region, **dict(zip(("low", "high"), bounds, strict=False)))
-    config = Bump(grid=grid, image=ImageConfig(sigma=sigma), support=support)
-    score, empty = known.scorer_of(config)
-    world = known.world_of(empty.truths, empty.held_out)
-    shares = {}
-    for name in known.MAPS:
-        cells = score(known.images(name, world)[None])
-        shares[name] = float(mean_score(cells, "rendered", cells.held_out)[0])
-    return shares
 
 
 def metric_lines() -> list[str]:
     """Each metric of what each known map draws around the hole, at N = 16 and 28."""
-    table = {title: {} for title in METRICS}
-    for name in SHOWN_MAPS:
-        numbers = [_of_map(name, grid) for grid in GRIDS_OF_MAPS]
-        show = lambda value: text.number(round(float(value), 2) + 0.0)  # no minus zero
-        for title, metric in METRICS.items():
-            table[title][name] = " / ".join(show(each[metric]) for each in numbers)
-    return _table(table, SHOWN_MAPS, "metric")
-
-
-@cache
-def _world(grid: int):
-    _, empty = known.scorer_of(known.bumps(grid, "donut"))
-    return empty, known.world_of(empty.truths, empty.held_out)
-
-
-def _of_map(name: str, grid: int) -> dict[str, float]:
-    """Each metric of the prediction of a known map."""
-    empty, world = _world(grid)
-    axis, held_out = np.arange(grid, dtype=np.float32), lambda _: empty.held_out
-    drawn = known.render(name, world)
-    return function.measure(drawn, [axis, axis], held_out, empty.truths, False)[""]
+    rows = {title: dict.fromkeys(SHOWN_MAPS, "") for title in METRICS}
+    for grid in GRIDS_OF_MAPS:
+        _, empty = known.scorer_of(known.bumps(grid, "donut"))
+        world, axis = known.world_of(empty.truths, empty.held_out), np.arange(grid, dtype="float32")
+        for name in SHOWN_MAPS:
+            held_out, drawn = lambda _, empty=empty: empty.held_out, known.render(name, world)
+            numbers = function.measure(drawn, [axis, axis], held_out, empty.truths, False)[""]
+            for title, metric in METRICS.items():
+                number = text.number(round(float(numbers[metric]), 2) + 0.0)  # no minus zero
+                rows[title][name] += f"{' / ' if rows[title][name] else ''}{number}"
+    return _table(rows, SHOWN_MAPS, "metric")
 
 
 def coverage_lines() -> list[str]:
     """How often a 95% interval covers what is true of the law, by number of seeds."""
-    table = {name: {f"{count} seeds": f"{share:.1%}"
-                    for count, share in zip(SEEDS, shares, strict=True)}
-             for name, shares in coverage().items()}  # fmt: skip
-    return _table(table, tuple(f"{count} seeds" for count in SEEDS), "values")
+    head = ("values", *(f"{count} seeds" for count in SEEDS))
+    return table(head, [(n, *map("{:.1%}".format, shares)) for n, shares in coverage().items()])
 
 
 def _table(rows: dict, columns: tuple, corner: str) -> list[str]:

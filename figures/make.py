@@ -113,11 +113,8 @@ def main():
 def make_plan() -> Plan:
     """What the flags ask for. Raises ConfigError for a wrong one."""
     scale, workdir = SCALE.value, Path(WORKDIR.value or f"runs/{SCALE.value}")
-    papers = list(PAPERS)
-    if MODELS.value:
-        papers = [
-            one.with_models(tuple(MODELS.value)) if one.with_models else one for one in papers
-        ]
+    with_models = lambda one: MODELS.value and one.with_models
+    papers = [one.with_models(tuple(MODELS.value)) if with_models(one) else one for one in PAPERS]
     own = [_of_module(module) for module in cli.load_extensions(EXTEND)]
     papers += own
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
@@ -137,8 +134,8 @@ def make_plan() -> Plan:
         figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
     varied = {}
     if any(figure.of_settings for figure in chosen):
-        groups = [group for paper in own for group in paper.settings]
-        groups = groups or [group for paper in papers for group in paper.settings]
+        theirs = own if any(paper.settings for paper in own) else papers
+        groups = [group for paper in theirs for group in paper.settings]
         if unknown := {base for group in groups for base in group.bases} - configs.keys():
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
         varied = settings.configs(groups, configs)
@@ -177,10 +174,8 @@ def keep_scales_apart(workdir: Path, scale: str):
     mark = workdir / "scale"
     there = mark.read_text().strip() if mark.exists() else scale
     if there != scale:
-        raise ConfigError(
-            f"--workdir={workdir}: holds results at {there} scale, not {scale}; "
-            "choose another directory"
-        )
+        message = f"holds results at {there} scale, not {scale}; choose another directory"
+        raise ConfigError(f"--workdir={workdir}: {message}")
     directory.write_text(mark, scale + "\n")
 
 

@@ -19,7 +19,7 @@ from absl import flags
 
 from compgen_jax import claims, cli
 from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
-from compgen_jax.config import Config, changed
+from compgen_jax.config import changed
 from compgen_jax.metrics import text
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.presets import PAPERS as PRESETS_OF_PAPERS
@@ -68,27 +68,20 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         for scale in SCALES
     }
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets()}
-    known = {
-        f"known answers, {paper.title}": known_answers(paper) for paper in PAPERS if paper.matrices
-    }
+    known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
+    published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
+    quick = "../results/quick"
     parts = {
         ROOT / "README.md": {"findings": findings("README", rows, "docs/results/quick")},
-        DOCS / "findings/index.md": {"findings": findings("README", rows, "../results/quick")},
+        DOCS / "findings/index.md": {"findings": findings("README", rows, quick)},
         DOCS / "findings/claims.md": {"counts": counts(rows), "claims": verdicts(PAPERS, rows)},
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
         | (criteria.parts() if with_criteria else {}),
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
-        DOCS / "findings/real_factors.md": {
-            "found": findings("Real factors", rows, "../results/quick")
-        },
+        DOCS / "findings/real_factors.md": {"found": findings("Real factors", rows, quick)},
         DOCS / "reference/config.md": {"fields": fields.lines()},
-        DOCS / "how_to/hold_out.md": {
-            "published": table(
-                ("name", "holds out"),
-                [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()],
-            )
-        },
+        DOCS / "how_to/hold_out.md": {"published": table(("name", "holds out"), published)},
         DOCS / "limits.md": {
             f"not run, {scale}": not_run(scale, PAPERS, committed.ran(scale)) for scale in SCALES
         },
@@ -109,20 +102,19 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
 
 def counts(rows: dict[str, list[dict]]) -> list[str]:
     """How many claims, at their base settings, have which verdict, for each paper and scale."""
-    found = []
+    lines = []
     for paper in PAPERS:
         for scale, of_scale in rows.items():
-            verdicts = [
-                row["verdict"] for row in of_paper(paper, of_scale) if row["setting"] == BASE
-            ]
+            verdicts = [row["verdict"] for row in of_paper(paper, of_scale)]
             if verdicts:
                 numbers = (str(verdicts.count(verdict)) for verdict in SYMBOLS)
-                found.append((f"{paper.title}, {SIZES[scale]}", *numbers))
-    return table(("", *SYMBOLS), found)
+                lines.append((f"{paper.title}, {SIZES[scale]}", *numbers))
+    return table(("", *SYMBOLS), lines)
 
 
 def of_paper(paper: Paper, rows: list[dict]) -> list[dict]:
-    return [row for row in rows if row["claim"][0] in paper.letters]
+    """The rows of a paper's claims at their base settings."""
+    return [row for row in rows if row["claim"][0] in paper.letters and row["setting"] == BASE]
 
 
 def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
@@ -133,19 +125,15 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
         prose, lacking = _prose(paper), []
         lines += ["", f"## {paper.title}"] if paper.claims else []
         for claim in paper.claims:
-            own = [row for of_scale in rows.values() for row in of_scale
-                   if row["claim"] == claim.name and _is_shown(row, claim)]  # fmt: skip
-            if own:
-                lines += ["", *_section(claim, own), *prose.get(claim.name, [])]
+            settings = {BASE} | {case.get("setting") for case in claim.cases}
+            of_claim = [row for of_scale in rows.values() for row in of_scale
+                        if row["claim"] == claim.name and row["setting"] in settings]  # fmt: skip
+            if of_claim:
+                lines += ["", *_section(claim, of_claim), *prose.get(claim.name, [])]
             else:
                 lacking.append(f"- {claim.name}: {general(claim)}.")
         lines += ["", f"### Not run of {paper.title}", "", *lacking] if lacking else []
     return lines[1:]
-
-
-def _is_shown(row: dict, claim: claims.Claim) -> bool:
-    """Rows of the base, and of those settings that are cases of the claim."""
-    return row["setting"] in {BASE} | {case.get("setting") for case in claim.cases}
 
 
 def general(claim: claims.Claim) -> str:
@@ -156,7 +144,6 @@ def general(claim: claims.Claim) -> str:
 
 
 def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
-    figure = f" ({claim.figure})" * bool(claim.figure)
     by_case = {}
     for row in rows:
         at = f", {row['setting']}" * (row["setting"] != BASE)
@@ -168,6 +155,7 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
         for case, one in by_case.items()
     ]
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
+    figure = f" ({claim.figure})" * bool(claim.figure)
     return [f"### {claim.name}: {general(claim)}{figure}", "", *table(head, cells)]
 
 
@@ -187,20 +175,20 @@ def _prose(paper: Paper) -> dict[str, list[str]]:
     """{claim: lines} of the paper's claims.md, from which this page takes them."""
     if paper.folder is None:
         return {}
-    sections = re.split(r"^#{2,3} (\S+)\n", (paper.folder / "claims.md").read_text(), flags=re.M)
-    return {
-        name: ["", *body.strip().splitlines()]
-        for name, body in zip(sections[1::2], sections[2::2], strict=True)
-    }
+    page = (paper.folder / "claims.md").read_text()
+    _, *sections = re.split(r"^#{2,3} (\S+)\n", page, flags=re.M)
+    bodies = [["", *body.strip().splitlines()] for body in sections[1::2]]
+    return dict(zip(sections[::2], bodies, strict=True))
 
 
 def asked(rows: list[dict]) -> list[str]:
     """The criterion of each judged claim, once for cases that ask the same."""
-    found = {}
+    criteria_of = {}
     for row in rows:
         if row["setting"] == BASE:
-            found.setdefault(row["claim"], {})[row["criterion"]] = None
-    return table(("claim", "criterion"), [(n, "<br>".join(each)) for n, each in found.items()])
+            criteria_of.setdefault(row["claim"], {})[row["criterion"]] = None
+    lines = [(name, "<br>".join(each)) for name, each in criteria_of.items()]
+    return table(("claim", "criterion"), lines)
 
 
 def known_answers(paper: Paper) -> list[str]:
@@ -261,8 +249,7 @@ def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:
             raise ValueError(f"figures/findings.md: {claim} has no number {number!r}")
-        found = numbers[min(names, key=len)]
-        return _formatted(found, how)
+        return _formatted(numbers[min(names, key=len)], how)
 
     lines = TOKEN.sub(fill, body).replace("](figures/", f"]({folder}/figures/")
     return lines.splitlines()
@@ -300,20 +287,17 @@ def results(scale: str, papers, runs: dict, rows: list[dict], drawn: list[str]) 
     if base:
         lines += ["", "## Verdicts", "", *by_chance(rows), ""]
         lines += ["Every condition and its interval is in claims.json.", ""]
-        lines += table(
-            ("claim", "case", "sentence", "verdict"),
-            [
-                (row["claim"], row["case"], row["statement"], f"{_cell(row)} {row['verdict']}")
-                for row in base
-            ],
-        )
+        judged = [
+            (row["claim"], row["case"], row["statement"], f"{_cell(row)} {row['verdict']}")
+            for row in base
+        ]
+        lines += table(("claim", "case", "sentence", "verdict"), judged)
     for paper in papers:
         ran = {name: runs[name] for name, config in paper.runs(scale).items()
                if name in runs and not config.is_sweep}  # fmt: skip
         made = TABLES[paper.title](ran) if paper.title in TABLES and ran else []
         lines += ["", f"## {paper.title}: errors and baselines", "", *made] if made else []
-        own = [row for row in base if row["claim"][0] in paper.letters]
-        lines += ["", paper.note] if own and paper.note else []
+        lines += ["", paper.note] if paper.note and of_paper(paper, rows) else []
     if missing := not_run(scale, papers, runs):
         lines += ["", "## Not run", "", "Not run at this scale, with the cost of all seeds:", ""]
         lines += missing
@@ -345,7 +329,12 @@ def not_run(scale: str, papers, runs: dict) -> list[str]:
     costs = {}
     for paper in papers:
         missing = {n: one for n, one in paper.runs(scale).items() if n not in runs}
-        steps = {one.name: _steps(one) for one in missing.values() if not one.is_sweep}
+        steps = {
+            one.name: len(one.training.seeds)
+            * (one.training.steps or loop.total_steps(one, one.task.make()))
+            for one in missing.values()
+            if not one.is_sweep
+        }
         if len(missing) == len(paper.runs(scale)) > 1 and len(papers) > 1:
             steps = {f"all {len(steps)} networks of {paper.title}": sum(steps.values())}
         costs |= {name: f"{count:,} steps{_time(name, ', ')}" for name, count in steps.items()}
@@ -354,12 +343,10 @@ def not_run(scale: str, papers, runs: dict) -> list[str]:
     alike = {}
     for name, cost in costs.items():
         alike.setdefault((re.sub(r"\d+", "", name), cost), []).append(name)
-    rows = [
-        (names[0], "1", cost)
-        if len(names) == 1
-        else (f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each")
-        for (_, cost), names in alike.items()
-    ]
+    rows = []
+    for (_, cost), names in alike.items():
+        several = f"{names[0]} to {names[-1]}", str(len(names)), f"{cost} each"
+        rows.append(several if len(names) > 1 else (names[0], "1", cost))
     return table(("network or sweep", "number", "cost"), rows) if rows else []
 
 
@@ -367,12 +354,6 @@ def _time(name: str, before: str = "") -> str:
     """'about 4 h on 2 cores' for a preset, else ''; a time by FLOPs may be that of a GPU."""
     takes = PRESETS[name].takes if name in PRESETS else ""
     return before + takes + " on 2 cores" * ("FLOPs" not in takes) if takes else ""
-
-
-def _steps(config: Config) -> int:
-    """Of all seeds together."""
-    steps = config.training.steps or loop.total_steps(config, config.task.make())
-    return len(config.training.seeds) * steps
 
 
 def presets() -> str:
@@ -399,10 +380,10 @@ def _result(preset, run) -> str:
     mean = run.summary["mean"]
     score = "rendered" if "ood.rendered" in mean else preset.config.task.make().accuracy
     shares = []
-    for region in ("id", "ood"):
-        number = mean[f"{region}.{score}"]
+    for region in ("ID", "OOD"):
+        number = mean[f"{region.lower()}.{score}"]
         inside = number | {"ci95": np.clip(number["ci95"], 0, 1)}
-        shares.append(f"{region.upper()} {text.with_interval(inside, digits=2)}")
+        shares.append(f"{region} {text.with_interval(inside, digits=2)}")
     found = f"{score.replace('_', ' ')} {', '.join(shares)}"
     return f"{found}: {preset.result}" if preset.result else found
 

@@ -87,10 +87,8 @@ def new_figure(width: float, height: float):
 def axis_at(figure, left: float, bottom: float, width: float, height: float):
     """An axis placed in inches, for figures made of many equal images."""
     figure.set_layout_engine("none")
-    total_width, total_height = figure.get_size_inches()
-    return figure.add_axes(
-        (left / total_width, bottom / total_height, width / total_width, height / total_height)
-    )
+    place = np.reshape((left, bottom, width, height), (2, 2)) / figure.get_size_inches()
+    return figure.add_axes(tuple(place.ravel()))
 
 
 def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> list:
@@ -104,13 +102,18 @@ def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **st
     """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
     `wrap` letters or, with 0, in one line that may be longer than the axis is wide."""
     place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
-    axis.annotate(
-        letter, (0, 1), xytext=(-4, up), fontweight="bold", fontsize=10, ha="right", **place
-    )
+    bold = {"fontweight": "bold", "fontsize": 10, "ha": "right"}
+    axis.annotate(letter, (0, 1), xytext=(-4, up), **bold, **place)
     if wrap:
         axis.set_title(textwrap.fill(title, wrap), pad=up, **style)
     elif title:
         axis.annotate(title, (0, 1), xytext=(0, up), **place, **style).set_in_layout(False)
+
+
+def panels(axes, letters: str, titles, wrap: int):
+    """Letters and titles of several panels."""
+    for axis, letter, title in zip(axes, letters, titles, strict=True):
+        panel(axis, letter, title, wrap)
 
 
 def percent(share: float) -> str:
@@ -195,10 +198,8 @@ def show_map(axis, values_MxM, grid: int | None = None, **kwargs):
     run from 0 to `grid` - 1 pixels (`grid` is M by default: one step per cell)."""
     last = (grid or len(values_MxM)) - 1
     half = last / (len(values_MxM) - 1) / 2
-    extent = (-half, last + half, -half, last + half)
-    image = axis.imshow(
-        values_MxM, origin="lower", interpolation="nearest", extent=extent, **kwargs
-    )
+    kwargs["extent"] = (-half, last + half, -half, last + half)
+    image = axis.imshow(values_MxM, origin="lower", interpolation="nearest", **kwargs)
     name_pixels(axis, last)
     return image
 
@@ -267,12 +268,24 @@ def outline(axis, mask_NxN, **kwargs):
     axis.vlines(columns - 0.5, rows - 0.5, rows + 0.5, **kwargs)
 
 
+def name_region(axis, held_out_NxN, name: str):
+    """A word in the middle of the held-out region."""
+    y, x = np.argwhere(held_out_NxN).mean(axis=0)
+    axis.text(x, y, name, ha="center", va="center", color=OOD_COLOR)
+
+
 # --- images ------------------------------------------------------------------------------------
 
 
 def is_image(shape) -> bool:
     """(H, W), or (H, W, 3) in RGB."""
     return len(shape) in (2, 3) and shape[2:] in ((), (3,)) and min(shape[:2]) >= 4
+
+
+def frame(axis, color="0.7"):
+    """A frame instead of ticks."""
+    axis.set(xticks=[], yticks=[])
+    axis.spines[:].set(visible=True, color=color, linewidth=0.8)
 
 
 def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, lowest: float = 0):
@@ -282,8 +295,7 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
     axis.imshow(signal_NxN, origin="lower", vmin=lowest, vmax=amplitude, **style)
     if factors is not None:
         axis.plot(*factors, "o", color=edge, fillstyle="none", markersize=9, markeredgewidth=0.8)
-    axis.set(xticks=[], yticks=[])
-    axis.spines[:].set(visible=True, color=edge or "0.7", linewidth=0.8)
+    frame(axis, edge or "0.7")
 
 
 def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD_COLOR):
@@ -300,15 +312,18 @@ def show_held_out(axes, images_B, cells, indices):
         show_scaled(axis, images_B[index], cells.factors[index, :2], cells.amplitude)
 
 
+def title_points(axes, cells, indices, shown: str = "({:.0f}, {:.0f})"):
+    """The factors of one cell above each axis."""
+    for axis, index in zip(axes, indices, strict=True):
+        axis.set_title(shown.format(*cells.factors[index]), pad=3, fontsize=SMALL)
+
+
 def show_signed(axis, values, limit=None):
     """Blue below and red above 0, which is white."""
     limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
-    colors = plt.get_cmap("RdBu_r").with_extremes(bad="0.75")
-    axis.imshow(
-        values, origin="lower", cmap=colors, vmin=-limit, vmax=limit, interpolation="nearest"
-    )
-    axis.set(xticks=[], yticks=[])
-    axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
+    style = {"cmap": plt.get_cmap("RdBu_r").with_extremes(bad="0.75"), "interpolation": "nearest"}
+    axis.imshow(values, origin="lower", vmin=-limit, vmax=limit, **style)
+    frame(axis)
 
 
 def held_out_cells(cells, points):
@@ -423,13 +438,9 @@ def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value:
     logarithm back."""
     middle, low, high = (undo(each) for each in mean_band(values_TxL))
     inner = np.arange(len(middle) - 1)
-    last = [len(middle) - 2, end]
-    axis.plot(
-        inner, middle[:-1], linestyle, marker=".", markersize=4, color=color, linewidth=1.2,
-        label=label,
-    )  # fmt: skip
-    axis.fill_between(inner, low[:-1], high[:-1], color=color, alpha=0.15, linewidth=0)
-    axis.plot(last, middle[-2:], ":", color=color, linewidth=0.8, alpha=0.7)
+    style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
+    draw_band(axis, inner, np.asarray(values_TxL)[:, :-1], linestyle, color, undo, **style)
+    axis.plot([inner[-1], end], middle[-2:], ":", color=color, linewidth=0.8, alpha=0.7)
     axis.errorbar(
         end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
         fmt="s", markersize=3, capsize=1.5, linewidth=0.8, color=color,

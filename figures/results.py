@@ -82,11 +82,9 @@ def take(workdir: Path, add: bool) -> Path:
 def _draw_settings(scale: str):
     """Draws the picture of verdicts at settings again, if it is there."""
     for name in committed.drawn(scale):
-        figure, path = (
-            committed.FIGURES[name],
-            committed.RESULTS / scale / "figures" / f"{name}.png",
-        )
+        figure = committed.FIGURES[name]
         if figure.of_settings:
+            path = committed.RESULTS / scale / "figures" / f"{name}.png"
             drawn = figure.draw(committed.rows(scale))
             directory.write_bytes(path, plotting.saved(drawn, {"Title": name})["png"])
             plotting.close(drawn)

@@ -2,14 +2,8 @@
 
 import textwrap
 
-from compgen_jax.claims import (
-    BASE,
-    CONTRADICTED,
-    INCONCLUSIVE,
-    REPRODUCED,
-    at_base,
-)
-from compgen_jax.claims import NOT_TRAINED as NOT_LEARNT
+from compgen_jax import claims
+from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
 
 from . import plotting
 from .figure import figure
@@ -29,11 +23,14 @@ def draw(rows):
     the verdict is that of the base. Networks of four seeds; bumps on a grid of 16, sprites of 32
     pixels, students of 8 modules."""
     asked = {_key(row) for row in rows if row["setting"] != BASE}
-    rows = [at_base(row) for row in rows if _key(row) in asked]
+    rows = [claims.at_base(row) for row in rows if _key(row) in asked]
     sentences = {_key(row): row["statement"] for row in rows if row["setting"] == BASE}
     keys = list(sentences)
     settings = list(dict.fromkeys([BASE, *(row["setting"] for row in rows)]))
-    found = {(_key(row), row["setting"]): _outcome(row) for row in rows}
+    found = {}
+    for row in rows:
+        trained = not row["reason"].startswith(claims.NOT_TRAINED)
+        found[_key(row), row["setting"]] = row["verdict"] if trained else NOT_TRAINED
     drawn = plotting.new_figure(plotting.WIDTH, 2.0 + 0.25 * len(keys))
     axis = drawn.subplots()
     for (key, setting), outcome in found.items():
@@ -48,7 +45,10 @@ def draw(rows):
         axis.text(len(settings) - 0.3, row, text, va="center", fontsize=plotting.SMALL)
     axis.text(len(settings) - 0.3, -0.75, "as at\nthe base", va="bottom", fontsize=plotting.SMALL)
     axis.set_xticks(range(len(settings)), settings, rotation=90)
-    axis.set_yticks(range(len(keys)), [_sentence(*key, sentences[key]) for key in keys])
+    lines = [f"{' '.join(key).strip()}: {sentences[key]}" for key in keys]
+    lines = ["\n".join(textwrap.wrap(line, LETTERS, max_lines=2, placeholder=" …"))
+             for line in lines]  # fmt: skip
+    axis.set_yticks(range(len(keys)), lines)
     axis.set(xlim=(-0.6, len(settings) + 1.6), ylim=(len(keys) - 0.5, -0.5))
     axis.xaxis.tick_top()
     axis.tick_params(length=0)
@@ -66,18 +66,8 @@ def _key(row: dict) -> tuple:
     return row["claim"], row["case"]
 
 
-def _outcome(row: dict) -> str:
-    return NOT_TRAINED if row["reason"].startswith(NOT_LEARNT) else row["verdict"]
-
-
 def _share(outcomes: dict, key: tuple, settings: list[str]) -> str:
     """'12 of 15' settings where networks learned, which give the verdict of the base."""
     at = [outcomes.get((key, setting)) for setting in settings if setting != BASE]
     trained = [outcome for outcome in at if outcome not in (None, NOT_TRAINED)]
     return f"{trained.count(outcomes[key, BASE])} of {len(trained)}"
-
-
-def _sentence(claim: str, case: str, statement: str) -> str:
-    """'C1 bump: held-out combinations are not rendered'."""
-    text = f"{claim} {case}".strip() + f": {statement}"
-    return "\n".join(textwrap.wrap(text, LETTERS, max_lines=2, placeholder=" …"))

@@ -64,23 +64,20 @@ def draw(run: Run):
 
 
 def _draw_error(axis, run, cells):
-    regions = {
-        "ID": (~cells.held_out, plotting.ID_COLOR),
-        "OOD": (cells.held_out, plotting.OOD_COLOR),
-    }
-    for position, (region, (mask, color)) in enumerate(regions.items()):
-        trivial = best_trivial_error(run, ood=region == "OOD")
+    regions = (~cells.held_out, plotting.ID_COLOR), (cells.held_out, plotting.OOD_COLOR)
+    for position, (mask, color) in enumerate(regions):
+        trivial = best_trivial_error(run, ood=position == 1)
         relative = evaluation.mean_score(cells, cells.error, mask) / trivial
-        number = plotting.geometric_mean(relative)
-        style = {"fmt": "o", "markersize": 4, "color": color}
-        plotting.point_with_interval(axis, position, number, relative, **style)
+        style = {"mean": plotting.geometric_mean, "fmt": "o", "color": color}
+        plotting.show_number(axis, position, relative, **style)
     axis.axhline(1, **plotting.DOTTED)
     plotting.label_seeds(axis)
-    axis.set_xticks(range(2), list(regions))
+    axis.set_xticks(range(2), ["ID", "OOD"])
     axis.set(xlim=(-0.5, 1.6), ylabel=f"{cells.error} /\nbest trivial predictor's")
     plotting.log_scale(axis, "y")
     axis.legend(loc="best", **plotting.LEGEND)
-    plotting.panel(axis, "a", f"OOD error: {number['value']:.2g} of a trivial predictor's", wrap=26)
+    mean = plotting.geometric_mean(relative)["value"]
+    plotting.panel(axis, "a", f"OOD error: {mean:.2g} of a trivial predictor's", wrap=26)
 
 
 def _draw_layers(axis, run, lines: dict):
@@ -111,12 +108,10 @@ def _draw_along(axis, factor, column_B, cells):
         (cells.held_out, plotting.OOD_COLOR, "held out (OOD)"),
     ):
         values = np.unique(column_B[mask])
-        means = [
-            plotting.geometric_mean(errors_TxB[:, mask & (column_B == value)].mean(axis=1))
-            for value in values
-        ]
+        errors = (errors_TxB[:, mask & (column_B == value)].mean(axis=1) for value in values)
+        means = [plotting.geometric_mean(of_value)["value"] for of_value in errors]
         style = {"markersize": 3, "color": color, "label": label}
-        axis.plot(values, [mean["value"] for mean in means], "o-" if factor.real else "o", **style)
+        axis.plot(values, means, "o-" if factor.real else "o", **style)
     axis.set_xlabel(factor.name)
     plotting.log_scale(axis, "y")
     if not factor.real:

@@ -55,16 +55,12 @@ def live_network(run: Run, seed: int) -> dict | None:
     operations, convention = OPERATIONS.get(type(module)), _convention(task)
     variables = jax.tree.map(lambda leaf: np.asarray(leaf)[run.seeds.index(seed)], run.params)
     parameters = sum(leaf.size for leaf in jax.tree.leaves(variables))
-    if operations is None or convention is None or parameters > MOST_PARAMETERS:
+    parts = operations(module, variables) if operations else None
+    if parts is None or convention is None or parameters > MOST_PARAMETERS:
         return None
-    parts = operations(module, variables)
-    if parts is None:
-        return None
-    layers, image = parts
-    hidden = [operation for layer in layers for operation in layer]
-    ends = np.cumsum([len(layer) for layer in layers]) - 1
-    for index, end in enumerate(ends, start=1):
-        hidden[end] = hidden[end] | {"layer": f"layer_{index:02d}"}
+    (layers, image), hidden = parts, []
+    for index, (*first, last) in enumerate(layers, start=1):
+        hidden += [*first, last | {"layer": f"layer_{index:02d}"}]
     code, output = tasks.shapes(task)
     return {
         "layer": "layer_00",
@@ -212,15 +208,12 @@ def code_table(task: tasks.Task, values) -> dict | None:
     values = [np.asarray(each, np.float32) for each in values]
     centre = np.array([each[len(each) // 2] for each in values], np.float32)
 
-    def moved(index: int, to) -> np.ndarray:
-        """(len(to), F): the central point with one factor's value replaced."""
-        points = np.tile(centre, (len(to), 1))
-        points[:, index] = to
-        return points
-
     start, factors, first = codes(centre[None])[0], [], 0
     for index, factor in enumerate(task.factors):
-        rows, absent = codes(moved(index, values[index])), codes(moved(index, [np.nan]))[0]
+        points = np.tile(centre, (len(values[index]) + 1, 1))  # one factor's value replaced
+        points[:, index] = [*values[index], np.nan]
+        *rows, absent = codes(points)
+        rows = np.array(rows)
         entries = np.flatnonzero((rows != start).any(axis=0))
         if len(task.parts) == len(task.factors):  # also has numbers that no cell moves
             entries, first = np.arange(first, first + task.parts[index]), first + task.parts[index]
@@ -231,13 +224,11 @@ def code_table(task: tasks.Task, values) -> dict | None:
     random = np.random.default_rng(0)
     chosen = [random.integers(len(each), size=TRIED) for each in values]
     points = np.stack([v[c] for v, c in zip(values, chosen, strict=True)], axis=1)
-    said = np.tile(start, (TRIED, 1))
+    told = np.tile(start, (TRIED, 1))
     for (_, entries, rows, _), rows_chosen in zip(factors, chosen, strict=True):
-        said[:, entries] = rows[rows_chosen]
-    for key in keys:
-        true = np.asarray(code_at(key, jnp.asarray(points, jnp.float32)))
-        if not np.allclose(said, true, atol=1e-5):
-            return None
+        told[:, entries] = rows[rows_chosen]
+    if not all(np.allclose(told, code_at(key, jnp.asarray(points)), atol=1e-5) for key in keys):
+        return None
     tables = [{"name": name, "entries": entries.tolist(), "rows": encode(rows),
                "absent": encode(absent)} for name, entries, rows, absent in factors]  # fmt: skip
     return {"code": encode(start), "factors": tables}

@@ -159,10 +159,8 @@ class _Atlas:
             chosen = np.concatenate([index[: rows * columns] for index in each])
             cells = tasks.points(task)[chosen]
             self.sizes = (columns, len(each) * rows)
-            self.axes = [
-                tasks.Factor(name, np.arange(size), real=False)
-                for name, size in zip(("measured points", ""), self.sizes, strict=True)
-            ]
+            places = zip(("measured points", ""), self.sizes, strict=True)
+            self.axes = [tasks.Factor(name, np.arange(size), real=False) for name, size in places]
         self.chosen, self.held_out = chosen, np.asarray(task.held_out(cells))
         return cells
 
@@ -173,13 +171,13 @@ class _Atlas:
             return ""
         kept = zip(self.sizes, of, self.axes, strict=True)
         values = ", ".join(f"{few} of {every} of {a.name}" for few, every, a in kept if few < every)
-        said = f"A pixel here is the mean of {block} × {block}." if block > 1 else ""
-        if values:
-            said = (
-                f"To stay small, this page shows {len(self.cells):,} of {math.prod(of):,} "
-                f"combinations: these values of each factor: {values}. {said}"
-            )
-        return said
+        pixels = f"A pixel here is the mean of {block} × {block}." if block > 1 else ""
+        if not values:
+            return pixels
+        return (
+            f"To stay small, this page shows {len(self.cells):,} of {math.prod(of):,} "
+            f"combinations: these values of each factor: {values}. {pixels}"
+        )
 
     def params(self, step: int):
         params = self.run.params if step == self.steps[-1] else self.run.at(step).params
@@ -188,10 +186,8 @@ class _Atlas:
     def answers(self, points, step: int):
         """Predictions (T, B, D), truths (S, B, D) and scores by name (T, B)."""
         networks = results.seed_keys(self.seeds), self.params(step)
-        parts = [
-            self._program(jnp.asarray(points[start : start + AT_ONCE]), networks)
-            for start in range(0, len(points), AT_ONCE)
-        ]
+        starts = range(0, len(points), AT_ONCE)
+        parts = [self._program(jnp.asarray(points[k : k + AT_ONCE]), networks) for k in starts]
         predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
         truths = truths[:1] if (truths == truths[:1]).all() else truths
         self.whole_shape = truths.shape[2:]
@@ -209,28 +205,23 @@ class _Atlas:
 
     def description(self, name: str) -> dict:
         run, task = self.run, self.task
-        numbers, fine = lambda values: np.asarray(values, float).tolist(), None
+        numbers, count = lambda values: np.asarray(values, float).tolist(), len(self.seeds)
         axes = [{"name": axis.name, "values": numbers(axis.values), "real": bool(axis.real),
                  "labels": list(axis.labels)} for axis in self.axes]  # fmt: skip
-        if self.fine:
-            fine = encode(np.asarray(task.held_out(self.fine_points)))
-            for axis, values in zip(axes, self.fine, strict=True):
-                axis["fine"] = numbers(values)
-        count = len(self.seeds)
+        for axis, values in zip(axes, self.fine or (), strict=False):
+            axis["fine"] = numbers(values)
         return {
             "name": name,
             "path": _without_home(run.path),
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
-            "labels": [
-                dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
-                for f in task.factors
-            ],
+            "labels": [dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
+                       for f in task.factors],
             "map": list(tasks.map_axes(self.axes, self.held_out)),
             "thinned": self.thinned(),
             "points": None if tasks.has_grid(task) else encode(self.cells.astype(np.float32)),
             "held_out": encode(self.held_out),
-            "held_out_fine": fine,
+            "held_out_fine": self.fine and encode(np.asarray(task.held_out(self.fine_points))),
             "kind": _kind(self.shape),
             "shape": list(self.shape),
             "origin": task.origin,
@@ -242,7 +233,7 @@ class _Atlas:
             "error": task.error,
             "right": _right(run.config.task),
             "t": float(stdtrit(count - 1, (1 + LEVEL) / 2)) if count > 1 else None,
-        }
+        }  # fmt: skip
 
     def given(self) -> dict | None:
         """The input image at every cell, where the output is none."""
@@ -251,9 +242,9 @@ class _Atlas:
             return None
         values = _shrunk(np.asarray(self._inputs(self.seeds[0]))[None], 2)
         packed = encode_scaled(np.swapaxes(_flat(values), 1, 2))
-        described = {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed}
-        ends = {"low": packed["low"], "high": packed["high"]}
-        return described | ends | {"origin": self.task.origin}
+        return {"kind": _kind(shape), "shape": list(values.shape[2:]), "values": packed,
+                "low": packed["low"], "high": packed["high"],
+                "origin": self.task.origin}  # fmt: skip
 
     def _inputs(self, seed: int):
         """What a model is given at every cell."""
@@ -264,21 +255,21 @@ class _Atlas:
         """The part that depends on the detail."""
         fine = self.half_way if half_way else None
         # evenly spread, with the first and the last
-        chosen = (
-            np.linspace(0, len(self.steps) - 1, min(count, len(self.steps))).round().astype(int)
-        )
-        steps = self.steps[-1:] if count == 1 else [self.steps[k] for k in chosen]
+        chosen = np.linspace(0, len(self.steps) - 1, min(count, len(self.steps))).round()
+        steps = self.steps[-1:] if count == 1 else [self.steps[int(k)] for k in chosen]
         last = self.predictions[self.steps[-1]]
         low = float(self.truths.min())
         least = min(float(np.quantile(last, 0.0005)), low)
         if _kind(self.shape) == "curve":  # an image shows what is below `low` like `low`
             low = least
         high = max(float(np.quantile(last, 0.9995)), float(self.truths.max()))
-        shrink = lambda values, levels=levels: encode_between(
-            np.swapaxes(values, -1, -2), least, high, levels
-        )
+
+        def shrink(values, levels=levels):
+            return encode_between(np.swapaxes(values, -1, -2), least, high, levels)
+
         before = [shrink(self.predictions[step], levels_before) for step in steps[:-1]]
-        found = {
+        others = self.counterfactuals.items()
+        return {name: None if each is None else shrink(each) for name, each in others} | {
             "steps": steps,
             "low": low,
             "high": high,
@@ -289,19 +280,17 @@ class _Atlas:
             "truths": None if fine else shrink(self.truths),
             "truths_fine": shrink(fine[1]) if fine else None,
         }
-        others = self.counterfactuals.items()
-        return found | {name: each if each is None else shrink(each) for name, each in others}
 
     def packed_scores(self, steps) -> dict:
         """Those that say what is right first, and the error."""
-        found, task = {}, self.task
+        packed, task = {}, self.task
         for name in ("rendered", task.accuracy, task.error):
-            if name in self.scores[steps[-1]] and name not in found:
+            if name in self.scores[steps[-1]]:
                 values = np.stack([self.scores[step][name] for step in steps])
                 hit = bool(np.isin(values, (0, 1)).all()) and name != task.error
-                values = values.astype(bool) if hit else values.astype(np.float32)
-                found[name] = {"hit": hit, "values": encode(values)}
-        return found
+                values = values.astype(bool if hit else np.float32)
+                packed.setdefault(name, {"hit": hit, "values": encode(values)})
+        return packed
 
     @cached_property
     def half_way(self):
@@ -337,11 +326,10 @@ class _Atlas:
                 truths, others = of_seed(self.truths), self.counterfactuals
                 parts = {"what is asked": truths[held_out, None]}
                 if sums:
-                    own = superposition.matching_sums(
-                        drawn[~held_out], cells[~held_out], cells[held_out]
-                    )
+                    of_id = drawn[~held_out], cells[~held_out]
                     true = superposition.matching_sums(truths, cells, cells[held_out])
-                    parts |= {"superposition": own, "plus": true.sum(axis=1, keepdims=True)}
+                    parts["superposition"] = superposition.matching_sums(*of_id, cells[held_out])
+                    parts["plus"] = true.sum(axis=1, keepdims=True)
                 parts["nearest seen"] = of_seed(others["nearest"])[:, None]
                 if others["interpolator"] is not None:
                     parts["local interpolator"] = of_seed(others["interpolator"])[:, None]
@@ -365,23 +353,19 @@ class _Atlas:
             for name in LAYER_NUMBERS
             if name.startswith("decode") != tasks.has_grid(task) and self.held_out.any()
         }
-        found = []
+        layers = []
         for place, layer in enumerate(features[0]):
             units = [self._units(each[layer]) for each in features]
-            least = min(len(each) for each in units)
-            value = {
-                "name": layer,
-                "units": encode_scaled(np.stack([each[:least] for each in units])),
-                "numbers": {
-                    LAYER_NUMBERS[name]: values[:, place].tolist()
-                    for name, values in numbers.items()
-                    if place < values.shape[1]
-                },
-            }
+            least = min(map(len, units))
+            of_layer = {LAYER_NUMBERS[name]: values[:, place].tolist()
+                        for name, values in numbers.items()
+                        if place < values.shape[1]}  # fmt: skip
+            shown = encode_scaled(np.stack([each[:least] for each in units]))
+            value = {"name": layer, "units": shown, "numbers": of_layer}
             if tensors[0]:
                 value |= _geometry(np.stack([each[layer] for each in tensors]))
-            found.append(value)
-        return found
+            layers.append(value)
+        return layers
 
     def _units(self, features_BxD):
         """(U, B): some units of a layer, by rising interaction, or those that vary most."""

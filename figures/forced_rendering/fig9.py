@@ -121,9 +121,8 @@ def _draw_layers(picture, run, title: str, network: Turned):
         axis.scatter(*plane[hidden].T, s=28, color=plotting.OOD_COLOR, linewidths=0, zorder=0)
         name = f"layer {index}" if index else "code"
         axis.set_title(f"{name}\n{method}", pad=3, fontsize=plotting.SMALL)
-        axis.set(xticks=[], yticks=[])
         axis.set_aspect("equal", adjustable="datalim")
-        axis.spines[:].set(visible=True, color="0.7", linewidth=0.8)
+        plotting.frame(axis)
     axes[0].set_ylabel(f"{title}, seed {network.cells.seeds[0]}")
     plotting.label_mark(axes[0], "rim: in the gap", "o", plotting.OOD_COLOR, markersize=5)
     plotting.panel(axes[0], "b", up=22)

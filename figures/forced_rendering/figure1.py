@@ -48,10 +48,9 @@ def draw(runs):
         beyond = np.arange(grid) >= round(grid * 12 / 28)  # the paper's corner
         regions[1] = np.outer(beyond, beyond), "seen, Figures 3, 4"
     limits = {"vmin": 1e-3, "vmax": max(2.0, *(each.max() for each in maps))}
-    height = len(runs) * ROW + 0.1
-    picture = plotting.new_figure(plotting.WIDTH, height)
+    picture = plotting.new_figure(plotting.WIDTH, len(runs) * ROW + 0.1)
     for row, (code, run) in enumerate(runs.items()):
-        bottom, cells = height - 0.1 - (row + 1) * ROW + 0.42, run.cells
+        bottom, cells = (len(runs) - row - 1) * ROW + 0.42, run.cells
         region = plotting.axis_at(picture, 0.4, bottom, MAP, MAP)
         _draw_region(region, *regions[row])
         axis = plotting.axis_at(picture, 2.2, bottom, MAP, MAP)
@@ -89,9 +88,8 @@ def _draw_region(axis, held_out_NxN, name: str):
     shade = np.where(held_out_NxN[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
     axis.imshow(shade, origin="lower", alpha=0.6)
     plotting.outline(axis, held_out_NxN)
-    y, x = np.nonzero(held_out_NxN)
-    text = "OOD" if len(x) < 0.1 * held_out_NxN.size else "held out\n(OOD)"
-    axis.text(x.mean(), y.mean(), text, va="center", ha="center", color=plotting.OOD_COLOR)
+    small = held_out_NxN.sum() < 0.1 * held_out_NxN.size
+    plotting.name_region(axis, held_out_NxN, "OOD" if small else "held out\n(OOD)")
     axis.text(last / 2, last * 1.03, name, va="bottom", ha="center", color=plotting.ID_COLOR)
     plotting.name_pixels(axis, last)
 
@@ -172,8 +170,7 @@ def draw_codes(runs):
         f"C2: {span(edge)} rendered at the edge, {span(inner)} inside",
         f"C3: {span(several)} have 2 peaks, {span(aligned)} of these in line",
     )
-    for axis, letter, title in zip(axes, "abc", titles, strict=True):
-        plotting.panel(axis, letter, title, wrap=28)
+    plotting.panels(axes, "abc", titles, wrap=28)
     plotting.legend_below(top)
     bottom.colorbar(image, ax=maps, label="share of seeds\nthat render it", shrink=0.9, pad=0.01)
     plotting.panel(maps[0], "d")

@@ -17,16 +17,14 @@ RANKS = {
 }
 DECODERS = {"conv": "CNN", "mlp": "MLP"}
 RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
-METRICS = {  # of Figure 2: what it is, and its label
-    ("probe.ood_r2", "probe.id_r2"): ("probe R² OOD", "probe R²"),
-    ("factorization.mean_of_ratios", "factorization.ratio_of_means"): (
-        "factorization", "factorization\n(Eq 7, for parity)"
-    ),
-    ("anova.interaction_ood", "anova.interaction"): (
-        "interaction OOD", "interaction of x and y\n(share of variance)"
-    ),
-}  # fmt: skip
-LINES = ("OOD", "ID"), ("mean of ratios", "ratio of means"), ("OOD cells", "all cells")
+# of Figure 2: panels, solid and dashed metrics with their words, what it is, and its label
+METRICS = (
+    ("ab", ("probe.ood_r2", "probe.id_r2"), ("OOD", "ID"), "probe R² OOD", "probe R²"),
+    ("cd", ("factorization.mean_of_ratios", "factorization.ratio_of_means"),
+     ("mean of ratios", "ratio of means"), "factorization", "factorization\n(Eq 7, for parity)"),
+    ("gh", ("anova.interaction_ood", "anova.interaction"), ("OOD cells", "all cells"),
+     "interaction OOD", "interaction of x and y\n(share of variance)"),
+)  # fmt: skip
 # of the held-out region's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
 MAP, GAP, ROW = 0.46, 0.05, 0.92  # inches
@@ -47,8 +45,7 @@ def draw_layers(runs):
     picture = plotting.new_figure(plotting.WIDTH, 8.4)
     above, maps, below = picture.subfigures(3, 1, height_ratios=[3.9, 2.1, 2.2])
     axes = [*above.subplots(2, len(BOTH), sharey="row"), below.subplots(1, len(BOTH), sharey=True)]
-    rows = zip(axes, ("ab", "cd", "gh"), METRICS.items(), LINES, strict=True)
-    for row, letters, ((solid, dashed), (name, label)), words in rows:
+    for row, (letters, (solid, dashed), words, name, label) in zip(axes, METRICS, strict=True):
         for axis, letter, (code, run) in zip(row, letters, deepest.items(), strict=True):
             _draw_lines(axis, networks, code, solid)
             _draw_lines(axis, networks, code, dashed, dashed=True)
@@ -137,8 +134,8 @@ def draw_volumes(runs):
     key = plotting.axis_at(picture, left + 0.3, 0.5, 1.2, 0.08)
     plotting.volume_bar(picture, image, cax=key, orientation="horizontal")
     config, shares = networks[0].config, plotting.span(in_image, "{:.2g}".format)
-    code, decoder = config.task.code.name, DECODERS[config.model.name]
-    title = f"{code} code, {decoder}: the image's volume OOD is {shares} of that ID"
+    title = f"{config.task.code.name} code, {DECODERS[config.model.name]}"
+    title += f": the image's volume OOD is {shares} of that ID"
     picture.text(left / plotting.WIDTH, 1 - 0.18 / height, title)
     note = "below a map: log₁₀ (volume OOD / volume ID)"
     picture.text((left + 1.9) / plotting.WIDTH, 0.5 / height, note, fontsize=plotting.SMALL)
@@ -204,7 +201,6 @@ def draw_depths(runs):
     error.set_xticks(sorted({depth_of(run) for of_code in by_code.values() for run in of_code}))
     error.set(xlabel="depth", ylabel="OOD MSE / blank image's", ylim=(0, None))
     error.legend(loc="lower left")
-    plotting.panel(
-        error, "c", f"OOD errors are at least {min(lowest):.0%} of a blank image's", wrap=24
-    )
+    title = f"OOD errors are at least {min(lowest):.0%} of a blank image's"
+    plotting.panel(error, "c", title, wrap=24)
     return picture

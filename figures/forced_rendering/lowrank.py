@@ -4,12 +4,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from compgen_jax.metrics import evaluation
-from compgen_jax.papers.forced_rendering.low_rank import (
-    embedding_matrices,
-    embedding_numbers,
-    log_volumes,
-    smoothness,
-)
+from compgen_jax.papers.forced_rendering import low_rank
 from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
@@ -36,7 +31,7 @@ TICKS = (1, 2, 4, 8, 16, 32)
 
 def _embeddings_of_first_seed(run):
     """Those of x and of y, and the end of their colours."""
-    first = [each[0] for each in embedding_matrices(run)]
+    first = [each[0] for each in low_rank.embedding_matrices(run)]
     return first, np.percentile(np.abs(first), PERCENTILE)
 
 
@@ -78,21 +73,18 @@ def draw_low_rank(runs):
             rendered = [plotting.ood_share(run.cells) for run in ends.values()]
             title = "OOD rendered: {:.0%}, with both penalties {:.0%}".format(*rendered)
             plotting.panel(axes[0], "c", title, up=16)
-            for axis, index in zip(axes, indices, strict=True):
-                point = "({:.0f}, {:.0f})".format(*cells.factors[index])
-                axis.set_title(point, pad=3, fontsize=plotting.SMALL)
+            plotting.title_points(axes, cells, indices)
     maps, steps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12), []
     held_out = plotting.over_grid(held_out, cells)
     for axis, (name, run) in zip(maps, ends.items(), strict=True):
-        volume, rough = log_volumes(run.cells), smoothness(run.cells)
+        volume, rough = low_rank.log_volumes(run.cells), low_rank.smoothness(run.cells)
         relative = volume.mean(axis=0) - volume[:, ~held_out].mean()
         image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
         axis.set_title(name, pad=3)
         steps.append(rough.in_corner.mean())
         text = f"steps: all {rough.roughness.mean():.3f},\ncorner {steps[-1]:.3f}"
         axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
-    bar = plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP)
-    plotting.volume_bar(picture, image, cax=bar)
+    plotting.volume_bar(picture, image, cax=plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP))
     title = "steps in the corner: {:.3f}, with penalties {:.3f}".format(*steps)
     plotting.panel(maps[0], "d", title, up=16)
     _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4), ablations)
@@ -156,7 +148,7 @@ def _draw_tokens(axes, runs):
             if row is axes[0]:
                 color = plotting.OOD_COLOR if crosses[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
-    constant = [embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
+    constant = [low_rank.embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
     title = "embeddings: {:.0%}, with penalties {:.0%} constant".format(*constant)
     plotting.panel(axes[0][0], "b", title, up=16)
 
@@ -225,7 +217,7 @@ def _draw_numbers(axes, ablations):
     shares, ranks, constancy, errors = axes
     in_one, effective, constants, varying, ood = ([] for _ in range(5))
     for place, (name, run) in enumerate(ablations.items()):
-        numbers, color = embedding_numbers(run), COLORS[name]
+        numbers, color = low_rank.embedding_numbers(run), COLORS[name]
         constant, spectrum = numbers["constant_share"], numbers["spectrum_entropy"]
         mean = {"mean": plotting.geometric_mean, "color": color}
         plotting.show_number(shares, place, numbers["top_share"], fmt="o", color=color)
@@ -259,12 +251,10 @@ def _draw_numbers(axes, ablations):
     for axis in axes[:3]:
         axis.set_xticks(range(len(names)), names, rotation=40)
         axis.set_xlim(-0.5, len(names) - 0.4)
-    rank = plotting.signed(spearmanr(varying, ood).statistic)
     titles = (
         f"{plotting.span(in_one)} in the largest",
         f"effective rank {plotting.span(effective, '{:.1f}'.format)}",
         f"{plotting.span(constants)} is constant",
-        f"Spearman {rank}",
+        f"Spearman {plotting.signed(spearmanr(varying, ood).statistic)}",
     )
-    for axis, letter, title in zip(axes, "cdef", titles, strict=True):
-        plotting.panel(axis, letter, title, wrap=20)
+    plotting.panels(axes, "cdef", titles, wrap=20)

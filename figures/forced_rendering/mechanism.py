@@ -45,8 +45,8 @@ def draw_superposition(runs):
                 of_sum = run.outputs(f"output.superposition.{CONSTRUCTION[code]}.r2").mean()
                 title = (f"{code} code: sums of what is drawn for x and for y alone explain "
                          f"{of_sum:.0%} OOD (R²)")  # fmt: skip
-                color = plotting.CODE_COLORS[code]
-                plotting.panel(axes[0], "ab"[index], title, up=14, color=color)
+                style = {"up": 14, "color": plotting.CODE_COLORS[code]}
+                plotting.panel(axes[0], "ab"[index], title, **style)
     axis, count = plotting.axis_at(picture, 5.35, 0.62, 1.35, 2 * row - 0.95), len(shown)
     for block, (construction, title) in enumerate(CONSTRUCTIONS.items()):
         for place, (code, run) in enumerate(shown.items(), start=block * count):
@@ -86,9 +86,8 @@ def draw_kernels(runs):
         "true images": kernels.cosine(kernels.gram(truths)),
     }
     for code, run in shown.items():
-        within = run.maps["held_out"].ravel()
-        kernel = run.maps["similarity.cosine"][np.ix_(within, within)]
-        kernels_by_title[f"{code} code"] = kernel
+        within = np.ix_(*[run.maps["held_out"].ravel()] * 2)
+        kernels_by_title[f"{code} code"] = run.maps["similarity.cosine"][within]
     count = len(kernels_by_title)
     picture = plotting.new_figure(plotting.WIDTH, 2.3)
     axes = picture.subplots(1, count + 1, width_ratios=[1] * count + [1.3])
@@ -131,11 +130,12 @@ def draw_similarities(runs):
                                for name in ("cosine", "l2", "overlap"))  # fmt: skip
         pairs = ~np.eye(len(cosine), dtype=bool)
         most = 1000 * max(np.percentile(overlap[pairs], 99.9), 1 / len(overlap))
-        for axis, kernel, title, label, low, high in zip(
-            row, (cosine, l2, 1000 * overlap), ("cosine", "minus L2 distance", "overlap"),
-            ("similarity", "distance", "pixels in a thousand"), (0, l2[pairs].min(), 0),
-            (1, 0, most), strict=True,
-        ):  # fmt: skip
+        shown = (
+            (cosine, "cosine", "similarity", 0, 1),
+            (l2, "minus L2 distance", "distance", l2[pairs].min(), 0),
+            (1000 * overlap, "overlap", "pixels in a thousand", 0, most),
+        )
+        for axis, (kernel, title, label, low, high) in zip(row, shown, strict=True):
             style = {"cmap": plotting.plt.get_cmap("viridis", 24), "interpolation": "nearest"}
             image = axis.imshow(kernel, origin="lower", vmin=low, vmax=high, **style)
             axis.axhline(seen - 0.5, color=plotting.OOD_COLOR, linewidth=0.8)

@@ -15,17 +15,8 @@ from matplotlib.ticker import LogFormatter
 from compgen_jax.metrics import scaling
 from compgen_jax.metrics.error_map import error_map
 from compgen_jax.metrics.scaling import ABOVE, BELOW, REACHED, UNKNOWN
-from compgen_jax.papers.forced_rendering.scaling import (
-    GRID,
-    REGION,
-    SCHEMES,
-    Reading,
-    completed,
-    places,
-    schemes,
-    scored_place,
-    thresholds,
-)
+from compgen_jax.papers.forced_rendering import scaling as claim
+from compgen_jax.papers.forced_rendering.scaling import GRID, REGION, SCHEMES, Reading
 
 from .. import plotting
 from ..figure import figure
@@ -62,16 +53,16 @@ def draw_thresholds(runs):
     some are dropped (claim C11 takes the exponent of either). In the legends: the fitted exponent
     of all images with its 95% interval over seeds."""
     (sweep,) = runs.values()
-    rows, target = completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
+    rows, target = claim.completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
     grids_K = np.unique([row[GRID] for row in rows])
     regions = {row[REGION] for row in rows}
     panels = [Reading(*place, target) for place in MAIN if place[0] in regions]
     picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.6 * -(-len(panels) // 2))
     axes = _grid_of_axes(picture, len(panels), 2)
     for axis, letter, reading in zip(axes, ascii_lowercase, panels, strict=False):
-        there = schemes(rows, reading.region)
+        there = claim.schemes(rows, reading.region)
         for scheme in there:
-            _draw_curve(axis, thresholds(rows, reading, scheme, {}), scheme)
+            _draw_curve(axis, claim.thresholds(rows, reading, scheme, {}), scheme)
         if "stripes" in there:
             axis.plot(grids_K, 2 * grids_K, **plotting.DOTTED)
         axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
@@ -85,7 +76,7 @@ def draw_thresholds(runs):
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
         plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
-        axis.set_title(scored_place(reading), pad=6 + 11 * len(there))
+        axis.set_title(claim.scored_place(reading), pad=6 + 11 * len(there))
         plotting.panel(axis, letter)
     for axis in axes[::2]:
         axis.set_ylabel(f"images to render {target:g}")
@@ -143,17 +134,15 @@ def draw_exponents(runs):
     threshold, or where most thresholds are known to a factor above 2 only; marks at the bottom say
     so. An exponent below the scale is an arrow at its edge."""
     (sweep,) = runs.values()
-    rows, config = completed(sweep.rows, sweep.config), sweep.config
-    target = config.sweep.search.target
+    config, target = sweep.config, sweep.config.sweep.search.target
+    rows = claim.completed(sweep.rows, config)
     known, without = {}, []  # by place: {scheme: exponents and ends of their intervals, (3, R)}
     for region in dict(config.sweep.axes).get(REGION, (config.task.support.region,)):
-        for where in places(region):
-            numbers = {
-                scheme: np.transpose([_exponent(rows, region, where, share, scheme)
-                                      for share in TARGETS.tolist()])
-                for scheme in schemes(rows, region)
-            }  # fmt: skip
-            title = scored_place(Reading(region, where, target))
+        for where in claim.places(region):
+            readings = [Reading(region, where, share) for share in TARGETS.tolist()]
+            numbers = {scheme: np.transpose([_exponent(rows, each, scheme) for each in readings])
+                       for scheme in claim.schemes(rows, region)}  # fmt: skip
+            title = claim.scored_place(Reading(region, where, target))
             if any(np.isfinite(values).any() for values in numbers.values()):
                 known[title] = numbers
             else:
@@ -181,13 +170,12 @@ def draw_exponents(runs):
         axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
         axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
-        axis.set(xlabel="share rendered", yticks=[0, 1, 2, 3], ylabel="exponent of N")
-    for place, axis in enumerate(axes[: len(known)]):
-        axis.set_ylabel("" if place % columns else "exponent of N")
+        place = axes.index(axis)
+        axis.set(yticks=[0, 1, 2, 3], ylabel="" if place % columns else "exponent of N")
         axis.set_xlabel("" if place < len(known) - columns else "share rendered")
     axes[0].set_ylim(-1.05, min(max(every) + 0.2, 6))
     keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
-    for scheme in schemes(rows):
+    for scheme in claim.schemes(rows):
         plotting.label_mark(keys, SCHEMES[scheme].title, "-", COLORS[scheme])
     plotting.label_mark(keys, "searched share", ":", "0.6")
     plotting.label_mark(keys, "not identified or resolved", markersize=2.2, fillstyle="none")
@@ -198,9 +186,9 @@ def draw_exponents(runs):
     return picture
 
 
-def _exponent(rows, region: str, where: str, share: float, scheme: str) -> tuple:
+def _exponent(rows, reading: Reading, scheme: str) -> tuple:
     """An exponent and the ends of its interval, NaN where it is not identified or not resolved."""
-    number = scaling.exponent(thresholds(rows, Reading(region, where, share), scheme, {}))
+    number = scaling.exponent(claim.thresholds(rows, reading, scheme, {}))
     return (number["value"], *number["ci95"]) if scaling.is_resolved(number) else (np.nan,) * 3
 
 
@@ -230,9 +218,8 @@ def draw_holdout_map(runs):
     titles = f"bumps alone, {support.region} held out: held-out cells", where
     colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
     for axis, errors, letter, title in zip(axes, maps, "ab", titles, strict=True):
-        image = axis.imshow(
-            errors.values_YxX, origin="lower", cmap=colors, norm=norm, aspect="auto"
-        )
+        style = {"origin": "lower", "cmap": colors, "norm": norm, "aspect": "auto"}
+        image = axis.imshow(errors.values_YxX, **style)
         for (y, x), value in np.ndenumerate(errors.values_YxX):
             star = "*" * int(errors.on_seen_YxX[y, x] and not errors.on_seen_YxX.all())
             succeeded, trials = errors.succeeded_YxX[y, x], errors.trials_YxX[y, x]

@@ -22,7 +22,6 @@ SHARES = {
     "product": "product of x and y",
 }
 CURVES = {"x": ("#6a51a3", "-"), "y": ("#238b45", "--")}
-NETWORK_COLORS = ("0.45", "#c2185b")  # stripes alone, and with the most bumps
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
@@ -52,8 +51,8 @@ def _draw_curves(axis, map_NxN, held_out):
     for (name, (color, dash)), curve in zip(CURVES.items(), curves, strict=True):
         axis.plot(curve[:, 0], dash, color=color, linewidth=1.2, label=f"against {name}")
     hidden = np.flatnonzero(held_out.any(axis=0))
-    corner = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows, columns"}
-    axis.axvspan(hidden[0] - 0.5, hidden[-1] + 0.5, **corner)
+    style = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows, columns"}
+    axis.axvspan(hidden[0] - 0.5, hidden[-1] + 0.5, **style)
     axis.set(xlim=(-0.5, len(map_NxN) - 0.5), xticks=[0, len(map_NxN) - 1])
 
 
@@ -91,21 +90,21 @@ def draw_tuning(runs):
             axis.tick_params(labelbottom=False)
         for axis in axes[-1, 1::2]:
             axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
-        title = f"{_name_of(run)}, seed {run.cells.seeds[0]}"
-        plotting.panel(axes[0, 0], letter, title, up=26)
+        plotting.panel(axes[0, 0], letter, f"{_name_of(run)}, seed {run.cells.seeds[0]}", up=26)
     plotting.legend_below(maps, *maps.subfigs[0].axes)
     axes = shares.subplots(1, len(SHARES), sharey=True)
     for axis, letter, (metric, title) in zip(axes, "cde", SHARES.items(), strict=True):
-        lines = [(run, color, "-", _name_of(run))
-                 for run, color in zip(ends, NETWORK_COLORS, strict=True)]  # fmt: skip
-        for run, *style in (*lines, (runs["corner_bumps"], "0.2", "--", "bumps alone")):
+        for run, color, dash, name in (
+            (ends[0], "0.45", "-", _name_of(ends[0])),
+            (ends[1], "#c2185b", "-", _name_of(ends[1])),
+            (runs["corner_bumps"], "0.2", "--", "bumps alone"),
+        ):
             values = run.layers(f"tuning.{metric}")
-            plotting.draw_line(axis, values, values.shape[1] - 1, *style)
+            plotting.draw_line(axis, values, values.shape[1] - 1, color, dash, name)
         plotting.name_layers(axis, values.shape[1])
         axis.set(xlabel="layer", ylim=(-0.02, 1.05))
         last = [run.layers(f"tuning.{metric}")[:, -2].mean() for run in ends]
-        title += ": {:.2f}, with bumps {:.2f}".format(*last)
-        plotting.panel(axis, letter, title, wrap=30)
+        plotting.panel(axis, letter, title + ": {:.2f}, with bumps {:.2f}".format(*last), wrap=30)
     axes[0].set_ylabel("share of a unit's variance")
     plotting.legend_below(shares)
     return picture
@@ -146,19 +145,19 @@ def draw_stripes(runs):
     image = draw_strip(row, run, "d", _name_of(run))
     plotting.volume_bar(strip, image, ax=row, pad=0.01, aspect=10, shrink=0.9)
     panel, chosen = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
+    tuning_of = lambda units: tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1])
     units = run.maps[f"units.{names[1]}"]
     axes = panel.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
     for axis in axes[len(units) :]:
         axis.set_axis_off()
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
-    main = tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1]).main.sum(axis=0)
-    title = f"layer 1: x and y apart explain {plotting.span(main)} of a unit"
-    plotting.panel(axes[0], "e", title)
+    apart = plotting.span(tuning_of(units).main.sum(axis=0))
+    plotting.panel(axes[0], "e", f"layer 1: x and y apart explain {apart} of a unit")
     axes = chosen.subplots(2, 2, width_ratios=[1, 1.4])
     for row, number, name in zip(axes, (1, len(names) - 2), ("plus", "product"), strict=True):
         units = run.unit_maps(names[number])
-        shares = tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1])
+        shares = tuning_of(units)
         of_unit = shares.main.min(axis=0) if name == "plus" else shares.product
         varies = shares.variance > STRONG * shares.variance.max()
         unit = units[np.nanargmax(np.where(varies, of_unit, np.nan))]
@@ -186,8 +185,7 @@ def _draw_training(picture, run, true):
     axis.set(aspect="equal", xlim=extent, ylim=extent, title=f"and {_name_of(run)}")
     plotting.name_pixels(axis, task.grid - 1)
     plotting.outline(axis, held_out)
-    centre = np.argwhere(held_out).mean(axis=0)[::-1]
-    axis.text(*centre, "held out\n(OOD)", ha="center", va="center", color=plotting.OOD_COLOR)
+    plotting.name_region(axis, held_out, "held out\n(OOD)")
     plotting.panel(axes["x"], "a", "all stripes, such as", up=16)
 
 
@@ -212,8 +210,8 @@ def _show_range(axis, image, cells, index):
     above a low one the arms of a plus would not show."""
     low, high = float(np.min(image)), float(np.max(image))
     plotting.show_signal(axis, image, high, cells.factors[index], plotting.OOD_COLOR, lowest=low)
-    ends = (f"{end / cells.amplitude:.1f}".replace("-0.0", "0.0") for end in (low, high))
-    text = " to ".join(ends).replace("-", plotting.MINUS)
+    text = " to ".join(f"{end / cells.amplitude:.1f}" for end in (low, high))
+    text = text.replace("-0.0", "0.0").replace("-", plotting.MINUS)
     axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=2)
 
 
@@ -232,10 +230,10 @@ def draw_bumps(runs):
     picture = plotting.new_figure(plotting.WIDTH, 1.2 + 0.95 * rows)
     top, below = picture.subfigures(2, 1, height_ratios=[1.1, 1.0 * rows])
     stripes = top.subplots(1, 2)
-    names = ("vertical stripes, x", "horizontal stripes, y")
     colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")
     style = {"cmap": colors, "interpolation": "nearest", "vmin": 0, "vmax": true.max()}
-    for axis, images, name in zip(stripes, np.split(true, 2), names, strict=True):
+    for axis, images, name in zip(stripes, np.split(true, 2), ("vertical stripes, x",
+                                  "horizontal stripes, y"), strict=True):  # fmt: skip
         axis.imshow(plotting.mosaic(images, -(-len(images) // 2)), origin="lower", **style)
         axis.set(xticks=[], yticks=[], title=f"{name} = 0 to {len(images) - 1}")
     drawn, numbers = below.subfigures(1, 2, width_ratios=[4.6, 2.2])

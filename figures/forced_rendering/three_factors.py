@@ -73,13 +73,11 @@ def draw(runs):
                 plotting.show_number(pairs, place, values, fmt="o", color=color)
                 all_seen += [values.mean()] if count == 3 else []
         levels, means = evaluation.profile_by_distance(hits, cells)
-        style = {"markersize": 3, "linewidth": 1}
-        plotting.draw_band(distance, levels, means, "o-", color, **style)
+        plotting.draw_band(distance, levels, means, "o-", color, markersize=3, linewidth=1)
         farthest = max(farthest, (levels[-1], means[:, -1].mean()))
         right_size = drawn_size(cells.predictions, cells.truths) == grids.indices(cells.sizes)[:, 2]
-        right_place = cells.scores["exact_accuracy"] > 0
-        hits = dict(zip(READOUT, (right_place, right_size, right_place & right_size), strict=True))
-        read = cells._replace(scores=hits)
+        right = {"position": cells.scores["exact_accuracy"] > 0, "size": right_size}
+        read = cells._replace(scores=right | {"both": right["position"] & right_size})
         for place, score in enumerate(READOUT):
             share = plotting.show_score(readout, place + aside, 0.04, read, score, color)
         both.append(share)
@@ -93,8 +91,8 @@ def draw(runs):
             last.append(ood[:, -2].mean())
         plotting.name_layers(axis, end + 1)
         axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
-        title = f"{NAMES[name]}: {np.mean(last):.2f} OOD, last hidden layer"
-        plotting.panel(axis, letter, title, wrap=28)
+        words = f"{np.mean(last):.2f} OOD, last hidden layer"
+        plotting.panel(axis, letter, f"{NAMES[name]}: {words}", wrap=28)
         values = networks[name].layers("volume.log10_ratio")
         plotting.draw_line(volume, values, end, COLORS[name], "-", None)
         ratios.append(values[:, -1].mean())
@@ -117,11 +115,9 @@ def draw(runs):
         pairs: f"{plotting.span(all_seen)} good where all pairs are seen",
         distance: f"{farthest[1]:.0%} good farthest away",
         readout: f"position and size right: {plotting.span(both)} OOD",
+        volume: f"log₁₀ volume OOD / ID: {plotting.span(ratios, plotting.signed)} in the image",
     }
-    for (axis, title), letter in zip(titles.items(), "abcde", strict=True):
-        plotting.panel(axis, letter, title, wrap=30)
-    ends = plotting.span(ratios, plotting.signed)
-    plotting.panel(volume, "h", f"log₁₀ volume OOD / ID: {ends} in the image", wrap=30)
+    plotting.panels(titles, "abcdeh", titles.values(), wrap=30)
     plotting.label_colors(accuracy, {NAMES[name]: COLORS[name] for name in results})
     plotting.label_regions(accuracy)
     plotting.label_mark(accuracy, "trivial predictor", "D", markersize=3)
@@ -153,7 +149,5 @@ def _draw_examples(picture, results):
     for row, (name, images) in zip(axes, ({"asked": box.truths} | drawn).items(), strict=True):
         row[0].set_ylabel(name, color=COLORS.get(name, "black"))
         plotting.show_held_out(row, images, box, indices)
-    for axis, index in zip(axes[0], indices, strict=True):
-        point = "({:.0f}, {:.0f})\nsize {:.2g}".format(*box.factors[index])
-        axis.set_title(point, pad=3, fontsize=plotting.SMALL)
+    plotting.title_points(axes[0], box, indices, "({:.0f}, {:.0f})\nsize {:.2g}")
     plotting.panel(axes[0, 0], "i", "first seeds", up=28)

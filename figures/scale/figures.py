@@ -1,6 +1,7 @@
 """Figures of "Scale leads to compositional generalization", S1 to S4."""
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr
 
 from compgen_jax.papers.scale import constructions, decoding, neurons, picks
@@ -83,9 +84,8 @@ def draw_scale(runs):
 
 def _identities(scale: str) -> list[str]:
     """The runs of the latent itself, with as many sets seen and as wide as those of codes."""
-    return [
-        name.partition(f"_{config.task.code.name}")[0] for name, config in rows.codes(scale).items()
-    ]
+    codes = rows.codes(scale).items()
+    return [name.partition(f"_{config.task.code.name}")[0] for name, config in codes]
 
 
 @figure("scale2", runs=_shown(_identities, rows.codes, rows.supports), by_default=False)
@@ -112,15 +112,14 @@ def _alike(runs, of_task, base: str) -> list:
     """The students of every code (or support, which `of_task` names): those of another than the
     base, and those of the base with as many modules, sets seen and neurons."""
     place = lambda run: (run.config.task.modules, sets_seen(run.config), run.config.model.width)
-    others = {run.config.name: place(run) for run in runs if of_task(run.config.task) != base}
-    plain = lambda run: (
-        run.config.task.code.name == "identity" and run.config.task.support.name == "random"
-    )
-    return [
-        run
-        for run in runs
-        if run.config.name in others or plain(run) and place(run) in others.values()
-    ]
+    others = [place(run) for run in runs if of_task(run.config.task) != base]
+
+    def belongs(run) -> bool:
+        task = run.config.task
+        plain = (task.code.name, task.support.name) == ("identity", "random")
+        return of_task(task) != base or (plain and place(run) in others)
+
+    return [run for run in runs if belongs(run)]
 
 
 def _name_of_code(run) -> str:
@@ -146,34 +145,30 @@ def draw_neurons(runs):
     built, (blue, dark) = constructions.CONSTRUCTED, ("#3182bd", "0.2")
     drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     error, knots, trained = axes = drawn.subplots(1, 3)
-    by_modules = {}
-    for row in built.exact:
-        by_modules.setdefault(row["modules"], []).append(row)
-    modules, of_modules = zip(*sorted(by_modules.items()), strict=True)
-    largest = [max(row["max_error"] for row in table) for table in of_modules]
+    of_modules = pd.DataFrame(built.exact).groupby("modules")
+    exact = of_modules.agg({"max_error": "max", "neurons": "first"})
+    modules, largest = exact.index.tolist(), exact.max_error.tolist()
     error.plot(modules, largest, "o-", color=dark, markersize=3, label="error")
     error.set(ylim=(1e-7, 1e-4), ylabel="largest error")
     plotting.log_scale(error, "y")
     error.axhline(neurons.EXACT, **plotting.DOTTED, label="exact in float32")
     parts.count_axis(error, modules, "modules")
-    counts, right = [table[0]["neurons"] for table in of_modules], error.twinx()
-    right.plot(modules, counts, "s--", color=blue, markersize=3)
+    right = error.twinx()
+    right.plot(modules, exact.neurons, "s--", color=blue, markersize=3)
     right.set(ylim=(0, None))
     right.set_ylabel("ReLUs", color=blue)
     right.spines["right"].set_visible(True)
     plotting.label_mark(error, "ReLUs", "s--", blue, markersize=3)
     smallest = []
     for table, dash, title in ((built.graded, "o-", "{} modules"), (built.graded_own, ":", None)):
-        by_modules = {}
-        for row in table:
-            by_neurons = by_modules.setdefault(row["modules"], {})
-            by_neurons.setdefault(row["neurons"], []).append(row["r2"])
-        for (modules, r2), color in parts.colored(by_modules):
-            at = sorted(r2)
-            logs = [np.log((1 - np.array(r2[n])) ** 0.5).mean() for n in at]
-            label = title and title.format(modules)
-            knots.plot(at, np.exp(logs), dash, color=color, markersize=3, linewidth=1, label=label)
-            smallest.append(np.exp(logs[-1]))
+        table = pd.DataFrame(table)
+        table["log_error"] = np.log(1 - table.r2) / 2
+        of_modules = {modules: rows for modules, rows in table.groupby("modules")}
+        for (modules, of_size), color in parts.colored(of_modules):
+            errors = np.exp(of_size.groupby("neurons").log_error.mean())
+            style = {"markersize": 3, "linewidth": 1, "label": title and title.format(modules)}
+            knots.plot(errors.index, errors, dash, color=color, **style)
+            smallest.append(errors.iloc[-1])
     plotting.label_mark(knots, "own interval", ":", "0.4")
     knots.set_ylabel("error / standard deviation")
     plotting.log_scale(knots, "y")

@@ -71,18 +71,17 @@ def draw_middle(runs):
     gain.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
     r2.set(ylabel="R² on held-out sets")
     gain.axhline(COMPOSED, **plotting.DOTTED)
-    random = max(
-        (run for run in draws.values() if run.config.task.support.name == "random"),
-        key=lambda run: (run.config.model.width, picks.sets_seen(run.config)),
-    )
-    others = [run for run in draws.values() if run.config.task.support.name != "random"]
-    parts.show_gains(supports, [random, *others], parts.title_of_support)
+    at_random = lambda run: run.config.task.support.name == "random"
+    size = lambda run: (run.config.model.width, picks.sets_seen(run.config))
+    random = max(filter(at_random, draws.values()), key=size)
+    shown = [random, *(run for run in draws.values() if not at_random(run))]
+    parts.show_gains(supports, shown, parts.title_of_support)
     plotting.label_mark(r2, "on seen sets", ":", "0.4")
     last = {name: score(random, f"ood.{name}").mean() for name in ("r2", "gain")}
     titles = (
         f"R² {last['r2']:.2f} with the most sets and width",
         f"gain {plotting.signed(last['gain'])} with the most sets and width",
-        parts.composed([random, *others], parts.title_of_support),
+        parts.composed(shown, parts.title_of_support),
     )
     parts.finish(axes, titles)
     return drawn
@@ -104,14 +103,13 @@ def draw_bridge(runs):
     bumps, modules = axes = drawn.subplots(1, 2)
     decoders, students = [], []
     for name, run in runs.items():
-        task = run.config.task
+        task, support = run.config.task, run.config.task.support
         if name.startswith("modules_"):
             share = picks.sets_seen(run.config) / run.summary["task"]["sets"]
-            students.append((round(share, 3), task.support.name, run))
+            students.append((round(share, 3), support.name, run))
         else:
-            support = task.support
-            held_out = ((support.high + 1 - support.low) / task.grid) ** 2
-            held_out = support.share if support.region == "random" else held_out
+            block = ((support.high + 1 - support.low) / task.grid) ** 2
+            held_out = support.share if support.region == "random" else block
             decoders.append((round(1 - held_out, 3), support.region, run))
     accuracy = _draw_held_out(bumps, decoders, "ood.exact_accuracy", plotting.percent)
     gains = _draw_held_out(modules, students, "ood.gain", plotting.signed)

@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 
 NEEDED = "chromium", "chromedriver"
+# a container's root has no sandbox, and its /dev/shm is small
 FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # a container's root has none
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",  # /dev/shm of a container is small
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *"--headless=new --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage".split(),
+    *"--no-first-run --disable-background-networking --disable-component-update".split(),
+    *"--disable-sync --force-device-scale-factor=1 --force-color-profile=srgb".split(),
     "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--force-device-scale-factor=1",
-    "--force-color-profile=srgb",
 )
 
 
@@ -34,9 +27,8 @@ def chromium(tmp_path_factory):
     programs = [shutil.which(name) for name in NEEDED]
     if None in programs:
         missing = NEEDED[programs.index(None)]
-        pytest.exit(
-            f"the browser tests need {missing}: apt-get install chromium chromium-driver", 1
-        )
+        message = f"the browser tests need {missing}: apt-get install chromium chromium-driver"
+        pytest.exit(message, 1)
     options = webdriver.ChromeOptions()
     options.binary_location = programs[0]
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -57,10 +49,8 @@ def open_page(chromium):
     """
 
     def opened(path, width=1280, height=800, dark=False):
-        chromium.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         file, _, place = str(path).partition("#")

@@ -67,11 +67,10 @@ def test_it_draws_what_jax_draws(in_module, name):
     assert len(found) == 20
     for index, drawn in enumerate(found):
         np.testing.assert_allclose(drawn["output"], predictions[index].ravel(), rtol=0, atol=1e-4)
-        assert [name for name, *_ in drawn["layers"]] == list(layers)
-        for name, shape, values in drawn["layers"]:
-            assert tuple(shape) == layers[name].shape[1:]
-            expected = layers[name][index].ravel()
-            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4, err_msg=name)
+        shapes = {name: tuple(shape) for name, shape, _ in drawn["layers"]}
+        assert list(shapes.items()) == [(name, each.shape[1:]) for name, each in layers.items()]
+        for name, _, values in drawn["layers"]:
+            np.testing.assert_allclose(values, layers[name][index].ravel(), rtol=0, atol=1e-4)
 
 
 def test_a_drawing_leaves_the_earlier_ones_alone(in_module):

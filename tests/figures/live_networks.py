@@ -29,7 +29,6 @@ from compgen_jax.training import loop, task_group
 SEEDS = 0, 7
 SUPPORT = SupportConfig(region="donut", low=3, high=5, samples=60)
 ONEHOT, RAMP = CodeConfig(name="onehot"), CodeConfig(name="ramp")
-UPRIGHT = ImageConfig(polarity="upright")
 # shape, hue, posX and posY, in colours
 SPRITES = Sprites(
     side=16, supersample=1, counts=CountsConfig(scale=1, orientation=1, hue=4, posX=5, posY=3)
@@ -37,24 +36,18 @@ SPRITES = Sprites(
 CASES = {
     "conv": (Bump(grid=12, support=SUPPORT), Conv(depth=4, width=6)),
     "conv of a ramp": (Bump(grid=8, code=RAMP, support=SUPPORT), Conv(depth=2, width=3)),
-    "mlp": (Bump(grid=8, image=UPRIGHT, support=SUPPORT), MLP(depth=2, width=9)),
-    "mlp of tanh units": (Bump(grid=8, support=SUPPORT), MLP(depth=2, width=9, activation="tanh")),
+    "mlp": (Bump(grid=8, image=ImageConfig(polarity="upright"), support=SUPPORT), MLP(2, 9)),
+    "mlp of tanh units": (Bump(grid=8, support=SUPPORT), MLP(2, 9, activation="tanh")),
     "upsampling": (SPRITES, Upsampling(dense=(7,), channels=(4, 3), activation="tanh")),
-    "low rank of sprites": (
-        replace(SPRITES, code=CodesConfig(name="onehot")),
-        LowRank(depth=2, width=3, rank=2, dilations=(1, 2)),
-    ),
+    "low rank of sprites": (replace(SPRITES, code=CodesConfig(name="onehot")),
+                            LowRank(depth=2, width=3, rank=2, dilations=(1, 2))),
     "low rank": (Bump(grid=9, code=ONEHOT, support=SUPPORT), LowRank(depth=2, width=5, rank=4)),
-    "orthonormal": (
-        Bump(grid=8, code=ONEHOT, support=SUPPORT),
-        LowRank(depth=1, width=2, vectors="orthonormal"),
-    ),
+    "orthonormal": (Bump(grid=8, code=ONEHOT, support=SUPPORT),
+                    LowRank(depth=1, width=2, vectors="orthonormal")),
     "per pixel": (Bump(grid=9, support=SUPPORT), Pixelwise(depth=2, width=8)),
-    "batch norm": (
-        Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
-        ConvBatchNorm(width=6),
-    ),
-}
+    "batch norm": (Rotation(side=12, angles=8, objects=(4, 7), gap=GapConfig(of=(4,))),
+                   ConvBatchNorm(width=6)),
+}  # fmt: skip
 
 
 def decode(entry) -> np.ndarray:
@@ -71,9 +64,7 @@ def decode(entry) -> np.ndarray:
 def network(name: str) -> Run:
     """A run of two seeds whose parameters, biases and running means too, are all random."""
     task, model = CASES[name]
-    config = Config(
-        name="case", task=task, model=model, training=TrainingConfig(steps=1, seeds=SEEDS)
-    )
+    config = Config(task=task, model=model, training=TrainingConfig(steps=1, seeds=SEEDS))
     rng = np.random.default_rng(len(name))
 
     def draw(path, leaf):
@@ -93,10 +84,8 @@ def codes(run: Run, count: int = 20) -> np.ndarray:
     values = [factor.values for factor in run.task.factors]
     points = np.stack([rng.choice(each, 2 * count) for each in values], axis=1)
     points += 0.5 * rng.integers(0, 2, points.shape) * [factor.real for factor in run.task.factors]
-    key = jax.random.key(0)
-    code = jax.jit(jax.vmap(lambda point: run.task.example(key, point).input))
-    codes = code(jnp.float32(points))
-    one, other = np.split(np.array(codes), 2)
+    code = jax.jit(jax.vmap(lambda point: run.task.example(jax.random.key(0), point).input))
+    one, other = np.split(np.array(code(jnp.float32(points))), 2)
     part = np.arange(one.shape[1]) < run.task.parts[0]
     edited = [one + other, 0.7 * one + 0.3 * other, one * part, one * ~part,
               rng.normal(size=one.shape)]  # fmt: skip

@@ -7,15 +7,15 @@ from matplotlib.text import Text
 
 from figures import plotting
 
+NUMBER = re.compile(r"[\d.,+\-\N{MINUS SIGN}e%]+")
 NEAR = 0.4  # inches: letters that are nearer stand in one row or column
 
 
 def axis_of(figure, letter):
     """The axis that has this panel letter."""
-    (axis,) = [axis for axis in figure.axes
-               if any(text.get_text() == letter and text.get_fontweight() == "bold"
-                      for text in axis.texts)]  # fmt: skip
-    return axis
+    (text,) = [text for axis in figure.axes for text in axis.texts
+               if _is_letter(text) and text.get_text() == letter]  # fmt: skip
+    return text.axes
 
 
 def means(axis, marker="o", color=None):
@@ -65,22 +65,17 @@ def assert_readable(figure):
         assert axis.has_data(), axis
         for along in "xy":
             ticks = getattr(axis, f"get_{along}ticklabels")()
-            numbers = [one for one in ticks if one.get_visible() and _is_number(one.get_text())]
+            texts = [one.get_text() for one in ticks if one.get_visible()]
             same = getattr(axis, f"get_shared_{along}_axes")().get_siblings(axis)
             named = any(getattr(one, f"get_{along}label")() for one in same)
-            assert named or not numbers, (axis, along)
+            assert named or not any(map(NUMBER.fullmatch, texts)), (axis, along)
 
 
 def _order(first_L, then_L) -> list[int]:
     """By the first coordinate and, where that is about the same, by the other."""
     groups = []
     for at in np.argsort(first_L, kind="stable"):
-        if groups and first_L[at] - first_L[groups[-1][0]] < NEAR:
-            groups[-1].append(at)
-        else:
-            groups.append([at])
+        if not groups or first_L[at] - first_L[groups[-1][0]] >= NEAR:
+            groups.append([])
+        groups[-1].append(at)
     return [at for group in groups for at in sorted(group, key=lambda one: then_L[one])]
-
-
-def _is_number(text: str) -> bool:
-    return bool(re.fullmatch(r"[\d.,+\-\N{MINUS SIGN}e%]+", text))

@@ -1,18 +1,19 @@
 """Every figure is drawn and readable at its printed width, of runs that stand for its own."""
 
+import inspect
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from compgen_jax.papers.forced_rendering import runs as papers
 from compgen_jax.papers.league import runs as league
 from compgen_jax.papers.scale import constructions
 from compgen_jax.tasks.task import Factor
-from figures import plotting, run
-from figures.papers import FIGURES
-from tests.figures import committed, stand_ins
+from figures import plotting, robustness, run
+from figures.papers import FIGURES, SCALES
+from tests.figures import stand_ins
 
-BUMPS = "bump_cnn", "ramp_cnn"
 LOW_RANK = {"lowrank_none": "lowrank_both", "lowrank_both": "lowrank_both"}
 STRIPES = {name: name for name in ("stripes_0_bumps", "stripes_30_bumps")}
 # networks that are trained for a second, and the runs that each stands for
@@ -20,7 +21,7 @@ TRAINED = {
     **dict.fromkeys(("fig1b", "fig11", "fig12", "fig13", "fig14"), {"bump_cnn": "bump_cnn"}),
     **dict.fromkeys(("fig13_20_epochs", "fig14_20_epochs"), {"bump_cnn": "bump_cnn"}),
     **dict.fromkeys(("fig1", "codes", "fig1d", "fig1e", "fig8", "fig2", "ranks", "fig10",
-                     "fig1_epochs", "fig1_authors"), dict.fromkeys(BUMPS)),
+                     "fig1_epochs", "fig1_authors"), dict.fromkeys(("bump_cnn", "ramp_cnn"))),
     **dict.fromkeys(("fig3", "fig6"), LOW_RANK),
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
@@ -28,7 +29,7 @@ TRAINED = {
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
                                                             "encoders")},
     "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
-    "training": LOW_RANK | STRIPES | dict.fromkeys(BUMPS),
+    "training": LOW_RANK | STRIPES | dict.fromkeys(("bump_cnn", "ramp_cnn")),
 }  # fmt: skip
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs", "exponents"), stand_ins.sweep),
@@ -38,6 +39,35 @@ KNOWN = {
     "sprites_pairs": stand_ins.pairs,
     "sprites_montero": stand_ins.montero,
 }
+
+
+BOTH = "bump_cnn ramp_cnn"
+
+
+@pytest.mark.parametrize(
+    ("figure", "scale", "names"),
+    [
+        ("fig1", "paper", BOTH),
+        ("fig2", "quick", f"{BOTH} bump_cnn_depth2 bump_cnn_depth6 ramp_cnn_depth2 random_cells"),
+        ("fig13", "quick", "bump_mlp bump_mlp_depth7"),
+        ("fig14_20_epochs", "paper", "ramp_mlp_20_epochs ramp_mlp_20_epochs_depth4 "
+         "ramp_mlp_20_epochs_depth5 ramp_mlp_20_epochs_depth6 ramp_mlp_20_epochs_depth7"),
+        ("fig4", "quick", "stripes_0_bumps stripes_10_bumps stripes_30_bumps"),
+        ("fig4", "paper", "stripes_0_bumps stripes_10_bumps stripes_50_bumps stripes_100_bumps"),
+        ("fig1_authors", "paper", "ramp_cnn_authors bump_cnn_authors_128"),
+        ("pixels", "quick", "pixelwise pixelwise_depth4 transformer"),
+    ],
+)  # fmt: skip
+def test_a_figure_shows_its_runs_in_the_order_of_training(figure, scale, names):
+    assert FIGURES[figure].shows(papers.runs(scale), scale) == names.split()
+
+
+def test_every_figure_has_runs_and_a_caption():
+    for figure in FIGURES.values():
+        assert inspect.getdoc(figure.draw)
+        scales = (figure.scale,) if figure.scale else SCALES
+        if figure.draw.__module__.startswith("figures.forced_rendering"):
+            assert all(figure.shows(papers.runs(scale), scale) for scale in scales)
 
 
 @pytest.mark.parametrize("name", [name for name, one in FIGURES.items() if not one.of_settings])
@@ -50,7 +80,7 @@ def test_a_figure_is_readable_at_its_printed_width(name, drawn, workdir, monkeyp
     elif name == "pixels_begun":
         runs = stand_ins.begun(workdir)
     elif name == "league":
-        runs = committed.finished(league.runs("quick"), with_tasks=True)
+        runs = stand_ins.finished(league.runs("quick"))
         assert figure.shows([*runs, "bump_cnn"], "quick") == list(runs)
     else:
         for table in ("exact", "graded", "graded_own"):
@@ -80,3 +110,24 @@ def test_labels_name_the_values_of_a_factor(drawn):
     (axis,) = drawn(draw, Factor("object", column, False, labels=("cat", "dog"))).axes
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["cat", "dog"]
     assert [line.get_ydata()[0] for line in axis.lines] == pytest.approx([2, 3])
+
+
+def test_claims_at_settings_have_verdicts_and_the_share_of_trained_settings(drawn):
+    row = lambda claim, setting, verdict="reproduced", reason="": {
+        "claim": claim, "case": "bump", "statement": f"{claim} holds", "setting": setting,
+        "verdict": verdict, "reason": reason}  # fmt: skip
+    rows = [
+        row("X1", "base"), row("X1", "upright"), row("X1", "width x2", "contradicted"),
+        row("X1", "corner", "inconclusive", "not trained: 0.5"),
+        row("X2", "base", "inconclusive"), row("X2", "corner", "inconclusive"),
+        row("X3", "base"),  # was asked at no setting
+    ]  # fmt: skip
+    (axis,) = drawn(robustness.draw, rows).axes
+    named = lambda labels: [label.get_text() for label in labels]
+    assert named(axis.get_xticklabels()) == ["base", "upright", "width x2", "corner"]
+    assert named(axis.get_yticklabels()) == ["X1 bump: X1 holds", "X2 bump: X2 holds"]
+    texts = {tuple(np.round(text.get_position(), 2)): text.get_text() for text in axis.texts}
+    assert [texts[column, 0] for column in range(4)] == ["✓", "✓", "✗", "·"]
+    assert (0, 1) in texts and (1, 1) not in texts  # not asked at that setting
+    assert [texts[3.7, at] for at in (0, 1)] == ["1 of 2", "1 of 1"]
+    assert len(axis.patches) == len(rows) - 1

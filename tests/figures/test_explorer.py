@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from absl import flags
-from absl.testing import flagsaver
 
 from compgen_jax.config import ConfigError, SweepConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.runs import directory, experiment, results
+from compgen_jax.runs import directory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
@@ -20,9 +18,9 @@ from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import draw
 from figures.explorer import page, payload
 from launch import explore
+from tests.command import call
 from tests.figures.live_networks import decode
-
-T_1 = 12.706204736  # Student's t with one degree of freedom, at 97.5%
+from tests.figures.stand_ins import train
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +29,20 @@ def run(tiny_run):
 
 
 @pytest.fixture(scope="module")
-def written(run, tmp_path_factory):
-    """(the page's text, its payload)."""
-    path = page.write({"<b>tiny</b>": run}, tmp_path_factory.mktemp("page") / "explorer.html")
-    text = path.read_text()
-    content = re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)
-    return text, json.loads(content.group(1))
+def text(run, tmp_path_factory):
+    """The page of one run."""
+    path = tmp_path_factory.mktemp("page") / "explorer.html"
+    return page.write({"<b>tiny</b>": run}, path).read_text()
 
 
-def test_images_are_what_the_networks_say_within_half_a_level(run, written):
-    (network,) = written[1]["networks"]
+@pytest.fixture(scope="module")
+def network(text):
+    """What the page says of the run."""
+    (one,) = json.loads(re.search(r'id="payload">(.*?)</script>', text, re.DOTALL)[1])["networks"]
+    return one
+
+
+def test_images_are_what_the_networks_say_within_half_a_level(run, network):
     halves = np.arange(0, 7.5, 0.5)
     points = np.stack(np.meshgrid(halves, halves), axis=-1).reshape(-1, 2)
     drawn = decode(network["drawn_fine"])  # (T, D, M), x varying fastest
@@ -56,32 +58,28 @@ def test_images_are_what_the_networks_say_within_half_a_level(run, written):
     np.testing.assert_allclose(true[0, :, 37].reshape(8, 8), bump, atol=half)
 
 
-def test_scores_held_out_cells_and_the_quantile_are_exact(run, written):
-    (network,) = written[1]["networks"]
+def test_scores_held_out_cells_and_the_quantile_are_exact(run, network):
     assert list(network["scores"]) == ["rendered", "exact_accuracy", "mse"]
     assert network["steps"] == run.kept_steps and network["seeds"] == [0, 7]
     for name, score in network["scores"].items():
         values = decode(score["values"])
         assert values.shape == (len(network["steps"]), 2, 64)
         np.testing.assert_array_equal(values[-1], run.cells.scores[name])
-        np.testing.assert_array_equal(
-            values[0], run.at(run.kept_steps[0]).cells.scores[name], err_msg=name
-        )
+        np.testing.assert_array_equal(values[0], run.at(run.kept_steps[0]).cells.scores[name])
         assert score["hit"] == (name != "mse")
     np.testing.assert_array_equal(decode(network["held_out"]), run.cells.held_out)
-    assert network["t"] == pytest.approx(T_1)
+    assert network["t"] == pytest.approx(12.706204736)  # of one degree of freedom, at 97.5%
 
 
-def test_predictors_and_layers_are_those_of_the_library(run, written):
-    (network,) = written[1]["networks"]
+def test_predictors_and_layers_are_those_of_the_library(run, network):
     held_out, least = run.cells.held_out, network["nearest"]["low"]
     step = (network["high"] - least) / 255
-    nearest = tasks.nearest_seen(run.task, held_out)[0][held_out]
-    expected = run.cells.truths[nearest].reshape(len(nearest), 64).T
-    np.testing.assert_allclose(decode(network["nearest"])[0], expected, atol=step)
-    said = run.interpolator.predictions[:, held_out].reshape(2, len(nearest), 64).swapaxes(1, 2)
-    said = np.clip(said, least, network["high"])
-    np.testing.assert_allclose(decode(network["interpolator"]), said, atol=step)
+    nearest = run.cells.truths[tasks.nearest_seen(run.task, held_out)[0][held_out]][None]
+    by_kernel = run.interpolator.predictions[:, held_out]
+    for name, images in (("nearest", nearest), ("interpolator", by_kernel)):
+        expected = images.reshape(*images.shape[:2], 64).swapaxes(1, 2)
+        expected = np.clip(expected, least, network["high"])
+        np.testing.assert_allclose(decode(network[name]), expected, atol=step)
     volume = np.log10(run.maps["volume"])
     for place, (name, layer) in enumerate(zip(run.layer_names, network["layers"], strict=True)):
         assert layer["name"] == name
@@ -93,12 +91,9 @@ def test_predictors_and_layers_are_those_of_the_library(run, written):
         assert 1 <= layer["units"]["shape"][1] <= payload.UNITS
 
 
-def test_the_rules_explain_what_they_do_in_numpy(run, written):
-    (network,) = written[1]["networks"]
+def test_the_rules_explain_what_they_do_in_numpy(run, network):
     cells, held_out = run.cells, run.cells.held_out
-    rules, r2 = network["rules"]["rules"], decode(network["rules"]["r2"])[-1]  # (T, R, Q)
-    assert rules == [
-        "what is asked", "superposition", "plus", "nearest seen", "local interpolator"]  # fmt: skip
+    r2 = decode(network["rules"]["r2"])[-1]  # (T, R, Q)
     of = cells.factors
     nearest = tasks.nearest_seen(run.task, held_out)[0]
     flat = lambda array: array.reshape(*array.shape[:-2], 64).astype(np.float64)
@@ -114,12 +109,12 @@ def test_the_rules_explain_what_they_do_in_numpy(run, written):
                 "nearest seen": [truths[nearest[at]]],
                 "local interpolator": [said[seed, at]],
             }
-            for rule, columns in parts.items():
+            assert network["rules"]["rules"] == list(parts)
+            for columns, found in zip(parts.values(), r2[seed, :, place], strict=True):
                 weights = np.linalg.lstsq(np.transpose(columns), drawn[seed, at])[0]
                 rest = drawn[seed, at] - weights @ columns
                 share = 1 - (rest @ rest) / (drawn[seed, at] @ drawn[seed, at])
-                found = r2[seed, rules.index(rule), place]
-                assert found == pytest.approx(share, abs=0.003), (rule, seed, at)
+                assert found == pytest.approx(share, abs=0.003)
 
 
 def test_what_is_drawn_below_the_least_truth_is_kept(run):
@@ -134,18 +129,15 @@ def test_what_is_drawn_below_the_least_truth_is_kept(run):
     assert drawn.min() == pytest.approx(expected, abs=1e-5) and expected < -0.1
 
 
-def test_what_a_users_file_names_is_text_and_not_markup(written, tmp_path, monkeypatch):
-    """No address but the page's own data is asked, and no directory above its own is named."""
-    text, _ = written
+def test_a_page_is_text_and_a_picture_and_asks_for_nothing(run, text, tmp_path, monkeypatch):
+    """A name is no markup, no address but the page's own data is asked, and no directory above its
+    own is named; without JavaScript there is a picture with its numbers."""
     assert "<b>tiny</b>" not in text and "&lt;b&gt;tiny&lt;/b&gt;" in text
     assert not re.search(r'(src|href)="(?!data:)', text)
     monkeypatch.chdir(tmp_path)
     assert payload._without_home(tmp_path / "runs" / "first") == "runs/first"
     assert payload._without_home(tmp_path.parent / "elsewhere" / "first") == "first"
-
-
-def test_without_javascript_there_is_a_picture_with_its_numbers(run, written):
-    still = re.search(r"<noscript>.*</noscript>", written[0], re.DOTALL).group()
+    still = re.search(r"<noscript>.*</noscript>", text, re.DOTALL).group()
     assert 'src="data:image/png;base64,iVBOR' in still
     error = run.cells.scores["mse"][:, run.cells.held_out].astype(float).mean()
     assert f"{error:.3g} on combinations in the held-out region" in still
@@ -165,11 +157,8 @@ def test_less_room_gives_fewer_levels_and_checkpoints(run):
 
 
 def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny):
-
-    name = own_task[1]
-    config = replace(changed(tiny, {"task.name": name}), name="turned", model=MLP(depth=2, width=8))
-    experiment.train(config, tmp_path / "run", progress=False)
-    (network,) = payload.payload({"turned": Run.load(tmp_path / "run")})["networks"]
+    config = replace(changed(tiny, {"task.name": own_task[1]}), model=MLP(depth=2, width=8))
+    (network,) = payload.payload({"turned": train(config, tmp_path / "run")})["networks"]
     label, angle = network["axes"]
     assert (label["real"], angle["real"]) == (False, True)
     assert label["fine"] == [0, 1, 2, 3, 4] and len(angle["fine"]) == 15
@@ -178,9 +167,8 @@ def test_points_without_a_grid_and_labels_have_a_place(own_task, tmp_path, tiny)
 
 def test_a_code_without_a_derivative_has_layers_without_volume(run, tiny, tmp_path):
     """As low-rank networks have in the page that `make figures` writes."""
-    config = replace(changed(tiny, {"task.code.name": "onehot"}), name="onehot")
-    experiment.train(config, tmp_path / "run", progress=False)
-    runs = {"onehot": Run.load(tmp_path / "run"), "bump": run}
+    config = changed(tiny, {"task.code.name": "onehot"})
+    runs = {"onehot": train(config, tmp_path / "run"), "bump": run}
     onehot, bump = (network["layers"] for network in payload.payload(runs)["networks"])
     assert not any("volume" in layer or "cosines" in layer for layer in onehot)
     assert all("volume" in layer and "cosines" in layer for layer in bump)
@@ -195,9 +183,7 @@ def sprites_run(tiny, workdir, **fields):
     small = Sprites(side=40, supersample=1, counts=counts, shapes=("square", "heart"), measured=5)
     task = replace(small, held_out="shape == 'heart' and posX > .9 and hue > .6", **fields)
     training = replace(tiny.training, steps=8, seeds=(0,))
-    config = replace(tiny, name="sprites", task=task, model=MLP(1, 8), training=training)
-    experiment.train(config, workdir, progress=False)
-    return Run.load(workdir)
+    return train(replace(tiny, task=task, model=MLP(1, 8), training=training), workdir)
 
 
 def test_a_sample_of_cells_is_shown_as_the_grid_it_is_of(tiny, tmp_path, monkeypatch):
@@ -230,23 +216,17 @@ def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
     assert network["kind"] == "curve" and network["given"]["shape"] == [20, 20, 3]
     figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0))
     words = "shape = heart, scale = 0.5, hue = 0, posX = 1: not held out"
-    assert figure.get_suptitle() == words
-    image = run.task.example(None, tasks.point_of(run.task.factors, ("heart", 0.5, 0, 1))).input
-    given = figure.axes[2].images[0]
-    np.testing.assert_array_equal(given.get_array(), image)
-    assert given.origin == "upper"
+    point, given = np.float32([1, 0.5, 0, 1]), figure.axes[2].images[0]
+    assert figure.get_suptitle() == words and given.origin == "upper"
+    np.testing.assert_array_equal(given.get_array(), run.task.example(None, point).input)
 
 
 # --- the command -----------------------------------------------------------------------------
 
 
 def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
-
-    workdir = tmp_path / "run"
-    shutil.copytree(tiny_run[0], workdir)
-    flags.FLAGS(["test"])
-    with flagsaver.flagsaver(workdir=str(workdir), seeds=["7", "7"]):
-        explore.main()
+    workdir = shutil.copytree(tiny_run[0], tmp_path / "run")
+    call(explore, f"--workdir={workdir}", "--seeds=7,7")
     assert capsys.readouterr().out == f"wrote {workdir / 'explorer.html'}\n"
     text = (workdir / "explorer.html").read_text()
     assert '"seeds":[7]' in text and '"t":null' in text
@@ -255,11 +235,9 @@ def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
 
 
 def test_wrong_seeds_and_directories_are_one_line(tiny_run, tiny, tmp_path):
-    flags.FLAGS(["test"])
     for seed in ("x", "-1"):
-        with flagsaver.flagsaver(workdir=str(tiny_run[0]), seeds=[seed]):
-            with pytest.raises(ConfigError, match=f"--seeds={seed}: must be numbers"):
-                explore.main()
+        with pytest.raises(ConfigError, match=f"--seeds={seed}: must be numbers"):
+            call(explore, f"--workdir={tiny_run[0]}", f"--seeds={seed}")
     directory.begin(tmp_path / "begun", tiny)
     sweep = replace(tiny, sweep=SweepConfig({"task.support.low": (2, 3)}))
     directory.begin(tmp_path / "swept", sweep)

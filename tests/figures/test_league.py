@@ -20,15 +20,12 @@ def run(model, task, holdout, ood, seen=1.0, half=0.1, interpolated=0.0):
 
 
 def test_the_table_has_who_learnt_and_who_composes():
-    some = [
-        run("conv", "bumps", "block", 0.9, seen=0.94),
-        run("MLP", "rotation", "random", 0.9),
-        run("MLP", "sizes", "block", 1.0, half=0),
-    ]
+    some = [run("conv", "bumps", "block", 0.9, seen=0.94), run("MLP", "rotation", "random", 0.9),
+            run("MLP", "sizes", "block", 1.0, half=0)]  # fmt: skip
     cells, columns = tables.cells(some), tables.columns(some)
     assert list(columns) == [("bumps", "block"), ("sizes", "block"), ("rotation", "random")]
-    assert not cells["conv"]["bumps", "block"].learnt
-    assert not cells["conv"]["bumps", "block"].composes
+    bumps = cells["conv"]["bumps", "block"]
+    assert not bumps.learnt and not bumps.composes
     digits = cells["MLP"]["rotation", "random"]
     # A mixture of the images beside a single missing angle is right as often.
     assert digits.learnt and digits.trivial == columns["rotation", "random"].trivial["edge_mixture"]

@@ -21,6 +21,7 @@ from figures.explorer import live
 from figures.explorer.arrays import DTYPES, encode
 from tests.figures import live_networks
 from tests.figures.live_networks import SUPPORT, decode
+from tests.models import oracles
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bool", "float64", "float16", ">f4"])
@@ -40,39 +41,12 @@ def test_other_arrays_are_refused():
 # --- networks --------------------------------------------------------------------------------
 
 
-def conv_transpose(x, kernel, bias, stride, dilation):
-    """By the definition: every input pixel adds its kernel, turned by half a turn, to the output
-    around `stride` times its place."""
-    height, width, _ = x.shape
-    side, _, _, outputs = kernel.shape
-    pad = -(-(side + stride - 2) // 2)
-    if dilation > 1:  # a kernel with zeros between its taps
-        spread = np.zeros((2 * dilation + 1, 2 * dilation + 1, *kernel.shape[2:]))
-        spread[::dilation, ::dilation] = kernel
-        kernel, side, pad = spread, 2 * dilation + 1, dilation
-    y = np.zeros((stride * height + 2 * side, stride * width + 2 * side, outputs))
-    for row in range(height):
-        for column in range(width):
-            # the turned kernel starts side - 1 - pad before the place, in an image with a margin
-            top, left = (stride * place + pad + 1 for place in (row, column))
-            added = np.einsum("i,tuio->tuo", x[row, column], kernel[::-1, ::-1])
-            y[top : top + side, left : left + side] += added
-    return y[side:-side, side:-side] + bias
-
-
 def embed(code, factors):
     tables = [[decode(factor[name]) for name in ("values", "left", "right")] for factor in factors]
-    parts = np.split(code, np.cumsum([len(table[0]) for table in tables])[:-1])
-    return np.stack(
-        [np.einsum("t,tk,u,ukh,v,vkw->hw", part, table[0], part, table[1], part, table[2],
-                   optimize=True) for part, table in zip(parts, tables, strict=True)],
-        axis=-1,
-    )  # fmt: skip
-
-
-def add_position(token, axis):
-    along = np.broadcast_to(axis, (len(axis), *axis.shape))
-    return token + np.concatenate([along, along.transpose(1, 0, 2)], axis=-1)
+    parts = np.split(code, np.cumsum([len(values) for values, *_ in tables])[:-1])
+    maps = [np.einsum("t,tk,u,ukh,v,vkw->hw", part, values, part, left, part, right, optimize=True)
+            for part, (values, left, right) in zip(parts, tables, strict=True)]  # fmt: skip
+    return np.stack(maps, axis=-1)
 
 
 ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh,
@@ -87,17 +61,21 @@ def computed(spec, code):
         kind = operation["op"]
         array = lambda name, operation=operation: decode(operation[name]).astype(np.float64)
         if kind == "dense":
-            x = x @ array("kernel")
-            x = x + np.resize(array("bias"), x.shape[-1])
+            x = x @ array("kernel") + np.resize(array("bias"), array("kernel").shape[1])
         elif kind == "conv_transpose":
-            taps = operation["stride"], operation.get("dilation", 1)
-            x = conv_transpose(x, array("kernel"), array("bias"), *taps)
+            layer = {name: array(name) for name in ("kernel", "bias")}
+            dilation = operation.get("dilation", 1)
+            if dilation > 1:
+                x = oracles.dilated(layer, x, dilation)
+            else:
+                x = oracles.transposed(layer, x, operation["stride"])
         elif kind == "reshape":
             x = x.reshape(operation["shape"])
         elif kind == "embed":
             x = embed(x, operation["factors"])
         elif kind == "add_position":
-            x = add_position(x, array("axis"))
+            along = np.broadcast_to(array("axis"), (len(array("axis")), *array("axis").shape))
+            x = x + np.concatenate([along, along.transpose(1, 0, 2)], axis=-1)
         elif kind in ACTIVATIONS:
             x = ACTIVATIONS[kind](x)
         elif kind == "prelu":
@@ -127,34 +105,30 @@ def test_operations_say_what_jax_says(name):
     assert np.ptp(predictions) > 0.1  # not all the same
 
 
-def like(run, task=None, model=None):
-    """The run with another task or another model's config."""
-    config = run.config if model is None else dataclasses.replace(run.config, model=model)
-    return Run(config, task or run.task, run.seeds, params=run.params)
-
-
 def test_a_prediction_is_affine_or_the_network_has_no_live_form(monkeypatch):
     run = live_networks.network("mlp")
-    predicts = lambda of: live.live_network(like(run, task=run.task._replace(prediction=of)), 0)
-    last = predicts(lambda output: 3 - 2 * output)["operations"][-1]
+
+    def live_form(prediction=run.task.prediction, model=run.config.model):
+        config = dataclasses.replace(run.config, model=model)
+        task = run.task._replace(prediction=prediction)
+        return live.live_network(Run(config, task, run.seeds, params=run.params), 0)
+
+    last = live_form(lambda output: 3 - 2 * output)["operations"][-1]
     assert last == {"op": "affine", "scale": -2, "shift": 3}
     for prediction in (jax.nn.softmax, jnp.square, jnp.sum, lambda output: output.at[0].add(1)):
-        assert predicts(prediction) is None
-    assert live.live_network(like(run, model=Additive()), 0) is None
-    assert live.live_network(like(run, model=Upsampling(batch_norm=True)), 0) is None
+        assert live_form(prediction) is None
+    assert live_form(model=Additive()) is live_form(model=Upsampling(batch_norm=True)) is None
     parameters = sum(leaf.size for leaf in jax.tree.leaves(run.params)) // 2
-    monkeypatch.setattr(live, "MOST_PARAMETERS", parameters)
-    assert live.live_network(run, 0) is not None
-    monkeypatch.setattr(live, "MOST_PARAMETERS", parameters - 1)
-    assert live.live_network(run, 0) is None
+    for most in (parameters, parameters - 1):
+        monkeypatch.setattr(live, "MOST_PARAMETERS", most)
+        assert (live_form() is None) == (most < parameters)
 
 
 # --- codes -----------------------------------------------------------------------------------
 
 
-SIZES = SizeConfig(values=4, low=1, high=2)
 SEPARABLE = {
-    "size": Bump(grid=8, size=SIZES, support=SUPPORT),
+    "size": Bump(grid=8, size=SizeConfig(values=4, low=1, high=2), support=SUPPORT),
     "off grid": Bump(grid=8, code=CodeConfig(name="ramp", missing="off_grid"), support=SUPPORT),
     "off canvas": Bump(grid=8, code=CodeConfig(missing="off_canvas"), support=SUPPORT),
     "one-hot": Bump(grid=8, code=CodeConfig(name="onehot"), support=SUPPORT),

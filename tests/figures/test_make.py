@@ -4,8 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from absl import flags
-from absl.testing import flagsaver
 
 from compgen_jax.claims import above, claim, exact_id, learnt
 from compgen_jax.config import ConfigError, changed
@@ -18,26 +16,7 @@ from compgen_jax.runs.run import Run
 from figures import make, plotting
 from figures.figure import Figure
 from figures.papers import FIGURES
-from tests.command import call
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--only=fig99",), "--only=fig99: no such figure at quick scale; allowed: fig1b, fig1"),
-        (("--scale=huge",), "quick"),
-        (("--only=fig1",), "holds results at paper scale, not quick"),
-    ],
-)
-def test_a_wrong_flag_is_one_line_and_leaves_the_directory_alone(
-    tmp_path, capsys, arguments, message
-):
-    (tmp_path / "scale").write_text("paper\n")
-    with pytest.raises((ConfigError, SystemExit)) as error:
-        call(make, *arguments, f"--workdir={tmp_path}")
-    said = capsys.readouterr().err if error.type is SystemExit else f"{error.value}\n"
-    assert message in said and len(said.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["scale"]
+from tests.command import call, refused
 
 
 def draw(runs):
@@ -45,11 +24,6 @@ def draw(runs):
     figure = plotting.new_figure(1, 1)
     figure.suptitle(", ".join(runs))
     return figure
-
-
-def draw_settings(rows):
-    """A figure of nothing but a title."""
-    return draw([f"{row['claim']} {row['setting']}" for row in rows])
 
 
 @claim("X1", runs={"net": "first"})
@@ -76,40 +50,38 @@ def is_learnt(net):
 def figures(tiny, tmp_path, monkeypatch):
     """figures.make on one paper: figures(only) -> the directory."""
     tiny = replace(tiny, model=MLP(depth=1, width=8))
-    sweep = changed(tiny, {"name": "tiny_sweep", "sweep.axes": (("training.learning_rate",
-                    (1e-3, 1e-2)),), "sweep.real_points": 8})  # fmt: skip
-    configs = {
-        "first": changed(tiny, {"name": "first_quick"}),
-        "again": changed(tiny, {"name": "again_quick", "task.support.samples": 50}),
-        "wide": changed(tiny, {"name": "wide_quick", "model.width": 9}),
-        "sweep": sweep,
-    }
-    twice = times("model.width", 2)
-    group = Group(("first",), (twice, to("broad", model__width=9)))
-    own = {"mine": changed(tiny, {"name": "mine_quick", "model.width": 7})}
+    fields = {
+        "first": {},
+        "again": {"task.support.samples": 50},
+        "wide": {"model.width": 9},
+        "sweep": {"sweep.axes": (("training.learning_rate", (1e-3, 1e-2)),),
+                  "sweep.real_points": 8},
+        "mine": {"model.width": 7},
+    }  # fmt: skip
+    configs = {name: changed(tiny, {"name": f"{name}_quick"} | each)
+               for name, each in fields.items()}  # fmt: skip
+    own = {"mine": configs.pop("mine")}
+    group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
     paper = Paper(
         "Tiny", "X", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
         settings=(group,),
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
+    of_rows = lambda rows: draw(row["setting"] for row in rows)
     every = [
         Figure("both", draw, ("first", "again"), "", True),
         Figure("wide", draw, ("wide",), "", True),
         Figure("swept", draw, ("sweep",), "", False),
         Figure("large", draw, ("wide",), "paper", True),
         Figure("misspelt", draw, ("frist",), "", False),
-        Figure("varied", draw_settings, (), "", False, of_settings=True),
+        Figure("varied", of_rows, (), "", False, of_settings=True),
         Figure("rows", draw, ("first", "again", "mine"), "", False, of_summaries=True),
     ]
     monkeypatch.setattr(make, "FIGURES", {one.name: one for one in every})
-    if not flags.FLAGS.is_parsed():
-        flags.FLAGS(["test"])
 
-    def main(only=(), models=(), runs=(), work="work"):
-        flags_of = {"only": list(only), "models": list(models), "runs": list(runs)}
-        with flagsaver.flagsaver(workdir=str(tmp_path / work), **flags_of):
-            make.main()
+    def main(*arguments, work="work"):
+        call(make, *arguments, f"--workdir={tmp_path / work}")
         return tmp_path / work
 
     return main
@@ -118,6 +90,14 @@ def figures(tiny, tmp_path, monkeypatch):
 def rows_of(workdir):
     rows = json.loads((workdir / "claims.json").read_text())
     return [(row["claim"], row["setting"]) for row in rows], rows
+
+
+def pictures(workdir):
+    return {path.name for path in (workdir / "figures").iterdir()}
+
+
+def trained_in(workdir):
+    return {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
 
 
 def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
@@ -130,20 +110,19 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
         return train_together(jobs)
 
     monkeypatch.setattr(experiment, "train_together", train)
-    workdir = figures(["both"])
+    workdir = figures("--only=both")
     assert trained == [["first_quick", "again_quick"]]
-    pictures = {path.name for path in (workdir / "figures").iterdir()}
-    assert pictures == {"both.png", "both.pdf"}
+    assert pictures(workdir) == {"both.png", "both.pdf"}
     page = (workdir / "RESULTS.md").read_text()
     assert "--scale=quick --workdir=DIR --only=both\n" in page
-    assert "| wide_quick | 1 | 24 steps |\n" in page and "| tiny_sweep | 1 | a sweep |\n" in page
+    assert "| wide_quick | 1 | 24 steps |\n" in page and "| sweep_quick | 1 | a sweep |\n" in page
     assert rows_of(workdir)[0] == [("X1", "base")]
     picture = (workdir / "figures" / "both.png").read_bytes()
     assert b"first, again" in picture  # it names its runs
 
     figures()
     assert trained[1:] == [["wide_quick"]]
-    assert {path.stem for path in (workdir / "figures").glob("*.png")} == {"both", "wide"}
+    assert pictures(workdir) == {"both.png", "both.pdf", "wide.png", "wide.pdf"}
     assert (workdir / "figures" / "both.png").read_bytes() == picture
     said = capsys.readouterr().err
     assert "first_quick, again_quick: already trained" in said and "judging" in said
@@ -153,69 +132,72 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert rows[2]["reason"].startswith("not trained: exact accuracy ID ")
     assert "## Not run\n\nNot run at this scale" in (workdir / "RESULTS.md").read_text()
 
-    other = figures(["wide"], runs=[workdir], work="other")  # runs of another directory serve too
+    other = figures("--only=wide", f"--runs={workdir}", work="other")  # these serve, too
     assert not (other / "trained").exists() and len(rows_of(other)[0]) == 3
 
 
-def test_a_figure_of_no_run_is_one_line_before_anything_trains(figures, tmp_path):
-    with pytest.raises(ConfigError) as error:
-        figures(["both", "misspelt"])
-    assert str(error.value) == "--only=misspelt: no run at quick scale is named frist"
-    assert not (tmp_path / "work").exists()
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only=fig99"], "--only=fig99: no such figure at quick scale; allowed: both, wide"),
+        (["--scale=huge"], "quick"),
+        (["--only=both"], "holds results at paper scale, not quick"),
+        (["--only=both,misspelt"], "--only=misspelt: no run at quick scale is named frist"),
+        (["--only=wide", "--models=mine.py:Mine"], "say --only=league, or no --only"),
+    ],
+)
+def test_a_wrong_flag_is_one_line_and_leaves_the_directory_alone(
+    figures, tmp_path, capsys, arguments, message
+):
+    directory.write_text(tmp_path / "work" / "scale", "paper\n")
+    with pytest.raises((ConfigError, SystemExit)) as error:
+        figures(*arguments)
+    text = capsys.readouterr().err if error.type is SystemExit else f"{error.value}\n"
+    assert message in text and len(text.splitlines()) == 1
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["scale"]
 
 
 def test_a_sweep_is_trained_only_for_a_figure_that_is_named(figures, capsys):
     """And nothing where only claims are judged."""
-    assert not (figures(["claims"]) / "trained").exists()
-    workdir = figures(["swept"])
-    assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"swept"}
+    assert not (figures("--only=claims") / "trained").exists()
+    workdir = figures("--only=swept")
+    assert pictures(workdir) == {"swept.png", "swept.pdf"}
     assert len(list((workdir / "sweeps").iterdir())) == 1 and not (workdir / "trained").exists()
     assert json.loads((workdir / "claims.json").read_text()) == []
-    figures(["swept"])
-    assert "tiny_sweep: already trained" in capsys.readouterr().err
+    figures("--only=swept")
+    assert "sweep_quick: already trained" in capsys.readouterr().err
 
 
 def test_settings_are_trained_and_judged_for_a_figure_that_is_named(figures, capsys):
     """A setting that is a run of the paper already is that run; other commands keep the rows."""
-    workdir = figures(["varied"])
-    names = {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
-    assert names == {"first_quick", "first_width_x2_quick", "wide_quick"}
+    workdir = figures("--only=varied")
+    assert trained_in(workdir) == {"first_quick", "first_width_x2_quick", "wide_quick"}
     keys = [(name, setting) for setting in ("base", "width x2", "broad") for name in ("X1", "X2")]
     there = [key for key in keys if key != ("X2", "width x2") and key != ("X2", "broad")]
     names, rows = rows_of(workdir)
     assert [key for key in names if key[0] != "X3"] == there
-    assert {path.stem for path in (workdir / "figures").glob("*.p*")} == {"varied"}
-    figures(["wide"])
+    assert pictures(workdir) == {"varied.png", "varied.pdf"}
+    figures("--only=wide")
     said = capsys.readouterr().err
     assert "first_quick: already trained" not in said and "wide_quick: already trained" in said
     after = rows_of(workdir)[1]
-    assert [row for row in after if row["setting"] != "base"] == [
-        row for row in rows if row["setting"] != "base"
-    ]
-    agree = [
-        row["verdict"] == rows[0]["settings"]["verdict"] for row in rows if row["claim"] == "X1"
-    ]
-    assert after[0]["settings"]["agree"] == sum(agree[1:])
+    at_settings = [[row for row in each if row["setting"] != "base"] for each in (rows, after)]
+    assert at_settings[0] == at_settings[1]
+    base = rows[0]["settings"]["verdict"]
+    agree = [row["verdict"] == base for row in at_settings[0] if row["claim"] == "X1"]
+    assert after[0]["settings"]["agree"] == sum(agree)
 
 
 def test_models_of_ones_own_are_trained_alone_and_drawn_beside_what_is_there(figures, monkeypatch):
     shown = []
     monkeypatch.setattr(make, "save", lambda work, figure, drawn, names, clock: shown.append(names))
-    with pytest.raises(ConfigError, match="--models: .* say --only=league, or no --only"):
-        figures(["wide"], models=["mine.py:Mine"])
-    workdir = figures(models=["mine.py:Mine"])
-    names = {path.name.rpartition("-")[0] for path in (workdir / "trained").iterdir()}
-    assert names == {"mine_quick"} and shown == [["mine"]]
-    (run,) = report_of(workdir)
+    workdir = figures("--models=mine.py:Mine")
+    assert trained_in(workdir) == {"mine_quick"} and shown == [["mine"]]
+    (path,) = (workdir / "trained").iterdir()
+    run = Run.of_summary(directory.read_config(path), directory.read_summary(path))
     monkeypatch.setattr(make.committed, "runs", lambda scale: {"first": run})
-    figures(models=["mine.py:Mine"])
+    figures("--models=mine.py:Mine")
     assert shown[1:] == [["first", "mine"]]
-
-
-def report_of(workdir):
-    """The runs there, as committed ones."""
-    for path in (workdir / "trained").iterdir():
-        yield Run.of_summary(directory.read_config(path), directory.read_summary(path))
 
 
 def test_a_model_that_cannot_be_in_the_league_is_one_line_before_anything_trains(
@@ -225,31 +207,19 @@ def test_a_model_that_cannot_be_in_the_league_is_one_line_before_anything_trains
     path.write_text(WIDE)
     monkeypatch.setattr(make, "PAPERS", (LEAGUE,))
     monkeypatch.setattr(make, "FIGURES", FIGURES)
-    with pytest.raises(ConfigError) as error:
-        figures(models=[f"{path}:Wide"])
-    message = f"league_bumps_block_wide_wide: {path}:Wide: its output is (257,), and the task asks"
-    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+    with refused(f"league_bumps_block_wide_wide: {path}:Wide: its output is (257,), and the task"):
+        figures(f"--models={path}:Wide")
     assert not (tmp_path / "work").exists()
 
 
 WIDE = """
 from dataclasses import dataclass
 
-from flax import linen as nn
-
-from compgen_jax.models.model import Model
-
-
-class Layer(nn.Module):
-    outputs: int
-
-    @nn.compact
-    def __call__(self, code):
-        return nn.Dense(self.outputs)(code), {"layer_00": code}
+from compgen_jax.models.mlp import MLP, MLPDecoder
 
 
 @dataclass(frozen=True)
-class Wide(Model):
+class Wide(MLP):
     def make(self, shapes):
-        return Layer(shapes.output.size + 1)
+        return MLPDecoder(depth=1, width=8, shape=(shapes.output.size + 1,))
 """

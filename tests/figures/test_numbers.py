@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compgen_jax.metrics import circle
-from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES
+from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, REGION
 from compgen_jax.papers.presets import PRESETS
 from compgen_jax.papers.real_factors.runs import runs as sprites_runs
 from compgen_jax.papers.scale import runs as scale_runs
@@ -16,24 +16,12 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from figures import plotting
 from figures.figure import FIGURES
-from figures.forced_rendering import (
-    along_training,
-    authors,
-    controls,
-    fig9,
-    figure1,
-    layers,
-    relatives,
-    scaling,
-    stripes,
-    tables,
-    three_factors,
-)
+from figures.forced_rendering import authors, fig9, relatives, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
 from figures.scale import tables as scale_tables
-from tests.figures import committed, stand_ins
+from tests.figures import stand_ins
 from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
-from tests.papers.test_scaling import GRIDS, make_row, make_table
+from tests.papers.test_scaling import GRIDS, make_table, scored
 
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
 BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
@@ -50,16 +38,16 @@ def diamonds(axis):
 def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     runs = {"bump_cnn": stand_ins.mapped("plus", "bump"),
             "ramp_cnn": stand_ins.mapped("edge", "plus", "ramp")}  # fmt: skip
-    titles = [title_of(axis) for axis in drawn(figure1.draw, runs).axes]
+    titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
     shares = "{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}"
     assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
-    codes = drawn(figure1.draw_codes, runs)
+    codes = drawn(FIGURES["codes"].draw, runs)
     np.testing.assert_allclose(diamonds(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
     assert sorted(heights(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
     by_distance = lines_of(axis_of(codes, "b"), "None")[:2]
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
-    share = axis_of(drawn(controls.draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
+    share = axis_of(drawn(FIGURES["controls"].draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
     assert [x for x, _ in diamonds(share)] == pytest.approx([1, *[EDGE] * 4])
 
 
@@ -68,13 +56,13 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
     random = np.random.default_rng(0).random((2, 64)) < run.cells.factors[:, 0] / 8
     scores = {"rendered": random, "rendered_second": ~random}
     run.cells = cells = run.cells._replace(scores=run.cells.scores | scores)
-    figure = drawn(controls.draw_two_objects, {"two_objects": run})
-    for letter, score in (("c", "rendered"), ("d", "rendered_second")):
-        hits = cells.scores[score].astype(float).reshape(2, 8, 8)
-        axis, held_out = axis_of(figure, letter), cells.held_out.reshape(8, 8)
-        np.testing.assert_allclose(axis.images[0].get_array(), hits.mean(axis=0))
-        shares = f"{hits[:, ~held_out].mean():.0%} ID, {hits[:, held_out].mean():.0%} OOD"
-        assert title_of(axis).endswith(f"bump rendered: {shares}")
+    figure = drawn(FIGURES["two_objects"].draw, {"two_objects": run})
+    for letter, hits in zip("cd", scores.values(), strict=True):
+        axis = axis_of(figure, letter)
+        shown = axis.images[0].get_array().ravel()
+        np.testing.assert_allclose(shown, hits.mean(axis=0, dtype=float))
+        id_share, ood = (hits[:, mask].mean() for mask in (~cells.held_out, cells.held_out))
+        assert title_of(axis).endswith(f"bump rendered: {id_share:.0%} ID, {ood:.0%} OOD")
 
 
 def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
@@ -93,12 +81,12 @@ def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
     assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
     position, size, both = (y for _, y in of("e", "box"))
     assert size == 1 and position == both == pytest.approx(places[:, box.held_out].mean())
-    last = [runs["three_factors"].layers(f"angle.{pair}.ood")[:, -2].mean()
-            for pair in three_factors.PAIRS]  # fmt: skip
-    assert f"{np.mean(last):.2f} OOD" in title_of(axis_of(figure, "f"))
-    solid = next(line for line in axis_of(figure, "f").lines if line.get_label() == "x, y")
-    expected = runs["three_factors"].layers("angle.x-y.ood").mean(axis=0)[:-1]
-    np.testing.assert_allclose(solid.get_ydata(), expected)
+    angles = {pair: runs["three_factors"].layers(f"angle.{pair}.ood").mean(axis=0)
+              for pair in three_factors.PAIRS}  # fmt: skip
+    last = np.mean([of_pair[-2] for of_pair in angles.values()])
+    assert f"{last:.2f} OOD" in title_of(axis_of(figure, "f"))
+    (solid,) = [line for line in axis_of(figure, "f").lines if line.get_label() == "x, y"]
+    np.testing.assert_allclose(solid.get_ydata(), angles["x-y"][:-1])
     indices = three_factors.example_cells(box)
     assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
@@ -125,13 +113,13 @@ def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
 
 def test_volumes_shares_along_training_and_tuning_are_means(drawn, workdir):
     run = stand_ins.trained("bump_cnn", workdir)
-    images = images_of(drawn(layers.draw_volumes, {"bump_cnn": run}))
+    images = images_of(drawn(FIGURES["fig11"].draw, {"bump_cnn": run}))
     held_out, code = run.maps["held_out"], np.log10(run.maps["volume"][:, 0]).mean(axis=0)
     np.testing.assert_allclose(images[0], code - code[~held_out].mean(), atol=1e-3)
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
     np.testing.assert_allclose(means, 0, atol=1e-6)
     of_columns = dict.fromkeys(("bump_cnn", "stripes_0_bumps", "lowrank_both"), run)
-    along = axis_of(drawn(along_training.draw, of_columns), "a").lines
+    along = axis_of(drawn(FIGURES["training"].draw, of_columns), "a").lines
     shares = [run.cells.scores["rendered"][:, mask].mean()
               for mask in (run.cells.held_out, ~run.cells.held_out)]  # fmt: skip
     assert [line.get_ydata()[-1] for line in along] == pytest.approx(shares)
@@ -169,11 +157,10 @@ def test_encoders_are_exact_where_they_are(drawn, workdir):
             assert heights(axis_of(figure, "c"), mark, color)[1] == pytest.approx(near)
         unit = mean["ood.mean_answer_mse"]["value"]
         errors = cells.scores[cells.error][:, cells.held_out].mean(axis=1, dtype=float) / unit
-        (found,) = [x for x, _ in means(axis_of(figure, "d"), "o", color)]
+        axis = axis_of(figure, "d")
+        (found,) = [x for x, _ in means(axis, "o", color)]
         assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
-        assert mean["ood.nearest_seen_mse"]["value"] / unit in [
-            x for x, _ in diamonds(axis_of(figure, "d"))
-        ]
+        assert mean["ood.nearest_seen_mse"]["value"] / unit in [x for x, _ in diamonds(axis)]
 
 
 def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):
@@ -230,7 +217,7 @@ def test_thresholds_are_drawn_where_they_are(drawn):
 
 def test_the_mean_over_seeds_is_geometric(drawn):
     """Seeds render 0.9 half-way, in log images, between 10 and 40, and between 40 and 160."""
-    rows = [make_row(grid=grid, seed=seed, images=images) | {"unseen.rendered": share}
+    rows = [scored(share, grid, images, seed=seed)
             for grid in (8, 16) for seed, numbers in enumerate(((10, 40), (40, 160)))
             for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
     axis = drawn(scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
@@ -241,11 +228,12 @@ def test_the_mean_over_seeds_is_geometric(drawn):
 
 def test_no_bound_is_dropped(drawn):
     """Bumps are never enough, stripes are from the start at the two largest N."""
-    corner = {"region": "corner", "alone": None}
+    corner = {REGION: "corner"}
     few = make_table({"bumps": (3, 0.1)}, multiples=(0.1, 0.3), **corner)
-    small = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
-    large = make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
-    sweep = stand_ins.sweep(few + small + large, ("corner",))
+    by_stripes = make_table({"stripes": (1, 2)}, GRIDS[:2], **corner)
+    by_stripes += make_table({"stripes": (1, 2)}, GRIDS[2:], multiples=(2, 4), **corner)
+    beyond = [row for row in by_stripes if row[IMAGES] > 2 * row[GRID]]
+    sweep = stand_ins.sweep(few + beyond, ("corner",))
     axis = drawn(scaling.draw_thresholds, sweep).axes[0]
     up, down = points_of(axis, BLUE, "^"), points_of(axis, ORANGE, "v")
     assert down.shape == (6, 2) and len(np.unique(up, axis=0)) == 12  # side by side
@@ -267,13 +255,11 @@ def test_exponents_follow_the_share_asked_for(drawn):
         row["unseen.rendered"] = min(row["unseen.rendered"], 0.72)
     figure = drawn(scaling.draw_exponents, stand_ins.sweep(rows, ("none",)))
     unseen, real = figure.axes[:2]
-    lines = [next(line for line in axis.lines if line.get_marker() == "o")
-             for axis in (unseen, real)]  # fmt: skip
+    lines = [lines_of(axis, "o")[0] for axis in (unseen, real)]
     exponents = dict(zip(scaling.TARGETS, lines[1].get_ydata(), strict=True))
     assert exponents[0.9] == pytest.approx(3, abs=0.1)
     assert exponents[0.7] == pytest.approx(2.5, abs=0.1)
-    (missing,) = [line for line in unseen.lines
-                  if line.get_marker() == "o" and line.get_fillstyle() == "none"]  # fmt: skip
+    (missing,) = [line for line in lines_of(unseen, "o") if line.get_fillstyle() == "none"]
     np.testing.assert_allclose(missing.get_xdata(), [0.75, 0.8, 0.85, 0.9, 0.95])
     assert np.isfinite(lines[0].get_ydata()).tolist() == [share < 0.72 for share in scaling.TARGETS]
 
@@ -325,33 +311,27 @@ def test_the_authors_numbers_stand_beside_ours(preset, settings):
     ]
 
 
-def test_tables_have_the_committed_scores():
-    page = set((committed.RESULTS / "RESULTS.md").read_text().splitlines())
-    students = scale_tables.table(committed.finished(scale_runs.runs("quick")))
-    decoders = tables.table(committed.finished(stand_ins.papers.runs("quick")))
-    assert sum(line.startswith("| modules_") for line in students) == 2 * 48
-    assert {"### Other tasks", "### Beside the authors' numbers"} <= set(decoders) <= page
-    assert set(students) <= page
+def test_draws_of_students_stand_as_one_network():
     draws = [line for line in scale_tables.table(stand_ins.students()) if "| middle_" in line]
     assert len(draws) == 2 * 14 and not any("_draw_" in line for line in draws)
 
 
 def test_sprites_have_their_numbers(drawn):
-    titles = [axis.get_title("left") for axis in
-              drawn(FIGURES["sprites"].draw, stand_ins.hold_outs()).axes]  # fmt: skip
-    assert "A range is rendered in 0%" in titles
-    gained = drawn(FIGURES["sprites_remedies"].draw, stand_ins.remedies()).axes[0]
-    assert gained.get_title("left") == "Most is gained by slices: +1.00"
-    for name, words in (("follows", "1 [1, 1]"), ("all alike", "rendered alike")):
-        axis = drawn(FIGURES["sprites_pairs"].draw, stand_ins.pairs(name)).axes[0]
-        assert words in axis.get_title("left")
+    for figure, runs, words in (
+        ("sprites", stand_ins.hold_outs(), "A range is rendered in 0%"),
+        ("sprites_remedies", stand_ins.remedies(), "Most is gained by slices: +1.00"),
+        ("sprites_pairs", stand_ins.pairs("follows"), "1 [1, 1]"),
+        ("sprites_pairs", stand_ins.pairs("all alike"), "rendered alike"),
+    ):
+        titles = [axis.get_title("left") for axis in drawn(FIGURES[figure].draw, runs).axes]
+        assert any(words in title for title in titles)
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
         stand_ins.montero()
     )
     config = sprites_runs("quick")["sprites_encoder"]
     names = [*(factor.name for factor in config.task.scene().factors), "exact"]
-    numbers = {f"{region}.{name}_accuracy": share for name in names
-               for region, share in (("id", 1.0), ("ood", 0.25))}  # fmt: skip
+    numbers = {f"id.{name}_accuracy": 1.0 for name in names}
+    numbers |= {f"ood.{name}_accuracy": 0.25 for name in names}
     run = Run.known((), config=config, summary=stand_ins.summary_of(numbers))
     lines = sprites_tables.table({"sprites_encoder": run})
     assert lines[-1] == "| sprites_encoder_quick | all | 1 [1, 1] | 0.25 [0.25, 0.25] |"
@@ -363,8 +343,7 @@ def test_decoders_of_bumps_hold_out_as_many_cells_in_either_way(scale):
     shares = {}
     for name, config in scale_runs.bridge(scale).items():
         if name.startswith("bump_"):
-            held_out = float(tasks.regions(config.task.make())["ood"].mean())
-            shares.setdefault(name.split("_")[2], set()).add(held_out)
-    assert len(shares) == 2
-    for share, found in shares.items():
-        assert len(found) == 1 and found.pop() == pytest.approx(float(share), abs=0.02)
+            of_name = shares.setdefault(float(name.split("_")[2]), set())
+            of_name.add(float(tasks.regions(config.task.make())["ood"].mean()))
+    assert len(shares) == 2 and all(len(found) == 1 for found in shares.values())
+    assert [found.pop() for found in shares.values()] == pytest.approx(list(shares), abs=0.02)

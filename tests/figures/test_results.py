@@ -20,21 +20,14 @@ def row(claim, case, value=1.0, verdict="reproduced", setting="base", criterion=
             "notes": {}}  # fmt: skip
 
 
-def values(rows):
-    return [(one["claim"], one["case"], one["conditions"]["own"]["value"]) for one in rows]
-
-
 def test_added_rows_stand_in_order_and_no_verdict_is_drawn_again():
-    before = [row("C1", "bump", 1.0), row("C2", "bump", 1.0)]
+    before = [row("C1", "bump"), row("C2", "bump")]
     added = [row("C1", "bump", 2.0), row("C1", "ramp", 3.0), row("C3", "ramp", 4.0)]
-    found = results.with_added(before, added)
-    assert values(found) == [
-        ("C1", "bump", 1.0), ("C1", "ramp", 3.0), ("C2", "bump", 1.0), ("C3", "ramp", 4.0)
-    ]  # fmt: skip
+    assert results.with_added(before, added) == [before[0], added[1], before[1], added[2]]
     assert results.with_added([], added) == added and results.with_added(before, []) == before
     # a criterion that changed since; a claim that no paper makes
     newer = row("C1", "bump", 5.0, criterion="own above 1")
-    assert values(results.with_added(before, [newer]))[0] == ("C1", "bump", 5.0)
+    assert results.with_added(before, [newer]) == [newer, before[1]]
     assert results.with_added([row("X9", "bump")], []) == []
     # settings stay while the base has their criterion
     upright = row("C1", "bump", setting="upright")
@@ -61,19 +54,20 @@ def finished(workdir, network, rows, figure):
 
 
 def test_results_grow_where_they_are_added_to(tmp_path, target, capsys):
-    first = finished(tmp_path / "a", "bump_cnn_quick", [row("C1", "bump")], "fig1b")
-    again = finished(tmp_path / "c", "bump_cnn_quick", [row("C1", "bump", 9.0)], "fig1b")
+    rows = [row("C1", "bump")], [row("C1", "bump", 9.0)], [row("C1", "ramp", 2.0)]
+    first = finished(tmp_path / "a", "bump_cnn_quick", rows[0], "fig1b")
+    again = finished(tmp_path / "c", "bump_cnn_quick", rows[1], "fig1b")
     directory.write_bytes(again / "figures" / "fig1b.png", b"another picture")
-    second = finished(tmp_path / "b", "ramp_cnn_quick", [row("C1", "ramp", 2.0)], "codes")
+    second = finished(tmp_path / "b", "ramp_cnn_quick", rows[2], "codes")
     assert results.take(first, add=False) == target
     for workdir in (second, again):
         results.take(workdir, add=True)
-    assert values(committed.rows("quick")) == [("C1", "bump", 1.0), ("C1", "ramp", 2.0)]
+    assert committed.rows("quick") == rows[0] + rows[2]
     assert (target / "figures" / "fig1b.png").read_bytes() == b"picture"
     assert set(committed.runs("quick")) == {"bump_cnn", "ramp_cnn"}
     assert capsys.readouterr().out == ""
     results.take(second, add=False)
-    assert values(committed.rows("quick")) == [("C1", "ramp", 2.0)]
+    assert committed.rows("quick") == rows[2]
     assert set(committed.runs("quick")) == {"ramp_cnn"}
     assert [path.name for path in (target / "figures").glob("*.png")] == ["codes.png"]
     assert "removed runs/bump_cnn_quick.json (--add keeps what is there)" in capsys.readouterr().out
