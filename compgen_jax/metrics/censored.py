@@ -66,7 +66,8 @@ def _newton_step(parameters_Rx3, features_Px3, side_P, weights_RxP):
     bound_P = side_P != 0
     slope_RxP, curvature_RxP = -standard_RxP, np.ones_like(standard_RxP)
     inward_RxB = side_P[bound_P] * standard_RxP[:, bound_P]
-    hazard_RxB = hazard(inward_RxB)
+    # pdf(z) / Q(z) of the standard normal, Q being its upper tail: 1 / Mills' ratio
+    hazard_RxB = math.sqrt(2 / math.pi) / erfcx(inward_RxB / math.sqrt(2))
     slope_RxP[:, bound_P] = -side_P[bound_P] * hazard_RxB
     curvature_RxP[:, bound_P] = np.clip(hazard_RxB * (hazard_RxB - inward_RxB), 0.0, 1.0)
     outer_Px9 = (features_Px3[:, :, None] * features_Px3[:, None, :]).reshape(-1, 9)
@@ -77,8 +78,3 @@ def _newton_step(parameters_Rx3, features_Px3, side_P, weights_RxP):
     hessian_Rx3x3[:, 2, 2] += values_R / precision_R**2
     step_Rx3 = np.linalg.solve(hessian_Rx3x3, gradient_Rx3[:, :, None])[:, :, 0]
     return step_Rx3, (step_Rx3 * gradient_Rx3).sum(axis=1)
-
-
-def hazard(z):
-    """pdf(z) / Q(z) of the standard normal, Q being its upper tail: 1 / Mills' ratio."""
-    return math.sqrt(2 / math.pi) / erfcx(np.asarray(z, np.float64) / math.sqrt(2))

@@ -34,30 +34,25 @@ def gaps(factors_BxF, held_out_B, period: float = PERIOD) -> list[Gap]:
     factors, held_out = np.asarray(factors_BxF, np.float64), np.asarray(held_out_B, bool)
     if factors.ndim != 2 or held_out.shape != factors.shape[:1]:
         raise ValueError(f"factors {factors.shape} and held_out {held_out.shape}: (B, F) and (B,)")
-    labels = [tuple(label) for label in factors[:, 1:].tolist()]
-    gaps = []
-    for label in sorted(set(labels)):
-        cells = np.flatnonzero([one == label for one in labels])
-        if held_out[cells].any():
-            gaps.append(_gap(label, cells, factors[:, 0] % period, held_out, period))
+    angles, gaps = factors[:, 0] % period, []
+    for label in sorted(set(map(tuple, factors[:, 1:].tolist()))):
+        of = f"object {label[0]:g}" if label else "the object"
+        cells = np.flatnonzero((factors[:, 1:] == np.array(label)[None]).all(axis=1))
+        cells = cells[np.argsort(angles[cells])]
+        hidden = held_out[cells]
+        if not hidden.any():
+            continue
+        if hidden.all():
+            raise ValueError(f"every angle of {of} is held out, so its gap has no edges")
+        starts = np.flatnonzero(hidden & ~np.roll(hidden, 1))
+        if len(starts) > 1:
+            raise ValueError(f"{of} has {len(starts)} gaps, not one")
+        cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
+        around = cells[np.arange(hidden.sum() + 2) % len(cells)]
+        gaps.append(_from_edge_to_edge(label, around, angles, period))
     if not gaps:
         raise ValueError("nothing is held out, so there is no gap")
     return gaps
-
-
-def _gap(label, cells, angles_B, held_out_B, period) -> Gap:
-    of = f"object {label[0]:g}" if label else "the object"
-    cells = cells[np.argsort(angles_B[cells])]
-    hidden = held_out_B[cells]
-    if hidden.all():
-        raise ValueError(f"every angle of {of} is held out, so its gap has no edges")
-    starts = np.flatnonzero(hidden & ~np.roll(hidden, 1))
-    if len(starts) > 1:
-        raise ValueError(f"{of} has {len(starts)} gaps, not one")
-    cells = np.roll(cells, 1 - starts[0])  # the edge before the gap comes first
-    return _from_edge_to_edge(
-        label, cells[np.arange(hidden.sum() + 2) % len(cells)], angles_B, period
-    )
 
 
 def _from_edge_to_edge(label, cells, angles_B, period) -> Gap:

@@ -140,13 +140,11 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
         )
     check_finite("success", success[held_out])
     used = held_out & ~np.isnan(quality)
-    pair = np.stack([quality[used], success[used]])
-    if pair.shape[1] < 2:
-        return {"value": float("nan"), "ci95": [float("nan")] * 2}
-    ranks = np.stack([midranks(values) for values in pair])
-    full = _correlation(ranks)
+    quality, success = quality[used], success[used]
+    correlation = lambda kept: _correlation(midranks(quality[kept]), midranks(success[kept]))
+    full = correlation(slice(None))
     _, group = np.unique(groups[used], return_inverse=True)
-    without = [_correlation(_ranks_without(pair, ranks, group == g)) for g in np.unique(group)]
+    without = [correlation(group != g) for g in np.unique(group)]
     z_full, *z = np.arctanh(np.clip([full, *without], -1 + 1e-12, 1 - 1e-12))
     ends = np.tanh(jackknife_interval(z_full, z))
     return {"value": float(full), "ci95": ends.tolist()}
@@ -154,9 +152,9 @@ def success_correlation(quality_B, success_B, held_out_B, groups_B=None) -> dict
 
 def midranks(values_B, strata_B=None):
     """(B,) ranks from 1 within each stratum, ties at their mean rank."""
+    strata_B = np.zeros(len(values_B)) if strata_B is None else strata_B
     _, value = np.unique(values_B, return_inverse=True)
-    _, stratum = np.unique(np.zeros(len(value)) if strata_B is None else strata_B,
-                           return_inverse=True)  # fmt: skip
+    _, stratum = np.unique(strata_B, return_inverse=True)
     _, kind, counts = np.unique(
         stratum * len(value) + value, return_inverse=True, return_counts=True
     )
@@ -316,22 +314,11 @@ def _donors(groups, held_out, rng):
     return donor_B
 
 
-def _ranks_without(pair_2xB, ranks_2xB, gone_B):
-    """(2, B - G) ranks of the other rows, once those of a group are gone."""
-    kept = ~gone_B
-    ranks_left = []
-    for values, ranks in zip(pair_2xB, ranks_2xB, strict=True):
-        away = np.sort(values[gone_B])
-        below, up_to = (np.searchsorted(away, values[kept], side) for side in ("left", "right"))
-        ranks_left.append(ranks[kept] - (below + up_to) / 2)
-    return np.stack(ranks_left)
-
-
-def _correlation(pair_2xB):
+def _correlation(first_B, second_B):
     """NaN for fewer than two rows, or where one side is constant."""
-    if pair_2xB.shape[1] < 2 or (np.ptp(pair_2xB, axis=1) == 0).any():
+    if len(first_B) < 2 or np.ptp(first_B) == 0 or np.ptp(second_B) == 0:
         return np.nan
-    a, b = pair_2xB - pair_2xB.mean(axis=1, keepdims=True)
+    a, b = (values - values.mean() for values in (first_B, second_B))
     return a @ b / np.sqrt((a @ a) * (b @ b))
 
 

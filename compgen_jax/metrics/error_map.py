@@ -33,16 +33,15 @@ def error_map(
 
     ValueError if a row's setting is not among the values.
     """
-    columns, lines = (
-        sorted({row[name] for row in rows}) if values is None else list(values)
-        for name, values in ((column, columns_X), (line, lines_Y))
-    )
-    for name, values in ((column, columns), (line, lines)):
-        if missing := {row[name] for row in rows} - set(values):
-            raise ValueError(f"{name} of {sorted(missing)} is not among {values}")
+    axes = []
+    for name, values in ((line, lines_Y), (column, columns_X)):
+        there = {row[name] for row in rows}
+        axes.append(sorted(there) if values is None else list(values))
+        if missing := there - set(axes[-1]):
+            raise ValueError(f"{name} of {sorted(missing)} is not among {axes[-1]}")
+    lines, columns = axes
     shape = len(lines), len(columns)
-    sums, succeeded, trials = np.zeros(shape), np.zeros(shape, int), np.zeros(shape, int)
-    on_seen = np.zeros(shape, bool)
+    sums, succeeded, trials, on_seen = (np.zeros(shape, kind) for kind in (float, int, int, bool))
     for row in rows:
         cell = lines.index(row[line]), columns.index(row[column])
         trials[cell] += 1

@@ -83,9 +83,7 @@ def schmidt_numbers(schmidt) -> dict:
     }
 
 
-@layer_metric("explained.hoeffding")
-def hoeffding(gram_BxB, sizes) -> float:
-    return decomposition.hoeffding_share(gram_BxB, sizes)
+layer_metric("explained.hoeffding")(decomposition.hoeffding_share)
 
 
 @layer_metric("spectrum.numerical_rank", "spectrum.energy_rank", "spectrum.participation_ratio")
@@ -194,12 +192,8 @@ def _difference(ood, seen) -> tuple:
     return difference, difference / pooled if pooled > 0 else np.nan
 
 
-def _angle_names(layer) -> list[str]:
-    pairs = combinations(layer.tangent_names, 2)
-    return [f"angle.{a}-{b}.{region}" for a, b in pairs for region in REGIONS]
-
-
-@layer_metric(_angle_names)
+@layer_metric(lambda layer: [f"angle.{a}-{b}.{region}" for region in REGIONS
+                             for a, b in combinations(layer.tangent_names, 2)])  # fmt: skip
 def angles(tensors_BxRxR, held_out_B, tangent_names) -> dict:
     """Mean |cosine| of the angle between the tangents of each two real factors, over ID and over
     held-out cells; NaN for a region without cells."""

@@ -17,13 +17,7 @@ from compgen_jax.metrics.kernels import check_finite
 
 
 def probe(
-    features_BxD,
-    factors_BxF,
-    held_out_B,
-    folds: int = 5,
-    seed: int = 0,
-    real=None,
-    periods=None,
+    features_BxD, factors_BxF, held_out_B, folds: int = 5, seed: int = 0, real=None, periods=None
 ) -> dict:
     """Linear decodability of the factors; every value is an (F,) array in their order.
 
@@ -68,7 +62,13 @@ def probe(
         targets.append(targets_of(values_B, period))
         onehots.append(np.eye(label_B.max() + 1)[label_B])
     predicted = readout.cross_fitted(features, targets + onehots, fold_B, folds)
-    scores = {"in_sample_r2": in_sample_r2(features, factors, periods)}
+    design, in_sample = readout.decompose(features), []
+    kept = design.scales**2 > readout.RELATIVE_NOISE * np.sum(design.scales**2)
+    left = design.left[:, kept]
+    for target in targets[: factors.shape[1]]:  # least squares on all points
+        mean = target.mean(axis=0, keepdims=True)
+        in_sample.append(readout.r2(target, mean + left @ (left.T @ (target - mean))))
+    scores = {"in_sample_r2": np.array(in_sample)}
     for region, mask in (("id", ~held_out), ("ood", held_out)):
         r2s = [readout.r2(t[mask], p[mask]) for t, p in zip(targets, predicted, strict=False)]
         hits = [
@@ -118,15 +118,3 @@ def targets_of(values_B, period: float):
         return values_B[:, None]
     angle_B = 2 * np.pi * values_B / period
     return np.stack([np.cos(angle_B), np.sin(angle_B)], axis=1)
-
-
-def in_sample_r2(features_BxD, factors_BxF, periods_F):
-    """R^2 of least squares with intercept, fitted and scored on the same points; (F,)."""
-    design = readout.decompose(features_BxD)
-    kept = design.scales**2 > readout.RELATIVE_NOISE * np.sum(design.scales**2)
-    left, scores = design.left[:, kept], []
-    for values_B, period in zip(factors_BxF.T, periods_F, strict=True):
-        targets = targets_of(values_B, period)
-        mean = targets.mean(axis=0, keepdims=True)
-        scores.append(readout.r2(targets, mean + left @ (left.T @ (targets - mean))))
-    return np.array(scores)

@@ -125,7 +125,7 @@ def _cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
     targets_BxT = np.concatenate(targets, axis=1)
     owner_T = np.repeat(range(len(targets)), [target.shape[1] for target in targets])
     pieces = [(features_BxD[fold_B == k], targets_BxT[fold_B == k]) for k in range(folds)]
-    moments = [_moments(*piece) for piece in pieces]
+    moments = [(len(x), x.sum(axis=0), t.sum(axis=0), x.T @ x, x.T @ t) for x, t in pieces]
 
     def fit(*left_out):
         kept = [moments[k] for k in range(folds) if k not in left_out]
@@ -144,13 +144,6 @@ def _cross_fitted_by_folds(features_BxD, targets, fold_B, folds: int) -> list:
     new = fold_B < 0
     predictions[new] = _predict(fit(), features_BxD[new], _best(errors[folds], owner_T))
     return [predictions[:, owner_T == target] for target in range(len(targets))]
-
-
-def _moments(features, targets):
-    return (
-        len(features), features.sum(axis=0), targets.sum(axis=0),
-        features.T @ features, features.T @ targets,
-    )  # fmt: skip
 
 
 class _Fit(NamedTuple):

@@ -147,13 +147,7 @@ def refinement(
 
 
 def thresholds(
-    rows,
-    score: str,
-    target: float,
-    *,
-    field: str,
-    along: str | None = None,
-    fixed: dict | None = None,
+    rows, score: str, target: float, *, field: str, along: str | None = None, fixed=None
 ) -> Curve:
     """Thresholds of every seed at every value of the axis `along`, in the rows whose other axes
     have the `fixed` values.
@@ -176,16 +170,14 @@ def thresholds(
     for axis in list(rows[0])[: list(rows[0]).index("seed")]:  # the axes' columns come first
         if axis != along and len({row[axis] for row in rows}) > 1:
             raise ValueError(f"the table mixes several values of {axis}: state one")
-    place = lambda row: row[along] if along else 0
-    along_K = np.unique([place(row) for row in rows])
-    seeds_S = np.unique([row["seed"] for row in rows])
-    values_SxK = np.full((seeds_S.size, along_K.size), np.nan)
-    status_SxK = np.full(values_SxK.shape, UNKNOWN)
-    factor_SxK = np.full(values_SxK.shape, np.nan)
     points: dict[Any, list] = {}
     for row in rows:
         value = row[score] if row["status"] == "ok" else math.nan
-        points.setdefault((row["seed"], place(row)), []).append((row[field], value))
+        place = row["seed"], row[along] if along else 0
+        points.setdefault(place, []).append((row[field], value))
+    seeds_S, along_K = map(np.unique, zip(*points, strict=True))
+    values_SxK, factor_SxK = np.full((2, seeds_S.size, along_K.size), np.nan)
+    status_SxK = np.full(values_SxK.shape, UNKNOWN)
     for (seed, at), pairs in points.items():
         cell = np.searchsorted(seeds_S, seed), np.searchsorted(along_K, at)
         values_SxK[cell], status_SxK[cell], ends = threshold(*zip(*pairs, strict=True), target)
@@ -208,13 +200,23 @@ def exponent(curve: Curve) -> dict:
     the exponent is not identified without one of them, and for a single seed. Without censoring
     it is Student's t interval of the seeds' own exponents.
     """
-    count = curve.seeds_S.size
-    everyone = np.ones((1, count))
-    value, *without = _slopes(curve, np.concatenate([everyone, everyone - np.eye(count)])).tolist()
+    count, status_SxK = curve.seeds_S.size, curve.status_SxK
+    counts_RxS = np.concatenate([np.ones((1, count)), 1 - np.eye(count)])  # all, all but one
+    reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0
+    identified_R = reached_RxK.sum(axis=1) >= 2
+    slopes_R = np.full(1 + count, np.nan)
+    if identified_R.any():
+        seed_P, place_P = np.nonzero(status_SxK != UNKNOWN)
+        known_P = status_SxK[seed_P, place_P]
+        slopes_R[identified_R] = censored_slopes(
+            np.log(curve.along_K[place_P]),
+            np.log(curve.values_SxK[seed_P, place_P]),
+            (known_P == ABOVE).astype(int) - (known_P == BELOW),
+            counts_RxS[identified_R][:, seed_P],
+        )
+    value, *without = slopes_R.tolist()
     interval = jackknife_interval(value, without)
-    statuses = {
-        name: int((curve.status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)
-    }
+    statuses = {name: int((status_SxK == name).sum()) for name in (REACHED, ABOVE, BELOW, UNKNOWN)}
     coarse = int((curve.factor_SxK > COARSE).sum())
     return {"value": value, "ci95": interval.tolist()} | statuses | {"coarse": coarse}
 
@@ -223,21 +225,3 @@ def is_resolved(number: dict) -> bool:
     """Whether an `exponent` is the thresholds' own, of which at most `COARSE_SHARE` are coarse,
     and not that of the values that were tried."""
     return number["coarse"] <= COARSE_SHARE * number[REACHED]
-
-
-def _slopes(curve, counts_RxS):
-    """(R,) slopes, each with every seed counted so often; NaN where not identified."""
-    status_SxK = curve.status_SxK
-    reached_RxK = counts_RxS @ (status_SxK == REACHED).astype(np.float64) > 0
-    identified_R = reached_RxK.sum(axis=1) >= 2
-    slopes_R = np.full(len(counts_RxS), np.nan)
-    if identified_R.any():
-        seed_P, grid_P = np.nonzero(status_SxK != UNKNOWN)
-        known_P = status_SxK[seed_P, grid_P]
-        slopes_R[identified_R] = censored_slopes(
-            np.log(curve.along_K[grid_P]),
-            np.log(curve.values_SxK[seed_P, grid_P]),
-            (known_P == ABOVE).astype(int) - (known_P == BELOW),
-            counts_RxS[identified_R][:, seed_P],
-        )
-    return slopes_R

@@ -92,22 +92,17 @@ def _product_variance(maps_GxD):
         elif len(cells) > 2:
             matrices = [np.moveaxis(maps, axis, -1).reshape(len(maps), -1, maps.shape[axis])
                         for axis in cells]  # fmt: skip
-            bounds = [_alternate(matrices, start) for start in _starts(maps, matrices)]
+            # from two starts: the first singular vectors of the matrices (D, R, V), and the map
+            # through its largest cell. Some units need the one, some the other
+            squares = (np.swapaxes(matrix, 1, 2) @ matrix for matrix in matrices)
+            singular = [np.linalg.eigh(square)[1][..., -1] for square in squares]
+            largest = np.abs(maps).reshape(len(maps), -1).argmax(axis=1)
+            lines = grids.lines_through(maps, np.unravel_index(largest, maps.shape[1:]))
+            bounds = [_alternate(matrices, start) for start in (singular, lines)]
             explained.append(np.maximum(*bounds))
         else:
             explained.append(np.zeros(len(maps)))  # one factor has no interaction
     return np.concatenate(explained)
-
-
-def _starts(maps_DxG, matrices):
-    """Two choices of a function (D, V) for each axis of the maps: the first singular vectors of
-    its matrices (D, R, V), and the map through its largest cell. Some units need the one, some
-    the other."""
-    squares = (np.swapaxes(matrix, 1, 2) @ matrix for matrix in matrices)
-    singular = [np.linalg.eigh(square)[1][..., -1] for square in squares]
-    largest = np.abs(maps_DxG).reshape(len(maps_DxG), -1).argmax(axis=1)
-    cells = np.unravel_index(largest, maps_DxG.shape[1:])
-    return singular, grids.lines_through(maps_DxG, cells)
 
 
 def _alternate(matrices, functions):

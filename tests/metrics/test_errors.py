@@ -6,14 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.metrics import (
-    circle,
-    decodability,
-    function,
-    id_cells,
-    probes,
-    scaling,
-)
+from compgen_jax.metrics import circle, decodability, function, id_cells, probes, scaling
 
 NAN = np.full((12, 3), np.nan)
 CELLS = np.array([(x, y) for y in range(3) for x in range(4)], float)
