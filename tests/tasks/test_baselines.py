@@ -161,9 +161,8 @@ def test_lines_of_three_factors_against_a_loop(monkeypatch, ordered, at_once):
         for f in range(3):
             apart = {}
             for there, cell in enumerate(CELLS):
-                if not held_out[there] and all(
-                    cell[g] == CELLS[here][g] for g in range(3) if g != f
-                ):
+                others = [g for g in range(3) if g != f and cell[g] != CELLS[here][g]]
+                if not held_out[there] and not others:
                     distance = abs(cell[f] - CELLS[here][f]) if not ordered or ordered[f] else 1
                     apart.setdefault(distance, []).append(targets[there])
             if apart:

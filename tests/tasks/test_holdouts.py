@@ -11,28 +11,23 @@ from compgen_jax.tasks import table_files
 from compgen_jax.tasks.holdouts import PUBLISHED, coverage, held_out
 from compgen_jax.tasks.task import Factor, cells
 
-
-def labelled(name, *labels, first=0):
-    return Factor(name, np.arange(first, first + len(labels)), real=False, labels=labels)
-
-
 MPI3D = tuple(
     Factor(name, np.arange(count))
-    for name, count in {
-        "object_color": 6, "object_shape": 6, "object_size": 2, "camera_height": 3,
-        "background_color": 3, "horizontal_axis": 40, "vertical_axis": 40,
-    }.items()
+    for names, count in {
+        "object_color object_shape": 6, "object_size": 2, "camera_height background_color": 3,
+        "horizontal_axis vertical_axis": 40,
+    }.items() for name in names.split()
 )  # fmt: skip
 SMALL = (
-    labelled("shape", "square", "ellipse", "heart", first=1),
+    Factor("shape", np.arange(1, 4), real=False, labels=("square", "ellipse", "heart")),
     Factor("hue", np.arange(10) / 10, period=1),
     Factor("posX", np.arange(6) / 5),
 )
 POINTS = cells(SMALL)
 SHAPE, HUE, POSX = np.float64(POINTS).T
 LINE = (Factor("posX", np.arange(10) / 9), Factor("posY", np.arange(10) / 9))
-PLACE, SHAPES = np.arange(21) / 20, labelled("shape", "triangle", "square", "circle")
-WORLD = Factor("posX", PLACE), Factor("posY", PLACE), SHAPES
+PLACE = np.arange(21) / 20
+WORLD = Factor("posX", PLACE), Factor("posY", PLACE), Factor("shape", np.arange(3), real=False)
 # as the data sets have them, but for the last of dSprites' orientations, which repeats the first
 DATA = {
     "dsprites": table_files.DSPRITES[1:],
@@ -174,7 +169,7 @@ def test_a_wrong_sentence_is_answered_in_one_line(text):
 
 
 def test_a_factor_without_enough_values_cannot_bound_a_region():
-    factors = (labelled("shape", "square", "heart"),)
+    factors = (Factor("shape", np.arange(2), real=False),)
     for text, hint in (("block(shape)", "more than 2 values of sh"), ("block()", "name its fac")):
         with pytest.raises(ConfigError, match=hint):
             held_out(text, factors, cells(factors))

@@ -60,12 +60,11 @@ def trained_on(settings, steps=40):
 
 
 def by_hand(teacher, latent, inputs, most):
-    """What the definition says in float64, unit by unit."""
+    """What the definition says in float64, module by module."""
     weights, biases, readout = (np.asarray(leaf, np.float64) for leaf in teacher[:3])
     hidden = np.zeros((len(inputs), weights.shape[1]))
-    for m, z in enumerate(np.asarray(latent, np.float64)):
-        for h in range(hidden.shape[1]):
-            hidden[:, h] += z * (np.float64(inputs) @ weights[m, h] + biases[m, h]) / most**0.5
+    for z, w, b in zip(np.float64(latent), weights, biases, strict=True):
+        hidden += z * (np.float64(inputs) @ w.T + b) / most**0.5
     return np.maximum(hidden, 0) @ readout.T
 
 

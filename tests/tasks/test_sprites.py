@@ -66,17 +66,6 @@ def test_a_loop_over_pixels_draws_the_same(shape):
         assert not (wrong & (abs(excess_HxW) > (0.4 if shape == 3 else 1e-3))).any()
 
 
-def test_row_0_is_at_the_top_and_turns_are_counter_clockwise():
-    points = [(2, 1, 0, 0, 1), (2, 1, math.pi / 4, 0.5, 0.5), (3, 1, 0, 0.5, 0.5)]
-    ellipse, turned, heart = np.asarray(draw(np.float32(points)))
-    rows, columns = np.nonzero(ellipse)
-    np.testing.assert_allclose([rows.mean() + 0.5, columns.mean() + 0.5], [48, 16], atol=0.1)
-    rows, columns = np.nonzero(turned)
-    assert np.corrcoef(rows, columns)[0, 1] < -0.4  # from the lower left to the upper right
-    widths = heart.sum(axis=1)[heart.any(axis=1)]
-    assert widths[-1] <= 2 and widths[0] >= 8  # the lobes are above, the tip is below
-
-
 def test_grey_edges_are_the_mean_of_points():
     """Points of 2 x 2 in 32 pixels are the centres of 64 pixels."""
     points = np.float32([[3, 0.9, 1.2, 0.3, 0.6]])
