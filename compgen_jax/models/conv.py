@@ -6,14 +6,16 @@ from typing import ClassVar
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers, model
+from compgen_jax.models import model
 from compgen_jax.models.convolution import conv_transpose, product
+from compgen_jax.models.initializers import add_bias, kernel_and_bias
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, number, require
 
 
 class ConvTranspose(nn.Module):
-    """Transposed convolution with the parameters of `nn.ConvTranspose` ('SAME' padding)."""
+    """Transposed convolution with the parameters of `nn.ConvTranspose` ('SAME' padding). PyTorch
+    calls `fan_out` what is 'kaiming_fan_in' here (`models.initializers`)."""
 
     features: int
     kernel_size: int
@@ -24,10 +26,9 @@ class ConvTranspose(nn.Module):
     @nn.compact
     def __call__(self, x):
         shape = (self.kernel_size, self.kernel_size, x.shape[-1], self.features)
-        kernel, bias = _parameters(self, shape)
-        return _add_bias(
-            conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering), bias
-        )
+        kernel, bias = kernel_and_bias(self, shape, self.features * self.kernel_size**2)
+        y = conv_transpose(x, kernel, stride=self.stride, lowering=self.lowering)
+        return add_bias(y, bias)
 
 
 class RenderCode(nn.Module):
@@ -45,24 +46,35 @@ class RenderCode(nn.Module):
     @nn.compact
     def __call__(self, code):
         shape = (self.side, self.side, code.shape[-1], self.features)
-        kernel, bias = _parameters(self, shape)
+        kernel, bias = kernel_and_bias(self, shape, self.features * self.side**2)
         image = product(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3))
-        return _add_bias(image, bias)
+        return add_bias(image, bias)
 
 
-def _parameters(module, shape):
-    init = initializers.for_conv_transpose(module.initial_weights, shape)
-    return module.param("kernel", init.kernel, shape), module.param("bias", init.bias, shape[-1:])
+def rendered(module, code, beside=(), within=lambda x: x):
+    """A code (..., E) -> image (..., N, N) and the layers before it, by layers of the calling
+    module: those of `ConvDecoder`, of its `grid`, `width`, `depth`, `initial_weights` and
+    `lowering`.
 
-
-def _add_bias(x, bias):
-    return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
+    `beside` (a list) has maps that stand beside the input of the first hidden layers, the first
+    layer's last. `within` is applied to every layer and to the image.
+    """
+    how = module.initial_weights, module.lowering
+    render = RenderCode(module.width, module.grid // 4, module.initial_weights, name="render")
+    x = within(nn.relu(render(code)))
+    layers = [x]
+    for index in range(1, module.depth + 1):
+        x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
+        kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
+        hidden = ConvTranspose(module.width, kernel_size, stride, *how, name=f"hidden_{index}")
+        x = within(nn.relu(hidden(x)))
+        layers.append(x)
+    return within(ConvTranspose(1, 3, 1, *how, name="image")(x))[..., 0], layers
 
 
 def twice_doubled_side(shapes: Shapes, name: str) -> int:
     """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
     shapes, and for an N that is not divisible by 4."""
-    model.code_length(shapes, name)
     grid = model.image_side(shapes, name)
     hint = f"doubles the side of its image twice, so that it must be divisible by 4, not {grid}"
     require(grid % 4 == 0, "model.name", name, hint)
@@ -134,19 +146,8 @@ class ConvDecoder(nn.Module):
         def within(x):
             return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
-        def convolved(features, kernel_size, stride, name, x):
-            how = self.initial_weights, self.lowering
-            return ConvTranspose(features, kernel_size, stride, *how, name=name)(x)
-
-        render = RenderCode(self.width, self.grid // 4, self.initial_weights, name="render")
-        x = within(nn.relu(render(code)))
-        layers = [code, x]
-        for index in range(1, self.depth + 1):
-            kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
-            x = convolved(self.width, kernel_size, stride, f"hidden_{index}", x)
-            x = within(nn.relu(x))
-            layers.append(x)
-        return within(convolved(1, 3, 1, "image", x))[..., 0], name_layers(layers)
+        image, layers = rendered(self, code, within=within)
+        return image, name_layers([code, *layers])
 
 
 def _mask(x, side):

@@ -5,13 +5,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers
+from compgen_jax.models.initializers import add_bias, kernel_and_bias
 from compgen_jax.models.mlp import dense
-from compgen_jax.models.model import Model, Shapes, name_layers
+from compgen_jax.models.model import Model, Shapes, array_shape, name_layers, require_widths
 from compgen_jax.settings import choice, number, require
 
 
@@ -31,28 +30,20 @@ class Encoder(Model):
 
     def check(self, config):
         super().check(config)
-        positive = all(type(features) is int and features > 0 for features in self.channels)
-        hint = "must be positive integers, as in (32, 64)"
-        require(positive, "model.channels", self.channels, hint)
+        require_widths("channels", self.channels)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        given, asked = shapes.input, shapes.output
-        is_image = isinstance(given, jax.ShapeDtypeStruct) and given.ndim in (2, 3)
-        hint = f"needs one image (H, W) or (H, W, C) as input, not {given}"
-        require(is_image, "model.name", self.name, hint)
-        is_vector = isinstance(asked, jax.ShapeDtypeStruct) and asked.ndim == 1
-        require(is_vector, "model.name", self.name, f"gives one vector, not {asked}")
+        needed = "needs one image (H, W) or (H, W, C) as input"
+        shape = array_shape(shapes.input, self.name, needed, (2, 3))
+        (outputs,) = array_shape(shapes.output, self.name, "gives one vector", (1,))
         channels = self.channels or tuple(self.width * 2**k for k in range(self.depth))
         least = 2 ** len(channels)  # a kernel of 4 needs 2 pixels, one of 3 only 1
         hint = (
             f"halves the image {len(channels)} times, so that both sides must be at least {least}, "
-            f"not {given.shape[0]} x {given.shape[1]}"
+            f"not {shape[0]} x {shape[1]}"
         )
-        require(self.kernel == 3 or min(given.shape[:2]) >= least, "model.kernel", 4, hint)
-        return ConvEncoder(
-            asked.shape[0], channels, self.hidden, self.kernel, given.ndim == 3,
-            self.initial_weights,
-        )  # fmt: skip
+        require(self.kernel == 3 or min(shape[:2]) >= least, "model.kernel", 4, hint)
+        return ConvEncoder(outputs, channels, len(shape) == 3, self)
 
 
 class HalvingConv(nn.Module):
@@ -70,9 +61,7 @@ class HalvingConv(nn.Module):
     @nn.compact
     def __call__(self, x):
         shape = (self.taps, self.taps, x.shape[-1], self.features)
-        init = initializers.for_dense(self.initial_weights, math.prod(shape[:-1]))
-        kernel = self.param("kernel", init.kernel, shape)
-        bias = self.param("bias", init.bias, shape[-1:])
+        kernel, bias = kernel_and_bias(self, shape, math.prod(shape[:-1]))
         # what the taps of every output pixel read, tap by tap: (..., H', W', taps^2 I)
         height, width = (2 * ((side + 2 - self.taps) // 2) + 1 for side in x.shape[-3:-1])
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
@@ -82,8 +71,7 @@ class HalvingConv(nn.Module):
             for column in range(self.taps)
         ]
         windows = jnp.concatenate(windows, axis=-1)
-        y = jnp.tensordot(windows, kernel.reshape(-1, self.features), axes=1)
-        return y + bias.reshape((1,) * (y.ndim - 1) + (-1,))
+        return add_bias(jnp.tensordot(windows, kernel.reshape(-1, self.features), axes=1), bias)
 
 
 class ConvEncoder(nn.Module):
@@ -95,16 +83,14 @@ class ConvEncoder(nn.Module):
     Leading axes of the image are carried through.
 
     Attributes:
-      outputs: O.  channels: of each convolution.  hidden: units.  kernel: side of a kernel.
-      colour: whether the image is (H, W, C).  initial_weights: 'torch' or 'flax'.
+      outputs: O.  channels: of each convolution.  colour: whether the image is (H, W, C).
+      settings: `hidden` units, `kernel` (its side) and `initial_weights`.
     """
 
     outputs: int
     channels: tuple
-    hidden: int
-    kernel: int
     colour: bool
-    initial_weights: str = "torch"
+    settings: Encoder
 
     batched: ClassVar[bool] = True
 
@@ -112,12 +98,12 @@ class ConvEncoder(nn.Module):
     def __call__(self, image):
         """(..., H, W) or (..., H, W, C) -> (..., O) and the activations by layer name, the image
         first."""
-        x, layers = image if self.colour else image[..., None], [image]
+        x, layers, how = image if self.colour else image[..., None], [image], self.settings
         for index, features in enumerate(self.channels, start=1):
-            conv = HalvingConv(features, self.initial_weights, self.kernel, name=f"conv_{index}")
+            conv = HalvingConv(features, how.initial_weights, how.kernel, name=f"conv_{index}")
             x = nn.relu(conv(x))
             layers.append(x)
         x = x.reshape(*x.shape[:-3], -1)
-        x = nn.relu(dense(self.hidden, "hidden", self.initial_weights, x))
+        x = nn.relu(dense(how.hidden, "hidden", how.initial_weights, x))
         layers.append(x)
-        return dense(self.outputs, "answer", self.initial_weights, x), name_layers(layers)
+        return dense(self.outputs, "answer", how.initial_weights, x), name_layers(layers)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models.conv import ConvTranspose, RenderCode, twice_doubled_side
+from compgen_jax.models.conv import rendered, twice_doubled_side
 from compgen_jax.models.encoder import HalvingConv
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import number, require
@@ -39,7 +39,7 @@ class Flow(Model):
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = twice_doubled_side(shapes, self.name)
-        return FlowDecoder(grid, self.width, self.depth, self.steps, shapes.lowering)
+        return FlowDecoder(grid, self, shapes.lowering)
 
 
 class FlowDecoder(nn.Module):
@@ -49,14 +49,12 @@ class FlowDecoder(nn.Module):
     In training every example has a time, uniform from 0 to 1, and noise of its own.
 
     Attributes:
-      grid: N, divisible by 4.  width, depth: see `Denoiser`.  steps: of a sample.
+      grid: N, divisible by 4.  settings: of the `Denoiser`, and `steps` of a sample.
       lowering: see `models.convolution`.
     """
 
     grid: int
-    width: int
-    depth: int
-    steps: int
+    settings: Flow
     lowering: str = "lax"
 
     batched: ClassVar[bool] = True
@@ -68,15 +66,15 @@ class FlowDecoder(nn.Module):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. In training,
         the image said at a random time of the path to `target` (B, N, N); else a sample, and the
         activations are those of its first step."""
-        lead, shape = code.shape[:-1], (self.grid, self.grid)
-        said = Denoiser(self.grid, self.width, self.depth, self.lowering, name="denoiser")
+        lead, shape, how = code.shape[:-1], (self.grid, self.grid), self.settings
+        said = Denoiser(self.grid, how.width, how.depth, self.lowering, name="denoiser")
         start = self.variable("noise", "start", lambda: self._normal("params", shape)).value
         if target is not None:
             time = jax.random.uniform(self.make_rng("dropout"), lead)
             mixed = time[..., None, None]
             return said((1 - mixed) * self._normal("dropout", target.shape) + mixed * target,
                         time, code)  # fmt: skip
-        step = lambda image, x, time: x + (image - x) / ((1 - time) * self.steps)
+        step = lambda image, x, time: x + (image - x) / ((1 - time) * how.steps)
         x = jnp.broadcast_to(start, (*lead, *shape))
         image, layers = said(x, jnp.zeros(lead), code)
 
@@ -84,7 +82,7 @@ class FlowDecoder(nn.Module):
             return step(said(x, jnp.full(lead, time), code)[0], x, time), None
 
         scan = nn.scan(advance, variable_broadcast="params", split_rngs={"params": False})
-        times = jnp.arange(1, self.steps) / self.steps
+        times = jnp.arange(1, how.steps) / how.steps
         return scan(said, step(image, x, 0.0), times)[0], layers
 
     def _normal(self, key: str, shape):
@@ -103,6 +101,7 @@ class Denoiser(nn.Module):
     width: int
     depth: int
     lowering: str = "lax"
+    initial_weights: ClassVar[str] = "torch"
 
     @nn.compact
     def __call__(self, noisy, time, code):
@@ -113,14 +112,5 @@ class Denoiser(nn.Module):
             beside.append(nn.relu(conv(beside[-1])))
         frequencies = jnp.arange(TIMES, dtype=jnp.float32).reshape((1,) * time.ndim + (-1,))
         timed = jnp.concatenate([code, jnp.cos(jnp.pi * frequencies * time[..., None])], axis=-1)
-        x = nn.relu(RenderCode(self.width, self.grid // 4, "torch", name="render")(timed))
-        layers = [code, x]
-        transposed = lambda features, kernel, stride, name, x: ConvTranspose(
-            features, kernel, stride, "torch", self.lowering, name=name
-        )(x)
-        for index in range(1, self.depth + 1):
-            x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
-            kernel, stride = (4, 2) if index <= 2 else (3, 1)
-            x = nn.relu(transposed(self.width, kernel, stride, f"hidden_{index}", x))
-            layers.append(x)
-        return transposed(1, 3, 1, "image", x)[..., 0], name_layers(layers)
+        image, layers = rendered(self, timed, beside)
+        return image, name_layers([code, *layers])

@@ -12,34 +12,33 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 from flax import linen as nn
 
 
-class Initializers(NamedTuple):
-    kernel: Callable  # (key, shape, dtype) -> array
-    bias: Callable
+def kernel_and_bias(module: nn.Module, shape, fan_in: int):
+    """A layer's parameters: kernel (..., O) of this shape and bias (O,), with the initial weights
+    that its `initial_weights` names."""
+    of_kernel, of_bias = for_dense(module.initial_weights, fan_in)
+    return module.param("kernel", of_kernel, shape), module.param("bias", of_bias, shape[-1:])
 
 
-def for_conv_transpose(name: str, kernel_shape) -> Initializers:
-    """For a transposed convolution with Flax's `kernel_shape` (k, k, in, out). PyTorch calls
-    `fan_out` what is here 'kaiming_fan_in'."""
-    height, width, _, outputs = kernel_shape
-    return for_dense(name, outputs * height * width)
+def add_bias(x, bias):
+    return x + bias.reshape((1,) * (x.ndim - 1) + (-1,))
 
 
-def for_dense(name: str, fan_in: int) -> Initializers:
-    """For a layer that reads `fan_in` numbers."""
+def for_dense(name: str, fan_in: int) -> tuple[Callable, Callable]:
+    """(key, shape, dtype) -> array: of the kernel and of the bias of a layer that reads `fan_in`
+    numbers."""
     if name == "torch":
         bound = 1 / math.sqrt(fan_in)
 
         def uniform(key, shape, dtype=jax.numpy.float32):
             return jax.random.uniform(key, shape, dtype, -bound, bound)
 
-        return Initializers(uniform, uniform)
+        return uniform, uniform
     kernel = nn.initializers.lecun_normal()
     if name.startswith("kaiming"):
         kernel = nn.initializers.variance_scaling(2.0, name.removeprefix("kaiming_"), "normal")
-    return Initializers(kernel, nn.initializers.zeros_init())
+    return kernel, nn.initializers.zeros_init()

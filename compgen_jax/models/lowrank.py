@@ -40,13 +40,6 @@ class Factor(NamedTuple):
     raw_right: jax.Array
 
 
-class Factors(NamedTuple):
-    """Two factors: those of the paper."""
-
-    x: Factor
-    y: Factor
-
-
 def unit(vectors):
     """Each vector of (..., N) divided by its length."""
     squares = jnp.sum(jnp.square(vectors), axis=-1, keepdims=True)
@@ -100,10 +93,9 @@ VECTORS = {"unit": unit, "orthonormal": orthonormal}
 
 def embeddings(params, vectors: str) -> tuple[Factor, ...]:
     """The terms of a `LowRankDecoder`'s embeddings, in the order of its factors, from its variables
-    (as `init` returns them) and its `vectors`. `Factors` if there are two."""
+    (as `init` returns them) and its `vectors`."""
     count = sum(name.startswith("embed_") for name in params["params"])
-    factors = tuple(_factor(params["params"][name], vectors) for name in embedding_names(count))
-    return Factors(*factors) if count == 2 else factors
+    return tuple(_factor(params["params"][name], vectors) for name in embedding_names(count))
 
 
 def embedding_names(factors: int) -> tuple[str, ...]:
@@ -238,10 +230,8 @@ class LowRank(Model):
                 f"{2 * grid} numbers, not {length}"
             )
             require(length == 2 * grid, "model.name", self.name, hint)
-        decoder = LowRankDecoder(
-            shape, parts, self.width, self.depth, self.rank, self.vectors,
-            self.dilations or (1,) * self.depth, self.initial_weights, shapes.lowering,
-        )  # fmt: skip
+        dilations = self.dilations or (1,) * self.depth
+        decoder = LowRankDecoder(shape, parts, dilations, self, shapes.lowering)
         hint = f"must be at most the grid's side, {decoder.grid}"
         require(self.rank <= decoder.grid, "model.rank", self.rank, hint)
         multiple = math.lcm(*decoder.dilations)
@@ -270,19 +260,16 @@ class Embedding(nn.Module):
     def __call__(self, code):
         """(..., V) one-hot -> (..., H, W), indexed [y, x]. Zeros, a missing factor, give zeros."""
         shape = code.shape[-1], self.terms
+        on_sphere = lambda key, shape: unit(jax.random.normal(key, shape))
         parameters = {
             "values": self.param("values", nn.initializers.normal(self.terms**-0.5), shape),
-            "left": self.param("left", _unit_gaussian, (*shape, self.rows)),
-            "right": self.param("right", _unit_gaussian, (*shape, self.columns)),
+            "left": self.param("left", on_sphere, (*shape, self.rows)),
+            "right": self.param("right", on_sphere, (*shape, self.columns)),
         }
         factor = _factor(parameters, self.vectors)
         # the code picks its token's terms, so that no other token's matrix is formed
         values, left, right = (jnp.tensordot(code, array, axes=1) for array in factor[:3])
         return jnp.einsum("...k,...kh,...kw->...hw", values, left, right)
-
-
-def _unit_gaussian(key, shape):
-    return unit(jax.random.normal(key, shape))
 
 
 def dilated(layer, x, dilation: int):
@@ -313,20 +300,15 @@ class LowRankDecoder(nn.Module):
 
     Attributes:
       shape: (H, W) or (H, W, C) of the image.  parts: V of each factor.
-      width: hidden channels.  depth: at least 1.
-      rank: K, at most `grid`; 0 means `grid`.  vectors: 'unit' or 'orthonormal'.
-      dilations: of the hidden layers.
-      initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
+      dilations: of the `depth` hidden layers.  lowering: see `models.convolution`.
+      settings: `width`, hidden channels; `rank`, K, at most `grid`, where 0 means `grid`;
+        `vectors`; `initial_weights`.
     """
 
     shape: tuple
     parts: tuple
-    width: int
-    depth: int
-    rank: int
-    vectors: str
     dilations: tuple
-    initial_weights: str = "torch"
+    settings: LowRank
     lowering: str = "lax"
 
     batched: ClassVar[bool] = True
@@ -340,20 +322,22 @@ class LowRankDecoder(nn.Module):
     def __call__(self, code):
         """(..., sum of V) -> image (..., *shape) and the activations by layer name, code first."""
 
+        how = self.settings
+
         def convolution(features, name):
-            return ConvTranspose(features, 3, 1, self.initial_weights, self.lowering, name=name)
+            return ConvTranspose(features, 3, 1, how.initial_weights, self.lowering, name=name)
 
         def prelu(index, x):
             return nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
 
-        sizes = *self.shape[:2], self.rank or self.grid
+        sizes = *self.shape[:2], how.rank or self.grid
         of_factors = zip(embedding_names(len(self.parts)), split(code, self.parts), strict=True)
-        embedded = [Embedding(*sizes, self.vectors, name=name)(part) for name, part in of_factors]
+        embedded = [Embedding(*sizes, how.vectors, name=name)(part) for name, part in of_factors]
         x = jnp.stack(embedded, axis=-1)
         layers = [code, x]
         x = prelu(0, x)
         for index, dilation in enumerate(self.dilations, start=1):
-            x = prelu(index, dilated(convolution(self.width, f"hidden_{index}"), x, dilation))
+            x = prelu(index, dilated(convolution(how.width, f"hidden_{index}"), x, dilation))
             layers.append(x)
         image = convolution((*self.shape, 1)[2], "image")(x)
         return image.reshape(*code.shape[:-1], *self.shape), name_layers(layers)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers, model
+from compgen_jax.models import model
+from compgen_jax.models.initializers import for_dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, number
 
@@ -18,9 +19,12 @@ def dense(features: int, name: str, initial_weights: str, x):
     return dense_layer(features, name, initial_weights, x.shape[-1])(x)
 
 
-def dense_layer(features: int, name: str, initial_weights: str, fan_in: int) -> nn.Dense:
-    init = initializers.for_dense(initial_weights, fan_in)
-    return nn.Dense(features, kernel_init=init.kernel, bias_init=init.bias, name=name)
+def dense_layer(features: int, name: str, initial_weights: str, fan_in: int, bias=None) -> nn.Dense:
+    """The layer of `dense`. Its biases are `bias` at first, if that is given."""
+    of_kernel, of_bias = for_dense(initial_weights, fan_in)
+    if bias is not None:
+        of_bias = nn.initializers.constant(bias)
+    return nn.Dense(features, kernel_init=of_kernel, bias_init=of_bias, name=name)
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class MLPDecoder(nn.Module):
 
     Attributes:
       shape: of the output.  width, depth: of the hidden layers.  initial_weights: 'torch' or
-      'flax'.  activation: 'relu' or 'tanh'.
+      'flax'.  activation: 'relu' or 'tanh'.  last: the linear layer's name.  bias: what its biases
+      are at first, unless None.
     """
 
     shape: tuple
@@ -51,6 +56,8 @@ class MLPDecoder(nn.Module):
     depth: int
     initial_weights: str = "torch"
     activation: str = "relu"
+    last: str = "image"
+    bias: float | None = None
 
     @nn.compact
     def __call__(self, inputs):
@@ -60,5 +67,6 @@ class MLPDecoder(nn.Module):
         for index in range(1, self.depth + 1):
             x = dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1])
             layers.append(ACTIVATIONS[self.activation](x))
-        output = dense(math.prod(self.shape), "image", self.initial_weights, layers[-1])
-        return output.reshape(self.shape), name_layers(layers)
+        fan_in, how = layers[-1].shape[-1], self.initial_weights
+        linear = dense_layer(math.prod(self.shape), self.last, how, fan_in, self.bias)
+        return linear(layers[-1]).reshape(self.shape), name_layers(layers)

@@ -101,10 +101,7 @@ def size(shapes) -> int:
 
 def code_length(shapes: Shapes, name: str) -> int:
     """E of an input that is one vector. Raises ConfigError for another input."""
-    given = shapes.input
-    is_vector = isinstance(given, jax.ShapeDtypeStruct) and given.ndim == 1
-    require(is_vector, "model.name", name, f"needs a vector as input, not {given}")
-    return given.shape[0]
+    return array_shape(shapes.input, name, "needs a vector as input", (1,))[0]
 
 
 def split(code, parts, axis: int = -1):
@@ -112,28 +109,37 @@ def split(code, parts, axis: int = -1):
     return jnp.split(code, np.cumsum(parts)[:-1].tolist(), axis)
 
 
+def array_shape(given, name: str, what: str, ranks=()) -> tuple[int, ...]:
+    """The shape of an input or output that is one array, of one of the `ranks`, if there are any.
+    Raises ConfigError for another one; `what` says what the model needs or gives."""
+    fits = isinstance(given, jax.ShapeDtypeStruct) and (not ranks or given.ndim in ranks)
+    require(fits, "model.name", name, f"{what}, not {given}")
+    return given.shape
+
+
 def output_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
     """The shape of an output that is one array. Raises ConfigError for another output."""
-    is_array = isinstance(shapes.output, jax.ShapeDtypeStruct)
-    require(is_array, "model.name", name, f"gives one array, not {shapes.output}")
-    return shapes.output.shape
+    return array_shape(shapes.output, name, "gives one array")
 
 
-def image_shape(shapes: Shapes, name: str) -> tuple[int, ...]:
+def image_shape(shapes: Shapes, name: str, ranks=(2, 3)) -> tuple[int, ...]:
     """(H, W) or (H, W, C) of an output that is one image. Raises ConfigError for another output."""
-    shape = output_shape(shapes, name)
-    require(len(shape) in (2, 3), "model.name", name, f"draws one image, not {shapes.output}")
-    return shape
+    return array_shape(shapes.output, name, "draws one image", ranks)
 
 
 def image_side(shapes: Shapes, name: str) -> int:
-    """N of an output that is one square image (N, N). Raises ConfigError for another output."""
-    output = shapes.output
-    is_image = isinstance(output, jax.ShapeDtypeStruct) and output.ndim == 2
-    require(is_image, "model.name", name, f"draws one image, not {output}")
-    height, width = output.shape
+    """N of one square image (N, N) that is decoded from a vector. Raises ConfigError for other
+    shapes."""
+    code_length(shapes, name)
+    height, width = image_shape(shapes, name, (2,))
     require(height == width, "model.name", name, f"draws square images, not {height} x {width}")
     return height
+
+
+def require_widths(field: str, widths: tuple):
+    """Raises ConfigError unless the numbers of a field are positive integers."""
+    positive = all(type(width) is int and width > 0 for width in widths)
+    require(positive, f"model.{field}", widths, "must be positive integers, as in (64, 32)")
 
 
 def name_layers(layers) -> dict:

@@ -10,8 +10,6 @@ in x and one in y; one minus a bump is that and a constant image. Wiedemer et al
 way to combine its parts is known.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import mul
@@ -19,8 +17,8 @@ from operator import mul
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers, model
-from compgen_jax.models.mlp import MLPDecoder, dense
+from compgen_jax.models import model
+from compgen_jax.models.mlp import MLPDecoder
 from compgen_jax.models.model import Model, Shapes, name_layers, split
 from compgen_jax.settings import choice, number, require
 
@@ -36,15 +34,6 @@ def parts_of_factors(shapes: Shapes, name: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def of_each_factor(network: Callable, code, parts) -> tuple:
-    """What a network of each factor's own, `network(name=...)`, makes of its part of a code, and
-    the activations by layer name, with the units of all these networks side by side."""
-    pairs = enumerate(split(code, parts), start=1)
-    outputs, layers = zip(*(network(name=f"factor_{f}")(part) for f, part in pairs), strict=True)
-    together = zip(*(each.values() for each in layers), strict=True)
-    return outputs, name_layers(jnp.concatenate(same, axis=-1) for same in together)
-
-
 @dataclass(frozen=True)
 class Additive(Model):
     """`AdditiveDecoder`: `depth` hidden layers of `width` units for each factor; initial weights as
@@ -55,10 +44,7 @@ class Additive(Model):
     initial_weights: str = choice("torch", "torch", "flax")
 
     def make(self, shapes: Shapes) -> nn.Module:
-        parts = parts_of_factors(shapes, self.name)
-        return AdditiveDecoder(
-            shapes.output.shape, parts, self.width, self.depth, self.initial_weights
-        )
+        return AdditiveDecoder(shapes.output.shape, parts_of_factors(shapes, self.name), self)
 
 
 class AdditiveDecoder(nn.Module):
@@ -68,22 +54,28 @@ class AdditiveDecoder(nn.Module):
     hidden layers, with the units of all factors side by side.
 
     Attributes:
-      shape: of the output.  parts: lengths of the code's parts.  width, depth: of the hidden
-      layers of one factor.  initial_weights: 'torch' or 'flax'.
+      shape: of the output.  parts: lengths of the code's parts.  settings: of one factor's network.
     """
 
     shape: tuple
     parts: tuple
-    width: int
-    depth: int
-    initial_weights: str = "torch"
+    settings: Model
 
     @nn.compact
     def __call__(self, code):
         """One code (E,) -> output (*shape) and the activations by layer name, code first."""
-        network = partial(MLPDecoder, self.shape, self.width, self.depth, self.initial_weights)
-        outputs, layers = of_each_factor(network, code, self.parts)
+        outputs, layers = self.of_each_factor(self.shape, code)
         return sum(outputs), layers
+
+    def of_each_factor(self, shape, code, **last) -> tuple:
+        """What an `MLPDecoder` of each factor's own makes of its part of a code, and the
+        activations by layer name, with the units of all these networks side by side."""
+        how = self.settings
+        network = partial(MLPDecoder, shape, how.width, how.depth, how.initial_weights, **last)
+        pairs = enumerate(split(code, self.parts), start=1)
+        outputs, layers = zip(*(network(name=f"factor_{f}")(x) for f, x in pairs), strict=True)
+        together = zip(*(each.values() for each in layers), strict=True)
+        return outputs, name_layers(jnp.concatenate(same, axis=-1) for same in together)
 
 
 @dataclass(frozen=True)
@@ -98,69 +90,30 @@ class Multiplicative(Model):
     initial_weights: str = choice("torch", "torch", "flax")
 
     def make(self, shapes: Shapes) -> nn.Module:
-        parts = parts_of_factors(shapes, self.name)
-        return MultiplicativeDecoder(
-            shapes.output.shape, parts, self.width, self.depth, self.terms, self.initial_weights
-        )
+        return MultiplicativeDecoder(shapes.output.shape, parts_of_factors(shapes, self.name), self)
 
 
-class Maps(nn.Module):
-    """Part of a code -> K arrays, by `depth` dense layers of `width` ReLU units and a linear one,
-    whose bias is `start` at first.
-
-    Returns (K, *shape) and the activations by layer name, the part first.
-    """
-
-    terms: int
-    shape: tuple
-    width: int
-    depth: int
-    initial_weights: str
-    start: float
-
-    @nn.compact
-    def __call__(self, part):
-        layers = [part]
-        for index in range(1, self.depth + 1):
-            x = dense(self.width, f"hidden_{index}", self.initial_weights, layers[-1])
-            layers.append(nn.relu(x))
-        # A factor's gradient is a product of the other factors' maps. Near zero it would vanish,
-        # the more so with more factors. Maps start near a constant whose K products sum to 1 for
-        # any number of factors: so a factor that has learnt nothing leaves the others alone.
-        init = initializers.for_dense(self.initial_weights, self.width)
-        maps = nn.Dense(
-            self.terms * math.prod(self.shape),
-            kernel_init=init.kernel,
-            bias_init=nn.initializers.constant(self.start),
-            name="maps",
-        )(layers[-1])
-        return maps.reshape(self.terms, *self.shape), name_layers(layers)
-
-
-class MultiplicativeDecoder(nn.Module):
+class MultiplicativeDecoder(AdditiveDecoder):
     """Code -> bias + sum_k prod_f M_fk(part f of the code), entry by entry.
 
-    M_f is a network of factor f's own (`Maps`) and gives K arrays of the output's shape. The bias
+    M_f is an `MLPDecoder` of factor f's own and gives K arrays of the output's shape. The bias
     is such an array too, the same for all codes and zero at first. Recorded are the code and the
     hidden layers, with the units of all factors side by side.
 
     Attributes:
-      shape: of the output.  parts: lengths of the code's parts.  width, depth: of the hidden
-      layers of one factor.  terms: K.  initial_weights: 'torch' or 'flax'.
+      shape: of the output.  parts: lengths of the code's parts.  settings: of one factor's network,
+      and `terms`, K.
     """
-
-    shape: tuple
-    parts: tuple
-    width: int
-    depth: int
-    terms: int
-    initial_weights: str = "torch"
 
     @nn.compact
     def __call__(self, code):
         """One code (E,) -> output (*shape) and the activations by layer name, code first."""
-        start = self.terms ** (-1 / len(self.parts))
-        settings = self.terms, self.shape, self.width, self.depth, self.initial_weights, start
-        maps, layers = of_each_factor(partial(Maps, *settings), code, self.parts)
+        # A factor's gradient is a product of the other factors' maps. Near zero it would vanish,
+        # the more so with more factors. Maps start near a constant whose K products sum to 1 for
+        # any number of factors: so a factor that has learnt nothing leaves the others alone.
+        terms = self.settings.terms
+        start = terms ** (-1 / len(self.parts))
+        shape = terms, *self.shape
+        maps, layers = self.of_each_factor(shape, code, last="maps", bias=start)
         bias = self.param("bias", nn.initializers.zeros_init(), self.shape)
         return bias + jnp.sum(reduce(mul, maps), axis=0), layers

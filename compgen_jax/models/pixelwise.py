@@ -58,7 +58,6 @@ class Pixelwise(Model):
         check_width(self.width, self.name)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        model.code_length(shapes, self.name)
         grid = model.image_side(shapes, self.name)
         at_once = AT_ONCE if jax.default_backend() == "cpu" else 0
         return PixelwiseDecoder(grid, self.width, self.depth, self.initial_weights, at_once)

@@ -114,8 +114,7 @@ class TaskTransformer(Model):
         require(self.width % (2 * self.heads) == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        outputs = outputs_of(shapes, self.name)
-        return TaskConditionedTransformer(outputs, self.width, self.depth, self.heads)
+        return TaskConditionedTransformer(outputs_of(shapes, self.name), self)
 
 
 class TaskConditionedTransformer(nn.Module):
@@ -125,9 +124,7 @@ class TaskConditionedTransformer(nn.Module):
     """
 
     outputs: int
-    width: int
-    depth: int
-    heads: int
+    settings: TaskTransformer
     of_each_input = True
 
     @nn.compact
@@ -135,12 +132,13 @@ class TaskConditionedTransformer(nn.Module):
         """(code (E,), inputs (S, I)) -> answers (S, O) and activations (S, D) by layer name: those
         at the inputs' positions, first what enters the blocks."""
         code, inputs = _as_floats(given)
-        tokens = nn.Dense(self.width, kernel_init=XAVIER, name="embed_inputs")(inputs)
-        first = nn.Dense(self.width, kernel_init=XAVIER, name="embed_code")(code)
+        width, heads = self.settings.width, self.settings.heads
+        tokens = nn.Dense(width, kernel_init=XAVIER, name="embed_inputs")(inputs)
+        first = nn.Dense(width, kernel_init=XAVIER, name="embed_code")(code)
         stream = jnp.concatenate([first[None], tokens])
         layers = [stream[1:]]
-        for index in range(1, self.depth + 1):
-            stream = Block(self.width, self.heads, name=f"block_{index}")(stream)
+        for index in range(1, self.settings.depth + 1):
+            stream = Block(width, heads, name=f"block_{index}")(stream)
             layers.append(stream[1:])
         last = nn.LayerNorm(use_bias=False, name="norm")(stream[1:])
         return nn.Dense(self.outputs, kernel_init=XAVIER, name="answer")(last), name_layers(layers)

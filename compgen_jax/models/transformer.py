@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from compgen_jax.models import initializers, model
+from compgen_jax.models import model
+from compgen_jax.models.initializers import for_dense
 from compgen_jax.models.mlp import dense
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.models.pixelwise import check_width, position_code
@@ -37,9 +38,8 @@ class Transformer(Model):
         require(self.width % self.heads == 0, "model.width", self.width, hint)
 
     def make(self, shapes: Shapes) -> nn.Module:
-        model.code_length(shapes, self.name)
         grid = model.image_side(shapes, self.name)
-        return PixelTransformer(grid, self.width, self.depth, self.heads, self.hidden, self.dropout)
+        return PixelTransformer(grid, self)
 
 
 class PixelTransformer(nn.Module):
@@ -55,16 +55,12 @@ class PixelTransformer(nn.Module):
     of each block, as images.
 
     Attributes:
-      grid: N.  width: D, divisible by 4 and by `heads`.  depth: blocks.  heads: H.
-      hidden: units of a block's dense layer.  dropout: probability, in training.
+      grid: N.  settings: width D, depth (blocks), heads H, `hidden` units of a block's dense layer,
+      and `dropout`, a probability, in training.
     """
 
     grid: int
-    width: int
-    depth: int
-    heads: int
-    hidden: int
-    dropout: float
+    settings: Transformer
 
     batched: ClassVar[bool] = True
     training_mode: ClassVar[bool] = True
@@ -76,15 +72,16 @@ class PixelTransformer(nn.Module):
 
         In training `counts` is not None, and the key "dropout" draws what is dropped.
         """
-        rate = 0.0 if counts is None else self.dropout
+        width, hidden = self.settings.width, self.settings.hidden
+        rate = 0.0 if counts is None else self.settings.dropout
         pixels = (*code.shape[:-1], self.grid, self.grid)
-        position = jnp.asarray(position_code(self.grid, self.width).reshape(-1, self.width))
-        x = dense(self.width, "token", "torch", code)[..., None, :]
+        position = jnp.asarray(position_code(self.grid, width).reshape(-1, width))
+        x = dense(width, "token", "torch", code)[..., None, :]
         x = x + position.reshape((1,) * (x.ndim - 2) + position.shape)
-        layers = [code, x.reshape(*pixels, self.width)]
-        for index in range(1, self.depth + 1):
-            x = Block(self.heads, self.hidden, rate, name=f"block_{index}")(x)
-            layers.append(x.reshape(*pixels, self.width))
+        layers = [code, x.reshape(*pixels, width)]
+        for index in range(1, self.settings.depth + 1):
+            x = Block(self.settings.heads, hidden, rate, name=f"block_{index}")(x)
+            layers.append(x.reshape(*pixels, width))
         return dense(1, "image", "torch", x).reshape(pixels), name_layers(layers)
 
 
@@ -118,7 +115,7 @@ class Block(nn.Module):
         split = parts.reshape(*x.shape[:-1], 3, self.heads, width // self.heads)
         key = self.make_rng("dropout") if self.rate else None
         mixed = attention(*jnp.moveaxis(split, -3, 0), key, self.rate)
-        init = initializers.for_dense("torch", width).kernel
+        init, _ = for_dense("torch", width)
         return nn.Dense(width, kernel_init=init, name="mix")(mixed.reshape(x.shape))
 
     def _drop(self, values):

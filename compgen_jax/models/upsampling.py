@@ -51,10 +51,8 @@ class Upsampling(Model):
 
     def check(self, config):
         super().check(config)
-        for name in ("dense", "channels"):
-            widths = getattr(self, name)
-            positive = all(type(width) is int and width > 0 for width in widths)
-            require(positive, f"model.{name}", widths, "must be positive integers, as in (64, 32)")
+        model.require_widths("dense", self.dense)
+        model.require_widths("channels", self.channels)
 
     def make(self, shapes: Shapes) -> nn.Module:
         model.code_length(shapes, self.name)
@@ -68,10 +66,7 @@ class Upsampling(Model):
         )
         fits = not (shape[0] % multiple or shape[1] % multiple)
         require(fits, "model.name", self.name, hint)
-        return UpsamplingDecoder(
-            shape, units, channels, self.batch_norm, self.activation, self.initial_weights,
-            shapes.lowering,
-        )  # fmt: skip
+        return UpsamplingDecoder(shape, units, channels, self, shapes.lowering)
 
 
 class UpsamplingDecoder(nn.Module):
@@ -87,47 +82,45 @@ class UpsamplingDecoder(nn.Module):
 
     Attributes:
       shape: (H, W) or (H, W, C) of the image.  units, channels: see `Layout`.
-      batch_norm: whether layers are normalised over the batch; see `conv_batchnorm.batch_norm`.
-      activation: 'relu' or 'tanh'.  initial_weights: 'torch' or 'flax'.
+      settings: `batch_norm`, whether layers are normalised over the batch (see
+        `conv_batchnorm.batch_norm`), `activation` and `initial_weights`.
       lowering: see `models.convolution`.
     """
 
     shape: tuple
     units: tuple
     channels: tuple
-    batch_norm: bool = False
-    activation: str = "relu"
-    initial_weights: str = "torch"
+    settings: Upsampling
     lowering: str = "lax"
 
     batched: ClassVar[bool] = True
 
     @property
     def training_mode(self) -> bool:
-        return self.batch_norm
+        return self.settings.batch_norm
 
     @nn.compact
     def __call__(self, code, counts=None):
         """(..., E) -> image (..., H, W) or (..., H, W, C) and the activations by layer name, code
         first. For `counts` see `conv_batchnorm.batch_norm`."""
-        lead, layers = code.shape[:-1], [code]
+        lead, layers, how = code.shape[:-1], [code], self.settings
 
         def finish(x):
-            x = ACTIVATIONS[self.activation](x)
-            if self.batch_norm:
+            x = ACTIVATIONS[how.activation](x)
+            if how.batch_norm:
                 x = batch_norm(f"norm_{len(layers)}", x, counts)
             layers.append(x)
             return x
 
         def double(features, name, x):
-            return ConvTranspose(features, 4, 2, self.initial_weights, self.lowering, name=name)(x)
+            return ConvTranspose(features, 4, 2, how.initial_weights, self.lowering, name=name)(x)
 
         x = code
         for index, width in enumerate(self.units, start=1):
-            x = finish(dense(width, f"dense_{index}", self.initial_weights, x))
+            x = finish(dense(width, f"dense_{index}", how.initial_weights, x))
         height, width = (side >> len(self.channels) for side in self.shape[:2])
         first, *others = self.channels
-        x = finish(dense(height * width * first, "map", self.initial_weights, x))
+        x = finish(dense(height * width * first, "map", how.initial_weights, x))
         x = layers[-1] = x.reshape(*lead, height, width, first)
         for index, features in enumerate(others, start=1):
             x = finish(double(features, f"hidden_{index}", x))

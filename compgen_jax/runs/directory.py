@@ -32,12 +32,14 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
 from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import train_log
 from compgen_jax.settings import FileMissing
 from compgen_jax.training import checkpoints
+from compgen_jax.training.checkpoints import RunError
 
 SCORES_VERSION = 1  # of what tasks and the interpolator score: others are made anew
 # what reading a damaged .npz raises
@@ -45,10 +47,6 @@ DAMAGED = (
     ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,
     tokenize.TokenError,
 )  # fmt: skip
-
-
-class RunError(RuntimeError):
-    """A run that cannot start or go on: the message is one line, for the user."""
 
 
 @contextlib.contextmanager
@@ -149,29 +147,25 @@ def restore(workdir: Path, template, step: int | None = None) -> checkpoints.Che
     """The checkpoint of a step; by default the newest, or None. Raises RunError for a damaged one,
     or if that of the step is missing."""
     path = workdir / "checkpoints"
-    with _as_run_error():
-        if step is None:
-            return checkpoints.restore_latest(path, template)
-        return checkpoints.restore(path, step, template)
+    if step is None:
+        return checkpoints.restore_latest(path, template)
+    return checkpoints.restore(path, step, template)
 
 
 def save(workdir: Path, step: int, state, rows: list, keep=()):
     """Saves the state of all seeds with all rows of metrics so far, then `metrics.csv`. Older
     checkpoints of the steps `keep` stay. Raises RunError where the disk has no room."""
     rows = clean(rows)
-    with _as_run_error():
-        checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows), keep)
+    checkpoints.save(workdir / "checkpoints", checkpoints.Checkpoint(step, state, rows), keep)
     write_metrics(workdir, rows)
 
 
 def keep_parameters(workdir: Path, step: int, params):
     """Keeps all seeds' variables at a step, for questions about the course of training. Raises
     RunError where the disk has no room."""
-    path = workdir / "parameters"
-    steps = kept_steps(workdir)
+    path, steps = workdir / "parameters", kept_steps(workdir)
     if step not in steps:  # a resumed run comes by again
-        with _as_run_error():
-            checkpoints.save(path, checkpoints.Checkpoint(step, params, []), (*steps, step))
+        checkpoints.save(path, checkpoints.Checkpoint(step, params, []), (*steps, step))
 
 
 def kept_steps(workdir: Path) -> list[int]:
@@ -185,17 +179,8 @@ def kept_parameters(workdir: Path, step: int, template):
     `template` has their shapes: `loop.template(config).params`. Raises RunError for missing or
     damaged ones.
     """
-    with _as_run_error():
-        remedy = "train again in another --workdir"
-        return checkpoints.restore(workdir / "parameters", step, template, remedy).state
-
-
-@contextlib.contextmanager
-def _as_run_error():
-    try:
-        yield
-    except checkpoints.CheckpointError as error:
-        raise RunError(str(error)) from error
+    remedy = "train again in another --workdir"
+    return checkpoints.restore(workdir / "parameters", step, template, remedy).state
 
 
 def write_cells(workdir: Path, scores_at_late: list[dict]):
@@ -230,13 +215,16 @@ def share_names(workdir: Path) -> set[str]:
 
 def _stored_cells(workdir: Path) -> dict[str, np.ndarray]:
     path = Path(workdir) / "cells.npz"
+    if not path.exists():
+        raise RunError(f"{path} is missing: its run is not finished, or of an earlier version")
+    return read_arrays(path)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz of a run by name. Raises RunError for a damaged one."""
     try:
-        with open(path, "rb") as content, np.load(content, allow_pickle=False) as cells:
-            return {name: cells[name] for name in cells.files}
-    except FileNotFoundError as error:
-        raise RunError(
-            f"{path} is missing: its run is not finished, or of an earlier version"
-        ) from error
+        with open(path, "rb") as content, np.load(content, allow_pickle=False) as arrays:
+            return dict(arrays)
     except DAMAGED as error:
         raise RunError(f"{path} is damaged: {error}") from error
 
@@ -258,11 +246,8 @@ def kept_scores(workdir: Path, name: str, shape: tuple) -> dict[str, np.ndarray]
 
 
 def write_metrics(workdir: Path, rows: list):
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(workdir / "metrics.csv", text.getvalue())
+    text = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    write_text(workdir / "metrics.csv", text)
 
 
 def read_metrics(workdir: Path) -> dict[str, np.ndarray]:

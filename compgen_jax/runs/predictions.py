@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config, ConfigError, changed
@@ -39,13 +38,6 @@ def numbers(run: Run) -> dict:
         means = evaluation.region_means(scores, masks, run.task.derived)
         by_seed[seed] = {name: float(value) for name, value in means.items()}
     return by_seed
-
-
-def examples(config: Config, task: Task, seeds, drawn: int | None = None) -> list:
-    """What each seed is shown, and what it is scored at, as `results.shown_examples`."""
-    points = jnp.asarray(tasks.points(task))
-    shown = jax.jit(partial(results.shown_examples, config, task, drawn=drawn))
-    return [jax.device_get(shown(jax.random.key(seed), points)) for seed in seeds]
 
 
 def shape_of(task: Task) -> tuple[int, ...]:
@@ -80,7 +72,7 @@ def load(path, config: Config, task: Task) -> Run:
     once = len(set(seeds)) == len(seeds)
     _require(path, once, "seeds: must not repeat a seed; give one network for each")
     config, said = changed(config, {"training.seeds": seeds}), said.astype(np.float32)
-    truths = np.stack([truths for _, (_, truths) in examples(config, task, seeds)])
+    truths = np.stack([truths for _, (_, truths) in results.shown_examples(config, task, seeds)])
     score, points = jax.jit(jax.vmap(task.scores)), tasks.points(task)
     of_seeds = [score(*each, points) for each in zip(said, truths, strict=True)]
     scores = jax.tree.map(lambda *leaves: np.stack(leaves), *of_seeds)
@@ -91,7 +83,7 @@ def load(path, config: Config, task: Task) -> Run:
 def write_template(path, config: Config, task: Task, seed: int, drawn: int) -> dict:
     """Writes what predictions are made from, and returns the arrays; `drawn` counts the examples of
     a task that draws new ones at each step."""
-    (shown,) = examples(config, task, (seed,), drawn)
+    (shown,) = results.shown_examples(config, task, (seed,), drawn)
     (points, counts, codes, truths), (cell_codes, cell_truths) = shown
     given, _ = tasks.shapes(task)
     if isinstance(given, jax.ShapeDtypeStruct):  # several inputs stay one row of numbers

@@ -22,6 +22,7 @@ from compgen_jax.metrics.layers import GridLayer
 from compgen_jax.metrics.outputs import GridPrediction
 from compgen_jax.models.convolution import choose_lowering
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.results import inputs_and_truths
 from compgen_jax.tasks import sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop, task_group
@@ -103,7 +104,7 @@ class Grid:
         self.points, self.held_out = cells[chosen], every[chosen]
         self.distance = grids.distance_to_seen(every, **where)[chosen]
         self.border = grids.border(layers.BORDER, **where)[chosen]
-        self.inputs, self.truths = _examples(task, self.points)
+        self.inputs, self.truths = inputs_and_truths(task, self.points)
         self.functions = LayerFunctions(run)
 
         def kept_parts(shown, codes):
@@ -221,7 +222,7 @@ class IdCells:
         points = points[~np.asarray(task.held_out(points))]
         most = max(id_cells.MOST_CELLS, sum(tasks.sizes(task)))
         self.points = points[id_cells.choose_cells(points, most)]
-        self.inputs, _ = _examples(task, self.points)
+        self.inputs, _ = inputs_and_truths(task, self.points)
         self.functions = LayerFunctions(run)
         self.true_tensors = self.functions.true_tensors(jnp.asarray(self.points))
         self.periods = [factor.period for factor in task.factors]
@@ -284,14 +285,6 @@ def place(run, at: str):
     if at not in run.places:
         run.places[at] = PLACES[at](run)
     return run.places[at]
-
-
-def _examples(task, points):
-    """(inputs, truths) at points (B, F)."""
-    key = loop.stream(jax.random.key(0), "test")
-    examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
-    truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
-    return examples.input, np.asarray(truths)
 
 
 def _finite(features: dict, seed: int) -> dict:

@@ -31,11 +31,8 @@ def interpolations(config: Config, task: Task, seeds):
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
     points, held = tasks.points(task), []
-    shown_to = jax.jit(partial(shown_examples, config, task))
     score = jax.jit(jax.vmap(task.scores))
-    for seed in seeds:
-        key = jax.random.key(seed)
-        given, (codes, truths) = jax.device_get(shown_to(key, jnp.asarray(points)))
+    for given, (codes, truths) in shown_examples(config, task, seeds):
         shown_points, counts, shown_codes, shown_truths = given
         complete = counts & ~np.isnan(shown_points).any(axis=1)
         first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
@@ -70,19 +67,7 @@ def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
     return found
 
 
-def cells_shown(config: Config, task: Task, seeds):
-    """(S, B) bool: the cells that each seed is shown whole; a stripe shows none."""
-    points = tasks.points(task)
-    drawn = jax.jit(partial(_points_shown, config, task))
-
-    def of_seed(seed):
-        given, counts = jax.device_get(drawn(jax.random.key(seed)))
-        return (points[:, None] == given[counts][None]).all(axis=2).any(axis=1)
-
-    return np.stack([of_seed(seed) for seed in seeds])
-
-
-def _points_shown(config: Config, task: Task, key, drawn: int | None = None):
+def points_shown(config: Config, task: Task, key, drawn: int | None = None):
     """The points that a seed is shown, and whether each counts; of a stream, the first `drawn`, by
     default `DRAWN`."""
     dataset = loop.dataset_of(task, key)
@@ -94,25 +79,38 @@ def _points_shown(config: Config, task: Task, key, drawn: int | None = None):
     return points.reshape(-1, points.shape[-1])[:drawn], counts.ravel()[:drawn]
 
 
-def shown_examples(config: Config, task: Task, key, points, drawn: int | None = None):
-    """What a seed is shown: points, whether each counts, codes and truths; and the codes and truths
-    of the points that it is scored at. Codes are flattened; `drawn` as in `_points_shown`."""
+def shown_examples(config: Config, task: Task, seeds, drawn: int | None = None):
+    """What each seed is shown: points, whether each counts, codes and truths; and the codes and
+    truths of the task's points, where it is scored. Codes are flattened; `drawn` as in
+    `points_shown`. An iterator; NumPy."""
 
-    def codes_and_truths(name, at):
+    def codes_and_truths(key, name, at):
         given, target = tasks.examples_at(task, loop.stream(key, name), at)
         flat = [leaf.reshape(len(at), -1).astype(jnp.float32) for leaf in jax.tree.leaves(given)]
         return jnp.concatenate(flat, axis=1), jax.vmap(partial(tasks.truth, task))(target)
 
-    given, counts = _points_shown(config, task, key, drawn)
-    shown = (given, counts, *codes_and_truths("example", given))
-    return shown, codes_and_truths("test", points)
+    @jax.jit
+    def of_seed(key, points):
+        given, counts = points_shown(config, task, key, drawn)
+        shown = (given, counts, *codes_and_truths(key, "example", given))
+        return shown, codes_and_truths(key, "test", points)
+
+    points = jnp.asarray(tasks.points(task))
+    return (jax.device_get(of_seed(jax.random.key(seed), points)) for seed in seeds)
+
+
+def inputs_and_truths(task: Task, points, seed: int = 0):
+    """The task's inputs at points (B, F), where a seed is scored, and what it asks for there, (B,
+    ...); the latter in NumPy."""
+    key = loop.stream(jax.random.key(seed), "test")
+    examples = jax.jit(partial(tasks.examples_at, task))(key, jnp.asarray(points))
+    truths = jax.jit(jax.vmap(partial(tasks.truth, task)))(examples.target)
+    return examples.input, np.asarray(truths)
 
 
 def truths_at(task: Task, points, seed: int = 0):
     """(B, ...) what the task asks for at points (B, F), where a seed is scored; NumPy."""
-    examples = jax.jit(partial(tasks.examples_at, task))
-    target = examples(loop.stream(jax.random.key(seed), "test"), jnp.asarray(points)).target
-    return np.asarray(jax.jit(jax.vmap(partial(tasks.truth, task)))(target))
+    return inputs_and_truths(task, points, seed)[1]
 
 
 def scorer(task: Task, truths=None) -> Callable:

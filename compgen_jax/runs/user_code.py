@@ -40,12 +40,7 @@ def check(workdir: Path, config: Config, task: Task):
     path = workdir / "task.npz"
     if not (is_own(config) and path.exists()):
         return
-    try:
-        with open(path, "rb") as content, np.load(content, allow_pickle=False) as saved:
-            before = dict(saved)
-    except directory.DAMAGED as error:
-        raise RunError(f"{path} is damaged: {error}") from error
-    now = _made(config, task)
+    before, now = directory.read_arrays(path), _made(config, task)
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
             group = "model" if name == ANSWERS else "task"

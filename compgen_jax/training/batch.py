@@ -13,13 +13,7 @@ from compgen_jax.config import Config
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.loop import Trial
-from compgen_jax.training.trials import (
-    OverSplitTrials,
-    join,
-    side_by_side,
-    split,
-    trials_that_fit,
-)
+from compgen_jax.training.trials import OverSplitTrials, join, side_by_side, split, trials_that_fit
 
 
 class Slot(NamedTuple):

@@ -23,8 +23,8 @@ KEPT = 2  # the newest one, and one to fall back to by hand
 PASSING = ".passing-"  # prefix of a directory that is being written or removed
 
 
-class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read or written: the message is one line, for the user."""
+class RunError(RuntimeError):
+    """A run that cannot start or go on: the message is one line, for the user."""
 
 
 class Checkpoint(NamedTuple):
@@ -36,7 +36,7 @@ class Checkpoint(NamedTuple):
 def save(directory: Path, checkpoint: Checkpoint, keep=()):
     """Writes the checkpoint of one step; a half-written one is never taken for finished.
 
-    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises CheckpointError, and
+    The newest `KEPT` checkpoints stay, and those of the steps `keep`. Raises RunError, and
     leaves the earlier checkpoints alone, where the disk has no room for the arrays.
 
     For one process at a time: the unfinished directories of a killed process are removed.
@@ -50,7 +50,7 @@ def save(directory: Path, checkpoint: Checkpoint, keep=()):
     needed = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
     free = shutil.disk_usage(directory).free
     if free < needed:
-        raise CheckpointError(
+        raise RunError(
             f"checkpoint {directory / str(checkpoint.step)} cannot be written: it takes "
             f"{needed / 1e6:.3g} MB, and {free / 1e6:.3g} MB are free; the same command resumes "
             "from what is saved"
@@ -78,12 +78,12 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
     """The checkpoint of one step. `remedy` says what helps where it is damaged.
 
     `template` is a pytree of arrays or `jax.ShapeDtypeStruct`s like the saved state. Raises
-    CheckpointError, naming the directory, if the checkpoint is missing, damaged or of another
+    RunError, naming the directory, if the checkpoint is missing, damaged or of another
     shape.
     """
     path = directory / str(step)
     if not path.exists():
-        raise CheckpointError(f"checkpoint {path} is missing; train again in another --workdir")
+        raise RunError(f"checkpoint {path} is missing; train again in another --workdir")
     # A failed orbax read leaves background reads running, whose tracebacks follow the error. So
     # the files are checked before orbax reads them.
     if damage := _damage(path):
@@ -93,10 +93,10 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
         else:
             again = f"remove it to {'resume from the one before' if before else 'begin again'}"
         remedy = remedy or f"{again}, or choose another --workdir"
-        raise CheckpointError(f"checkpoint {path} is damaged ({damage}); {remedy}")
+        raise RunError(f"checkpoint {path} is damaged ({damage}); {remedy}")
     record = json.loads((path / "record.json").read_text())
     if _shapes(record["arrays"]) != _shapes(describe(template)):
-        raise CheckpointError(
+        raise RunError(
             f"checkpoint {path} has arrays of other shapes than this config's; choose another "
             "--workdir"
         )
@@ -106,7 +106,7 @@ def restore(directory: Path, step: int, template, remedy: str = "") -> Checkpoin
             (path / "state").absolute(), args=ocp.args.StandardRestore(host)
         )
     if describe(state) != record["arrays"]:
-        raise CheckpointError(f"checkpoint {path}: orbax reads other numbers than were written")
+        raise RunError(f"checkpoint {path}: orbax reads other numbers than were written")
     return Checkpoint(step, state, record["rows"])
 
 

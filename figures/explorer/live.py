@@ -129,20 +129,20 @@ def _mlp(module: MLPDecoder, variables):
 
 
 def _upsampling(module: UpsamplingDecoder, variables):
-    if module.batch_norm:
+    if module.settings.batch_norm:
         return None
     params, sides = variables["params"], [side >> len(module.channels) for side in module.shape[:2]]
     layers = [[_dense(params[f"dense_{k}"])] for k in range(1, len(module.units) + 1)]
     layers.append([_dense(params["map"]), _reshape(*sides, module.channels[0])])
     layers += [[_conv_transpose(params[f"hidden_{k}"])] for k in range(1, len(module.channels))]
-    layers = [[*layer, {"op": module.activation}] for layer in layers]
+    layers = [[*layer, {"op": module.settings.activation}] for layer in layers]
     return layers, [_conv_transpose(params["image"]), _reshape(*module.shape)]
 
 
 def _low_rank(module: LowRankDecoder, variables):
     params = variables["params"]
     factors = [{name: encode(getattr(factor, name)) for name in ("values", "left", "right")}
-               for factor in embeddings(variables, module.vectors)]  # fmt: skip
+               for factor in embeddings(variables, module.settings.vectors)]  # fmt: skip
     layers = [[{"op": "embed", "factors": factors}]]
     for k, dilation in enumerate(module.dilations, start=1):
         hidden = _conv_transpose(params[f"hidden_{k}"], dilation=dilation)

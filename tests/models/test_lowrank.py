@@ -46,7 +46,7 @@ def test_embeddings_are_what_the_decoder_uses_and_zero_for_a_missing_factor(vect
     codes = np.tile(np.eye(N, dtype=np.float32), (1, 2))
     codes = np.concatenate([codes, codes[:1] * (np.arange(2 * N) < N)])
     embedded = jax.jit(decoder.apply)(params, codes)[1]["layer_01"]
-    for channel, (name, factor) in enumerate(factors._asdict().items()):
+    for channel, (name, factor) in enumerate(zip("xy", factors, strict=True)):
         chex.assert_shape([factor.left, factor.right], (N, 3, N))
         raw = params["params"][f"embed_{name}"]
         np.testing.assert_array_equal(factor.raw_left, raw["left"])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from compgen_jax.training import checkpoints
-from compgen_jax.training.checkpoints import Checkpoint, CheckpointError
+from compgen_jax.training.checkpoints import Checkpoint, RunError
 from compgen_jax.training.loop import TrainState
 
 
@@ -26,7 +26,7 @@ def test_a_round_trip_keeps_every_bit_the_newest_and_the_steps_to_keep(tmp_path)
         checkpoints.save(tmp_path, Checkpoint(step, state(step), []), keep=(10, 25))
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == [10, 20, 25]
     chex.assert_trees_all_equal(checkpoints.restore(tmp_path, 10, state()).state, state(10 / 3))
-    with pytest.raises(CheckpointError, match="15 is missing; train again in another --workdir"):
+    with pytest.raises(RunError, match="15 is missing; train again in another --workdir"):
         checkpoints.restore(tmp_path, 15, state())
 
 
@@ -60,7 +60,7 @@ def test_without_room_nothing_is_written_and_the_one_before_stays(tmp_path, monk
     needed = 600 * 4 + 2 * 4 + 2 * 4
     disk = lambda free: lambda path: shutil._ntuple_diskusage(10**9, 10**9 - free, free)
     monkeypatch.setattr(shutil, "disk_usage", disk(needed - 1))
-    with pytest.raises(CheckpointError, match="10 cannot be written: it takes 0.00242 MB, and"):
+    with pytest.raises(RunError, match="10 cannot be written: it takes 0.00242 MB, and"):
         checkpoints.save(tmp_path, Checkpoint(10, state(1), []))
     chex.assert_trees_all_equal(checkpoints.restore_latest(tmp_path, state()).state, state())
     monkeypatch.setattr(shutil, "disk_usage", disk(needed))
@@ -71,9 +71,9 @@ def test_without_room_nothing_is_written_and_the_one_before_stays(tmp_path, monk
 def test_a_checkpoint_of_another_shape_or_with_one_changed_digit_is_refused(tmp_path):
     checkpoints.save(tmp_path, Checkpoint(5, state(), [{"ood.mse": 0.125}, {"ood.mse": 0.25}]))
     other = state()._replace(params={"layer": {"kernel": jnp.zeros((2, 4))}})
-    with pytest.raises(CheckpointError, match="5 has arrays of other shapes than this config's"):
+    with pytest.raises(RunError, match="5 has arrays of other shapes than this config's"):
         checkpoints.restore_latest(tmp_path, other)
     path = tmp_path / "5" / "record.json"
     path.write_text(path.read_text().replace("0.125", "0.123"))
-    with pytest.raises(CheckpointError, match="record.json is not what was written"):
+    with pytest.raises(RunError, match="record.json is not what was written"):
         checkpoints.restore_latest(tmp_path, state())
