@@ -69,11 +69,7 @@ def nearest_same_labels(asked: Asked):
     return asked.same_labels
 
 
-BASELINES = {
-    "best_constant": best_constant,
-    "nearest_seen": nearest_seen,
-    "nearest_same_labels": nearest_same_labels,
-}
+BASELINES = {of.__name__: of for of in (best_constant, nearest_seen, nearest_same_labels)}
 
 
 def knows_id(name: str) -> bool:
@@ -280,12 +276,13 @@ def _norm(vectors_PxN):
     return np.linalg.norm(vectors_PxN, axis=1, keepdims=True)
 
 
+def blank(asked: Asked):
+    """Nothing."""
+    return np.zeros(asked.truths.shape)
+
+
 GRID_PREDICTORS = {
-    "blank": lambda asked: np.zeros(asked.truths.shape),
-    "id_constant": id_constant,
-    "nearest_seen": nearest_seen,
-    "line_mean": line_mean,
-    "rank_one": rank_one,
+    of.__name__: of for of in (blank, id_constant, nearest_seen, line_mean, rank_one)
 }
 
 

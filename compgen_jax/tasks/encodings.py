@@ -95,9 +95,7 @@ def lengths(codes) -> tuple[int, ...]:
 def is_missing(coordinate):
     """(whether a scalar coordinate is None or NaN, the coordinate or else 0). The 0 keeps
     derivatives finite."""
-    coordinate = (
-        jnp.float32(jnp.nan) if coordinate is None else jnp.asarray(coordinate, jnp.float32)
-    )
+    coordinate = jnp.asarray(jnp.nan if coordinate is None else coordinate, jnp.float32)
     missing = jnp.isnan(coordinate)
     return missing, jnp.where(missing, 0.0, coordinate)
 
@@ -170,12 +168,7 @@ def positional_code(coordinate, count, config):
     return jnp.concatenate([jnp.sin(phase_F), jnp.cos(phase_F)])
 
 
-CODES = {
-    "bump": bump_code,
-    "ramp": ramp_code,
-    "onehot": onehot_code,
-    "positional": positional_code,
-}
+CODES = {"bump": bump_code, "ramp": ramp_code, "onehot": onehot_code, "positional": positional_code}
 
 
 # --- of values of any factors ----------------------------------------------------------------

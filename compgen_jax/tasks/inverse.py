@@ -66,7 +66,11 @@ class Inverse(Bump):
 
         def scores(prediction, truth, point):
             if is_code:
-                off_F = _units_apart(prediction, truth, units)
+                splits = np.cumsum(units)[:-1].tolist()
+                both = (jnp.split(vector, splits) for vector in (prediction, truth))
+                places = [jnp.stack([jnp.argmax(part) for part in parts]) for parts in both]
+                off_F = jnp.abs(places[0] - places[1])
+                off_F = jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
             else:
                 off_F = jnp.abs(prediction - truth) / jnp.array(steps)
             return {
@@ -167,15 +171,6 @@ def r2_of_means(means: dict, factors) -> dict:
     et al. (2022) score a factor."""
     errors = {factor.name: means.get(f"{factor.name}_mse") for factor in factors}
     return {f"{name}_r2": 1 - error for name, error in errors.items() if error is not None}
-
-
-def _units_apart(prediction, truth, parts):
-    """(F,): how far each part's largest unit is from the true one; infinite for a prediction that
-    is not finite."""
-    splits = np.cumsum(parts)[:-1].tolist()
-    largest = lambda code: jnp.stack([jnp.argmax(part) for part in jnp.split(code, splits)])
-    off_F = jnp.abs(largest(prediction) - largest(truth))
-    return jnp.where(jnp.isfinite(prediction).all(), off_F, jnp.inf)
 
 
 def mean_answer(asked: baselines.Asked):

@@ -49,10 +49,6 @@ def of_latent(settings: LatentCodeConfig, modules: int) -> Callable:
     return CODES[settings.name](modules, settings)
 
 
-def _identity(modules: int, settings):
-    return lambda z: z
-
-
 def _orthogonal(modules: int, settings):
     """Uniform over rotations and reflections: the Q of a normal matrix's QR with R's signs."""
     rng = np.random.default_rng([settings.seed, 1])
@@ -78,8 +74,8 @@ def _invertible(modules: int, settings):
     first = modules // 2
     layers = []
     for index in range(COUPLINGS):
-        given, moved = (first, modules - first) if index % 2 == 0 else (modules - first, first)
-        sizes = (given, 2 * modules, 2 * modules, moved)
+        given = modules - first if index % 2 else first
+        sizes = (given, 2 * modules, 2 * modules, modules - given)
         nets = [
             [jnp.asarray(rng.normal(0, settings.std, (m, n)), jnp.float32)
              for m, n in zip(sizes[:-1], sizes[1:], strict=True)]
@@ -117,7 +113,7 @@ def _interval_shuffle(modules: int, settings):
 
 
 CODES = {
-    "identity": _identity,
+    "identity": lambda modules, settings: lambda z: z,
     "orthogonal": _orthogonal,
     "tokens": _tokens,
     "invertible": _invertible,

@@ -57,10 +57,8 @@ def n_sets(modules: int, most: int) -> int:
 def all_sets(modules: int, most: int):
     """(T, M) bool: which modules each set has; by size and then lexicographic."""
     sizes = range(1, most + 1)
-    members = chain.from_iterable(
-        chain.from_iterable(combinations(range(modules), k) for k in sizes)
-    )
-    column = np.fromiter(members, np.int64)
+    every = chain.from_iterable(combinations(range(modules), k) for k in sizes)
+    column = np.fromiter(chain.from_iterable(every), np.int64)
     size_T = np.repeat(sizes, [comb(modules, k) for k in sizes])
     sets_TxM = np.zeros((len(size_T), modules), bool)
     sets_TxM[np.repeat(np.arange(len(size_T)), size_T), column] = True

@@ -220,26 +220,9 @@ def bilinear(asked: baselines.Asked, settings: Modules):
     seen sets."""
     with jax.ensure_compile_time_eval():
         weights_MxIxO = _bilinear_map(settings)
-    of_latent, of_inputs = (
-        _with_ones(jnp.asarray(asked.points), jnp),
-        _with_ones(asked.inputs[1], jnp),
-    )
+    of_latent = _with_ones(jnp.asarray(asked.points), jnp)
+    of_inputs = _with_ones(asked.inputs[1], jnp)
     return jnp.einsum("bm,bsi,mio->bso", of_latent, of_inputs, weights_MxIxO)
-
-
-def fit_bilinear(latents_BxM, inputs_BxSxI, answers_BxSxO):
-    """(1 + M, 1 + I, O) float32 NumPy: the weights of a bilinear map, from the normal equations in
-    float64."""
-    of_latent, of_inputs = (
-        _with_ones(np.asarray(values, np.float64), np) for values in (latents_BxM, inputs_BxSxI)
-    )
-    count = inputs_BxSxI.shape[0] * inputs_BxSxI.shape[1]
-    features = np.einsum("bm,bsi->bsmi", of_latent, of_inputs).reshape(count, -1)
-    gram = features.T @ features
-    gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-    weights = np.linalg.solve(gram, features.T @ np.reshape(answers_BxSxO, (count, -1)))
-    sizes = of_latent.shape[-1], of_inputs.shape[-1]
-    return weights.reshape(*sizes, -1).astype(np.float32)
 
 
 def _with_ones(values, numpy):
@@ -248,13 +231,23 @@ def _with_ones(values, numpy):
 
 @functools.lru_cache(maxsize=256)
 def _bilinear_map(settings: Modules):
+    """(1 + M, 1 + I, O) float32 NumPy: the weights of a bilinear map, from the normal equations in
+    float64."""
     constants = replace(settings, support=ModuleSupportConfig())
     dataset = _task(settings).dataset(None)
     # padded, so that all supports share one program
     capacity = module_supports.n_sets(settings.modules, settings.most)
     teacher = draw_teacher(constants)
-    tasks = _fitted_tasks(constants, sampling.padded(dataset, capacity), teacher[:3])
-    return fit_bilinear(*map(np.asarray, tasks))
+    fitted = _fitted_tasks(constants, sampling.padded(dataset, capacity), teacher[:3])
+    latents_BxM, inputs_BxSxI, answers_BxSxO = (np.asarray(each, np.float64) for each in fitted)
+    of_latent, of_inputs = _with_ones(latents_BxM, np), _with_ones(inputs_BxSxI, np)
+    answers = answers_BxSxO.reshape(-1, settings.outputs)
+    features = np.einsum("bm,bsi->bsmi", of_latent, of_inputs).reshape(len(answers), -1)
+    gram = features.T @ features
+    gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    weights = np.linalg.solve(gram, features.T @ answers)
+    shape = of_latent.shape[-1], of_inputs.shape[-1], settings.outputs
+    return weights.reshape(shape).astype(np.float32)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -79,8 +79,19 @@ class Preference(LatentTask):
         require(self.code.name != "fewshot", "task.code.name", self.code.name, hint)
         super().check(config)
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019  (settings are few and small)
     def code_r2(self):
-        return _code_r2(self)
+        sets = module_supports.all_sets(self.modules, self.most)
+        every = sampling.table(jnp.asarray(sets, jnp.float32))
+        code = module_codes.of_latent(self.code, self.modules)
+
+        def latent_and_code(key):
+            latent = modules.draw_latent(key, every, self.weights)
+            return latent, code(latent)
+
+        keys = jax.random.split(modules.stream(self.seed, "codes"), modules.FITTED)
+        latents, codes = map(np.asarray, jax.jit(jax.vmap(latent_and_code))(keys))
+        return modules.affine_r2(codes, latents)
 
     def fields(self, constants):
         basis = draw_basis(constants)
@@ -266,18 +277,3 @@ def majority(asked: baselines.Asked, settings: Preference, basis):
     counts_DxA = jnp.sum(jax.lax.map(shares, keys, batch_size=256), axis=0)
     most = jax.nn.one_hot(jnp.argmax(counts_DxA, axis=-1), len(MOVES))
     return jnp.broadcast_to(most[None], asked.truths.shape)
-
-
-@functools.lru_cache(maxsize=64)
-def _code_r2(settings: Preference) -> float:
-    sets = module_supports.all_sets(settings.modules, settings.most)
-    every = sampling.table(jnp.asarray(sets, jnp.float32))
-    code = module_codes.of_latent(settings.code, settings.modules)
-
-    def latent_and_code(key):
-        latent = modules.draw_latent(key, every, settings.weights)
-        return latent, code(latent)
-
-    keys = jax.random.split(modules.stream(settings.seed, "codes"), modules.FITTED)
-    latents, codes = map(np.asarray, jax.jit(jax.vmap(latent_and_code))(keys))
-    return modules.affine_r2(codes, latents)

@@ -189,7 +189,7 @@ def is_held_out(points, settings: Rotation):
     inside = (angle - gap.low + CLOSE) % 360 < gap.high - gap.low
     if not gap.of or len(settings.objects) == 1:
         return inside
-    return inside & functools.reduce(lambda a, b: a | b, (points[..., 1] == o for o in gap.of))
+    return inside & numpy.isin(points[..., 1], numpy.asarray(gap.of))
 
 
 def _object(points, settings: Rotation):
@@ -249,11 +249,9 @@ def bank(settings: Rotation, pictures_OxNxN) -> Bank:
     step = -(-settings.angles * len(names) // BANK)
     angle_A = 360 / settings.angles * np.arange(0, settings.angles, step)
     places = _places(settings.side, angle_A[:, None, None], np)
-    turned = [
-        ndimage.map_coordinates(picture, places, order=1, mode="grid-constant")
-        for picture in pictures_OxNxN
-    ]
-    images_CxP = np.stack(turned).reshape(len(names) * len(angle_A), -1).astype(np.float32)
+    turn = partial(ndimage.map_coordinates, coordinates=places, order=1, mode="grid-constant")
+    turned = np.stack([turn(picture) for picture in pictures_OxNxN])
+    images_CxP = turned.reshape(len(names) * len(angle_A), -1).astype(np.float32)
     return Bank(
         images_CxP,
         np.sum(np.square(images_CxP), axis=1),
@@ -372,9 +370,8 @@ def _check_support(settings: Rotation):
     """Raises ConfigError where held-out angles leave nothing to learn, or to compose."""
     seen_OxA, names, gap = seen(settings, settings.angles), sorted(settings.objects), settings.gap
     shown = {"gap": ("low", "high", "of"), "random": ("share", "seed", "of"), "none": ()}
-    where = "config.task.gap: " + ", ".join(
-        f"{name}={getattr(gap, name)!r}" for name in ("region", *shown[gap.region])
-    )
+    pairs = [f"{name}={getattr(gap, name)!r}" for name in ("region", *shown[gap.region])]
+    where = f"config.task.gap: {', '.join(pairs)}"
     if gap.region != "none" and seen_OxA.all():
         raise ConfigError(
             f"{where}: holds out none of config.task.angles={settings.angles} angles (to show all, "
@@ -383,11 +380,9 @@ def _check_support(settings: Rotation):
     for flag in ("angles", "samples"):
         count = getattr(settings, flag)
         for name, some in zip(names, seen(settings, count).any(axis=1), strict=True):
+            what = f"all of config.task.{flag}={count} angles of the digit {name}"
             if not some:
-                raise ConfigError(
-                    f"{where}: holds out all of config.task.{flag}={count} angles of the digit "
-                    f"{name}; must leave some"
-                )
+                raise ConfigError(f"{where}: holds out {what}; must leave some")
     never = np.flatnonzero(~seen_OxA.any(axis=0)) * (360 / settings.angles)
     if len(names) > 1 and len(never):
         raise ConfigError(

@@ -249,7 +249,13 @@ def nearest_seen(task: Task, held_out_B):
     if has_grid(task):
         where = geometry(task.factors)
         return grids.nearest_seen(held_out_B, **where), grids.distance_to_seen(held_out_B, **where)
-    return nearest_of_points(task.points, held_out_B)
+    seen = np.flatnonzero(~np.asarray(held_out_B))
+    if not len(seen):
+        raise ValueError("held_out must leave some point seen")
+    from scipy.spatial import cKDTree  # takes a fifth of a second to import
+
+    distances, index = cKDTree(task.points[seen]).query(task.points)
+    return seen[index], distances
 
 
 def map_axes(factors, held_out_B) -> tuple[int, ...]:
@@ -267,17 +273,6 @@ def distance_to_seen(task: Task, held_out_B):
         return nearest_seen(task, held_out_B)[1]
     every = grids.distance_to_seen(regions(on_grid(task))["ood"], **geometry(task.factors))
     return every[nearest_cell(task.factors, task.points)]
-
-
-def nearest_of_points(points_BxF, held_out_B):
-    """What `nearest_seen` returns, of points that form no grid."""
-    seen = np.flatnonzero(~np.asarray(held_out_B))
-    if not len(seen):
-        raise ValueError("held_out must leave some point seen")
-    from scipy.spatial import cKDTree  # takes a fifth of a second to import
-
-    distances, index = cKDTree(points_BxF[seen]).query(points_BxF)
-    return seen[index], distances
 
 
 def nearest_with_same(task: Task, held_out_B, fixed):
