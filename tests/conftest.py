@@ -34,7 +34,7 @@ with pytest.MonkeyPatch.context() as patch:
 
 # the files that take longest, in this order
 LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
-           "test_directory", "test_together", "test_loop", "test_calibration", "test_padding",
+           "test_directory", "test_together", "test_loop", "test_padding",
            "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
