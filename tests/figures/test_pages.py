@@ -3,6 +3,7 @@
 import pytest
 
 from compgen_jax.claims import Matrix, above, claim
+from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.papers.paper import Paper
 from figures import pages
 
@@ -59,7 +60,7 @@ def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     ]  # fmt: skip
 
 
-def test_results_begin_with_verdicts_and_what_chance_would_give(paper):
+def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypatch):
     rows = [row(settings=SETTINGS), row("ramp", "inconclusive"), row(setting="upright")]
     rows[1]["conditions"] |= {"unknown": {"value": None, "ci95": [None, None], "must be": ""}}
     page = pages.results("quick", [paper], {}, rows, ["fig1"])
@@ -67,6 +68,18 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper):
     assert "judges 1 conditions" in page and "would have 0.0 of them hold (2.5%)" in page
     assert "1 verdicts at other settings" in page and page.count("a few are enough") == 2
     assert "Verdicts" not in pages.results("quick", [paper], {}, [], [])
+    monkeypatch.setattr(pages, "PAPERS", (paper,))
+    assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
+
+
+def test_what_was_not_run_has_its_cost_and_alike_networks_share_a_row(paper):
+    training = TrainingConfig(steps=1000, seeds=(0, 1))
+    names = "net_1", "net_2", "other", "there"
+    configs = {name: Config(name=name, training=training) for name in names}
+    some = paper._replace(runs=lambda scale: configs)
+    assert pages.not_run("quick", [some], {"there": None})[2:] == [
+        "| net_1 to net_2 | 2 | 2,000 steps each |", "| other | 1 | 2,000 steps |"
+    ]  # fmt: skip
 
 
 def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_for(
