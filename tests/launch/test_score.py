@@ -43,7 +43,7 @@ def test_predictions_of_a_run_have_its_scores_and_predictors(finished, file):
     for name, values in finished.cells.scores.items():
         np.testing.assert_allclose(run.cells.scores[name], values, rtol=1e-5, atol=1e-7)
     assert run.trivial == finished.trivial
-    numbers = run.numbers()
+    numbers = predictions.numbers(run)
     held_out = tasks.regions(finished.task)["ood"]
     for index, seed in enumerate(finished.seeds):
         error = np.square(finished.cells.predictions[index] - finished.cells.truths)[held_out]
