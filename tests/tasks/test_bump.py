@@ -1,6 +1,5 @@
 """Bumps and stripes: images, codes, training sets and scores."""
 
-import math
 from dataclasses import replace
 from functools import partial
 
@@ -20,14 +19,11 @@ from tests.tasks.examples import KEY, examples_at
 N = 8
 
 
-def by_hand(x, y, sigma, amplitude=1.0):
-    """The definition in float64, pixel by pixel: row is y, column is x."""
-    image = np.zeros((N, N))
-    for row in range(N):
-        for column in range(N):
-            square = (0 if x is None else (column - x) ** 2) + (0 if y is None else (row - y) ** 2)
-            image[row, column] = amplitude * math.exp(-square / (2 * sigma**2))
-    return image
+def by_hand(x, y, sigma, amplitude=1.0, grid=N):
+    """The definition in float64: row is y, column is x."""
+    row, column = np.mgrid[:grid, :grid]
+    square = (0 if x is None else (column - x) ** 2) + (0 if y is None else (row - y) ** 2)
+    return amplitude * np.exp(-square / (2 * sigma**2)) * np.ones((grid, grid))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +187,7 @@ def test_a_combination_of_three_is_right_if_its_size_is():
 # --- two objects -----------------------------------------------------------------------------
 
 
-def gaussian(x, y):
-    """A bump of sigma 1 on 16 x 16 pixels, in float64."""
-    row, column = np.mgrid[:16, :16]
-    return np.exp(-((column - x) ** 2 + (row - y) ** 2) / 2)
+gaussian = partial(by_hand, sigma=1.0, grid=16)
 
 
 def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere():

@@ -1,13 +1,12 @@
 """Scores of one image against NumPy, and what counts as rendered."""
 
+import chex
 import jax
 import numpy as np
 import pytest
 
 from compgen_jax.tasks import images
 from compgen_jax.tasks.bump import ImageConfig, bump, plus
-
-NAMES = {"mse", "exact_accuracy", "position_accuracy", "image_accuracy", "blank_mse"}
 
 
 @pytest.mark.parametrize("tolerances", [(1.0, 0.25), (2.5, 1.5)])
@@ -21,16 +20,17 @@ def test_scores_are_their_definitions(tolerances):
     score = jax.jit(jax.vmap(lambda *each: images.scores(*each, *tolerances)))
     positions = positions + rng.uniform(-0.7, 0.7, (count, 2))
     found = score(signals, truths, positions.astype(np.float32))
-    assert set(found) == NAMES
-    for b in range(count):
-        row, column = divmod(int(np.argmax(signals[b])), 6)
-        away = max(abs(column - positions[b, 0]), abs(row - positions[b, 1]))
-        error, blank = np.mean((signals[b] - truths[b]) ** 2), np.mean(truths[b] ** 2)
-        assert float(found["mse"][b]) == pytest.approx(error, rel=1e-4)
-        assert float(found["blank_mse"][b]) == pytest.approx(blank, rel=1e-4)
-        assert found["exact_accuracy"][b] == (away < 0.5)
-        assert found["position_accuracy"][b] == (away <= tolerances[0])
-        assert found["image_accuracy"][b] == (error <= tolerances[1] * blank)
+    brightest = signals.reshape(count, -1).argmax(axis=1)
+    away = np.abs(np.stack([brightest % 6, brightest // 6], 1) - positions).max(axis=1)
+    error, blank = np.mean((signals - truths) ** 2, axis=(1, 2)), np.mean(truths**2, axis=(1, 2))
+    expected = {
+        "mse": error,
+        "blank_mse": blank,
+        "exact_accuracy": away < 0.5,
+        "position_accuracy": away <= tolerances[0],
+        "image_accuracy": error <= tolerances[1] * blank,
+    }
+    chex.assert_trees_all_close(jax.device_get(found), expected, rtol=1e-4)
     assert 0 < found["exact_accuracy"].sum() < count
 
 
@@ -56,25 +56,18 @@ def by_hand(prediction, truth, nearest):
     return shown, shown and bool(r > np.corrcoef(p, n)[0, 1])
 
 
-@pytest.mark.parametrize(
-    ("prediction", "shown", "held_out"),
-    [
-        (TRUTH, True, True),
-        (0.6 * TRUTH - 7, True, True),  # of any level
-        (0.45 * TRUTH, False, False),
-        (2.1 * TRUTH, False, False),
-        (-TRUTH, False, False),
-        (np.asarray(plus(12.0, 15.0, N, IMAGE)), False, False),
-        (SEEN, False, False),
-        (shifted(0.45), True, True),
-        (shifted(0.55), True, False),  # nearer to the seen image
-        (shifted(-0.55), True, True),
-        (0 * TRUTH, False, False),
-        (np.where(TRUTH == TRUTH.max(), np.nan, TRUTH), False, False),
-    ],
-)
-def test_rendered_is_its_definition(prediction, shown, held_out):
-    prediction = np.asarray(prediction, np.float32)
-    assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
-    assert bool(images.rendered(prediction, TRUTH)) == shown
-    assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
+PREDICTIONS = {
+    True: [TRUTH, 0.6 * TRUTH - 7, shifted(0.45), shifted(-0.55)],  # of any level
+    "as if seen": [shifted(0.55)],  # nearer to the seen image
+    False: [0.45 * TRUTH, 2.1 * TRUTH, -TRUTH, plus(12.0, 15.0, N, IMAGE), SEEN, 0 * TRUTH,
+            np.where(TRUTH == TRUTH.max(), np.nan, TRUTH)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rendered", PREDICTIONS)
+def test_rendered_is_its_definition(rendered):
+    for prediction in map(np.asarray, PREDICTIONS[rendered]):
+        shown, held_out = bool(rendered), rendered is True
+        assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
+        assert bool(images.rendered(prediction, TRUTH)) == shown
+        assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
