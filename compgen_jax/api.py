@@ -19,6 +19,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas
 
 from compgen_jax import cli, compilation_cache, tables
 from compgen_jax import config as configs
@@ -71,7 +72,7 @@ class Run:
 
     def metrics(self):
         """DataFrame: a row for each seed and evaluation, a column for each score."""
-        return tables.metrics(self.path)
+        return pandas.read_csv(self.path / "metrics.csv")
 
     def layers(self, progress: bool = True):
         """DataFrame with the columns seed, step, layer, metric and value. Measures the layers if
@@ -113,7 +114,7 @@ class Sweep:
 
     def trials(self):
         """DataFrame: a row for each trial, with its axes, seed, status and scores."""
-        return tables.trials(self.path)
+        return pandas.read_csv(self.path / "trials.csv")
 
 
 def train(config, workdir, overrides: dict | None = None, progress: bool = True) -> Run:
@@ -162,7 +163,7 @@ def analyze(workdir, progress: bool = True):
     finished or whose activations are not finite.
     """
     measure.measure(runs.Run.load(workdir, with_networks=False), progress=progress)
-    return tables.layers(workdir)
+    return pandas.read_csv(Path(workdir) / "layers.csv")
 
 
 def judge(*workdirs):

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compgen_jax.metrics import evaluation, text
-from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval, reaching
+from compgen_jax.statistics import geometric_mean_with_interval, mean_with_interval
 
 REPRODUCED, CONTRADICTED, INCONCLUSIVE = "reproduced", "contradicted", "inconclusive"
 HOLDS = {REPRODUCED: True, CONTRADICTED: False, INCONCLUSIVE: None}  # of one condition
@@ -97,6 +97,9 @@ class Note(NamedTuple):
     values: Any
 
 
+note = Note
+
+
 class Undecided(NamedTuple):
     """Why nothing can be concluded; '' if there is no reason."""
 
@@ -121,11 +124,6 @@ def between(low: float, high: float, values, name: str, **how) -> Condition:
 def learnt(values, name: str = "exact accuracy ID", at: float = TRAINED) -> Gate:
     """The claim is inconclusive, *not trained*, if the mean of `values` is below `at`."""
     return Gate(name, values, at)
-
-
-def note(name: str, values) -> Note:
-    """A further number, which decides nothing."""
-    return Note(name, values)
 
 
 def unknown(reason: str) -> dict:
@@ -290,8 +288,9 @@ def _number(said, values) -> dict:
 def of_share(number: dict, cells: float, least: float = 0.0) -> dict:
     """{'value', 'ci95'} of a share of so many cells; see `LEAST_CELLS`. No end of the interval is
     below `least` or above 1."""
-    low, high = reaching(number, LEAST_CELLS / max(cells, 1))["ci95"]
-    return number | {"ci95": [float(max(low, least)), float(min(high, 1.0))]}
+    value, (low, high), half = number["value"], number["ci95"], LEAST_CELLS / max(cells, 1)
+    ends = max(min(low, value - half), least), min(max(high, value + half), 1.0)
+    return number | {"ci95": [float(end) for end in ends]}
 
 
 def _not_trained(gate: Gate, number: dict) -> str:

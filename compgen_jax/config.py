@@ -14,7 +14,7 @@ from pathlib import Path
 
 from compgen_jax import settings
 from compgen_jax.settings import ConfigError as ConfigError  # exported
-from compgen_jax.settings import Family, choice, family, flat, number, require
+from compgen_jax.settings import Family, choice, family, flat, number, require, to_dict
 
 ROOT = "config"
 
@@ -133,11 +133,6 @@ class Config:
     @property
     def is_sweep(self) -> bool:
         return bool(self.sweep.axes or self.sweep.search.field)
-
-
-def to_dict(config: Config) -> dict:
-    """Nested plain values, the names of its families among them."""
-    return settings.to_dict(config)
 
 
 def from_dict(values: dict) -> Config:

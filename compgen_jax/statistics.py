@@ -16,12 +16,6 @@ def mean_with_interval(values_T) -> dict:
     return {"value": float(np.mean(values_T)), "ci95": list(t_interval(values_T))}
 
 
-def reaching(number: dict, least: float) -> dict:
-    """{'value', 'ci95'} whose interval reaches at least `least` to either side of the value."""
-    value, (low, high) = number["value"], number["ci95"]
-    return number | {"ci95": [min(low, value - least), max(high, value + least)]}
-
-
 def geometric_mean_with_interval(values_T) -> dict:
     """The same of the logarithms of positive values, as errors are, whose logarithms are near
     normal."""

@@ -1,32 +1,9 @@
-"""Tables as pandas DataFrames, for readers.
-
-    metrics("runs/mine").query("seed == 0").plot(x="step", y="ood.mse")
-    layers("runs/mine").pivot_table(index="metric", columns="layer", values="value")
-
-Each raises FileNotFoundError if the directory has no such table.
-"""
-
-from pathlib import Path
+"""Numbers of a run and verdicts as pandas DataFrames, for readers."""
 
 import numpy as np
 import pandas as pd
 
 OF_CLAIMS = ("claim", "case", "scale", "setting", "statement", "verdict", "reason", "criterion")
-
-
-def metrics(workdir):
-    """`metrics.csv` of a run: a row for each seed and evaluation, a column for each score."""
-    return pd.read_csv(Path(workdir) / "metrics.csv")
-
-
-def trials(workdir):
-    """`trials.csv` of a sweep: a row for each trial, columns of its axes and scores."""
-    return pd.read_csv(Path(workdir) / "trials.csv")
-
-
-def layers(workdir):
-    """`layers.csv` of a run: seed, step, layer, metric and value (see `runs.measure`)."""
-    return pd.read_csv(Path(workdir) / "layers.csv")
 
 
 def claims(rows):

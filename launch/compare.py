@@ -59,21 +59,19 @@ def main():
 
 def _check_same_task(a: Run, b: Run):
     """Raises ConfigError unless both are scored alike, on the same cells with the same targets."""
-    asked = {
+    parts = {
         "they have other cells": tasks.points,
         "they hold out other cells": lambda task: tasks.regions(task)["ood"],
         "they ask for other outputs": lambda task: results.truths_at(task, tasks.points(task)),
     }
-    differs = []
+    of_different = f"{a.path} and {b.path} are of different tasks"
     if tasks.number_names(a.task) != tasks.number_names(b.task):
-        differs.append("they have other scores")
-    for what, values_of in asked.items():
-        first, second = values_of(a.task), values_of(b.task)
+        raise ConfigError(f"{of_different}: they have other scores")
+    for what, part in parts.items():
+        first, second = part(a.task), part(b.task)
         alike = first.shape == second.shape
         if not (alike and np.allclose(first, second, atol=1e-6, equal_nan=True)):
-            differs.append(what)
-    if differs:
-        raise ConfigError(f"{a.path} and {b.path} are of different tasks: {differs[0]}")
+            raise ConfigError(f"{of_different}: {what}")
 
 
 def differences(a: Config, b: Config) -> list[str]:

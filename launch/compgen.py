@@ -35,7 +35,9 @@ USAGE_ERROR = 2
 def main():
     name, *flags = sys.argv[1:] or ["--help"]
     if name in ("--help", "-h", "help"):
-        print(_help())
+        commands = "\n".join(f"  {name:9}{what}" for name, (_, what) in COMMANDS.items())
+        print(f"compgen-jax COMMAND --FLAG=VALUE ...\n\n{commands}\n")
+        print("compgen-jax COMMAND --help: its flags")
     elif name == "--version":
         print(f"compgen_jax {compgen_jax.__version__}")
     elif name not in COMMANDS:
@@ -46,12 +48,6 @@ def main():
         sys.argv = [f"compgen-jax {name}", *flags]
         # as `python -m` runs it: absl then finds the command's own flags and help
         runpy.run_module(ROOT + COMMANDS[name][0], run_name="__main__", alter_sys=True)
-
-
-def _help() -> str:
-    usage, more = "compgen-jax COMMAND --FLAG=VALUE ...", "compgen-jax COMMAND --help: its flags"
-    commands = "\n".join(f"  {name:9}{what}" for name, (_, what) in COMMANDS.items())
-    return f"{usage}\n\n{commands}\n\n{more}"
 
 
 if __name__ == "__main__":

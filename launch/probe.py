@@ -77,16 +77,16 @@ def measure(given: dict) -> tuple[decodability.Decoded, dict]:
     )
     kinds = [kind for kind in TITLES if kind in decoded.measures]
     means = {k: {part: decodability.means(decoded, part, k) for part in PARTS} for k in kinds}
+    unknown = np.full((len(decoded.layers), len(given["names"]), 2), None)
     layers = {}
     for index, name in enumerate(decoded.layers):
         factors = {}
         for f, (factor, kind) in enumerate(zip(given["names"], decoded.measures, strict=True)):
-            factors[factor] = {"measure": kind} | {
-                part: {"value": float(decoded.scores[part][index, f]), "ci95": [None, None]}
-                for part in PARTS
-            }
-            for part, ends in decoded.intervals.items():
-                factors[factor][part]["ci95"] = ends[index, f].tolist()
+            factors[factor] = {"measure": kind}
+            for part in PARTS:
+                ends = decoded.intervals.get(part, unknown)[index, f].tolist()
+                value = float(decoded.scores[part][index, f])
+                factors[factor][part] = {"value": value, "ci95": ends}
         of_kinds = {k: {part: means[k][part][index] for part in PARTS} for k in kinds}
         layers[name] = {"mean": of_kinds, "factors": factors}
         if given["success"] is not None:

@@ -45,9 +45,8 @@ def main():
         if settings.is_own(config.task):
             contracts.check_task(config.task.name, task)
     if TEMPLATE.value:
-        arrays = predictions.write_template(
-            TEMPLATE.value, config, task, SEED.value, EXAMPLES.value
-        )
+        options = SEED.value, EXAMPLES.value
+        arrays = predictions.write_template(TEMPLATE.value, config, task, *options)
         cells, held_out = len(arrays["points"]), int(arrays["held_out"].sum())
         examples = f"{len(arrays['train_points'])} training examples of seed {SEED.value}"
         print(f"{cells} cells, of which {held_out} are held out; {examples}")
@@ -78,15 +77,14 @@ def _score(config: Config, task):
     print(f"the held-out cells are composed: {judged['verdict']}{why}")
     for name, number in judged["conditions"].items():
         print(f"  {name}: {text.with_interval(number)}, must be {number['must be']}")
-    trivial = {
-        name: {".".join(place): value for place, value in means.items()}
-        for name, means in run.trivial.items()
-    }
     report = {
         "task": config.name,
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},
         "mean": mean,
-        "trivial": trivial,
+        "trivial": {
+            name: {".".join(place): value for place, value in numbers.items()}
+            for name, numbers in run.trivial.items()
+        },
         "verdict": [judged],
     }
     out = Path(OUT.value) if OUT.value else path.parent

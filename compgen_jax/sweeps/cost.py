@@ -26,8 +26,7 @@ def describe(config: Config) -> list[str]:
         for program, single in programs.items()
     }
     numbers = sorted({cost.parameters(single.config) for single in programs.values()})
-    steps = {trial: single.steps for trial, single in singles.items()}
-    work = {trial: steps[trial] * flops[single.program] for trial, single in singles.items()}
+    work = {trial: single.steps * flops[single.program] for trial, single in singles.items()}
     compile_groups = groups.compile_groups(config, trials)
     group = max(compile_groups, key=lambda each: sum(map(work.get, each.sweep_trials)))
     batch = group.batches(group.sweep_trials)[0]
@@ -36,16 +35,17 @@ def describe(config: Config) -> list[str]:
     timing = cost.measure(program, slots, group.size, began)
     # a batch's empty places are computed too, each as its largest trial
     of_batch = lambda size, batch: size * max(map(work.get, batch))
-    per_flop = timing.step * steps[batch[0]] / of_batch(group.size, batch)
+    per_flop = timing.step * singles[batch[0]].steps / of_batch(group.size, batch)
     batches = [
         (each.size, one) for each in compile_groups for one in each.batches(each.sweep_trials)
     ]
     seconds = len(compile_groups) * timing.compile + per_flop * sum(
         of_batch(*one) for one in batches
     )
+    steps = sum(single.steps for single in singles.values())
     sizes = f"{numbers[0]:,}" + f" to {numbers[-1]:,}" * (len(numbers) > 1)
     lines = [
-        f"{config.name}: {len(trials)} trials, {sum(steps.values()):,} steps in all, "
+        f"{config.name}: {len(trials)} trials, {steps:,} steps in all, "
         f"{len(compile_groups)} programs",
         f"parameters of one network: {sizes}",
         f"FLOPs: {text.number(sum(work.values()))} in all",

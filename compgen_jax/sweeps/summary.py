@@ -38,14 +38,12 @@ def _readings(config: Config, results: Table, rows: list[dict]) -> list[dict]:
                 reading = {"where": where, "score": score, "target": search.target, **curve.fixed}
                 if along:
                     reading |= {"along": along, "exponent": scaling.exponent(curve)}
-                columns = curve.values_SxK.T.tolist(), curve.status_SxK.T.tolist()
+                values, status = curve.values_SxK.tolist(), curve.status_SxK.tolist()
                 reading["thresholds"] = [
                     ({along: value} if along else {})
-                    | {"seed": seed, "value": threshold, "status": status}
-                    for value, *of_value in zip(curve.along_K.tolist(), *columns, strict=True)
-                    for seed, threshold, status in zip(
-                        curve.seeds_S.tolist(), *of_value, strict=True
-                    )
+                    | {"seed": seed, "value": values[s][k], "status": status[s][k]}
+                    for k, value in enumerate(curve.along_K.tolist())
+                    for s, seed in enumerate(curve.seeds_S.tolist())
                 ]
                 readings.append(reading)
     return readings

@@ -22,15 +22,7 @@ from .timing import compare as compare_times
 SINGLE = "single runs"
 
 
-def compare(
-    heading: str,
-    singles: Sequence[Config],
-    steps: int,
-    rounds: int,
-    peers: dict[str, Callable],
-    lowerings: Sequence[str | None] = (None,),
-    side: int = 0,
-) -> pandas.DataFrame:
+def compare(heading, singles, steps, rounds, peers, lowerings=(None,), side=0) -> pandas.DataFrame:
     """The rows of `timing.compare` for single runs as trials: PyTorch's in each arrangement, ours
     one by one by every lowering and then, by the first lowering, all in one program.
 
@@ -38,22 +30,24 @@ def compare(
     returns a function, which trains them and blocks.  side: of the matrix product.
     """
     count, devices, first = len(singles), jax.local_devices()[: len(singles)], lowerings[0]
-    one_of = {_grid(single): single for single in singles}
+    one_of = {_grid(single): single for single in singles}.values()
     ours = []  # compiled before other processes share the cores
     for lowering in lowerings:
         name = SINGLE if lowering == first else f"{SINGLE}, {lowering}"
-        alone = [program(name, [one], steps, lowering=lowering) for one in one_of.values()]
+        alone = [program(name, [one], steps, lowering=lowering) for one in one_of]
         ours.append(one_after_another(alone))
     ours.append(program(f"{count} in turn", singles, steps, lowering=first))
     ours.append(program(f"{count} vmapped", singles, steps, count, lowering=first))
     if len(devices) > 1:
         name = f"{count}, one at a time on each of {len(devices)} devices"
         ours.append(program(name, singles, steps, devices=devices, lowering=first))
-    theirs = [torch_arrangements(peer, singles, steps, how) for how, peer in peers.items()]
+    theirs = []
+    for how, peer in peers.items():
+        theirs += torch_arrangements(peer, singles, steps, f"{PEER} eager, {how}")
     # as direct convolutions, which "gemm" carries out one by one
-    flops = mean(cost.flops_of_step(one, one.task.make(), "gemm") for one in one_of.values())
+    flops = mean(cost.flops_of_step(one, one.task.make(), "gemm") for one in one_of)
     side = side or (2048 if jax.default_backend() == "cpu" else 8192)  # large for this device
-    table = compare_times([*sum(theirs, []), *ours], SINGLE, rounds, steps, flops, side)
+    table = compare_times([*theirs, *ours], SINGLE, rounds, steps, flops, side)
     table.insert(0, "of", heading)
     return table
 
@@ -70,27 +64,19 @@ def one_after_another(built: list[Contender]) -> Contender:
     return built[0]._replace(trials=len(built), run=run, compile_s=seconds)
 
 
-def program(
-    name: str,
-    singles: Sequence[Config],
-    steps: int,
-    side_by_side: int = 1,
-    devices: Sequence | None = None,
-    lowering: str | None = None,
-) -> Contender:
+def program(name, singles, steps, side_by_side=1, devices=None, lowering=None) -> Contender:
     """Single runs as the trials of one program, `side_by_side` of them at once on each device (by
     default the first, which on a CPU has all cores). It is compiled, and has run once.
 
     Each turn goes on where the last one ended. A program that does not fit has a note instead.
     """
-    grids = [_grid(single) for single in singles]
-    waste = padding.waste(grids) if len(set(grids)) > 1 else 0.0
+    one_of = {_grid(single): single for single in sorted(singles, key=_grid)}
+    members = tuple(single.task.make() for single in one_of.values()) if len(one_of) > 1 else ()
+    waste = padding.waste([_grid(single) for single in singles]) if members else 0.0
     contender = Contender(name, len(singles), waste=waste)
     devices = list(devices or jax.local_devices()[:1])
     try:
-        largest = changed(singles[grids.index(max(grids))], {"execution.chunk_steps": steps})
-        tasks = {grid: single.task.make() for grid, single in zip(grids, singles, strict=True)}
-        members = tuple(tasks[grid] for grid in sorted(tasks)) if len(tasks) > 1 else ()
+        largest = changed(max(singles, key=_grid), {"execution.chunk_steps": steps})
         trainer = loop.make_trainer(largest, lowering, side_by_side, members=members)
         slots = stacked(singles)
         state = jax.jit(jax.vmap(trainer.init))(slots.key, slots.task_index)
@@ -142,12 +128,10 @@ def in_turn(runs: Sequence[Callable]) -> Callable:
 # --- PyTorch's -------------------------------------------------------------------------------
 
 
-def torch_arrangements(
-    peer: Callable, singles: Sequence[Config], steps: int, how: str
-) -> list[Contender]:
+def torch_arrangements(peer: Callable, singles, steps: int, name: str) -> list[Contender]:
     """PyTorch in this process and, on a CPU of several cores, in as many processes of one thread,
     each with its share of the trials."""
-    name, count = f"{PEER} eager, {how}", min(cores(), len(singles))
+    count = min(cores(), len(singles))
     arranged = [Contender(name, len(singles), peer(singles, steps))]
     if jax.default_backend() == "cpu" and count > 1:
         run = in_processes(peer, [singles[k::count] for k in range(count)], steps)

@@ -36,9 +36,7 @@ def train(rounds: int, steps=STEPS, side: int = 0) -> pandas.DataFrame:
     return pandas.concat(tables)
 
 
-def sweep(
-    rounds: int, config: Config = PRESETS["data_scaling_quick"], groups=GRIDS, side: int = 0
-) -> pandas.DataFrame:
+def sweep(rounds: int, config=PRESETS["data_scaling_quick"], groups=GRIDS, side=0):
     """Many trials in one program, as sweeps train them. A trial of a padded group of grids is
     compared with trials of these grids that are not padded, and only the work of its own grid
     counts as FLOPs."""

@@ -44,14 +44,9 @@ def _compare(preset: str, rounds: int) -> pandas.DataFrame:
         "exact metric": partial(geometry.metric_tensors, layers),
         "finite differences": differences,
     }
-    compiled = {name: jax.jit(function) for name, function in functions.items()}
-    turns = {name: partial(_blocking, each, points) for name, each in compiled.items()}
-    seconds = pandas.Series(timing.interleave(turns, rounds))
+    turns = {name: partial(jax.jit(function), points) for name, function in functions.items()}
+    seconds = pandas.Series(timing.interleave(turns, rounds), name="seconds")
+    table = seconds.rename_axis("contender").reset_index()
+    table["over forward"] = table["seconds"] / seconds["forward"]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    table = pandas.DataFrame({"seconds": seconds, "over forward": seconds / seconds["forward"]})
-    table = table.rename_axis("contender").reset_index()
     return table.assign(of=preset, **{"peak GiB of all": memory})
-
-
-def _blocking(function, points):
-    jax.block_until_ready(function(points))

@@ -28,15 +28,13 @@ STEPS = 100  # of every trial in one turn
 WIDTHS = (256, 64)
 
 
-def run(
-    rounds: int, sweep: Config = PRESETS["hyperteacher_quick"], widths=WIDTHS, steps=STEPS, side=0
-) -> pandas.DataFrame:
+def run(rounds: int, sweep=PRESETS["hyperteacher_quick"], widths=WIDTHS, steps=STEPS, side=0):
     """The rows of `timing.compare` for students of every width."""
-    peers = {"one after another": torch_in_turn, "batched": torch_batched}
+    peers, count = {"one after another": torch_in_turn, "batched": torch_batched}, ON_ACCELERATOR
+    if jax.default_backend() == "cpu":
+        count = -(-TRIALS // cores()) * cores()
     tables = []
     for width in widths:
-        on_cpu = jax.default_backend() == "cpu"
-        count = -(-TRIALS // cores()) * cores() if on_cpu else ON_ACCELERATOR
         singles = trials_of(sweep, width, count)
         heading = f"students of width {width}"
         tables.append(compare(heading, singles, steps, rounds, peers, side=side))
@@ -71,17 +69,17 @@ def torch_batched(singles: Sequence[Config], steps: int) -> Callable:
     biases = [torch.zeros_like(each[:, :1]).requires_grad_() for each in matrices]
     draw = torch_tasks(singles, device)
 
-    def layer(values, matrix, bias):
+    def layer(values, k):
         if count == 1:  # without the cost of a batch
-            return torch.addmm(bias[0], values[0], matrix[0])[None]
-        return torch.baddbmm(bias, values, matrix)
+            return torch.addmm(biases[k][0], values[0], matrices[k][0])[None]
+        return torch.baddbmm(biases[k], values, matrices[k])
 
     def loss():
         inputs, answers = draw()
         values = inputs.view(count, -1, sizes[0])
-        for matrix, bias in zip(matrices[:-1], biases[:-1], strict=True):
-            values = layer(values, matrix, bias).relu()
-        values = layer(values, matrices[-1], biases[-1])
+        for k in range(len(matrices) - 1):
+            values = layer(values, k).relu()
+        values = layer(values, -1)
         # the sum of the trials' errors: none has a gradient in another's weights
         return count * torch.nn.functional.mse_loss(values, answers.view(values.shape))
 
@@ -102,7 +100,10 @@ def torch_tasks(singles: Sequence[Config], device: str) -> Callable:
     import torch
 
     settings, n_tasks = singles[0].task, singles[0].training.batch_size
-    supports = [seen_sets(single) for single in singles]
+    supports = []
+    for task in (single.task for single in singles):
+        seen = module_supports.split(task.support, task.modules, task.most)
+        supports.append(module_supports.all_sets(task.modules, task.most)[seen].astype(np.float32))
     lengths = np.array([len(support) for support in supports])
     sets = torch.tensor(np.concatenate(supports), device=device)
     starts = torch.tensor(np.cumsum(lengths) - lengths, device=device).repeat_interleave(n_tasks)
@@ -125,15 +126,10 @@ def torch_teacher(settings: modules.Modules, device: str) -> Callable:
     """The answers (N, S, O) of `modules.respond` to latents (N, M) and inputs (N, S, I)."""
     import torch
 
-    teacher = modules.draw_teacher(settings)
-    weights_MxIH, biases_MxH, readout_HxO = (
-        torch.tensor(np.ascontiguousarray(array), device=device)
-        for array in (
-            teacher.weights.swapaxes(1, 2).reshape(settings.modules, -1) / math.sqrt(teacher.most),
-            teacher.biases / math.sqrt(teacher.most),
-            teacher.readout.T,
-        )
-    )
+    teacher, share = modules.draw_teacher(settings), 1 / math.sqrt(settings.most)
+    new = lambda array: torch.tensor(np.ascontiguousarray(array), device=device)
+    weights_MxIH = new(teacher.weights.swapaxes(1, 2).reshape(settings.modules, -1) * share)
+    biases_MxH, readout_HxO = new(teacher.biases * share), new(teacher.readout.T)
 
     def answer(latents, inputs):
         weights = (latents @ weights_MxIH).view(-1, settings.inputs, settings.hidden)
@@ -141,10 +137,3 @@ def torch_teacher(settings: modules.Modules, device: str) -> Callable:
         return torch.baddbmm(biases, inputs, weights).relu() @ readout_HxO
 
     return answer
-
-
-def seen_sets(single: Config):
-    """(sets, M) float32"""
-    task = single.task
-    seen = module_supports.split(task.support, task.modules, task.most)
-    return module_supports.all_sets(task.modules, task.most)[seen].astype(np.float32)

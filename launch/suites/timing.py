@@ -37,35 +37,30 @@ def compare(
     peak = product_flops / seconds["gemm"]
     table = pandas.DataFrame(contenders).set_index("name", drop=False)
     per_step = table["name"].map(seconds) / steps / table["trials"]
-    by_torch = per_step[per_step.index.str.startswith(PEER)]
-    return pandas.DataFrame(
-        {
-            "contender": table["name"],
-            "trials": table["trials"],
-            "ms per step and trial": 1e3 * per_step,
-            "over best PyTorch": per_step / by_torch.min(),
-            "over single runs": per_step / per_step[single],
-            "share of GEMM peak": flops / per_step / peak,
-            "GEMM peak GFLOP/s": peak / 1e9,
-            "compile s": table["compile_s"],
-            "waste": table["waste"],
-            "note": table["note"],
-        }
+    best_of_torch = per_step[per_step.index.str.startswith(PEER)].min()
+    columns = table[["trials", "compile_s", "waste", "note"]].rename(
+        columns={"compile_s": "compile s"}
     )
+    columns.insert(1, "ms per step and trial", 1e3 * per_step)
+    columns.insert(2, "over best PyTorch", per_step / best_of_torch)
+    columns.insert(3, "over single runs", per_step / per_step[single])
+    columns.insert(4, "share of GEMM peak", flops / per_step / peak)
+    columns.insert(5, "GEMM peak GFLOP/s", peak / 1e9)
+    return columns.rename_axis("contender").reset_index()
 
 
 def interleave(contenders: dict[str, Callable], rounds: int) -> dict[str, float]:
-    """Median seconds of each contender, a function that blocks until its work is done.
+    """Median seconds of each contender, a function, until its work and what it returns are done.
 
     Each is called once to warm up (and compile), then once per round, in turn.
     """
     for run in contenders.values():
-        run()
+        jax.block_until_ready(run())
     seconds = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
             start = time.perf_counter()
-            run()
+            jax.block_until_ready(run())
             seconds[name].append(time.perf_counter() - start)
     return {name: median(values) for name, values in seconds.items()}
 
@@ -75,4 +70,4 @@ def gemm(side: int) -> tuple[Callable, float]:
     machine's practical ceiling, and its FLOPs."""
     a = jnp.ones((side, side), "float32")
     product = jax.jit(jnp.matmul)
-    return lambda: product(a, a).block_until_ready(), 2.0 * side**3
+    return lambda: product(a, a), 2.0 * side**3

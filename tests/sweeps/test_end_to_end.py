@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 TINY = [
     "--config=launch/config.py:data_scaling_quick",
     *(f"--config.{name}={value}" for name, value in {
@@ -24,15 +22,15 @@ SLOWLY = "--config.execution.chunk_steps=1"  # so that there is time for a kill
 ENVIRONMENT = {"JAX_NUM_CPU_DEVICES": "2", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
 
-def start(*arguments):
+def start(workdir, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "launch.sweep", *TINY, *arguments],
+        [sys.executable, "-m", "launch.sweep", *TINY, f"--workdir={workdir}", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | ENVIRONMENT,
     )  # fmt: skip
 
 
-def finish(process, timeout=240):
-    output, errors = process.communicate(timeout=timeout)
+def finish(process):
+    output, errors = process.communicate(timeout=240)
     return process.returncode, output, errors
 
 
@@ -41,7 +39,7 @@ def pair(workdir, *arguments):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     shared = [f"--coordinator_address=127.0.0.1:{port}", "--num_processes=2", *arguments]
-    return [start(f"--workdir={workdir}", *shared, f"--process_id={index}") for index in (0, 1)]
+    return [start(workdir, *shared, f"--process_id={index}") for index in (0, 1)]
 
 
 def wait_for_rows(process, workdir, count):
@@ -56,18 +54,7 @@ def written(workdir):
     return [(workdir / name).read_bytes() for name in ("trials.csv", "summary.json")]
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The table and the summary of one undisturbed process."""
-    workdir = tmp_path_factory.mktemp("whole") / "run"
-    code, output, errors = finish(start(f"--workdir={workdir}"))
-    assert code == 0, errors
-    assert f"{TRIALS} trials, of which 0 failed" in output and "task.grid 8, unseen" in output
-    assert "1 of 2 places for trials idle in a program's last round" in errors
-    return written(workdir)
-
-
-def test_two_processes_complete_what_two_began_of_which_one_was_killed(whole, tmp_path):
+def test_two_processes_complete_what_two_began_of_which_one_was_killed(tmp_path):
     """The survivor ends with an error; the restart keeps every row, and the table is that of one
     undisturbed process."""
     workdir = tmp_path / "run"
@@ -85,4 +72,6 @@ def test_two_processes_complete_what_two_began_of_which_one_was_killed(whole, tm
     assert "of 4 places for trials idle in a program's last round" in errors
     assert f"/{TRIALS} trials" not in errors  # the bar counts what is left
     assert set(kept) < set((workdir / "trials.csv").read_text().splitlines())
-    assert written(workdir) == whole
+    code, output, errors = finish(start(tmp_path / "whole"))
+    assert code == 0 and f"{TRIALS} trials, of which 0 failed" in output, errors
+    assert written(workdir) == written(tmp_path / "whole")

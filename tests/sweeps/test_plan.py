@@ -4,11 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, SweepConfig, changed
-from compgen_jax.sweeps import plan, sweep, table
+from compgen_jax.config import Config, SweepConfig, changed
+from compgen_jax.sweeps import plan, table
 from compgen_jax.sweeps.summary import describe_search
 from compgen_jax.sweeps.table import Layout, SweepTrial
-from compgen_jax.tasks import task as tasks
 
 GRIDS = ("task.grid", (8, 12))
 REGIONS = ("task.support.region", ("none", "corner"))
@@ -47,6 +46,15 @@ def test_a_search_begins_with_every_combination_and_ladder():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("start", "per", "expected"),
+    [((0.2, 100), (), {1, 100}), ((100,), SEARCH["sweep.search.per"], {32, 100, 128})],
+)
+def test_a_search_begins_with_its_start_too_and_never_below_one(start, per, expected):
+    config = sweep_of(("task.grid", (8,)), **{"sweep.search.start": start, "sweep.search.per": per})
+    assert {trial.value for trial in plan.first_trials(config)} == expected
+
+
 def test_a_case_is_a_single_run_with_its_fields():
     rates = ("training.learning_rate", (1e-3, 3e-3))
     config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), rates)
@@ -61,43 +69,42 @@ def test_a_case_is_a_single_run_with_its_fields():
 
 
 def test_refined_trials_lie_between_the_numbers_around_the_crossing():
-    config = sweep_of(
-        GRIDS, COPIES, ("task.support.region", ("corner",)),
-        **{"sweep.search.per": (("cell", (0.5, 2.0, 8.0)), ("value", (1.5, 2.0, 4.0)))},
-    )  # fmt: skip
-    measures = plan.layout(config).measures
-    columns = [measures.index(f"ood.{score}_accuracy") for score in ("exact", "image")]
+    per = (("cell", (0.5, 2.0, 8.0)), ("value", (1.5, 2.0, 4.0)))
+    values = {"task.support.region": "corner", "sweep.search.refine_with": 2}
+    config = sweep_of(GRIDS, COPIES, **values, **{"sweep.search.per": per})
+    names = plan.layout(config).measures
+    columns = [names.index(f"ood.{score}_accuracy") for score in ("exact", "image")]
 
-    def results(crossing, image_crossing=0):
-        found = {}
-        for trial in plan.first_trials(config):
-            values = np.zeros(len(measures), np.float32)
-            values[columns[0]] = 0.95 if trial.value > crossing else 0.2
-            values[columns[1]] = 0.95 if trial.value > image_crossing else 0.2
-            found[trial] = values
-        return found
+    def numbers_between(*crossings):
+        """The new numbers of bumps where each score crosses the target after its number."""
+        results = {trial: np.zeros(len(names)) for trial in plan.first_trials(config)}
+        for trial, values in results.items():
+            values[columns] = [0.95 if trial.value > crossing else 0.2 for crossing in crossings]
+        refined = plan.refined_trials(config, results)
+        assert {trial.axes[1] for trial in refined} <= {0}  # of stripes nothing lies between
+        return [trial.value for trial in refined if trial[:2] == ((8, 0), 0)]
 
-    def of_bumps(trials):
-        return [c.value for c in trials if (c.axes[:2], c.seed) == ((8, 0), 0)]
-
-    refined = plan.refined_trials(changed(config, {"sweep.search.refine_with": 2}), results(200))
-    assert of_bumps(refined) == [round(128 * 4 ** (1 / 3)), round(128 * 4 ** (2 / 3))]
-    assert not [c for c in refined if c.axes[1] == 1]  # never reached: nothing between
-    assert not plan.refined_trials(config, results(0))  # reached by the smallest
-    both = plan.refined_trials(config, results(200, 50))  # each score where it crosses
-    assert of_bumps(both) == [64, 256]
+    assert numbers_between(200, 200) == [round(128 * 4 ** (1 / 3)), round(128 * 4 ** (2 / 3))]
+    assert numbers_between(0, 0) == []  # reached by the smallest
+    config = changed(config, {"sweep.search.refine_with": 1})
+    assert numbers_between(200, 50) == [64, 256]  # each score where it crosses
 
 
-def test_the_columns_are_the_axes_the_seed_the_search_and_all_scores_everywhere():
-    layout = plan.layout(sweep_of(GRIDS, REGIONS))
-    assert layout.header[:6] == (
-        "config", "task.grid", "task.support.region", "seed", "task.images", "status"
-    )  # fmt: skip
-    names = tasks.score_names(Config().task.make())
-    assert layout.measures == (
-        "train_loss", *(f"{w}.{n}" for w in ("seen", "unseen", "ood", "real") for n in names)
-    )  # fmt: skip
-    assert plan.layout(sweep_of(GRIDS, search={})).names == ("task.grid", "seed")
+@pytest.mark.parametrize(
+    ("region", "searched", "places"),
+    [
+        ("none", ["unseen", "real"], ["unseen", "real"]),
+        ("donut", ["ood"], ["unseen", "real", "ood"]),
+    ],
+)
+def test_readings_score_every_place_that_a_region_leaves(region, searched, places):
+    """Also of a score that is no accuracy, such as the share rendered, if a search looks for it."""
+    scores = ("exact_accuracy", "rendered")
+    config = sweep_of(REGIONS, **{"task.grid": 8, "sweep.search.scores": scores})
+    trial = SweepTrial((region,), 0, 32)
+    every = (*scores, "image_accuracy", "position_accuracy")
+    assert plan.readings(config, trial) == [(w, score) for score in every for w in places]
+    assert plan.searched(config, trial) == [(w, score) for score in scores for w in searched]
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -138,27 +145,22 @@ def test_a_table_reads_back_exactly_in_one_order():
     assert rows[1]["train_loss"] == float(whole[TRIALS[1]][0]) and rows[2]["task.grid"] == 12
 
 
-def test_a_line_that_is_cut_off_is_left_out():
-    lines = table.to_text(a_table(), LAYOUT, "abc").splitlines(keepends=True)
-    for kept in (1, 40, -1):
-        results, cut = table.from_text("".join(lines[:2]) + lines[2][:kept], LAYOUT, "abc")
-        assert list(results) == TRIALS[:1] and cut == lines[2][:kept]
-
-
 @pytest.mark.parametrize(
     ("line", "old", "new", "message"),
     [
+        (2, "", "", "line 3: repeats a trial"),
+        (1, "task.grid", "task.size", "line 1: is not the header"),
         (3, "\n", "\nabc,8\n", "line 4: has 2 fields instead of"),
         (2, ",8,", ",x,", "line 2: task.grid=x: is no value of this axis"),
+        (2, ",0,", ",x,", "line 2: invalid literal"),
         (2, ",0.001,", ",x,", "line 2: could not conv"),
+        (2, "ok", "failed", "line 2: status 'failed'"),
         (4, "abc", "abd", r"line 4: is of another config \(abd, not abc\)"),
     ],
 )
 def test_any_other_damage_is_named_by_its_line(line, old, new, message):
     lines = table.to_text(a_table(), LAYOUT, "abc").splitlines(keepends=True)
-    with pytest.raises(ValueError, match="line 5: repeats a trial"):
-        table.from_text("".join([*lines, lines[1]]), LAYOUT, "abc")
-    lines[line - 1] = lines[line - 1].replace(old, new, 1)
+    lines[line - 1] = lines[line - 1].replace(old, new, 1) if old else lines[line - 1] * 2
     with pytest.raises(ValueError, match=message):
         table.from_text("".join(lines), LAYOUT, "abc")
 
@@ -167,51 +169,23 @@ def test_any_other_damage_is_named_by_its_line(line, old, new, message):
 
 
 def test_a_search_prints_thresholds_and_exponents_of_whole_numbers_alone():
-    axes = (("task.grid", (8, 16)), ("task.image.sigma", (1.0, 2.0)))
-    config = sweep_of(*axes, **{"sweep.search.scores": ("rendered",)})
-    counts = {"reached": 4, "above": 1, "below": 0, "unknown": 1, "coarse": 0}
-    power = {"value": 1.5, "ci95": [1.25, 1.75]} | counts
-    of_seeds = lambda name, value, *seeds: [
-        {name: value, "seed": seed, "value": number, "status": status}
-        for seed, (number, status) in enumerate(seeds)
-    ]
-    eight = [(10.0, "reached"), (1000.0, "reached")], [(900.0, "above"), (None, "unknown")]
-    reading = {"where": "ood", "score": "rendered", "target": 0.75, "exponent": power}
-    along_grid = {"along": "task.grid", "task.image.sigma": 1.0}
-    along_sigma = {"along": "task.image.sigma", "task.grid": 8}
-    readings = [
-        reading | along_grid | {"thresholds": [
-            *of_seeds("task.grid", 8, *eight[0]), *of_seeds("task.grid", 16, *eight[1])]},
-        reading | along_sigma | {"thresholds": of_seeds("task.image.sigma", 1.0, *eight[0])},
-        reading | along_grid | {"score": "position_accuracy", "thresholds": []},
-    ]  # fmt: skip
+    config = sweep_of(GRIDS, ("task.image.sigma", (1.0, 2.0)))
+    power = {"value": 1.5, "ci95": [1.25, 1.75], "reached": 4, "coarse": 0}
+    columns = (
+        (8, 8, 12, 12),
+        (10.0, 1000.0, 900.0, None),
+        ("reached", "reached", "above", "unknown"),
+    )
+    names = ("task.grid", "value", "status")
+    thresholds = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    reading = {"where": "ood", "score": "exact_accuracy", "target": 0.75, "exponent": power}
+    reading |= {"along": "task.grid", "task.image.sigma": 1.0, "thresholds": thresholds}
+    of_sigma = [each | {"task.image.sigma": 1.0} for each in thresholds[:2]]
+    along_sigma = {"along": "task.image.sigma", "task.grid": 8, "thresholds": of_sigma}
+    others = along_sigma, {"score": "position_accuracy"}
+    readings = [reading, *(reading | other for other in others)]
     first, second, third = describe_search(config, readings)
-    place = ", task.image.sigma 1.0, ood rendered 0.75: task.images"
-    assert first.startswith(f"task.grid 8{place} 100 [")  # the geometric mean
-    assert second == f"task.grid 16{place} above 900 for 1 of 2 seeds, unknown for 1 of 2 seeds"
-    assert third == f"{place[2:]} ~ (task.grid)^1.5 [1.25, 1.75]"
-
-
-# --- impossible sweeps (fields, types and bounds of axes: tests/test_config.py) ----------
-
-
-@pytest.mark.parametrize(
-    ("axes", "values", "message"),
-    [
-        ((("task.grid", (8, 10)),), {}, r"task.grid=10: .*must be divisible by 4, not 10"),
-        ((GRIDS,), {"sweep.search.scores": ("exact",)}, "'exact' is no score of the task; it has"),
-        ((GRIDS,), {"sweep.search.per": (("sell", (1.0,)),), "sweep.search.start": (8,)},
-         "config.sweep.search.per: 'sell' is no unit of the task; it has cell, value"),
-        ((GRIDS,), {"sweep.search.target": 1.01}, "'exact_accuracy' is 1 for a perfect model, bel"),
-    ],
-)  # fmt: skip
-def test_an_impossible_sweep_is_an_error(axes, values, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        config = sweep_of(*axes, **values)
-        sweep.check(config, plan.first_trials(config))
-    assert "\n" not in str(error.value)
-
-
-def test_a_target_may_be_a_perfect_score():
-    config = sweep_of(GRIDS, **{"sweep.search.target": 1.0})
-    sweep.check(config, plan.first_trials(config))
+    place = "task.image.sigma 1.0, ood exact_accuracy 0.75: task.images"
+    assert first.startswith(f"task.grid 8, {place} 100 [")  # the geometric mean
+    assert second.startswith(f"task.grid 12, {place} above 900 for 1 of 2 seeds, unknown for 1")
+    assert third == f"{place} ~ (task.grid)^1.5 [1.25, 1.75]"

@@ -50,19 +50,13 @@ def test_a_padded_decoder_draws_what_the_small_one_draws(lowering):
     small, large = (settings.make(of_image(2 * side, side, lowering)) for side in GRIDS)
     key = jax.random.key(grid)
 
-    @jax.jit
-    def both():
-        params = jax.tree.map(lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid)))
-        like = jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE))
-        padded = settings.pad_params(params, like, (grid, grid), (SIZE, SIZE))
-        code = jax.random.normal(key, (3, 2, grid))
-        wide_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)])
-        return (
-            small.apply(params, code.reshape(3, -1)),
-            large.apply(padded, wide_code.reshape(3, -1), jnp.int32(grid)),
-        )
-
-    (image, layers), (wide_image, wide_layers) = both()
+    params = jax.tree.map(lambda leaf: leaf + 0.1, small.init(key, jnp.zeros(2 * grid)))
+    like = jax.eval_shape(large.init, key, jnp.zeros(2 * SIZE))
+    padded = settings.pad_params(params, like, (grid, grid), (SIZE, SIZE))
+    code = jax.random.normal(key, (3, 2, grid))
+    wide_code = jnp.pad(code, [(0, 0), (0, 0), (0, SIZE - grid)]).reshape(3, -1)
+    image, layers = jax.jit(small.apply)(params, code.reshape(3, -1))
+    wide_image, wide_layers = jax.jit(large.apply)(padded, wide_code, jnp.int32(grid))
     pairs = [(wide_layers[name], layers[name]) for name in list(layers)[1:]]
     for wide, narrow in [*pairs, (wide_image, image)]:
         side, largest = narrow.shape[1], float(jnp.abs(narrow).max())

@@ -31,8 +31,8 @@ TINY = Config(
 )  # fmt: skip
 
 
-def cosine(step, total=STEPS):
-    return 0.5 * (1 + np.cos(np.pi * step / total))
+def share_of(schedule, step):
+    return 0.5 * (1 + np.cos(np.pi * step / STEPS)) if schedule == "cosine" else 1.0
 
 
 class AdamW:
@@ -59,33 +59,27 @@ def decays(decay):
     return lambda leaf: decay == "all" or leaf.ndim >= 2
 
 
-def params_and_gradients():
-    """Of every rank, and as many gradients as steps."""
+@pytest.mark.parametrize(("schedule", "decay"), [("constant", "all"), ("cosine", "matrices")])
+def test_steps_equal_adamw_in_float64(schedule, decay):
+    """Of parameters of every rank."""
     rng = np.random.default_rng(0)
     shapes = {"kernel": (3, 4), "bias": (4,), "filter": (2, 2, 3), "gain": ()}
     draw = lambda: {name: rng.normal(size=shape).astype("f4") for name, shape in shapes.items()}
-    return draw(), [draw() for _ in range(STEPS)]
-
-
-@pytest.mark.parametrize(("schedule", "decay"), [("constant", "all"), ("cosine", "matrices")])
-def test_steps_equal_adamw_in_float64(schedule, decay):
-    params, gradients = params_and_gradients()
-    hyper = jax.tree.map(jnp.float32, HYPER)
+    params, hyper = draw(), jax.tree.map(jnp.float32, HYPER)
 
     @jax.jit
     def update(gradient, state, params, step):
         share = loop.rate_share(schedule, step, STEPS)
-        return loop.optimizer(hyper, TrainingConfig(decay=decay), share=share).update(
-            gradient, state, params
-        )
+        updater = loop.optimizer(hyper, TrainingConfig(decay=decay), share=share)
+        return updater.update(gradient, state, params)
 
     state = loop.optimizer(hyper, TrainingConfig(decay=decay)).init(params)
     exact = AdamW(jax.tree.leaves(params), decays(decay))
-    for step, gradient in enumerate(gradients):
+    for step in range(STEPS):
+        gradient = draw()
         updates, state = update(gradient, state, params, step)
         params = optax.apply_updates(params, updates)
-        share = cosine(step) if schedule == "cosine" else 1.0
-        exact.step(jax.tree.leaves(gradient), 0.03 * share, 0.4)
+        exact.step(jax.tree.leaves(gradient), 0.03 * share_of(schedule, step), 0.4)
     for leaf, value in zip(jax.tree.leaves(params), exact.values, strict=True):
         np.testing.assert_allclose(leaf, value, rtol=1e-5, atol=1e-6)
 
@@ -140,8 +134,7 @@ def test_training_takes_these_steps_from_the_keys_of_its_seed(schedule, decay, m
         now = jax.tree.unflatten(tree, [np.float32(leaf) for leaf in exact.values])
         value, gradient = error(now, step)
         assert losses[step] == pytest.approx(float(value), rel=1e-4)
-        exact.step(jax.tree.leaves(gradient), 0.03 * (cosine(step) if schedule == "cosine" else 1),
-                   0.4)  # fmt: skip
+        exact.step(jax.tree.leaves(gradient), 0.03 * share_of(schedule, step), 0.4)
     for leaf, value in zip(jax.tree.leaves(state.params), exact.values, strict=True):
         np.testing.assert_allclose(leaf, value, rtol=1e-3, atol=1e-5)
 

@@ -7,14 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.training.trials import (
-    OverSplitTrials,
-    join,
-    over_trials,
-    side_by_side,
-    split,
-    trials_that_fit,
-)
+from compgen_jax.training import trials as over
+from compgen_jax.training.trials import OverSplitTrials, join, side_by_side, split
 
 
 def scaled_sum(shared, trial):
@@ -29,17 +23,13 @@ def scaled_sum(shared, trial):
 )
 def test_trials_equal_one_by_one_on_any_devices(n_devices, trials_per_device, n_trials):
     devices = jax.devices()[:n_devices]
-    assert len(devices) == n_devices
-    trials = (
-        jax.random.normal(jax.random.key(0), (n_trials, 3)),
-        jnp.linspace(0.5, 1.0, n_trials),
-    )
-    results = over_trials(scaled_sum, trials_per_device, devices)(4, trials)
+    trials = jax.random.normal(jax.random.key(0), (n_trials, 3)), jnp.linspace(0.5, 1.0, n_trials)
+    results = over.over_trials(scaled_sum, trials_per_device, devices)(4, trials)
     for index in range(n_trials):
         alone = scaled_sum(4, jax.tree.map(lambda x, i=index: x[i], trials))
         chosen = jax.tree.map(lambda x, i=index: x[i], results)
         chex.assert_trees_all_close(alone, chosen, rtol=1e-6)
-    assert results["sum"].shape == (n_trials,)
+    assert results["sum"].shape == (n_trials,) and len(devices) == n_devices
 
 
 def test_as_many_trials_fit_as_the_memory_holds():
@@ -48,29 +38,28 @@ def test_as_many_trials_fit_as_the_memory_holds():
     doubled = lambda shared, trial: shared * trial
     trial, megabyte = jnp.ones(1_000_000), 10**6
     device = lambda limit: SimpleNamespace(memory_stats=lambda: {"bytes_limit": limit})
-    fit = lambda limit: trials_that_fit(doubled, 2.0, trial, device(limit))
+    fit = lambda limit: over.trials_that_fit(doubled, 2.0, trial, device(limit))
     assert fit(8 * megabyte * 17) == 14  # an eighth is left free
     assert fit(8 * megabyte * 160) == pytest.approx(140, abs=1)
     assert fit(megabyte) == 1  # one is tried in any case
-    assert trials_that_fit(doubled, 2.0, trial, jax.devices()[0]) is None
+    assert over.trials_that_fit(doubled, 2.0, trial, jax.devices()[0]) is None
 
 
 @pytest.mark.parametrize("n_devices", [1, 2])
 def test_what_was_compiled_for_shapes_is_what_runs(n_devices):
     """Nothing is traced again, and the numbers are those of a program compiled at its first call;
-    other shapes are compiled when they come."""
+    other shapes are compiled when they come. Split trials go from one call to the next."""
     chex.clear_trace_counter()
     devices = jax.devices()[:n_devices]
-    prepared = OverSplitTrials(chex.assert_max_traces(scaled_sum, n=2), 0, devices)
-    trials = jax.random.normal(jax.random.key(0), (3, 3)), jnp.linspace(0.5, 1.0, 3)
+    prepared = OverSplitTrials(chex.assert_max_traces(lambda n, x: x + n * x, n=2), 0, devices)
+    trials = jnp.arange(5.0)
     shares = split(trials, devices)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), shares)
-    side_by_side([lambda: prepared.lower(np.int32(4), shapes)])
-    expected = over_trials(scaled_sum, 0, devices)(np.int32(4), trials)
+    side_by_side([lambda: prepared.lower(np.float32(1), shapes)])
     for _ in range(2):
-        chex.assert_trees_all_equal(join(prepared(np.int32(4), shares), 3, devices), expected)
-    more = split(jax.tree.map(lambda x: jnp.concatenate([x] * 3), trials), devices)
-    assert join(prepared(np.int32(4), more), 9, devices)["sum"].shape == (9,)
+        moved = prepared(np.float32(3), prepared(np.float32(1), shares))
+        np.testing.assert_array_equal(join(moved, 5, devices), 8 * trials)
+    assert join(prepared(np.float32(1), split(jnp.arange(9.0), devices)), 9, devices).shape == (9,)
 
 
 def test_a_leaf_without_entries_is_split_as_the_others():
@@ -82,7 +71,7 @@ def test_a_call_waits_for_its_program_and_has_its_error(monkeypatch):
     prepared = OverSplitTrials(scaled_sum, 0, jax.devices()[:1])
     trials, go = (jnp.ones((2, 3)), jnp.ones(2)), threading.Event()
 
-    def failing(self, *_, **__):
+    def failing(*_, **__):
         assert go.wait(60)
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED")
 

@@ -81,12 +81,8 @@ SHOWN = {
     "bumps": {"task.stripes.copies": 1},
     "sprites": {"task.marginals.kind": "mean", "task.code.missing": "mask"},
 }
-ATTENTION = SHARED | {
-    "model.heads": 2,
-    "model.hidden": 64,
-    "model.dropout": 0.0,
-    "training.batch_size": 16,
-}
+SMALL_HEADS = {"model.heads": 2, "model.hidden": 64, "model.dropout": 0.0}
+ATTENTION = SHARED | SMALL_HEADS | {"training.batch_size": 16}
 PRODUCTS = {"model.terms": 8, "training.learning_rate": 2e-3}
 LONGER = {"model.width": 64, "training.steps": 4800}
 # Steps and rates were chosen by ID accuracy on another seed.
@@ -112,24 +108,8 @@ DIGITS, TURNED = (2, 3, 4, 5, 7), (4, 7)  # the latter are held out at a third o
 # Side of bumps' and digits' images, held-out pixels of a block and of a corner, side of sprites,
 # width, factor of the steps.
 SIZES = {
-    "quick": {
-        "grid": 16,
-        "block": (3, 12),
-        "corner": 6,
-        "side": 24,
-        "width": 32,
-        "longer": 1,
-        "seeds": 4,
-    },
-    "paper": {
-        "grid": 28,
-        "block": (6, 22),
-        "corner": 11,
-        "side": 32,
-        "width": 64,
-        "longer": 2,
-        "seeds": 6,
-    },
+    "quick": dict(grid=16, block=(3, 12), corner=6, side=24, width=32, longer=1, seeds=4),
+    "paper": dict(grid=28, block=(6, 22), corner=11, side=32, width=64, longer=2, seeds=6),
 }
 LARGE = (3, 5)  # held-out sizes of a block or a corner, of six
 STEPS = 1200
@@ -143,9 +123,7 @@ def runs(scale: str, own: tuple = ()) -> dict[str, Config]:
     slugs = [_slug(title) for title, _ in models]
     for title, _ in models:
         if slugs.count(_slug(title)) > 1:
-            raise ConfigError(
-                f"--models: two are named {title}; name one file, or class, otherwise"
-            )
+            raise ConfigError(f"--models: two are named {title}; rename a file, or its class")
     return {
         f"league_{task}_{holdout}_{_slug(title)}": _config(title, model, task, holdout, scale)
         for task in TASKS
@@ -158,10 +136,11 @@ def runs(scale: str, own: tuple = ()) -> dict[str, Config]:
 def entry_of(config: Config) -> Entry:
     """What the run of a config is, as its name says."""
     _, task, holdout, slug = config.name.removesuffix("_quick").split("_", 3)
-    titles = {_slug(title): title for title in MODELS}
-    if slug in titles:
-        return Entry(titles[slug], config.model.name, task, holdout)
-    return Entry(_title(config.model.name), _title(config.model.name), task, holdout)
+    title = {_slug(title): title for title in MODELS}.get(slug)
+    if title:
+        return Entry(title, config.model.name, task, holdout)
+    title = _title(config.model.name)
+    return Entry(title, title, task, holdout)
 
 
 def _title(name: str) -> str:
@@ -192,15 +171,10 @@ def _task(task: str, code: str, size: dict):
         counts = CountsConfig(scale=1, orientation=1, posX=12, posY=12)
         return Sprites(side=size["side"], counts=counts, code=CodesConfig(name=code))
     if task == "rotation":
-        return Rotation(
-            side=size["grid"],
-            objects=DIGITS,
-            angles=36,
-            samples=36,
-            l1=0.0,
-            code=AngleCodeConfig(name="bump", units=36, width=10.0),
-            gap=GapConfig(low=120.0, high=240.0, of=TURNED),
-        )
+        of_angle = AngleCodeConfig(name="bump", units=36, width=10.0)
+        gap = GapConfig(low=120.0, high=240.0, of=TURNED)
+        counts = {"side": size["grid"], "angles": 36, "samples": 36}
+        return Rotation(objects=DIGITS, l1=0.0, code=of_angle, gap=gap, **counts)
     low, high = size["block"]
     third = SizeConfig(values=6, smallest=0.8, largest=2.5, low=LARGE[0], high=LARGE[1])
     return Bump(

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from compgen_jax.claims import (
+    Claim,
     above,
     below,
     claim,
@@ -101,14 +102,9 @@ def _less(net, other, words: str):
 
 OF_RANGE = {
     "figure": "sprites",
-    "cases": [{"case": ""}],
     "runs": {"net": "sprites_range", "control": "sprites_random"},
 }
-OF_ELEMENT = {
-    "figure": "sprites",
-    "cases": [{"case": ""}],
-    "runs": {"net": "sprites_element"},
-}
+OF_ELEMENT = {"figure": "sprites", "runs": {"net": "sprites_element"}}
 
 
 def _fails_on_range(net, control):
@@ -166,14 +162,11 @@ OF_SLICES = {
     "cases": [{"case": "slice"}],
     "runs": {"net": "sprites_slice", "plain": "sprites_range", "mean": "sprites_mean"},
 }
+LOW_RANK = {"net": "sprites_lowrank_penalties", "plain": "sprites_range"}
 OF_LOW_RANK = {
     "figure": "sprites_remedies",
     "cases": [{"case": "low rank"}],
-    "runs": {
-        "net": "sprites_lowrank_penalties",
-        "plain": "sprites_range",
-        "without": "sprites_lowrank",
-    },
+    "runs": LOW_RANK | {"without": "sprites_lowrank"},
 }
 
 
@@ -276,25 +269,21 @@ class Pairs:
 
     def __init__(self, runs):
         effects = main_effects(replace(runs[0].config.task, held_out=""))
-        self.runs = runs
+        self.is_whole = len(runs) == math.comb(len(runs[0].task.factors), 2)
         self.effects = np.array([effects[pair(run.config)] for run in runs])
         self.shares = np.array([share(run) for run in runs])
         self.interpolated = np.array([interpolated(run) for run in runs])
 
-    @property
-    def is_whole(self) -> bool:
-        return len(self.runs) == math.comb(len(self.runs[0].task.factors), 2)
-
     def follow(self, partial: bool):
         """(S,) how well main effects rank the pairs by share rendered OOD; `partial`, beyond the
         interpolator's share."""
-        values = [
+        values = np.array([
             rank_correlation(self.effects, one, two if partial else None)
             for one, two in zip(self.shares.T, self.interpolated.T, strict=True)
-        ]
-        return unknown("all pairs of factors are rendered alike") if np.isnan(values).any() else (
-            np.array(values)
-        )  # fmt: skip
+        ])  # fmt: skip
+        return (
+            unknown("all pairs of factors are rendered alike") if np.isnan(values).any() else values
+        )
 
 
 OF_PAIRS = {
@@ -361,19 +350,4 @@ def encoder_fails_on_joint_factors_alone(net, decoder):
     yield above(RENDERS, least, name, cells=_held_out(net))
 
 
-CLAIMS = (
-    range_is_not_rendered,
-    range_is_rendered_less_than_random,
-    element_is_rendered,
-    element_is_rendered_beyond_predictors,
-    means_add,
-    means_add_beyond_predictors,
-    slices_add_more,
-    slices_add_more_beyond_predictors,
-    low_rank_adds,
-    penalties_add,
-    failing_pairs_have_little_main_effects,
-    failing_pairs_have_little_main_effects_beyond_interpolation,
-    encoder_fails_too,
-    encoder_fails_on_joint_factors_alone,
-)
+CLAIMS = tuple(each for each in list(globals().values()) if isinstance(each, Claim))
