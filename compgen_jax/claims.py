@@ -468,14 +468,23 @@ class Matrix(NamedTuple):
     beside: dict[str, Callable] = {}
 
 
+def letters(names: Iterable[str], left: Iterable[str] = (), **named) -> dict[str, str]:
+    """A row of a `Matrix`: `R` and `r` name the known answers of that letter, the others have '-'.
+    Those that are `left` out are not asked."""
+    row = dict.fromkeys(names, "-")
+    for letter, of_letter in named.items():
+        row |= dict.fromkeys(of_letter, letter)
+    return {name: letter for name, letter in row.items() if name not in left}
+
+
 def tried(matrix: Matrix, claims) -> dict[str, dict[str, str]]:
     """{claim: {known answer: verdict}} of every row of a matrix."""
     by_name, known, table = {one.name: one for one in claims}, matrix.make(), {}
-    for row, letters in matrix.rows.items():
+    for row, names in matrix.rows.items():
         one = by_name[row.partition(",")[0]]
         runs = matrix.beside.get(row, lambda name, known: {"net": known[name]})
         table[row] = {
-            name: judge(one, runs(name, known), one.cases[0])["verdict"] for name in letters
+            name: judge(one, runs(name, known), one.cases[0])["verdict"] for name in names
         }
     return table
 

@@ -41,7 +41,7 @@ def test_known_maps_draw_what_they_say():
     at = {tuple(cell): image for cell, image in zip(factors, cells.truths, strict=True)}
     label, other = cells.factors[0, 1], cells.factors[-1, 1]
     assert cells.factors[cells.held_out, 0].tolist() == list(range(160, 200, 5))
-    drawn = {name: known_turns.images(name, cells) for name in known_turns.TURNS}
+    drawn = known_turns.images(cells)
     for name, images in drawn.items():
         np.testing.assert_array_equal(images[~cells.held_out], cells.truths[~cells.held_out], name)
     before, after = at[155.0, label], at[200.0, label]
@@ -130,7 +130,7 @@ def test_trivial_shares_are_those_of_the_known_maps():
             "cross-fade": "mixture", "other": "another object"}  # fmt: skip
     assert set(shares) == set(maps)
     for name, known_map in maps.items():
-        drawn = known_turns.images(known_map, cells)
+        drawn = known_turns.images(cells)[known_map]
         by_hand = []
         for cell, place in zip(gap.cells, gap.place, strict=True):
             nearest = cells.truths[gap.edges[int(place > 0.5)]]

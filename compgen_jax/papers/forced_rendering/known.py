@@ -16,11 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.claims import Matrix
+from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
-from compgen_jax.papers.forced_rendering.runs import PRESETS
-from compgen_jax.papers.settings import SCALES
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -108,82 +106,47 @@ def neighbours(point, world: World):
     return jnp.array(points), distances, exists
 
 
-def _bump(point, world):
-    return world.draw(*point)
+MAPS = {
+    "bump": "the bump that is asked for",
+    "faint": "the bump that is asked for, at a hundredth of its height",
+    "plus": "its two stripes, added",
+    "plus - 0.4": "the plus, less .4 of the amplitude",
+    "plus - 1": "the plus, less the amplitude",
+    "lookup": "the nearest seen image",
+    "superposer": "the seen bumps next on its row and column, weighted by 1 / distance",
+    "sum": "the sum of all seen bumps on its row and on its column",
+    "edge": "the bump within a pixel of a seen one, else what `superposer` draws",
+    "blank": "nothing",
+    "noise": "independent uniform pixels",
+}
+PLUS = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}  # less so much of the amplitude
 
 
-def _faint(point, world):
-    return FAINT * _bump(point, world)
-
-
-def _plus(point, world, less):
-    x, y = point
-    stripes = world.draw(x, jnp.float32(jnp.nan)) + world.draw(jnp.float32(jnp.nan), y)
-    return stripes - less * world.amplitude
-
-
-def _lookup(point, world):
+def drawn(point, world: World) -> dict:
+    """Signals (N, N) of all maps at a held-out point (2,)."""
+    (x, y), missing = point, jnp.float32(jnp.nan)
+    bump = world.draw(x, y)
+    plus = world.draw(x, missing) + world.draw(missing, y)
     points, distances, exists = neighbours(point, world)
-    return world.draw(*points[jnp.argmin(jnp.where(exists, distances, jnp.inf))])
-
-
-def _superposer(point, world):
-    points, distances, exists = neighbours(point, world)
-    weights = jnp.where(exists, 1 / distances, 0.0)
-    images = jax.vmap(lambda one: world.draw(*one))(points)
-    return jnp.tensordot(weights / weights.sum(), images, axes=1)
-
-
-def _sum(point, world):
-    x, y = point
+    near = jax.vmap(lambda one: world.draw(*one))(points)
+    distances = jnp.where(exists, distances, jnp.inf)
+    superposed = jnp.tensordot(1 / distances / (1 / distances).sum(), near, axes=1)
     values = jnp.arange(world.grid, dtype=jnp.float32)
     seen = ((values < world.low) | (values > world.high)).astype(jnp.float32)
     row = jax.vmap(lambda value: world.draw(value, y))(values)
     column = jax.vmap(lambda value: world.draw(x, value))(values)
-    return jnp.tensordot(seen, row + column, axes=1)
-
-
-def _edge(point, world):
-    _, distances, exists = neighbours(point, world)
-    near = jnp.where(exists, distances, jnp.inf).min() <= NEAR
-    return jnp.where(near, _bump(point, world), _superposer(point, world))
-
-
-def _blank(point, world):
-    return jnp.zeros((world.grid, world.grid))
-
-
-def _noise(point, world):
     cell = jnp.round(point).astype(jnp.int32)
     key = jax.random.fold_in(jax.random.key(0), cell[0] + world.grid * cell[1])
-    return world.amplitude * jax.random.uniform(key, (world.grid, world.grid))
-
-
-class KnownMap(NamedTuple):
-    """render: held-out point (2,), world -> signal (N, N).  draws: what, in words.  height: of what
-    is drawn, in bumps, where jitter must be in proportion to it."""
-
-    render: Callable
-    draws: str
-    height: float = 1.0
-
-
-PLUS = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}  # less so much of the amplitude
-MAPS = {
-    "bump": KnownMap(_bump, "the bump that is asked for"),
-    "faint": KnownMap(_faint, "the bump that is asked for, at a hundredth of its height", FAINT),
-    "plus": KnownMap(partial(_plus, less=0.0), "its two stripes, added"),
-    "plus - 0.4": KnownMap(partial(_plus, less=0.4), "the plus, less .4 of the amplitude"),
-    "plus - 1": KnownMap(partial(_plus, less=1.0), "the plus, less the amplitude"),
-    "lookup": KnownMap(_lookup, "the nearest seen image"),
-    "superposer": KnownMap(
-        _superposer, "the seen bumps next on its row and column, weighted by 1 / distance"
-    ),
-    "sum": KnownMap(_sum, "the sum of all seen bumps on its row and on its column"),
-    "edge": KnownMap(_edge, "the bump within a pixel of a seen one, else what `superposer` draws"),
-    "blank": KnownMap(_blank, "nothing"),
-    "noise": KnownMap(_noise, "independent uniform pixels"),
-}
+    return {name: plus - less * world.amplitude for name, less in PLUS.items()} | {
+        "bump": bump,
+        "faint": FAINT * bump,
+        "lookup": near[jnp.argmin(distances)],
+        "superposer": superposed,
+        "sum": jnp.tensordot(seen, row + column, axes=1),
+        "edge": jnp.where(distances.min() <= NEAR, bump, superposed),
+        "blank": jnp.zeros_like(bump),
+        "noise": world.amplitude * jax.random.uniform(key, bump.shape),
+    }
 
 
 def render(name: str, world: World) -> Callable:
@@ -191,7 +154,7 @@ def render(name: str, world: World) -> Callable:
 
     def of_point(point):
         inside = (jnp.round(point) >= world.low) & (jnp.round(point) <= world.high)
-        return jnp.where(inside.all(), MAPS[name].render(point, world), _bump(point, world))
+        return jnp.where(inside.all(), drawn(point, world)[name], world.draw(*point))
 
     return of_point
 
@@ -211,8 +174,9 @@ def maps(grid: int, region: str) -> dict[str, Run]:
     kernel, task = _interpolator(score, config, empty), config.make()
     stripes = jittered(results.truths_at(task, bump.stripe_points(grid)), amplitude=world.amplitude)
     known = {}
-    for name, one in MAPS.items():
-        cells = score(jittered(images(name, world), amplitude=one.height * world.amplitude))
+    for name in MAPS:
+        height = FAINT if name == "faint" else 1.0  # jitter is in proportion to it
+        cells = score(jittered(images(name, world), amplitude=height * world.amplitude))
         # without factors the level for which each plus is f(x) + f(y) - f()
         null = np.full_like(stripes[:, :1], PLUS.get(name, 0.0) * world.amplitude)
         known[name] = Run.known(
@@ -222,14 +186,10 @@ def maps(grid: int, region: str) -> dict[str, Run]:
             config=SimpleNamespace(task=config),
             task=task,
             interpolator=kernel,
-            predict=partial(_stripes, np.concatenate([stripes, null], axis=1)),
+            # claims ask for what is drawn for one factor and for none, and for no other points
+            predict=partial(lambda drawn, points: drawn, np.concatenate([stripes, null], axis=1)),
         )
     return known
-
-
-def _stripes(drawn, points):
-    """What is drawn for one factor and for none, the only points that claims ask about."""
-    return drawn
 
 
 def _interpolator(score, config: Bump, empty: CellResults):
@@ -291,7 +251,6 @@ BUT_EDGE = {name: "-" for name in MAPS if name != "edge"}
 NO_SUMS = {name: "-" for name in BUT_EDGE if name not in PLUS}  # a plus is nearly a sum
 SUMS = {"superposer": "R", "sum": "R"}
 FAILS = dict.fromkeys(MAPS, "R") | {"bump": "-"}  # `edge` renders what the interpolator does
-FAILS_LIT = {name: letter for name, letter in FAILS.items() if name != "edge"}
 COMPOSES = NONE | {"bump": "R"}
 STRUCTURE = {name: "-" for name in NO_SUMS if name != "superposer"} | {"sum": "R"}
 ON_HOLES = {
@@ -308,7 +267,10 @@ ON_HOLES = {
     "C5.true_images": STRUCTURE,
     "C5.codes": STRUCTURE | {"superposer": "-"},
     "C5.codes_true_images": STRUCTURE | {"superposer": "-"},
-    "K2": FAILS_LIT,
+    "K2": {name: letter for name, letter in FAILS.items() if name != "edge"},
+    "K3": COMPOSES,
+    "K3.interpolation": NONE,
+    f"K3.interpolation, {BESIDE_BUMP}": COMPOSES,
     "K4": COMPOSES,
     "K4.interpolation": COMPOSES,
     f"K4.interpolation, {BESIDE_BUMP}": NONE,
@@ -321,6 +283,14 @@ ON_CORNERS = {
     "C9.own_parts": NONE | dict.fromkeys(PLUS, "R"),
     "C10": COMPOSES,
     "C10.baselines": COMPOSES,
+    # smooth, and no bumps: only the true images' volume tells them
+    "C15": letters(
+        MAPS,
+        ("plus - 1", "noise"),
+        R=("bump",),
+        r=("plus", "plus - 0.4", "superposer", "sum", "edge", "blank"),
+    ),
+    "C15.true_images": COMPOSES,
 }
 OF_FIGURE_1 = "C1", "C3", "C4"  # and of the authors' own networks
 
@@ -339,6 +309,10 @@ def _beside_superposer(argument: str, other: str, name: str, known: dict):
     return {argument: known[name], other: known["superposer"]}
 
 
+def _beside_lookup(name, known):
+    return {"none": known["lookup"], "both": known[name]}
+
+
 def _with_stripes_alone(name, known):
     return {"net": known[name], "none": known["plus"], "by_bumps": []}
 
@@ -348,26 +322,20 @@ BESIDE = {
     "C2.overlap": partial(_beside_superposer, "net", "control"),
     "C5.codes": partial(_beside_superposer, "bump", "ramp"),
     "C5.codes_true_images": partial(_beside_superposer, "bump", "ramp"),
-    f"K4.interpolation, {BESIDE_BUMP}": partial(_interpolated_as, "bump"),
-    f"K5.baselines, {BESIDE_BUMP}": partial(_interpolated_as, "bump"),
     "C10": _with_stripes_alone,
+    "C15": _beside_lookup,
+    "C15.true_images": _beside_lookup,
+} | {
+    f"{claim}, {BESIDE_BUMP}": partial(_interpolated_as, "bump")
+    for claim in ("K3.interpolation", "K4.interpolation", "K5.baselines")
 }
 
-
-def _of_maps(title: str, grid: int, region: str, rows: dict) -> Matrix:
-    does = {name: one.draws for name, one in MAPS.items()}
-    return Matrix(title, does, partial(maps, grid, region), rows, BESIDE)
-
-
+ON_MAPS = {place: ON_HOLES if place[1] == "donut" else ON_CORNERS for place in SUPPORTS} | {
+    AUTHORS: {row: letters for row, letters in ON_HOLES.items() if row.startswith(OF_FIGURE_1)}
+}
 OF_MAPS = tuple(
-    _of_maps(f"N = {grid}, {region}", grid, region, ON_HOLES if region == "donut" else ON_CORNERS)
-    for grid, region in SUPPORTS
-) + (
-    _of_maps(
-        "N = 28 and the authors' hole 10 to 18, donut",
-        *AUTHORS,
-        {row: letters for row, letters in ON_HOLES.items() if row.startswith(OF_FIGURE_1)},
-    ),
+    Matrix(f"N = {grid}, {where}", MAPS, partial(maps, grid, where), rows, BESIDE)
+    for (grid, where), rows in ON_MAPS.items()
 )
 
 # --- maps of two objects -----------------------------------------------------------------------
@@ -392,7 +360,7 @@ PAIRS = {  # held-out cells: the known map that draws the first bump, and how th
 }
 MIXED = "both blank in one seed"
 DOES = {
-    name: f"first: {MAPS[first].draws}; second: {second}" for name, (first, second) in PAIRS.items()
+    name: f"first: {MAPS[first]}; second: {second}" for name, (first, second) in PAIRS.items()
 } | {MIXED: "*both blank* in one seed, *first looked up* in the others"}
 # the ridges of a sum and of a plus cross most second bumps, which then do not count
 ON_OBJECTS = dict.fromkeys(DOES, "-") | dict.fromkeys(
@@ -425,100 +393,4 @@ OF_OBJECTS = tuple(
     for grid in (16, 28)
 )
 
-# --- cells held out at random ------------------------------------------------------------------
-
-SCATTERED = {
-    "bump": "the bump that is asked for",
-    "interpolator": "what a kernel on the codes of all ID cells says",
-    "lookup": "the nearest seen image",
-    "blank": "nothing",
-    "noise": "independent uniform pixels",
-}
-ON_SCATTERED = dict.fromkeys(SCATTERED, "-") | {"bump": "R", "interpolator": "R"}
-
-
-def scattered(grid: int) -> dict[str, Run]:
-    """What is known of as many cells as a hole has, held out at random, by name."""
-    share = float(np.mean(scorer_of(bumps(grid, "donut"))[1].held_out))
-    config = Bump(grid=grid, support=SupportConfig(region="random", share=share))
-    score, empty = scorer_of(config)
-    kernel, true = _interpolator(score, config, empty), empty.truths
-    nearest, _ = tasks.nearest_seen(config.make(), empty.held_out)
-    drawn = {
-        "bump": true,
-        "interpolator": kernel.predictions[0],
-        "lookup": true[nearest],
-        "blank": np.zeros_like(true),
-        "noise": np.random.default_rng(0).uniform(size=true.shape),
-    }
-    held_out_Bx1x1 = empty.held_out[:, None, None]
-    return {
-        name: _beside(score(jittered(np.where(held_out_Bx1x1, one, true))), kernel)
-        for name, one in drawn.items()
-    }
-
-
-OF_SCATTERED = tuple(
-    Matrix(
-        f"N = {grid}, as many cells held out at random",
-        SCATTERED,
-        partial(scattered, grid),
-        {
-            "K3": ON_SCATTERED,
-            "K3.interpolation": ON_SCATTERED,
-            f"K3.interpolation, {BESIDE_BLANK}": dict.fromkeys(SCATTERED, "-"),
-        },
-        {f"K3.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank")},
-    )
-    for grid in (16, 28)
-)
-
-# --- maps whose volume element is smooth or rough -----------------------------------------------
-
-DISPLACED = "displaced"
-VOLUMES = {
-    name: MAPS[name].draws for name in ("bump", "plus", "lookup", "superposer", "blank", "noise")
-} | {DISPLACED: "the bump that is asked for, moved at random by up to a pixel along each axis"}
-# smooth, and no bumps: only the true images' volume tells them
-SMOOTH = dict.fromkeys(("plus", "superposer", "blank", "noise"), "r")
-
-
-def _displaced(world: World):
-    true, last = images("bump", world), world.grid - 1
-    moves = np.random.default_rng(0).integers(-1, 2, size=(world.grid**2, 2))
-    y, x = np.divmod(np.arange(world.grid**2), world.grid)
-    inside = (np.minimum(x, y) >= world.low) & (np.maximum(x, y) <= world.high)
-    moved = np.clip(np.stack([x, y], axis=1) + moves * inside[:, None], 0, last)
-    return true[moved[:, 1] * world.grid + moved[:, 0]]
-
-
-def volumes(scale: str) -> dict[str, Run]:
-    """At the corner, the grid and the width of bumps of a decoder of low-rank embeddings."""
-    score, empty = scorer_of(PRESETS["lowrank"].config(scale).task)
-    world = world_of(empty.truths, empty.held_out)
-    drawn = {name: _displaced(world) if name == DISPLACED else images(name, world)
-             for name in VOLUMES}  # fmt: skip
-    return {
-        name: Run.known(range(SEEDS), cells=score(jittered(each, SEEDS, world.amplitude)))
-        for name, each in drawn.items()
-    }
-
-
-def _beside_lookup(name, known):
-    return {"none": known["lookup"], "both": known[name]}
-
-
-OF_VOLUMES = tuple(
-    Matrix(
-        f"N = {PRESETS['lowrank'].config(scale).task.grid}, corner, bumps of 1.5 pixels",
-        VOLUMES,
-        partial(volumes, scale),
-        {
-            "C15": dict.fromkeys(VOLUMES, "-") | {"bump": "R"} | SMOOTH,
-            "C15.true_images": dict.fromkeys(VOLUMES, "-") | {"bump": "R"},
-        },
-        {"C15": _beside_lookup, "C15.true_images": _beside_lookup},
-    )
-    for scale in SCALES
-)
-MATRICES = (*OF_MAPS, *OF_OBJECTS, *OF_SCATTERED, *OF_VOLUMES)
+MATRICES = *OF_MAPS, *OF_OBJECTS

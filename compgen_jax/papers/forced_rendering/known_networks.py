@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import grids
-from compgen_jax.claims import Matrix
+from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import geometry, layers, probes, tuning
+from compgen_jax.metrics.evaluation import CellResults
 from compgen_jax.papers.forced_rendering.known import (
     GAIN,
     SEEDS,
@@ -102,25 +103,25 @@ def _fading_inwards(point, t, world):
     return (1 - FAINT * t * nearness) * _mixed(point, t, world)
 
 
-def _flat(point, t, world):
-    return point / world.grid
-
-
 def _random(point, t, world):
     waves, phases = (jax.random.normal(jax.random.key(k), (64, 2)) for k in (0, 1))
     return jnp.cos(waves @ point + 3 * phases[:, 0])
 
 
+def _at_share(of_depth: Callable) -> Callable:
+    """Stripes and their products, by a function of the depth."""
+    return lambda point, t, world: _mixed(point, of_depth(t), world)
+
+
 NETWORKS = {
     "composer": KnownNetwork(_mixed, "stripes, then more and more their products"),
     "stripes": KnownNetwork(
-        lambda p, t, w: _mixed(p, 0.0, w), "stripes in every layer; draws a plus", "plus"
+        _at_share(jnp.zeros_like), "stripes in every layer; draws a plus", "plus"
     ),
-    "products": KnownNetwork(
-        lambda p, t, w: _mixed(p, jnp.where(t > 0, 1.0, 0.0), w), "products from the first layer on"
-    ),
-    "reversed": KnownNetwork(
-        lambda p, t, w: _mixed(p, 1 - t, w), "products, then more and more stripes"
+    "products": KnownNetwork(_at_share(jnp.ceil), "products from the first layer on"),
+    "reversed": KnownNetwork(_at_share(lambda t: 1 - t), "products, then more and more stripes"),
+    "halfway": KnownNetwork(
+        _at_share(lambda t: t / 2), "stripes, then half as many of their products"
     ),
     "fading": KnownNetwork(
         _with_gain(lambda t: 1 - FAINT * t), "composes, ever fainter over the hole"
@@ -130,9 +131,6 @@ NETWORKS = {
     ),
     "fading inwards": KnownNetwork(
         _fading_inwards, "composes, ever fainter towards the hole's centre"
-    ),
-    "halfway": KnownNetwork(
-        lambda p, t, w: _mixed(p, t / 2, w), "stripes, then half as many of their products"
     ),
     "swirling": KnownNetwork(
         _swirling,
@@ -145,7 +143,9 @@ NETWORKS = {
         _random, "waves in random directions, the same in every layer; draws noise", "noise"
     ),
     "flat": KnownNetwork(
-        _flat, "the point itself in every layer, so that areas are the same; draws nothing", "blank"
+        lambda point, t, world: point / world.grid,
+        "the point itself in every layer, so that areas are the same; draws nothing",
+        "blank",
     ),
     "smooth lookup": KnownNetwork(
         _mixed, "the layers of the composer; draws the nearest seen image", "lookup"
@@ -154,12 +154,12 @@ NETWORKS = {
 
 
 def layer_numbers(
-    network: KnownNetwork, world: World, points_BxF, held_out_B, border_B, seeds: range
+    network: KnownNetwork, world: World, cells: CellResults, region: str, seeds: range
 ) -> dict:
-    """What an inspection measures of a network's layers as far as criteria ask, (T, L) by metric.
-    Seeds differ slightly: every unit of each has a gain of its own. `border` as in
-    `layers.geometry_numbers`."""
-    depths = jnp.linspace(0, 1, HIDDEN + 2)
+    """What an inspection measures of a network's layers as far as criteria ask around a hole, or a
+    corner: (S, L) by metric. Seeds differ slightly: every unit of each has a gain of its own."""
+    depths, points = jnp.linspace(0, 1, HIDDEN + 2), jnp.asarray(cells.factors)
+    border = grids.border(layers.BORDER, cells.sizes)
 
     def layer(seed, t, point):
         features = network.layer(point, t, world)
@@ -173,25 +173,17 @@ def layer_numbers(
         own = partial(layer, seed, t)
         return jax.vmap(own)(points), geometry.metric_tensors(own, points)
 
-    points = jnp.asarray(points_BxF)
-    features, metrics = jax.device_get(program(jnp.arange(seeds.start, seeds.stop), depths, points))
-    numbers = [
-        [_measured(*of_layer, world.grid, np.asarray(points), held_out_B, border_B)
-         for of_layer in zip(*of_seed, strict=True)]
-        for of_seed in zip(features, metrics, strict=True)
-    ]  # fmt: skip
-    return {n: np.array([[one[n] for one in of_seed] for of_seed in numbers])
-            for n in numbers[0][0]}  # fmt: skip
+    def measured(features, metrics):
+        numbers = layers.geometry_numbers(metrics, cells.held_out, border)
+        if region == "corner":
+            return numbers | tuning.layer_tuning(features, cells.sizes)
+        probe = probes.probe(features, np.asarray(points), cells.held_out, folds=2)
+        return numbers | {"probe.ood_r2": probes.mean_over_factors(probe)["ood_r2"]}
 
-
-def _measured(features, metrics, grid, points, held_out, border) -> dict:
-    probe = probes.mean_over_factors(probes.probe(features, points, held_out, folds=2))
-    sizes = (grid, grid)
-    return {
-        "probe.ood_r2": probe["ood_r2"],
-        **layers.geometry_numbers(metrics, held_out, border),
-        **tuning.layer_tuning(features, sizes),
-    }
+    by_seed = zip(*jax.device_get(program(jnp.array(seeds), depths, points)), strict=True)
+    numbers = [[measured(*one) for one in zip(*of_seed, strict=True)] for of_seed in by_seed]
+    return {name: np.array([[one[name] for one in of_seed] for of_seed in numbers])
+            for name in numbers[0][0]}  # fmt: skip
 
 
 # --- what claims must say of them --------------------------------------------------------------
@@ -208,9 +200,10 @@ def networks(grid: int, region: str) -> dict[str, Run]:
         of: score(np.repeat(images(of, world)[None], SEEDS, axis=0).astype(np.float32))
         for of in {one.draws for one in every.values()}
     }
-    where = empty.factors, empty.held_out, grids.border(layers.BORDER, (grid, grid))
     seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
-    numbers = {name: layer_numbers(one, world, *where, seeds[name]) for name, one in every.items()}
+    numbers = {
+        name: layer_numbers(one, world, empty, region, seeds[name]) for name, one in every.items()
+    }
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
@@ -232,6 +225,10 @@ def _sizes(depth: int = 0, bumps: int = 0):
 def _with(run: Run, **sizes) -> Run:
     """The same network as if it were of another depth, or trained with so many bumps."""
     return Run.known(run.seeds, cells=run.cells, layers=run.known_layers, config=_sizes(**sizes))
+
+
+def _alone(name, known):
+    return {"net": known[name]}
 
 
 def _beside_composer(name, known):
@@ -271,72 +268,49 @@ def _beside_alone(by_bumps: Callable) -> Callable:
     return lambda name, known: by_bumps(name, known) | {"alone": known["halfway"]}
 
 
-def _row(letters: str, names: str) -> dict[str, str]:
-    """{name: letter} of 'R: a, b; -: c' parts; `names` are all that count for '-' unless named."""
-    row = {}
-    for part in letters.split("; "):
-        letter, _, named = part.partition(": ")
-        row |= dict.fromkeys(named.split(", "), letter)
-    return dict.fromkeys(names, "-") | row if names else row
-
-
-COMPOSERS = "composer, halfway, products, fading, to the seen"  # less decodable ones among them
-STEADY = "stripes, reversed, random"  # neither the paper's score nor the probe falls
-DISTORTED = "fading, swelling, to the seen"
-NOT_INWARDS = tuple(name for name in NETWORKS if name != "fading inwards")
-NOT_RANDOM = tuple(name for name in NETWORKS if name != "random")  # has a sign by a hair
-SMOOTH = "stripes, flat, smooth lookup, random"  # and compose nothing
-BLUNT = "stripes, products, reversed, random"
-ON_HOLES = {
+COMPOSERS = "composer", "halfway", "products", "fading", "to the seen"  # some less decodable
+STEADY = "stripes", "reversed", "random"  # neither the paper's score nor the probe falls
+FALL = letters(("swirling", *COMPOSERS, *STEADY), R=("swirling",))
+DISTORTED = "fading", "swelling", "to the seen"
+DISTORT = letters(NETWORKS, ("fading inwards",), R=DISTORTED)
+SMOOTH = "stripes", "flat", "smooth lookup", "random"  # and compose nothing
+SMOOTH_BUMPS = letters(("composer", *SMOOTH, *DISTORTED, "fading inwards"), R=("composer",))
+SHARPEN = letters(("composer", "halfway", "stripes", "products", "reversed", "random"),
+                  R=("composer",))  # fmt: skip
+ON_HOLES = {  # claim: the letters, and runs beside a network
     # the features of any decoder turn from a code into an image
-    "C6": _row(f"R: swirling; r: {COMPOSERS}; -: {STEADY}", ""),
-    "C6.composer": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
-    "C6.shallow": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
-    "C6.depths": _row(f"R: swirling; -: {COMPOSERS}; -: {STEADY}", ""),
-    "C7": _row(f"R: {DISTORTED}", NOT_INWARDS),
-    "C7.size": _row(f"R: {DISTORTED}", NOT_INWARDS),
-    "C7.composer": _row(f"R: {DISTORTED}", NOT_INWARDS),
-}
-BESIDE_ON_HOLES = {
-    "C6.composer": _beside_composer,
-    "C6.shallow": _of_two_depths,
-    "C6.depths": _of_two_depths,
-    "C7.composer": _beside_composer,
+    "C6": (FALL | dict.fromkeys(COMPOSERS, "r"), _alone),
+    "C6.composer": (FALL, _beside_composer),
+    "C6.shallow": (FALL, _of_two_depths),
+    "C6.depths": (FALL, _of_two_depths),
+    "C7": (DISTORT, _alone),
+    "C7.size": (DISTORT, _alone),
+    "C7.composer": (DISTORT, _beside_composer),
 }
 for trained in ("mlp", "mlp_20_epochs"):
-    for size, names in (("", NOT_RANDOM), ("_size", tuple(NETWORKS))):
+    for size, left in (("", ("random",)), ("_size", ())):  # random has a sign by a hair
         claim = f"C7.{trained}{size}"
-        ON_HOLES[f"{claim}, MLP beside a fading CNN"] = _row("R: swelling", names)
-        ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = _row(
-            "R: fading, to the seen, fading inwards", names
-        )
-        BESIDE_ON_HOLES[f"{claim}, MLP beside a fading CNN"] = _mlp
-        BESIDE_ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = _cnn
+        swell = letters(NETWORKS, left, R=("swelling",))
+        fade = letters(NETWORKS, left, R=("fading", "to the seen", "fading inwards"))
+        ON_HOLES[f"{claim}, MLP beside a fading CNN"] = swell, _mlp
+        ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = fade, _cnn
+NONE = letters(NETWORKS)
 ON_CORNERS = {
-    "C12": _row(f"R: composer; r: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
-    "C12.spread": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
-    "C12.donut": _row(f"R: composer; -: {SMOOTH}; -: {DISTORTED}, fading inwards", ""),
-    "C13": _row(f"R: composer; r: halfway; -: {BLUNT}", ""),
-    "C13.alone": _row(f"R: composer; -: {BLUNT}, halfway", ""),
-    "C13, as sharp without bumps": dict.fromkeys(NETWORKS, "-"),
-    "C13.alone, as sharp without bumps": dict.fromkeys(NETWORKS, "-"),
+    "C12": (SMOOTH_BUMPS | dict.fromkeys(SMOOTH, "r"), _beside_inwards),
+    "C12.spread": (SMOOTH_BUMPS, _beside_inwards),
+    "C12.donut": (SMOOTH_BUMPS, _beside_inwards),
+    "C13": (SHARPEN | {"halfway": "r"}, _with_more_bumps),
+    "C13.alone": (SHARPEN, _beside_alone(_with_more_bumps)),
+    "C13, as sharp without bumps": (NONE, _as_sharp_without_bumps),
+    "C13.alone, as sharp without bumps": (NONE, _beside_alone(_as_sharp_without_bumps)),
 }
-BESIDE_ON_CORNERS = {
-    "C12": _beside_inwards,
-    "C12.spread": _beside_inwards,
-    "C12.donut": _beside_inwards,
-    "C13": _with_more_bumps,
-    "C13.alone": _beside_alone(_with_more_bumps),
-    "C13, as sharp without bumps": _as_sharp_without_bumps,
-    "C13.alone, as sharp without bumps": _beside_alone(_as_sharp_without_bumps),
-}
+ROWS = {"donut": ON_HOLES, "corner": ON_CORNERS}
 MATRICES = tuple(
     Matrix(
         f"N = {grid}, {region}",
         {name: one.does for name, one in NETWORKS.items()},
         partial(networks, grid, region),
-        ON_HOLES if region == "donut" else ON_CORNERS,
-        BESIDE_ON_HOLES if region == "donut" else BESIDE_ON_CORNERS,
+        *({claim: pair[k] for claim, pair in ROWS[region].items()} for k in (0, 1)),
     )
     for grid, region in SUPPORTS
 )

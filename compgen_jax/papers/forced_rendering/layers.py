@@ -204,65 +204,57 @@ MLP = {
 TRAINED, BRIEFLY = _mlps(""), _mlps("_20_epochs")
 
 
-def _opposite(mlp, conv, metric: str, name: str, bound: float):
+SIGN = "volume.log10_ratio", "log10 volume, OOD minus ID", 0.0
+LARGE = (
+    "volume.inner_effect",
+    "difference of log volumes in standard deviations, border cells left out",
+    LARGE_EFFECT,
+)
+
+
+def _opposite(mlp, conv, convs, metric: str, name: str, bound: float, brief: bool = False):
     """In the figures a CNN's volume is smaller over OOD cells than over ID cells, an MLP's larger:
-    the MLP's number lies above a bound, the CNN's below its negative."""
+    the MLP's number lies above a bound, the CNN's below its negative. The CNN is that of the
+    nearest depth; of two as near the deeper one. Figures 13 and 14 show MLPs of 20 epochs as they
+    are, so that beside a `brief` one the CNN alone must be trained."""
+    apart = lambda run: (abs(depth_of(run) - depth_of(mlp)), -depth_of(run))
+    conv = min([conv, *convs], key=apart)
+    if brief:
+        yield learnt(exact_id(conv.late.cells), "exact accuracy ID, CNN")
+    else:
+        yield learnt(worst_exact_id(conv, mlp))
     yield above(bound, last(mlp.late.layers(metric)), f"the MLP's {name}")
     yield below(0 - bound, last(conv.late.layers(metric)), f"the CNN's {name}")
     yield note("depth of the CNN", depth_of(conv))
     yield note("exact accuracy ID, MLP", exact_id(mlp.late.cells))
 
 
-def _signs(mlp, conv):
-    return _opposite(mlp, conv, "volume.log10_ratio", "log10 volume, OOD minus ID", 0.0)
-
-
-def _large(mlp, conv):
-    name = "difference of log volumes in standard deviations, border cells left out"
-    return _opposite(mlp, conv, "volume.inner_effect", name, LARGE_EFFECT)
-
-
-def _nearest(mlp, conv, convs):
-    """The CNN whose depth is nearest to the MLP's; of two as near the deeper one."""
-    apart = lambda run: (abs(depth_of(run) - depth_of(mlp)), -depth_of(run))
-    return min([conv, *convs], key=apart)
-
-
 @claim("C7.mlp", cases=TRAINED, **MLP)
 def mlps_are_opposite(mlp, conv, convs):
     """With the {code} code, depth {depth}, trained MLPs distort the OOD volume the opposite way to
     CNNs."""
-    conv = _nearest(mlp, conv, convs)
-    yield learnt(worst_exact_id(conv, mlp))
-    yield from _signs(mlp, conv)
+    return _opposite(mlp, conv, convs, *SIGN)
 
 
 @claim("C7.mlp_size", cases=TRAINED, **MLP)
 def mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
     """With the {code} code, depth {depth}, trained MLPs and CNNs do so by a large effect, without
     border cells."""
-    conv = _nearest(mlp, conv, convs)
-    yield learnt(worst_exact_id(conv, mlp))
-    yield from _large(mlp, conv)
+    return _opposite(mlp, conv, convs, *LARGE)
 
 
 @claim("C7.mlp_20_epochs", cases=BRIEFLY, **MLP)
 def brief_mlps_are_opposite(mlp, conv, convs):
     """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs distort the OOD volume
     the opposite way to CNNs."""
-    # Figures 13 and 14 show these networks as they are, so the CNN alone must be trained.
-    conv = _nearest(mlp, conv, convs)
-    yield learnt(exact_id(conv.late.cells), "exact accuracy ID, CNN")
-    yield from _signs(mlp, conv)
+    return _opposite(mlp, conv, convs, *SIGN, brief=True)
 
 
 @claim("C7.mlp_20_epochs_size", cases=BRIEFLY, **MLP)
 def brief_mlps_are_opposite_by_a_large_effect(mlp, conv, convs):
     """With the {code} code, depth {depth}, the authors' MLPs of 20 epochs and CNNs do so by a large
     effect, without border cells."""
-    conv = _nearest(mlp, conv, convs)
-    yield learnt(exact_id(conv.late.cells), "exact accuracy ID, CNN")
-    yield from _large(mlp, conv)
+    return _opposite(mlp, conv, convs, *LARGE, brief=True)
 
 
 # --- C12 and C13: with stripes -----------------------------------------------------------------

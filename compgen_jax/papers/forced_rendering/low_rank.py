@@ -55,57 +55,62 @@ def embedding_numbers(run) -> dict:
 # --- C8: errors --------------------------------------------------------------------------------
 
 
-class LogErrors:
-    """log10 of the mean squared error of every ablation, (S,) by region."""
-
-    def __init__(self, runs: dict):
-        self.of = {
-            (region, name): self._log_error(run.late.cells, region)
-            for region in ("ID", "OOD")
-            for name, run in runs.items()
-        }
-
-    @staticmethod
-    def _log_error(cells: CellResults, region: str):
-        asked = cells.held_out == (region == "OOD")
-        return median_over_checkpoints(np.log10(evaluation.errors(cells)[..., asked].mean(axis=-1)))
-
-    def apart(self, region: str, name: str, other: str):
-        """One ablation's minus another's, in pairs of seeds, and what that is called."""
-        difference = self.of[region, name] - self.of[region, other]
-        return difference, f"log10 MSE {region}, {name} minus {other}"
-
-    def from_best(self, region: str, name: str, best, word: str):
-        """One ablation's minus the `best` of all others in every seed, and what that is called."""
-        others = [self.of[region, other] for other in ABLATIONS if other != name]
-        title = f"log10 MSE {region}, {name} minus the {word} of the others"
-        return self.of[region, name] - best(others, axis=0), title
-
-    def over_blank(self, cells: CellResults):
-        """Both penalties' over a blank image's, OOD, and what that is called."""
-        blank = np.log10(np.square(cells.truths[cells.held_out]).mean())
-        return self.of["OOD", "both"] - blank, "log10 MSE OOD of both, over a blank image's"
+def log_errors(runs: dict) -> dict:
+    """log10 of the mean squared error of every ablation, (S,) by region and name."""
+    found = {}
+    for region in ("ID", "OOD"):
+        for name, run in runs.items():
+            cells = run.late.cells
+            errors = evaluation.errors(cells)[..., cells.held_out == (region == "OOD")]
+            found[region, name] = median_over_checkpoints(np.log10(errors.mean(axis=-1)))
+    return found
 
 
-def median_of(difference, title: str):
+def _apart(errors: dict, region: str, name: str, other: str):
+    """One ablation's minus another's, in pairs of seeds, and what that is called."""
+    difference = errors[region, name] - errors[region, other]
+    return difference, f"log10 MSE {region}, {name} minus {other}"
+
+
+def _from_best(errors: dict, region: str, name: str, best, word: str):
+    """One ablation's minus the `best` of all others in every seed, and what that is called."""
+    others = best([errors[region, other] for other in _others(name)], axis=0)
+    title = f"log10 MSE {region}, {name} minus the {word} of the others"
+    return errors[region, name] - others, title
+
+
+def _over_blank(errors: dict, cells: CellResults):
+    """Both penalties' over a blank image's, OOD, and what that is called."""
+    blank = np.log10(np.square(cells.truths[cells.held_out]).mean())
+    return errors["OOD", "both"] - blank, "log10 MSE OOD of both, over a blank image's"
+
+
+def _median(difference, title: str):
     """The median over seeds instead of the mean, and what that is called."""
     return median_with_interval(difference), f"median {title}"
+
+
+def _mean(difference, title: str):
+    return difference, title
 
 
 def _others(name: str):
     return [other for other in ABLATIONS if other != name]
 
 
+def _learnt(runs):
+    return learnt(exact_id(runs["none"].late.cells))
+
+
 @claim("C8", **OF_LOW_RANK)
 def without_penalties_best_id_worst_ood(**runs):
     """Without penalties, the error is the lowest ID and the highest OOD."""
-    errors = LogErrors(runs)
-    yield learnt(exact_id(runs["none"].late.cells))
-    for other in _others("none"):
-        yield above(0, *median_of(*errors.apart("OOD", "none", other)))
-    for other in _others("none"):
-        yield below(0, *median_of(*errors.apart("ID", "none", other)))
-    for (region, name), values in errors.of.items():
+    errors = log_errors(runs)
+    yield _learnt(runs)
+    for region, bound in (("OOD", above), ("ID", below)):
+        for other in _others("none"):
+            yield bound(0, *_median(*_apart(errors, region, "none", other)))
+    for (region, name), values in errors.items():
         yield note(f"log10 MSE {region}, {name}", values)
 
 
@@ -113,42 +118,42 @@ def without_penalties_best_id_worst_ood(**runs):
 def without_penalties_best_id_worst_ood_in_every_seed(**runs):
     """Without penalties, the error is below the lowest other ID, and above the highest other OOD,
     in the mean of paired seeds."""
-    errors = LogErrors(runs)
-    yield learnt(exact_id(runs["none"].late.cells))
-    yield above(0, *errors.from_best("OOD", "none", np.max, "highest"))
-    yield below(0, *errors.from_best("ID", "none", np.min, "lowest"))
+    errors = log_errors(runs)
+    yield _learnt(runs)
+    yield above(0, *_from_best(errors, "OOD", "none", np.max, "highest"))
+    yield below(0, *_from_best(errors, "ID", "none", np.min, "lowest"))
 
 
-def _variance_helps(runs, of_pairs):
-    errors = LogErrors(runs)
-    yield learnt(exact_id(runs["none"].late.cells))
-    yield above(FACTOR_OF_TWO, *of_pairs(*errors.apart("OOD", "none", "variance")))
-    entropy = of_pairs(*errors.apart("OOD", "none", "entropy"))
+def _variance_helps(runs, of_seeds):
+    errors = log_errors(runs)
+    yield _learnt(runs)
+    yield above(FACTOR_OF_TWO, *of_seeds(*_apart(errors, "OOD", "none", "variance")))
+    entropy = of_seeds(*_apart(errors, "OOD", "none", "entropy"))
     yield between(-FACTOR_OF_TWO, FACTOR_OF_TWO, *entropy)
-    yield above(0, *of_pairs(*errors.apart("ID", "variance", "none")))
+    yield above(0, *of_seeds(*_apart(errors, "ID", "variance", "none")))
 
 
 @claim("C8.variance", **OF_LOW_RANK)
 def variance_helps(**runs):
     """Entropy alone helps little OOD, variance alone much, at a cost ID."""
-    yield from _variance_helps(runs, median_of)
+    return _variance_helps(runs, _median)
 
 
 @claim("C8.variance_paired", **OF_LOW_RANK)
 def variance_helps_in_the_mean(**runs):
     """Entropy alone helps little OOD, variance alone much, at a cost ID, in the mean of paired
     seeds."""
-    yield from _variance_helps(runs, lambda difference, title: (difference, title))
+    return _variance_helps(runs, _mean)
 
 
 @claim("C8.both", **OF_LOW_RANK)
 def both_are_best(**runs):
     """Both penalties together are best OOD."""
-    errors, cells = LogErrors(runs), runs["both"].late.cells
-    yield learnt(exact_id(runs["none"].late.cells))
+    errors = log_errors(runs)
+    yield _learnt(runs)
     for other in _others("both"):
-        yield below(0, *median_of(*errors.apart("OOD", "both", other)))
-    yield below(0, *median_of(*errors.over_blank(cells)))
+        yield below(0, *_median(*_apart(errors, "OOD", "both", other)))
+    yield below(0, *_median(*_over_blank(errors, runs["both"].late.cells)))
     for name in ("both", "none"):
         yield note(f"exact accuracy OOD, {name}", exact(runs[name].late.cells))
         yield note(f"share rendered OOD, {name}", rendered(runs[name].late.cells))
@@ -162,10 +167,10 @@ def both_are_best(**runs):
 @claim("C8.both_paired", **OF_LOW_RANK)
 def both_are_best_in_every_seed(**runs):
     """Both penalties together are below the best of the others OOD, in the mean of paired seeds."""
-    errors = LogErrors(runs)
-    yield learnt(exact_id(runs["none"].late.cells))
-    yield below(0, *errors.from_best("OOD", "both", np.min, "lowest"))
-    yield below(0, *errors.over_blank(runs["both"].late.cells))
+    errors = log_errors(runs)
+    yield _learnt(runs)
+    yield below(0, *_from_best(errors, "OOD", "both", np.min, "lowest"))
+    yield below(0, *_over_blank(errors, runs["both"].late.cells))
 
 
 # --- C15: volume -------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The known answers on which the criteria for real factors are tried.
 
-Each answer draws ID combinations as they are, and held-out ones in its own way. They are tried on
-the task of the quick preset, and with more positions: refining a factor must change no verdict.
+Each answer draws ID combinations as they are, and held-out ones in its own way, on the task of the
+quick preset.
 """
 
 import functools
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.claims import Matrix
+from compgen_jax.claims import Matrix, letters
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.real_factors import claims
@@ -40,10 +40,9 @@ IMAGES = {
 } | {f"composer {share}": f"what is asked in {share:.0%}, else nearest" for share in SHARES}
 
 
-def sprites(name: str, **positions) -> Config:
-    """The config of a quick run, measured at fewer cells, with other counts of values."""
-    fields = {f"task.counts.{factor}": count for factor, count in positions.items()}
-    return changed(runs("quick")[f"sprites_{name}"], {"task.measured": MEASURED, **fields})
+def sprites(name: str) -> Config:
+    """The config of a quick run, measured at fewer cells."""
+    return changed(runs("quick")[f"sprites_{name}"], {"task.measured": MEASURED})
 
 
 # --- images ------------------------------------------------------------------------------------
@@ -68,7 +67,7 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         return draw(jnp.asarray(points))
 
     codes, truths, ood = known.inputs, known.truths, known.held_out
-    step = 1 / (runs("quick")["sprites_range"].task.counts.posX - 1)  # of the preset, at any size
+    step = 1 / (config.task.counts.posX - 1)
     near, same = known.nearest, known.same_labels
 
     def composed(share: float):
@@ -120,13 +119,13 @@ def _jittered(images):
     return (gains * np.asarray(images)[None] + noise).astype(np.float32)
 
 
-def _on_range(**positions) -> dict:
-    at_random = known_runs(sprites("random", **positions), ("truth", "nearest"))
-    return known_runs(sprites("range", **positions)) | {"at random": at_random}
+def _on_range() -> dict:
+    at_random = known_runs(sprites("random"), ("truth", "nearest"))
+    return known_runs(sprites("range")) | {"at random": at_random}
 
 
-def _on_element(**positions) -> dict:
-    return known_runs(sprites("element", **positions))
+def _on_element() -> dict:
+    return known_runs(sprites("element"))
 
 
 # --- pairs of factors --------------------------------------------------------------------------
@@ -141,10 +140,10 @@ PAIRS = {
 }
 
 
-def known_pairs(**positions) -> dict:
+def known_pairs() -> dict:
     """{name: runs of all pairs}."""
     names = [name for name in runs("quick") if name.startswith("sprites_pair_")]
-    configs = [sprites(name.removeprefix("sprites_"), **positions) for name in names]
+    configs = [sprites(name.removeprefix("sprites_")) for name in names]
     of_pair = claims.main_effects(replace(configs[0].task, held_out=""))
     effects = np.array([of_pair[claims.pair(config)] for config in configs])
     apart = np.random.default_rng(2).random((2, len(effects)))
@@ -181,8 +180,8 @@ READINGS = {
 }
 
 
-def encoders(**positions) -> dict:
-    config = sprites("encoder", **positions)
+def encoders() -> dict:
+    config = sprites("encoder")
     task, at = config.task.make(), np.array(tasks.points(config.task.make()))
     ood = np.asarray(task.held_out(at))
     names, real = [f.name for f in task.factors], [f.name for f in task.factors if f.real]
@@ -199,27 +198,21 @@ def encoders(**positions) -> dict:
     score, copies = results.scorer(task), (SEEDS, 1, 1)
     answers = {name: answer(np.where(ood[:, None], each, at)) for name, each in said.items()}
     known = {n: _known(config, score(np.tile(each, copies)), 0.0) for n, each in answers.items()}
-    return known | {"a decoder": _rendering(sprites("range", **positions), 0.1, 0.0)}
+    return known | {"a decoder": _rendering(sprites("range"), 0.1, 0.0)}
 
 
 # --- what claims must say of them --------------------------------------------------------------
 
 # The interpolator's answer is not known: it renders what its kernel does.
 WITHOUT = "interpolator"
-RIGHT, LITTLE = ("truth", "half a step"), "composer 0.3"
-RENDER, SOME = (*RIGHT, "composer 0.95"), (*RIGHT, "composer 0.95", LITTLE)
-MOSTLY = (*RENDER, "composer 0.7")
-NEITHER = ("composer 0.7", WITHOUT)
-
-
-def _row(names, mechanism=(), left=(), **letters) -> dict[str, str]:
-    """{name: letter}: 'R' of the mechanism, '-' of all others, without those that are left out."""
-    row = {name: "R" if name in mechanism else "-" for name in names} | letters
-    return {name: letter for name, letter in row.items() if name not in left}
-
-
-def _nothing_added(mechanism) -> dict[str, str]:
-    return _row(IMAGES, mechanism, NEITHER)
+RIGHT, NEITHER = ("truth", "half a step"), ("composer 0.7", WITHOUT)
+MOST = *RIGHT, "composer 0.95"
+SOME = *MOST, "composer 0.3"
+NOTHING = letters(IMAGES)
+FAIL = letters(IMAGES, [WITHOUT], R=IMAGES) | dict.fromkeys((*MOST, "composer 0.7"), "-")
+ADDS = letters(IMAGES, NEITHER, R=SOME)
+ADDS_TO_MUCH = letters(IMAGES, ("half a step", "composer 0.95", WITHOUT), R=("truth",))
+ADDS_MORE = letters(IMAGES, ("composer 0.95", *NEITHER), R=RIGHT)
 
 
 def _beside_random(control: str):
@@ -228,72 +221,73 @@ def _beside_random(control: str):
 
 def _remedied(plain: str, **others: str):
     """A known answer as the remedied network, others as those beside it."""
-    return lambda name, known: {
-        "net": known[name],
-        "plain": known[plain],
-        **{argument: known[other] for argument, other in others.items()},
-    }
+    return lambda name, known: (
+        {"net": known[name], "plain": known[plain]}
+        | {argument: known[other] for argument, other in others.items()}
+    )
 
 
-FAIL = _row(IMAGES, set(IMAGES) - {*MOSTLY, WITHOUT}, (WITHOUT,))
 ON_RANGE = {
     "F1": (FAIL, _beside_random("truth")),
     "F1.random": (FAIL, _beside_random("truth")),
-    "F1.random, as few at random": (_row(IMAGES), _beside_random("nearest")),
-    "F3a": (_nothing_added(SOME), _remedied("nearest")),
-    "F3a.predictors": (_nothing_added(SOME), _remedied("nearest")),
-    "F4": (_nothing_added(SOME), _remedied("nearest", without="main effects")),
-    "F4.penalties": (_nothing_added(SOME), _remedied("nearest", without="main effects")),
+    "F1.random, as few at random": (NOTHING, _beside_random("nearest")),
     "F4, where low rank alone does as well": (
-        _row(IMAGES, left=(*SOME, *NEITHER)),
+        letters(IMAGES, (*SOME, *NEITHER)),
         _remedied("nearest", without="truth"),
     ),
     "F4.penalties, where low rank alone does as well": (
-        _row(IMAGES),
+        NOTHING,
         _remedied("nearest", without="truth"),
     ),
 }
+for claim in ("F4", "F4.penalties"):
+    ON_RANGE[claim] = ADDS, _remedied("nearest", without="main effects")
 for claim in ("F3a", "F3a.predictors"):
-    ON_RANGE[f"{claim}, beside one that renders 70%"] = (
-        _row(IMAGES, ("truth",), ("half a step", "composer 0.95", WITHOUT)),
-        _remedied("composer 0.7"),
-    )
+    ON_RANGE[claim] = ADDS, _remedied("nearest")
+    ON_RANGE[f"{claim}, beside one that renders 70%"] = ADDS_TO_MUCH, _remedied("composer 0.7")
 for claim in ("F3b", "F3b.predictors"):
-    ON_RANGE[claim] = (
-        _row(IMAGES, RIGHT, ("composer 0.95", *NEITHER)),
-        _remedied("nearest", mean="composer 0.7"),
-    )
-    ON_RANGE[f"{claim}, beside means that do as well"] = (
-        _row(IMAGES),
-        _remedied("nearest", mean="truth"),
-    )
-OF_ELEMENT = _row(IMAGES, RIGHT, ("composer 0.95", WITHOUT))
-ON_ELEMENT = {name: (OF_ELEMENT, None) for name in ("F2", "F2.predictors")}
-_pairs = lambda name, known: {"pairs": known[name]}
-ON_PAIRS = {
-    "F5": (_row(PAIRS, ("follows",)) | {"as the interpolator": "r"}, _pairs),
-    "F5.interpolator": (_row(PAIRS, ("follows",)), _pairs),
-}
-_encoders = lambda name, known: {"net": known[name], "decoder": known["a decoder"]}
-FAILS_ON_JOINT = _row(READINGS, ("nearest", "no posX"))
-ON_ENCODERS = {
-    "F6": (FAILS_ON_JOINT | {"no scale": "r", "nothing": "r"}, _encoders),
-    "F6.joint": (FAILS_ON_JOINT, _encoders),
-}
-SIZES = {"the quick preset's positions": {}, "twice as many": {"posX": 24, "posY": 24}}
+    ON_RANGE[claim] = ADDS_MORE, _remedied("nearest", mean="composer 0.7")
+    means = _remedied("nearest", mean="truth")
+    ON_RANGE[f"{claim}, beside means that do as well"] = NOTHING, means
+
+
+def _alone(name, known):
+    return {"net": known[name]}
+
+
+def _of_pairs(name, known):
+    return {"pairs": known[name]}
+
+
+def _beside_decoder(name, known):
+    return {"net": known[name], "decoder": known["a decoder"]}
+
+
+OF_ELEMENT = letters(IMAGES, ("composer 0.95", WITHOUT), R=RIGHT), _alone
+FOLLOW, JOINT = letters(PAIRS, R=("follows",)), letters(READINGS, R=("nearest", "no posX"))
+ROWS = (  # title, known answers in words, how they are made, their rows and runs by claim
+    ("a range", IMAGES, _on_range, ON_RANGE),
+    ("an element", IMAGES, _on_element, {"F2": OF_ELEMENT, "F2.predictors": OF_ELEMENT}),
+    (
+        "pairs of factors",
+        PAIRS,
+        known_pairs,
+        {
+            "F5": (FOLLOW | {"as the interpolator": "r"}, _of_pairs),
+            "F5.interpolator": (FOLLOW, _of_pairs),
+        },
+    ),
+    (
+        "encoders, a range",
+        READINGS,
+        encoders,
+        {
+            "F6": (JOINT | {"no scale": "r", "nothing": "r"}, _beside_decoder),
+            "F6.joint": (JOINT, _beside_decoder),
+        },
+    ),
+)
 MATRICES = tuple(
-    Matrix(
-        f"{what}, {title}",
-        does,
-        functools.partial(make, **positions),
-        {name: row for name, (row, _) in rows.items()},
-        {name: beside for name, (_, beside) in rows.items() if beside},
-    )
-    for title, positions in SIZES.items()
-    for what, does, rows, make in (
-        ("a range", IMAGES, ON_RANGE, _on_range),
-        ("an element", IMAGES, ON_ELEMENT, _on_element),
-        ("pairs of factors", PAIRS, ON_PAIRS, known_pairs),
-        ("encoders, a range", READINGS, ON_ENCODERS, encoders),
-    )
+    Matrix(title, does, make, *({claim: pair[k] for claim, pair in rows.items()} for k in (0, 1)))
+    for title, does, make, rows in ROWS
 )

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from compgen_jax.claims import Matrix
+from compgen_jax.claims import Matrix, letters
 from compgen_jax.config import changed
 from compgen_jax.papers.scale import codes, constructions
 from compgen_jax.papers.scale.constructions import ReluMLP
@@ -65,7 +65,7 @@ def school(support: str, modules: int, seen: int) -> School:
     seen_T = module_supports.split(settings, modules, MOST)
     sizes, rng = (modules, SIZE, SIZE, SIZE, MOST), np.random.default_rng(0)
     teacher = constructions.draw_teacher(jax.random.key(modules), *sizes)
-    answers = partial(_answers, teacher)
+    true = partial(_answers, teacher)
 
     def draw(region_T, count):
         active = sets_TxM[np.resize(rng.permutation(np.flatnonzero(region_T)), count)]
@@ -76,17 +76,17 @@ def school(support: str, modules: int, seen: int) -> School:
     pairs = zip(draw(seen_T, TASKS), draw(~seen_T, TASKS), strict=True)
     latents, inputs = map(np.concatenate, pairs)
     products = _products(*shown)
-    fitted = np.linalg.pinv(products.T @ products, 1e-10) @ (products.T @ answers(*shown))
-    alone = [answers(latents * (np.arange(modules) == m), inputs) for m in range(modules)]
+    fitted = np.linalg.pinv(products.T @ products, 1e-10) @ (products.T @ true(*shown))
+    alone = [true(latents * (np.arange(modules) == m), inputs) for m in range(modules)]
     return School(
         sets_TxM,
         seen_T,
         latents,
-        answers(latents, inputs),
+        true(latents, inputs),
         np.arange(2 * TASKS) < TASKS,
         _products(latents, inputs) @ fitted,
         np.sum(alone, axis=0),
-        answers(_moved(latents, sets_TxM[seen_T]), inputs),
+        true(_moved(latents, sets_TxM[seen_T]), inputs),
     )
 
 
@@ -144,84 +144,51 @@ def known_run(scores: dict, layers=None, outputs=None, *, model="task_mlp", **fi
 
 # --- what students answer ----------------------------------------------------------------------
 
-
-def _by_module(school, rate=PER_MODULE):
-    return (1 - np.exp(-school.seen.sum() / school.sets.shape[1] / rate)) * covered(school)
-
-
-def _by_share(school):
-    return 1 - np.exp(-school.seen.mean() / SHARE)
-
-
-def _learner(school, width, rng, of_sets=_by_module, reverse=False):
-    """The bilinear map's answers, moved towards the truth: the further the wider the student is and
-    the more sets it has seen; a fifth of what is left less on seen sets."""
-    trust = np.minimum(of_sets(school) * width / (width + NARROW) * (1 + TRUST * rng.normal()), 1)
-    left = (trust if reverse else 1 - trust) * np.where(school.known, 0.8, 1.0)
-    return school.truths + left[:, None] * (school.bilinear - school.truths)
-
-
-def _memorizer(school, width, rng, of):
-    return np.where(school.known[:, None], school.truths, of(school, width))
-
-
-def _approaching(school, width):
-    mean = school.truths.mean(axis=0)
-    way = _by_share(school) * width / (width + NARROW)
-    return mean + way * (school.bilinear - mean)
-
-
-class KnownStudent(NamedTuple):
-    """answer: school, width, random generator of a seed -> (B, O).  does: what, in words."""
-
-    answer: Callable
-    does: str
-
-
 STUDENTS = {
-    "composer": KnownStudent(
-        lambda s, w, rng: s.truths, "the teacher itself, at every width and with any sets seen"
-    ),
-    "learner": KnownStudent(
-        _learner,
-        "between the bilinear map and the teacher, nearer to it the wider it is and the more sets "
-        "it has seen of each module, in sets whose modules it has seen often enough and linked",
-    ),
-    "quick learner": KnownStudent(
-        partial(_learner, of_sets=partial(_by_module, rate=PER_MODULE / 2)),
-        "a learner that needs half as many sets",
-    ),
-    "by share": KnownStudent(
-        partial(_learner, of_sets=_by_share),
-        "a learner by the share of all sets that it has seen, whichever these are",
-    ),
-    "reversed": KnownStudent(
-        partial(_learner, reverse=True),
-        "the worse the wider it is and the more sets it has seen",
-    ),
-    "bilinear": KnownStudent(
-        lambda s, w, rng: s.bilinear, "the best map bilinear in (1, latent) and (1, input)"
-    ),
-    "sum of singles": KnownStudent(
-        lambda s, w, rng: s.singles, "the sum of what each active module answers alone"
-    ),
-    "nearest": KnownStudent(
-        lambda s, w, rng: s.nearest, "what the nearest seen set answers, so right on seen ones"
-    ),
-    "memorizer": KnownStudent(
-        partial(_memorizer, of=lambda s, w: s.bilinear),
-        "right on seen sets, the bilinear map on held-out ones",
-    ),
-    "approacher": KnownStudent(
-        partial(_memorizer, of=_approaching),
-        "right on seen sets; on held-out ones from the mean answer to the bilinear map, the "
-        "further the wider it is and the more sets it has seen",
-    ),
-    "noise": KnownStudent(
-        lambda s, w, rng: s.truths.std() * rng.normal(size=s.truths.shape),
-        "answers that do not depend on the task",
-    ),
+    "composer": "the teacher itself, at every width and with any sets seen",
+    "learner": "between the bilinear map and the teacher, nearer to it the wider it is and the "
+    "more sets it has seen of each module, in sets whose modules it has seen often enough and "
+    "linked",
+    "quick learner": "a learner that needs half as many sets",
+    "by share": "a learner by the share of all sets that it has seen, whichever these are",
+    "reversed": "the worse the wider it is and the more sets it has seen",
+    "bilinear": "the best map bilinear in (1, latent) and (1, input)",
+    "sum of singles": "the sum of what each active module answers alone",
+    "nearest": "what the nearest seen set answers, so right on seen ones",
+    "memorizer": "right on seen sets, the bilinear map on held-out ones",
+    "approacher": "right on seen sets; on held-out ones from the mean answer to the bilinear map, "
+    "the further the wider it is and the more sets it has seen",
+    "noise": "answers that do not depend on the task",
 }
+
+
+def answers(school: School, width: int, rng) -> dict:
+    """(B, O) of every known student, by name; `rng`: of a seed."""
+    truths, bilinear, mean = school.truths, school.bilinear, school.truths.mean(axis=0)
+    wide, known_Bx1 = width / (width + NARROW), school.known[:, None]
+    per_module = school.seen.sum() / school.sets.shape[1] / PER_MODULE
+    of_modules, of_share = covered(school), 1 - np.exp(-school.seen.mean() / SHARE)
+
+    def learner(learnt, reverse=False):
+        """From the bilinear map towards the truth; a fifth of what is left less on seen sets."""
+        trust = np.minimum(learnt * wide * (1 + TRUST * rng.normal()), 1)
+        left = (trust if reverse else 1 - trust) * np.where(school.known, 0.8, 1.0)
+        return truths + left[:, None] * (bilinear - truths)
+
+    approached = mean + of_share * wide * (bilinear - mean)
+    return {
+        "composer": truths,
+        "learner": learner((1 - np.exp(-per_module)) * of_modules),
+        "quick learner": learner((1 - np.exp(-2 * per_module)) * of_modules),
+        "by share": learner(of_share),
+        "reversed": learner((1 - np.exp(-per_module)) * of_modules, reverse=True),
+        "bilinear": bilinear,
+        "sum of singles": school.singles,
+        "nearest": school.nearest,
+        "memorizer": np.where(known_Bx1, truths, bilinear),
+        "approacher": np.where(known_Bx1, truths, approached),
+        "noise": truths.std() * rng.normal(size=truths.shape),
+    }
 
 
 @cache
@@ -232,10 +199,9 @@ def student(name, width=256, seen=69, support="random", modules=8) -> Run:
     for seed in SEEDS:
         drawn = f"{name} {lesson.sets.shape} {seen} {width} {support}  {seed}"
         rng = np.random.default_rng(zlib.crc32(drawn.encode()))
-        answers = STUDENTS[name].answer(lesson, width, rng)
-        answers = answers * (1 + GAIN * rng.normal())
+        own = answers(lesson, width, rng)[name] * (1 + GAIN * rng.normal())
         noise = NOISE * np.exp(0.2 * rng.normal()) * lesson.truths.std()
-        by_seed.append(_scores(answers + noise * rng.normal(size=answers.shape), lesson))
+        by_seed.append(_scores(own + noise * rng.normal(size=own.shape), lesson))
     scores = {key: np.array([one[key] for one in by_seed]) for key in by_seed[0]}
     return known_run(scores, modules=modules, seen=seen, width=width, support=support)
 
@@ -259,38 +225,31 @@ NEAREST, MAJORITY = {9: 0.61, 69: 0.70}, 0.19
 LEARNT = {9: 0.1, 69: 0.85}  # share of the nearest plan's errors that a learner corrects
 
 
-class KnownPlan(NamedTuple):
-    """right: sets seen -> the shares of right steps on seen and on held-out sets.  does: what, in
-    words."""
-
-    right: Callable
-    does: str
-
-
-def _toward_expert(seen: int, sign=1) -> float:
-    learnt = LEARNT[seen] if sign > 0 else 1 - LEARNT[seen]
-    return NEAREST[seen] + learnt * (1 - NEAREST[seen])
-
-
 PLANS = {
-    "learner": KnownPlan(
-        lambda seen: (0.99, _toward_expert(seen)),
-        "corrects the more of the nearest plan's errors, the more sets it has seen",
-    ),
-    "composer": KnownPlan(lambda seen: (0.99, 0.99), "the expert, with any sets seen"),
-    "nearest": KnownPlan(lambda seen: (1.0, NEAREST[seen]), "the nearest seen set's plan"),
-    "approacher": KnownPlan(
-        lambda seen: (1.0, MAJORITY + (NEAREST[seen] - MAJORITY) * LEARNT[seen]),
-        "from the most frequent action to the nearest plan, the further the more sets it has seen",
-    ),
-    "reversed": KnownPlan(
-        lambda seen: (0.99, _toward_expert(seen, -1)), "the worse the more sets it has seen"
-    ),
-    "majority": KnownPlan(lambda seen: (MAJORITY, MAJORITY), "the most frequent action"),
-    "untrained": KnownPlan(
-        lambda seen: (0.7, 0.5 * _toward_expert(seen)), "a learner that learnt little of seen sets"
-    ),
+    "learner": "corrects the more of the nearest plan's errors, the more sets it has seen",
+    "composer": "the expert, with any sets seen",
+    "nearest": "the nearest seen set's plan",
+    "approacher": "from the most frequent action to the nearest plan, the further the more sets it "
+    "has seen",
+    "reversed": "the worse the more sets it has seen",
+    "majority": "the most frequent action",
+    "untrained": "a learner that learnt little of seen sets",
 }
+
+
+def right_steps(seen: int) -> dict[str, tuple]:
+    """The shares of right steps on seen and on held-out sets, of every plan."""
+    nearest, learnt = NEAREST[seen], LEARNT[seen]
+    learner = nearest + learnt * (1 - nearest)
+    return {
+        "learner": (0.99, learner),
+        "composer": (0.99, 0.99),
+        "nearest": (1.0, nearest),
+        "approacher": (1.0, MAJORITY + (nearest - MAJORITY) * learnt),
+        "reversed": (0.99, nearest + (1 - learnt) * (1 - nearest)),
+        "majority": (MAJORITY, MAJORITY),
+        "untrained": (0.7, 0.5 * learner),
+    }
 
 
 def plans_of(name: str) -> dict[str, Run]:
@@ -298,7 +257,7 @@ def plans_of(name: str) -> dict[str, Run]:
     rng, found = np.random.default_rng(0), {}
     noisy = lambda value: value + LITTLE * rng.normal(size=len(SEEDS))
     for argument, seen in zip(("few", "many"), NEAREST, strict=True):
-        seen_sets, held_out = PLANS[name].right(seen)
+        seen_sets, held_out = right_steps(seen)[name]
         scores = {
             "id.step_accuracy": noisy(seen_sets),
             "ood.step_accuracy": noisy(held_out),
@@ -339,85 +298,54 @@ def right_of(success: float) -> float:
     return success**2
 
 
-def _tells(success, sets, recovery=lambda right: min(bound(right) + 0.1, 1.0)):
-    last = 0.3 + 0.65 * success
-    return Layers(0.9, last, 0.85, 0.85 - LOST + 0.1 * sets, recovery(right_of(success)))
-
-
-def _by_sets_seen(success, sets):
-    last = 0.4 + 0.4 * sets
-    return Layers(0.85, last, 0.85, last, 0.3)
-
-
-class KnownReading(NamedTuple):
-    """layers: success, share of the sets seen -> `Layers`.  does: what, in words.  success: gains
-    by width and sets seen."""
-
-    layers: Callable
-    does: str
-    success: np.ndarray = SUCCESS
-
-
 READINGS = {
-    "tells": KnownReading(
-        _tells, "the last layer tells more the better a run composes; recovery is above the bound"
-    ),
-    "at the bound": KnownReading(
-        lambda success, sets: _tells(success, sets, bound), "the same, recovery at the bound"
-    ),
-    "below": KnownReading(
-        lambda success, sets: _tells(success, sets, lambda right: max(bound(right) - 0.1, 0)),
-        "the same, recovery .1 below the bound",
-    ),
-    "modules alone": KnownReading(
-        lambda success, sets: _tells(success, sets, lambda right: 0.4 * right)._replace(
-            modules=min(bound(right_of(success)) + 0.1, 1.0)),
-        "the first again, of modules alone: recovery of latents is far below the bound",
-    ),
-    "constant": KnownReading(
-        lambda success, sets: Layers(0.8, 0.8, 0.8, 0.8, 0.3), "every layer tells as much"
-    ),
-    "reversed": KnownReading(
-        lambda success, sets: Layers(0.6, 0.95 - 0.65 * success, 0.85, 0.5, 1 - success),
-        "the last layer tells the less the better a run composes",
-    ),
-    "by sets": KnownReading(
-        _by_sets_seen,
-        "a readout fitted to more sets tells more, trained or not, and less with depth",
-    ),
-    "lost by all": KnownReading(
-        lambda success, sets: Layers(0.9, 0.5, 0.85, 0.75, 0.3),
-        "every run loses as much with depth, more than before training",
-    ),
-    "random": KnownReading(
-        lambda success, sets: Layers(*np.random.default_rng(
-            int(1e6 * success)).uniform(0.2, 0.8, 4), 0.3),
-        "what a layer tells goes with nothing",
-    ),
-    "all compose": KnownReading(
-        lambda success, sets: Layers(0.9, 0.9, 0.85, 0.5, 0.99),
-        "every run composes, and tells the latent",
-        np.full_like(SUCCESS, 0.98),
-    ),
-    "none composes": KnownReading(
-        lambda success, sets: Layers(0.9, 0.3, 0.85, 0.5, 0.0),
-        "no run composes, and every one loses the latent with depth",
-        0.3 * SUCCESS,
-    ),
-}  # fmt: skip
+    "tells": "the last layer tells more the better a run composes; recovery is above the bound",
+    "at the bound": "the same, recovery at the bound",
+    "below": "the same, recovery .1 below the bound",
+    "modules alone": "the first again, of modules alone: few latents are recovered",
+    "constant": "every layer tells as much",
+    "reversed": "the last layer tells the less the better a run composes",
+    "by sets": "a readout fitted to more sets tells more, trained or not, and less with depth",
+    "lost by all": "every run loses as much with depth, more than before training",
+    "random": "what a layer tells goes with nothing",
+    "all compose": "every run composes, and tells the latent",
+    "none composes": "no run composes, and every one loses the latent with depth",
+}
+# gains by width and sets seen, where others than `SUCCESS`
+SUCCESSES = {"all compose": np.full_like(SUCCESS, 0.98), "none composes": 0.3 * SUCCESS}
+
+
+def layers_of(success: float, sets: float) -> dict[str, Layers]:
+    """Of every reading, by success and the share of the sets seen."""
+    least, by_sets = bound(right_of(success)), 0.4 + 0.4 * sets
+    tells = Layers(0.9, 0.3 + 0.65 * success, 0.85, 0.85 - LOST + 0.1 * sets, min(least + 0.1, 1.0))
+    drawn = np.random.default_rng(int(1e6 * success)).uniform(0.2, 0.8, 4)
+    return {
+        "tells": tells,
+        "at the bound": tells._replace(recovery=least),
+        "below": tells._replace(recovery=max(least - 0.1, 0)),
+        "modules alone": tells._replace(recovery=0.4 * right_of(success), modules=tells.recovery),
+        "constant": Layers(0.8, 0.8, 0.8, 0.8, 0.3),
+        "reversed": Layers(0.6, 0.95 - 0.65 * success, 0.85, 0.5, 1 - success),
+        "by sets": Layers(0.85, by_sets, 0.85, by_sets, 0.3),
+        "lost by all": Layers(0.9, 0.5, 0.85, 0.75, 0.3),
+        "random": Layers(*drawn, 0.3),
+        "all compose": Layers(0.9, 0.9, 0.85, 0.5, 0.99),
+        "none composes": Layers(0.9, 0.3, 0.85, 0.5, 0.0),
+    }
 
 
 def readings_of(name: str) -> list[Run]:
     """A run of every width and number of sets seen, with what is read off code, first layer and
     last."""
-    reading, rng = READINGS[name], np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     noisy = lambda *values: np.stack(
         [value + LITTLE * rng.normal(size=len(SEEDS)) for value in values], axis=1
     )
     found = []
-    for width, gains in zip(WIDTHS, reading.success, strict=True):
+    for width, gains in zip(WIDTHS, SUCCESSES.get(name, SUCCESS), strict=True):
         for seen, success, sets in zip(SEEN, gains, SETS, strict=True):
-            one = reading.layers(success, sets)
+            one = layers_of(success, sets)[name]
             of_every_seed = lambda value: np.full(len(SEEDS), value)
             scores = {
                 "ood.r2": 0.85 + 0.15 * success + 0.1 * LITTLE * rng.normal(size=len(SEEDS)),
@@ -582,113 +510,75 @@ def _of_support(support: str) -> Callable:
     return lambda name, known: {"random": of(name), "student": of(name, support=support)}
 
 
-def _row(names, **letters) -> dict[str, str]:
-    """{name: letter}, '-' unless named: R, r, or `left` for names that the row leaves out."""
-    row = dict.fromkeys(names, "-")
-    for letter, named in letters.items():
-        row |= dict.fromkeys(named, letter)
-    return {name: letter for name, letter in row.items() if letter != "left"}
-
-
 LEARNERS = ("learner", "quick learner", "by share")
 COMPOSE, BY_MODULE = ("composer", *LEARNERS), ("learner", "quick learner")
 SIMPLE = ("nearest", "approacher")  # better at held-out sets by what is no composing
-ON_STUDENTS = {
-    "S1a": _row(STUDENTS, R=LEARNERS, r=SIMPLE),
-    "S1a.gain": _row(STUDENTS, R=LEARNERS),
-    "S1d": _row(STUDENTS, R=LEARNERS, r=SIMPLE),
-    "S1d.gain": _row(STUDENTS, R=LEARNERS),
-    "S1b": _row(STUDENTS, R=LEARNERS),
-    "S1b.gain": _row(STUDENTS, R=LEARNERS),
-    "S1c": _row(STUDENTS, R=("learner",), left=("quick learner",)),
-    "S2a": _row(STUDENTS, R=COMPOSE, left=("reversed",)),
-    "S2a.as_seen": _row(STUDENTS, R=COMPOSE, left=("reversed",)),
+RISE = letters(STUDENTS, R=LEARNERS)
+MORE = letters(STUDENTS, R=LEARNERS, r=SIMPLE)
+CODES = letters(STUDENTS, ("reversed",), R=COMPOSE)
+ON_STUDENTS = {  # claim: the letters, and runs beside a student
+    "S1a": (MORE, _fewest_and_most),
+    "S1a.gain": (RISE, _fewest_and_most),
+    "S1d": (MORE, _fewest_and_most),
+    "S1d.gain": (RISE, _fewest_and_most),
+    "S1b": (RISE, _by_width),
+    "S1b.gain": (RISE, _by_width),
+    "S1c": (letters(STUDENTS, ("quick learner",), R=("learner",)), _by_modules),
+    "S2a": (CODES, lambda name, known: {"student": student(name)}),
+    "S2a.as_seen": (CODES, lambda name, known: {"student": student(name)}),
 }
-BESIDE_STUDENTS = {
-    "S1b": _by_width,
-    "S1b.gain": _by_width,
-    "S1c": _by_modules,
-    "S2a": lambda name, known: {"student": student(name)},
-    "S2a.as_seen": lambda name, known: {"student": student(name)},
-} | dict.fromkeys(("S1a", "S1a.gain", "S1d", "S1d.gain"), _fewest_and_most)
-for support in (*codes.UNCOVERED, *codes.COVERED):
-    for name, learnt_by, covering in (
-        (f"S2b, {support}", BY_MODULE, False),
-        (f"S2b.gain, {support}", BY_MODULE, False),
-        (f"S2b.covering, {support}", COMPOSE, True),
-        (f"S2b.covering_gain, {support}", COMPOSE, True),
-    ):
-        if covering == (support in codes.COVERED):
-            # the bilinear part of this learner errs more on sets with an unseen module
-            apart = name == "S2b, non_compositional"
-            ON_STUDENTS[name] = _row(
-                STUDENTS, R=learnt_by, r=("by share",) * apart, left=("reversed",)
-            )
-            BESIDE_STUDENTS[name] = _of_support(support)
+for support in codes.COVERED:
+    for claim in ("S2b.covering", "S2b.covering_gain"):
+        ON_STUDENTS[f"{claim}, {support}"] = CODES, _of_support(support)
+for support in codes.UNCOVERED:
+    for claim in ("S2b", "S2b.gain"):
+        # the bilinear part of `by share` errs more on sets with an unseen module
+        apart = (claim, support) == ("S2b", "non_compositional")
+        row = letters(STUDENTS, ("reversed",), R=BY_MODULE, r=("by share",) * apart)
+        ON_STUDENTS[f"{claim}, {support}"] = row, _of_support(support)
 
 TOLD = ("tells", "at the bound", "below", "modules alone")
+RECOVERED = letters(READINGS, R=("tells", "at the bound", "all compose"))
 ON_READINGS = {
-    "S4a": _row(READINGS, R=TOLD, r=("by sets",)),
-    "S4a.untrained": _row(READINGS, R=TOLD),
-    "S4b": _row(READINGS, R=TOLD, r=("by sets", "lost by all", "none composes")),
-    "S4b.others": _row(READINGS, R=TOLD),
-    "S4c": _row(READINGS, R=("tells", "at the bound", "all compose"), r=("modules alone",)),
-    "S4c.latents": _row(READINGS, R=("tells", "at the bound", "all compose")),
+    "S4a": letters(READINGS, R=TOLD, r=("by sets",)),
+    "S4a.untrained": letters(READINGS, R=TOLD),
+    "S4b": letters(READINGS, R=TOLD, r=("by sets", "lost by all", "none composes")),
+    "S4b.others": letters(READINGS, R=TOLD),
+    "S4c": RECOVERED | {"modules alone": "r"},
+    "S4c.latents": RECOVERED,
 }
 
 
-def _all(of: Callable, names) -> Callable:
-    return lambda: {name: of(name) for name in names}
+def _matrix(title: str, does: dict, of: Callable, rows: dict, runs: Callable) -> Matrix:
+    """`of`: name -> the known answer.  runs: of it -> runs by argument."""
+    beside = lambda name, known: runs(known[name])
+    make = lambda: {name: of(name) for name in does}
+    return Matrix(title, does, make, rows, dict.fromkeys(rows, beside))
 
 
-def _built(name, known) -> dict:
-    return {"built": known[name], "students": []}
-
-
+_as_students = lambda known: {"students": known}
+_as_built = lambda known: {"built": known, "students": []}
+LEARNER, OF_GRADED = letters(PLANS, R=("learner",)), letters(GRADED, R=("graded",))
 MATRICES = (
-    Matrix(
-        "students",
-        {name: one.does for name, one in STUDENTS.items()},
-        dict,
-        ON_STUDENTS,
-        BESIDE_STUDENTS,
-    ),
-    Matrix(
+    Matrix("students", STUDENTS, dict, *({c: pair[k] for c, pair in ON_STUDENTS.items()}
+                                         for k in (0, 1))),
+    _matrix(
         "plans in the gridworld",
-        {name: one.does for name, one in PLANS.items()},
-        _all(plans_of, PLANS),
-        {
-            "S1d.preferences": _row(PLANS, R=("learner",), r=("approacher",)),
-            "S1d.plans": _row(PLANS, R=("learner",)),
-        },
-        dict.fromkeys(("S1d.preferences", "S1d.plans"), lambda name, known: known[name]),
+        PLANS,
+        plans_of,
+        {"S1d.preferences": LEARNER | {"approacher": "r"}, "S1d.plans": LEARNER},
+        dict,
     ),
-    Matrix(
-        "constructions for k-hot tasks",
-        EXACT_DO,
-        _all(exact, EXACT),
-        {"S3a": _row(EXACT, R=("k-hot gates",))},
-        {"S3a": _built},
-    ),
-    Matrix(
-        "constructions for graded tasks",
-        GRADED_DO,
-        _all(graded, GRADED),
-        {name: _row(GRADED, R=("graded",)) for name in ("S3b", "S3b.own_interval")},
-        dict.fromkeys(("S3b", "S3b.own_interval"), _built),
-    ),
-    Matrix(
+    _matrix("constructions for k-hot tasks", EXACT_DO, exact,
+            {"S3a": letters(EXACT, R=("k-hot gates",))}, _as_built),
+    _matrix("constructions for graded tasks", GRADED_DO, graded,
+            {"S3b": OF_GRADED, "S3b.own_interval": OF_GRADED}, _as_built),
+    _matrix(
         "widths needed",
         {name: one[-1] for name, one in GROWTH.items()},
-        _all(trained, GROWTH),
-        {"S3c": _row(GROWTH, R=("root", "linear"))},
-        {"S3c": lambda name, known: {"students": known[name]}},
+        trained,
+        {"S3c": letters(GROWTH, R=("root", "linear"))},
+        _as_students,
     ),
-    Matrix(
-        "layers",
-        {name: one.does for name, one in READINGS.items()},
-        _all(readings_of, READINGS),
-        ON_READINGS,
-        dict.fromkeys(ON_READINGS, lambda name, known: {"students": known[name]}),
-    ),
-)
+    _matrix("layers", READINGS, readings_of, ON_READINGS, _as_students),
+)  # fmt: skip

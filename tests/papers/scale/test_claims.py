@@ -158,13 +158,13 @@ def test_correlations_are_within_groups():
 def test_known_students_answer_what_they_say():
     school = known.school("random", 8, 69)
     rng, seen = np.random.default_rng(0), school.known
-    answer = lambda name: known.STUDENTS[name].answer(school, 256, rng)
+    answers = known.answers(school, 256, rng)
     active = school.latents > 0
     shown = {tuple(row) for row in school.sets[school.seen]}
     assert [tuple(row) in shown for row in active] == seen.tolist()
     for name in ("composer", "memorizer", "nearest", "approacher"):
-        np.testing.assert_allclose(answer(name)[seen], school.truths[seen], atol=1e-5)
-    np.testing.assert_allclose(answer("memorizer")[~seen], school.bilinear[~seen])
+        np.testing.assert_allclose(answers[name][seen], school.truths[seen], atol=1e-5)
+    np.testing.assert_allclose(answers["memorizer"][~seen], school.bilinear[~seen])
     error = np.square(school.bilinear - school.truths)[seen].mean()
     assert 0.8 < 1 - error / school.truths[seen].var(axis=0).mean() < 0.9
 
