@@ -68,13 +68,14 @@ def test_chosen_units_sit_at_quantiles_of_the_interaction():
     assert tuning.choose_units(layer, 9).tolist() == [2, 4, 3, 5, 0]
 
 
-def test_product_of_three_factors_against_a_search():
+@pytest.mark.parametrize("seed", [1, 95])  # of two starts the one finds it, or the other
+def test_product_of_three_factors_against_a_search(seed):
     """Of sums of two products and noise: no product from many random starts explains more, and
     what one explains is what least squares on it and all functions of one factor add."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     x, y, z = grids.indices((4, 3, 3)).T
     single = np.concatenate([np.eye(4)[x], np.eye(3)[y], np.eye(3)[z]], axis=1)
-    values = (x - 1.5) * (y - 1) + np.exp(z) * (y == 1) * x / 9 + rng.normal(size=36) / 4
+    values = (x - 1.5) * (y - 1) + np.exp(z) * (y == 1) * x / 9 + rng.normal(size=36) * 2
 
     def unexplained(*functions):
         design = np.column_stack([single, functions[0][x] * functions[1][y] * functions[2][z]])
@@ -82,9 +83,9 @@ def test_product_of_three_factors_against_a_search():
 
     without = np.mean((values - single @ np.linalg.lstsq(single, values)[0]) ** 2)
     search = lambda start: minimize(lambda each: unexplained(*np.split(each, [4, 7])), start).fun
-    best = min(search(rng.normal(size=10)) for _ in range(10))
+    best = min(search(rng.normal(size=10)) for _ in range(20))
     found = tuning.tuning(values[:, None], (4, 3, 3))
     product = found.product[0] * values.var()
     assert without == pytest.approx(found.interaction[0] * values.var())
     assert without - best <= 1.001 * product < found.interaction[0] * values.var()
-    assert without - best > 0.9 * product
+    assert without - best > 0.99 * product
