@@ -10,14 +10,13 @@ import pytest
 from compgen_jax import cli, config
 from compgen_jax.config import Config, TrainingConfig, changed
 from compgen_jax.models.mlp import MLP
-from compgen_jax.papers import presets as papers
 from compgen_jax.runs import cost
 from compgen_jax.sweeps import cost as sweep_cost
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
-from launch import compgen, presets, sweep, train
-from tests.command import call, refused
+from launch import compgen, sweep, train
+from tests.command import call
 from tests.launch.test_command_lines import TINY
 
 
@@ -38,9 +37,8 @@ def compgen_jax(monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"]])
-def test_alone_it_lists_the_commands(compgen_jax, capsys, arguments):
-    assert compgen_jax(*arguments) == []
+def test_alone_it_lists_the_commands(compgen_jax, capsys):
+    assert compgen_jax() == []
     output = capsys.readouterr().out
     for name, (module, _) in compgen.COMMANDS.items():
         assert f"\n  {name} " in output and importlib.util.find_spec(module)
@@ -54,17 +52,6 @@ def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(compgen_jax, capsy
         compgen_jax("trian", "--config=bump_cnn")
     assert stop.value.code == cli.USAGE_ERROR
     assert capsys.readouterr().err == "error: no command 'trian'; the nearest is train\n"
-
-
-def test_presets_are_listed_with_one_line_each(capsys):
-    call(presets)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(papers.PAPERS) + sum(map(len, papers.PAPERS.values()))
-    (line,) = [line for line in lines if " bump_cnn_quick " in line]
-    assert line.startswith("  train  bump_cnn_quick ") and line.endswith(" 50 s")
-    assert any(line.startswith("  sweep  holdout_map_quick ") for line in lines)
-    name = "league_bumps_block_conv_quick"  # runs of the league are known by their names
-    assert papers.get_config(name).name == name
 
 
 # --- what a config is, and what it would cost ------------------------------------------------
@@ -82,7 +69,6 @@ def test_print_config_prints_all_fields_with_overrides_and_trains_nothing(capsys
     call(train, *FLAGS, "--print_config", f"--workdir={tmp_path / 'run'}")
     read = config.from_dict(json.loads(capsys.readouterr().out))
     assert (read.task.grid, read.model, read.training.seeds) == (8, MLP(depth=1, width=4), (0, 3))
-    assert read.training.learning_rate == papers.PRESETS["bump_cnn_quick"].training.learning_rate
     call(sweep, "--config=holdout_map_quick", "--print_config")
     assert config.from_dict(json.loads(capsys.readouterr().out)).is_sweep
     assert not list(tmp_path.iterdir())
@@ -121,19 +107,6 @@ def test_a_dry_run_of_a_sweep_adds_up_its_programs(monkeypatch):
     swept = changed(SMALL, {"name": "swept", "sweep.axes": axes})
     lines = sweep_cost.describe(swept)
     assert lines[0] == "swept: 8 trials, 16 steps in all, 4 programs"
-    flops = [
-        cost.flops_of_step(one, loop.check(one))
-        for one in (changed(SMALL, {"model.width": width}) for width in (4, 8))
-    ]
-    assert float(lines[2].split()[1]) == pytest.approx(8 * sum(flops), rel=0.01)
-    # two of the devices train, the others wait: one batch for each program, a step 1 s for the
-    # widest, and 10 s to compile each
-    timing = cost.Timing(compile=10.0, step=1.0, steps=1, score=0.0, memory=0)
-    monkeypatch.setattr(cost, "measure", lambda *_: timing)
-    monkeypatch.setattr(cost, "in_time", lambda seconds: f"{seconds:.3f} seconds")
-    expected = 4 * 10 + (1 + 3) * (1 + flops[0] / flops[1])
-    assert f"about {expected:.3f} seconds" in sweep_cost.describe(swept)[4]
-    with refused("an empty sweep"):
-        sweep_cost.describe(SMALL)
-    with refused("is a sweep, not one run"):
-        cost.describe(swept)
+    ones = [changed(SMALL, {"model.width": width}) for width in (4, 8)]
+    flops = sum(cost.flops_of_step(one, loop.check(one)) for one in ones)
+    assert float(lines[2].split()[1]) == pytest.approx(8 * flops, rel=0.01)

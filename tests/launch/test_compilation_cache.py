@@ -22,15 +22,12 @@ events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event.split("/")[-1]))
 from compgen_jax.training.trials import over_trials
 
-def train(n_steps, key):
-    x = jax.random.normal(key, (16, 8))
-    loss = lambda w: jax.numpy.mean((jax.numpy.tanh(x @ w) - x) ** 2)
-    step = lambda _, w: w - 0.1 * jax.grad(loss)(w)
-    return jax.lax.fori_loop(0, n_steps, step, jax.random.normal(key, (8, 8)))
+def train(n_steps, weights):
+    return jax.lax.fori_loop(0, n_steps, lambda _, w: jax.numpy.tanh(w @ w), weights)
 
 def bits():
-    keys = jax.vmap(jax.random.key)(jax.numpy.arange(2))
-    return hashlib.sha256(jax.device_get(over_trials(train)(3, keys)).tobytes()).hexdigest()
+    results = over_trials(train)(3, jax.random.normal(jax.random.key(0), (2, 8, 8)))
+    return hashlib.sha256(jax.device_get(results).tobytes()).hexdigest()
 
 found = {"bits": [bits()], "directory": directory and str(directory)}
 found |= {"hits": events.count("cache_hits"), "misses": events.count("cache_misses")}
@@ -63,15 +60,6 @@ def no_cache_yet():
     jax.config.update("jax_compilation_cache_dir", of_tests)
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """Where the cache will lie, with a probe that must not run."""
-    monkeypatch.setenv("COMPGEN_JAX_CACHE", str(tmp_path / "place"))
-    monkeypatch.setattr(compilation_cache.sys, "platform", "linux")
-    monkeypatch.setattr(compilation_cache, "_probe", lambda: pytest.fail("was probed"))
-    return tmp_path / "place"
-
-
 def test_a_program_has_the_same_bits_cold_cached_and_damaged(tmp_path):
     """On two devices, as a pmapped program is kept as well."""
     cold, cached = run(tmp_path), run(tmp_path, "damage")
@@ -82,21 +70,12 @@ def test_a_program_has_the_same_bits_cold_cached_and_damaged(tmp_path):
     assert cold["misses"] > 0 and cached["misses"] == 0 and cached["hits"] >= cold["misses"]
 
 
-def test_the_machine_is_asked_once_whether_it_takes_its_own_programs(place, monkeypatch):
-    answers = [False]
-    monkeypatch.setattr(compilation_cache, "_probe", answers.pop)
-    assert compilation_cache.enable() is None
-    assert compilation_cache.enable() is None and answers == []
-    assert jax.config.jax_compilation_cache_dir is None
-
-
 @pytest.mark.parametrize(
     ("program", "accepted"),
     [
         ("", True),
         ("import sys; print('E0000 cpu_aot_loader.cc:195] ...', file=sys.stderr)", False),
         ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", False),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", None),  # out of memory, say
         ("import sys; sys.exit(3)", None),  # it had no room, say
     ],
 )
@@ -109,36 +88,6 @@ def test_a_machine_that_refuses_or_crashes_does_without_and_one_that_cannot_tell
     assert bool(compilation_cache.enable()) == bool(accepted)
     verdicts = [path.read_text() for path in tmp_path.rglob("accepted")]
     assert verdicts == {True: ["yes\n"], False: ["no\n"], None: []}[accepted]
-
-
-def test_where_it_cannot_be_or_is_not_wanted_it_is_off(place, monkeypatch):
-    jax.config.update("jax_compilation_cache_dir", "own")  # the user's, which stays
-    assert compilation_cache.enable() is None
-    assert jax.config.jax_compilation_cache_dir == "own"
-    jax.config.update("jax_compilation_cache_dir", None)
-    with monkeypatch.context() as patch:  # where loading crashes
-        patch.setattr(compilation_cache.sys, "platform", "darwin")
-        assert compilation_cache.enable() is None and not place.exists()
-    place.write_text("a file")
-    assert compilation_cache.enable() is None
-
-
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({"COMPGEN_JAX_CACHE": "off"}, None),
-        ({"COMPGEN_JAX_CACHE": "/fast"}, "/fast/compilation"),
-        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/compgen_jax/compilation"),
-        ({"XDG_CACHE_HOME": "relative"}, None),
-        ({"HOME": "/home/me"}, "/home/me/.cache/compgen_jax/compilation"),
-    ],
-)
-def test_where_it_lies(monkeypatch, variables, expected):
-    for name in ("COMPGEN_JAX_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert compilation_cache._root() == (expected and Path(expected))
 
 
 def test_another_cpu_or_jaxlib_has_another_directory(monkeypatch):
