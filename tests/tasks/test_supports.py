@@ -10,7 +10,7 @@ from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
 
 SIZE = SizeConfig(values=5, smallest=0.8, largest=2.0, low=1, high=3)
-SIZES, NO_SIZE = (0.8, 1.1, 1.4, 1.7, 2.0), SizeConfig()
+NO_SIZE = SizeConfig()
 
 
 def support(n, size=NO_SIZE, **settings):
@@ -34,8 +34,6 @@ def test_regions_against_loops(settings, rule):
     for size, count in ((NO_SIZE, 1), (SIZE, 5)):
         found = support(8, size, **settings)
         cells = [(x, y, s) for s in range(count) for y in range(8) for x in range(8)]
-        points = np.array([(x, y, SIZES[s]) for x, y, s in cells])[:, : len(found.axes)]
-        np.testing.assert_allclose(found.points, points, rtol=1e-6)
         expected = [rule(*cell) and (count == 1 or of_size(cell[2])) for cell in cells]
         np.testing.assert_array_equal(found.held_out, expected)
 
