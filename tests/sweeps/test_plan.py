@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, SweepConfig, changed
 from compgen_jax.sweeps import plan, table
-from compgen_jax.sweeps.summary import describe_search
+from compgen_jax.sweeps.summary import describe_search, summarize
 from compgen_jax.sweeps.table import Layout, SweepTrial
 
 GRIDS = ("task.grid", (8, 12))
@@ -165,7 +165,20 @@ def test_any_other_damage_is_named_by_its_line(line, old, new, message):
         table.from_text("".join(lines), LAYOUT, "abc")
 
 
-# --- what is printed of a search -----------------------------------------------------------
+# --- what is told of a search ----------------------------------------------------------------
+
+
+def test_thresholds_are_those_of_their_grid_and_seed():
+    config = sweep_of(GRIDS)
+    names = plan.layout(config).measures
+    column = names.index("ood.exact_accuracy")
+    results = {trial: np.zeros(len(names)) for trial in plan.first_trials(config)}
+    for trial, values in results.items():
+        values[column] = trial.axes == (8,) and trial.seed == 5 and trial.value > 50
+    readings = summarize(config, results)["readings"]
+    (reading,) = (r for r in readings if (r["where"], r["score"]) == ("ood", "exact_accuracy"))
+    status = {(t["task.grid"], t["seed"]): t["status"] for t in reading["thresholds"]}
+    assert status == {(8, 5): "reached", **dict.fromkeys([(8, 0), (12, 0), (12, 5)], "above")}
 
 
 def test_a_search_prints_thresholds_and_exponents_of_whole_numbers_alone():
