@@ -1,7 +1,6 @@
 """Strict settings for every test, two virtual CPU devices for the pmap path, and quick compiling:
 tests compile far more than they compute."""
 
-import dataclasses
 import gc
 import os
 import signal
@@ -34,7 +33,7 @@ with pytest.MonkeyPatch.context() as patch:
 
 # the files that take longest, in this order
 LONGEST = ("test_end_to_end", "test_sweep", "test_command_lines", "test_measure", "test_own_task",
-           "test_directory", "test_together", "test_loop", "test_padding",
+           "test_directory", "test_together", "test_loop", "test_pages", "test_padding",
            "test_make")  # fmt: skip
 PROGRAMS = "COMPGEN_JAX_TEST_PROGRAMS"  # a directory of all workers, for this run of the tests
 
@@ -83,19 +82,6 @@ def tiny_run(tiny, tmp_path_factory):
     """(directory, summary) of the finished tiny run, for tests that only read it."""
     workdir = tmp_path_factory.mktemp("tiny") / "run"
     return workdir, experiment.train(tiny, workdir, progress=False)
-
-
-@pytest.fixture
-def replace_in():
-    """replace_in(config, 'task.support.low', 4): the config with one field changed, as `replace`
-    of dataclasses does it: without a conversion of the value."""
-
-    def change(node, path, value):
-        name, _, rest = path.partition(".")
-        inner = change(getattr(node, name), rest, value) if rest else value
-        return dataclasses.replace(node, **{name: inner})
-
-    return change
 
 
 OWN_TASK = '''

@@ -24,16 +24,12 @@ def interrupted_after_a_save(after=lambda workdir, step: True):
         yield
 
 
-def interrupt(process, again=10, tries=6):
-    """(status, output, errors) of a process that is interrupted, and again every `again` seconds:
-    Python drops an interrupt inside a finalizer or a callback."""
-    for _ in range(tries):
+def interrupt(process):
+    """(errors, output, status) of a process that is interrupted, and again every 10 seconds: Python
+    drops an interrupt inside a finalizer or a callback."""
+    for _ in range(6):
         process.send_signal(signal.SIGINT)
-        try:
-            output, errors = process.communicate(timeout=again)
-        except subprocess.TimeoutExpired:
-            continue
-        return process.returncode, output, errors
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return *reversed(process.communicate(timeout=10)), process.returncode
     process.kill()
-    process.communicate()
     raise AssertionError("the process ignores interrupts")

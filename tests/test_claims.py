@@ -7,19 +7,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import claims
-from compgen_jax.claims import (
-    Condition,
-    Matrix,
-    Undecided,
-    above,
-    below,
-    between,
-    claim,
-    judge,
-    learnt,
-    note,
-    unknown,
-)
+from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
 from compgen_jax.statistics import mean_with_interval
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
@@ -46,14 +34,12 @@ def over_seeds(values, **how):
 
 
 def test_a_condition_needs_the_whole_interval():
-    two = (0, 1)
     assert verdict(above(0.5, np.array([0.65, 0.7, 0.75]), "x")) == R
     assert verdict(below(0.5, np.array([0.65, 0.7, 0.75]), "x")) == C
     assert verdict(between(0.1, 0.5, np.array([0.65, 0.7, 0.75]), "x")) == C
     assert verdict(over_seeds([0.1, 0.7, 0.8], above=0.5)) == U
-    pair = over_seeds([0.6, 0.61], above=0.5), over_seeds([0.1, 0.9], above=0.5)
-    assert verdict(*pair, seeds=two) == U
-    assert verdict(pair[1], over_seeds([0.1, 0.11], above=0.5), seeds=two) == C
+    pair = over_seeds([0.1, 0.9], above=0.5), over_seeds([0.1, 0.11], above=0.5)
+    assert verdict(*pair, seeds=(0, 1)) == C
     assert verdict(over_seeds([0.9], above=0.5), seeds=(0,)) == U  # one seed shows no spread
     assert judged(note("alone", 1.0)) is None
 
@@ -63,14 +49,9 @@ def test_a_condition_needs_the_whole_interval():
     [
         ((1.1, 1.9), (1, 2), R),
         ((0.5, 1.0), (1, 2), C),
-        ((2.0, 2.1), (1, 2), C),
-        ((0.9, 1.5), (1, 2), U),
         ((1.5, 2.1), (1, 2), U),
-        ((0.0, 3.0), (1, 2), U),
         ((NAN, NAN), (1, 2), U),
-        ((1.1, 1.2), (1, None), R),
         ((0.9, 1.0), (1, None), C),
-        ((0.9, 1.1), (1, None), U),
         ((1.1, 1.2), (None, 1), C),
     ],
 )
@@ -86,17 +67,16 @@ def test_a_claim_says_why_nothing_is_concluded():
         "no interval": {"value": 0.9, "ci95": [NAN, NAN]},
         "interval crosses the bound": np.array([0.1, 0.9, 0.5]),
         "not known": np.full(3, NAN),
-        "does not compose": unknown("does not compose"),
+        "does not compose": claims.unknown("does not compose"),
     }.items():
         row = judged(above(0.5, values, "what"))
         assert (row["verdict"], row["reason"]) == (U, f"{reason}: what")
     sure = over_seeds([1.0, 1.1, 1.2], above=0)
-    assert verdict(Undecided(""), sure) == R
-    assert judged(Undecided("too few"), sure)["reason"] == "too few"
+    assert verdict(claims.Undecided(""), sure) == R
+    assert judged(claims.Undecided("too few"), sure)["reason"] == "too few"
     row = judged(learnt(np.full(3, 0.5)), sure)
-    assert (row["verdict"], row["reason"]) == (
-        U, "not trained: exact accuracy ID 0.5, 0.95 asked"
-    )  # fmt: skip
+    assert row["verdict"] == U
+    assert row["reason"] == "not trained: exact accuracy ID 0.5, 0.95 asked"
     assert verdict(learnt(np.full(3, 0.5), "share", at=0.4), sure) == R
 
 
@@ -140,10 +120,6 @@ def test_a_ratio_is_judged_by_its_logarithm():
     assert found["inverse"]["value"] == pytest.approx(1 / found["what"]["value"])
     assert found["inverse"]["ci95"][0] == pytest.approx(1 / found["what"]["ci95"][1])
     assert verdict(over_seeds([0.1, 10.0], below=1, ratio=True), seeds=(0, 1)) == U
-    assert verdict(over_seeds([0.0] * 3, below=1, ratio=True)) == R
-
-
-HIGH = {"above": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -152,18 +128,15 @@ HIGH = {"above": 0.5}
         # .9 +- .12 on three seeds; with the fourth .69 +- .68
         ([[0.05, 0.85, 0.9, 0.95]], U, "one seed decides: reproduced without seed 0"),
         ([[0.9, 0.1, 0.15, 0.2]], U, "one seed decides: contradicted without seed 0"),
-        ([[0.0, 0.9, 0.1, 0.9]], U, "interval crosses the bound"),
         ([[0.85, 0.9, 0.95, 0.9]], R, ""),
         # a seed that decides one condition of two decides nothing, unless it fails
         ([[0.05, 0.85, 0.9, 0.95], [0.0, 0.9, 0.1, 0.9]], U, "interval crosses the bound"),
-        ([[0.95, 0.2, 0.15, 0.1], [0.0, 0.9, 0.1, 0.9]], U, "one seed decides: contradicted"),
         # what is no mean over seeds stays as it is
         ([[0.05, 0.85, 0.9, 0.95], {"value": 1.0, "ci95": [0.9, 1.1]}], U, "one seed decides: rep"),
-        ([{"value": 1.0, "ci95": [0.4, 1.1]}], U, "interval crosses the bound"),
     ],
 )
 def test_one_seed_decides_where_its_absence_does(conditions, verdict, reason):
-    made = [Condition(f"{n}", v if isinstance(v, dict) else np.array(v), **HIGH)
+    made = [Condition(f"{n}", v if isinstance(v, dict) else np.array(v), above=0.5)
             for n, v in enumerate(conditions)]  # fmt: skip
     for values in (made, made[::-1]):
         row = judged(*values, seeds=(0, 1, 2, 3))
@@ -171,8 +144,6 @@ def test_one_seed_decides_where_its_absence_does(conditions, verdict, reason):
 
 
 def test_a_seed_that_decides_is_named_and_a_share_keeps_its_least_interval():
-    two = judged(over_seeds([0.1, 0.9], above=0.5), seeds=(0, 1))
-    assert two["reason"].startswith("interval crosses the bound")
     for cells, reason in ((30, "interval crosses"), (300, "one seed decides: reproduced")):
         condition = over_seeds([0.2, 0.93, 0.93, 0.93], above=0.9, cells=cells)
         assert judged(condition, seeds=(0, 1, 2, 3))["reason"].startswith(reason)
@@ -180,9 +151,6 @@ def test_a_seed_that_decides_is_named_and_a_share_keeps_its_least_interval():
     crosses = f"(interval crosses the bound: {ratio.name})"
     reason = judged(ratio, seeds=(5, 6, 7, 8))["reason"]
     assert reason == f"one seed decides: reproduced without seed 5 {crosses}"
-    two_low = over_seeds([0.9, 0.15, 0.9, 0.9, 0.9, 0.15, 0.9, 0.9], above=0.5)
-    reason = judged(two_low, seeds=range(8))["reason"]
-    assert reason.startswith("one seed decides: reproduced without seed 1 or seed 5 (interval")
 
 
 def network(*values):
@@ -211,11 +179,10 @@ def test_a_claim_is_judged_for_every_case_whose_runs_are_there():
     assert claims.missing(is_high, is_high.cases[1], runs) == ["ramp_cnn_depth*"]
     assert json.loads(json.dumps(row)) == row  # as claims.json keeps it
     # at a setting, all runs of a pattern must have it
-    there = {name: network(0.1, 0.2, 0.1) for name in names[:2]}
-    assert claims.judge_all([is_high], there, "quick", "upright", every=names) == []
-    there |= {names[2]: there[names[1]]}
-    (at,) = claims.judge_all([is_high], there, "quick", "upright", every=names)
-    assert (at["setting"], at["verdict"]) == ("upright", C)
+    for count, verdicts in ((2, []), (3, [C])):
+        there = {name: network(0.1, 0.2, 0.1) for name in names[:count]}
+        at = claims.judge_all([is_high], there, "quick", "upright", every=names)
+        assert [row["verdict"] for row in at] == verdicts
 
 
 def test_rows_of_settings_stay_while_the_criterion_is_the_same():
@@ -255,11 +222,7 @@ def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expect
     assert same == [*rows, *rows_of("base", R, case="ramp")]
     assert (found["verdict"], found["reason"]) == (expected, reason)
     trained = [other for other in others if other != "not trained"]
-    settings = found["settings"]
-    assert settings["trained"] == len(trained)
-    assert settings["untrained"] == len(others) - len(trained)
-    assert settings["agree"] == trained.count(verdict) == len(trained) - len(settings["differ"])
-    assert claims.share(found) == f"{settings['agree']} of {settings['trained']}"
+    assert claims.share(found) == f"{trained.count(verdict)} of {len(trained)}"
     assert claims.at_base(found) == base[0]
     assert claims.with_settings([found, *rows])[0] == found  # not applied twice
 
@@ -268,8 +231,6 @@ def test_a_claim_that_was_asked_at_the_base_alone_goes_by_the_one_that_it_is_par
     for verdict, other, criterion, expected, reason in (
         (R, C, "c; more", U, "depends on s"),  # asks all of it, and more
         (R, C, "more", R, ""),
-        (R, U, "c; more", R, ""),
-        (C, C, "more", C, ""),
         (C, R, "more", U, "not asked at s"),
     ):
         own = rows_of("base", verdict, criterion=criterion)[0] | {"claim": "C0.part"}
@@ -300,7 +261,7 @@ def test_what_a_matrix_does_not_say_is_named():
 
     known = {"bump": network(0.9, 0.9, 0.8), "noise": network(0.1, 0.2, 0.1)}
     letters = {"bump": "-", "noise": "R"}
-    matrix = Matrix("N = 16", {}, lambda: known, {"C1": letters, "C1, again": {"bump": "r"}},
+    matrix = claims.Matrix("N = 16", {}, lambda: known, {"C1": letters, "C1, again": {"bump": "r"}},
                     {"C1, again": lambda name, known: {"net": known["noise"]}})  # fmt: skip
     table = claims.tried(matrix, [high])
     assert table == {"C1": {"bump": R, "noise": C}, "C1, again": {"bump": C}}

@@ -1,24 +1,17 @@
-"""The documentation: short enough to read, all fields listed, links and commands that lead
-somewhere.
+"""The documentation: short enough to read, with links and commands that lead somewhere.
 
 `make docs-check` compares the generated pages with what their sources print."""
 
 import importlib
-import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 from absl import flags
 from absl.testing import flagsaver
 
-from compgen_jax import cli, settings
-from compgen_jax.config import to_dict
-from compgen_jax.papers.presets import PRESETS
-from figures import committed, fields, make, pages
-from figures.papers import FIGURES
+from compgen_jax import cli
 from launch import compgen
 
 ROOT = Path(__file__).parent.parent
@@ -28,31 +21,7 @@ NAMES = "README.md", "CHANGELOG.md", "CONTRIBUTING.md"
 PAGES = [*(ROOT / name for name in NAMES), *SITE]
 GENERATED = {"claims", "gallery", "criteria", "config", "presets", "RESULTS"}
 MOST_LINES = 200
-BESIDE_FIGURES = {"claims"}  # what --only takes that is no figure
 CONFIG = cli.define_config()
-
-
-def test_the_config_page_lists_every_field_of_every_preset():
-    page = "\n".join(fields.lines())
-    for preset in PRESETS.values():
-        for name in settings.flat(to_dict(preset), "config"):
-            short = name.removeprefix("config.")
-            assert f"`{short}`" in page or short in ("name", "task.name", "model.name"), name
-    assert "| `task.grid` | `28` | int from 8 to 128 |  |" in page
-    assert "| `training.learning_rate` | `0.001` | float above 0 to 1e+06 | yes |" in page
-    assert "| `training.schedule` | `constant` | constant, cosine, plateau |  |" in page
-
-
-def test_a_presets_result_is_that_of_the_committed_run_with_its_config():
-    assert all(f"| `{name}` |" in pages.presets() for name in PRESETS)
-    rows = {line.split("`")[1]: line.split(" | ")[-1] for line in pages.presets().splitlines()
-            if line.startswith("| `")}  # fmt: skip
-    runs = committed.RESULTS / "paper" / "runs"
-    share = json.loads((runs / "stripes_50_bumps.json").read_text())["mean"]["ood.rendered"]
-    low, high = share["ci95"]
-    assert f"OOD {share['value']:.2g} [{low:.2g}, {min(high, 1):.2g}] |" in rows["stripes_bumps"]
-    assert rows["bump_mlp"].endswith(": not trained in the paper's 20 epochs |")
-    assert rows["bump_cnn_authors"] == "not run yet |"
 
 
 def prose(page) -> str:
@@ -87,14 +56,7 @@ def test_a_page_names_its_question_and_is_short(page):
 
 
 def test_the_site_has_every_page_in_its_navigation():
-    def pages(entry):
-        if isinstance(entry, str):
-            return [entry]
-        return [page for one in (entry.values() if isinstance(entry, dict) else entry)
-                for page in pages(one)]  # fmt: skip
-
-    named = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
-    assert len(set(named)) == len(named)
+    named = re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text())
     assert {page.relative_to(DOCS).as_posix() for page in SITE} <= set(named)
 
 
@@ -126,5 +88,3 @@ def test_commands_parse(page, monkeypatch):
             cli._parse(["command", *(one for one in arguments if one.startswith("-"))])
             if CONFIG.value and not CONFIG.value.startswith("my_"):
                 cli.read_config(CONFIG)
-            if not cli.define_extend().value:
-                assert {*make.ONLY.value} <= {*FIGURES, *BESIDE_FIGURES}, make.ONLY.value

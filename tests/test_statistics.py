@@ -3,15 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from compgen_jax.statistics import (
-    geometric_mean_with_interval,
-    jackknife_interval,
-    mean_band,
-    mean_with_interval,
-    median_with_interval,
-    spread_of_median,
-    t_interval,
-)
+from compgen_jax import statistics
+from compgen_jax.statistics import jackknife_interval, mean_band, median_with_interval, t_interval
 
 T_2 = 4.302652729911275  # the 97.5% quantile of Student's t with 2 degrees of freedom
 
@@ -24,15 +17,8 @@ def test_three_seeds_have_students_interval():
     assert t_interval(values, 0.8) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
-def test_many_seeds_approach_the_normal_interval():
-    values = np.random.default_rng(1).normal(size=400)
-    half = 1.96 * values.std() / 20
-    expected = (values.mean() - half, values.mean() + half)
-    assert t_interval(values) == pytest.approx(expected, abs=1e-3)
-
-
 def test_equal_values_have_no_spread_and_one_seed_shows_none():
-    assert mean_with_interval([0.5] * 5) == {"value": 0.5, "ci95": [0.5, 0.5]}
+    assert statistics.mean_with_interval([0.5] * 5) == {"value": 0.5, "ci95": [0.5, 0.5]}
     assert all(math.isnan(end) for end in t_interval([1.0]))
     assert all(math.isnan(end) for end in t_interval([1.0, 2.0, math.nan]))
     for bad in ([], [[1.0, 2.0]]):
@@ -40,20 +26,14 @@ def test_equal_values_have_no_spread_and_one_seed_shows_none():
             t_interval(bad)
 
 
-def test_a_geometric_mean_is_that_of_logarithms():
-    found = geometric_mean_with_interval([0.1, 1.0, 100.0])
-    low, high = t_interval([-1.0, 0.0, 2.0])
-    assert found["value"] == pytest.approx(10 ** (1 / 3))
-    assert found["ci95"] == pytest.approx([10**low, 10**high])
-
-
 def test_a_median_has_an_interval_wider_than_a_means():
     # variances of the median of n normal values: Sarhan and Greenberg (1962), table 10C.1
     for count, variance in ((3, 0.448671), (4, 0.298247), (5, 0.286834), (6, 0.214740)):
-        assert spread_of_median(count) == pytest.approx(math.sqrt(variance * count), rel=0.01)
+        spread = statistics.spread_of_median(count)
+        assert spread == pytest.approx(math.sqrt(variance * count), rel=0.01)
     values = np.array([0.7, 0.1, 0.8, 0.9])
     low, high = t_interval(values)
-    half = spread_of_median(4) * (high - low) / 2
+    half = statistics.spread_of_median(4) * (high - low) / 2
     assert median_with_interval(values)["value"] == 0.75
     assert median_with_interval(values)["ci95"] == pytest.approx([0.75 - half, 0.75 + half])
     assert all(math.isnan(end) for end in median_with_interval([1.0])["ci95"])

@@ -1,15 +1,12 @@
 """What is read of the layers of a run of tasks of modules, whose points form no grid."""
 
-import json
-
-import chex
 import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, TrainingConfig, changed
+from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.task_conditioned import TaskMLP
-from compgen_jax.runs import directory, experiment, measure, recording
+from compgen_jax.runs import experiment, measure, recording
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
@@ -48,14 +45,11 @@ def test_every_layer_of_every_seed_is_decoded_once(run, found):
     assert set(found.numbers) == NUMBERS and found.sizes == () and not found.maps
     assert set(found.outputs) == {"decode.recovery", "decode.active_recovery"}
     assert all(values.shape == (2, 3) for values in found.numbers.values())
-    assert ((0 <= found.outputs["decode.recovery"]) & (found.outputs["decode.recovery"] <= 1)).all()
     assert not (run / "analysis.npz").exists()
     loaded = Run.load(run)
     assert loaded.layer_names == found.layers
     with pytest.raises(RunError, match="its points form no grid"):
         loaded.layers("probe.id_r2")
-    with pytest.raises(RunError, match="its points form no grid"):
-        loaded.layers("id_cells.probe")
 
 
 def test_the_input_says_the_latent_and_permuted_latents_say_nothing(found):
@@ -96,24 +90,3 @@ def test_each_network_is_asked_at_the_inputs_of_its_seed(run):
     for found, expected in zip(late, (predictions, truths), strict=True):
         every = np.broadcast_to(expected[:, None], found.shape)
         np.testing.assert_allclose(found, every, atol=5e-3)
-
-
-def test_a_killed_run_goes_on_to_the_same_bits(run, tmp_path, monkeypatch):
-    """Along its cosine, and through tasks that are functions of the step."""
-    save = directory.save
-
-    def save_and_stop(*args):
-        save(*args)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(directory, "save", save_and_stop)
-        own = changed(TINY, {"execution.chunk_steps": 4})
-        experiment.train(own, tmp_path / "killed", progress=False)
-    assert directory.last_checkpoint(tmp_path / "killed").name == "15"
-    summary = experiment.train(TINY, tmp_path / "killed", progress=False)
-    assert summary == json.loads((run / "summary.json").read_text())
-    for name in ("metrics.csv", "summary.json"):
-        assert (tmp_path / "killed" / name).read_bytes() == (run / name).read_bytes()
-    params = [Run.load(path).params for path in (run, tmp_path / "killed")]
-    chex.assert_trees_all_equal(*params)

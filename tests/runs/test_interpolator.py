@@ -6,16 +6,13 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.runs import directory, results
-from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump, StripesConfig
-from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.tasks.task import Example, Factor, over_cells
 from compgen_jax.training import loop
@@ -23,14 +20,6 @@ from compgen_jax.training import loop
 
 def config_of(task, batch_size=16):
     return Config(task=task, training=TrainingConfig(batch_size=batch_size, seeds=(0, 3)))
-
-
-def test_stripes_are_no_complete_points():
-    alone = Bump(grid=8, stripes=StripesConfig(copies=1), support=SupportConfig(samples=0))
-    predictions, truths, scores = results.interpolations(config_of(alone), alone.make(), (0, 3))
-    assert predictions.shape == truths.shape == (2, 64, 8, 8) and not predictions.any()
-    np.testing.assert_allclose(scores["mse"], scores["blank_mse"])
-    assert not scores["rendered"].any()
 
 
 def waves(next_batch=None):
@@ -75,13 +64,6 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
     np.testing.assert_allclose(predictions[0], baselines.interpolate(*shown, cells), atol=1e-5)
 
 
-def test_a_task_whose_inputs_are_drawn_has_no_interpolator():
-    config = config_of(Modules(modules=3, most=2, inputs=2, hidden=2, outputs=2, tests=4))
-    run = Run(config, config.task.make(), (0, 3))
-    with pytest.raises(RunError, match="its task has no interpolator"):
-        _ = run.interpolator
-
-
 def test_a_run_was_shown_the_cells_of_its_complete_points():
     """Stripes show none; each seed drew its own; a late network has its seed's."""
     support = SupportConfig(region="corner", low=5, sampling="without_replacement", samples=6)
@@ -100,27 +82,17 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
         np.testing.assert_array_equal(run.shown[seed], expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "of_run"),
-    [("late", lambda run: run.late.cells), ("interpolator", lambda run: run.interpolator)],
-)
-def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path, name, of_run, monkeypatch):
-    """Where they are gone, damaged or of other cells."""
+def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path):
+    """Where they are damaged or of other cells."""
     workdir = tmp_path / "run"
     shutil.copytree(tiny_run[0], workdir)
-    kept, path = of_run(Run.load(workdir)), workdir / f"{name}.npz"
-    shape = kept.scores["mse"].shape
-    assert directory.kept_scores(workdir, name, shape)
-    with monkeypatch.context() as patch:
-        patch.setattr(directory, "SCORES_VERSION", 0)
-        assert directory.kept_scores(workdir, name, shape) is None
-    for damaged in (None, path.read_bytes()[:-9], "other cells"):
-        path.unlink(missing_ok=True)
-        if damaged == "other cells":
-            other = {score: values[..., :-1] for score, values in kept.scores.items()}
-            directory.keep_scores(workdir, name, other)
-        elif damaged:
-            path.write_bytes(damaged)
-        anew = of_run(Run.load(workdir))
-        chex.assert_trees_all_close(anew.scores, kept.scores, rtol=1e-5)
-    np.testing.assert_allclose(kept.predictions, anew.predictions, atol=1e-5)
+    kept, path = Run.load(workdir).late.cells.scores, workdir / "late.npz"
+    fewer = {score: values[..., :-1] for score, values in kept.items()}
+    for damage in (
+        lambda: path.write_bytes(path.read_bytes()[:-9]),
+        lambda: directory.keep_scores(workdir, "late", fewer),
+    ):
+        assert directory.kept_scores(workdir, "late", kept["mse"].shape)
+        damage()
+        anew = Run.load(workdir).late.cells.scores
+        chex.assert_trees_all_close(anew, kept, rtol=1e-5)

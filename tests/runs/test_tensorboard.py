@@ -1,13 +1,11 @@
 """The curves of a run, read back from the files that TensorBoard reads."""
 
-import importlib.util
 import struct
 
 import pytest
 
-from compgen_jax.config import ConfigError, changed, fingerprint
+from compgen_jax.config import changed, fingerprint
 from compgen_jax.runs import directory, experiment
-from compgen_jax.runs import tensorboard as board
 
 
 def events(folder):
@@ -41,17 +39,3 @@ def test_curves_are_the_rows_of_metrics_and_change_no_run(tiny, tiny_run, tmp_pa
                 shown = found[name.replace(".", "/"), step]
                 assert shown == pytest.approx(value, rel=1e-6)
     assert not (tiny_run[0] / "tensorboard").exists()
-
-
-def test_without_the_package_one_line_says_what_to_install(tiny, tmp_path, monkeypatch):
-    config = changed(tiny, {"execution.tensorboard": True})
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    board.check(tiny)
-    with pytest.raises(ConfigError, match=r"pip install 'compgen_jax\[tensorboard\]'"):
-        experiment.train(config, tmp_path / "run", progress=False)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_sweep_has_no_curves(tiny):
-    with pytest.raises(ConfigError, match="execution.tensorboard=True: a sweep has no curves"):
-        changed(tiny, {"execution.tensorboard": True, "sweep.axes": (("model.width", (4, 8)),)})

@@ -1,0 +1,155 @@
+"""The code of README, of the tutorials and of the page on hold-outs runs as it is written, on tiny
+networks."""
+
+import json
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from compgen_jax import cli
+from compgen_jax.config import changed
+from compgen_jax.papers import presets
+from compgen_jax.tasks import holdouts
+from compgen_jax.tasks import task as tasks
+from compgen_jax.tasks.sprites import Sprites
+from compgen_jax.training import loop
+from figures import committed, pages
+from tests.command import run
+
+ROOT = Path(__file__).parents[1]
+README, YOUR_DATA, HOLD_OUT = (
+    (ROOT / name).read_text()
+    for name in ("README.md", "docs/tutorials/your_data.md", "docs/how_to/hold_out.md")
+)
+TINY = {
+    "bump_cnn_quick": {
+        "task.grid": 8, "task.support.high": 4, "task.support.samples": 96, "model.width": 4,
+        "model.depth": 2, "training.epochs": 4, "training.evaluate_every": 2,
+    },
+    "table": {
+        "model.name": "mlp", "model.depth": 1, "model.width": 8, "training.batch_size": 4,
+        "training.evaluate_every": 500, "training.seeds": (0, 3),
+    },
+}  # fmt: skip
+NOTEBOOKS = {
+    "first_look": TINY["bump_cnn_quick"] | {"model.name": "mlp", "training.seeds": (0, 3)},
+    "own_task": {"training.steps": 60, "training.evaluate_every": 30, "training.seeds": (0, 3)},
+}
+
+
+def blocks(page: str, language: str = "") -> list[str]:
+    every = re.findall(r"^```(\w*)\n(.*?)^```", page, re.S | re.M)
+    return [text for each, text in every if each == language]
+
+
+def commands(page: str) -> list[str]:
+    """Those of its blocks, and of its text where they have flags."""
+    lines = "".join(blocks(page)).replace("\\\n", " ").splitlines()
+    of_blocks = [line for line in lines if line.startswith("compgen-jax ")]
+    return of_blocks + re.findall(r"`(compgen-jax \S+ --[^`]+)`", page)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """An empty directory to work in, where two presets are tiny ones."""
+    path = tmp_path_factory.mktemp("desk")
+    committed.configs("quick")  # kept for later tests, so made of the real preset
+    with pytest.MonkeyPatch.context() as patch, jax.numpy_rank_promotion("allow"):
+        patch.chdir(path)
+        for name, values in TINY.items():
+            patch.setitem(presets.PRESETS, name, changed(presets.get_config(name), values))
+        yield path
+
+
+def test_the_first_look_of_the_readme_in_python_and_by_command_line(desk, capsys):
+    exec(blocks(README, "python")[0], {})
+    printed = capsys.readouterr().out
+    assert "held_out\nFalse" in printed and "runs/first/explorer.html\n" in printed
+    assert (desk / "first_look.png").exists()
+    (desk / "runs/first/explorer.html").unlink()
+    trained = (desk / "runs/first/summary.json").stat().st_mtime_ns
+    for line in commands(README)[:3]:
+        run(line)
+    assert "rendered" in capsys.readouterr().out
+    assert (desk / "runs/first/summary.json").stat().st_mtime_ns == trained  # one run, both ways
+    assert (desk / "runs/first/figures/point_8_8.png").exists()
+    assert (desk / "runs/first/explorer.html").exists()
+
+
+def test_a_task_and_activations_of_ones_own(desk):
+    names = {}
+    exec(blocks(README, "python")[1], names)
+    task = names["task"]
+    held_out = tasks.points(task)[np.asarray(task.held_out(tasks.points(task)))]
+    assert held_out.tolist() == [[5, 5], [6, 5], [5, 6], [6, 6]]
+    points = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
+    activations = np.tanh(points @ np.random.default_rng(0).normal(size=(2, 16)))
+    names |= {"activations": activations, "factor_values": points}
+    (save,) = re.findall(r"`(np\.savez.*?)`", README)
+    exec(save, names | {"is_held_out": points.min(1) > 3})
+    (probe,) = [line for line in commands(README) if " probe " in line]
+    run(probe)
+    assert (desk / "probe.json").exists()
+
+
+def test_what_the_readme_says_was_found_is_what_came_out():
+    seeds = json.loads((ROOT / "docs/results/quick/runs/bump_cnn_quick.json").read_text())["seeds"]
+    for region, words in (("id", "of those not held out"), ("ood", "of those held out")):
+        mean = np.mean([seeds[seed][f"{region}.rendered"] for seed in ("0", "1")])
+        assert f"{100 * mean:.0f}% {words}" in README
+    rows = {scale: committed.rows(scale) for scale in ("quick", "paper")}
+    printed = [line for line in README.splitlines() if re.match(r"\d\. ", line)]
+    assert pages.findings("README", rows, "docs/results/quick") == printed
+
+
+def test_your_data_by_the_commands_the_flags_and_the_snippet_of_its_page(desk, capsys):
+    file, snippet = blocks(YOUR_DATA, "python")
+    exec(file, {})
+    train, *others, _ = commands(YOUR_DATA)
+    for line in (train, *others):
+        run(line)
+    assert "table: The network composes what was held out: " in capsys.readouterr().out
+    for name in ("figures/point_square_10_8.png", "figures/run.png", "explorer.html"):
+        assert (desk / "runs/mine" / name).exists()
+    trained = (desk / "runs/mine/summary.json").stat().st_mtime_ns
+    names = {}
+    exec(snippet, names)
+    assert (desk / "runs/mine/summary.json").stat().st_mtime_ns == trained
+    assert names["run"].cells.groupby(["held_out", "shape"]).ngroups == 4
+    plain = "compgen-jax train --config=table --config.task.path=mine.npz "
+    read = lambda flags: run(plain + flags, lambda: cli.read_config(cli.define_config()))
+    for flags in re.findall(r"`(--config[^`]*)`", YOUR_DATA):
+        config = read(flags)
+        loop.check(config)
+        assert config != read("") or "mlp" in flags, flags  # which the tiny one has already
+
+
+def test_each_sentence_and_function_of_the_page_on_hold_outs():
+    """On sprites; the parts of a row's first cell, up to its end."""
+    page = HOLD_OUT.partition("## Published")[0]
+    sentences = re.findall(r"^\| `(.+?)` \|", page, re.M) + re.findall(r'held_out="(.*?)"', page)
+    factors = Sprites().scene().factors
+    masks = [holdouts.held_out(one, factors, tasks.cells(factors)) for one in sentences]
+    assert len(masks) == 17 and all(mask.any() and not mask.all() for mask in masks)
+    assert {*holdouts.TAKES} == {text.partition("(")[0] for text in sentences} & {*holdouts.TAKES}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_and_is_committed_without_outputs(desk, name):
+    text = (ROOT / "docs" / "tutorials" / f"{name}.ipynb").read_text()
+    code = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] for cell in code)
+    names = {}
+    for cell in code:
+        source = "".join(cell["source"]).replace("runs/first", f"runs/{name}")
+        if "parameters" in cell["metadata"].get("tags", ()):
+            source = f"overrides = {NOTEBOOKS[name]}"
+        if source.startswith("%%writefile "):
+            first, _, source = source.partition("\n")
+            Path(first.split()[1]).write_text(source)
+        else:
+            exec(source, names)
+    assert {"run", "cg"} <= names.keys()
