@@ -97,6 +97,9 @@ def test_codes_of_factors_by_kind():
     np.testing.assert_allclose(place, np.exp(-((np.arange(6) - 1.5) ** 2) / 0.98), rtol=1e-5)
     round_the_circle = np.array([0.5, 0.5, 1.5, 1.5])  # quarter turns away from 45 degrees
     np.testing.assert_allclose(turn, np.exp(-(round_the_circle**2) / 0.98), rtol=1e-5)
+    for x in (-1.5, 6.5):  # beyond the values
+        expected = np.exp(-((np.arange(6) - x) ** 2) / 2)
+        np.testing.assert_allclose(of_factors([2.0, x, 0.0])[2:8], expected, rtol=1e-5)
     mixed = {"name": "onehot", "of": (("angle", "circle"), ("shape", "value"))}
     found = of_factors([2, 4, math.pi / 4], **mixed)
     np.testing.assert_allclose(found, [2, 0, 0, 0, 0, 1, 0, 0.5**0.5, 0.5**0.5], atol=1e-6)
