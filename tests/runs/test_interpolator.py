@@ -87,12 +87,13 @@ def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path):
     workdir = tmp_path / "run"
     shutil.copytree(tiny_run[0], workdir)
     kept, path = Run.load(workdir).late.cells.scores, workdir / "late.npz"
+    assert directory.kept_scores(workdir, "late", kept["mse"].shape)
     fewer = {score: values[..., :-1] for score, values in kept.items()}
     for damage in (
         lambda: path.write_bytes(path.read_bytes()[:-9]),
         lambda: directory.keep_scores(workdir, "late", fewer),
     ):
-        assert path.exists()
         damage()
+        assert directory.kept_scores(workdir, "late", kept["mse"].shape) is None
         anew = Run.load(workdir).late.cells.scores
         chex.assert_trees_all_close(anew, kept, rtol=1e-5)
