@@ -58,7 +58,13 @@ class Run:
 
         Raises ValueError for another shape.
         """
-        return self.finished.predict(self._points(points))
+        points, factors = np.asarray(points, np.float32), self.finished.task.factors
+        if points.ndim != 2 or points.shape[1] != len(factors):
+            names = ", ".join(factor.name for factor in factors)
+            raise ValueError(
+                f"points of shape {points.shape}: must be (B, {len(factors)}): {names}"
+            )
+        return self.finished.predict(points)
 
     def draw(self, *point: float | str):
         """A matplotlib figure: the requested output at a point, that of each seed, the difference.
@@ -89,15 +95,6 @@ class Run:
     def explore(self) -> Path:
         """Writes the directory's explorer.html; see `explore`."""
         return explore(self.path)
-
-    def _points(self, points) -> np.ndarray:
-        points, factors = np.asarray(points, np.float32), self.finished.task.factors
-        if points.ndim != 2 or points.shape[1] != len(factors):
-            names = ", ".join(factor.name for factor in factors)
-            raise ValueError(
-                f"points of shape {points.shape}: must be (B, {len(factors)}): {names}"
-            )
-        return points
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ On several machines the same command runs on each of them: see docs/how_to/machi
 from absl import flags
 
 from compgen_jax import api, cli
-from compgen_jax.config import Config
 from compgen_jax.metrics import text
 from compgen_jax.sweeps import cost, processes
 from compgen_jax.sweeps.summary import combination, describe_search
@@ -39,17 +38,12 @@ def main():
     except BaseException:
         processes.abandon()
         raise
-    if processes.is_first():
-        _print_summary(config, summary)
-        print(f"wrote {workdir}/trials.csv and summary.json")
-
-
-def _print_summary(config: Config, summary: dict):
-    """Prints failures, and the thresholds of a search or the OOD means of every combination."""
-    axes = [name for name, _ in config.sweep.axes]
+    if not processes.is_first():
+        return
     print(f"{summary['trials']} trials, of which {len(summary['failed'])} failed")
     for line in describe_search(config, summary.get("readings", [])):
         print(line)
+    axes = [name for name, _ in config.sweep.axes]
     for mean in summary.get("means", []):
         scores = [
             f"{name} {text.with_interval(mean[name])}"
@@ -57,6 +51,7 @@ def _print_summary(config: Config, summary: dict):
             if name.startswith("ood.") and name not in axes
         ]
         print(f"{combination(mean, axes)}: {', '.join(scores)}")
+    print(f"wrote {workdir}/trials.csv and summary.json")
 
 
 if __name__ == "__main__":
