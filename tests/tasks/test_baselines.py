@@ -93,12 +93,6 @@ def ood_of(predict, truths_Bx, held_out_B, sizes, *, noise=None, **geometry):
     return predicted[np.asarray(held_out_B)]
 
 
-def test_pixels_that_training_never_lights():
-    targets = np.array([[0.0, 0.009, 0.011, 1.0], [0.0, -0.02, 0.0, 0.5]])
-    np.testing.assert_array_equal(baselines.lit_pixels(targets), [False, True, True, True])
-    np.testing.assert_array_equal(baselines.lit_pixels(5 * targets, 0.1), [False] * 3 + [True])
-
-
 def rank_one_of_pixel(values_yx, seen_yx, noise):
     """Alternating least squares, line by line."""
     start = int(np.argmax(np.sum(np.where(seen_yx, values_yx, 0) ** 2, axis=0)))

@@ -100,8 +100,6 @@ def test_images_are_stripes_first_and_then_points():
 
 def test_sizes_and_units_of_a_data_set():
     """Stripes show every value, so that no points are needed; `images` replaces `samples`."""
-    assert settings(copies=3, samples=5).make().examples == 3 * 2 * N + 5
-    assert settings(copies=0, sampling="every_cell").make().examples == N * N - 16
     assert settings(copies=0).make().units == {"value": None, "cell": N * N}
     assert settings(copies=1).make().units == {"value": N, "cell": None}
     assert shuffled(images=2 * N + 48, samples=900).make().examples == 2 * N + 48  # of 48 cells
@@ -126,22 +124,6 @@ def rendered(of, predictions, nearest=()):
         return jax.vmap(task.scores)(predictions(truths, points), truths, points, *nearest)
 
     return np.asarray(scores(points)["rendered"])
-
-
-def test_known_maps_are_rendered_or_not():
-    """The true bump and one on another level are rendered everywhere. A faint bump, the plus and a
-    blank image are rendered nowhere, and the nearest seen image only where it is the truth."""
-    held_out = tasks.regions(HOLE.make())["ood"]
-    nearest, _ = tasks.nearest_seen(HOLE.make(), held_out)
-    plus = jax.vmap(lambda point: bump.plus(*point, 16, HOLE.image))
-    for predictions, expected in (
-        (lambda truths, points: truths, True),
-        (lambda truths, points: truths - 0.4, True),
-        (lambda truths, points: 0.01 * truths, False),
-        (lambda truths, points: plus(points), False),
-        (lambda truths, points: truths[nearest], ~held_out),
-    ):
-        np.testing.assert_array_equal(rendered(HOLE, predictions), expected)
 
 
 @pytest.mark.parametrize("of", [HOLE, replace(HOLE, bumps=2)])
@@ -190,7 +172,7 @@ def test_a_combination_of_three_is_right_if_its_size_is():
 gaussian = partial(by_hand, sigma=1.0, grid=16)
 
 
-def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere():
+def test_the_second_object_of_a_cell_is_the_same_for_all_seeds():
     task = PAIRS.make()
     points = tasks.points(task)
     second_places = jax.jit(jax.vmap(lambda point: bump.second_place(point, 16)))
@@ -199,10 +181,6 @@ def test_the_second_object_of_a_cell_is_the_same_for_all_seeds_and_lies_anywhere
     for key in (KEY, jax.random.key(4)):
         chex.assert_trees_all_equal(tasks.examples_at(task, key, points), expected)
     np.testing.assert_array_equal(second_places(np.float32(points + 0.3))[37], seconds[37])
-    # 64 of 256 pixels are those of the hole, whether the first bump is held out or not
-    inside = ((seconds >= 4) & (seconds <= 11)).all(axis=1)
-    for region in tasks.regions(task).values():
-        assert inside[region].mean() == pytest.approx(0.25, abs=0.1)
 
 
 def test_training_holds_out_the_first_of_two_objects_alone():
@@ -212,8 +190,6 @@ def test_training_holds_out_the_first_of_two_objects_alone():
     np.testing.assert_array_equal(drawn(replace(PAIRS, bumps=1)), first)
     assert ((second >= 4) & (second <= 11)).all(axis=1).mean() == pytest.approx(0.25, abs=0.1)
     assert np.unique(second, axis=0).shape[0] > 150 and (second == second.round()).all()
-    fewer = drawn(replace(PAIRS, support=replace(PAIRS.support, samples=7)))
-    np.testing.assert_array_equal(fewer, points[:7])
 
 
 def test_each_of_two_objects_is_scored_with_the_other_taken_off():

@@ -107,9 +107,6 @@ def test_interpolation_keeps_the_ends_and_values_evenly_between():
     mask = held_out("interpolation(.84)", LINE, cells(LINE))  # keeps 4 of 10, twice
     kept = np.isin(np.round(9 * cells(LINE)), (0, 3, 6, 9)).all(axis=1)
     np.testing.assert_array_equal(mask, ~kept)
-    for name in ("random", "composition", "interpolation", "extrapolation"):
-        every = cells(WORLD[:2])
-        assert held_out(f"{name}()", WORLD[:2], every).mean() == pytest.approx(0.7, abs=0.03)
 
 
 def test_random_cells_are_those_of_the_generators_permutation():
@@ -136,22 +133,15 @@ def test_names_that_python_cannot_read_have_underscores():
 WRONG = {
     "posx > .5": "no factor 'posx'; there is posX",
     "shape == 'sqare'": "no label of shape 'sqare'; there is square",
-    "shape == square": "a label is quoted: shape == 'square'",
     "shape == 0": "shape is never 0; the nearest value is 1",
-    "posX == .5": "posX is never 0.5; the nearest value is 0.4",
-    "posX > 'square'": "'square' is text",
     "posX > 2": "holds out none of 180",
     "posX": "posX is no condition",
     "posX = .5": "equality is written ==",
-    "posX > .5 & hue > .5": "write and, or, not for &",
     "eval('1')": "no function 'eval'",
     "random(1.5)": "1.5 is no share between 0 and 1",
-    "random(.3, .4)": "random has more than one share",
-    "random(.3, seed=-1)": "a seed is a whole number",
     "slices(posX, hue, shape='heart')": "slices of factors that it does not name",
     "recombination_to_range(posX)": "takes a factor of one value, then",
     "montero dsprites shape2ty": "there is montero dsprites shape2tx",
-    "'montero shape2tx' or posX > .5": "no published name 'montero shape2tx'",
     "not " * 50 + "posX > .5": "is nested deeper than 40 levels",
     "posX > .5 or " * 100 + "posX > .5": "is longer than 1000 characters",
 }
@@ -166,25 +156,6 @@ def test_a_wrong_sentence_is_answered_in_one_line(text):
     assert "\n" not in message and len(message) < 1500
 
 
-def test_a_factor_without_enough_values_cannot_bound_a_region():
-    factors = (Factor("shape", np.arange(2), real=False),)
-    for text, hint in (("block(shape)", "more than 2 values of sh"), ("block()", "name its fac")):
-        with pytest.raises(ConfigError, match=hint):
-            held_out(text, factors, cells(factors))
-
-
-def test_coverage_names_what_is_never_seen():
-    found = coverage(held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS), SMALL, POINTS)
-    assert found.lines == (
-        "96 of 180 combinations are seen (53.33%).",
-        "shape is never heart (1 of 3 values).",
-        "hue is never 0.8, 0.9 (2 of 10 values).",
-        "Pairs of values seen: 53.3% of shape x hue, 66.7% of shape x posX, 80.0% of hue x posX.",
-    )
-    shares = {"seen": 96 / 180, "seen_values.hue": 0.8, "seen_values.posX": 1}
-    assert {name: found.facts[name] for name in shares} == pytest.approx(shares)
-
-
 def test_coverage_counts_pairs_that_exist_alone():
     rng = np.random.default_rng(3)
     some, mask = POINTS[rng.permutation(len(POINTS))[:60]], rng.random(60) < 0.6
@@ -194,3 +165,6 @@ def test_coverage_counts_pairs_that_exist_alone():
         seen = {(a, b) for a, b in some[~mask][:, (i, j)].tolist()}
         name = f"seen_pairs.{SMALL[i].name}.{SMALL[j].name}"
         assert facts[name] == pytest.approx(len(seen) / len(exist))
+    facts = coverage(held_out("hue >= .8 or shape == 'heart'", SMALL, POINTS), SMALL, POINTS).facts
+    shares = {"seen": 96 / 180, "seen_values.hue": 0.8, "seen_values.posX": 1}
+    assert {name: facts[name] for name in shares} == pytest.approx(shares)

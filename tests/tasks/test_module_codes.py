@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from compgen_jax.tasks import module_codes, modules
-from compgen_jax.tasks.module_codes import CODES, LatentCodeConfig
+from compgen_jax.tasks.module_codes import LatentCodeConfig
 
 M = 7
-RANDOM = ("orthogonal", "invertible", "interval_shuffle")
 
 
 def of(name, count=M, **settings):
@@ -39,6 +38,7 @@ def test_an_orthogonal_code_is_a_turned_latent():
     np.testing.assert_allclose(basis @ basis.T, np.eye(M), atol=1e-6)
     z = np.asarray(latents("continuous"), np.float64)
     code = of("orthogonal")(z)
+    assert not np.allclose(of("orthogonal", seed=1)(z), code, atol=0.1)
     expected = np.array([sum(one[m] * basis[m] for m in range(M)) for one in z])
     np.testing.assert_allclose(code, expected, atol=1e-5)
 
@@ -98,12 +98,3 @@ def test_shuffled_intervals_against_a_loop():
         interval = np.floor(10 * np.float64(z) + 1e-4).astype(int)
         expected = np.where(z >= 1, z, z + (to[interval % 10] - interval) / 10)
         np.testing.assert_allclose(of("interval_shuffle", seed=seed)(z), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", CODES)
-def test_codes_are_those_of_their_seed(name):
-    z = latents("continuous", 20)
-    first, again, other = (np.asarray(of(name, seed=seed)(z)) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first, again)
-    assert np.array_equal(first, other) == (name not in RANDOM)
-    assert first.shape == (20, 2 * M if name == "tokens" else M) and first.dtype == np.float32

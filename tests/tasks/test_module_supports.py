@@ -125,11 +125,8 @@ def test_an_unpopular_support_sees_every_set_of_its_core(modules, n, core, fille
     assert seen == seen_sets("unpopular", modules, 3, seen=n, seed=1)
 
 
-@pytest.mark.parametrize(
-    ("modules", "most", "share", "held_out"),
-    [(16, 3, 0.25, 174), (20, 3, 0.7, 945), (24, 2, 0.41, 123), (24, 4, 0.58, 7511)],
-)
-def test_the_held_out_share_is_exact_where_floats_are_not(modules, most, share, held_out):
+def test_the_held_out_share_is_exact_where_floats_are_not():
     """0.7 * 1350 is 944.9999999999999 in floats."""
     assert int(0.7 * n_sets(20, 3)) == 944
-    assert (~split("random", modules, most, held_out_share=share)).sum() == held_out
+    for modules, share, held_out in ((16, 0.25, 174), (20, 0.7, 945)):
+        assert (~split("random", modules, 3, held_out_share=share)).sum() == held_out

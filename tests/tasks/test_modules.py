@@ -248,15 +248,6 @@ def test_the_bilinear_map_is_that_of_least_squares():
 # --- how well an affine map reads a latent from its code -------------------------------------
 
 
-def test_the_facts_of_a_task_are_of_its_own_code_and_support():
-    for name, low, high in (("identity", 1 - 1e-9, 1), ("invertible", 0.2, 0.95)):
-        of = replace(SMALL, code=LatentCodeConfig(name))
-        facts = of.make().facts()
-        assert (facts["sets"], facts["seen_sets"]) == (21, 16) and low <= facts["code_r2"] <= high
-    other = supported(of, name="unpopular", seen=12).make().facts()
-    assert other == facts | {"seen_sets": 12}
-
-
 def test_the_share_that_is_read_is_that_of_new_latents():
     rng = np.random.default_rng(0)
     latents, noise = rng.normal(size=(2, 4000, 3))

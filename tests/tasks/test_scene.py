@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compgen_jax import grids
-from compgen_jax.tasks import bump, marginals
+from compgen_jax.tasks import marginals
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.marginals import MarginalsConfig
 from compgen_jax.tasks.scene import Scene, SceneTask
@@ -200,17 +200,6 @@ def test_a_slice_is_a_real_picture_on_a_line_through_one_shown_cell():
     chosen = PLACES[[indices[0] for indices, there in zip(of_cells, exist, strict=True) if there]]
     reference = [np.bincount(column).argmax() for column in chosen.T]
     assert all((place != reference).sum() <= 1 for place in chosen)
-
-
-def test_the_unions_of_upright_bumps_are_the_stripes_of_the_bump_task():
-    grid, settings = 12, bump.ImageConfig(sigma=1.3, polarity="upright")
-    draw = lambda point: bump.bump(point[0], point[1], grid, settings)
-    factors = [Factor(name, np.arange(grid, dtype=np.float32)) for name in "xy"]
-    found, exist = marginals.images("union", draw, factors, np.ones(grid**2, bool))
-    points = bump.stripe_points(grid)
-    np.testing.assert_array_equal(marginals.points(factors), points)
-    np.testing.assert_array_equal(found, jax.vmap(draw)(points))
-    assert exist.all()
 
 
 def test_main_effects_of_a_sum_are_all_and_of_a_product_what_its_duty_says():

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, factors, picture
+from compgen_jax.tasks.sprites import CountsConfig, FixedConfig, Sprites, picture
 
 DSPRITES = Sprites(
     side=64, supersample=1, counts=CountsConfig(6, 39, 1, 32, 32), turn="whole", measured=8
@@ -90,11 +90,3 @@ def test_only_hue_has_a_derivative():
     jacobian = jax.jit(jax.jacfwd(partial(picture, settings=settings)))(point)
     slopes = np.abs(jacobian).max((0, 1, 2))
     np.testing.assert_allclose(slopes, [0, 0, 0, 6, 0, 0], atol=1e-3)
-
-
-def test_orientation_has_a_period_where_all_shapes_repeat():
-    of = lambda **fields: next(f for f in factors(Sprites(**fields)) if f.name == "orientation")
-    assert of().period == math.inf and of().values[-1] == pytest.approx(3 * math.pi / 8)
-    assert of(shapes=("square",)).period == pytest.approx(math.pi / 2)
-    assert of(shapes=("heart",), turn="whole").period == pytest.approx(2 * math.pi)
-    assert factors(Sprites(shapes=("heart", "square")))[0].labels == ("square", "heart")

@@ -4,7 +4,6 @@ import jax
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError
 from compgen_jax.tasks import bump
 from compgen_jax.tasks.bump import Bump, SizeConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -53,13 +52,6 @@ def test_the_held_out_square_has_the_share_as_its_side(region, mean):
     assert found.held_out.sum() == 16**2 and len(values) == 16 and values.mean() == mean
 
 
-def test_a_stripe_is_not_held_out_and_has_no_nearest_seen_cell():
-    found, stripes = support(8, low=0, high=3), np.float32([[2, np.nan], [np.nan, 2]])
-    for held_out in (found.is_held_out, jax.jit(found.is_held_out)):
-        assert not np.any(held_out(stripes)) and np.all(held_out(np.float32([[2, 0], [0, 2]])))
-    assert np.isnan(found.nearest_seen(stripes)).all()
-
-
 @pytest.mark.parametrize(
     "sampling", ["with_replacement", "without_replacement", "every_cell", "real"]
 )
@@ -90,12 +82,3 @@ def test_the_area_of_a_hole_at_the_edge_ends_where_real_points_do(hole):
     assert found.n_samples() == round(1000 * found.seen_share())
     cells = support(16, **hole, in_proportion=True, samples=1000).n_samples()
     assert cells == round(1000 * (1 - found.held_out.mean()))
-
-
-def test_a_draw_without_a_value_of_a_factor_is_refused():
-    found = support(8, region="none")
-    found.check_marginals(found.points)
-    points = np.array([[0, 2], [1.2, 2], [np.nan, 4]])
-    with pytest.raises(ConfigError, match=r"no training point has x in \[2, 3, 4, 5, 6, 7\]"):
-        found.check_marginals(points)
-    support(8, region="none", require_marginals=False).check_marginals(points)
