@@ -26,8 +26,3 @@ def test_means_are_over_the_trials_that_succeeded():
     np.testing.assert_array_equal(found.succeeded_YxX, [[1, 2], [0, 1]])
     np.testing.assert_array_equal(found.trials_YxX, [[1, 2], [1, 2]])
     np.testing.assert_array_equal(found.on_seen_YxX, [[False, True], [False, False]])
-    # the axes are any two settings, in the order given
-    found = error_map(ROWS, "share", "grid", measure, (0.6, 0.4, 0.2), (24, 16))
-    np.testing.assert_array_equal(found.values_YxX, [[0.5, np.nan, 2.5], [np.nan, np.nan, 7]])
-    np.testing.assert_array_equal(found.trials_YxX, [[2, 0, 2], [1, 0, 1]])
-    assert found.columns_X == (0.6, 0.4, 0.2) and found.lines_Y == (24, 16)

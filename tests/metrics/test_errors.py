@@ -21,12 +21,9 @@ gaps = lambda *hidden: circle.gaps(ANGLES, np.isin(ANGLES[:, 0], hidden))
 thresholds = partial(scaling.thresholds, field="n")
 row = {"grid": 8, "side": 0.5, "seed": 0, "n": 10, "status": "ok", "score": 1.0}
 REFUSED = [
-    (lambda: probes.probe(ONES, CELLS[:-1], HALF), "the features have 12 points"),
     (lambda: probes.probe(ONES, CELLS, HALF), "6 ID points: 5 folds need at least 10"),
-    (lambda: decode(folds=2), "at least 3 folds"),
     (lambda: decode(groups_B=GROUPS // 3), "a group is ID at row 32 and held out at row 24"),
     (lambda: id_cells.IdLayer(ONES[1:], CELLS), r"features must be \(12, D\), not \(11, 3\)"),
-    (lambda: id_cells.IdLayer(ONES, CELLS, np.ones((12, 3, 3))), r"must be \(12, 2, 2\), not"),
     (lambda: id_cells.choose_cells(CELLS, 5), "most must be at least 6, the rank of the design"),
     (lambda: function.measure(len, AXES, lambda p: HALF | True), "of some of the 12 cells"),
     (lambda: function.measure(lambda p: {"nan": p / 0}, AXES, lambda p: HALF), "nan: NaN or inf"),

@@ -73,10 +73,8 @@ def even(number):
 @pytest.mark.parametrize(
     ("values", "scores", "count", "settings", "expected"),
     [
-        ([1, 16, 256], [0.0, 0.4, 0.6], 3, {}, [32, 64, 128]),
         ([1, 16, 256, 64], [0.0, 0.4, 0.6, NAN], 3, {}, [32, 65, 128]),
         ([8, 64], [0.0, 1.0], 1, {"allowed": even}, [24]),  # 23 is nearest
-        ([8, 20], [0.0, 1.0], 9, {"allowed": even}, [12, 16]),
         ([0.01, 1.0], [0.0, 1.0], 3, {"whole": False}, [10**-1.5, 0.1, 10**-0.5]),
         ([0.25, 4.0], [0.0, 1.0], 3, {"whole": False, "allowed": lambda v: v < 1}, [0.5]),
     ],

@@ -18,13 +18,6 @@ def gaussian(distance):
     return np.exp(-(distance**2) / 2)
 
 
-def test_marginals_are_means_of_maps_over_the_other_factor():
-    maps = np.float32(np.random.default_rng(0).normal(size=(5, 4, 3)))  # y, x, unit
-    of_x, of_y = tuning.marginals(maps)
-    np.testing.assert_allclose(of_x, [maps[:, x].mean(axis=0) for x in range(4)], atol=1e-6)
-    np.testing.assert_allclose(of_y, [maps[y].mean(axis=0) for y in range(5)], atol=1e-6)
-
-
 def test_product_share_is_that_of_the_first_singular_value():
     """By hand for one map: interaction by loops, singular values by SVD."""
     rng = np.random.default_rng(4)
@@ -57,15 +50,6 @@ def test_layer_numbers_over_units_that_vary():
     assert numbers["tuning.one_factor"] == pytest.approx((3.5 + one_factor) / 5, abs=1e-6)
     assert numbers["tuning.interaction"] == pytest.approx(interaction / 5, abs=1e-6)
     assert numbers["tuning.bump"] == 1 / 5 and numbers["tuning.active"] == 5 / 7
-
-
-def test_chosen_units_sit_at_quantiles_of_the_interaction():
-    interaction = np.array([0.9, np.nan, 0.1, 0.5, 0.3, 0.7, 0.2])
-    active = np.array([1, 0, 1, 1, 1, 1, 0], bool)
-    layer = tuning.Tuning(interaction[None], *[interaction] * 3, active)
-    assert tuning.choose_units(layer, 1).tolist() == [3]
-    assert tuning.choose_units(layer, 2).tolist() == [4, 5]
-    assert tuning.choose_units(layer, 9).tolist() == [2, 4, 3, 5, 0]
 
 
 @pytest.mark.parametrize("seed", [1, 95])  # of two starts the one finds it, or the other

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from compgen_jax.models.convolution import (
-    KERNEL_STRIDES,
-    LOWERINGS,
-    choose_lowering,
-    conv_transpose,
-)
+from compgen_jax.models.convolution import KERNEL_STRIDES, LOWERINGS, conv_transpose
 
 # Largest error relative to the largest entry of the expected array. Float32 rounding alone gives
 # up to 5e-7 here; the transforms of F(4x4, 3x3) amplify it: measured 3e-6 for values and input
@@ -131,24 +126,3 @@ def test_gradients_in_bfloat16_are_rounded_once_not_at_every_term(k, stride, cha
         assert actual.dtype == jnp.bfloat16
         error = np.linalg.norm(np.asarray(actual, np.float64) - wanted)
         assert error < 0.007 * np.linalg.norm(wanted)
-
-
-@pytest.mark.parametrize(
-    "kernel_shape, stride, lowering, message",
-    [
-        ((4, 4, 8, 8), 1, "lax", r"\(4, 4\) with stride 1.*\(\(3, 1\), \(4, 2\)\)"),
-        ((3, 3, 7, 8), 1, "gemm", "has 8 channels.*reads 7"),
-        ((3, 3, 8, 8), 1, "fft", r"'fft' is not one of \('lax', 'gemm', 'winograd'\)"),
-    ],
-)
-def test_refuses_what_it_does_not_support(kernel_shape, stride, lowering, message):
-    x, kernel = np.zeros((2, 4, 4, 8), np.float32), np.zeros(kernel_shape, np.float32)
-    with pytest.raises(ValueError, match=message):
-        conv_transpose(x, kernel, stride=stride, lowering=lowering)
-
-
-def test_lowering_is_chosen_by_backend_trials_and_mode():
-    assert choose_lowering(backend="cpu", trials=1) == "winograd"
-    assert choose_lowering(backend="cpu", trials=3, forward_mode=True) == "lax"
-    assert choose_lowering(backend="gpu", trials=1) == "lax"
-    assert choose_lowering(backend="gpu", trials=3) == "gemm"

@@ -6,14 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
+from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models import lowrank
 from compgen_jax.models.lowrank import Factor, LowRank, PenaltyConfig
 from compgen_jax.models.model import Shapes
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.encodings import CodeConfig
-from compgen_jax.tasks.scene import CodesConfig
-from compgen_jax.tasks.sprites import Sprites
 from compgen_jax.training import loop
 from tests.models.oracles import KEY, struct, variables
 from tests.models.shapes import of_image
@@ -135,17 +133,6 @@ def test_more_than_ten_factors_keep_their_order():
     assert [len(f.values) for f in factors] == list(shapes.parts)
 
 
-def test_rows_and_columns_are_those_of_the_image():
-    """An embedding that is constant along the rows y, a stripe of x, costs nothing along them."""
-    raw = factor(0, tokens=3, terms=1, side=5)
-    stripe = raw._replace(raw_left=np.ones_like(raw.raw_left))
-    image = np.einsum("tkh,tkw->thw", stripe.raw_left, stripe.raw_right)  # [token, y, x]
-    assert not np.ptp(image, axis=1).any() and np.ptp(image, axis=2).all()
-    for axes, costs in (("rows", False), ("columns", True), ("both", True), ("none", False)):
-        penalty = embedding_penalty([stripe], 0.0, 1.0, PenaltyConfig(axes=((0, axes),)))
-        assert (float(penalty) > 0) == costs
-
-
 def test_what_does_not_fit_is_refused_in_one_line(tiny):
     onehot_task = changed(tiny, {"task.code.name": "onehot"}).task
     pairs = "must be pairs of a factor's index, from 0, and one of both, rows, columns, none"
@@ -156,8 +143,5 @@ def test_what_does_not_fit_is_refused_in_one_line(tiny):
     ]:
         with pytest.raises(ConfigError, match=message):
             Config(task=onehot_task, model=settings)
-    sprites = Sprites(code=CodesConfig(name="onehot", of=(("posX", "value"),)))
-    with pytest.raises(ConfigError, match=r"config\.task\.code\.of=.*: must be 'onehot' for"):
-        Config(task=sprites, model=LowRank(), training=TrainingConfig(steps=1))
     with pytest.raises(ConfigError, match="factors have the indices 0 to 1"):
         LowRank(penalty=PenaltyConfig(axes=((3, "rows"),))).make(SHAPES._replace(parts=(8, 8)))
