@@ -40,14 +40,6 @@ def test_an_own_model_is_a_row_at_its_defaults(own_model):
         runs.runs("quick", (own_model, f"elsewhere/{Path(own_model).name}"))
 
 
-def test_what_a_run_is_can_be_told_from_its_config():
-    entries = {name: runs.entry_of(config) for name, config in runs.runs("paper").items()}
-    title = "conv, one-hot code"
-    assert entries["league_bumps_corner_conv_one-hot_code"] == (title, "conv", "bumps", "corner")
-    assert {entry.model for entry in entries.values()} == set(runs.MODELS)
-    assert len({entry.group for entry in entries.values()}) == 10
-
-
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_hold_outs_of_a_task_leave_out_as_many_combinations_and_share_a_program(scale):
     counts, schedules = {}, {}

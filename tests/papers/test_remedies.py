@@ -3,28 +3,15 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from compgen_jax.papers.forced_rendering import remedies
-from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, judged, run
+from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, run
 
 STRIPES = np.stack(
     [np.broadcast_to(draw(c, 0)[0], (N, N)) for c in range(N)]
     + [np.broadcast_to(draw(0, c)[:, 0], (N, N)).T for c in range(N)]
 )
 OOD = [(x, y) for x, y in CELLS if 4 <= x <= 7 and 4 <= y <= 7]
-
-
-def plus(x, y):
-    return STRIPES[x] + STRIPES[N + y]
-
-
-def striped(render):
-    """A run that draws these stripes, and nothing where neither factor is given."""
-    drawn = np.stack([np.concatenate([STRIPES, np.zeros((1, N, N))])] * 3)
-    task = SimpleNamespace(grid=N, support=SimpleNamespace(samples=0), make=SETTINGS.make)
-    config = SimpleNamespace(task=task)
-    return run(decoder(render), predict=lambda points: drawn, config=config)
 
 
 def test_stripes_are_asked_for_and_read():
@@ -34,7 +21,10 @@ def test_stripes_are_asked_for_and_read():
     stripes = remedies.Stripes(drawn, np.zeros((3, N, N)), STRIPES)
     expected = [1, 1 - 1 / (2 * N), 1 - 1 / (2 * N)]
     np.testing.assert_allclose(remedies.stripe_accuracy(stripes), expected)
-    of_run = remedies.stripes_of(striped(plus))
+    # a run that draws the stripes, and nothing where neither factor is given
+    given = np.stack([np.concatenate([STRIPES, np.zeros((1, N, N))])] * 3)
+    net = run(predict=lambda points: given, config=SimpleNamespace(task=SETTINGS))
+    of_run = remedies.stripes_of(net)
     np.testing.assert_allclose(of_run.true, STRIPES, atol=1e-6)
     np.testing.assert_array_equal(of_run.drawn, np.stack([STRIPES] * 3))
     assert of_run.null.shape == (3, N, N) and not of_run.null.any()
@@ -58,20 +48,3 @@ def test_weights_are_those_of_least_squares():
     np.testing.assert_allclose(remedies.weights(twice, 2 * STRIPES), weights)
     late = cells._replace(predictions=cells.predictions[:, None])
     np.testing.assert_allclose(remedies.weights(late, STRIPES), weights[..., None])
-
-
-def test_correlations_ignore_a_common_level():
-    notes = judged(remedies.stripes_add_up, net=striped(lambda x, y: plus(x, y) - 0.8))["notes"]
-    expected = [np.corrcoef(plus(x, y).ravel(), np.ravel(draw(x, y)))[0, 1] for x, y in OOD]
-    for name, value in (("plus", 1), ("bump", np.mean(expected))):
-        number = notes[f"correlation OOD with the {name}"]["value"]
-        assert number == pytest.approx(value, abs=1e-6)
-
-
-def test_few_bumps_add_nothing_where_stripes_alone_are_enough():
-    case, net = {"case": "bump", "few": 5, "shown": ""}, striped(draw)
-    name = "share rendered OOD, 5 bumps minus none"
-    row = judged(remedies.few_bumps_multiply, case, net=net, none=net, by_bumps=[])
-    assert row["reason"] == f"without bumps 1 are rendered as well: {name}"
-    row = judged(remedies.few_bumps_multiply, case, net=net, none=striped(plus), by_bumps=[])
-    assert row["conditions"][name]["per_seed"] == [1, 1, 1]

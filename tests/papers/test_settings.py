@@ -1,13 +1,9 @@
 """The papers' tables of runs, and the settings around base networks."""
 
-import fnmatch
-
 import pytest
 
 from compgen_jax.config import changed, identity
 from compgen_jax.papers import settings
-from compgen_jax.papers.forced_rendering import runs as first_paper
-from compgen_jax.papers.presets import get_config
 from compgen_jax.papers.registry import PAPERS
 from compgen_jax.papers.settings import SCALES, Group, Preset, times, to, training_time
 from compgen_jax.training import loop
@@ -65,21 +61,3 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     assert (long.epochs, long.evaluate_every) == (12, 4)
     assert varied["net", "depth 3"].model.depth == 3
     assert settings.configs((group,), {"other": tiny}) == {}
-
-
-def test_a_setting_has_one_meaning_in_all_groups_of_the_first_paper():
-    """Claims that compare networks of two groups are judged where both have a setting."""
-    base, paper = (first_paper.runs(scale) for scale in SCALES)
-    assert paper["ramp_cnn"] == get_config("ramp_cnn_trained")
-    assert paper["ramp_cnn_50_epochs"] == get_config("ramp_cnn")
-    varied = settings.configs(first_paper.SETTINGS, base)
-    assert varied["bump_cnn", "corner"] == base["corner_bumps"]
-    assert varied["stripes_0_bumps", "upright"].task.image.polarity == "upright"
-    support = varied["bump_cnn", "N = 20"].task.support
-    assert (support.low, support.high) == (4, 15)  # of 3 and 12 at N = 16
-    # what C12 and C13 compare is changed together
-    (stripes,) = (
-        set(group.bases) for group in first_paper.SETTINGS if "stripes_0_bumps" in group.bases
-    )
-    compared = {name for name in base if fnmatch.fnmatchcase(name, "stripes_*_bumps")}
-    assert stripes == compared | {"corner_bumps"} and len(compared) == 3

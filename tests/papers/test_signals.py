@@ -9,12 +9,6 @@ from tests.metrics.test_evaluation import CELLS, N, draw
 find_peaks = jax.jit(signals.find_peaks, static_argnames="share")
 
 
-def test_peaks_are_the_bumps():
-    positions = [[0, 0], [0, 11], [11, 4]]
-    signal = np.maximum(sum(draw(*position) for position in positions), 0)
-    assert sorted(np.argwhere(np.asarray(find_peaks(signal)))[:, ::-1].tolist()) == positions
-
-
 def test_peaks_are_relative_to_the_image_and_plateaus_count_once():
     signal = draw(3, 3) + 0.15 * draw(8, 8)
     for size in (1.0, 0.1, 7.0):

@@ -1,13 +1,10 @@
 """Known answers for real factors do what they say, and quantities are those of closed forms."""
 
-import itertools
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from compgen_jax.papers.real_factors import claims, known
-from compgen_jax.papers.real_factors.runs import runs
 from compgen_jax.tasks import marginals
 from compgen_jax.tasks.task import Factor
 
@@ -66,16 +63,3 @@ def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
     summed = marginals.main_effects_of_pairs(lambda point: point[:1] + point[1:2], factors)
     assert summed["a", "b"] == pytest.approx(1)
     assert summed["a", "c"] == pytest.approx(1)
-
-
-def test_pairs_hold_out_the_upper_values_of_both():
-    found = runs("quick")
-    base = found["sprites_range"].task.scene().factors
-    names = [factor.name for factor in base]
-    ours = [config for name, config in found.items() if name.startswith("sprites_pair_")]
-    assert [claims.pair(config) for config in ours] == list(itertools.combinations(names, 2))
-    for config in (ours[2], ours[-1]):
-        cells = config.task.make().points
-        held_out = np.asarray(config.task.make().held_out(cells))
-        narrower = np.ptp(cells[held_out], axis=0) < np.ptp(cells, axis=0)
-        assert tuple(np.array(names)[narrower]) == claims.pair(config)

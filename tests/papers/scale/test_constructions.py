@@ -128,16 +128,6 @@ def test_graded_is_near_the_teacher_within_its_guarantee(modules, largest):
             assert constructions.neurons(network) == 2 * 8 * 8 * knots + 2 * 8
 
 
-def test_graded_takes_weights_between_the_levels_and_modules_that_do_nothing():
-    teacher, z_BxM, x_BxI = case(8, 8, "discrete")
-    weights = teacher.weights.copy()
-    weights[:, 0, 0] = 0
-    teacher = teacher._replace(weights=weights)
-    network = constructions.graded(teacher, 64)
-    for z in (z_BxM * 0.37, 0 * z_BxM):
-        assert errors(partial(constructions.apply, network), teacher, z, x_BxI).max() < 0.01
-
-
 def test_slopes_and_neurons_of_a_known_table():
     known = [
         {"modules": m, "knots": k, "neurons": 10 * k, "seed": 5, "rmse": m / k**2,
