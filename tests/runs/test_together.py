@@ -72,16 +72,3 @@ def test_a_kill_between_the_saves_of_one_evaluation(jobs_in, alone, tmp_path, mo
     experiment.train_together(jobs, progress=False)
     assert built == [1, 2, 2]  # alone; then the one that was further, and the other
     assert contents(jobs) == alone
-
-
-def test_only_configs_of_one_program_train_together(jobs_in, tiny, tmp_path):
-    jobs = jobs_in(tmp_path)
-    more = changed(tiny, {"task.support.samples": 99})  # by epochs, more samples are more steps
-    schedules = [experiment.schedule(one, one.task.make()) for one in (tiny, more)]
-    assert schedules[0] != schedules[1]
-    other = (changed(jobs[0][0], {"model.width": 5}), tmp_path / "other")
-    with pytest.raises(ValueError, match="must share their program"):
-        experiment.train_together([jobs[0], other], progress=False)
-    with pytest.raises(ValueError, match="need a directory each"):
-        experiment.train_together([jobs[0], (jobs[1][0], jobs[0][1])], progress=False)
-    assert not list(tmp_path.iterdir())

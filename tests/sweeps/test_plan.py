@@ -6,7 +6,7 @@ import pytest
 
 from compgen_jax.config import Config, SweepConfig, changed
 from compgen_jax.sweeps import plan, table
-from compgen_jax.sweeps.summary import describe_search, summarize
+from compgen_jax.sweeps.summary import summarize
 from compgen_jax.sweeps.table import Layout, SweepTrial
 
 GRIDS = ("task.grid", (8, 12))
@@ -46,15 +46,6 @@ def test_a_search_begins_with_every_combination_and_ladder():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("start", "per", "expected"),
-    [((0.2, 100), (), {1, 100}), ((100,), SEARCH["sweep.search.per"], {32, 100, 128})],
-)
-def test_a_search_begins_with_its_start_too_and_never_below_one(start, per, expected):
-    config = sweep_of(("task.grid", (8,)), **{"sweep.search.start": start, "sweep.search.per": per})
-    assert {trial.value for trial in plan.first_trials(config)} == expected
-
-
 def test_a_case_is_a_single_run_with_its_fields():
     rates = ("training.learning_rate", (1e-3, 3e-3))
     config = sweep_of(GRIDS, COPIES, ("task.support.region", ("corner",)), rates)
@@ -88,23 +79,6 @@ def test_refined_trials_lie_between_the_numbers_around_the_crossing():
     assert numbers_between(0, 0) == []  # reached by the smallest
     config = changed(config, {"sweep.search.refine_with": 1})
     assert numbers_between(200, 50) == [64, 256]  # each score where it crosses
-
-
-@pytest.mark.parametrize(
-    ("region", "searched", "places"),
-    [
-        ("none", ["unseen", "real"], ["unseen", "real"]),
-        ("donut", ["ood"], ["unseen", "real", "ood"]),
-    ],
-)
-def test_readings_score_every_place_that_a_region_leaves(region, searched, places):
-    """Also of a score that is no accuracy, such as the share rendered, if a search looks for it."""
-    scores = ("exact_accuracy", "rendered")
-    config = sweep_of(REGIONS, **{"task.grid": 8, "sweep.search.scores": scores})
-    trial = SweepTrial((region,), 0, 32)
-    every = (*scores, "image_accuracy", "position_accuracy")
-    assert plan.readings(config, trial) == [(w, score) for score in every for w in places]
-    assert plan.searched(config, trial) == [(w, score) for score in scores for w in searched]
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -179,26 +153,3 @@ def test_thresholds_are_those_of_their_grid_and_seed():
     (reading,) = (r for r in readings if (r["where"], r["score"]) == ("ood", "exact_accuracy"))
     status = {(t["task.grid"], t["seed"]): t["status"] for t in reading["thresholds"]}
     assert status == {(8, 5): "reached", **dict.fromkeys([(8, 0), (12, 0), (12, 5)], "above")}
-
-
-def test_a_search_prints_thresholds_and_exponents_of_whole_numbers_alone():
-    config = sweep_of(GRIDS, ("task.image.sigma", (1.0, 2.0)))
-    power = {"value": 1.5, "ci95": [1.25, 1.75], "reached": 4, "coarse": 0}
-    columns = (
-        (8, 8, 12, 12),
-        (10.0, 1000.0, 900.0, None),
-        ("reached", "reached", "above", "unknown"),
-    )
-    names = ("task.grid", "value", "status")
-    thresholds = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    reading = {"where": "ood", "score": "exact_accuracy", "target": 0.75, "exponent": power}
-    reading |= {"along": "task.grid", "task.image.sigma": 1.0, "thresholds": thresholds}
-    of_sigma = [each | {"task.image.sigma": 1.0} for each in thresholds[:2]]
-    along_sigma = {"along": "task.image.sigma", "task.grid": 8, "thresholds": of_sigma}
-    others = along_sigma, {"score": "position_accuracy"}
-    readings = [reading, *(reading | other for other in others)]
-    first, second, third = describe_search(config, readings)
-    place = "task.image.sigma 1.0, ood exact_accuracy 0.75: task.images"
-    assert first.startswith(f"task.grid 8, {place} 100 [")  # the geometric mean
-    assert second.startswith(f"task.grid 12, {place} above 900 for 1 of 2 seeds, unknown for 1")
-    assert third == f"{place} ~ (task.grid)^1.5 [1.25, 1.75]"

@@ -74,7 +74,6 @@ CASES = {
         "scores returned {'mse': (12,)}",
     ),
     "no error": (MADE, f"{MADE}._replace(error='mae')", "error='mae' is none of its scores: "),
-    "no accuracy": (MADE, f"{MADE}._replace(accuracy='right')", "accuracy='right' is none of its"),
     "another shape": (OUTPUT, "Net(13)", "Mine: its output is (13,), and the task asks for (12,)"),
     "no pair": (f", {LAYERS}", "", f"its module returned one array, {NO_PAIR}"),
     "a layer of two": ('_01": hidden', '_01": (hidden, code)', "its activations must be one array"),

@@ -4,7 +4,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from compgen_jax import config as configs
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.runs import experiment
 from compgen_jax.tasks import task as tasks
@@ -150,21 +149,6 @@ def test_evaluations_are_closer_over_the_last_tenth(tiny):
     assert loop.last_evaluations(config, task) == (920, 940, 960, 980, 1000)
     assert loop.last_evaluations(tiny, task) == (12,) * loop.LAST
     assert loop.evaluations(tiny, task) == (4, 8, 12)
-
-
-@pytest.mark.parametrize(
-    ("keep", "expected"),
-    [(10, tuple(100 * 2**k for k in range(10))), (0, ()), (1, (51200,)), (3, (100, 2263, 51200))],
-)
-def test_parameters_are_kept_at_steps_in_equal_ratios_without_another_identity(
-    tiny, keep, expected
-):
-    config, task = changed(tiny, {"training.steps": 51200}), tiny.task.make()
-    other = changed(config, {"training.keep": keep})
-    assert loop.kept_steps(other, task) == expected
-    assert configs.fingerprint(other) == configs.fingerprint(config)
-    assert loop.evaluations(other, task) == loop.evaluations(config, task)
-    assert loop.kept_steps(tiny, task) == (1, 2, 3, 6, 12)  # each step once
 
 
 def test_an_impossible_training_is_refused():

@@ -119,20 +119,3 @@ def test_a_padded_trial_has_the_gradients_of_the_unpadded_one_and_ends_where_it_
     within = padded_like(config, jax.tree.map(jnp.ones_like, alone[0].params))
     for leaf, mask in zip(*map(jax.tree.leaves, (padded[0].params, within)), strict=True):
         assert not leaf[mask == 0].any()
-
-
-def test_vmapped_trials_of_different_grids_equal_each_alone_with_one_trace(tiny):
-    """Also with other numbers of examples: one program serves them all."""
-    chex.clear_trace_counter()
-    config = config_of(tiny, "bump")
-    run = chex.assert_max_traces(lambda trial: program(config, GRIDS)(trial, 10)[1], n=1)
-    vmapped = jax.jit(jax.vmap(run))
-    counted = lambda trial, count: trial._replace(
-        dataset=trial.dataset._replace(count=jnp.int32(count))
-    )
-    for count in (20, 5):
-        trials = [counted(trial_of(config, grid, GRIDS), count) for grid in GRIDS]
-        together = vmapped(jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials))
-    for index, grid in enumerate(GRIDS):
-        alone = program(config, GRIDS)(trials[index], 10)[1]
-        np.testing.assert_allclose(together[index][:10], alone[:10], rtol=1e-4, err_msg=str(grid))

@@ -112,21 +112,6 @@ def test_evaluation_uses_running_statistics_and_no_dropout():
     np.testing.assert_allclose(np.reshape(images, (2, -1)), expected, atol=1e-4)
 
 
-def test_trials_side_by_side_are_each_what_they_are_alone():
-    settings = config(model=Normed(dropout=0.2))
-    trainer, alone = functions(settings), [trial_of(settings, seed) for seed in (0, 1)]
-
-    @jax.jit
-    @jax.vmap
-    def train(trial):
-        return trainer.advance(trial, trainer.init(trial.key), 10)[0].params
-
-    both = train(jax.tree.map(lambda *leaves: jnp.stack(leaves), *alone))
-    for seed in (0, 1):
-        of_seed = jax.tree.map(lambda leaf, seed=seed: leaf[seed], both)
-        chex.assert_trees_all_close(of_seed, trained(settings, seed=seed)[0].params, atol=1e-5)
-
-
 def test_a_run_with_statistics_is_saved_resumed_and_evaluated(tmp_path):
     """Interrupted after its first checkpoint; also with dropout."""
     noisy = config(model=Normed(dropout=0.2), schedule="plateau", clip=0.1)
