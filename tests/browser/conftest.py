@@ -42,16 +42,16 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def open_page(chromium):
-    """open_page(path, width=1280, height=800, dark=False) -> the driver, with that file opened in
+    """open_page(path, width=1280, height=800) -> the driver, with that file opened in
     a window whose inside has this size. `path` may end in '#' and a hash.
 
     A test fails if its page has logged an error by the end: an exception, or a file not found.
     """
 
-    def opened(path, width=1280, height=800, dark=False):
+    def opened(path, width=1280, height=800):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        scheme = {"name": "prefers-color-scheme", "value": "light"}
         chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         file, _, place = str(path).partition("#")
         chromium.get("about:blank")  # so that a change of the hash alone loads the page, too

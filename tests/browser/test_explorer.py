@@ -1,7 +1,6 @@
 """The explorer in Chromium, on runs of a second, against NumPy and JAX."""
 
 import copy
-import json
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -190,18 +189,6 @@ def live_sum(driver) -> float:
     return float(find(driver, "#live-body").get_attribute("data-sum"))
 
 
-def test_a_layer_shows_its_units_and_its_metric(opened):
-    driver = opened("network=tiny")
-    cards = driver.find_elements(By.CSS_SELECTOR, "#strip .card")
-    assert len(cards) == 5 and "probe R²" in cards[0].text
-    driver.execute_script("arguments[0].click()", cards[2])
-    assert state(driver)["layer"] == "layer_02"
-    assert len(driver.find_elements(By.CSS_SELECTOR, "#layer .card canvas")) >= 1
-    assert "Metric of layer 2" in find(driver, "#layer").text
-    rings = driver.find_elements(By.CSS_SELECTOR, ".map .cursor")
-    assert len({ring.get_attribute("style") for ring in rings}) == 1  # one cursor
-
-
 def test_seed_and_checkpoint_are_chosen_by_sliders(opened, runs):
     driver, run = opened("network=tiny&at=4,4"), runs["tiny"]
     put(driver, "#seed", 1)
@@ -353,16 +340,6 @@ def test_no_name_becomes_markup(opened, runs, tmp_path):
     assert driver.find_elements(By.CSS_SELECTOR, "img[src=x], .named") == []
     assert driver.title.startswith("Explorer: <img src=x")  # as text: no script has changed it
     assert f"x{MARKUP} = {MARKUP} 4" in find(driver, "#sentence").text  # a label, not its value
-
-
-def test_dark_mode_has_light_text_on_dark_paper(opened):
-    def lightness(dark):
-        driver = opened("network=tiny", dark=dark)
-        script = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
-        return [np.mean(json.loads(f"[{text[4:-1]}]")) for text in driver.execute_script(script)]
-
-    (text, paper), (dark_text, dark_paper) = lightness(False), lightness(True)
-    assert text < 60 < 200 < paper and dark_paper < 60 < 200 < dark_text
 
 
 OVERLAPS = """

@@ -2,13 +2,11 @@
 
 import re
 
-import numpy as np
 from matplotlib.text import Text
 
 from figures import plotting
 
 NUMBER = re.compile(r"[\d.,+\-\N{MINUS SIGN}e%]+")
-NEAR = 0.4  # inches: letters that are nearer stand in one row or column
 
 
 def axis_of(figure, letter):
@@ -47,20 +45,14 @@ def _is_letter(text) -> bool:
 
 
 def assert_readable(figure):
-    """At the width at which it is printed: no small text, panels in order, none empty, and every
-    axis of numbers named. The figure is drawn."""
+    """At the width at which it is printed: no small text, no panel empty, and every axis of
+    numbers named. The figure is drawn."""
     assert figure.get_figwidth() in (plotting.WIDTH, plotting.COLUMN)
     shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip() and text.axes in (None, *shown):
             assert text.get_fontsize() >= plotting.SMALL, text
             assert not re.search(r"\$.*[\^_]", text.get_text()), text  # smaller by a third
-    letters = [text for axis in shown for text in axis.texts if _is_letter(text)]
-    names = np.array([text.get_text() for text in letters])
-    if letters:
-        left, bottom = np.transpose([text.get_window_extent().min for text in letters]) / figure.dpi
-        in_rows, in_columns = _order(-bottom, left), _order(left, -bottom)
-        assert sorted(names) in (list(names[in_rows]), list(names[in_columns])), names
     for axis in shown:
         assert axis.has_data(), axis
         for along in "xy":
@@ -69,13 +61,3 @@ def assert_readable(figure):
             same = getattr(axis, f"get_shared_{along}_axes")().get_siblings(axis)
             named = any(getattr(one, f"get_{along}label")() for one in same)
             assert named or not any(map(NUMBER.fullmatch, texts)), (axis, along)
-
-
-def _order(first_L, then_L) -> list[int]:
-    """By the first coordinate and, where that is about the same, by the other."""
-    groups = []
-    for at in np.argsort(first_L, kind="stable"):
-        if not groups or first_L[at] - first_L[groups[-1][0]] >= NEAR:
-            groups.append([])
-        groups[-1].append(at)
-    return [at for group in groups for at in sorted(group, key=lambda one: then_L[one])]

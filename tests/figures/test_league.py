@@ -1,9 +1,9 @@
-"""The league's table and page, of runs whose shares are known."""
+"""The league's table, of runs whose shares are known."""
 
 from types import SimpleNamespace
 
 from compgen_jax.papers.league import runs
-from figures.league import page, tables
+from figures.league import tables
 
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
 
@@ -39,30 +39,3 @@ def test_the_table_has_who_learnt_and_who_composes():
     width, pixels, code = 256, 256, 36 + 5
     expected = (code + 1) * width + 2 * (width + 1) * width + (width + 1) * pixels
     assert tables.parameters(some[1:2]) == {"MLP": expected}
-
-
-def test_the_page_has_a_share_for_each_model_and_column():
-    """In bold where it composes, with a mark where it did not learn, a dash where a summary lacks
-    the score."""
-    some = [
-        run("conv", "bumps", "block", 0.1),
-        run("conv, stripes shown", "bumps", "block", 0.97),
-        run("pixelwise", "bumps", "block", 0.55),  # not on the whole interval
-        run("additive", "bumps", "corner", 0.3, seen=0.9499),
-        run("MLP", "bumps", "block", 0.0),
-    ]
-    old = some[-1].summary["mean"]
-    del old["ood.rendered"], old["ood.interpolator_rendered"]
-    assert page.lines({str(k): one for k, one in enumerate(some)}) == [
-        "| model | bumps: x, y; block | bumps: x, y; corner |",
-        "|---|---|---|",
-        "| conv | 0.1 |  |",
-        "| conv, stripes shown | **0.97** |  |",
-        "| pixelwise | 0.55 |  |",
-        "| additive |  | 0.3 † |",
-        "| MLP | – |  |",
-        "| *best trivial predictor* | 0 | 0 |",
-    ]
-    assert page.lines({}) == []
-    cell = tables.cells(some[-1:])["MLP"]["bumps", "block"]
-    assert not cell.composes and cell.learnt

@@ -9,16 +9,12 @@ import pytest
 
 from compgen_jax.metrics import circle
 from compgen_jax.papers.forced_rendering.scaling import GRID, IMAGES, REGION
-from compgen_jax.papers.presets import PRESETS
-from compgen_jax.papers.real_factors.runs import runs as sprites_runs
 from compgen_jax.papers.scale import runs as scale_runs
-from compgen_jax.runs.run import Run
 from compgen_jax.tasks import task as tasks
 from figures import plotting
 from figures.figure import FIGURES
 from figures.forced_rendering import authors, fig9, relatives, scaling, stripes, three_factors
 from figures.real_factors import tables as sprites_tables
-from figures.scale import tables as scale_tables
 from tests.figures import stand_ins
 from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
 from tests.papers.test_scaling import GRIDS, make_table, scored
@@ -288,34 +284,6 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
 # --- tables ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("preset", "settings"),
-    [("pixelwise", "theirs"), ("pixelwise_quick", "`task.grid` 16 (28), `task.support.low` 8")],
-)
-def test_the_authors_numbers_stand_beside_ours(preset, settings):
-    numbers = {"ood.mse": 1e-4, "id.mse": 2e-6, "ood.exact_accuracy": 1.0,
-               "ood.position_accuracy": 0.5, "id.blank_mse": 0.01,
-               "ood.blank_mse": 0.02}  # fmt: skip
-    run = Run.known((), config=PRESETS[preset], summary=stand_ins.summary_of(numbers))
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]]
-            for line in authors.table({"pixelwise": run}) if "|" in line][2:]  # fmt: skip
-    errors = [["MSE ID", "2e-06 [2e-06, 2e-06]", "2.3e-07"],
-              ["MSE OOD", "0.0001 [0.0001, 0.0001]", "3.9e-05"]]  # fmt: skip
-    if preset != "pixelwise":  # each over the error of its own blank images
-        errors = [["MSE / blank ID", "0.0002 [0.0002, 0.0002]", "6.3e-05"],
-                  ["MSE / blank OOD", "0.005 [0.005, 0.005]", "0.0105"]]  # fmt: skip
-    assert rows[0][0] == preset and rows[0][4].startswith(settings)
-    assert [row[1:4] for row in rows] == errors + [
-        ["exact accuracy OOD", "1 [1, 1]", "0.96"],
-        ["accuracy within 1 pixel OOD", "0.5 [0.5, 0.5]", "1"],
-    ]
-
-
-def test_draws_of_students_stand_as_one_network():
-    draws = [line for line in scale_tables.table(stand_ins.students()) if "| middle_" in line]
-    assert len(draws) == 2 * 14 and not any("_draw_" in line for line in draws)
-
-
 def test_sprites_have_their_numbers(drawn):
     for figure, runs, words in (
         ("sprites", stand_ins.hold_outs(), "A range is rendered in 0%"),
@@ -328,14 +296,6 @@ def test_sprites_have_their_numbers(drawn):
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
         stand_ins.montero()
     )
-    config = sprites_runs("quick")["sprites_encoder"]
-    names = [*(factor.name for factor in config.task.scene().factors), "exact"]
-    numbers = {f"id.{name}_accuracy": 1.0 for name in names}
-    numbers |= {f"ood.{name}_accuracy": 0.25 for name in names}
-    run = Run.known((), config=config, summary=stand_ins.summary_of(numbers))
-    lines = sprites_tables.table({"sprites_encoder": run})
-    assert lines[-1] == "| sprites_encoder_quick | all | 1 [1, 1] | 0.25 [0.25, 0.25] |"
-    assert len(lines) == 3 + len(names)
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

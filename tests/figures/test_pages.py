@@ -2,8 +2,7 @@
 
 import pytest
 
-from compgen_jax.claims import Matrix, above, claim
-from compgen_jax.config import Config, TrainingConfig
+from compgen_jax.claims import above, claim
 from compgen_jax.papers.paper import Paper
 from figures import pages
 
@@ -72,16 +71,6 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
 
 
-def test_what_was_not_run_has_its_cost_and_alike_networks_share_a_row(paper):
-    training = TrainingConfig(steps=1000, seeds=(0, 1))
-    names = "net_1", "net_2", "other", "there"
-    configs = {name: Config(name=name, training=training) for name in names}
-    some = paper._replace(runs=lambda scale: configs)
-    assert pages.not_run("quick", [some], {"there": None})[2:] == [
-        "| net_1 to net_2 | 2 | 2,000 steps each |", "| other | 1 | 2,000 steps |"
-    ]  # fmt: skip
-
-
 def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_for(
     tmp_path, monkeypatch
 ):
@@ -101,20 +90,3 @@ def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_
     source.write_text("\n## README\n\n[[C10/bump; size; %]]\n")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
         pages.findings("README", rows, "docs")
-
-
-def test_known_answers_have_a_row_for_each_claim_and_its_sizes():
-    does, first = {"bump": "the bump", "plus": "its stripes"}, {"bump": "-", "plus": "R"}
-    matrices = tuple(
-        Matrix(title, dict(does), dict, rows)
-        for title, rows in (
-            ("N = 16", {"C4": first}),
-            ("N = 28", {"C4": first, "C9": {"plus": "r"}}),
-        )
-    )
-    paper = Paper("P", "C", lambda scale: {}, (), matrices)
-    assert pages.known_answers(paper) == [
-        "*bump*: the bump; *plus*: its stripes.", "",
-        "| claim | at | bump | plus |", "| --- | --- | --- | --- |",
-        "| C4 | N = 16; N = 28 | - | R |", "| C9 | N = 28 |  | r |",
-    ]  # fmt: skip
