@@ -10,10 +10,10 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from compgen_jax import config as configs
-from compgen_jax import tables
 from compgen_jax.config import ConfigError, changed
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.directory import RunError
@@ -57,7 +57,7 @@ def test_metrics_are_read_as_they_were_written(tiny, tiny_run, tmp_path):
     metrics = directory.read_metrics(workdir)
     assert metrics["epoch"].tolist() == [[2, 4, 6]] * 2
     assert metrics["seed"].tolist() == [[0] * 3, [7] * 3]
-    frame = tables.metrics(workdir)
+    frame = pd.read_csv(workdir / "metrics.csv")
     assert metrics.keys() == set(frame.columns)
     np.testing.assert_array_equal(metrics["ood.mse"], frame["ood.mse"].values.reshape(3, 2).T)
     for damaged in ("", "step,seed,loss\n1,0\n", "step,seed,loss\n1,0,two\n"):
@@ -219,7 +219,7 @@ def test_what_is_reported_is_the_median_over_the_last_evaluations(tiny, tmp_path
     """The networks of these evaluations are kept, resumed or not, and cells are scored at all."""
     config = changed(tiny, {"training.steps": 100, "training.evaluate_every": 50})
     whole = experiment.train(config, tmp_path / "whole", progress=False)
-    late = tables.metrics(tmp_path / "whole").query("step > 90")
+    late = pd.read_csv(tmp_path / "whole" / "metrics.csv").query("step > 90")
     assert len(late) == 5 * len(config.training.seeds)
     for seed, numbers in whole["seeds"].items():
         values = sorted(late["ood.mse"][late.seed == int(seed)])
