@@ -71,9 +71,3 @@ def test_only_papers_and_their_figures_import_a_paper():
         if "papers" not in path.parts:
             rooms = {name.removeprefix("papers.").split(".")[0] for name in imported(path)}
             assert not rooms & papers, path
-
-
-def test_pmap_has_one_home():
-    for folder in ("compgen_jax", "launch", "figures"):
-        for path in (ROOT / folder).rglob("*.py"):
-            assert path.name == "trials.py" or "jax.pmap(" not in path.read_text(), path

@@ -118,16 +118,6 @@ def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
         predictions.load(file(**arrays), finished.config, finished.task)
 
 
-def test_other_files_and_tasks_are_one_line():
-    for arguments, message in (
-        (["none.npz", *TASK], "none.npz: there is no such file"),
-        (TASK, "--predictions is missing"),
-        (["x.npz"], "--task is missing; give a preset's name, or FILE.py"),
-    ):
-        with refused(message):
-            run_score(*arguments)
-
-
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):
     run_score(f"--template={tmp_path / 't.npz'}", f"--task={own_task[1]}", "--config.task.gain=2")
     assert "40 cells, of which 2 are held out" in capsys.readouterr().out
