@@ -143,9 +143,3 @@ def test_a_file_at_fault_is_one_line_with_its_place(tmp_path, text, message):
     path.write_text(text)
     with refused(str(path), message):
         configs.changed(Config(model=MLP()), {"task.name": f"{path}:Turned"})
-
-
-def test_what_names_no_family():
-    for name in ("bmp", "my_task:Task", "task.txt:Task", "", ":Task", 3, None):
-        with refused("must be one of bump, ", "or FILE.py:CLASS of your own"):
-            settings.family("task", name)
