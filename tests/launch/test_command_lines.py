@@ -207,3 +207,6 @@ def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_
     record = Path("checkpoints", "1200", "record.json")
     first, second = (json.loads((workdir / record).read_text()) for workdir in (whole, stopped))
     assert first["arrays"] == second["arrays"]
+    lines = [line.split(" ", 2)[2] for line in (stopped / "train.log").read_text().splitlines()]
+    assert sum(line.startswith("python ") for line in lines) == 3 and "step 1200: " in str(lines)
+    assert "KeyboardInterrupt after " in str(lines) and lines[-1].startswith("ended after ")
