@@ -50,7 +50,6 @@ def apart(a, b, size, ordered, period):
     [
         ((5, 4, 3), None, None),
         ((7, 2, 3), (True, False, True), (8.5, None, None)),
-        ((9,), None, None),
     ],
 )
 def test_nearest_seen_against_loops(sizes, ordered, periods):

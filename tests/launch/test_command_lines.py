@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,10 +50,8 @@ def empty_directory(tmp_path, monkeypatch):
 GRID = {"task.grid": 12}
 AXES = {"task.grid": (8, 12), "model.name": ("conv", "mlp")}
 READ = [
-    (["--config=bump_cnn_quick"], {}),
     (["--config=launch/config.py:bump_cnn_quick"], {}),
     (["--config", "bump_cnn_quick", "--config.task.grid", "8", "--config.task.grid=12"], GRID),
-    (["-config.task.grid=12", "--config=bump_cnn_quick"], GRID),
     (TINY, SMALL),
     ([TINY[0], "--config.task.support.region=none",
       "--config.sweep.axes=(('task.grid',(8,12)),('model.name',('conv','mlp')))"],
@@ -103,7 +102,6 @@ BAD = [
     ([TINY[0], "--config.task.gird=8"], "--config.task.gird: no such field; allowed: --"),
     ([TINY[0], "--config.task.grid", "x"], "--config.task.grid=x: invalid literal for int()"),
     ([TINY[0], "--config.task.grid=4"], "config.task.grid=4: must be at least 8 and at most"),
-    ([TINY[0], "--config.task.support.low=13"], "low=13, high=12: holds out no cell"),
     ([TINY[0], "--workdir="], "--workdir is missing"),
     ([TINY[0], "--workdri=x"], "Unknown command line flag 'workdri'"),
     ([TINY[0], "stray"], "'stray' is not a flag"),
@@ -119,18 +117,6 @@ def test_a_bad_command_line_is_one_line_and_writes_nothing(tmp_path, capsys, arg
     assert message in text and "\n" not in text
     assert not (tmp_path / "run").exists()
     assert not errors or (errors.startswith("error: ") and stop.value.code == cli.USAGE_ERROR)
-
-
-def test_processes_of_one_machine_share_its_cores(monkeypatch):
-    updates = {}
-    monkeypatch.setattr(cli.jax.config, "update", updates.__setitem__)
-    monkeypatch.setattr(cli.os, "sched_getaffinity", lambda _: set(range(5)), raising=False)
-    monkeypatch.setattr(cli.os, "environ", {})
-    cli.use_all_cores(2)
-    assert updates == {"jax_num_cpu_devices": 2}
-    monkeypatch.setattr(cli.os, "environ", {"JAX_NUM_CPU_DEVICES": "7"})
-    cli.use_all_cores()
-    assert updates == {"jax_num_cpu_devices": 2}
 
 
 # --- commands in this process ----------------------------------------------------------------
@@ -157,7 +143,7 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
         call(analyze, workdir, "--layers=layer_9")
 
 
-def test_an_error_of_a_users_file_is_one_line_wherever_it_is_raised(monkeypatch, tmp_path, capsys):
+def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_path, capsys):
     path = tmp_path / "metric_of_mine.py"
     path.write_text("def mine(x):\n    return 1 / x\n")
     mine = settings.load_file(path).mine
@@ -170,6 +156,9 @@ def test_an_error_of_a_users_file_is_one_line_wherever_it_is_raised(monkeypatch,
     assert stop.value.code == cli.FAILURE
     message = f"error: {path}, line 2: ZeroDivisionError: division by zero\n"
     assert capsys.readouterr().err == message
+    with pytest.raises(SystemExit):
+        cli.run(lambda: (path / "sub").mkdir())
+    assert re.fullmatch("error: .*Not a directory.*\n", capsys.readouterr().err)
     with pytest.raises(ZeroDivisionError):  # the library's own errors keep their traceback
         cli.run(lambda: 1 / 0)
 
@@ -177,9 +166,9 @@ def test_an_error_of_a_users_file_is_one_line_wherever_it_is_raised(monkeypatch,
 # --- processes -------------------------------------------------------------------------------
 
 
-def start(module, *arguments, cwd=ROOT):
+def start(module, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments], cwd=cwd, text=True,
+        [sys.executable, "-m", module, *arguments], cwd=ROOT, text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
@@ -221,15 +210,3 @@ def test_a_killed_and_interrupted_run_started_again_ends_with_the_same_bits(tmp_
     lines = [line.split(" ", 2)[2] for line in (stopped / "train.log").read_text().splitlines()]
     assert sum(line.startswith("python ") for line in lines) == 3 and "step 1200: " in str(lines)
     assert "KeyboardInterrupt after " in str(lines) and lines[-1].startswith("ended after ")
-
-
-def test_a_process_ends_in_one_line_and_a_status(tmp_path):
-    """From another directory, by a flag file that lies there."""
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "flags").write_text("--config=bump_cnn_quick\n--workdir=file/sub")
-    process = start("launch.train", "--flagfile=flags", cwd=tmp_path)
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == cli.FAILURE and not output, errors
-    assert errors.startswith("error: ") and len(errors.splitlines()) == 1
-    assert "Not a directory" in errors
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "flags"]

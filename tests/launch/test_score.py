@@ -105,7 +105,6 @@ def test_a_task_that_draws_its_examples_afresh(tmp_path, tiny):
 UNKNOWN = np.where(np.arange(128).reshape(2, 64, 1, 1) == 73, np.nan, np.zeros((2, 64, 8, 8)))
 BAD = [
     ({"signals": np.zeros((64, 8, 8))}, "lacks predictions; it holds signals"),
-    ({"predictions": np.zeros((64, 8, 8)), "more": 1}, "more: no such array; allowed: pred"),
     ({"predictions": np.zeros((64, 8))}, "(64, 8): must be (S, 64, 8, 8) or (64, 8, 8)"),
     ({"predictions": UNKNOWN}, "NaN or infinite in network 1 at x = 1, y = 1"),  # x varies fastest
     ({"predictions": np.zeros((2, 64, 8, 8)), "seeds": [1, 1]}, "mine.npz: seeds: must not repeat"),
@@ -116,16 +115,6 @@ BAD = [
 def test_a_file_that_does_not_fit_is_one_line(file, finished, arrays, message):
     with refused(message):
         predictions.load(file(**arrays), finished.config, finished.task)
-
-
-def test_other_files_and_tasks_are_one_line():
-    for arguments, message in (
-        (["none.npz", *TASK], "none.npz: there is no such file"),
-        (TASK, "--predictions is missing"),
-        (["x.npz"], "--task is missing; give a preset's name, or FILE.py"),
-    ):
-        with refused(message):
-            run_score(*arguments)
 
 
 def test_a_users_task_by_its_class(own_task, tmp_path, capsys):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from launch.compgen import COMMANDS
 from tests.launch.test_command_lines import TINY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -45,8 +44,6 @@ def test_all_modules_and_data_files_are_installed(installed):
                 assert (at / path.relative_to(sources / folder)).is_file(), path
     for name in ("launch", "figures", "tests"):  # names that others may use
         assert not (target / name).exists()
-    for module, _ in COMMANDS.values():
-        assert (target / "compgen_jax" / f"{module.replace('.', '/')}.py").is_file()
 
 
 def test_it_trains_a_preset_by_name_and_explores_it_from_an_empty_directory(installed, tmp_path):
