@@ -1,14 +1,16 @@
 """The slow tables of docs/findings/criteria.md: the share that known maps render, metrics on known
-maps, and the simulated coverage of intervals. Nothing is trained."""
+maps, and the simulated coverage of intervals. All known answers are tried first. Nothing is trained."""
 
 from functools import cache
 
 import numpy as np
 
-from compgen_jax.claims import LEAST_CELLS
+from compgen_jax.claims import LEAST_CELLS, tried, wrongly_decided
+from compgen_jax.config import ConfigError
 from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering import known
+from compgen_jax.papers.registry import PAPERS
 from compgen_jax.statistics import half_width, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
@@ -76,7 +78,12 @@ SEEDS = (3, 4, 5, 6, 10)
 
 
 def parts() -> dict[str, list[str]]:
-    """Lines by the name of their place on the page; they take minutes to compute."""
+    """Lines by the name of their place on the page; they take minutes to compute. Raises
+    ConfigError, naming known answers that claims do not decide as their table says."""
+    for paper in PAPERS:
+        for matrix in paper.matrices:
+            if wrong := wrongly_decided(tried(matrix, paper.claims), matrix):
+                raise ConfigError("; ".join(wrong))
     return {
         "rendered": rendered_lines(),
         "metrics": metric_lines(),

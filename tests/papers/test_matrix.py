@@ -6,7 +6,7 @@ from compgen_jax.claims import tried, wrongly_decided
 from compgen_jax.papers.forced_rendering import known_turns
 from compgen_jax.papers.registry import PAPERS
 
-# Images of bumps of 28 pixels decide alike, and take as long again: `make docs-check` tries them.
+# Images of bumps of 28 pixels take as long again: `python -m figures.pages --criteria` tries them.
 # Turned digits have as many at either scale.
 MATRICES = {
     f"{paper.title}, {number}, {matrix.title}": (matrix, paper.claims)
