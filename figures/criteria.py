@@ -1,5 +1,7 @@
 """The slow tables of docs/findings/criteria.md: the share that known maps render, metrics on known
-maps, and the simulated coverage of intervals. All known answers are tried first. Nothing is trained."""
+maps, and the simulated coverage of intervals. Nothing is trained.
+
+First all claims are tried on all known answers."""
 
 from functools import cache
 
