@@ -76,7 +76,7 @@ def not_judged(papers: tuple[Paper, ...], runs: dict) -> dict[tuple[str, str], l
         for claim in paper.claims:
             for case in claim.cases:
                 lacking = claims.missing(claim, case, names)
-                there = claim.named_runs(case).values() - {*lacking} - more.keys()
+                there = set(claim.named_runs(case).values()) - {*lacking} - more.keys()
                 if lacking and there:
                     found[claim.name, claims.label(case)] = lacking
     return found

@@ -3,8 +3,8 @@
 import pytest
 
 from compgen_jax.config import changed, identity
-from compgen_jax.papers import settings
-from compgen_jax.papers.registry import PAPERS
+from compgen_jax.papers import judge, settings
+from compgen_jax.papers.registry import FORCED_RENDERING, PAPERS
 from compgen_jax.papers.settings import SCALES, Group, Preset, times, to, training_time
 from compgen_jax.training import loop
 
@@ -61,3 +61,13 @@ def test_settings_change_one_thing_and_keep_the_names_of_runs_that_exist(tiny):
     assert (long.epochs, long.evaluate_every) == (12, 4)
     assert varied["net", "depth 3"].model.depth == 3
     assert settings.configs((group,), {"other": tiny}) == {}
+
+
+def test_claims_on_some_of_the_runs_say_what_they_lack():
+    lacking = judge.not_judged((FORCED_RENDERING,), {"corner_bumps": None})
+    few = ["stripes_50_bumps"]
+    assert lacking == {
+        ("C12", "bump"): few, ("C12.spread", "bump"): few,
+        ("C13.alone", "bump"): [*few, "stripes_*_bumps"],
+    }  # fmt: skip
+    assert judge.not_judged((FORCED_RENDERING,), {"another": None}) == {}
