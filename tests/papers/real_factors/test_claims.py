@@ -63,3 +63,9 @@ def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
     summed = marginals.main_effects_of_pairs(lambda point: point[:1] + point[1:2], factors)
     assert summed["a", "b"] == pytest.approx(1)
     assert summed["a", "c"] == pytest.approx(1)
+
+
+def test_the_worst_network_must_have_learnt(monkeypatch):
+    monkeypatch.setattr(claims, "share", lambda run, ood: run)
+    gate = claims._learnt(np.array([1.0, 0.9]), np.array([0.92, 1.0]))
+    assert gate.values.tolist() == [0.92, 0.9]
