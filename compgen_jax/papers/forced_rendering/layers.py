@@ -272,12 +272,14 @@ def _spread(run):
     return last(run.late.layers("volume.ood_spread"))
 
 
-@claim(
-    "C12",
-    figure="Fig 4d",
-    cases=FEW,
-    runs={"stripes": "stripes_{few}_bumps", "alone": "corner_bumps"},
-)
+SMOOTH = {
+    "figure": "Fig 4d",
+    "cases": FEW,
+    "runs": {"stripes": "stripes_{few}_bumps", "alone": "corner_bumps"},
+}
+
+
+@claim("C12", **SMOOTH)
 def volume_stays_smooth(stripes, alone):
     """With stripes and {few} bumps, the volume of OOD cells is nearer to ID cells' than with bumps
     alone."""
@@ -300,12 +302,7 @@ def _smooth_and_rendered(stripes, alone, where: str = ""):
     yield above(0.5, share, name, cells=cells.held_out.sum())
 
 
-@claim(
-    "C12.spread",
-    figure="Fig 4d",
-    cases=FEW,
-    runs={"stripes": "stripes_{few}_bumps", "alone": "corner_bumps"},
-)
+@claim("C12.spread", **SMOOTH)
 def volume_varies_less_where_bumps_are_rendered(stripes, alone):
     """With stripes and {few} bumps, the volume is nearer to ID cells' and varies less, and most
     held-out cells are rendered."""
