@@ -2,8 +2,8 @@
 
 `place(run, at)` prepares a place once; its `record(params, key, seed, needs)` gives, for one
 network, the arrays of every layer by name, and those of the prediction (see `metrics.registry`). It
-raises RunError for activations that are not finite. Of the arrays of a grid only those that are
-named in `needs` are made.
+raises RunError for activations that are not finite. Arrays of a grid are made only if `needs` names
+them.
 """
 
 from collections import OrderedDict

@@ -74,7 +74,7 @@ class Run:
     @classmethod
     def known(cls, seeds, cells=None, layers=None, outputs=None, *, config=None, task=None,
               **given) -> "Run":  # fmt: skip
-        """A run whose answers are known, as those of a construction.
+        """A run with known answers, such as a construction's.
 
         seeds: of its slightly different copies.  cells: `CellResults` of what it says at every
         cell; every ID cell was shown.  layers: (S, L) by metric.  outputs: (S,) by metric.

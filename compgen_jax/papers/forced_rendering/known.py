@@ -78,8 +78,8 @@ class World(NamedTuple):
 
 
 def world_of(targets_BxNxN, held_out_B) -> World:
-    """Of the true signals of all cells. ValueError unless the held-out cells are a square on the
-    diagonal."""
+    """The world with these true signals at its cells. ValueError unless the held-out cells are a
+    square on the diagonal."""
     targets, grid = jnp.asarray(targets_BxNxN), targets_BxNxN.shape[-1]
     y, x = np.divmod(np.flatnonzero(held_out_B), grid)
     if not len(x) or len(x) != (np.ptp(x) + 1) ** 2 or (x.min(), x.max()) != (y.min(), y.max()):

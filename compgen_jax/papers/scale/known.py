@@ -316,7 +316,7 @@ SUCCESSES = {"all compose": np.full_like(SUCCESS, 0.98), "none composes": 0.3 * 
 
 
 def layers_of(success: float, sets: float) -> dict[str, Layers]:
-    """Of every reading, by success and the share of the sets seen."""
+    """{known reading: its `Layers`}, given the success and the share of the sets seen."""
     least, by_sets = bound(right_of(success)), 0.4 + 0.4 * sets
     tells = Layers(0.9, 0.3 + 0.65 * success, 0.85, 0.85 - LOST + 0.1 * sets, min(least + 0.1, 1.0))
     drawn = np.random.default_rng(int(1e6 * success)).uniform(0.2, 0.8, 4)

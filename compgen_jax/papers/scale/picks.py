@@ -34,7 +34,7 @@ def sets_seen(config: Config) -> int:
 
 def seen_by_width(runs) -> dict[int, list]:
     """{width: runs by rising number of sets seen}, of widths at which every such number was
-    trained. Of several numbers of modules, the one with the most such runs."""
+    trained. All runs have the number of modules that has the most such runs."""
     largest = {}
     for of_modules in _by(_plain(runs), lambda config: config.task.modules).values():
         seen = {sets_seen(run.config) for run in of_modules}
