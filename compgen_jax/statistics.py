@@ -5,7 +5,7 @@ import math
 from functools import cache
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
 ROUNDED = 1e-9  # of the largest value: a mean below it is 0 but for rounding
@@ -22,6 +22,16 @@ def geometric_mean_with_interval(values_T) -> dict:
     number = mean_with_interval(np.log(values_T))
     ends = [float(np.exp(end)) for end in number["ci95"]]
     return {"value": float(np.exp(number["value"])), "ci95": ends}
+
+
+def share_with_interval(does_T, level: float = LEVEL) -> dict:
+    """{'value': share of the seeds that do something, 'ci95': [low, high]}, the exact binomial
+    interval (Clopper and Pearson 1934)."""
+    does = np.asarray(does_T, bool)
+    count, of, tail = int(does.sum()), does.size, (1 - level) / 2
+    low = betaincinv(count, of - count + 1, tail) if count else 0.0
+    high = betaincinv(count + 1, of - count, 1 - tail) if count < of else 1.0
+    return {"value": count / of, "ci95": [float(low), float(high)]}
 
 
 def t_interval(values_T, level: float = LEVEL) -> tuple[float, float]:

@@ -255,8 +255,7 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
             at_settings += claims.judge_all(every, there, plan.scale, setting, names)
         before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
         rows += claims.of_settings(before, at_settings, rows)
-        quick = committed.rows("quick") if plan.scale == "paper" else []
-        rows = claims.with_settings(rows, quick)
+        rows = claims.with_settings(rows)
     directory.write_json(path, rows)
     return rows
 

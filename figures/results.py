@@ -72,8 +72,7 @@ def take(workdir: Path, add: bool) -> Path:
             path.unlink()
             print(f"removed {path.relative_to(target)} (--add keeps what is there)")
     for each in SCALES:
-        quick = committed.rows("quick") if each == "paper" else []
-        if rows := claims.with_settings(committed.rows(each), quick):
+        if rows := claims.with_settings(committed.rows(each)):
             directory.write_json(committed.RESULTS / each / "claims.json", rows)
     _draw_settings(scale)
     return target

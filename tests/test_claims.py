@@ -8,6 +8,7 @@ import pytest
 
 from compgen_jax import claims
 from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
+from compgen_jax.criteria_source import fingerprint
 from compgen_jax.statistics import mean_with_interval
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
@@ -208,8 +209,9 @@ def rows_of(setting, *verdicts, criterion="c", case="bump", scale="quick", reaso
         (C, [C, U, C], U, "depends on s2"),
         (C, [R, R, U, C], U, "depends on s1; s2; 1 more"),
         (C, [C, "not trained"], C, ""),  # says nothing
-        (R, [U, U, R], R, ""),
-        (R, [U, C, R], U, "depends on s2"),
+        (R, [U, R], R, ""),
+        (R, [U, U, R], U, "depends on s1; s2"),  # fewer than half agree
+        (R, [U, C, R, R, R], U, "depends on s2"),
         (U, [C, R], U, ""),
     ],
 )
@@ -219,7 +221,7 @@ def test_a_verdict_stands_unless_it_depends_on_a_setting(verdict, others, expect
         why = "not trained: 0.1" if other == "not trained" else ""
         rows += rows_of(f"s{number}", U if why else other, reason=why)
     found, *same = claims.with_settings([*base, *rows, *rows_of("base", R, case="ramp")])
-    assert same == [*rows, *rows_of("base", R, case="ramp")]
+    assert list(map(claims.at_base, same)) == [*rows, *rows_of("base", R, case="ramp")]
     assert (found["verdict"], found["reason"]) == (expected, reason)
     trained = [other for other in others if other != "not trained"]
     assert claims.share(found) == f"{trained.count(verdict)} of {len(trained)}"
@@ -239,18 +241,90 @@ def test_a_claim_that_was_asked_at_the_base_alone_goes_by_the_one_that_it_is_par
         assert claims.at_base(found) == own and claims.share(found) == ""
 
 
-def test_at_the_papers_size_the_quick_settings_must_agree():
-    base = rows_of("base", C, scale="paper")
-    assert claims.with_settings(base, rows_of("base", R)) == base  # was asked at no setting there
-    small = lambda *verdicts: (
-        rows_of("base", verdicts[0])
-        + [row for n, verdict in enumerate(verdicts[1:]) for row in rows_of(f"s{n}", verdict)]
-    )
-    found = lambda *verdicts: claims.with_settings(base, small(*verdicts))[0]
-    assert found(C, C, C)["settings"]["quick"] == 3  # the base is one of them
-    assert found(R, C, C)["reason"] == "depends on quick: base"
-    assert found(C, C, R)["reason"] == "depends on quick: s1"
-    assert found(C, C)["verdict"] == C
+@pytest.mark.parametrize(
+    ("own", "scale", "settings", "expected"),
+    [
+        (None, "quick", (), C),  # a sentence of ours
+        ("base", "paper", (), C),
+        ("base", "quick", (), U),
+        ("authors'", "paper", ("authors'",), C),
+        ("authors'", "paper", ("other",), U),
+        (claims.NOWHERE, "paper", ("other",), U),
+    ],
+)
+def test_a_paper_is_contradicted_by_its_figures_own_networks_alone(own, scale, settings, expected):
+    rows = [rows_of(setting, C, scale=scale)[0] | {"own": own} for setting in ("base", *settings)]
+    found = claims.with_settings(rows)[0]
+    assert found["verdict"] == expected
+    assert found["reason"] == ("" if expected == C else claims.OTHER_NETWORK)
+
+
+def test_seeds_that_do_it_are_counted():
+    """The interval of 11 of 12 is that of tables (Clopper and Pearson 1934)."""
+    row = judged(claims.most_seeds(np.arange(12) > 0, "x"), seeds=range(12))
+    number = row["conditions"]["x"]
+    assert number["ci95"] == pytest.approx([0.6152, 0.9979], abs=1e-4)
+    assert number["value"] == 11 / 12 and row["verdict"] == R
+    late = np.array([[1, 1, 0], [0, 1, 0]])  # more than half of the late checkpoints
+    assert judged(claims.most_seeds(late, "x"), seeds=(0, 1))["conditions"]["x"]["value"] == 0.5
+    assert verdict(claims.most_seeds(np.zeros(12), "x"), seeds=range(12)) == C
+
+
+def test_a_small_effect_of_the_right_sign_does_not_contradict():
+    small = np.array([0.2, 0.25, 0.3])
+    assert verdict(above(0.8, small, "x", against=0)) == U
+    assert verdict(above(0.8, -small, "x", against=0)) == C
+    assert verdict(below(-0.8, -small, "x", against=0)) == U
+
+
+def test_networks_of_a_paper_are_judged_as_it_trained_them():
+    @claim("C0", cases=[{"as_trained": True}, {}], runs={"net": "net"})
+    def said(net):
+        """What is said."""
+        yield learnt(0.1)
+        yield above(0.5, np.array([0.65, 0.7, 0.75]), "x")
+
+    run = SimpleNamespace(seeds=(0, 1, 2))
+    verdicts = [judge(said, {"net": run}, case)["verdict"] for case in said.cases]
+    assert verdicts == [R, U]
+
+
+def test_a_verdict_is_confirmed_once_while_its_criterion_is_the_same():
+    base = rows_of("base", R)[0] | {"source": "a"}
+    fresh = rows_of(claims.FRESH, C)[0] | {"source": "a"}
+    again = rows_of(claims.FRESH, R)[0] | {"source": "a"}
+    assert claims.of_settings([fresh], [again], [base]) == [fresh]
+    confirmed = lambda row, *others: claims.with_settings([row, *others])[0]["confirmed"]
+    assert confirmed(base, fresh) == "no" and confirmed(base, again) == "yes"
+    assert confirmed(base) == "" and claims.with_settings([base, fresh])[0]["verdict"] == R
+    changed = base | {"source": "b"}
+    assert claims.of_settings([fresh], [], [changed]) == [] and confirmed(changed, again) == ""
+
+
+CRITERION = """
+from compgen_jax.claims import above
+BOUND = 0.5
+
+def helper(net):
+    return net.values
+
+def said(net):
+    'A sentence.'
+    yield above(BOUND, helper(net), "x")
+"""
+
+
+def test_a_fingerprint_follows_the_code_of_a_criterion(tmp_path):
+    def of(text, case=None):
+        path, scope = tmp_path / f"{len(list(tmp_path.iterdir()))}.py", {}
+        path.write_text(text)
+        exec(compile(text, str(path), "exec"), scope)
+        return fingerprint(scope["said"], case or {}, {"net": "net"})
+
+    same = CRITERION.replace("A sentence", "Another"), CRITERION.replace("0.5", ".5  # half")
+    assert {of(each) for each in same} == {of(CRITERION)}
+    others = CRITERION.replace("0.5", "0.6"), CRITERION.replace("net.values", "-net.values")
+    assert len({of(CRITERION), *map(of, others), of(CRITERION, {"code": "ramp"})}) == 4
 
 
 def test_what_a_matrix_does_not_say_is_named():

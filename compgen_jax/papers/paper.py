@@ -18,10 +18,11 @@ class Paper(NamedTuple):
     runs: scale -> configs by name, sweeps among them (`config.is_sweep`), in training order.
     claims: its rows, in the order of the page.  matrices: known answers.  note: what a reader of
     its verdicts should know.  folder: with `claims.md`, objections and changed criteria.  settings:
-    what the paper leaves open around its base networks (`papers.settings`).  more: finished runs by
-    name -> further runs by name that are made of them, or written down.  with_models: names of a
-    user's own models -> the paper with runs of them too; None of a paper that has no use for
-    them."""
+    what the paper leaves open around its base networks (`papers.settings`).  fresh: the networks
+    that are trained at fresh seeds, to confirm the claims on them (`settings.fresh`).  more:
+    finished runs by name -> further runs by name that are made of them, or written down.
+    with_models: names of a user's own models -> the paper with runs of them too; None of a paper
+    that has no use for them."""
 
     title: str
     letters: str
@@ -31,5 +32,6 @@ class Paper(NamedTuple):
     note: str = ""
     folder: Path | None = None
     settings: tuple[Group, ...] = ()
+    fresh: Group = Group((), ())
     more: Callable[[dict], dict] = lambda runs: {}
     with_models: Callable | None = None

@@ -17,8 +17,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from compgen_jax.claims import FRESH
 from compgen_jax.config import Config, changed, field_value
 
+FRESH_SEEDS = tuple(range(100, 108))  # looked at once, to confirm verdicts
 SCALES = "quick", "paper"
 Values = dict | Callable[[Config], dict]  # fields with their values, perhaps computed from a config
 
@@ -123,6 +125,11 @@ def training_time(factor: float) -> Setting:
 def to(name: str, **values) -> Setting:
     """Fields set to values; '__' stands for a dot: `to('upright', task__image__polarity=...)`."""
     return Setting(name, {field.replace("__", "."): value for field, value in values.items()})
+
+
+def fresh(*bases: str) -> Group:
+    """These runs at seeds that confirm the verdicts of the claims on them."""
+    return Group(bases, (Setting(FRESH, {"training.seeds": FRESH_SEEDS}),))
 
 
 def configs(groups, base_runs: dict[str, Config]) -> dict[tuple[str, str], Config]:
