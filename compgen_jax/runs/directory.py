@@ -10,6 +10,7 @@
     DIR/cells.npz         every score at every cell, per seed      see `write_cells`
     DIR/late.npz          the same at each late checkpoint, to the bit
     DIR/interpolator.npz  the interpolator's scores at every cell, per seed
+    DIR/wide_network.npz  the same of the wide network (see `baselines.FROM_CODES`)
     DIR/environment.json  versions, device and seconds
     DIR/train.log         command, evaluations, outcome            appended to (`train_log`)
     DIR/summary.json      final numbers per seed, their means      written last: the run is finished
@@ -41,7 +42,7 @@ from compgen_jax.settings import FileMissing
 from compgen_jax.training import checkpoints
 from compgen_jax.training.checkpoints import RunError
 
-SCORES_VERSION = 1  # of what tasks and the interpolator score: others are made anew
+SCORES_VERSION = 1  # of what tasks and predictors score: others are made anew
 # what reading a damaged .npz raises
 DAMAGED = (
     ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error,

@@ -27,7 +27,7 @@ from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
-from compgen_jax.tasks import sampling
+from compgen_jax.tasks import baselines, sampling
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
@@ -305,10 +305,11 @@ def _with_derived(task: Task, numbers: dict) -> dict:
 
 def _baselines(job: _Job) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
-    examples that each seed is scored on. The interpolator has all scores."""
+    examples that each seed is scored on. Predictors from codes have all scores."""
     run = Run(job.config, job.task, job.seeds)
     if job.task.interpolated:
-        directory.keep_scores(job.workdir, "interpolator", run.interpolator.scores)
+        for name in baselines.FROM_CODES:
+            directory.keep_scores(job.workdir, name, getattr(run, name).scores)
     trivial = results.trivial_means(run, job.task, (job.task.error,))
     return {
         f"{region}.{predictor}_{score}": values

@@ -1,5 +1,5 @@
 """What a task shows, asks and scores at its cells, without networks: results at cells, points that
-a seed is shown, trivial predictors and the interpolator."""
+a seed is shown, and trivial predictors, with those from codes."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -15,7 +15,7 @@ from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 
-DRAWN = 2000  # the points of a stream that the interpolator knows
+DRAWN = 2000  # the points of a stream that a predictor from codes knows
 
 
 def seed_keys(seeds):
@@ -23,9 +23,10 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def interpolations(config: Config, task: Task, seeds):
-    """What `baselines.interpolate` says at the task's points, from the complete points that each
-    seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores (T, B) by name).
+def interpolations(config: Config, task: Task, seeds, predictor: str = "interpolator"):
+    """What a predictor of `baselines.FROM_CODES` says at the task's points, from the complete
+    points that each seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores
+    (T, B) by name).
 
     A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
     count. A seed without complete points (stripes alone) has 0 everywhere.
@@ -36,7 +37,7 @@ def interpolations(config: Config, task: Task, seeds):
         shown_points, counts, shown_codes, shown_truths = given
         complete = counts & ~np.isnan(shown_points).any(axis=1)
         first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
-        predictions = baselines.interpolate(
+        predictions = baselines.FROM_CODES[predictor](
             shown_codes[complete][first], shown_truths[complete][first], codes
         ).astype(np.float32)
         held.append((predictions, truths, jax.device_get(score(predictions, truths, points))))
@@ -46,7 +47,7 @@ def interpolations(config: Config, task: Task, seeds):
 def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
     """{predictor: {(region, score): (S,)}}: what trivial predictors of a task score on the examples
     that each seed of a run is scored on. `scores` names those of the task's `baselines`, by default
-    all; the interpolator, where there is one, has all."""
+    all; those from codes, where there are any, have all."""
     masks = tasks.regions(task)
 
     def of_seed(key):
@@ -62,8 +63,9 @@ def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(run.seeds)))
     if task.interpolated:
-        means_of_seeds = jax.jit(jax.vmap(means))(run.interpolator.scores)
-        found["interpolator"] = jax.device_get(means_of_seeds)
+        means_of_seeds = jax.jit(jax.vmap(means))
+        for name in baselines.FROM_CODES:
+            found[name] = jax.device_get(means_of_seeds(getattr(run, name).scores))
     return found
 
 

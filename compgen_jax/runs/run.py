@@ -36,7 +36,7 @@ class Run:
     path: its directory; None for networks of one earlier step, and without a directory.
 
     Everything else is computed when it is first asked for, unless it is given by name: `cells`,
-    `interpolator`, `trivial`, `shown`, `late`, `name`, `maps`, `predict` and so on. `layers` and
+    `interpolator`, `wide_network`, `trivial`, `shown`, `late`, `maps` and so on. `layers` and
     `outputs` are given as {metric: array}. A run of which nothing but given values is known (no
     path, no params) is its own `late`.
     """
@@ -169,19 +169,28 @@ class Run:
 
     @cached_property
     def interpolator(self) -> evaluation.CellResults:
+        """What `baselines.interpolate` says at every cell, see `_from_codes`."""
+        return self._from_codes("interpolator")
+
+    @cached_property
+    def wide_network(self) -> evaluation.CellResults:
+        """What `baselines.wide_network` says at every cell, see `_from_codes`."""
+        return self._from_codes("wide_network")
+
+    def _from_codes(self, predictor: str) -> evaluation.CellResults:
         """What `results.interpolations` says at every cell, once for each seed, with the task's
         scores: (S, B) each, (S, 1, B) of a run at several steps. Training keeps the scores. Raises
         RunError for a task without it (`Task.interpolated`)."""
         if self.steps:
-            end = self.end.interpolator
+            end = getattr(self.end, predictor)
             scores = {name: values[:, None] for name, values in end.scores.items()}
             return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
         if not self.task.interpolated:
-            raise RunError(f"{self.name}: its task has no interpolator")
-        interpolate = partial(results.interpolations, self.config, self.task, self.seeds)
-        if kept := self._kept_scores("interpolator"):
-            return self._at_cells(lambda: interpolate()[0], kept)
-        predictions, _, scores = interpolate()
+            raise RunError(f"{self.name}: its task has no {predictor.replace('_', ' ')}")
+        predict = partial(results.interpolations, self.config, self.task, self.seeds, predictor)
+        if kept := self._kept_scores(predictor):
+            return self._at_cells(lambda: predict()[0], kept)
+        predictions, _, scores = predict()
         return self._at_cells(lambda: predictions, scores)
 
     @cached_property
@@ -202,7 +211,7 @@ class Run:
     @cached_property
     def trivial(self) -> dict[str, dict]:
         """{predictor: {(region, score): mean over the seeds}} of the task's trivial predictors, of
-        lookups along each factor alone, and of the interpolator if there is one."""
+        lookups along each factor alone, and of those from codes if there are any."""
         task = tasks.with_lookups_along_factors(self.task)
         return {
             predictor: {place: float(np.mean(values)) for place, values in means.items()}

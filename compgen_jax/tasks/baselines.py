@@ -1,11 +1,11 @@
 """Trivial predictors: what a model that composes nothing would say.
 
 Each maps what is asked to predictions (B, ...). The first three are those of any task (`BASELINES`,
-the default of `Task.baselines`), whose errors stand in a run's summary. `interpolate` knows what
-one seed was shown, and stands beside them. `GRID_PREDICTORS` know the ID cells of a grid alone. The
-last two kinds are NumPy. Their mean squared error over the hole, as a multiple of a
-blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1 (no brightest pixel is right, for
-rank one 6%): constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
+the default of `Task.baselines`), whose errors stand in a run's summary. `FROM_CODES` are kernel
+regressions on what one seed was shown, and stand beside them. `GRID_PREDICTORS` know the ID cells
+of a grid alone. The last two kinds are NumPy. Their mean squared error over the hole, as a multiple
+of a blank image's, for true bumps, N = 28, donut 6 to 22, sigma = 1 (no brightest pixel is right,
+for rank one 6%): constant .98, nearest seen 1.47, line mean 1.20, rank one .91.
 """
 
 import math
@@ -19,9 +19,10 @@ from compgen_jax import grids
 SWEEPS = 50  # on bumps, within 1% of the amplitude of what 500 give
 PAIRS_AT_ONCE = 2**23  # of held-out and ID cells: bounds memory
 
-# the interpolator
+# kernel regressions from codes
 LENGTHS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 8)  # in median nearest-neighbour distances of the codes
-KERNEL_RIDGE = 1e-6  # of the kernel's 1
+KERNEL_RIDGE = 1e-6  # of the kernel's mean diagonal
+HIDDEN_LAYERS = 3  # of the wide network
 MOST_POINTS, NEAREST_POINTS = 2000, 64  # beyond the first, a fit to the nearest for each query
 TIED = 1e-9  # relative: errors that rounding alone may tell apart
 
@@ -74,20 +75,47 @@ BASELINES = {of.__name__: of for of in (best_constant, nearest_seen, nearest_sam
 
 def knows_id(name: str) -> bool:
     """Whether a predictor is right where training showed the answer: none of ID points."""
-    return name.startswith("nearest_") or name == "interpolator"
+    return name.startswith("nearest_") or name in FROM_CODES
 
 
 # --- from the codes that one seed was shown; NumPy, float64 -------------------------------------
 
 
 def interpolate(codes_SxE, truths_Sx, codes_BxE):
-    """(B, ...): kernel ridge regression from codes to outputs, fitted to S points.
+    """(B, ...): the interpolator, kernel ridge regression from codes to outputs, fitted to S
+    points.
 
-    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)), and acts on what is left after the mean
-    output. Its length is the one of `LENGTHS` with the least squared error on points left out, each
-    alone; of equal errors, the shortest. Points with the same code count once, with their mean
-    output. Beyond `MOST_POINTS` of them each query has a fit of its own to the `NEAREST_POINTS`
-    nearest. Without a point the prediction is 0, with one its output.
+    The kernel is Gaussian, exp(-|a - b|^2 / (2 length^2)). Its length is the one of `LENGTHS` with
+    the least squared error on points left out, each alone; of equal errors, the shortest. For the
+    rest, and errors, see `_regression`.
+    """
+    return _regression(_gaussian, codes_SxE, truths_Sx, codes_BxE)
+
+
+def wide_network(codes_SxE, truths_Sx, codes_BxE):
+    """(B, ...): what an infinitely wide ReLU network predicts that is trained on S points until it
+    fits them: kernel ridge regression with its neural tangent kernel (see `tangent_kernel`).
+
+    Such a network learns no features, because its kernel is fixed by the code: this predictor says
+    what can be composed without learning any. Lippl and Stachenfeld (2024, arXiv:2405.16391) show
+    what that is for codes such as one-hot. Such a kernel can only add up values that it gives to
+    each factor's value and to each combination of them that was seen. For the rest, and errors, see
+    `_regression`.
+    """
+    return _regression(_tangent, codes_SxE, truths_Sx, codes_BxE)
+
+
+FROM_CODES = {"interpolator": interpolate, "wide_network": wide_network}
+
+
+def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
+    """(B, ...): what `fit(codes (S, E), outputs (S, P), queries (B, E))`, a kernel regression,
+    predicts.
+
+    It acts on what is left after the mean output, with a ridge of `KERNEL_RIDGE`. Points with the
+    same code count once, with their mean output. Beyond `MOST_POINTS` of them each query has a fit
+    of its own to the `NEAREST_POINTS` nearest. Without a point the prediction is 0, with one its
+    output.
 
     ValueError for arrays that do not match or are not finite.
     """
@@ -105,25 +133,29 @@ def interpolate(codes_SxE, truths_Sx, codes_BxE):
     flat_SxP = np.zeros((len(codes), math.prod(truths.shape[1:])))
     np.add.at(flat_SxP, of_code.reshape(-1), truths.reshape(len(truths), -1))
     flat_SxP /= count[:, None]
+
+    def after_mean(codes_SxE, flat_SxP, queries_BxE):
+        mean = flat_SxP.mean(axis=0, keepdims=True)
+        if len(codes_SxE) == 1:
+            return np.repeat(mean, len(queries_BxE), axis=0)
+        return mean + fit(codes_SxE, flat_SxP - mean, queries_BxE)
+
     if len(codes) <= MOST_POINTS:
-        return _kernel_ridge(codes, flat_SxP, queries).reshape(shape)
+        return after_mean(codes, flat_SxP, queries).reshape(shape)
     # float32 makes ties of distances that differ by rounding
     apart_BxS = _squared_distances(queries, codes).astype(np.float32)
     nearest_BxK = np.argsort(apart_BxS, axis=1, kind="stable")
     of_query = [
-        _kernel_ridge(codes[near], flat_SxP[near], query[None])
+        after_mean(codes[near], flat_SxP[near], query[None])
         for query, near in zip(queries, nearest_BxK[:, :NEAREST_POINTS], strict=True)
     ]
     return np.concatenate(of_query).reshape(shape)
 
 
-def _kernel_ridge(codes_SxE, flat_SxP, queries_BxE):
+def _gaussian(codes_SxE, left_SxP, queries_BxE):
     """(B, P) what the length with the least error on left-out points predicts."""
-    count, mean = len(codes_SxE), flat_SxP.mean(axis=0, keepdims=True)
-    if count == 1:
-        return np.repeat(mean, len(queries_BxE), axis=0)
-    squares_SxS, left_SxP = _squared_distances(codes_SxE, codes_SxE), flat_SxP - mean
-    apart = squares_SxS + np.diag(np.full(count, np.inf))
+    squares_SxS = _squared_distances(codes_SxE, codes_SxE)
+    apart = squares_SxS + np.diag(np.full(len(codes_SxE), np.inf))
     neighbour = np.median(np.sqrt(apart.min(axis=1)))
     fits = []
     for length in LENGTHS:
@@ -133,7 +165,40 @@ def _kernel_ridge(codes_SxE, flat_SxP, queries_BxE):
     least = min(error for error, *_ in fits)
     spread = np.mean(left_SxP**2)
     _, scale, weights_SxP = next(fit for fit in fits if fit[0] <= least + TIED * spread)
-    return mean + np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
+    return np.exp(-_squared_distances(queries_BxE, codes_SxE) / scale) @ weights_SxP
+
+
+def _tangent(codes_SxE, left_SxP, queries_BxE):
+    """(B, P). The constant beside every code is the root mean square length of the S codes."""
+    constant = np.sqrt(np.mean(np.sum(codes_SxE**2, axis=1)))
+    biased = lambda codes: np.pad(codes, ((0, 0), (0, 1)), constant_values=constant)
+    kernel_SxS = tangent_kernel(biased(codes_SxE), biased(codes_SxE))
+    ridge = KERNEL_RIDGE * np.trace(kernel_SxS) / len(kernel_SxS)
+    weights_SxP = np.linalg.solve(kernel_SxS + ridge * np.eye(len(kernel_SxS)), left_SxP)
+    return tangent_kernel(biased(queries_BxE), biased(codes_SxE)) @ weights_SxP
+
+
+def tangent_kernel(a_AxE, b_BxE):
+    """(A, B): the neural tangent kernel (Jacot et al. 2018) of a ReLU network with `HIDDEN_LAYERS`
+    infinitely wide layers, in closed form: the arc-cosine recursion of Cho and Saul (2009).
+
+    In this parametrization weights are drawn from N(0, 1), and a layer of W units multiplies its
+    inputs' sum by sqrt(2 / W) (by 1 for the code), so that a vector keeps its mean square length.
+    No layer has a bias. Its kernel alone would be homogeneous: the prediction for a code twice as
+    long would be twice as far from the mean output, and that for a code of zeros the mean output,
+    whatever was seen there. The networks of this package have biases, so `wide_network` appends one
+    constant to every code, as long as the codes seen are on average: weights and bias of the first
+    layer matter equally, and the scale of the code does not matter. This is the choice without a
+    setting; it was not compared with others on any data.
+    """
+    norms_AxB = np.sqrt(np.outer(np.sum(a_AxE**2, axis=1), np.sum(b_BxE**2, axis=1)))
+    covariance = tangent = a_AxE @ b_BxE.T
+    for _ in range(HIDDEN_LAYERS):
+        cosine = np.clip(covariance / np.where(norms_AxB > 0, norms_AxB, 1), -1, 1)
+        angle = np.arccos(cosine)
+        covariance = norms_AxB * (np.sin(angle) + (np.pi - angle) * cosine) / np.pi
+        tangent = covariance + tangent * (np.pi - angle) / np.pi
+    return tangent
 
 
 def kernel_ridge(kernel_SxS, outputs_SxP, ridge: float = KERNEL_RIDGE, centred: bool = False):

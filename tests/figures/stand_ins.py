@@ -59,7 +59,7 @@ def trained(name: str, root):
 
 
 def mapped(network: str, interpolator: str, code: str = "bump"):
-    """A run whose images, and whose interpolator's, are those of known maps."""
+    """A run whose images, and those of its kernels, are those of known maps."""
     settings = Bump(grid=8, code=CodeConfig(name=code),
                     support=SupportConfig(region="donut", low=3, high=5))  # fmt: skip
     score, empty = known_maps.scorer_of(settings)
@@ -68,7 +68,7 @@ def mapped(network: str, interpolator: str, code: str = "bump"):
                         for name in (network, interpolator))  # fmt: skip
     return Run.known(
         (0, 1), drawn, config=Config(task=settings), task=settings.make(), interpolator=by_kernel,
-        error_at=lambda points: np.full((2, len(points)), 0.01),
+        wide_network=by_kernel, error_at=lambda points: np.full((2, len(points)), 0.01),
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def decoder(render):
 def run(cells=None, numbers=None, outputs=None, **others):
     """A run of three seeds. `numbers`: values by layer, and `outputs`: values, by metric, with a
     small spread over seeds. Without `cells` it is one that draws everything right; without an
-    `interpolator` that renders nothing."""
+    `interpolator` and a `wide_network` that render nothing."""
     spread = lambda values: JITTER[:, None] * np.arange(1, len(values) + 1)
     return Run.known(
         (0, 1, 2),
@@ -68,6 +68,7 @@ def run(cells=None, numbers=None, outputs=None, **others):
             "config": SimpleNamespace(task=SETTINGS),
             "task": task(),
             "interpolator": decoder(blank),
+            "wide_network": decoder(blank),
         }
         | others,
     )

@@ -263,7 +263,10 @@ def test_trivial_predictors_of_a_summary_equal_loops(tiny, tiny_run):
             assert number == pytest.approx(values[mask].mean(), rel=1e-4, abs=1e-9)
 
 
-def test_the_interpolator_of_a_summary_is_fitted_to_the_points_of_each_seed(tiny, tiny_run):
+@pytest.mark.parametrize("name", baselines.FROM_CODES)
+def test_kernel_regressions_of_a_summary_are_fitted_to_the_points_of_each_seed(
+    name, tiny, tiny_run
+):
     config, (_, summary) = tiny, tiny_run
     task = config.task.make()
     points, regions = tasks.points(task), tasks.regions(task)
@@ -272,10 +275,10 @@ def test_the_interpolator_of_a_summary_is_fitted_to_the_points_of_each_seed(tiny
         shown = np.unique(loop.dataset_of(task, jax.random.key(int(seed))).points, axis=0)
         assert len(shown) < regions["id"].sum()  # of those seen, few were drawn
         index = [int(np.flatnonzero((points == point).all(axis=1))[0]) for point in shown]
-        predictions = baselines.interpolate(code[index, :], image[index, :], code)
+        predictions = baselines.FROM_CODES[name](code[index, :], image[index, :], code)
         errors = np.square(predictions - image).mean(axis=(1, 2))
         for region, mask in regions.items():
-            number = numbers[f"{region}.interpolator_mse"]
+            number = numbers[f"{region}.{name}_mse"]
             assert number == pytest.approx(errors[mask].mean(), rel=1e-4)
 
 

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -80,6 +81,63 @@ def test_beyond_many_points_interpolate_uses_the_nearest(monkeypatch):
         near = sorted(range(30), key=lambda s: math.dist(codes[s], query))[:9]
         expected = kernel_ridge_by_loops(codes[near], truths[near], query[None])
         np.testing.assert_allclose(predicted, expected[0], rtol=1e-5, atol=1e-7)
+
+
+# --- the wide network ---------------------------------------------------------------------------
+
+
+def tangent_by_loops(a, b):
+    """The recursion at three hidden layers, pair by pair: the definition."""
+    aa, ab, bb = (math.fsum(p * q for p, q in zip(*of, strict=True))
+                  for of in ((a, a), (a, b), (b, b)))  # fmt: skip
+    tangent = ab
+    for _ in range(3):
+        angle = math.acos(max(-1.0, min(1.0, ab / math.sqrt(aa * bb))))
+        on = (math.pi - angle) / math.pi  # twice the chance that a unit is on for both
+        ab = math.sqrt(aa * bb) * (math.sin(angle) / math.pi + math.cos(angle) * on)
+        tangent = tangent * on + ab
+    return tangent
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_wide_network_against_loops(scale):
+    """A constant as long as the codes are on average stands beside each; their scale is nothing."""
+    rng = np.random.default_rng(3)
+    codes, queries, truths = rng.normal(size=(17, 2)), rng.normal(size=(9, 2)), rng.normal(size=17)
+    queries[0] = 0.0
+    constant = math.sqrt(np.mean([x * x + y * y for x, y in codes]))
+    kernel = lambda a, b: np.array([[tangent_by_loops((*p, constant), (*q, constant))
+                                     for q in b] for p in a])  # fmt: skip
+    known = kernel(codes, codes)
+    ridge = 1e-6 * np.mean(np.diag(known)) * np.eye(17)
+    weights = np.linalg.solve(known + ridge, truths - truths.mean())
+    expected = truths.mean() + kernel(queries, codes) @ weights
+    found = baselines.wide_network(scale * codes, truths, scale * queries)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_tangent_kernel_is_that_of_a_wide_random_network():
+    """Products of the gradients of one output, averaged over 64 networks of 256 units a layer."""
+    width, (codes, others) = 256, np.random.default_rng(1).normal(size=(2, 4, 3))
+
+    def output(weights, code):
+        hidden, scale = code, 1.0
+        for weight in weights[:-1]:
+            hidden = jax.nn.relu(scale * weight @ hidden)
+            scale = math.sqrt(2 / width)
+        return scale * weights[-1] @ hidden
+
+    def of_network(key):
+        sizes = (width, 3), (width, width), (width, width), (width,)
+        weights = [jax.random.normal(jax.random.fold_in(key, i), s) for i, s in enumerate(sizes)]
+        slopes = [jax.vmap(jax.grad(output), (None, 0))(weights, a) for a in (codes, others)]
+        flat = [[g.reshape(4, -1) for g in jax.tree.leaves(each)] for each in slopes]
+        return sum(a @ b.T for a, b in zip(*flat, strict=True))
+
+    found = jax.lax.map(of_network, jax.random.split(jax.random.key(0), 64)).mean(axis=0)
+    expected = baselines.tangent_kernel(codes, others)
+    lengths = np.sqrt(np.outer(*(np.square(a).sum(axis=1) for a in (codes, others))))
+    np.testing.assert_allclose(found / lengths, expected / lengths, rtol=0.1)
 
 
 # --- on a grid ---------------------------------------------------------------------------------

@@ -51,6 +51,11 @@ def interpolated(run):
     return rendered(run.late.interpolator)
 
 
+def wide_network(run):
+    """(S, 1) the same of the wide network: kernel regression that learns no features."""
+    return rendered(run.late.wide_network)
+
+
 def trivial_shares(cells: CellResults) -> dict[str, float]:
     """The share of held-out cells that every trivial predictor renders, by name. They know the true
     images of all ID cells (`baselines.GRID_PREDICTORS`)."""
@@ -110,6 +115,7 @@ def notes_on_images(run):
     """Further numbers of what is drawn for held-out cells."""
     cells = run.late.cells
     yield note("share rendered OOD by the interpolator", interpolated(run))
+    yield note("share rendered OOD by the wide network", wide_network(run))
     yield note("exact accuracy OOD", exact(cells))
     yield note("accuracy OOD within 1 pixel", within_a_pixel(cells))
     yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))

@@ -171,7 +171,7 @@ def maps(grid: int, region: str) -> dict[str, Run]:
     config = bumps(grid, region)
     score, empty = scorer_of(config)
     world = world_of(empty.truths, empty.held_out)
-    kernel, task = _interpolator(score, config, empty), config.make()
+    from_codes, task = _from_codes(score, config, empty), config.make()
     stripes = jittered(results.truths_at(task, bump.stripe_points(grid)), amplitude=world.amplitude)
     known = {}
     for name in MAPS:
@@ -185,20 +185,23 @@ def maps(grid: int, region: str) -> dict[str, Run]:
             outputs={} if region == "corner" else _outputs(cells),
             config=SimpleNamespace(task=config),
             task=task,
-            interpolator=kernel,
+            **from_codes,
             # claims ask for what is drawn for one factor and for none, and for no other points
             predict=partial(lambda drawn, points: drawn, np.concatenate([stripes, null], axis=1)),
         )
     return known
 
 
-def _interpolator(score, config: Bump, empty: CellResults):
-    """What a kernel says that knows the images of all ID cells, once for every copy."""
+def _from_codes(score, config: Bump, empty: CellResults) -> dict[str, CellResults]:
+    """What kernels say that know the images of all ID cells, once for every copy, by name."""
     task = config.make()
     codes = tasks.examples_at(task, jax.random.key(0), tasks.points(task)).input
     known = ~empty.held_out
-    drawn = baselines.interpolate(codes[known], empty.truths[known], codes)
-    return score(np.repeat(drawn[None].astype(np.float32), SEEDS, axis=0))
+    drawn = {
+        name: predict(codes[known], empty.truths[known], codes).astype(np.float32)
+        for name, predict in baselines.FROM_CODES.items()
+    }
+    return {name: score(np.repeat(each[None], SEEDS, axis=0)) for name, each in drawn.items()}
 
 
 # --- how what they draw is alike ---------------------------------------------------------------
