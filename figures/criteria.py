@@ -3,6 +3,7 @@ maps, and the simulated coverage of intervals. Nothing is trained.
 
 First all claims are tried on all known answers."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,7 @@ from compgen_jax.metrics import function, scaling, text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering import known
 from compgen_jax.papers.registry import PAPERS
-from compgen_jax.statistics import half_width, spread_of_median
+from compgen_jax.statistics import half_width, share_with_interval, spread_of_median
 from compgen_jax.tasks.bump import Bump, ImageConfig
 from compgen_jax.tasks.supports import SupportConfig
 
@@ -71,12 +72,13 @@ LAWS = {
     "share of 81 cells, mostly 1": (
         lambda rng, shape: rng.binomial(81, np.where(rng.random(shape) < 0.7, 1, 0.95)) / 81, 0.985
     ),
+    "all or none, all in .8 of seeds": (lambda rng, shape: 1.0 * (rng.random(shape) < 0.8), 0.8),
 }  # fmt: skip
 MEDIANS = {"normal": 0.0, "log-normal, sd .5 of the log": 1.0, "exponential": np.log(2)}
 CENSORED = {"all thresholds reached": np.inf, "a fifth of them not reached": 1.2e4}
 GRIDS, CURVES = np.array([16, 24, 32, 48]), 2000
 CELLS = {name: 81 for name in LAWS if name.startswith("share")}
-SEEDS = (3, 4, 5, 6, 10)
+SEEDS = (3, 4, 6, 8, 12, 20)
 
 
 def parts() -> dict[str, list[str]]:
@@ -146,6 +148,8 @@ def coverage() -> dict:
         rng = np.random.default_rng(0)
         least = LEAST_CELLS / CELLS[name] if name in CELLS else 0.0
         found[name] = [_covered(draw(rng, (SAMPLES, count)), mean, least) for count in SEEDS]
+    counted = "number of seeds, exact binomial interval"
+    found[counted] = [_count_covered(count, 0.8) for count in SEEDS]
     for name, median in MEDIANS.items():
         rng, draw = np.random.default_rng(0), LAWS[name][0]
         samples = [draw(rng, (SAMPLES, count)) for count in SEEDS]
@@ -159,6 +163,16 @@ def coverage() -> dict:
 def _covered(values_RxT, mean, least) -> float:
     apart = np.abs(values_RxT.mean(axis=1) - mean)
     return float(np.mean(apart <= np.maximum(half_width(values_RxT), least) + 1e-12))
+
+
+def _count_covered(count: int, rate: float) -> float:
+    """Without simulation: the binomial chance of every number of seeds whose interval holds it."""
+    held = 0.0
+    for number in range(count + 1):
+        low, high = share_with_interval(np.arange(count) < number)["ci95"]
+        chance = math.comb(count, number) * rate**number * (1 - rate) ** (count - number)
+        held += chance * (low <= rate <= high)
+    return held
 
 
 def _median_covered(values_RxT, median) -> float:

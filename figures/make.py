@@ -10,6 +10,8 @@ only if `--only` names them. `--only=robustness` trains what the papers leave op
 setting, and judges every claim there. `--only=claims` judges what is there and trains nothing.
 `--only=explorer` writes the page alone. `--models=FILE.py:CLASS` trains a model of yours on the
 league's tasks, and draws it beside the rows that are trained in DIR or committed in docs/results.
+`--only=confirm` trains the networks of the main claims at fresh seeds and judges these once: the
+verdict of a criterion then stays.
 """
 
 import contextlib
@@ -43,6 +45,8 @@ MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FIL
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
 # one network of each kind; how many bumps join the stripes differs between the scales
+CONFIRM = "confirm"  # of `--only`, at quick scale
+BESIDES = CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
 EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
 
 
@@ -132,10 +136,13 @@ def make_plan() -> Plan:
         beside = {n: run for n, run in (committed.runs(scale) | there).items() if n in theirs}
         left = theirs.keys() - beside.keys()  # neither trained nor committed: not drawn
         figures = {one: [n for n in names if n not in left] for one, names in figures.items()}
-    varied = {}
+    varied, groups = {}, []
     if any(figure.of_settings for figure in chosen):
         theirs = own if any(paper.settings for paper in own) else papers
         groups = [group for paper in theirs for group in paper.settings]
+    if CONFIRM in ONLY.value:
+        groups += [paper.fresh for paper in papers]
+    if groups:
         if unknown := {base for group in groups for base in group.bases} - configs.keys():
             raise ConfigError(f"SETTINGS: no such run: {', '.join(sorted(unknown))}")
         varied = settings.configs(groups, configs)
@@ -154,12 +161,12 @@ def _of_module(module) -> Paper:
 
 
 def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default. 'claims' and
-    'explorer' name none of them."""
+    """The figures that `--only` names; without it, those that are drawn by default. `BESIDES` name
+    none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in drawn and name not in ("claims", "explorer"):
-            allowed = ", ".join([*drawn, "explorer", "claims"])
+        if name not in (*drawn, *BESIDES) or (name == CONFIRM and scale != "quick"):
+            allowed = ", ".join([*drawn, *BESIDES])
             raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     default = "of_summaries" if MODELS.value else "by_default"
     names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]
@@ -252,7 +259,12 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
         for setting in dict.fromkeys(setting for _, setting in plan.varied):
             changed = {base: one for (base, name), one in plan.varied.items() if name == setting}
             there = judge.load(changed, paths)
-            at_settings += claims.judge_all(every, there, plan.scale, setting, names)
+            wanted = list(changed) if setting == claims.FRESH else names
+            at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
+            if setting == claims.FRESH:  # base networks may have been judged elsewhere
+                keys = {claims.key_of(row) for row in rows}
+                rows += [row for row in committed.rows(plan.scale) if row["setting"] == claims.BASE
+                         and claims.key_of(row) not in keys]  # fmt: skip
         before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
         rows += claims.of_settings(before, at_settings, rows)
         rows = claims.with_settings(rows)

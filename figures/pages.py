@@ -150,12 +150,21 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
         by_case.setdefault(f"{row['case']}{at}", {})[row["scale"]] = row
     scales = [scale for scale in SCALES if any(scale in one for one in by_case.values())]
     name, number = next(iter(rows[0]["conditions"].items()))
-    cells = [
-        (case, *(_cell(one[scale]) if scale in one else "" for scale in scales))
-        for case, one in by_case.items()
-    ]
+    judged_own = {(row["scale"], row["case"], row["setting"]) for row in rows}
+    cells = []
+    for case, of_case in by_case.items():
+        row = next(iter(of_case.values()))
+        own = row.get("own")
+        own_judged = ("paper", row["case"], own) in judged_own
+        cells.append((
+            case,
+            *(_cell(of_case[scale]) if scale in of_case else "" for scale in scales),
+            ", ".join(filter(None, (one.get("confirmed") for one in of_case.values()))) or "–",
+            "" if own is None else "judged" if own_judged else "not run",
+        ))  # fmt: skip
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
     figure = f" ({claim.figure})" * bool(claim.figure)
+    head = *head, "confirmed", "the figure's own network"
     return [f"### {claim.name}: {general(claim)}{figure}", "", *table(head, cells)]
 
 
@@ -244,7 +253,9 @@ def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str
             larger = paper.get((claim, case))
             shares = [f"settings: {claims.share(row)}"] if claims.share(row) else []
             sized = [f"the paper's size: {larger['verdict']}"] if larger else []
-            return "; ".join([f"{claim} {verdict}", *shares, *sized])
+            confirmed = {"": "not confirmed yet", "yes": "confirmed", "no": "not confirmed"}
+            words = [f"{claim} {verdict}", confirmed[row.get("confirmed", "")], *shares, *sized]
+            return "; ".join(words)
         numbers = row["conditions"] | row["notes"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:
@@ -315,6 +326,12 @@ def by_chance(rows: list[dict]) -> list[str]:
     }
     settings = sum(row["setting"] != BASE for row in rows)
     beside = f" Rows have {settings} verdicts at other settings beside them." if settings else ""
+    asked = [row["confirmed"] for row in rows if row.get("confirmed")]
+    if asked:
+        beside += (
+            f" {asked.count('yes')} of {len(asked)} verdicts were confirmed at seeds that nobody "
+            "had looked at before."
+        )
     return [
         f"This page judges {len(measured)} conditions, each by a 95% interval. If every true value "
         f"lay at its bound, chance alone would have {CHANCE * len(measured):.1f} of them hold "
