@@ -262,9 +262,9 @@ def judged(plan: Plan, runs: dict, paths: dict[str, Path], clock) -> list[dict]:
             wanted = list(changed) if setting == claims.FRESH else names
             at_settings += claims.judge_all(every, there, plan.scale, setting, wanted)
             if setting == claims.FRESH:  # base networks may have been judged elsewhere
-                keys = {claims.key_of(row) for row in rows}
+                keys, known = {claims.key_of(row) for row in rows}, {one.name for one in every}
                 rows += [row for row in committed.rows(plan.scale) if row["setting"] == claims.BASE
-                         and claims.key_of(row) not in keys]  # fmt: skip
+                         and row["claim"] in known and claims.key_of(row) not in keys]  # fmt: skip
         before = committed.rows(plan.scale) + (directory.read_json(path) if path.exists() else [])
         rows += claims.of_settings(before, at_settings, rows)
         rows = claims.with_settings(rows)

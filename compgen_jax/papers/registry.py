@@ -29,6 +29,7 @@ def _paper(title: str, letters: str, runs, claims, known, **more) -> Paper:
         note=claims.NOTE,
         folder=Path(claims.__file__).parent,
         settings=runs.SETTINGS,
+        fresh=runs.CONFIRMED,
         **more,
     )
 

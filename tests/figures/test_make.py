@@ -10,7 +10,7 @@ from compgen_jax.config import ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.paper import Paper
 from compgen_jax.papers.registry import LEAGUE
-from compgen_jax.papers.settings import Group, times, to
+from compgen_jax.papers.settings import FRESH_SEEDS, Group, fresh, times, to
 from compgen_jax.runs import directory, experiment
 from compgen_jax.runs.run import Run
 from figures import make, plotting
@@ -64,7 +64,7 @@ def figures(tiny, tmp_path, monkeypatch):
     group = Group(("first",), (times("model.width", 2), to("broad", model__width=9)))
     paper = Paper(
         "Tiny", "X", lambda scale: configs, (is_exact, both_are_exact, is_learnt),
-        settings=(group,),
+        settings=(group,), fresh=fresh("first"),
         with_models=lambda models: paper._replace(runs=lambda scale: configs | own),
     )  # fmt: skip
     monkeypatch.setattr(make, "PAPERS", (paper,))
@@ -134,6 +134,20 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
 
     other = figures("--only=wide", f"--runs={workdir}", work="other")  # these serve, too
     assert not (other / "trained").exists() and len(rows_of(other)[0]) == 3
+
+
+def test_verdicts_are_confirmed_once_at_fresh_seeds(figures):
+    figures("--only=both")
+    workdir = figures("--only=confirm")
+    assert "first_fresh_seeds_quick" in trained_in(workdir)
+    names, rows = rows_of(workdir)
+    assert names == [("X1", "base"), ("X1", "fresh seeds")]
+    assert rows[1]["seeds"] == list(FRESH_SEEDS)
+    judged = rows[0]["verdict"], rows[1]["verdict"]
+    assert rows[0]["confirmed"] == ("yes" if judged[0] == judged[1] else "no")
+    rows[1]["verdict"] = "kept"
+    directory.write_json(workdir / "claims.json", rows)
+    assert rows_of(figures("--only=confirm"))[1][1]["verdict"] == "kept"
 
 
 @pytest.mark.parametrize(

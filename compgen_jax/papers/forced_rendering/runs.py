@@ -24,6 +24,7 @@ from compgen_jax.papers.settings import (
     Preset,
     Setting,
     at_scale,
+    fresh,
     times,
     to,
     training_time,
@@ -538,4 +539,14 @@ SETTINGS = (
             times("model.width", 0.5),
         ),
     ),
+)
+
+# trained once more at fresh seeds, to confirm C1 to C10, C12, C13 and K1 to K5
+CONFIRMED = fresh(
+    *(f"{code}_cnn" for code in ("bump", "ramp", "onehot", "positional")),
+    *("bump_cnn_depth2", "bump_cnn_depth6", "ramp_cnn_depth2"),
+    *("bump_mlp", "bump_mlp_depth7", "ramp_mlp", "ramp_mlp_depth7"),
+    *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
+    *(f"lowrank_{name}" for name in ABLATIONS),
+    *("donut_stripes", "two_objects"),
 )

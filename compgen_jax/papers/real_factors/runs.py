@@ -11,7 +11,7 @@ import itertools
 
 from compgen_jax.config import Config, TrainingConfig
 from compgen_jax.models.upsampling import LAYOUTS, Upsampling
-from compgen_jax.papers.settings import Group, Preset, Setting, times, to, training_time
+from compgen_jax.papers.settings import Group, Preset, Setting, fresh, times, to, training_time
 from compgen_jax.tasks.sprites import Sprites
 
 SPRITES = Preset(
@@ -191,4 +191,9 @@ SETTINGS = (
     Group(("sprites_element",), AROUND),
     Group(tuple(name for name in runs("quick") if "_pair_" in name), AROUND),
     Group(("sprites_lowrank_penalties", "sprites_encoder"), (*LEARNING, *OTHER_RANGES)),
+)
+
+# trained once more at fresh seeds, to confirm F1 to F3
+CONFIRMED = fresh(
+    *(f"sprites_{name}" for name in ("range", "random", "element", *MARGINALS)),
 )

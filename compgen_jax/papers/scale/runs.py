@@ -13,7 +13,7 @@ from compgen_jax.models.task_conditioned import TaskMLP
 from compgen_jax.papers.forced_rendering.runs import RUNS as OF_FORCED_RENDERING
 from compgen_jax.papers.scale.codes import COVERED, UNCOVERED
 from compgen_jax.papers.scale.picks import sets_seen
-from compgen_jax.papers.settings import SCALES, Group, Preset, at_scale, times, to
+from compgen_jax.papers.settings import SCALES, Group, Preset, at_scale, fresh, times, to
 from compgen_jax.sweeps import plan
 from compgen_jax.tasks.modules import Modules
 from compgen_jax.tasks.preference import Preference
@@ -418,4 +418,9 @@ SETTINGS = (
         (AT_RANDOM, *(f"{AT_RANDOM}_{support}" for support in (*UNCOVERED, *COVERED))),
         TEACHERS_AND_SPLITS,
     ),
+)
+
+# trained once more at fresh seeds, to confirm S1a and S1b
+CONFIRMED = fresh(
+    *(f"modules_8_seen_{seen}_width_{w}" for seen in (9, 22, 44, 69) for w in (16, 64, 256))
 )
