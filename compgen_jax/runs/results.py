@@ -23,25 +23,27 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def interpolations(config: Config, task: Task, seeds, predictor: str = "interpolator"):
-    """What a predictor of `baselines.FROM_CODES` says at the task's points, from the complete
-    points that each seed was shown: (predictions (T, B, ...), truths (T, B, ...), the task's scores
-    (T, B) by name).
+def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES)) -> dict:
+    """What predictors of `baselines.FROM_CODES` say at the task's points, from the complete points
+    that each seed was shown: by name, (predictions (T, B, ...), truths (T, B, ...), the task's
+    scores (T, B) by name).
 
     A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
-    points, held = tasks.points(task), []
+    points, held = tasks.points(task), {name: [] for name in names}
     score = jax.jit(jax.vmap(task.scores))
     for given, (codes, truths) in shown_examples(config, task, seeds):
         shown_points, counts, shown_codes, shown_truths = given
         complete = counts & ~np.isnan(shown_points).any(axis=1)
         first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
-        predictions = baselines.FROM_CODES[predictor](
-            shown_codes[complete][first], shown_truths[complete][first], codes
-        ).astype(np.float32)
-        held.append((predictions, truths, jax.device_get(score(predictions, truths, points))))
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *held)
+        known = shown_codes[complete][first], shown_truths[complete][first]
+        for name, of_seeds in held.items():
+            predictions = baselines.FROM_CODES[name](*known, codes).astype(np.float32)
+            scores = jax.device_get(score(predictions, truths, points))
+            of_seeds.append((predictions, truths, scores))
+    stack = lambda *leaves: np.stack(leaves)
+    return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in held.items()}
 
 
 def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:

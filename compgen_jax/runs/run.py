@@ -21,6 +21,7 @@ from compgen_jax.metrics import evaluation
 from compgen_jax.runs import directory, measure, recording, results, user_code
 from compgen_jax.runs.directory import RunError
 from compgen_jax.statistics import mean_with_interval
+from compgen_jax.tasks import baselines
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
@@ -187,11 +188,18 @@ class Run:
             return replace(end, predict=lambda: end.predictions[:, None], scores=scores)
         if not self.task.interpolated:
             raise RunError(f"{self.name}: its task has no {predictor.replace('_', ' ')}")
-        predict = partial(results.interpolations, self.config, self.task, self.seeds, predictor)
         if kept := self._kept_scores(predictor):
-            return self._at_cells(lambda: predict()[0], kept)
-        predictions, _, scores = predict()
+            predict = partial(results.interpolations, self.config, self.task, self.seeds)
+            return self._at_cells(lambda: predict((predictor,))[predictor][0], kept)
+        predictions, _, scores = self._made_from_codes[predictor]
         return self._at_cells(lambda: predictions, scores)
+
+    @cached_property
+    def _made_from_codes(self) -> dict:
+        """`results.interpolations` of the predictors whose scores are not kept, all from one
+        compilation."""
+        names = [name for name in baselines.FROM_CODES if not self._kept_scores(name)]
+        return results.interpolations(self.config, self.task, self.seeds, names)
 
     @cached_property
     def shown(self):

@@ -306,8 +306,9 @@ class _Atlas:
         found = {"nearest": self.answers(nearest, self.steps[-1])[1], "interpolator": None}
         if task.interpolated:
             task = task._replace(points=points[hidden])
-            said = results.interpolations(self.run.config, task, self.seeds)[0]
-            found["interpolator"] = _flat(_shrunk(said, 2))
+            name = "interpolator"
+            said = results.interpolations(self.run.config, task, self.seeds, (name,))[name][0]
+            found[name] = _flat(_shrunk(said, 2))
         return found
 
     def explained(self, steps) -> dict | None:

@@ -1,4 +1,4 @@
-"""What a seed was shown, and the interpolator that knows it."""
+"""What a seed was shown, and predictors from codes that know it."""
 
 import shutil
 
@@ -43,11 +43,13 @@ def code_and_truth(points):
 
 
 def test_a_table_shows_the_points_that_count():
-    predictions, truths, _ = results.interpolations(config_of(Bump(grid=8)), waves(), (0,))
+    found = results.interpolations(config_of(Bump(grid=8)), waves(), (0,))
     cells, expected = code_and_truth(tasks.points(waves()))
-    np.testing.assert_allclose(truths[0], expected, atol=1e-6)
     shown = code_and_truth([[0.5, 1], [1, 2], [1, 0.5]])
-    np.testing.assert_allclose(predictions[0], baselines.interpolate(*shown, cells), atol=1e-5)
+    for name, predict in baselines.FROM_CODES.items():
+        predictions, truths, _ = found[name]
+        np.testing.assert_allclose(truths[0], expected, atol=1e-6)
+        np.testing.assert_allclose(predictions[0], predict(*shown, cells), atol=1e-5)
 
 
 def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
@@ -58,10 +60,11 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
         return points, jnp.arange(batch_size) < 3  # the fourth does not count
 
     task = waves(next_batch)
-    predictions, _, _ = results.interpolations(config_of(Bump(grid=8), batch_size=4), task, (0,))
+    found = results.interpolations(config_of(Bump(grid=8), batch_size=4), task, (0,))
     cells, _ = code_and_truth(tasks.points(task))
     shown = code_and_truth([[0, 1], [1, 1], [2, 1], [0.25, 1], [1.25, 1]])
-    np.testing.assert_allclose(predictions[0], baselines.interpolate(*shown, cells), atol=1e-5)
+    drawn = found["interpolator"][0][0]
+    np.testing.assert_allclose(drawn, baselines.interpolate(*shown, cells), atol=1e-5)
 
 
 def test_a_run_was_shown_the_cells_of_its_complete_points():
@@ -83,7 +86,7 @@ def test_a_run_was_shown_the_cells_of_its_complete_points():
 
 
 def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path):
-    """Where they are damaged or of other cells."""
+    """Where they are damaged or of other cells, or were not kept at all."""
     workdir = tmp_path / "run"
     shutil.copytree(tiny_run[0], workdir)
     kept, path = Run.load(workdir).late.cells.scores, workdir / "late.npz"
@@ -97,3 +100,9 @@ def test_kept_scores_are_those_that_are_made_anew(tiny_run, tmp_path):
         assert directory.kept_scores(workdir, "late", kept["mse"].shape) is None
         anew = Run.load(workdir).late.cells.scores
         chex.assert_trees_all_close(anew, kept, rtol=1e-5)
+    for name in baselines.FROM_CODES:
+        kept = getattr(Run.load(workdir), name).scores
+        (workdir / f"{name}.npz").unlink()
+        anew = getattr(Run.load(workdir), name)
+        chex.assert_trees_all_close(anew.scores, kept, rtol=1e-5)
+        assert anew.predictions.shape[:2] == anew.scores["mse"].shape

@@ -56,6 +56,11 @@ def wide_network(run):
     return rendered(run.late.wide_network)
 
 
+def from_codes(run, share=rendered) -> dict:
+    """{predictor: (S, 1) share of held-out cells that it renders} of `baselines.FROM_CODES`."""
+    return {name.replace("_", " "): share(getattr(run.late, name)) for name in baselines.FROM_CODES}
+
+
 def trivial_shares(cells: CellResults) -> dict[str, float]:
     """The share of held-out cells that every trivial predictor renders, by name. They know the true
     images of all ID cells (`baselines.GRID_PREDICTORS`)."""
@@ -102,10 +107,10 @@ def above_predictors(share, shares: dict, cells: int) -> Condition:
 
 
 def above_trivial(run):
-    """The run renders more OOD than every predictor that knows ID images, the interpolator among
+    """The run renders more OOD than every predictor that knows ID images, those from codes among
     them; and what each of these renders."""
     cells = run.late.cells
-    shares = trivial_shares(cells) | {"interpolator": interpolated(run)}
+    shares = trivial_shares(cells) | from_codes(run)
     yield above_predictors(rendered(cells), shares, cells.held_out.sum())
     for name, of_predictor in shares.items():
         yield note(f"share rendered OOD by {name.replace('_', ' ')}", of_predictor)

@@ -298,8 +298,8 @@ ON_CORNERS = {
 OF_FIGURE_1 = "C1", "C3", "C4"  # and of the authors' own networks
 
 
-def _beside(cells, interpolator) -> Run:
-    return Run.known(cells.seeds, cells=cells, interpolator=interpolator)
+def _beside(cells, kernel) -> Run:
+    return Run.known(cells.seeds, cells=cells, interpolator=kernel, wide_network=kernel)
 
 
 def _interpolated_as(predictor: str, name: str, known: dict):

@@ -120,11 +120,12 @@ def turned(score, cells: int, side: int) -> dict[str, Run]:
     }
 
 
-def _beside_interpolator(name, known):
-    """A kernel on the angle mixes the edges' images too."""
+def _beside_kernels(name, known):
+    """Kernels on the angle mix the edges' images too."""
     several = known["several"]
     cells, mixture = several[name].cells, several["mixture"].cells
-    return {"net": Run.known(several[name].seeds, cells=cells, interpolator=mixture)}
+    kernels = {"interpolator": mixture, "wide_network": mixture}
+    return {"net": Run.known(several[name].seeds, cells=cells, **kernels)}
 
 
 def _matrix(side: int) -> Matrix:
@@ -152,8 +153,8 @@ def _matrix(side: int) -> Matrix:
                 "single": known["single"].get(name, known["several"][name])
             },
             "C14.other_objects": lambda name, known: {"several": known["several"][name]},
-            "K6": _beside_interpolator,
-            "K6.predictors": _beside_interpolator,
+            "K6": _beside_kernels,
+            "K6.predictors": _beside_kernels,
         },
     )
 

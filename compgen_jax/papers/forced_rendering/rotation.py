@@ -17,6 +17,7 @@ from compgen_jax.papers.forced_rendering.images import (
     above_predictors,
     all_rendered,
     exact,
+    from_codes,
 )
 from compgen_jax.tasks import images
 
@@ -217,8 +218,8 @@ def gap_is_rendered(net):
     yield above(0.5, share, "share rendered OOD", cells=cells_of_gap)
     yield note("exact accuracy OOD", exact(cells))
     yield note("MSE OOD / blank image's", evaluation.relative_error(cells, cells.held_out))
-    interpolated = rendered_in_gap(net.late.interpolator)
-    yield note("share rendered OOD by the interpolator", interpolated)
+    for name, of_predictor in from_codes(net, rendered_in_gap).items():
+        yield note(f"share rendered OOD by the {name}", of_predictor)
     for name, of_predictor in trivial_shares(cells).items():
         yield note(f"share rendered OOD, {name}", of_predictor)
 
@@ -230,7 +231,7 @@ def gap_is_rendered_beyond_predictors(net):
     yield learnt(exact_id(cells))
     share, cells_of_gap = rendered_in_gap(cells), cells.held_out.sum()
     yield above(0.9, share, "share rendered OOD", cells=cells_of_gap)
-    known = trivial_shares(cells) | {"interpolator": rendered_in_gap(net.late.interpolator)}
+    known = trivial_shares(cells) | from_codes(net, rendered_in_gap)
     yield above_predictors(share, known, cells_of_gap)
 
 
