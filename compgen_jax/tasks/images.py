@@ -71,5 +71,13 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
     return shown & ((nearest_variance == 0) | (with_truth > with_nearest))
 
 
+def squared_correlation(prediction_HxW, truth_HxW):
+    """The squared correlation over all pixels: 1 exact, 0 for a correlation that is not positive."""
+    covariance = _covariance(prediction_HxW, truth_HxW)
+    variances = _covariance(prediction_HxW, prediction_HxW) * _covariance(truth_HxW, truth_HxW)
+    positive = (covariance > 0) & (variances > 0)
+    return jnp.where(positive, covariance**2 / jnp.where(positive, variances, 1.0), 0.0)
+
+
 def _covariance(a_HxW, b_HxW):
     return jnp.mean((a_HxW - jnp.mean(a_HxW)) * (b_HxW - jnp.mean(b_HxW)))

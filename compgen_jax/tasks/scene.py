@@ -134,6 +134,7 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     mse: the mean squared error.  blank_mse: that of a blank image.
     LABEL_accuracy: whether, of the true images of all labels of a factor, the requested one is
         nearest to the prediction. Ties count as right.
+    image_r2: `images.squared_correlation`, after the background is taken off.
     rendered: `images.rendered`, after the background is taken off, and every label is right.
     excess_nll: for a Bernoulli loss, nats per image above the target's own entropy.
     """
@@ -158,6 +159,7 @@ def _scores(signal, truth, point, nearest=None, *, scene: Scene, cells: Cells, l
     signal_left, truth_left = signal - scene.background, truth - scene.background
     shown = images.rendered(signal_left, truth_left)
     nearer = images.rendered(signal_left, truth_left, near_image)
+    found["image_r2"] = images.squared_correlation(signal_left, truth_left)
     found["rendered"] = jnp.where(incomplete, shown, nearer) & labels_right
     if loss == "bernoulli":
         found["excess_nll"] = _divergence(signal, truth)

@@ -1,8 +1,8 @@
-"""The claims of "Scale leads to compositional generalization" (arXiv 2507.07207)."""
+"""The claims of "Scaling can lead to compositional generalization" (NeurIPS 2025)."""
 
-from compgen_jax.papers.scale import codes, composing, decoding, neurons
+from compgen_jax.papers.scale import codes, composing, decoding, generators, neurons
 
-CLAIMS = *composing.CLAIMS, *codes.CLAIMS, *neurons.CLAIMS, *decoding.CLAIMS
+CLAIMS = *composing.CLAIMS, *codes.CLAIMS, *neurons.CLAIMS, *decoding.CLAIMS, *generators.CLAIMS
 NOTE = (
     "S are claims of the paper on scale. R² is pooled, around the outputs' means over all tasks; "
     "gain is 1 - error / that of the best map that is bilinear in latent and input, which composes "

@@ -2,11 +2,13 @@
 
 Which students of several widths and numbers of modules answer is picked by their configs (`runs`).
 At the middle scale a network is a draw of teacher, split and seed, so intervals are over these.
+No sentence of the paper has `own` networks here: at the paper's size ours take a tenth of the
+authors' 300,000 steps, at another rate (`runs.STUDENT`).
 """
 
 import numpy as np
 
-from compgen_jax.claims import Undecided, above, below, claim, learnt, note
+from compgen_jax.claims import NOWHERE, Undecided, above, below, claim, learnt, note
 from compgen_jax.papers.scale import picks
 from compgen_jax.papers.scale.quantities import (
     COMPOSED,
@@ -34,11 +36,12 @@ def pair(case: str, few: str, many: str) -> dict:
     return {"case": case, "few": few, "many": many}
 
 
-def rise(few, many, name: str):
-    """From the fewest sets seen to the most."""
+def rise(few, many, name: str, least: float = -np.inf):
+    """From the fewest sets seen to the most; scores below `least` count as it."""
     fewest, most = (picks.sets_seen(run.config) for run in (few, many))
     title = f"{TITLES[name]} at {most} - at {fewest} sets seen"
-    return above(RISE, score(many, name) - score(few, name), title)
+    low, high = (np.maximum(score(run, name), least) for run in (few, many))
+    return above(RISE, high - low, title, against=0)
 
 
 def levels(few, many, name: str):
@@ -74,7 +77,7 @@ OTHERS = {
 }
 
 
-@claim("S1a", **DATA)
+@claim("S1a", own=NOWHERE, **DATA)
 def more_sets_help(few, many):
     """More sets of modules seen raise R² on held-out ones."""
     yield learnt(score(many, "id.r2"), "R² ID")
@@ -84,14 +87,13 @@ def more_sets_help(few, many):
 
 @claim("S1a.gain", **DATA)
 def more_sets_raise_the_gain(few, many):
-    """More sets of modules seen raise the gain over the best bilinear map, to more than a half."""
+    """More sets of modules seen raise the gain over the best bilinear map, counted from 0."""
     yield learnt(score(many, "id.r2"), "R² ID")
-    yield rise(few, many, GAIN)
-    most = picks.sets_seen(many.config)
-    yield above(COMPOSED, score(many, GAIN), f"gain OOD at {most} sets")
+    yield rise(few, many, GAIN, least=0.0)
+    yield from levels(few, many, GAIN)
 
 
-@claim("S1d", **OTHERS)
+@claim("S1d", own=NOWHERE, **OTHERS)
 def more_sets_help_others(few, many):
     """More sets of modules seen raise R² on held-out ones for a {case}, too."""
     yield from more_sets_help.function(few, many)
@@ -99,8 +101,8 @@ def more_sets_help_others(few, many):
 
 @claim("S1d.gain", **OTHERS)
 def more_sets_raise_the_gain_of_others(few, many):
-    """More sets of modules seen raise the gain of a {case} over the best bilinear map, to more than
-    a half."""
+    """More sets of modules seen raise the gain of a {case} over the best bilinear map, counted from
+    0."""
     yield from more_sets_raise_the_gain.function(few, many)
 
 
@@ -114,7 +116,7 @@ PREFERENCES = {
 }
 
 
-@claim("S1d.preferences", **PREFERENCES)
+@claim("S1d.preferences", own=NOWHERE, **PREFERENCES)
 def more_preferences_help(few, many):
     """More sets of preferences seen raise the share of right steps in a gridworld on held-out
     ones."""
@@ -153,7 +155,7 @@ def slope_with_width(students, name: str):
 WIDTH = {"figure": "scale1", "cases": STUDENTS, "runs": {"students": "{students}"}}
 
 
-@claim("S1b", **WIDTH)
+@claim("S1b", own=NOWHERE, **WIDTH)
 def width_helps(students):
     """Wider students compose better."""
     gains = list(by_width(students, GAIN).items())
@@ -195,6 +197,7 @@ def sets_needed(by_modules: dict):
     figure="scale1",
     cases=[{"case": "tasks needed"}],
     runs={"students": "modules_*"},
+    own=NOWHERE,
 )
 def fewer_than_all_sets_are_needed(students):
     """The seen sets that are needed grow more slowly than all sets."""

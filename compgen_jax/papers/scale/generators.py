@@ -1,0 +1,68 @@
+"""S5 in miniature: does what can be read off a generator's layers tell which combinations it draws?
+
+The paper's generators, text-to-image models, were not run. Here flow matching draws sprites from
+shape and place (a row of the league), with squares on the right held out. Its noise is one image
+for each seed, and the layers are those of its first step, so they are functions of the factors.
+"""
+
+import jax
+import numpy as np
+
+from compgen_jax.claims import NOWHERE, above, claim, learnt, note, unknown
+from compgen_jax.metrics.decodability import decode, success_correlation
+from compgen_jax.metrics.evaluation import mean_score
+from compgen_jax.runs import recording, results
+
+OF_GENERATOR = {
+    "figure": "league",
+    "cases": [{"case": "flow matching of sprites"}],
+    "runs": {"net": "league_sprites_range_flow_matching"},
+}
+ALIKE = "some seed draws, or tells, all held-out combinations alike"
+
+
+def told_and_drawn(run):
+    """(2, S): Spearman's correlation over held-out combinations of how well linear probes, fitted
+    on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
+    late checkpoints that render the combination. Of the network's layer, and of the same layer
+    before training; NaN where a seed draws, or tells, all combinations alike."""
+    place, drawn = recording.place(run.end, "points"), run.late.cells.scores["rendered"]
+    drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
+    labels, found = [not factor.real for factor in place.task.factors], []
+    for index, (seed, key) in enumerate(zip(run.seeds, results.seed_keys(run.seeds), strict=True)):
+        network = jax.tree.map(lambda leaf, k=index: leaf[k], run.params)
+        last = list(place.record(network, key, seed, ())[0].values())[-1]
+        pair = {"trained": last.features, "untrained": last.untrained}
+        read = decode(pair, place.points, place.held_out, classes=labels).quality
+        told = [success_correlation(one, drawn_SxB[index], place.held_out) for one in read]
+        found.append([correlation["value"] for correlation in told])
+    return np.transpose(found)
+
+
+def _tells(net, beyond_untrained: bool):
+    cells = net.late.cells
+    trained, untrained = told_and_drawn(net)
+    known = lambda values: unknown(ALIKE) if np.isnan(values).any() else values
+    yield learnt(mean_score(cells, "rendered", ~cells.held_out), "share rendered ID")
+    yield above(0, known(trained), "Spearman's correlation of decodability with images rendered")
+    if beyond_untrained:
+        yield above(0, known(trained - untrained), "that, less the untrained network's")
+    yield note("share rendered OOD", mean_score(cells, "rendered", cells.held_out))
+    yield note("that of the untrained network", untrained)
+
+
+@claim("S5", own=NOWHERE, **OF_GENERATOR)
+def decodability_tells_what_is_drawn(net):
+    """A generator fails to draw the held-out combinations whose factors are read worst off its last
+    layer: {case}."""
+    yield from _tells(net, beyond_untrained=False)
+
+
+@claim("S5.untrained", **OF_GENERATOR)
+def decodability_tells_more_than_before_training(net):
+    """The factors read off its last layer tell better which held-out combinations a generator fails
+    to draw than those read off the same layer before training: {case}."""
+    yield from _tells(net, beyond_untrained=True)
+
+
+CLAIMS = decodability_tells_what_is_drawn, decodability_tells_more_than_before_training
