@@ -3,9 +3,9 @@
 For activations that someone brings: rows in any order, in groups that belong together (images of
 one prompt, points of one task), of which a split never parts two. `probes` is for cells of a grid.
 
-The authors of "Scale leads to compositional generalization" decode constituents from the layers
-of text-to-image models, take the layer of best test F1, and rank the models' images by grades;
-decodability and grades are never joined. Here the layer is chosen on ID rows alone, and
+The authors of "Scaling can lead to compositional generalization" decode constituents from the
+layers of text-to-image models, take the layer of best test F1, and rank the models' images by
+grades; decodability and grades are never joined. Here the layer is chosen on ID rows alone, and
 `success_correlation` joins the two row by row.
 """
 

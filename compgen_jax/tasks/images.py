@@ -72,7 +72,7 @@ def rendered(prediction_HxW, truth_HxW, nearest_HxW=None):
 
 
 def squared_correlation(prediction_HxW, truth_HxW):
-    """The squared correlation over all pixels: 1 exact, 0 for a correlation that is not positive."""
+    """The squared correlation over all pixels, 0 for one that is not positive."""
     covariance = _covariance(prediction_HxW, truth_HxW)
     variances = _covariance(prediction_HxW, prediction_HxW) * _covariance(truth_HxW, truth_HxW)
     positive = (covariance > 0) & (variances > 0)

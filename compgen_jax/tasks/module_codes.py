@@ -1,6 +1,6 @@
 """Codes of a latent, the weights of a task's modules: how a student is told which task it has.
 
-After "Scale leads to compositional generalization" (arXiv 2507.07207). All but two of that paper's
+After "Scaling can lead to compositional generalization" (NeurIPS 2025). All but two of that paper's
 codes are affine in the latent, or nearly so. `tasks.modules` measures how well an affine map reads
 the latent from each (`code_r2`).
 """

@@ -1,6 +1,6 @@
 """Modules: each task is a network whose weights are a weighted sum of a few of M modules.
 
-This is the hyperteacher of "Scale leads to compositional generalization" (arXiv 2507.07207). A
+This is the hyperteacher of "Scaling can lead to compositional generalization" (NeurIPS 2025). A
 latent z has at most K weights that are not 0, and
 
     y = R relu(W x + b),    W = sum_m z_m W_m / sqrt(K),    b = sum_m z_m b_m / sqrt(K).

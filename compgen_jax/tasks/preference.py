@@ -1,9 +1,9 @@
 """Preference: each task values objects in a gridworld in its own way, and asks for an expert's
 actions.
 
-This is the compositional preference gridworld of "Scale leads to compositional generalization"
-(arXiv 2507.07207). A latent z of M modules, of which at most K are not 0, makes an object with
-feature f worth (basis^T z)_f. There are 4 objects with random features; the agent takes those it
+This is the compositional preference gridworld of "Scaling can lead to compositional generalization"
+(NeurIPS 2025). A latent z of M modules, of which at most K are not 0, makes an object with feature
+f worth (basis^T z)_f. There are 4 objects with random features; the agent takes those it
 steps on. The map has 7 x 7 cells with a border of walls. Its 19 free cells are four rooms of 2 x 2
 and, in the middle row, a door between the rooms at the left, one between those at the right, and a
 cell between the doors.

@@ -1,3 +1,3 @@
-"""Figures of "Scale leads to compositional generalization": importing this registers them."""
+"""Figures of "Scaling can lead to compositional generalization": importing this registers them."""
 
 from . import figures, others  # noqa: F401

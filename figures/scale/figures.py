@@ -1,4 +1,4 @@
-"""Figures of "Scale leads to compositional generalization", S1 to S4."""
+"""Figures of "Scaling can lead to compositional generalization", S1 to S4."""
 
 import numpy as np
 import pandas as pd

@@ -71,3 +71,10 @@ def test_rendered_is_its_definition(rendered):
         assert by_hand(prediction, TRUTH, SEEN) == (shown, held_out)
         assert bool(images.rendered(prediction, TRUTH)) == shown
         assert bool(images.rendered(prediction, TRUTH, SEEN)) == held_out
+
+
+def test_squared_correlation_is_numpys_where_it_is_positive():
+    for prediction in map(np.asarray, (TRUTH, 0.6 * TRUTH - 7, shifted(1.5), -TRUTH, 0 * TRUTH)):
+        r = np.corrcoef(prediction.ravel(), TRUTH.ravel())[0, 1] if np.ptp(prediction) else 0.0
+        found = images.squared_correlation(prediction, TRUTH)
+        np.testing.assert_allclose(found, max(r, 0) ** 2, atol=1e-4)

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from compgen_jax.claims import (
+    NOT_TRAINED,
     Claim,
     above,
     below,
@@ -21,6 +22,7 @@ from compgen_jax.claims import (
     exact_id,
     learnt,
     median_over_checkpoints,
+    most_seeds,
     note,
     unknown,
 )
@@ -31,6 +33,10 @@ from compgen_jax.tasks import marginals
 from compgen_jax.tasks import task as tasks
 
 FAILS, RENDERS = 0.5, 0.9  # of held-out combinations
+# Squared correlation with what is asked: of the median ID image of a network that has learnt
+# shapes, and of an image whose shape shows. The mean of all shapes has .89, and .92 with a tenth of
+# the right one, which counts as rendered.
+LEARNT, SHAPE = 0.95, 0.94
 HELPS = 0.2  # what a remedy adds at least to the share rendered
 FOLLOWS = 0.5  # rank correlation over pairs of factors
 JOINT = ("shape", "posX")  # what `runs.RANGE` holds out jointly
@@ -51,11 +57,31 @@ def _held_out(run) -> int:
     return int(run.late.cells.held_out.sum())
 
 
+def id_r2(run):
+    """(S,) the squared correlation of the median ID image with what is asked, median over late
+    checkpoints."""
+    cells = run.late.cells
+    if "image_r2" not in cells.scores:
+        return unknown(f"{NOT_TRAINED}: what was scored before there was an image_r2")
+    return median_over_checkpoints(np.median(cells.scores["image_r2"][..., ~cells.held_out], -1))
+
+
+def shapes_rendered(run):
+    """(S,) the share of held-out cells that are rendered so that their shape shows."""
+    cells = run.late.cells
+    shown = cells.scores["rendered"] * (cells.scores.get("image_r2", np.nan) >= SHAPE)
+    return median_over_checkpoints(shown[..., cells.held_out].mean(axis=-1))
+
+
 def _learnt(*runs):
-    """Every one of these networks renders what it was shown."""
-    worst = np.min([share(run, ood=False) for run in runs], axis=0)
-    name = "share rendered ID" + " of the worst network" * (len(runs) > 1)
-    return learnt(worst, name)
+    """Every one of these networks renders what it was shown, shapes too."""
+    of_worst = " of the worst network" * (len(runs) > 1)
+    worst = lambda values: min(values, key=lambda of_run: np.mean(of_run))
+    yield learnt(worst([share(run, ood=False) for run in runs]), f"share rendered ID{of_worst}")
+    of_runs = [id_r2(run) for run in runs]
+    lacking = [each for each in of_runs if isinstance(each, dict)]
+    r2 = lacking[0] if lacking else worst(of_runs)
+    yield learnt(r2, f"r² of the median ID image{of_worst}", LEARNT)
 
 
 # --- trivial predictors ------------------------------------------------------------------------
@@ -105,10 +131,11 @@ OF_RANGE = {
     "runs": {"net": "sprites_range", "control": "sprites_random"},
 }
 OF_ELEMENT = {"figure": "sprites", "runs": {"net": "sprites_element"}}
+RENDERED, SHOWN = "share rendered OOD", f"share rendered OOD with an r² of {SHAPE:g}"
 
 
 def _fails_on_range(net, control):
-    yield below(FAILS, share(net), "share rendered OOD", cells=_held_out(net))
+    yield below(FAILS, share(net), RENDERED, cells=_held_out(net))
     yield from _beside(net)
     yield note("share rendered OOD, at random", share(control))
 
@@ -116,15 +143,24 @@ def _fails_on_range(net, control):
 @claim("F1", **OF_RANGE)
 def range_is_not_rendered(net, control):
     """A decoder given the true factors does not render recombinations to a range."""
-    yield _learnt(net)
+    yield from _learnt(net)
     yield from _fails_on_range(net, control)
+
+
+@claim("F1.shape", **OF_RANGE)
+def shapes_of_range_are_not_rendered(net, control):
+    """A decoder given the true factors does not render recombinations to a range so that their
+    shapes show."""
+    yield from _learnt(net)
+    yield below(FAILS, shapes_rendered(net), SHOWN, cells=_held_out(net))
+    yield note("the same, at random", shapes_rendered(control))
 
 
 @claim("F1.random", **OF_RANGE)
 def range_is_rendered_less_than_random(net, control):
     """A decoder does not render recombinations to a range, and fewer than as many held out at
     random."""
-    yield _learnt(net, control)
+    yield from _learnt(net, control)
     yield from _fails_on_range(net, control)
     difference, how = _less(net, control, "of as many held out at random")
     yield below(0, *difference, **how)
@@ -133,9 +169,16 @@ def range_is_rendered_less_than_random(net, control):
 @claim("F2", **OF_ELEMENT)
 def element_is_rendered(net):
     """The same decoder renders recombinations to an element."""
-    yield _learnt(net)
-    yield above(RENDERS, share(net), "share rendered OOD", cells=_held_out(net))
+    yield from _learnt(net)
+    yield above(RENDERS, share(net), RENDERED, cells=_held_out(net))
     yield from _beside(net)
+
+
+@claim("F2.shape", **OF_ELEMENT)
+def shapes_of_element_are_rendered(net):
+    """The same decoder renders recombinations to an element so that their shapes show."""
+    yield from _learnt(net)
+    yield above(RENDERS, shapes_rendered(net), SHOWN, cells=_held_out(net))
 
 
 @claim("F2.predictors", **OF_ELEMENT)
@@ -173,7 +216,11 @@ OF_LOW_RANK = {
 def _adds(net, plain):
     """A remedy adds to the share that is rendered without it."""
     difference, how = _less(net, plain, "without")
-    yield above(HELPS, *difference, **how)
+    yield above(HELPS, *difference, against=0, **how)
+    yield from _shares(net, plain)
+
+
+def _shares(net, plain):
     yield note("share rendered OOD", share(net))
     yield note("share rendered OOD without", share(plain))
     yield from _beside(net)
@@ -182,7 +229,7 @@ def _adds(net, plain):
 @claim("F3a", **OF_MEANS)
 def means_add(net, plain):
     """Marginal images add to the share of a range that a decoder renders: {case}."""
-    yield _learnt(net, plain)
+    yield from _learnt(net, plain)
     yield from _adds(net, plain)
 
 
@@ -203,32 +250,41 @@ def _slices_add(net, plain, mean):
 @claim("F3b", **OF_SLICES)
 def slices_add_more(net, plain, mean):
     """Slices, which are real images, add more than marginal images do."""
-    yield _learnt(net, plain)
+    yield from _learnt(net, plain)
     yield from _slices_add(net, plain, mean)
 
 
 @claim("F3b.predictors", **OF_SLICES)
 def slices_add_more_beyond_predictors(net, plain, mean):
     """Slices add more than marginal images do, and more than any trivial predictor."""
-    yield _learnt(net, plain, mean)
+    yield from _learnt(net, plain, mean)
     yield from _slices_add(net, plain, mean)
     yield _above_trivial(net)
 
 
+def _most_add(net, plain):
+    """Seeds render nearly all of the range, or little: most render more than without."""
+    more = share(net) - share(plain).mean() > HELPS
+    yield most_seeds(more, f"seeds that render {HELPS:g} more of the range than without")
+    yield from _shares(net, plain)
+
+
 @claim("F4", **OF_LOW_RANK)
 def low_rank_adds(net, plain, without):
-    """Low-rank embeddings with penalties add to the share of a range that is rendered."""
-    yield _learnt(net, plain)
-    yield from _adds(net, plain)
+    """Low-rank embeddings with penalties add to the share of a range that is rendered, in most
+    seeds."""
+    yield from _learnt(net, plain)
+    yield from _most_add(net, plain)
 
 
 @claim("F4.penalties", **OF_LOW_RANK)
 def penalties_add(net, plain, without):
-    """Low-rank embeddings with penalties add to it, and more than low-rank embeddings alone."""
-    yield _learnt(net, plain, without)
-    yield from _adds(net, plain)
-    difference, how = _less(net, without, "of low rank without penalties")
-    yield above(HELPS, *difference, **how)
+    """Low-rank embeddings with penalties add to it in most seeds, and more than low-rank embeddings
+    alone."""
+    yield from _learnt(net, plain, without)
+    yield from _most_add(net, plain)
+    more = share(net) - share(without) > HELPS
+    yield most_seeds(more, f"seeds that render {HELPS:g} more of it than without penalties")
 
 
 # --- F5: pairs of factors ----------------------------------------------------------------------
@@ -299,9 +355,9 @@ def failing_pairs_have_little_main_effects(pairs):
     of = Pairs(pairs)
     if not of.is_whole:
         return
-    yield _learnt(*pairs)
+    yield from _learnt(*pairs)
     name = "rank correlation over pairs of factors, share rendered OOD with main effects"
-    yield above(FOLLOWS, of.follow(partial=False), name)
+    yield above(FOLLOWS, of.follow(partial=False), name, against=0)
     titles = "main effects", "share rendered OOD", "interpolator's"
     for run, *values in zip(pairs, of.effects, of.shares, of.interpolated, strict=True):
         for title, value in zip(titles, values, strict=True):
@@ -315,7 +371,8 @@ def failing_pairs_have_little_main_effects_beyond_interpolation(pairs):
     of = Pairs(pairs)
     if of.is_whole:
         yield from failing_pairs_have_little_main_effects.function(pairs)
-        yield above(FOLLOWS, of.follow(partial=True), "the same beyond the interpolator's share")
+        name = "the same beyond the interpolator's share"
+        yield above(FOLLOWS, of.follow(partial=True), name, against=0)
 
 
 # --- F6: the other direction -------------------------------------------------------------------

@@ -22,7 +22,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, inverse, scene
 from compgen_jax.tasks import task as tasks
 
-SEEDS, MEASURED = 4, 60
+SEEDS, MEASURED = 12, 60
 GAIN, PIXELS = 0.03, 0.01  # standard deviations of a seed's jitter: of the gain, of every pixel
 SHARES = (0.3, 0.7, 0.95)  # that a composer renders
 IMAGES = {
@@ -37,6 +37,9 @@ IMAGES = {
     "main effects": "a sum of one image per factor, from means of ID images",
     "superposition": "the mean of the nearest ID image and of the nearest of the same shape",
     "interpolator": "kernel ridge regression from the codes, on ID cells that are measured",
+    "no shape": "the mean of what is asked with each shape, and a tenth of what is asked",
+    "no shape, ID too": "the same, of ID combinations, too",
+    "half of the seeds": "what is asked in every other seed, the nearest ID image in the rest",
 } | {f"composer {share}": f"what is asked in {share:.0%}, else nearest" for share in SHARES}
 
 
@@ -49,7 +52,8 @@ def sprites(name: str) -> Config:
 
 
 def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
-    """{name: (B, ...)} what known answers of `IMAGES` draw at the measured cells."""
+    """{name: (B, ...), or (T, B, ...) by seed} what known answers of `IMAGES` draw at the measured
+    cells."""
     task, world = config.task.make(), config.task.scene()
 
     def of_task():
@@ -70,6 +74,11 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
     step = 1 / (config.task.counts.posX - 1)
     near, same = known.nearest, known.same_labels
 
+    def shapeless():
+        shapes = factors["shape"].values
+        each = [moved("shape", lambda x, values, s=shape: np.full_like(x, s)) for shape in shapes]
+        return 0.1 * truths + 0.9 * np.mean(each, axis=0)
+
     def composed(share: float):
         right = np.random.default_rng(0).permutation(np.flatnonzero(ood))
         right = np.isin(np.arange(len(ood)), right[: round(share * ood.sum())])
@@ -87,8 +96,12 @@ def answers(config: Config, names=tuple(IMAGES)) -> dict[str, np.ndarray]:
         "main effects": lambda: effects,
         "superposition": lambda: (near + same) / 2,
         "interpolator": lambda: baselines.interpolate(codes[~ood], truths[~ood], codes),
+        "no shape": shapeless,
+        "no shape, ID too": shapeless,
+        "half of the seeds": lambda: np.stack([truths, near] * (SEEDS // 2)),
     } | {f"composer {share}": functools.partial(composed, share) for share in SHARES}
-    return {name: np.where(_beside(ood, truths), draws[name](), truths) for name in names}
+    where = lambda name: ood | name.endswith("ID too")
+    return {name: np.where(_beside(where(name), truths), draws[name](), truths) for name in names}
 
 
 def _beside(mask_B, images_Bx):
@@ -112,11 +125,10 @@ def _known(config: Config, cells, interpolated: float) -> Run:
 
 
 def _jittered(images):
-    """(T, ...) copies of images, each with a gain and pixels of its own."""
-    rng = np.random.default_rng(0)
-    gains = 1 + GAIN * rng.normal(size=(SEEDS,) + (1,) * np.ndim(images))
-    noise = PIXELS * rng.normal(size=(SEEDS, *np.shape(images)))
-    return (gains * np.asarray(images)[None] + noise).astype(np.float32)
+    """(T, B, H, W) copies of images, each with a gain and pixels of its own."""
+    rng, shape = np.random.default_rng(0), (SEEDS, *np.shape(images)[-3:])
+    gains, noise = 1 + GAIN * rng.normal(size=(SEEDS, 1, 1, 1)), PIXELS * rng.normal(size=shape)
+    return (gains * np.broadcast_to(images, shape) + noise).astype(np.float32)
 
 
 def _on_range() -> dict:
@@ -164,7 +176,8 @@ def _rendering(config: Config, share: float, interpolated: float) -> Run:
     """A run that renders all ID cells and a share of 1000 held-out ones, whatever they show."""
     held_out = np.arange(2000) >= 1000
     shown = ~held_out | (np.arange(2000) < 1000 + round(1000 * share))
-    cells = SimpleNamespace(held_out=held_out, scores={"rendered": np.tile(shown, (SEEDS, 1))})
+    scores = {"rendered": np.tile(shown, (SEEDS, 1)), "image_r2": np.ones((SEEDS, 2000))}
+    cells = SimpleNamespace(held_out=held_out, scores=scores)
     return _known(config, cells, interpolated)
 
 
@@ -208,11 +221,15 @@ WITHOUT = "interpolator"
 RIGHT, NEITHER = ("truth", "half a step"), ("composer 0.7", WITHOUT)
 MOST = *RIGHT, "composer 0.95"
 SOME = *MOST, "composer 0.3"
+ALL_SHOWN = "no shape"  # counts as rendered
+UNLEARNT = "no shape, ID too", "half of the seeds"
 NOTHING = letters(IMAGES)
-FAIL = letters(IMAGES, [WITHOUT], R=IMAGES) | dict.fromkeys((*MOST, "composer 0.7"), "-")
-ADDS = letters(IMAGES, NEITHER, R=SOME)
-ADDS_TO_MUCH = letters(IMAGES, ("half a step", "composer 0.95", WITHOUT), R=("truth",))
-ADDS_MORE = letters(IMAGES, ("composer 0.95", *NEITHER), R=RIGHT)
+FAIL = letters(IMAGES, [WITHOUT], R=IMAGES)
+FAIL |= dict.fromkeys((*MOST, "composer 0.7", ALL_SHOWN, *UNLEARNT), "-")
+FAIL_IN_SHAPE = FAIL | {ALL_SHOWN: "R", "half a step": "r"}  # as half a step has an r² of .87
+ADDS = letters(IMAGES, NEITHER, R=SOME, r=(ALL_SHOWN,))
+ADDS_TO_MUCH = letters(IMAGES, ("half a step", "composer 0.95", WITHOUT, ALL_SHOWN), R=("truth",))
+ADDS_MORE = letters(IMAGES, ("composer 0.95", *NEITHER), R=RIGHT, r=(ALL_SHOWN,))
 
 
 def _beside_random(control: str):
@@ -229,10 +246,11 @@ def _remedied(plain: str, **others: str):
 
 ON_RANGE = {
     "F1": (FAIL, _beside_random("truth")),
+    "F1.shape": (FAIL_IN_SHAPE, _beside_random("truth")),
     "F1.random": (FAIL, _beside_random("truth")),
     "F1.random, as few at random": (NOTHING, _beside_random("nearest")),
     "F4, where low rank alone does as well": (
-        letters(IMAGES, (*SOME, *NEITHER)),
+        letters(IMAGES, (*SOME, *NEITHER), r=(ALL_SHOWN,)),
         _remedied("nearest", without="truth"),
     ),
     "F4.penalties, where low rank alone does as well": (
@@ -263,11 +281,17 @@ def _beside_decoder(name, known):
     return {"net": known[name], "decoder": known["a decoder"]}
 
 
-OF_ELEMENT = letters(IMAGES, ("composer 0.95", WITHOUT), R=RIGHT), _alone
+OF_ELEMENT = letters(IMAGES, ("composer 0.95", WITHOUT), R=RIGHT, r=(ALL_SHOWN,)), _alone
+SHAPES = letters(IMAGES, ("composer 0.95", WITHOUT), R=("truth",)), _alone
 FOLLOW, JOINT = letters(PAIRS, R=("follows",)), letters(READINGS, R=("nearest", "no posX"))
 ROWS = (  # title, known answers in words, how they are made, their rows and runs by claim
     ("a range", IMAGES, _on_range, ON_RANGE),
-    ("an element", IMAGES, _on_element, {"F2": OF_ELEMENT, "F2.predictors": OF_ELEMENT}),
+    (
+        "an element",
+        IMAGES,
+        _on_element,
+        {"F2": OF_ELEMENT, "F2.shape": SHAPES, "F2.predictors": OF_ELEMENT},
+    ),
     (
         "pairs of factors",
         PAIRS,

@@ -76,8 +76,9 @@ MEASURED = 500  # ID and held-out combinations each, or all
 # one end of every factor.
 RANGE = "shape == 'square' and posX > .5"
 ELEMENT_SHARE, PAIR_SHARE = 0.008, 0.25
-# Steps were chosen by ID accuracy on another seed.
-LENGTH = {"training.steps": 1500, "training.batch_size": 32, "training.evaluate_every": 500}
+# Steps were chosen by ID images on another seed. Their median r² is .937 after 1500 steps, with
+# squares like discs, .951 after 2000 and .965 after 3000.
+LENGTH = {"training.steps": 3000, "training.batch_size": 32, "training.evaluate_every": 1000}
 MARGINALS = {  # by the name of the run
     "mean": {"task.marginals.kind": "mean"},
     "mean_over_all": {"task.marginals.kind": "mean", "task.marginals.over": "all"},
@@ -92,7 +93,7 @@ LOW_RANK = {
     "model.width": 16,
     "model.dilations": (1, 2, 4),
     "task.code.name": "onehot",
-    "training.steps": 3000,
+    "training.seeds": tuple(range(12)),  # a seed renders nearly all of the range, or little
 }
 CONSTANT = {"posX": "rows", "posY": "columns", "hue": "both"}  # other factors: 'none'
 PENALTIES = {"model.penalty.entropy": 0.1, "model.penalty.variance": 0.01}

@@ -45,8 +45,8 @@ def rise(few, many, name: str, least: float = -np.inf):
 
 
 def levels(few, many, name: str):
-    yield note(f"{TITLES[name]} at {picks.sets_seen(few.config)} sets", score(few, name))
-    yield note(f"{TITLES[name]} at the most", score(many, name))
+    for run in (few, many):
+        yield note(f"{TITLES[name]} at {picks.sets_seen(run.config)} sets", score(run, name))
 
 
 DATA = {

@@ -1,7 +1,7 @@
 """ReLU networks written down by hand that compute the hyperteacher: how many neurons it takes.
 
-arXiv 2507.07207 claims that neurons linear in the number of modules are enough. The constructions
-are our own:
+The paper claims that neurons linear in the number of modules are enough. The constructions are our
+own:
 
     k_hot    exact for weights of 0 and 1, with 2MH + H neurons
     graded   near the teacher for all weights in [0, 1], with 2HI knots + 2H neurons at any M

@@ -1,5 +1,7 @@
 """Known answers for real factors do what they say, and quantities are those of closed forms."""
 
+from types import SimpleNamespace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -65,7 +67,19 @@ def test_main_effects_of_a_pair_are_those_at_fixed_values_of_the_others():
     assert summed["a", "c"] == pytest.approx(1)
 
 
-def test_the_worst_network_must_have_learnt(monkeypatch):
-    monkeypatch.setattr(claims, "share", lambda run, ood: run)
-    gate = claims._learnt(np.array([1.0, 0.9]), np.array([0.92, 1.0]))
-    assert gate.values.tolist() == [0.92, 0.9]
+def test_the_worst_network_must_have_learnt_shapes():
+    def network(rendered, r2):
+        scores = {
+            "rendered": np.ones((2, 3)) * rendered,
+            "image_r2": np.array(r2) * np.ones((2, 3)),
+        }
+        cells = SimpleNamespace(held_out=np.array([False, False, True]), scores=scores)
+        return SimpleNamespace(late=SimpleNamespace(cells=cells))
+
+    # the mean of two ID images is their median
+    good, worse = network(1, [0.9, 1, 0]), network(0.9, [0.9, 0.92, 1])
+    shares, r2 = claims._learnt(good, worse)
+    assert shares.values.tolist() == [0.9, 0.9]
+    np.testing.assert_allclose(r2.values, 0.91)
+    del worse.late.cells.scores["image_r2"]
+    assert list(claims._learnt(good, worse))[1].values["undecided_because"]
