@@ -22,8 +22,8 @@ QUICK, PAPER = ({"scales": (scale,)} for scale in SCALES)  # presets that exist 
 SUPPORTS = ("random", "equal", "disconnected", "non_compositional", "popular", "unpopular")
 CODES = ("orthogonal", "invertible", "interval_shuffle", "fewshot")
 # Codes that are not affine in the latent are learnt far more slowly: ID R^2 on another seed is
-# .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000). The last takes twice as
-# many: .907.
+# .950, .971 and .893 after so many steps (.901, .923 and .874 after 12,000), and of the last .907
+# after twice as many.
 SLOW_CODES = ("invertible", "interval_shuffle", "fewshot")
 SLOW_STEPS, FEWSHOT_STEPS = 24_000, 48_000
 QUICK_STEPS = 6000
@@ -142,8 +142,8 @@ PRESETS = {
         takes=("8 min", "4.5e16 FLOP: 5 minutes at that rate"),
         result={
             "quick": "gain OOD: orthogonal .91, interval_shuffle .68, fewshot -.08, "
-            "invertible -.80 (by `compgen-jax figures`: orthogonal 6,000 steps, fewshot 48,000 at a rate "
-            "of .002)"
+            "invertible -.80 (by `compgen-jax figures`: orthogonal 6,000 steps, fewshot 48,000 at "
+            "a rate of .002)"
         },
     ),
     "supports": Preset(
