@@ -370,10 +370,12 @@ def _decide(condition: Condition, number: dict) -> tuple[str, str]:
 
 def _one_seed(conditions, measured, seeds) -> str:
     """Every seed without which an inconclusive claim would be decided, by the verdict it would then
-    have; '' if there is none. Numbers that are not one per seed stay as they are."""
+    have; '' if there is none. Numbers that are not one per seed stay as they are, and those of
+    the first seeds stay without a later one."""
     without = {}
     for index, seed in enumerate(seeds if len(seeds) > 2 else ()):
-        others = [v if isinstance(v, dict) else np.delete(v, index) for v in measured]
+        left = lambda v, index=index: isinstance(v, dict) or index >= len(v)
+        others = [v if left(v) else np.delete(v, index) for v in measured]
         numbers = [_number(*pair) for pair in zip(conditions, others, strict=True)]
         verdict, _ = _together(conditions, numbers)
         if verdict != INCONCLUSIVE:

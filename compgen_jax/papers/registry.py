@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compgen_jax.papers.forced_rendering import claims as forced_rendering_claims
 from compgen_jax.papers.forced_rendering import known as forced_rendering_known
-from compgen_jax.papers.forced_rendering import known_networks, known_turns
+from compgen_jax.papers.forced_rendering import known_low_rank, known_networks, known_turns
 from compgen_jax.papers.forced_rendering import runs as forced_rendering_runs
 from compgen_jax.papers.league import runs as league_runs
 from compgen_jax.papers.paper import Paper
@@ -39,7 +39,7 @@ FORCED_RENDERING = _paper(
     "CK",
     forced_rendering_runs,
     forced_rendering_claims,
-    (forced_rendering_known, known_networks, known_turns),
+    (forced_rendering_known, known_low_rank, known_networks, known_turns),
 )
 SCALE = _paper("Scale", "S", scale_runs, scale_claims, (scale_known,), more=scale_picks.more)
 LEAGUE = Paper(

@@ -33,6 +33,7 @@ GATES = {
     "C9": "accuracy on the stripes",
     "C10": STRIPED,
     "K1": "share rendered ID, both objects",
+    "K10": "accuracy on the stripes",
     "K5": "share rendered of the bumps shown",
 }
 

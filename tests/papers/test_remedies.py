@@ -1,10 +1,12 @@
-"""C9 and C10: quantities of stripes beside loops."""
+"""C9, C10 and K10: quantities of stripes beside loops, and runs with other seeds."""
 
 from types import SimpleNamespace
 
 import numpy as np
 
+from compgen_jax.claims import Claim, above, judge
 from compgen_jax.papers.forced_rendering import remedies
+from compgen_jax.papers.forced_rendering.images import at_common_seeds
 from tests.papers.decoders import CELLS, SETTINGS, N, cell_results, decoder, draw, run
 
 STRIPES = np.stack(
@@ -34,7 +36,8 @@ def test_weights_are_those_of_least_squares():
     rng = np.random.default_rng(0)
     cells = decoder(lambda x, y: 0.3 + 0.5 * STRIPES[x] + 0.2 * STRIPES[N + y] - 0.7 * draw(x, y))
     cells = cell_results(cells.predictions + 0.1 * rng.normal(size=cells.predictions.shape))
-    weights = np.array(remedies.weights(cells, STRIPES))
+    of = lambda cells, stripes=STRIPES: np.array([*remedies.weights(cells, stripes).values()])
+    weights = of(cells)
     for seed in range(3):
         expected = []
         for (x, y), signal in zip(OOD, cells.predictions[seed, cells.held_out], strict=True):
@@ -42,9 +45,24 @@ def test_weights_are_those_of_least_squares():
             parts = np.stack([np.ravel(part) for part in parts], axis=1)
             fit, left, *_ = np.linalg.lstsq(parts, signal.ravel().astype(np.float64))
             explained = 1 - left[0] / np.square(signal - signal.mean()).sum()
-            expected.append([min(fit[1], fit[2]), fit[3], explained])
+            expected.append([min(fit[1:3]), max(fit[1:3]), fit[3], explained])
         np.testing.assert_allclose(weights[:, seed], np.mean(expected, axis=0), rtol=1e-4)
     twice = cells._replace(predictions=2 * cells.predictions, truths=2 * cells.truths)
-    np.testing.assert_allclose(remedies.weights(twice, 2 * STRIPES), weights)
+    np.testing.assert_allclose(of(twice, 2 * STRIPES), weights)
     late = cells._replace(predictions=cells.predictions[:, None])
-    np.testing.assert_allclose(remedies.weights(late, STRIPES), weights[..., None])
+    np.testing.assert_allclose(of(late), weights[..., None])
+
+
+def test_runs_are_compared_at_the_seeds_that_both_have():
+    more = SimpleNamespace(seeds=(0, 1, 2, 3, 4), values=np.array([3.0, 3.0, 3.0, 3.0, -9.0]))
+    few = SimpleNamespace(seeds=(0, 1, 2), values=np.array([1.0, 2.0, 4.0]))
+
+    def above_both(more, few):
+        """The fifth seed is left out of the values that have it."""
+        yield above(0, more.values, "of five")
+        less = np.subtract(*at_common_seeds(lambda run: run.values, more, few))
+        yield above(-9, less, "of three")
+
+    row = judge(Claim("C0", above_both), {"more": more, "few": few})
+    assert row["reason"].startswith("one seed decides: reproduced without seed 4 (")
+    assert row["conditions"]["of three"]["per_seed"] == [2, 1, -1]

@@ -41,9 +41,16 @@ def rendered_shown(run):
     return np.average(scores, axis=-1, weights=np.broadcast_to(run.shown, scores.shape))
 
 
+def at_common_seeds(measure, *runs):
+    """What `measure` gives of each run, (S, ...), for the seeds that all of these have. They are
+    the first of each."""
+    common = set.intersection(*({*run.seeds} for run in runs))
+    return [measure(run)[[seed in common for seed in run.seeds]] for run in runs]
+
+
 def worst_exact_id(*runs):
     """(S, C) exact accuracy ID of the worse of some runs, where all of them must be trained."""
-    return np.min([exact_id(run.late.cells) for run in runs], axis=0)
+    return np.min(at_common_seeds(lambda run: exact_id(run.late.cells), *runs), axis=0)
 
 
 def interpolated(run):

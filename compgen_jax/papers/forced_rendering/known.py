@@ -249,6 +249,7 @@ def ideal(name: str, cells: CellResults) -> dict:
 
 BESIDE_BLANK = "beside an interpolator that renders nothing"
 BESIDE_BUMP = "beside an interpolator that composes"
+IN_HALF = "in half of the seeds, blank in the others"
 NONE = dict.fromkeys(MAPS, "-")
 BUT_EDGE = {name: "-" for name in MAPS if name != "edge"}
 NO_SUMS = {name: "-" for name in BUT_EDGE if name not in PLUS}  # a plus is nearly a sum
@@ -284,7 +285,11 @@ ON_HOLES = {
 ON_CORNERS = {
     "C9": NONE | dict.fromkeys(PLUS, "R"),
     "C9.own_parts": NONE | dict.fromkeys(PLUS, "R"),
+    "K10": COMPOSES | {"faint": "r"},
+    "K10.additive": NONE | dict.fromkeys(PLUS, "R"),
     "C10": COMPOSES,
+    "C10.rendered": COMPOSES,
+    f"C10.rendered, {IN_HALF}": {"bump": "-"},
     "C10.baselines": COMPOSES,
     # smooth, and no bumps: only the true images' volume tells them
     "C15": letters(
@@ -320,12 +325,37 @@ def _with_stripes_alone(name, known):
     return {"net": known[name], "none": known["plus"], "by_bumps": []}
 
 
+def joined(*runs: Run) -> Run:
+    """The seeds of several known maps as those of one run, so that they can be counted."""
+    together = lambda arrays: np.concatenate([*arrays])
+    given = {}
+    for part in ("cells", *baselines.FROM_CODES):
+        every = [getattr(run, part) for run in runs]
+        given[part] = every[0]._replace(
+            predictions=together(cells.predictions for cells in every),
+            scores={
+                name: together(cells.scores[name] for cells in every) for name in every[0].scores
+            },
+        )
+    predict = lambda points: together(run.predict(points) for run in runs)
+    seeds = range(sum(len(run.seeds) for run in runs))
+    return Run.known(seeds, config=runs[0].config, predict=predict, **given)
+
+
+def _in_all_or_half(other: str, name: str, known: dict):
+    """Twice as many seeds, whose second half draws what `other` does, by default the same."""
+    return {"net": joined(known[name], known[other or name])}
+
+
 BESIDE = {
     f"C1.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
     "C2.overlap": partial(_beside_superposer, "net", "control"),
     "C5.codes": partial(_beside_superposer, "bump", "ramp"),
     "C5.codes_true_images": partial(_beside_superposer, "bump", "ramp"),
     "C10": _with_stripes_alone,
+    "C10.rendered": partial(_in_all_or_half, ""),
+    f"C10.rendered, {IN_HALF}": partial(_in_all_or_half, "blank"),
+    "C10.baselines": partial(_in_all_or_half, ""),
     "C15": _beside_lookup,
     "C15.true_images": _beside_lookup,
 } | {

@@ -208,7 +208,7 @@ def networks(grid: int, region: str) -> dict[str, Run]:
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
     return {
         name: Run.known(
-            seeds[name], cells=drawn[one.draws], layers=numbers[name] | untrained, config=_sizes(4)
+            range(SEEDS), cells=drawn[one.draws], layers=numbers[name] | untrained, config=_sizes(4)
         )
         for name, one in every.items()
     }

@@ -16,7 +16,7 @@ from compgen_jax.claims import (
     note,
     unknown,
 )
-from compgen_jax.papers.forced_rendering.images import rendered, worst_exact_id
+from compgen_jax.papers.forced_rendering.images import at_common_seeds, rendered, worst_exact_id
 from compgen_jax.runs.judge_run import RIGHT
 
 LARGE_EFFECT = 0.8  # Cohen's convention
@@ -284,7 +284,7 @@ def volume_stays_smooth(stripes, alone):
     """With stripes and {few} bumps, the volume of OOD cells is nearer to ID cells' than with bumps
     alone."""
     yield learnt(worst_exact_id(stripes, alone))
-    nearer = _distance(stripes) - _distance(alone)
+    nearer = np.subtract(*at_common_seeds(_distance, stripes, alone))
     yield below(0, nearer, f"{DISTANCE}, stripes minus bumps alone")
     for name, run in (("stripes", stripes), ("bumps alone", alone)):
         yield note(f"log10 volume, OOD minus ID, {name}", last(log_volume(run)))
@@ -295,7 +295,7 @@ def _smooth_and_rendered(stripes, alone, where: str = ""):
     """The volume is nearer and varies less, and most held-out cells are rendered: a network that
     composes nothing can be smooth as well."""
     for name, number in ((DISTANCE, _distance), (SPREAD, _spread)):
-        less = number(stripes) - number(alone)
+        less = np.subtract(*at_common_seeds(number, stripes, alone))
         yield below(0, less, f"{name}{where}, stripes minus bumps alone")
     cells = stripes.late.cells
     share, name = rendered(cells), f"share rendered OOD, stripes{where}"
@@ -351,7 +351,8 @@ def units_turn_from_stripes_to_bumps(net, by_bumps):
         name = f"{share.replace('_', '-')} share, last minus first hidden layer"
         yield bound(0, _change(net.late.layers, share), name)
     counts = np.array([run.config.task.support.samples for run in by_bumps])
-    products = [last(run.late.layers("tuning.weighted_product")) for run in by_bumps]
+    product = lambda run: last(run.late.layers("tuning.weighted_product"))
+    products = at_common_seeds(product, *by_bumps)
     yield above(
         0,
         slope(np.stack(products, axis=-1), np.log10(1 + counts)),
@@ -374,7 +375,9 @@ def units_turn_more_than_untrained_or_with_bumps_alone(net, by_bumps, alone):
         untrained = _change(net.layers, share, "untrained.")[:, None]
         name = f"{share.replace('_', '-')} share, last minus first hidden layer, less that"
         yield bound(0, change - untrained, f"{name} before training")
-        yield bound(0, change - _change(alone.late.layers, share), f"{name} with bumps alone")
+        of_run = lambda run, share=share: _change(run.late.layers, share)
+        more = np.subtract(*at_common_seeds(of_run, net, alone))
+        yield bound(0, more, f"{name} with bumps alone")
 
 
 CLAIMS = (

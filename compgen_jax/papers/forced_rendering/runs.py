@@ -18,6 +18,7 @@ from compgen_jax.models.encoder import Encoder
 from compgen_jax.models.lowrank import LowRank, PenaltyConfig
 from compgen_jax.models.pixelwise import Pixelwise
 from compgen_jax.papers.forced_rendering.low_rank import ABLATIONS
+from compgen_jax.papers.forced_rendering.remedies import DEPTHS
 from compgen_jax.papers.settings import (
     SCALES,
     Group,
@@ -328,6 +329,14 @@ for name in ("stripes_0_bumps", "stripes_50_bumps"):
         f"{name}_upright_off_grid": Preset(RUNS[name], UPRIGHT | OFF_GRID, **PAPER),
         f"{name}_off_canvas": Preset(RUNS[name], OFF_CANVAS, **PAPER),
     }
+# These render all held-out cells or none, so that more seeds are counted.
+for name, scale, count in (("stripes_30_bumps", "quick", 12), ("stripes_50_bumps", "paper", 8)):
+    RUNS[name] = RUNS[name]._replace(**{scale: {"training.seeds": tuple(range(count))}})
+# stripes alone by depth, and shown to a decoder that cannot but add
+ALONE_BY_DEPTH = at_depths("stripes_0_bumps", RUNS["stripes_0_bumps"], DEPTHS, quick=DEPTHS)
+RUNS |= {name: preset._replace(**QUICK) for name, preset in ALONE_BY_DEPTH.items()}
+ADDITIVE = {"model.name": "additive", "model.depth": 2, "model.width": 128}
+RUNS["stripes_0_bumps_additive"] = Preset(RUNS["stripes_0_bumps"], quick=ADDITIVE, **QUICK)
 for name, kept in ABLATIONS.items():
     terms = zip(("entropy", "variance"), kept, strict=True)
     off = {f"model.penalty.{term}": 0.0 for term, is_kept in terms if not is_kept}
