@@ -51,13 +51,14 @@ class RenderCode(nn.Module):
         return add_bias(image, bias)
 
 
-def rendered(module, code, beside=(), within=lambda x: x):
+def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x):
     """A code (..., E) -> image (..., N, N) and the layers before it, by layers of the calling
     module: those of `ConvDecoder`, of its `grid`, `width`, `depth`, `initial_weights` and
     `lowering`.
 
     `beside` (a list) has maps that stand beside the input of the first hidden layers, the first
-    layer's last. `within` is applied to every layer and to the image.
+    layer's last. `within` is applied to every layer and to the image, `located` to the input of
+    every transposed convolution.
     """
     how = module.initial_weights, module.lowering
     render = RenderCode(module.width, module.grid // 4, module.initial_weights, name="render")
@@ -67,9 +68,9 @@ def rendered(module, code, beside=(), within=lambda x: x):
         x = jnp.concatenate([x, beside.pop()], axis=-1) if beside else x
         kernel_size, stride = (4, 2) if index <= 2 else (3, 1)
         hidden = ConvTranspose(module.width, kernel_size, stride, *how, name=f"hidden_{index}")
-        x = within(nn.relu(hidden(x)))
+        x = within(nn.relu(hidden(located(x))))
         layers.append(x)
-    return within(ConvTranspose(1, 3, 1, *how, name="image")(x))[..., 0], layers
+    return within(ConvTranspose(1, 3, 1, *how, name="image")(located(x)))[..., 0], layers
 
 
 def twice_doubled_side(shapes: Shapes, name: str) -> int:
@@ -85,18 +86,21 @@ def twice_doubled_side(shapes: Shapes, name: str) -> int:
 class Conv(Model):
     """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
     side, and `depth` more behind it; initial weights as PyTorch's or Flax's defaults
-    (`models.initializers`)."""
+    (`models.initializers`). With `coordinates`, each of these `depth` layers and the last one also
+    read where a pixel is, from two more channels."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
+    coordinates: bool = False
 
     convolutional: ClassVar[bool] = True
     pads: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = twice_doubled_side(shapes, self.name)
-        return ConvDecoder(grid, self.width, self.depth, self.initial_weights, shapes.lowering)
+        how = self.initial_weights, shapes.lowering, self.coordinates
+        return ConvDecoder(grid, self.width, self.depth, *how)
 
     def pad_params(self, params, like, parts, parts_like):
         """Pads the parameters of a `ConvDecoder` to a larger grid, whose shapes `like` has.
@@ -129,6 +133,8 @@ class ConvDecoder(nn.Module):
     Attributes:
       grid: N, divisible by 4.  width: channels C.  depth: 2 to 10.
       initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
+      coordinates: whether every transposed convolution also reads two channels with the x and the y
+        of each pixel, from -1 to 1 (Liu et al. 2018, "CoordConv"). They are not recorded.
     """
 
     grid: int
@@ -136,6 +142,7 @@ class ConvDecoder(nn.Module):
     depth: int
     initial_weights: str = "torch"
     lowering: str = "lax"
+    coordinates: bool = False
 
     batched: ClassVar[bool] = True
 
@@ -146,8 +153,22 @@ class ConvDecoder(nn.Module):
         def within(x):
             return x if grid is None else _mask(x, grid * x.shape[-2] // self.grid)
 
-        image, layers = rendered(self, code, within=within)
+        def located(x):
+            if not self.coordinates:
+                return x
+            side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
+            return within(_with_coordinates(x, side))
+
+        image, layers = rendered(self, code, within=within, located=located)
         return image, name_layers([code, *layers])
+
+
+def _with_coordinates(x, side):
+    """x (..., H, H, C) with two more channels: a pixel's x and its y, which rise from -1 to 1 over
+    the first `side` pixels."""
+    along = 2 * jnp.arange(x.shape[-2]) / (side - 1) - 1
+    channels = jnp.stack(jnp.meshgrid(along, along), axis=-1)
+    return jnp.concatenate([x, jnp.broadcast_to(channels, (*x.shape[:-1], 2))], axis=-1)
 
 
 def _mask(x, side):

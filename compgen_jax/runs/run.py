@@ -212,7 +212,8 @@ class Run:
 
         def of_seed(seed):
             shown, counts = jax.device_get(shown_to(jax.random.key(seed)))
-            return (points[:, None] == shown[counts][None]).all(axis=2).any(axis=1)
+            places = shown[counts][None, :, : points.shape[1]]
+            return (points[:, None] == places).all(axis=2).any(axis=1)
 
         return np.stack([of_seed(seed) for seed in self.seeds])
 

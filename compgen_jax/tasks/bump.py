@@ -51,13 +51,15 @@ class StripesConfig:
     """Images of one factor alone in the training set (paper section 4.2, appendix E).
 
     There are all N vertical and all N horizontal stripes, `copies` times each, in this order or
-    `shuffled` by the seed. `task.code.missing` says how the missing factor is coded.
+    `shuffled` by the seed. `task.code.missing` says how the missing factor is coded. With
+    `shuffled_codes` each stripe comes with the code of another: the seed permutes all 2N codes.
     """
 
     removed = {"amplitude": 1.0}
 
     copies: int = number(0, low=0, high=1000, traced=True)
     order: str = choice("by_axis", "by_axis", "shuffled", traced=True)
+    shuffled_codes: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,11 @@ def flip(image, settings: ImageConfig):
 def example(point, settings: Bump) -> Example:
     """The code and the image of one point (x, y), or (x, y, size); a stripe where x or y is NaN.
     With two bumps, (x, y, x2, y2) places both, and (x, y) the first alone
-    (`second_place`)."""
-    if settings.bumps == 1:
+    (`second_place`). With shuffled codes of stripes the code of (x, y, x2, y2) is that of (x2, y2).
+    """
+    if settings.stripes.shuffled_codes and len(point) > 2:
+        (code, _), (_, signal) = _object(point[2:], settings), _object(point[:2], settings)
+    elif settings.bumps == 1:
         code, signal = _object(point, settings)
     else:
         second = point[2:] if len(point) > 2 else second_place(point, settings.grid)
@@ -255,7 +260,8 @@ def stripe_points(grid: int):
 
 def training_points(key, settings: Bump):
     """(examples, F): the copies of the stripes, then the points drawn from the seen region. The
-    first n are the same for any number of points. With two bumps, F = 4."""
+    first n are the same for any number of points. With two bumps, or shuffled codes of stripes,
+    F = 4 (`example`)."""
     points = support(settings).sample(key, n_points(settings))
     if settings.bumps == 2:
         key = jax.random.fold_in(key, sampling.tag("second object"))
@@ -264,7 +270,12 @@ def training_points(key, settings: Bump):
         return jnp.concatenate([points, jax.vmap(draw)(keys)], axis=1)
     if not settings.stripes.copies:
         return points
-    stripes = jnp.tile(stripe_points(settings.grid), (settings.stripes.copies, 1))
+    stripes = stripe_points(settings.grid)
+    if settings.stripes.shuffled_codes:
+        of_codes = jax.random.fold_in(key, sampling.tag("codes of stripes"))
+        others = jax.random.permutation(of_codes, stripes)
+        stripes, points = jnp.concatenate([stripes, others], axis=1), jnp.tile(points, 2)
+    stripes = jnp.tile(stripes, (settings.stripes.copies, 1))
     if settings.stripes.order == "shuffled":
         key = jax.random.fold_in(key, sampling.tag("stripes"))
         stripes = jax.random.permutation(key, stripes)

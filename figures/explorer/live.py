@@ -110,6 +110,8 @@ def _prelu(parameters) -> dict:
 
 
 def _conv(module: ConvDecoder, variables):
+    if module.coordinates:
+        return None
     params, relu = variables["params"], {"op": "relu"}
     # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
     kernel = params["render"]["kernel"][::-1, ::-1]

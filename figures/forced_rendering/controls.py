@@ -16,7 +16,6 @@ ROWS = {
     "lit": "the same, scored on\nlit pixels alone",
     "wide_bumps": "wide bumps light\nevery pixel",
     "random_cells": "cells held out\nat random",
-    "donut_pixelwise": "decoder shared\nby all pixels",
     "donut_stripes": "stripes and\na few bumps",
 }
 COLOR = "0.35"  # of held-out numbers
@@ -33,10 +32,7 @@ EXAMPLES, APART = 5, 4
 IMAGE, GAP, MAP = 0.55, 0.05, 1.38
 
 
-@figure(
-    "controls",
-    runs=("bump_cnn", "wide_bumps", "random_cells", "donut_pixelwise", "donut_stripes"),
-)
+@figure("controls", runs=("bump_cnn", "wide_bumps", "random_cells", "donut_stripes"))
 def draw(runs):
     """The bump decoder of Figure 1 and its controls, all with the same share of cells held out.
     "Lit pixels" blanks the pixels that no ID image lights, and scores held-out cells whose own

@@ -135,13 +135,22 @@ def attended(query, key, value, causal=False):
 # --- families --------------------------------------------------------------------------------
 
 
+def located(x):
+    """With the place of each column and row among them, from -1 to 1."""
+    placed = np.zeros((*x.shape[:2], x.shape[2] + 2))
+    for row, column in np.ndindex(x.shape[:2]):
+        place = [2 * at / (len(x) - 1) - 1 for at in (column, row)]
+        placed[row, column] = [*x[row, column], *place]
+    return placed
+
+
 def conv(settings, variables, code, shapes):
-    weights = variables["params"]
+    weights, read = variables["params"], located if settings.coordinates else np.asarray
     layers = [relu(rendered(weights["render"], code))]
     for index in range(1, settings.depth + 1):
-        x = transposed(weights[f"hidden_{index}"], layers[-1], 2 if index <= 2 else 1)
+        x = transposed(weights[f"hidden_{index}"], read(layers[-1]), 2 if index <= 2 else 1)
         layers.append(relu(x))
-    return transposed(weights["image"], layers[-1])[..., 0], layers
+    return transposed(weights["image"], read(layers[-1]))[..., 0], layers
 
 
 def mlp(settings, variables, inputs, shapes):

@@ -39,6 +39,7 @@ STUDENT = of_task(5)
 TREE_INPUT = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scalar": struct()}
 FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
+    (Conv(depth=3, width=4, coordinates=True), IMAGE),
     (MLP(depth=3, width=5), IMAGE),
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),

@@ -42,11 +42,12 @@ def test_groups_keep_waste_below_the_limit():
     assert padding.waste((8, 12)) == pytest.approx(1 - (64 + 144) / 288)
 
 
+@pytest.mark.parametrize("coordinates", [False, True])
 @pytest.mark.parametrize("lowering", ["lax", "gemm", "winograd"])
-def test_a_padded_decoder_draws_what_the_small_one_draws(lowering):
+def test_a_padded_decoder_draws_what_the_small_one_draws(lowering, coordinates):
     """Every layer of it, with biases that would light the image beyond the grid."""
     grid = GRIDS[0]
-    settings = Conv(width=8, depth=3)
+    settings = Conv(width=8, depth=3, coordinates=coordinates)
     small, large = (settings.make(of_image(2 * side, side, lowering)) for side in GRIDS)
     key = jax.random.key(grid)
 

@@ -63,6 +63,13 @@ def wide_network(run):
     return rendered(run.late.wide_network)
 
 
+def composes(run, share=rendered):
+    """(S, C) bool: a network renders more than half of the held-out cells, and more than the
+    interpolator does. `share`: of `CellResults`, the share of cells rendered."""
+    of_network = share(run.late.cells)
+    return (of_network > 0.5) & (of_network > share(run.late.interpolator))
+
+
 def from_codes(run, share=rendered) -> dict:
     """{predictor: (S, 1) share of held-out cells that it renders} of `baselines.FROM_CODES`."""
     return {name.replace("_", " "): share(getattr(run.late, name)) for name in baselines.FROM_CODES}

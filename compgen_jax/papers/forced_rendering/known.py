@@ -19,6 +19,7 @@ import numpy as np
 from compgen_jax.claims import Matrix, letters
 from compgen_jax.metrics import kernels, layers, superposition
 from compgen_jax.metrics.evaluation import CellResults
+from compgen_jax.papers.forced_rendering import controls
 from compgen_jax.runs import results
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
@@ -166,15 +167,15 @@ def images(name: str, world: World):
     return np.asarray(jax.jit(jax.vmap(render(name, world)))(points))
 
 
-def maps(grid: int, region: str) -> dict[str, Run]:
-    """All known maps around a hole or a corner, by name."""
+def maps(grid: int, region: str, names=tuple(MAPS)) -> dict[str, Run]:
+    """Known maps around a hole or a corner, by name."""
     config = bumps(grid, region)
     score, empty = scorer_of(config)
     world = world_of(empty.truths, empty.held_out)
     from_codes, task = _from_codes(score, config, empty), config.make()
     stripes = jittered(results.truths_at(task, bump.stripe_points(grid)), amplitude=world.amplitude)
     known = {}
-    for name in MAPS:
+    for name in names:
         height = FAINT if name == "faint" else 1.0  # jitter is in proportion to it
         cells = score(jittered(images(name, world), amplitude=height * world.amplitude))
         # without factors the level for which each plus is f(x) + f(y) - f()
@@ -275,12 +276,10 @@ ON_HOLES = {
     "K3": COMPOSES,
     "K3.interpolation": NONE,
     f"K3.interpolation, {BESIDE_BUMP}": COMPOSES,
-    "K4": COMPOSES,
-    "K4.interpolation": COMPOSES,
-    f"K4.interpolation, {BESIDE_BUMP}": NONE,
     "K5": COMPOSES,
+    f"K5, {BESIDE_BUMP}": NONE,
     "K5.baselines": COMPOSES,
-    f"K5.baselines, {BESIDE_BUMP}": {"bump": "-"},
+    "K5.shuffled": FAILS,
 }
 ON_CORNERS = {
     "C9": NONE | dict.fromkeys(PLUS, "R"),
@@ -310,6 +309,32 @@ def _beside(cells, kernel) -> Run:
 def _interpolated_as(predictor: str, name: str, known: dict):
     """Beside an interpolator that draws what another known answer does."""
     return {"net": _beside(known[name].cells, known[predictor].cells)}
+
+
+def _seeds_of(known: dict, names) -> Run:
+    """A run with a seed for each named map, which draws what a copy of this map does."""
+    copies = [index % SEEDS for index in range(len(names))]
+
+    def picked(every: list[CellResults]):
+        pick = lambda given: np.stack([one[at] for one, at in zip(given, copies, strict=True)])
+        scores = {key: pick([one.scores[key] for one in every]) for key in every[0].scores}
+        drawn = pick([one.predictions for one in every])
+        return every[0]._replace(drawn, scores=scores, seeds=tuple(range(len(names))))
+
+    cells = picked([known[name].cells for name in names])
+    run = _beside(cells, picked([known[name].interpolator for name in names]))
+    run.task = known[names[0]].task
+    return run
+
+
+def _counted(name: str, known: dict):
+    """Seeds enough to be counted, which all draw the same map."""
+    return {"net": _seeds_of(known, [name] * LADDER_SEEDS)}
+
+
+def _counted_beside_bump(name: str, known: dict):
+    net = _counted(name, known)["net"]
+    return {"net": _beside(net.cells, _seeds_of(known, ["bump"] * LADDER_SEEDS).cells)}
 
 
 def _beside_superposer(argument: str, other: str, name: str, known: dict):
@@ -348,6 +373,10 @@ def _in_all_or_half(other: str, name: str, known: dict):
 
 
 BESIDE = {
+    "K5": _counted,
+    f"K5, {BESIDE_BUMP}": _counted_beside_bump,
+    "K5.baselines": _counted,
+    "K5.shuffled": _counted,
     f"C1.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
     "C2.overlap": partial(_beside_superposer, "net", "control"),
     "C5.codes": partial(_beside_superposer, "bump", "ramp"),
@@ -359,8 +388,7 @@ BESIDE = {
     "C15": _beside_lookup,
     "C15.true_images": _beside_lookup,
 } | {
-    f"{claim}, {BESIDE_BUMP}": partial(_interpolated_as, "bump")
-    for claim in ("K3.interpolation", "K4.interpolation", "K5.baselines")
+    f"{claim}, {BESIDE_BUMP}": partial(_interpolated_as, "bump") for claim in ("K3.interpolation",)
 }
 
 ON_MAPS = {place: ON_HOLES if place[1] == "donut" else ON_CORNERS for place in SUPPORTS} | {
@@ -369,6 +397,61 @@ ON_MAPS = {place: ON_HOLES if place[1] == "donut" else ON_CORNERS for place in S
 OF_MAPS = tuple(
     Matrix(f"N = {grid}, {where}", MAPS, partial(maps, grid, where), rows, BESIDE)
     for (grid, where), rows in ON_MAPS.items()
+)
+
+# --- ladders of networks -----------------------------------------------------------------------
+
+LADDER_SEEDS = 8  # as few as any run whose seeds are counted has
+# how many of 8 seeds compose, rung by rung; the others draw the nearest seen image
+LADDERS = {
+    "rises": (0, 2, 4, 6, 8),
+    "last alone": (0, 0, 0, 0, 8),
+    "all but the first": (0, 8, 8, 8, 8),
+    "half at the end": (0, 0, 0, 2, 4),
+    "falls": (8, 6, 4, 2, 0),
+    "none": (0, 0, 0, 0, 0),
+    "few": (2, 2, 2, 2, 2),
+    "all": (8, 8, 8, 8, 8),
+    "middle alone": (0, 0, 8, 0, 0),
+    "second and last": (0, 8, 0, 0, 8),
+}
+RISING = {"R": ("rises", "last alone", "all but the first"), "r": ("second and last",)}
+# it rises where half of the seeds compose at its end as well
+ON_LADDERS = letters(LADDERS, R=(*RISING["R"], "half at the end"), r=RISING["r"])
+
+
+def _rungs(name: str, known: dict) -> list[Run]:
+    drawn = lambda count: ["bump"] * count + ["lookup"] * (LADDER_SEEDS - count)
+    return [_seeds_of(known, drawn(count)) for count in LADDERS[name]]
+
+
+def _ladder(name, known):
+    return dict(zip(controls.RUNGS, _rungs(name, known), strict=True))
+
+
+def _light(wide: str | None, narrow: str | None, name: str, known: dict):
+    """One of both ladders rises."""
+    of_wide = dict(zip(controls.WIDE, _rungs(wide or name, known), strict=True))
+    return of_wide | _ladder(narrow or name, known)
+
+
+OF_LADDERS = tuple(
+    Matrix(
+        f"N = 16, {where}, ladders",
+        {name: f"so many of 8 seeds compose: {counts}" for name, counts in LADDERS.items()},
+        partial(maps, 16, where, ("bump", "lookup")),
+        {
+            "K4": letters(LADDERS, **RISING),
+            "K4.light, wide bumps": ON_LADDERS,
+            "K4.light, lit pixels": ON_LADDERS,
+        },
+        {
+            "K4": _ladder,
+            "K4.light, wide bumps": partial(_light, None, "rises"),
+            "K4.light, lit pixels": partial(_light, "rises", None),
+        },
+    )
+    for where in ("donut", "corner")
 )
 
 # --- maps of two objects -----------------------------------------------------------------------
@@ -426,4 +509,4 @@ OF_OBJECTS = tuple(
     for grid in (16, 28)
 )
 
-MATRICES = *OF_MAPS, *OF_OBJECTS
+MATRICES = *OF_MAPS, *OF_LADDERS, *OF_OBJECTS

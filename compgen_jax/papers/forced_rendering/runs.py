@@ -360,8 +360,12 @@ RUNS |= {
         quick={"task.support.low": 7},
         paper={"task.support.low": 12},
     ),
-    "donut_pixelwise": Preset(Preset(PIXELWISE, quick=PIXELWISE_QUICK), **DONUT),
-    "donut_stripes": Preset(PRESETS["stripes_bumps"], **DONUT),
+    # compose or do not, seed by seed, so that seeds are counted
+    "donut_stripes": Preset(
+        PRESETS["stripes_bumps"],
+        quick=DONUT["quick"] | {"training.seeds": tuple(range(12))},
+        paper=DONUT["paper"] | {"training.seeds": tuple(range(8))},
+    ),
     # composes: its layers are compared with those of the ramp's network
     "random_cells_ramp": Preset(RUNS["ramp_cnn"], at_random, **PAPER),
     # Two bumps in each image; the first is held out in the hole, the second lights every pixel. The
@@ -388,6 +392,9 @@ RUNS |= {
         takes=("about 30 s", "about 2 h"),
     ),
 }
+RUNS["donut_stripes_shuffled"] = Preset(
+    RUNS["donut_stripes"], {"task.stripes.shuffled_codes": True}, **QUICK
+)
 # Held out is a box; a square of x and y at every size, so that none of its pairs (x, y) is seen; a
 # square of x and size at every y; as many combinations as in the box, at random.
 RUNS |= {
@@ -429,6 +436,27 @@ RUNS["transformer"] = Preset(
     takes=("8 min", "about 6 h, by its FLOPs (1.2e15)"),
 )
 RUNS |= at_depths("transformer", RUNS["transformer"], (3, 4, 5))
+# A ladder of decoders, the same task and training for all; see the claim K4. Steps and sizes were
+# chosen by ID numbers of the donut and of wide bumps at seed 50, which no claim uses.
+LADDER = HOLE | SHORT | {"training.evaluate_every": 300, "training.seeds": tuple(range(20))}
+PER_PIXEL = {"model.name": "pixelwise", "model.depth": 4, "model.width": 64}
+RUNGS = {
+    "conv": {"model.width": 32},
+    "conv_coordinates": {"model.width": 32, "model.coordinates": True},
+    "pixelwise_onehot": PER_PIXEL | {"task.code.name": "onehot"},
+    "pixelwise_bump": PER_PIXEL,
+    "transformer": {name: value for name, value in TRANSFORMER.items() if "model" in name}
+    | {"model.heads": 2, "model.hidden": 128},
+}
+PLACES = {
+    "donut": {},
+    "corner": {"task.support.region": "corner", "task.support.low": 7},
+    "wide": {"task.image.sigma": 2.5, "training.seeds": tuple(range(8))},
+}
+for rung, model in RUNGS.items():
+    for place, fields in PLACES.items():
+        name = f"ladder_{rung}_{place}"
+        RUNS[name] = Preset(BUMP_CNN, LADDER | model | fields, **QUICK)
 RUNS |= {
     # the networks of Figure 1 as the paper trained the ramp's, and in the authors' code
     "ramp_cnn_50_epochs": Preset(
