@@ -445,8 +445,14 @@ RUNGS = {
     "conv_coordinates": {"model.width": 32, "model.coordinates": True},
     "pixelwise_onehot": PER_PIXEL | {"task.code.name": "onehot"},
     "pixelwise_bump": PER_PIXEL,
-    "transformer": {name: value for name, value in TRANSFORMER.items() if "model" in name}
-    | {"model.heads": 2, "model.hidden": 128},
+    "transformer": {  # without dropout it learns the ID cells in as many steps as the others
+        "model.name": "transformer",
+        "model.depth": 2,
+        "model.width": 64,
+        "model.heads": 2,
+        "model.hidden": 128,
+        "model.dropout": 0.0,
+    },
 }
 PLACES = {
     "donut": {},
