@@ -40,7 +40,8 @@ def draw(runs):
     "Lit pixels" blanks the pixels that no ID image lights, and scores held-out cells whose own
     pixel is lit. (a) The share of held-out cells rendered and, as a bar, of ID cells; the diamond
     is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
-    that a seed was shown. Only a network above its diamond does more than interpolate. (b) Error
+    that a seed was shown; the triangle is the same with the kernel of a wide network, which learns
+    no features. Only a network above its diamond does more than interpolate. (b) Error
     over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
     ID images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
     seeds. Wide bumps carry
@@ -60,6 +61,8 @@ def draw(runs):
         if name in runs:
             by_kernel = plotting.ood_share(runs[name].interpolator)
             share.plot(by_kernel, -row - 0.25, "D", **diamond)
+            by_wide = plotting.ood_share(runs[name].wide_network)
+            share.plot(by_wide, -row - 0.25, "^", **diamond)
             above.append(mean_with_interval(rendered)["ci95"][0] > by_kernel)
         ratios.append(plotting.show_ood_error(error, -row, cells, COLOR))
     errors = trivial_errors(base.cells)
@@ -68,6 +71,7 @@ def draw(runs):
     plotting.label_mark(share, "held out (OOD)", color=COLOR)
     plotting.label_mark(share, "seen (ID), mean", "|", plotting.ID_COLOR, markersize=6)
     plotting.label_mark(share, "OOD: (a) interpolation, (b) trivial predictor", "D", **diamond)
+    plotting.label_mark(share, "OOD: wide network", "^", **diamond)
     plotting.label_seeds(share)
     share.axvline(0.5, **plotting.FAINT)
     share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
