@@ -25,6 +25,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks import baselines, bump
 from compgen_jax.tasks import task as tasks
 from compgen_jax.tasks.bump import Bump
+from compgen_jax.tasks.encodings import CodeConfig
 from compgen_jax.tasks.supports import SupportConfig
 
 SEEDS = 3  # slightly different copies of everything known
@@ -120,6 +121,16 @@ MAPS = {
     "blank": "nothing",
     "noise": "independent uniform pixels",
 }
+KERNELS = {  # code and predictor of `baselines.FROM_CODES`; asked around holes alone
+    "wide network": ("bump", "wide_network"),
+    "interpolator": ("bump", "interpolator"),
+    "ramp's wide network": ("ramp", "wide_network"),
+    "ramp's interpolator": ("ramp", "interpolator"),
+}
+OF_KERNELS = {
+    name: f"what `baselines.{predictor}` draws from the {code} code"
+    for name, (code, predictor) in KERNELS.items()
+}
 PLUS = {"plus": 0.0, "plus - 0.4": 0.4, "plus - 1": 1.0}  # less so much of the amplitude
 
 
@@ -172,12 +183,21 @@ def maps(grid: int, region: str, names=tuple(MAPS)) -> dict[str, Run]:
     config = bumps(grid, region)
     score, empty = scorer_of(config)
     world = world_of(empty.truths, empty.held_out)
-    from_codes, task = _from_codes(score, config, empty), config.make()
+    task = config.make()
+    from_codes = {
+        code: _from_codes(score, replace(config, code=CodeConfig(name=code)), empty)
+        for code in ("bump", "ramp")[: 2 if KERNELS.keys() & set(names) else 1]
+    }
     stripes = jittered(results.truths_at(task, bump.stripe_points(grid)), amplitude=world.amplitude)
-    known = {}
+    known = {WITH_RAMP: from_codes.get("ramp")}
     for name in names:
+        if name in KERNELS:
+            code, predictor = KERNELS[name]
+            of_map = from_codes[code][predictor].predictions[0]
+        else:
+            of_map = images(name, world)
         height = FAINT if name == "faint" else 1.0  # jitter is in proportion to it
-        cells = score(jittered(images(name, world), amplitude=height * world.amplitude))
+        cells = score(jittered(of_map, amplitude=height * world.amplitude))
         # without factors the level for which each plus is f(x) + f(y) - f()
         null = np.full_like(stripes[:, :1], PLUS.get(name, 0.0) * world.amplitude)
         known[name] = Run.known(
@@ -186,7 +206,7 @@ def maps(grid: int, region: str, names=tuple(MAPS)) -> dict[str, Run]:
             outputs={} if region == "corner" else _outputs(cells),
             config=SimpleNamespace(task=config),
             task=task,
-            **from_codes,
+            **from_codes["bump"],
             # claims ask for what is drawn for one factor and for none, and for no other points
             predict=partial(lambda drawn, points: drawn, np.concatenate([stripes, null], axis=1)),
         )
@@ -250,26 +270,33 @@ def ideal(name: str, cells: CellResults) -> dict:
 
 BESIDE_BLANK = "beside an interpolator that renders nothing"
 BESIDE_BUMP = "beside an interpolator that composes"
+WITH_RAMP = "beside the kernels of the ramp code"
 IN_HALF = "in half of the seeds, blank in the others"
 NONE = dict.fromkeys(MAPS, "-")
 BUT_EDGE = {name: "-" for name in MAPS if name != "edge"}
 NO_SUMS = {name: "-" for name in BUT_EDGE if name not in PLUS}  # a plus is nearly a sum
 SUMS = {"superposer": "R", "sum": "R"}
+WIDE = {"wide network": "R"}
+AS_A_KERNEL = NONE | dict.fromkeys(KERNELS, "-")
 FAILS = dict.fromkeys(MAPS, "R") | {"bump": "-"}  # `edge` renders what the interpolator does
 COMPOSES = NONE | {"bump": "R"}
 STRUCTURE = {name: "-" for name in NO_SUMS if name != "superposer"} | {"sum": "R"}
 ON_HOLES = {
-    "C1": FAILS,
-    "C1.interpolation": FAILS,
+    "C1": FAILS | WIDE,
+    "C1.interpolation": FAILS | WIDE,
     f"C1.interpolation, {BESIDE_BLANK}": FAILS | {"edge": "-"},
-    "C2": NONE | {"edge": "R"},
-    "C2.overlap": NONE | {"edge": "R"},
-    "C3": BUT_EDGE | SUMS | {"noise": "r"},
-    "C3.chance": BUT_EDGE | SUMS,
-    "C4": NO_SUMS | SUMS | {"lookup": "r"},
-    "C4.ideal": NO_SUMS | SUMS,
+    "C2": NONE | WIDE | {"edge": "R"},  # it renders the corners of the hole
+    "C2.overlap": NONE | WIDE | {"edge": "R"},
+    "C3": BUT_EDGE | SUMS | WIDE | {"noise": "r"},
+    "C3.chance": BUT_EDGE | SUMS | WIDE,
+    "C3.kernel": NONE | {"sum": "R", "noise": "r", "wide network": "-"},
+    f"C3.kernel, {BESIDE_BLANK}": BUT_EDGE | SUMS | WIDE | {"noise": "r"},
+    "C4": NO_SUMS | SUMS | WIDE | {"lookup": "r"},
+    "C4.ideal": NO_SUMS | SUMS | WIDE,
+    "C4.kernel": AS_A_KERNEL | WIDE,
+    f"C4.kernel, {WITH_RAMP}": AS_A_KERNEL | {"ramp's wide network": "R"},
     "C5": STRUCTURE,
-    "C5.true_images": STRUCTURE,
+    "C5.true_images": STRUCTURE | WIDE,
     "C5.codes": STRUCTURE | {"superposer": "-"},
     "C5.codes_true_images": STRUCTURE | {"superposer": "-"},
     "K2": {name: letter for name, letter in FAILS.items() if name != "edge"},
@@ -314,17 +341,16 @@ def _interpolated_as(predictor: str, name: str, known: dict):
 def _seeds_of(known: dict, names) -> Run:
     """A run with a seed for each named map, which draws what a copy of this map does."""
     copies = [index % SEEDS for index in range(len(names))]
-    pick = lambda given: np.stack([one[at] for one, at in zip(given, copies, strict=True)])
 
     def picked(every: list[CellResults]):
+        pick = lambda given: np.stack([one[at] for one, at in zip(given, copies, strict=True)])
         scores = {key: pick([one.scores[key] for one in every]) for key in every[0].scores}
         drawn = pick([one.predictions for one in every])
         return every[0]._replace(drawn, scores=scores, seeds=tuple(range(len(names))))
 
     cells = picked([known[name].cells for name in names])
     run = _beside(cells, picked([known[name].interpolator for name in names]))
-    run.config, run.task = known[names[0]].config, known[names[0]].task
-    run.predict = lambda points: pick([known[name].predict(points) for name in names])
+    run.task = known[names[0]].task
     return run
 
 
@@ -333,13 +359,14 @@ def _counted(name: str, known: dict):
     return {"net": _seeds_of(known, [name] * LADDER_SEEDS)}
 
 
-def _in_half(name: str, known: dict):
-    return {"net": _seeds_of(known, [name, "blank"] * (LADDER_SEEDS // 2))}
-
-
 def _counted_beside_bump(name: str, known: dict):
     net = _counted(name, known)["net"]
     return {"net": _beside(net.cells, _seeds_of(known, ["bump"] * LADDER_SEEDS).cells)}
+
+
+def _with_ramp(name, known):
+    net = known[name]
+    return {"net": Run.known(net.seeds, cells=net.cells, **known[WITH_RAMP])}
 
 
 def _beside_superposer(argument: str, other: str, name: str, known: dict):
@@ -355,19 +382,43 @@ def _with_stripes_alone(name, known):
     return {"net": known[name], "none": known["plus"], "by_bumps": []}
 
 
+def joined(*runs: Run) -> Run:
+    """The seeds of several known maps as those of one run, so that they can be counted."""
+    together = lambda arrays: np.concatenate([*arrays])
+    given = {}
+    for part in ("cells", *baselines.FROM_CODES):
+        every = [getattr(run, part) for run in runs]
+        given[part] = every[0]._replace(
+            predictions=together(cells.predictions for cells in every),
+            scores={
+                name: together(cells.scores[name] for cells in every) for name in every[0].scores
+            },
+        )
+    predict = lambda points: together(run.predict(points) for run in runs)
+    seeds = range(sum(len(run.seeds) for run in runs))
+    return Run.known(seeds, config=runs[0].config, predict=predict, **given)
+
+
+def _in_all_or_half(other: str, name: str, known: dict):
+    """Twice as many seeds, whose second half draws what `other` does, by default the same."""
+    return {"net": joined(known[name], known[other or name])}
+
+
 BESIDE = {
     "K5": _counted,
     f"K5, {BESIDE_BUMP}": _counted_beside_bump,
     "K5.baselines": _counted,
     "K5.shuffled": _counted,
     f"C1.interpolation, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
+    f"C3.kernel, {BESIDE_BLANK}": partial(_interpolated_as, "blank"),
+    f"C4.kernel, {WITH_RAMP}": _with_ramp,
     "C2.overlap": partial(_beside_superposer, "net", "control"),
     "C5.codes": partial(_beside_superposer, "bump", "ramp"),
     "C5.codes_true_images": partial(_beside_superposer, "bump", "ramp"),
     "C10": _with_stripes_alone,
-    "C10.rendered": _counted,
-    f"C10.rendered, {IN_HALF}": _in_half,
-    "C10.baselines": _counted,
+    "C10.rendered": partial(_in_all_or_half, ""),
+    f"C10.rendered, {IN_HALF}": partial(_in_all_or_half, "blank"),
+    "C10.baselines": partial(_in_all_or_half, ""),
     "C15": _beside_lookup,
     "C15.true_images": _beside_lookup,
 } | {
@@ -378,8 +429,9 @@ ON_MAPS = {place: ON_HOLES if place[1] == "donut" else ON_CORNERS for place in S
     AUTHORS: {row: letters for row, letters in ON_HOLES.items() if row.startswith(OF_FIGURE_1)}
 }
 OF_MAPS = tuple(
-    Matrix(f"N = {grid}, {where}", MAPS, partial(maps, grid, where), rows, BESIDE)
+    Matrix(f"N = {grid}, {where}", does, partial(maps, grid, where, tuple(does)), rows, BESIDE)
     for (grid, where), rows in ON_MAPS.items()
+    for does in [MAPS if where == "corner" else MAPS | OF_KERNELS]
 )
 
 # --- ladders of networks -----------------------------------------------------------------------
