@@ -397,6 +397,13 @@ def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
     show_number(axis, position + apart, seen_T, **kwargs, **SEEN)
 
 
+# {attribute of a run: (what pictures call it, mark, line)} of predictors from codes
+FROM_CODES = {
+    "interpolator": ("interpolation", "D", ":"),
+    "wide_network": ("wide network", "^", "--"),
+}
+
+
 def ood_share(cells, score: str = "rendered") -> float:
     """The share of held-out cells at which a score is true, mean over seeds."""
     return mean_score(cells, score, cells.held_out).mean()

@@ -17,15 +17,16 @@ def errors_of_images(summaries: dict[str, dict]) -> list[str]:
         "Rendered: the share of images that show what is asked, at any level (squared correlation "
         "at least .75, gain between .5 and 2, and more like the asked image than like that of the "
         "nearest ID cell). By interpolation: the same of a kernel ridge regression on the codes "
-        "and images that a seed was shown. MSE over the image, divided by the MSE of a blank "
+        "and images that a seed was shown; by a wide network: the same with the kernel of a "
+        "network that learns no features. MSE over the image, divided by the MSE of a blank "
         "image; *best constant* and *nearest seen* (the true image of the nearest ID cell) are "
         "trivial predictors. Exact accuracy: the extreme pixel is the requested one; ±1: within "
         "one pixel on both axes. For a turned digit, exact means the digit, within 5 degrees, and "
         "an error below a twentieth of a blank image's.",
         "",
-        "| network | region | rendered | by interpolation | MSE / blank | best constant "
-        "| nearest seen | exact | ±1 pixel |",
-        "|---" * 9 + "|",
+        "| network | region | rendered | by interpolation | by a wide network | MSE / blank "
+        "| best constant | nearest seen | exact | ±1 pixel |",
+        "|---" * 10 + "|",
         *(
             _error_line(name, region, summary["mean"])
             for name, summary in summaries.items()
@@ -48,6 +49,6 @@ def _error_line(name: str, region: str, mean: dict) -> str:
         return text.with_interval(number) if number else text.UNKNOWN
 
     errors = map(relative, ("mse", "best_constant_mse", "nearest_seen_mse"))
-    rendered = map(share, ("rendered", "interpolator_rendered"))
+    rendered = map(share, ("rendered", "interpolator_rendered", "wide_network_rendered"))
     accuracies = map(share, ("exact_accuracy", "position_accuracy"))
     return f"| {' | '.join((name, region.upper(), *rendered, *errors, *accuracies))} |"

@@ -1,4 +1,5 @@
-"""A gap on a circle: which cells bound it, and whether what is drawn in it mixes what bounds it.
+"""A gap on a circle: which cells bound it, whether what is drawn in it mixes what bounds it, and
+whether a layer's curve through it stays smooth.
 
 A *gap* is a run of held-out angles of one object; its *edges* are the nearest seen cells before and
 after it. NumPy, float64.
@@ -113,3 +114,28 @@ def mixing_share(weights_x2):
     weights = np.asarray(weights_x2, np.float64)
     least, total = weights.min(axis=-1), weights.sum(axis=-1)
     return np.where(least > 0, least, 0.0) / np.where(least > 0, total, 1.0)
+
+
+def turning_ratio(features_BxD, factors_BxF, held_out_B, periods) -> float:
+    """Mean turning angle of a layer's curve over the first factor, an angle, from edge to edge of
+    what is held out, over that elsewhere: 1 of a circle, above 1 if it bends more sharply there.
+
+    The turning angle is that between the steps before and after a cell. It is a right angle where
+    the curve stands still and so has no direction. Every object with held-out angles has a curve.
+    NaN if the first factor is no angle, and where all features are alike or nothing else is seen.
+    """
+    factors, features = (np.asarray(each, np.float64) for each in (factors_BxF, features_BxD))
+    turns_B, near_B = np.full(len(factors), np.nan), np.zeros(len(factors), bool)
+    if np.isinf(periods[0]) or not np.ptp(features, axis=0).any():
+        return np.nan
+    for label in np.unique(factors[held_out_B, 1:], axis=0):
+        cells = np.flatnonzero((factors[:, 1:] == label[None]).all(axis=1))
+        cells = cells[np.argsort(factors[cells, 0] % periods[0])]
+        steps = np.roll(features[cells], -1, axis=0) - features[cells]
+        lengths, hidden = np.linalg.norm(steps, axis=1), held_out_B[cells]
+        steps /= np.where(lengths > 0, lengths, 1)[:, None]
+        cosines = np.sum(steps * np.roll(steps, 1, axis=0), axis=1)
+        turns_B[cells] = np.arccos(np.clip(cosines, -1, 1))
+        near_B[cells] = hidden | np.roll(hidden, 1) | np.roll(hidden, -1)
+    elsewhere = turns_B[~near_B & np.isfinite(turns_B)]
+    return float(turns_B[near_B].mean() / elsewhere.mean()) if elsewhere.size else np.nan

@@ -7,6 +7,7 @@ import numpy as np
 
 from compgen_jax import grids
 from compgen_jax.metrics import anova, decomposition, geometry, kernels, probes, spectra, tuning
+from compgen_jax.metrics.circle import turning_ratio
 from compgen_jax.metrics.registry import Arrays, layer_metric
 
 REGIONS = ("id", "ood")
@@ -190,6 +191,9 @@ def _difference(ood, seen) -> tuple:
         return np.nan, np.nan
     difference, pooled = ood.mean() - seen.mean(), np.sqrt((ood.var() + seen.var()) / 2)
     return difference, difference / pooled if pooled > 0 else np.nan
+
+
+layer_metric("curve.turning_ratio")(turning_ratio)
 
 
 @layer_metric(lambda layer: [f"angle.{a}-{b}.{region}" for region in REGIONS

@@ -4,6 +4,7 @@
     DIR/analysis.npz   maps for figures, of a run on a grid
     DIR/analysis.json  the table's summary: the numbers of the last step, and their means
     DIR/along.json     numbers of the last two layers at the kept steps (`along_training`)
+    DIR/over_*/        the same, over the cells that another run holds out (`Run.over`)
 
 A metric of the prediction as a whole has rows of the layer `output` alone. What the metrics are,
 and at which of three places each is measured, is in `metrics.registry`. All metrics of a place are
@@ -103,7 +104,8 @@ def measure(run, metric: str | None = None, progress: bool = True) -> Measured:
     it. None: all metrics of the grid or, without one, of the task's points.
 
     All metrics of a place are measured at the end of training. At the other steps of a run, as of
-    `Run.late`, only this metric's row is, as each step costs as much as the end.
+    `Run.late`, only this metric's row is, as each step costs as much as the end. Of `Run.over` at
+    several steps nothing else is measured.
 
     Raises RunError for networks of one earlier step, for activations that are not finite, for too
     few ID points, for a metric that there is not, and at other steps for a metric that is named by
@@ -113,7 +115,7 @@ def measure(run, metric: str | None = None, progress: bool = True) -> Measured:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
     known = run.end.measured
     if known is None or metric is None or not known.has(metric, run.steps):
-        known = run.end.measured = _measure(run, read(run.path), metric, progress)
+        known = run.end.measured = _measure(run, read(run.end.numbers_path), metric, progress)
     return known
 
 
@@ -122,15 +124,17 @@ def _measure(run, known: Measured | None, metric: str | None, progress: bool) ->
         place = "grid" if tasks.has_grid(tasks.on_grid(run.task)) else "points"
     else:
         place = registry.place_of(metric)
-    if metric is None or known is None or not known.has(metric):
+    row = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in one.fixed_names]
+    alone = row and run.steps and run.end.numbers_path != run.path
+    if not alone and (metric is None or known is None or not known.has(metric)):
         missing = missing_metrics(place, set() if known is None else {*known.table.metric})
         known = _added(run.end, known, missing, (), progress)
     if metric is None:
         return known
-    if not known.has(metric):
+    if not (alone or known.has(metric)):
         raise RunError(f"{run.path}: there is no metric {metric}")
-    steps = [step for step in dict.fromkeys(run.steps) if not known.has(metric, [step])]
-    row = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in one.fixed_names]
+    steps = [step for step in dict.fromkeys(run.steps)
+             if known is None or not known.has(metric, [step])]  # fmt: skip
     if steps and not row:
         raise RunError(f"{run.path}: {metric} is measured at the end of training alone")
     return _added(run, known, row, steps, progress) if steps else known
@@ -149,7 +153,7 @@ def _added(run, known: Measured | None, metrics: list, steps, progress: bool) ->
         table = pd.concat([known.table, new.table]).drop_duplicates(COLUMNS[:4], keep="last")
         sizes, maps = new.sizes or known.sizes, new.maps or known.maps
         new = Measured(new.factors, sizes, table, maps)
-    _write(run.path, new)
+    _write(run.end.numbers_path, new)
     return new
 
 
@@ -225,7 +229,7 @@ def along_training(run, names, progress: bool = True) -> dict:
     `names` are registered metrics of the grid with fixed names. A metric of the prediction has the
     layer `output` alone. Raises RunError and ValueError as `measure`.
     """
-    path, steps = run.path / "along.json", run.kept_steps
+    path, steps = run.numbers_path / "along.json", run.kept_steps
     version = [VERSION, *steps]
     known = directory.read_cache(path, version, lambda saved: saved["numbers"]) or {}
     missing = set(names) - known.keys()
@@ -272,6 +276,7 @@ def read(workdir) -> Measured | None:
 
 
 def _write(workdir: Path, measured: Measured):
+    workdir.mkdir(exist_ok=True)
     if measured.maps:
         directory.write_npz(workdir / "analysis.npz", measured.maps)
     text = measured.table.to_csv(index=False, lineterminator="\n")
@@ -283,7 +288,7 @@ def _write(workdir: Path, measured: Measured):
         "rows": len(measured.table),
         "layers": list(measured.layers),
         "factors": list(measured.factors),
-        "sizes": list(measured.sizes),
+        "sizes": list(measured.sizes) if measured.maps else [],  # of the maps
         "seeds": list(measured.seeds),
         "numbers": {name: values.tolist() for name, values in numbers.items()},
         "outputs": {name: values.tolist() for name, values in outputs.items()},

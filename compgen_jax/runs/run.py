@@ -6,6 +6,7 @@ A run has S seeds, and where it is asked at several steps, C of them. Arrays beg
 (S, C, B) at its late checkpoints.
 """
 
+import hashlib
 import shlex
 from dataclasses import replace
 from functools import cached_property, partial
@@ -50,6 +51,7 @@ class Run:
         self.path = None if path is None else Path(path)
         self.known_layers, self.known_outputs = layers or {}, outputs or {}
         self.measured, self.places = None, {}  # of `measure` and `recording`, as far as asked for
+        self.compared = {}  # of `over`
         if params is not None:
             given["params"] = params
         elif path is None:
@@ -165,6 +167,8 @@ class Run:
         return None if self.path is None else directory.kept_scores(self.path, name, shape)
 
     def _at_cells(self, predict, scores) -> evaluation.CellResults:
+        if self.end.numbers_path != self.path:
+            raise RunError(f"{self.name}: over another run's cells only its layers are measured")
         truths = results.truths_at(self.task, tasks.points(self.task), self.seeds[0])
         return results.at_cells(self.task, self.seeds, predict, truths, scores)
 
@@ -260,7 +264,30 @@ class Run:
         return Run(self.config, self.task, self.seeds, summary=self.summary, path=self.path,
                    steps=steps, end=self, kept_as=kept_as)  # fmt: skip
 
+    def over(self, other: "Run") -> "Run":
+        """The same networks, their layers measured over the cells that `other` holds out: a probe
+        is fitted on all cells outside them. Two runs are compared over the same cells alone.
+
+        The numbers are kept in a folder of their own in the run's directory. What is drawn is not
+        scored anew: the result has no `cells`. Raises RunError if the two tasks' cells differ.
+        """
+        cells = tasks.points(self.task)
+        if not np.array_equal(cells, tasks.points(other.task)):
+            raise RunError(f"{self.name} and {other.name}: the cells of their tasks differ")
+        held_out = np.packbits(np.asarray(other.task.held_out(cells))).tobytes()
+        name = f"over_{hashlib.sha256(held_out).hexdigest()[:12]}"
+        if name not in self.compared:
+            task = self.task._replace(held_out=other.task.held_out)
+            self.compared[name] = Run(self.config, task, self.seeds, summary=self.summary,
+                                      path=self.path, numbers_path=self.path / name)  # fmt: skip
+        return self.compared[name]
+
     # --- what its layers do: measured once, kept in its directory (`runs.measure`)
+
+    @cached_property
+    def numbers_path(self) -> Path | None:
+        """The folder of its numbers: its directory, or a folder in it (`over`)."""
+        return self.path
 
     def layers(self, metric: str):
         """(S, L), (S, C, L) at several steps: a metric of every layer, input first, prediction

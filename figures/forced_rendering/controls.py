@@ -3,9 +3,11 @@
 import jax
 import numpy as np
 
+from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
-from compgen_jax.papers.forced_rendering.controls import on_lit_pixels, trivial_errors
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.papers.forced_rendering.controls import ladder, on_lit_pixels, trivial_errors
+from compgen_jax.papers.forced_rendering.images import composes, from_codes
+from compgen_jax.statistics import mean_with_interval, share_with_interval
 from compgen_jax.tasks import bump
 
 from .. import plotting
@@ -38,7 +40,8 @@ def draw(runs):
     "Lit pixels" blanks the pixels that no ID image lights, and scores held-out cells whose own
     pixel is lit. (a) The share of held-out cells rendered and, as a bar, of ID cells; the diamond
     is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
-    that a seed was shown. Only a network above its diamond does more than interpolate. (b) Error
+    that a seed was shown; the triangle is the same with the kernel of a wide network, which learns
+    no features. Only a network above its diamond does more than interpolate. (b) Error
     over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
     ID images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
     seeds. Wide bumps carry
@@ -58,6 +61,8 @@ def draw(runs):
         if name in runs:
             by_kernel = plotting.ood_share(runs[name].interpolator)
             share.plot(by_kernel, -row - 0.25, "D", **diamond)
+            by_wide = plotting.ood_share(runs[name].wide_network)
+            share.plot(by_wide, -row - 0.25, "^", **diamond)
             above.append(mean_with_interval(rendered)["ci95"][0] > by_kernel)
         ratios.append(plotting.show_ood_error(error, -row, cells, COLOR))
     errors = trivial_errors(base.cells)
@@ -66,6 +71,7 @@ def draw(runs):
     plotting.label_mark(share, "held out (OOD)", color=COLOR)
     plotting.label_mark(share, "seen (ID), mean", "|", plotting.ID_COLOR, markersize=6)
     plotting.label_mark(share, "OOD: (a) interpolation, (b) trivial predictor", "D", **diamond)
+    plotting.label_mark(share, "OOD: wide network", "^", **diamond)
     plotting.label_seeds(share)
     share.axvline(0.5, **plotting.FAINT)
     share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
@@ -75,6 +81,54 @@ def draw(runs):
     plotting.panel(share, "a", title, wrap=34)
     title = f"OOD errors: {plotting.span(ratios)} of a blank image's"
     plotting.panel(error, "b", title, wrap=34)
+    plotting.legend_below(picture)
+    return picture
+
+
+RUNGS = "convolutions", "with coordinates", "per pixel, one-hot", "per pixel, bump", "transformer"
+
+
+@figure(
+    "ladder",
+    runs=(*ladder("donut").values(), *ladder("corner").values()),
+    scale="quick",
+    by_default=False,
+)
+def draw_ladder(runs):
+    """A ladder of decoders that see bumps alone (K4): further down, a decoder's weights know a
+    pixel by its place alone. One recipe trains all. (a) Around the donut's hole, (b) around a
+    corner: large dots are the share of seeds that compose, with exact 95% intervals. Small dots are
+    seeds, by the share of held-out images rendered. A seed composes if it renders more than half of
+    them, and more than the interpolator. Diamonds and squares are what two predictors render from
+    the same codes: kernel regression, and a wide network that learns no features."""
+    picture = plotting.new_figure(plotting.WIDTH, 2.6)
+    axes = picture.subplots(1, 2, sharey=True)
+    marks = {"interpolator": "D", "wide network": "s"}
+    style = {"color": plotting.OOD_COLOR, "markersize": 3.5}
+    for axis, letter, where in zip(axes, "ab", ("donut", "corner"), strict=True):
+        counts = []
+        for row, name in enumerate(ladder(where).values()):
+            run, cells = runs[name], runs[name].late.cells
+            answers = median_over_checkpoints(composes(run).astype(float)) > 0.5
+            shares = median_over_checkpoints(mean_score(cells, "rendered", cells.held_out))
+            number = share_with_interval(answers)
+            plotting.point_with_interval(
+                axis, -row, number, shares, across=True, fmt="o", color=COLOR, markersize=4
+            )
+            for predictor, of_predictor in from_codes(run).items():
+                axis.plot(of_predictor.mean(), -row - 0.3, marks[predictor], **style)
+            counts.append(f"{answers.sum()} of {answers.size}")
+        title = (
+            f"{where}: {counts[0]} convolutional decoders compose, and {counts[-1]} transformers"
+        )
+        plotting.panel(axis, letter, title, wrap=40)
+        axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds, or of held-out images")
+        axis.axvline(0.5, **plotting.FAINT)
+    axes[0].set_yticks([-row for row in range(len(RUNGS))], RUNGS)
+    plotting.label_mark(axes[0], "seeds that compose", color=COLOR)
+    plotting.label_seeds(axes[0])
+    for predictor, mark in marks.items():
+        plotting.label_mark(axes[0], predictor, mark, **style)
     plotting.legend_below(picture)
     return picture
 

@@ -15,7 +15,7 @@ from ..figure import figure
 from .lookup import by_code
 
 # sizes in inches
-MAP, IMAGE, GAP, ROW = 1.25, 0.54, 0.04, 2.05
+MAP, IMAGE, GAP, ROW = 1.25, 0.54, 0.04, 2.2
 
 
 @figure("fig1b", runs=("bump_cnn",))
@@ -34,7 +34,8 @@ def draw(runs):
     """Figure 1. (a) The combinations of x and y that are held out; below, the corner that is held
     out in Figures 3 and 4. (b, c) The bump and the ramp code. Left, the error at every half pixel
     over that of a blank image, mean over seeds; above it the share of held-out cells rendered by
-    the network, and by kernel ridge regression on the same codes (interpolation). Right, what is
+    the network, and by kernel ridge regression on the same codes: with a Gaussian kernel
+    (interpolation), and with that of a wide network, which learns no features. Right, what is
     asked and what the first seed draws, at ID and at held-out cells (circles); each drawn image
     has its own scale, and its largest value is printed below."""
     runs, maps, regions = by_code(runs), [], []
@@ -58,7 +59,8 @@ def draw(runs):
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
         title = (
             f"{code} code: {plotting.ood_share(cells):.0%} of held-out cells rendered, "
-            f"by interpolation {plotting.ood_share(run.interpolator):.0%}"
+            f"by interpolation {plotting.ood_share(run.interpolator):.0%}, "
+            f"by a wide network {plotting.ood_share(run.wide_network):.0%}"
         )
         plotting.panel(axis, "bc"[row], title, wrap=34, color=plotting.CODE_COLORS[code])
         bar = plotting.axis_at(picture, 2.2 + MAP + 0.05, bottom, 0.07, MAP)
@@ -123,26 +125,31 @@ def _draw_examples(picture, left, bottom, cells):
 def draw_codes(runs):
     """What Figure 1 claims, for four codes; means over seeds with 95% intervals, grey dots are
     seeds. (a) C1: the share of images rendered over held-out (filled) and ID cells (open); diamonds
-    are held-out cells by interpolation, kernel ridge regression on the same codes. (b) C2: the
-    share of held-out cells rendered, by their distance to the nearest ID cell; dotted, by
-    interpolation. (c) C3: held-out images with two peaks; of all misplaced peaks, those in line
-    with x or y, beside what chance would give. A peak counts relative to its image's maximum. Grey
-    lines: criteria at one half. (d) The share of seeds whose image is rendered, by cell."""
+    are held-out cells by interpolation, kernel ridge regression on the same codes; triangles are
+    the same with the kernel of a wide network, which learns no features. (b) C2: the share of
+    held-out cells rendered, by their distance to the nearest ID cell; dotted, by interpolation;
+    dashed, by the wide network. (c) C3: held-out images with two peaks; of all misplaced peaks,
+    those in line with x or y, beside what chance would give. A peak counts relative to its image's
+    maximum. Grey lines: criteria at one half. (d) The share of seeds whose image is rendered, by
+    cell."""
     runs, shares, edge, inner, several, aligned = by_code(runs), [], [], [], [], []
     picture = plotting.new_figure(plotting.WIDTH, 4.9)
     top, bottom = picture.subfigures(2, 1, height_ratios=[1.35, 1])
     axes = share, distance, peaks = top.subplots(1, 3)
     maps = bottom.subplots(1, len(runs), sharey=True)
     for place, (code, run) in enumerate(runs.items()):
-        cells, kernel, color = run.cells, run.interpolator, plotting.CODE_COLORS[code]
+        cells, color = run.cells, plotting.CODE_COLORS[code]
         shares.append(plotting.show_score(share, place, 0.15, cells, "rendered", color))
-        share.plot(place - 0.3, plotting.ood_share(kernel), "D", color=color, markersize=3)
         levels, means = evaluation.profile_by_distance(cells.scores["rendered"], cells)
         plotting.draw_band(distance, levels, means, "o-", color, markersize=3)
         edge.append(means[:, 0].mean())
         inner.append(means[:, 1:].mean())
-        levels, means = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
-        distance.plot(levels, means.mean(axis=0), ":", color=color)
+        for name, (_, mark, line) in plotting.FROM_CODES.items():
+            kernel = getattr(run, name)
+            at = place - 0.3 if name == "interpolator" else place + 0.3
+            share.plot(at, plotting.ood_share(kernel), mark, color=color, markersize=3)
+            levels, means = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
+            distance.plot(levels, means.mean(axis=0), line, color=color)
         of_peaks, aside = aligned_peaks(cells), 0.15 * (place - 1.5)
         plotting.show_number(peaks, aside, of_peaks.several, fmt="o", color=color)
         plotting.show_number(peaks, 1 + aside, of_peaks.aligned, fmt="o", color=color)
@@ -154,8 +161,9 @@ def draw_codes(runs):
         maps[place].label_outer()
     plotting.label_colors(share, {code: plotting.CODE_COLORS[code] for code in runs})
     plotting.label_regions(share)
-    plotting.label_mark(share, "OOD, interpolation", "D", markersize=3)
-    plotting.label_mark(distance, "OOD, interpolation, by distance", ":")
+    for title, mark, line in plotting.FROM_CODES.values():
+        plotting.label_mark(share, f"OOD, {title}", mark, markersize=3)
+        plotting.label_mark(distance, f"OOD, {title}, by distance", line)
     plotting.label_mark(peaks, "by chance", "_", markersize=9)
     share.set_xticks(range(len(runs)), list(runs), rotation=20)
     share.set(ylabel="share rendered", ylim=(-0.04, 1.09))

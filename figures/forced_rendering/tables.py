@@ -42,7 +42,7 @@ def _row(run, region: str) -> str:
     error = mean[f"{region}.{task.error}"]
     trivial = {
         name: mean[key]["value"]
-        for name in (*task.baselines, "interpolator")
+        for name in (*task.baselines, *baselines.FROM_CODES)
         if (key := f"{region}.{name}_{task.error}") in mean
         and not (region == "id" and baselines.knows_id(name))
     }

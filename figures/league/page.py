@@ -1,5 +1,7 @@
 """The table of docs/findings/league.md, from the committed summaries: the picture in numbers."""
 
+import numpy as np
+
 from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS
 
@@ -19,6 +21,13 @@ def lines(runs: dict) -> list[str]:
     ]
     best = [_two(max(column.trivial.values())) for column in columns.values()]
     rows += [["*best trivial predictor*", *best]]
+    for title, name in (("interpolation", "interpolated"), ("wide network", "wide_network")):
+        shares = [
+            [getattr(of_model[place], name) for of_model in cells.values() if place in of_model]
+            for place in columns
+        ]
+        if not np.isnan(sum(shares, [])).all():  # summaries of older runs lack the wide network
+            rows += [[f"*{title}, best code*", *(_two(np.fmax.reduce(each)) for each in shares)]]
     return [
         f"| model | {' | '.join(titles)} |",
         "|---" * (1 + len(titles)) + "|",

@@ -24,13 +24,14 @@ UNKNOWN = {"value": np.nan, "ci95": [np.nan, np.nan]}
 
 class Cell(NamedTuple):
     """One run: the share of held-out combinations that it composes (`Entry.score`) and its accuracy
-    on seen ones, {'value', 'ci95'}; the share OOD of the interpolator of its codes, and of the best
-    trivial predictor, that one included. Intervals lie between 0 and 1 and are no narrower than
-    `LEAST_CELLS` combinations. What a summary lacks is NaN."""
+    on seen ones, {'value', 'ci95'}; the share OOD of the interpolator of its codes, of the wide
+    network, and of the best trivial predictor, those two included. Intervals lie between 0 and 1
+    and are no narrower than `LEAST_CELLS` combinations. What a summary lacks is NaN."""
 
     ood: dict
     seen: dict
     interpolated: float
+    wide_network: float
     trivial: float
 
     @property
@@ -91,8 +92,11 @@ def _cell(run, column: Column) -> Cell:
     score = entry_of(run.config).score(accuracy)
     ood = _share(mean.get(f"ood.{score}", UNKNOWN), column.held_out)
     seen = _share(mean[f"id.{accuracy}"], column.seen)
-    interpolated = mean.get(f"ood.interpolator_{score}", UNKNOWN)["value"]
-    return Cell(ood, seen, interpolated, max(*column.trivial.values(), interpolated))
+    kernels = [
+        mean.get(f"ood.{name}_{score}", UNKNOWN)["value"]
+        for name in ("interpolator", "wide_network")
+    ]
+    return Cell(ood, seen, *kernels, float(np.nanmax([*column.trivial.values(), *kernels])))
 
 
 def _share(number: dict, count: int) -> dict:

@@ -24,7 +24,7 @@ TRAINED = {
     **dict.fromkeys(("fig3", "fig6"), LOW_RANK),
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
-    "controls": dict.fromkeys(FIGURES["controls"].runs, "bump_cnn"),
+    **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn") for name in ("controls", "ladder")},
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
                                                             "encoders")},
     "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),

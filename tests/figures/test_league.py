@@ -8,7 +8,7 @@ from figures.league import tables
 QUICK = {tuple(runs.entry_of(config)): config for config in runs.runs("quick").values()}
 
 
-def run(model, task, holdout, ood, seen=1.0, half=0.1, interpolated=0.0):
+def run(model, task, holdout, ood, seen=1.0, half=0.1, interpolated=0.0, **wide):
     """A finished run with these shares and intervals of half this width."""
     config = next(c for (m, _, *place), c in QUICK.items() if (m, *place) == (model, task, holdout))
     number = lambda value: {"value": value, "ci95": [value - half, value + half]}
@@ -16,6 +16,7 @@ def run(model, task, holdout, ood, seen=1.0, half=0.1, interpolated=0.0):
     score = accuracy if task == "rotation" else "rendered"
     mean = {f"ood.{score}": number(ood), f"id.{accuracy}": number(seen),
             f"ood.interpolator_{score}": number(interpolated)}  # fmt: skip
+    mean |= {f"ood.{name}_{score}": number(value) for name, value in wide.items()}
     return SimpleNamespace(config=config, summary={"mean": mean})
 
 
@@ -36,6 +37,9 @@ def test_the_table_has_who_learnt_and_who_composes():
     alike = run("MLP", "sizes", "block", 1.0, half=0, interpolated=0.999)
     cell = tables.cells([alike])["MLP"]["sizes", "block"]
     assert cell.interpolated == cell.trivial == 0.999 and not cell.composes
+    alike = run("MLP", "sizes", "block", 1.0, half=0, interpolated=0.5, wide_network=0.999)
+    cell = tables.cells([alike])["MLP"]["sizes", "block"]
+    assert cell.wide_network == cell.trivial == 0.999 and not cell.composes
     width, pixels, code = 256, 256, 36 + 5
     expected = (code + 1) * width + 2 * (width + 1) * width + (width + 1) * pixels
     assert tables.parameters(some[1:2]) == {"MLP": expected}

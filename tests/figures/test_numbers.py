@@ -27,24 +27,29 @@ def heights(axis, *which):
     return [y for _, y in means(axis, *which)]
 
 
-def diamonds(axis):
-    return [line.get_xydata()[0] for line in lines_of(axis, "D") if len(line.get_xydata())]
+def marks(axis, mark="D"):
+    return [line.get_xydata()[0] for line in lines_of(axis, mark) if len(line.get_xydata())]
 
 
 def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     runs = {"bump_cnn": stand_ins.mapped("plus", "bump"),
             "ramp_cnn": stand_ins.mapped("edge", "plus", "ramp")}  # fmt: skip
+    for name, wide in {"bump_cnn": "edge", "ramp_cnn": "bump"}.items():
+        runs[name].wide_network = stand_ins.mapped(wide, "blank").cells
     titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
-    shares = "{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}"
-    assert shares.format("bump", 0, 1) in titles and shares.format("ramp", EDGE, 0) in titles
+    shares = ("{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}, "
+              "by a wide network {:.0%}")  # fmt: skip
+    assert shares.format("bump", 0, 1, EDGE) in titles
+    assert shares.format("ramp", EDGE, 0, 1) in titles
     codes = drawn(FIGURES["codes"].draw, runs)
-    np.testing.assert_allclose(diamonds(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
+    np.testing.assert_allclose(marks(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
+    np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[0.3, EDGE], [1.3, 1]])
     assert sorted(heights(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
-    by_distance = lines_of(axis_of(codes, "b"), "None")[:2]
+    by_distance = lines_of(axis_of(codes, "b"), "None")[:4:2]
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
     share = axis_of(drawn(FIGURES["controls"].draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
-    assert [x for x, _ in diamonds(share)] == pytest.approx([1, *[EDGE] * 4])
+    assert [x for x, _ in marks(share)] == pytest.approx([1, *[EDGE] * (len(others) - 1)])
 
 
 def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
@@ -156,7 +161,7 @@ def test_encoders_are_exact_where_they_are(drawn, workdir):
         axis = axis_of(figure, "d")
         (found,) = [x for x, _ in means(axis, "o", color)]
         assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
-        assert mean["ood.nearest_seen_mse"]["value"] / unit in [x for x, _ in diamonds(axis)]
+        assert mean["ood.nearest_seen_mse"]["value"] / unit in [x for x, _ in marks(axis)]
 
 
 def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):

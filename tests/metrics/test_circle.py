@@ -65,3 +65,20 @@ def test_mixing_shares_are_those_of_non_negative_least_squares():
         expected = min(a, b) / (a + b) if a + b else 0
         found = circle.mixing_share(circle.edge_weights(signal, FIRST, SECOND))
         assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_turning_ratio_of_a_circle_is_1_and_that_of_a_kink_its_angles():
+    """Of two objects, in any order; the gap of one goes straight to the centre and back."""
+    angle, label = (each.ravel() for each in np.meshgrid(np.arange(0, 360, 2.0), [4, 7]))
+    factors = np.stack([angle, label], axis=1)[RNG.permutation(len(angle))]
+    held_out = (factors[:, 1] == 7) & (np.abs(factors[:, 0] - 180) < 20)
+    turn, plane = np.deg2rad(factors[:, :1]), np.linalg.qr(RNG.normal(size=(9, 2)))[0].T
+    curve, (gap,) = np.hstack([np.cos(turn), np.sin(turn)]), circle.gaps(factors, held_out)
+    ratio = lambda: circle.turning_ratio(curve @ plane + 3, factors, held_out, (360,))
+    assert ratio() == pytest.approx(1)
+    nearer = curve[np.array(gap.edges)[np.round(gap.place).astype(int)]]
+    curve[gap.cells] = np.abs(1 - 2 * gap.place)[:, None] * nearer
+    # from the tangent to the radius at both edges, back but for 40 degrees at the centre
+    assert ratio() == pytest.approx((91 + 140 + 91) / (19 + 2) / 2)
+    curve[gap.cells] = nearer
+    assert ratio() == pytest.approx(90 / 2, rel=0.02)  # stands still but for one step

@@ -74,7 +74,7 @@ KNOWN = {
         "volume.inner_effect": 7, "volume.ood_spread": np.sqrt(2) / 3,
         "tuning.one_factor": 1, "tuning.interaction": 0, "tuning.product": 0, "tuning.bump": 0,
         "tuning.stripe": 1, "tuning.weighted_one_factor": 1, "tuning.weighted_product": 0,
-        "tuning.active": 1,
+        "tuning.active": 1, "curve.turning_ratio": np.nan,
     },
     "id_cells": {
         "interaction": 0, "probe": 1, "orthogonality": 1 / 2, "log10_volume_excess": 0,
@@ -123,7 +123,7 @@ def test_numbers_of_a_prediction_in_closed_form():
 
 
 ROTATED = ("schmidt.", "explained.", "spectrum.", "anova.", "probe.", "cosine.", "factorization.",
-           "volume.", "angle.", "id_cells.", "decode.")  # fmt: skip
+           "volume.", "angle.", "curve.", "id_cells.", "decode.")  # fmt: skip
 SHIFTED = ("spectrum.", "anova.", "probe.", "tuning.", "untrained.tuning.", "id_cells.", "decode.")
 UNITS_ALONE = ("tuning.", "untrained.tuning.")
 RNG = np.random.default_rng(0)

@@ -39,16 +39,23 @@ def test_slopes_are_least_squares():
     assert (layers.slope(np.full((2, 3, 4), 0.3)) == 0).all()
 
 
-def test_decay_is_that_of_the_last_hidden_layer_also_beside_a_composer():
-    v_shaped = network([1, 0.2, 0.3, 0.4], [1, 0.5, 0.6, 0.6])
-    slight = [1, 1, 1, 0.8]
-    row = judged(layers.falls_below_a_composer, net=v_shaped, composer=network(slight, slight))
-    assert values_of(row) == pytest.approx([-0.6, -0.4, -0.4, -0.2], abs=0.01)
+def test_decay_is_that_of_the_last_hidden_layer_beside_a_composer_over_the_same_cells():
+    v_shaped, slight = network([1, 0.2, 0.3, 0.4], [1, 0.5, 0.6, 0.6]), [1, 1, 1, 0.7]
+    composer = network([1, 1, 1, 1], slight, over=lambda net: network(slight, slight))
+    row = judged(layers.falls_below_a_composer, net=v_shaped, composer=composer)
+    assert row["verdict"] == R and values_of(row) == pytest.approx([-0.6 + 0.3], abs=0.01)
+    # the score falls by .4, and by .1 more than the composer's: within .2; nearly by .2 more
+    for fall, verdict in ((0.7, R), (0.79, U), (0.9, C)):
+        composer = network(slight, [1, 1, 1, fall])
+        row = judged(layers.score_falls_as_in_a_composer, net=v_shaped, composer=composer)
+        expected = [-0.4, 0.6 - fall + 0.2, 0.6 - fall - 0.2]
+        assert row["verdict"] == verdict and values_of(row) == pytest.approx(expected, abs=0.01)
     # of 1, .2, .3, .4: (-1.5 - .1 + .15 + .6) / 5; of 1, .5, .6, .6: (-1.5 - .25 + .3 + .9) / 5
-    slopes = [one["value"] for name, one in row["notes"].items() if name.startswith("slope of")]
-    assert row["verdict"] == R and slopes == pytest.approx([-0.17, -0.11], abs=0.01)
+    notes = judged(layers.falls, net=v_shaped)["notes"]
+    slopes = [one["value"] for name, one in notes.items() if name.startswith("slope of")]
+    assert slopes == pytest.approx([-0.17, -0.11], abs=0.01)
     # nothing is concluded beside a network that renders nothing
-    empty = network(slight, slight, cells=decoder(blank))
+    empty = network(slight, slight, cells=decoder(blank), over=lambda net: composer)
     row = judged(layers.falls_below_a_composer, net=v_shaped, composer=empty)
     assert row["verdict"] == U and row["reason"].startswith("the network with random")
 
@@ -68,7 +75,7 @@ def test_shallow_and_deep_are_compared_by_their_least_value():
 
 def volume(ratio, depth):
     """The last hidden layer's stands before the drawn signal's, which does not count."""
-    numbers = {"volume.log10_ratio": [0, ratio / 2, ratio, -9]}
+    numbers = {"volume.inner_effect": [0, ratio / 2, ratio, -9]}
     return run(config=of(depth), numbers=numbers)
 
 
@@ -92,10 +99,10 @@ def test_of_late_checkpoints_the_median_counts():
     late = true._replace(scores=scores)
     conv, mlp = (
         Run.known((0, 1), config=of(),
-                  late=Run.known((0, 1), late, {"volume.log10_ratio": sign * values}))
+                  late=Run.known((0, 1), late, {"volume.inner_effect": sign * values}))
         for sign in (1, -1)
     )  # fmt: skip
-    row = judged(layers.brief_mlps_are_opposite, mlp=mlp, conv=conv, convs=[])
+    row = judged(layers.mlps_are_opposite, mlp=mlp, conv=conv, convs=[])
     assert values_of(row) == pytest.approx([0.45, -0.45])
 
 
@@ -110,10 +117,12 @@ def test_units_turn_by_more_than_untrained_and_with_more_bumps():
         run(numbers={"tuning.weighted_product": [0, 0, product, 9]}, config=of(samples=bumps))
         for bumps, product in zip((0, 9, 99), (0.1, 0.2, 0.6), strict=True)
     ]
-    row = judged(
-        layers.units_turn_more_than_untrained_or_with_bumps_alone,
-        net=run(numbers=numbers), by_bumps=by_bumps, alone=run(numbers=numbers),
-    )  # fmt: skip
+    net = run(numbers=numbers)
     # changes of both shares; half a decade of product share in two of bumps; less untrained, alone
-    expected = [-0.6, 0.5, 0.25, -0.6 + 0.4, -0.6 + 0.6, 0.5 - 0.2, 0.5 - 0.5]
-    assert values_of(row) == pytest.approx(expected, abs=0.01) and row["verdict"] == C
+    for claim, others, expected, verdict in (
+        (layers.units_turn_from_stripes_to_bumps, {"by_bumps": by_bumps}, [-0.6, 0.5, 0.25], R),
+        (layers.units_turn_more_than_untrained, {}, [-0.6 + 0.4, 0.5 - 0.2], R),
+        (layers.units_turn_more_than_with_bumps_alone, {"alone": net}, [0, 0], C),
+    ):
+        row = judged(claim, net=net, **others)
+        assert values_of(row) == pytest.approx(expected, abs=0.01) and row["verdict"] == verdict

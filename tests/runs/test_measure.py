@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from compgen_jax.config import Config, TrainingConfig, changed
-from compgen_jax.metrics import geometry, registry
+from compgen_jax.metrics import geometry, layers, probes, registry
 from compgen_jax.metrics.id_cells import IdLayer
 from compgen_jax.models.mlp import MLP
 from compgen_jax.runs import experiment, measure, recording
@@ -140,6 +140,31 @@ def test_numbers_along_training_are_those_of_the_kept_steps(run, tmp_path):
     assert before.shape == (2, len(steps)) and (before[:, 0] != before[:, -1]).all()
     shutil.rmtree(workdir / "parameters" / str(steps[0]))
     np.testing.assert_array_equal(ask(), before[:, 1:])
+
+
+def test_layers_are_measured_over_the_cells_that_another_run_holds_out(run, tiny, tmp_path,
+                                                                       monkeypatch):  # fmt: skip
+    """Those of its own stay as they are, and are the same where the held-out cells are."""
+    workdir = shutil.copytree(run, tmp_path / "run")
+    own, other = Run.load(workdir), changed(tiny, {"task.support.region": "corner"})
+    over = own.over(Run(other, other.task.make(), (0,)))
+    cells = own.cells
+    corner = (cells.factors >= tiny.task.support.low).all(axis=1)
+    for seed, images in enumerate(cells.predictions.reshape(2, N * N, -1)):
+        probe = probes.mean_over_factors(probes.probe(images, cells.factors, corner))["ood_r2"]
+        assert over.late.layers("probe.ood_r2")[seed, -1, -1] == pytest.approx(probe, abs=1e-3)
+    table = pd.read_csv(next(workdir.glob("over_*")) / "layers.csv")
+    assert {*table.metric} == {f"probe.{score}" for score in layers.PROBE_SCORES}
+    same = own.over(own).late.layers("volume.inner_effect")
+    np.testing.assert_array_equal(same[:, -1], own.layers("volume.inner_effect"))
+    with pytest.raises(RunError, match="only its layers are measured"):
+        _ = over.late.cells
+    larger = changed(tiny, {"task.grid": N + 1})
+    with pytest.raises(RunError, match="the cells of their tasks differ"):
+        own.over(Run(larger, larger.task.make(), (0,)))
+    monkeypatch.setattr(measure, "take", None)
+    again = Run.load(workdir).over(Run(other, other.task.make(), (0,))).late
+    np.testing.assert_array_equal(again.layers("probe.ood_r2"), over.late.layers("probe.ood_r2"))
 
 
 # --- known answers -------------------------------------------------------------------------------

@@ -85,6 +85,25 @@ def test_stripes_come_first_and_fewer_bumps_are_the_first_of_more():
         np.testing.assert_array_equal(stripes, expected)
 
 
+def test_shuffled_codes_are_those_of_other_stripes():
+    """Images and bumps are as without the option."""
+    plain = settings(copies=2, samples=5)
+    shuffled_codes = replace(plain, stripes=replace(plain.stripes, shuffled_codes=True))
+    expected, rows = drawn(plain), drawn(shuffled_codes)
+    assert not np.array_equal(rows, drawn(shuffled_codes, jax.random.key(4)), equal_nan=True)
+    np.testing.assert_array_equal(rows[:, :2], expected)
+    np.testing.assert_array_equal(rows[4 * N :, 2:], expected[4 * N :])
+    others = rows[: 2 * N, 2:]
+    in_order = lambda stripes: sorted(np.nan_to_num(stripes, nan=-1).tolist())
+    assert in_order(others) == in_order(expected[: 2 * N])
+    assert np.mean((others == expected[: 2 * N]).any(axis=1)) < 0.5
+    np.testing.assert_array_equal(rows[2 * N : 4 * N, 2:], others)
+    for row, own, other in zip(rows, expected, rows[:, 2:], strict=True):
+        code, image = bump.example(row, shuffled_codes)
+        np.testing.assert_array_equal(image, bump.example(own, plain).target)
+        np.testing.assert_array_equal(code, bump.example(other, plain).input)
+
+
 def test_images_are_stripes_first_and_then_points():
     """The seed orders the stripes; fewer images are the first of more."""
     whole, by_axis = drawn(shuffled(images=2 * N + 5)), drawn(settings(samples=0))

@@ -33,6 +33,7 @@ from compgen_jax.papers.forced_rendering.images import (
     over_interpolator,
     post_hoc,
     rendered,
+    rendered_id,
     rendered_ood,
     rendered_shown,
 )
@@ -164,9 +165,10 @@ def rise(rungs, share=rendered, name: str = "") -> Condition:
     return above(0, slopes, f"rise from rung to rung of the share of seeds that compose{name}")
 
 
+# not exact accuracy: the brightest pixel of a wide bump is one among many that are nearly as bright
 def trained(rungs: dict):
     for rung, run in rungs.items():
-        yield learnt(exact_id(run.late.cells), f"exact accuracy ID, {rung.replace('_', ' ')}")
+        yield learnt(rendered_id(run.late.cells), f"share rendered ID, {rung.replace('_', ' ')}")
 
 
 # Both conditions were fixed before any rung was trained; of the corner, only that it rises.

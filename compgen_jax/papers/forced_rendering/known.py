@@ -341,22 +341,27 @@ def _interpolated_as(predictor: str, name: str, known: dict):
 def _seeds_of(known: dict, names) -> Run:
     """A run with a seed for each named map, which draws what a copy of this map does."""
     copies = [index % SEEDS for index in range(len(names))]
+    pick = lambda given: np.stack([one[at] for one, at in zip(given, copies, strict=True)])
 
     def picked(every: list[CellResults]):
-        pick = lambda given: np.stack([one[at] for one, at in zip(given, copies, strict=True)])
         scores = {key: pick([one.scores[key] for one in every]) for key in every[0].scores}
         drawn = pick([one.predictions for one in every])
         return every[0]._replace(drawn, scores=scores, seeds=tuple(range(len(names))))
 
     cells = picked([known[name].cells for name in names])
     run = _beside(cells, picked([known[name].interpolator for name in names]))
-    run.task = known[names[0]].task
+    run.config, run.task = known[names[0]].config, known[names[0]].task
+    run.predict = lambda points: pick([known[name].predict(points) for name in names])
     return run
 
 
 def _counted(name: str, known: dict):
     """Seeds enough to be counted, which all draw the same map."""
     return {"net": _seeds_of(known, [name] * LADDER_SEEDS)}
+
+
+def _in_half(name: str, known: dict):
+    return {"net": _seeds_of(known, [name, "blank"] * (LADDER_SEEDS // 2))}
 
 
 def _counted_beside_bump(name: str, known: dict):
@@ -382,28 +387,6 @@ def _with_stripes_alone(name, known):
     return {"net": known[name], "none": known["plus"], "by_bumps": []}
 
 
-def joined(*runs: Run) -> Run:
-    """The seeds of several known maps as those of one run, so that they can be counted."""
-    together = lambda arrays: np.concatenate([*arrays])
-    given = {}
-    for part in ("cells", *baselines.FROM_CODES):
-        every = [getattr(run, part) for run in runs]
-        given[part] = every[0]._replace(
-            predictions=together(cells.predictions for cells in every),
-            scores={
-                name: together(cells.scores[name] for cells in every) for name in every[0].scores
-            },
-        )
-    predict = lambda points: together(run.predict(points) for run in runs)
-    seeds = range(sum(len(run.seeds) for run in runs))
-    return Run.known(seeds, config=runs[0].config, predict=predict, **given)
-
-
-def _in_all_or_half(other: str, name: str, known: dict):
-    """Twice as many seeds, whose second half draws what `other` does, by default the same."""
-    return {"net": joined(known[name], known[other or name])}
-
-
 BESIDE = {
     "K5": _counted,
     f"K5, {BESIDE_BUMP}": _counted_beside_bump,
@@ -416,9 +399,9 @@ BESIDE = {
     "C5.codes": partial(_beside_superposer, "bump", "ramp"),
     "C5.codes_true_images": partial(_beside_superposer, "bump", "ramp"),
     "C10": _with_stripes_alone,
-    "C10.rendered": partial(_in_all_or_half, ""),
-    f"C10.rendered, {IN_HALF}": partial(_in_all_or_half, "blank"),
-    "C10.baselines": partial(_in_all_or_half, ""),
+    "C10.rendered": _counted,
+    f"C10.rendered, {IN_HALF}": _in_half,
+    "C10.baselines": _counted,
     "C15": _beside_lookup,
     "C15.true_images": _beside_lookup,
 } | {

@@ -8,6 +8,7 @@ is a square as in `known`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from compgen_jax.papers.forced_rendering.known import (
     world_of,
 )
 from compgen_jax.runs.run import Run
+from compgen_jax.tasks.supports import SupportConfig
 
 HIDDEN = 3  # layers
 UNITS, BEYOND = 8, 2  # along each axis, and on either side of it: so volumes know no border
@@ -188,30 +190,39 @@ def layer_numbers(
 
 # --- what claims must say of them --------------------------------------------------------------
 
-OTHER = "another composer"  # with other seeds, to compare with
+OTHER = "another composer"  # with other seeds, around the same square
+RANDOM = "a composer of random cells"  # the same, trained on all but as many random cells
 
 
 def networks(grid: int, region: str) -> dict[str, Run]:
     """All known networks around a hole or a corner, by name."""
-    score, empty = scorer_of(bumps(grid, region))
+    config = bumps(grid, region)
+    score, empty = scorer_of(config)
     world = world_of(empty.truths, empty.held_out)
     every = NETWORKS | {OTHER: NETWORKS["composer"]}
-    drawn = {
-        of: score(np.repeat(images(of, world)[None], SEEDS, axis=0).astype(np.float32))
-        for of in {one.draws for one in every.values()}
-    }
+    jittered = lambda of: np.repeat(images(of, world)[None], SEEDS, axis=0).astype(np.float32)
+    drawn = {of: score(jittered(of)) for of in {one.draws for one in every.values()}}
     seeds = {name: range(SEEDS) for name in NETWORKS} | {OTHER: range(SEEDS, 2 * SEEDS)}
     numbers = {
         name: layer_numbers(one, world, empty, region, seeds[name]) for name, one in every.items()
     }
     # before training, all were random
     untrained = {f"untrained.{metric}": values for metric, values in numbers["random"].items()}
-    return {
+    known = {
         name: Run.known(
             range(SEEDS), cells=drawn[one.draws], layers=numbers[name] | untrained, config=_sizes(4)
         )
         for name, one in every.items()
     }
+    support = SupportConfig(region="random", share=float(empty.held_out.mean()))
+    score, elsewhere = scorer_of(replace(config, support=support))
+    known[RANDOM] = Run.known(
+        seeds[OTHER],
+        cells=score(jittered("bump")),
+        layers=layer_numbers(every[OTHER], world, elsewhere, region, seeds[OTHER]),
+        over=lambda run: known[OTHER],
+    )
+    return known
 
 
 def _sizes(depth: int = 0, bumps: int = 0):
@@ -232,7 +243,7 @@ def _alone(name, known):
 
 
 def _beside_composer(name, known):
-    return {"net": known[name], "composer": known[OTHER]}
+    return {"net": known[name], "composer": known[RANDOM]}
 
 
 def _of_two_depths(name, known):
@@ -240,8 +251,19 @@ def _of_two_depths(name, known):
     return {"net": _with(known["composer"], depth=4), "others": others}
 
 
-def _mlp(name, known):
-    return {"mlp": known[name], "conv": known["fading"], "convs": []}
+def _beside_cnn(cnn: str, layers_of_cnn=slice(None), layers_of_mlp=slice(None)) -> Callable:
+    """As an MLP beside a CNN; each consists of these layers of a known network."""
+
+    def runs(name, known):
+        return {"mlp": _of_layers(known[name], layers_of_mlp),
+                "conv": _of_layers(known[cnn], layers_of_cnn), "convs": []}  # fmt: skip
+
+    return runs
+
+
+def _of_layers(run: Run, chosen) -> Run:
+    layers = {metric: values[:, chosen] for metric, values in run.known_layers.items()}
+    return Run.known(run.seeds, cells=run.cells, layers=layers, config=run.config)
 
 
 def _cnn(name, known):
@@ -263,46 +285,55 @@ def _as_sharp_without_bumps(name, known):
     return _with_more_bumps(name, known, (name, name))
 
 
-def _beside_alone(by_bumps: Callable) -> Callable:
+def _beside_alone(name, known):
     """Bumps alone turn stripes into bumps halfway."""
-    return lambda name, known: by_bumps(name, known) | {"alone": known["halfway"]}
+    return {"net": known[name], "alone": known["halfway"]}
 
 
 COMPOSERS = "composer", "halfway", "products", "fading", "to the seen"  # some less decodable
 STEADY = "stripes", "reversed", "random"  # neither the paper's score nor the probe falls
 FALL = letters(("swirling", *COMPOSERS, *STEADY), R=("swirling",))
-DISTORTED = "fading", "swelling", "to the seen"
-DISTORT = letters(NETWORKS, ("fading inwards",), R=DISTORTED)
+DISTORTED = "fading", "swelling", "to the seen", "fading inwards"
+DISTORT = letters(NETWORKS, R=DISTORTED)
+NONE = letters(NETWORKS)
+READ_WORSE = letters(NETWORKS, R=("swirling", *DISTORTED))
+SAME_SCORE = letters(NETWORKS, R=("smooth lookup", *DISTORTED), r=("composer", "products"))
+# a fall in the last hidden layer alone: halfway, and down to the drawn one's
+ONCE, FURTHER = [0, 0, 0, 2, 4], [0, 0, 0, 4, 4]
+SPREAD = letters(NETWORKS, R=("swirling",))
+SWELL = letters(NETWORKS, R=("swelling",))
+# *random* has a sign by a hair
+FADE = letters(NETWORKS, ("random",), R=("fading", "to the seen", "fading inwards"))
 SMOOTH = "stripes", "flat", "smooth lookup", "random"  # and compose nothing
-SMOOTH_BUMPS = letters(("composer", *SMOOTH, *DISTORTED, "fading inwards"), R=("composer",))
+SMOOTH_BUMPS = letters(("composer", *SMOOTH, *DISTORTED), R=("composer",))
 SHARPEN = letters(("composer", "halfway", "stripes", "products", "reversed", "random"),
                   R=("composer",))  # fmt: skip
 ON_HOLES = {  # claim: the letters, and runs beside a network
     # the features of any decoder turn from a code into an image
     "C6": (FALL | dict.fromkeys(COMPOSERS, "r"), _alone),
-    "C6.composer": (FALL, _beside_composer),
+    "C6.composer": (READ_WORSE, _beside_composer),
+    "C6.score": (SAME_SCORE, _beside_composer),
+    "C6.mlp, beside a CNN that falls once": (SPREAD, _beside_cnn("swirling", ONCE)),
+    "C6.mlp, beside one that falls once and further": (NONE, _beside_cnn("swirling", FURTHER)),
+    "C6.mlp, falls once beside one that does": (NONE, _beside_cnn("swirling", ONCE, FURTHER)),
     "C6.shallow": (FALL, _of_two_depths),
     "C6.depths": (FALL, _of_two_depths),
     "C7": (DISTORT, _alone),
     "C7.size": (DISTORT, _alone),
-    "C7.composer": (DISTORT, _beside_composer),
+    "C7.composer": (letters(NETWORKS, ("fading inwards",), R=DISTORTED), _beside_composer),
+    "C7.mlp, MLP beside a fading CNN": (SWELL, _beside_cnn("fading")),
+    "C7.mlp, CNN beside a swelling MLP": (FADE, _cnn),
+    "C7.mlp_size, MLP beside a fading CNN": (SWELL, _beside_cnn("fading")),
+    "C7.mlp_size, CNN beside a swelling MLP": (FADE, _cnn),
 }
-for trained in ("mlp", "mlp_20_epochs"):
-    for size, left in (("", ("random",)), ("_size", ())):  # random has a sign by a hair
-        claim = f"C7.{trained}{size}"
-        swell = letters(NETWORKS, left, R=("swelling",))
-        fade = letters(NETWORKS, left, R=("fading", "to the seen", "fading inwards"))
-        ON_HOLES[f"{claim}, MLP beside a fading CNN"] = swell, _mlp
-        ON_HOLES[f"{claim}, CNN beside a swelling MLP"] = fade, _cnn
-NONE = letters(NETWORKS)
 ON_CORNERS = {
     "C12": (SMOOTH_BUMPS | dict.fromkeys(SMOOTH, "r"), _beside_inwards),
     "C12.spread": (SMOOTH_BUMPS, _beside_inwards),
     "C12.donut": (SMOOTH_BUMPS, _beside_inwards),
     "C13": (SHARPEN | {"halfway": "r"}, _with_more_bumps),
-    "C13.alone": (SHARPEN, _beside_alone(_with_more_bumps)),
     "C13, as sharp without bumps": (NONE, _as_sharp_without_bumps),
-    "C13.alone, as sharp without bumps": (NONE, _beside_alone(_as_sharp_without_bumps)),
+    "C13.untrained": (SHARPEN | {"halfway": "R"}, _alone),
+    "C13.bumps_alone": (SHARPEN, _beside_alone),
 }
 ROWS = {"donut": ON_HOLES, "corner": ON_CORNERS}
 MATRICES = tuple(

@@ -445,8 +445,14 @@ RUNGS = {
     "conv_coordinates": {"model.width": 32, "model.coordinates": True},
     "pixelwise_onehot": PER_PIXEL | {"task.code.name": "onehot"},
     "pixelwise_bump": PER_PIXEL,
-    "transformer": {name: value for name, value in TRANSFORMER.items() if "model" in name}
-    | {"model.heads": 2, "model.hidden": 128},
+    "transformer": {  # without dropout it learns the ID cells in as many steps as the others
+        "model.name": "transformer",
+        "model.depth": 2,
+        "model.width": 64,
+        "model.heads": 2,
+        "model.hidden": 128,
+        "model.dropout": 0.0,
+    },
 }
 PLACES = {
     "donut": {},
@@ -502,6 +508,21 @@ RUNS |= {
         result={"quick": "48 trials"},
     ),
 }
+# Bumps alone, each time one step towards the paper's network. Searched are the right x and y as
+# well as the share rendered, up to more images than the grid has cells.
+BUMPS_ALONE = MEDIUM_SCALING | {
+    "task.stripes.copies": 0,
+    "sweep.axes": (("task.grid", (24, 32)),),
+    "sweep.search.per": (("cell", (0.25, 1.0, 4.0)),),
+    "sweep.search.scores": ("exact_accuracy", "rendered"),
+    "sweep.search.target": 0.9,
+}
+for name, field, takes in (
+    ("depth4", {"model.depth": 4}, "about 15 min, by its FLOPs"),
+    ("width64", {"model.width": 64}, "about 35 min, by its FLOPs"),
+    ("steps4800", {"training.steps": 4800}, "about 20 min, by its FLOPs"),
+):
+    RUNS[f"data_scaling_{name}"] = Preset(SCALING, BUMPS_ALONE | field, takes=(takes,), **PAPER)
 
 
 @functools.cache
