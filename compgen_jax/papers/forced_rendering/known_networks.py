@@ -311,8 +311,8 @@ SHARPEN = letters(("composer", "halfway", "stripes", "products", "reversed", "ra
 ON_HOLES = {  # claim: the letters, and runs beside a network
     # the features of any decoder turn from a code into an image
     "C6": (FALL | dict.fromkeys(COMPOSERS, "r"), _alone),
-    "C6.composer": (READ_WORSE, _beside_composer),
-    "C6.score": (SAME_SCORE, _beside_composer),
+    f"C6.composer, beside {RANDOM}": (READ_WORSE, _beside_composer),
+    f"C6.score, beside {RANDOM}": (SAME_SCORE, _beside_composer),
     "C6.mlp, beside a CNN that falls once": (SPREAD, _beside_cnn("swirling", ONCE)),
     "C6.mlp, beside one that falls once and further": (NONE, _beside_cnn("swirling", FURTHER)),
     "C6.mlp, falls once beside one that does": (NONE, _beside_cnn("swirling", ONCE, FURTHER)),
@@ -320,7 +320,10 @@ ON_HOLES = {  # claim: the letters, and runs beside a network
     "C6.depths": (FALL, _of_two_depths),
     "C7": (DISTORT, _alone),
     "C7.size": (DISTORT, _alone),
-    "C7.composer": (letters(NETWORKS, ("fading inwards",), R=DISTORTED), _beside_composer),
+    f"C7.composer, beside {RANDOM}": (
+        letters(NETWORKS, ("fading inwards",), R=DISTORTED),
+        _beside_composer,
+    ),
     "C7.mlp, MLP beside a fading CNN": (SWELL, _beside_cnn("fading")),
     "C7.mlp, CNN beside a swelling MLP": (FADE, _cnn),
     "C7.mlp_size, MLP beside a fading CNN": (SWELL, _beside_cnn("fading")),
