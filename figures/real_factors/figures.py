@@ -124,8 +124,8 @@ def draw_remedies(finished):
         axis.axvline(share, color="0.5", linestyle=dash, linewidth=0.9, label=label, zorder=0)
     axis.set_yticks(range(len(rows)), [REMEDIES[name] for name in rows])
     axis.set(xlabel="share rendered OOD", xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.6))
-    plain = claims.share(finished["sprites_range"])
-    added = {name: float((claims.share(finished[name]) - plain).mean()) for name in rows[1:]}
+    plain = claims.share(finished["sprites_range"]).mean()
+    added = {name: float(claims.share(finished[name]).mean() - plain) for name in rows[1:]}
     best = max(added, key=added.get)
     axis.set_title(f"Most is gained by {REMEDIES[best]}: {plotting.signed(added[best])}")
     plotting.legend_below(drawn, axis)
