@@ -34,3 +34,15 @@ def test_the_structure_beyond_true_images_is_the_partial_one():
     lookup = known.ideal("lookup", decoder(blank))["output.cosine.cross_partial"]
     expected = (0.5 + JITTER - lookup).tolist()
     assert next(iter(row["conditions"].values()))["per_seed"] == pytest.approx(expected)
+
+
+def test_images_are_explained_as_they_are():
+    """By a loop over pixels: without a fit of level or gain, about the mean over images."""
+    rng = np.random.default_rng(0)
+    drawn, predicted = rng.normal(size=(2, 5, 4, 3)), rng.normal(size=(5, 4, 3))
+    for network, r2 in zip(drawn, mechanism.explained(drawn, predicted), strict=True):
+        pixels = list(np.ndindex(4, 3))
+        missed = sum(np.square(network[:, *p] - predicted[:, *p]).sum() for p in pixels)
+        assert r2 == pytest.approx(1 - missed / sum(5 * np.var(network[:, *p]) for p in pixels))
+    np.testing.assert_allclose(mechanism.explained(drawn, drawn), 1)
+    np.testing.assert_allclose(mechanism.explained(drawn, drawn.mean(1, keepdims=True)), 0)
