@@ -404,8 +404,7 @@ BESIDE = {
     "C10.baselines": _counted,
     "C15": _beside_lookup,
     "C15.true_images": _beside_lookup,
-} | {
-    f"{claim}, {BESIDE_BUMP}": partial(_interpolated_as, "bump") for claim in ("K3.interpolation",)
+    f"K3.interpolation, {BESIDE_BUMP}": partial(_interpolated_as, "bump"),
 }
 
 ON_MAPS = {place: ON_HOLES if place[1] == "donut" else ON_CORNERS for place in SUPPORTS} | {

@@ -607,4 +607,5 @@ CONFIRMED = fresh(
     *("random_cells", "corner_bumps", "stripes_0_bumps", "stripes_10_bumps", "stripes_30_bumps"),
     *(f"lowrank_{name}" for name in ABLATIONS),
     *("donut_stripes", "two_objects"),
+    *(f"ladder_{rung}_donut" for rung in RUNGS),
 )
