@@ -419,7 +419,7 @@ def with_settings(rows: list[dict]) -> list[dict]:
     same criterion was judged at fresh seeds, and '' otherwise.
     """
     every = [at_base(row) for row in rows]
-    return [_beside(row, every) if row["setting"] == BASE else row for row in every]
+    return [_beside(row, every) if row["setting"] == BASE else _of_setting(row) for row in every]
 
 
 def at_base(row: dict) -> dict:
@@ -428,6 +428,22 @@ def at_base(row: dict) -> dict:
     own = {name: settings[name] for name in ("verdict", "reason") if settings}
     left = {name: v for name, v in row.items() if name not in ("settings", "confirmed")}
     return left | own
+
+
+def _of_setting(row: dict) -> dict:
+    """A setting alone does not contradict a paper, unless it is that of the figure's networks."""
+    own = row.get("own")
+    if row["verdict"] != CONTRADICTED or own is None or own == row["setting"]:
+        return row
+    return _undone(row, OTHER_NETWORK, 0, 0, 0, [])
+
+
+def _undone(row: dict, reason: str, agree: int, trained: int, untrained: int, differ: list) -> dict:
+    """The row with a reason, if there is one, that undoes its own verdict."""
+    settings = {"verdict": row["verdict"], "reason": row["reason"], "agree": agree,
+                "trained": trained, "untrained": untrained, "differ": differ}  # fmt: skip
+    undone = {"verdict": INCONCLUSIVE, "reason": reason} if reason else {}
+    return row | {"settings": settings} | undone
 
 
 def _beside(row: dict, rows: list[dict]) -> dict:
@@ -451,17 +467,11 @@ def _beside(row: dict, rows: list[dict]) -> dict:
         reason = _beside_parent(row, parent)
     if row["verdict"] == CONTRADICTED and row.get("own") and not reason:
         reason = "" if of_figure and row["scale"] != "quick" else OTHER_NETWORK
-    settings = {
-        "verdict": row["verdict"],
-        "reason": row["reason"],
-        "agree": len(trained) - len(differ),
-        "trained": len(trained),
-        "untrained": len(same) - len(trained),
-        "differ": differ,
-    }
-    confirmed = {"confirmed": _confirmed(row, fresh)}
-    depends = {"verdict": INCONCLUSIVE, "reason": reason} if reason else {}
-    return row | ({"settings": settings} if same or reason else {}) | confirmed | depends
+    row = row | {"confirmed": _confirmed(row, fresh)}
+    if not (same or reason):
+        return row
+    count = len(trained)
+    return _undone(row, reason, count - len(differ), count, len(same) - count, differ)
 
 
 def _confirmed(row: dict, fresh: list[dict]) -> str:

@@ -254,9 +254,10 @@ def test_a_claim_that_was_asked_at_the_base_alone_goes_by_the_one_that_it_is_par
 )
 def test_a_paper_is_contradicted_by_its_figures_own_networks_alone(own, scale, settings, expected):
     rows = [rows_of(setting, C, scale=scale)[0] | {"own": own} for setting in ("base", *settings)]
-    found = claims.with_settings(rows)[0]
+    found, *others = claims.with_settings(rows)
     assert found["verdict"] == expected
     assert found["reason"] == ("" if expected == C else claims.OTHER_NETWORK)
+    assert [one["verdict"] for one in others] == [C if own in settings else U] * len(others)
 
 
 def test_seeds_that_do_it_are_counted():

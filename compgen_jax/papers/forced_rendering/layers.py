@@ -402,7 +402,7 @@ def units_turn_from_stripes_to_bumps(net, by_bumps):
     )
 
 
-TURN = {"figure": "Fig 4e, f, 15", "cases": FEW}
+TURN = {"figure": "Fig 4e, f, 15", "cases": [one | {"own": None} for one in FEW]}  # ours
 LESS = "share, last minus first hidden layer, less that"
 
 
