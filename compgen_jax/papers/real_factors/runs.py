@@ -88,7 +88,8 @@ MARGINALS = {  # by the name of the run
     "slice": {"task.marginals.kind": "slice", **TWICE},
 }
 # Embeddings of posX should be alike along the rows, of hue everywhere, and of scale nowhere. Three
-# dilated convolutions read 17 pixels; the penalties' weights are the paper's.
+# dilated convolutions read 17 pixels; the penalties' weights are the paper's. The median ID r² of a
+# further seed is .959, with penalties .911: these need longer training, or wider networks.
 LOW_RANK = {
     "model.name": "lowrank",
     "model.depth": 3,
