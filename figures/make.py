@@ -224,8 +224,8 @@ def train(workdir: Path, configs: dict[str, Config], paths: dict[str, Path], clo
         with clock.spending("training"):
             sweep.run(left[0], places[0])
     else:
-        seeds = len(left[0].training.seeds)
-        clock.say(f"{names}: training {seeds} seeds each, in {places[0].parent}")
+        seeds = sum(len(config.training.seeds) for config in left)
+        clock.say(f"{names}: training {seeds} networks, in {places[0].parent}")
         with clock.spending("training"):
             experiment.train_together(list(zip(left, places, strict=True)))
     paths |= {fingerprint(config): path for config, path in zip(left, places, strict=True)}

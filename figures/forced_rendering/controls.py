@@ -44,8 +44,8 @@ def draw(runs):
     no features. Only a network above its diamond does more than interpolate. (b) Error
     over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
     ID images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
-    seeds. Wide bumps carry
-    no verdict: what they fail to render may be worse interpolation. Two objects (K1) decide."""
+    seeds. The ladder of decoders (K4.light)
+    judges wide bumps."""
     base = runs["bump_cnn"]
     scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
@@ -133,7 +133,7 @@ def draw_ladder(runs):
     return picture
 
 
-@figure("two_objects", runs=("two_objects",))
+@figure("two_objects", runs=("two_objects",), by_default=False)
 def draw_two_objects(runs):
     """Images of two bumps, of which the first has a hole and the second lies anywhere (K1). (a, b)
     What is asked and what a seed draws, for ID and for held-out places of the first bump (circles).

@@ -33,7 +33,7 @@ class Turned(NamedTuple):
     blank: float
 
 
-@figure("fig9", runs=tuple(TITLES))
+@figure("fig9", runs=tuple(TITLES), by_default=False)
 def draw(runs):
     """Figure 9: decoders of a turned object without a gap of angles (shaded): one of a single
     object, and one of several, whose other objects are seen in the gap. (a) Error against the

@@ -95,8 +95,8 @@ def draw_strip(axes, run, letter: str, name: str):
 # the lowest is registered first
 @figure("fig14_20_epochs", runs=("ramp_mlp_20_epochs*",), scale="paper")
 @figure("fig13_20_epochs", runs=("bump_mlp_20_epochs*",), scale="paper")
-@figure("fig14", runs=("ramp_mlp", "ramp_mlp_depth*"))
-@figure("fig13", runs=("bump_mlp", "bump_mlp_depth*"))
+@figure("fig14", runs=("ramp_mlp", "ramp_mlp_depth*"), by_default=False)
+@figure("fig13", runs=("bump_mlp", "bump_mlp_depth*"), by_default=False)
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
