@@ -41,19 +41,20 @@ def paper(tmp_path):
 def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     rows = {
         "quick": [
-            row(settings=SETTINGS),
+            row(settings=SETTINGS, own="base", confirmed="yes"),
             row("ramp", "inconclusive", reason="no hole"),
             row(setting="depth 6", verdict="contradicted"),  # is counted above
         ],
-        "paper": [row(scale="paper", verdict="contradicted")],
+        "paper": [row(scale="paper", verdict="contradicted", own="base")],
     }
     settings = "14 of 16 settings agree (not depth 6; N = 20; 1 more); 2 did not learn"
     assert pages.verdicts((paper,), rows) == [
         "## Bumps", "",
         "### C10: With the [case] code, a few are enough (Fig 4b)", "",
-        "| share rendered OOD, above 0.5 | quick | papers' size |", "| --- | --- | --- |",
-        f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✗** |",
-        "| ramp | 0.25 [0.2, 0.3] **–**; no hole |  |",
+        "| share rendered OOD, above 0.5 | quick | papers' size | confirmed | "
+        "the figure's own network |", "| --- | --- | --- | --- | --- |",
+        f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✗** | yes | judged |",
+        "| ramp | 0.25 [0.2, 0.3] **–**; no hole |  | – |  |",
         "", "Too few.", "", "Changed: twice.", "",
         "### Not run of Bumps", "", "- C11: It is run.",
     ]  # fmt: skip
@@ -82,8 +83,8 @@ def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_
     monkeypatch.setattr(pages, "__file__", str(tmp_path / "pages.py"))
     rows = {"quick": [row(settings=SETTINGS)], "paper": [row(verdict="inconclusive")]}
     assert pages.findings("README", rows, "docs") == [
-        "1. 25% [20, 30], 50%, 0.25 [0.2, 0.3] (C10 reproduced; settings: 14 of 16; "
-        "the paper's size: inconclusive; ](docs/figures/a.png)"
+        "1. 25% [20, 30], 50%, 0.25 [0.2, 0.3] (C10 reproduced; not confirmed yet; "
+        "settings: 14 of 16; the paper's size: inconclusive; ](docs/figures/a.png)"
     ]
     with pytest.raises(ValueError, match=r"C10 \(bump\) is now contradicted"):
         pages.findings("README", rows | {"quick": [row(verdict="contradicted")]}, "docs")
