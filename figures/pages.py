@@ -324,7 +324,7 @@ def by_chance(rows: list[dict]) -> list[str]:
         for name, one in row["conditions"].items()
         if None not in one["ci95"] and all(map(isfinite, one["ci95"]))
     }
-    settings = sum(row["setting"] != BASE for row in rows)
+    settings = sum(row["setting"] not in (BASE, claims.FRESH) for row in rows)
     beside = f" Rows have {settings} verdicts at other settings beside them." if settings else ""
     asked = [row["confirmed"] for row in rows if row.get("confirmed")]
     if asked:

@@ -3,7 +3,7 @@
 import textwrap
 
 from compgen_jax import claims
-from compgen_jax.claims import BASE, CONTRADICTED, INCONCLUSIVE, REPRODUCED
+from compgen_jax.claims import BASE, CONTRADICTED, FRESH, INCONCLUSIVE, REPRODUCED
 
 from . import plotting
 from .figure import figure
@@ -22,6 +22,7 @@ def draw(rows):
     claim whose networks lack the setting. Right: at how many of the settings whose networks learned
     the verdict is that of the base. Networks of four seeds; bumps on a grid of 16, sprites of 32
     pixels, students of 8 modules."""
+    rows = [row for row in rows if row["setting"] != FRESH]
     asked = {_key(row) for row in rows if row["setting"] != BASE}
     rows = [claims.at_base(row) for row in rows if _key(row) in asked]
     sentences = {_key(row): row["statement"] for row in rows if row["setting"] == BASE}
