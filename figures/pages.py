@@ -223,6 +223,11 @@ def known_answers(paper: Paper) -> list[str]:
 
 # --- findings ----------------------------------------------------------------------------------
 
+CONFIRMED = {  # said after a verdict
+    "": " at the first seeds, not confirmed yet",
+    "yes": ", confirmed",
+    "no": " at the first seeds, not at fresh ones",
+}
 TOKEN = re.compile(r"\[\[([^/\]]+)/([^;=\]]*)(?:; (.+?); (.+?)| = (\w+))\]\]")
 
 
@@ -233,6 +238,7 @@ def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str
     go on in brackets: '%' in percent with its interval, '%.' without it, '2' in so many digits with
     it, '2.' without it. `[[C1/bump = reproduced]]` is the verdict that the sentence was written
     for, with its settings and that at the paper's size. Raises ValueError where it is another.
+    `[[confirmed]]` is how many verdicts were confirmed of those asked.
     """
     source = (Path(__file__).with_name("findings.md")).read_text()
     body = source.partition(f"\n## {section}\n")[2].partition("\n## ")[0].strip()
@@ -253,15 +259,16 @@ def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str
             larger = paper.get((claim, case))
             shares = [f"settings: {claims.share(row)}"] if claims.share(row) else []
             sized = [f"the paper's size: {larger['verdict']}"] if larger else []
-            confirmed = {"": "not confirmed yet", "yes": "confirmed", "no": "not confirmed"}
-            words = [f"{claim} {verdict}", confirmed[row.get("confirmed", "")], *shares, *sized]
+            words = [f"{claim} {verdict}{CONFIRMED[row.get('confirmed', '')]}", *shares, *sized]
             return "; ".join(words)
-        numbers = row["conditions"] | row["notes"]
+        numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:
             raise ValueError(f"figures/findings.md: {claim} has no number {number!r}")
         return _formatted(numbers[min(names, key=len)], how)
 
+    asked = [row["confirmed"] for row in quick.values() if row.get("confirmed")]
+    body = body.replace("[[confirmed]]", f"{asked.count('yes')} of {len(asked)}")
     lines = TOKEN.sub(fill, body).replace("](figures/", f"]({folder}/figures/")
     return lines.splitlines()
 

@@ -83,8 +83,8 @@ def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_
     monkeypatch.setattr(pages, "__file__", str(tmp_path / "pages.py"))
     rows = {"quick": [row(settings=SETTINGS)], "paper": [row(verdict="inconclusive")]}
     assert pages.findings("README", rows, "docs") == [
-        "1. 25% [20, 30], 50%, 0.25 [0.2, 0.3] (C10 reproduced; not confirmed yet; "
-        "settings: 14 of 16; the paper's size: inconclusive; ](docs/figures/a.png)"
+        "1. 25% [20, 30], 50%, 0.25 [0.2, 0.3] (C10 reproduced at the first seeds, not confirmed "
+        "yet; settings: 14 of 16; the paper's size: inconclusive; ](docs/figures/a.png)"
     ]
     with pytest.raises(ValueError, match=r"C10 \(bump\) is now contradicted"):
         pages.findings("README", rows | {"quick": [row(verdict="contradicted")]}, "docs")
