@@ -1,20 +1,21 @@
 """Draws the figures from real training: trains what is missing, reuses what is there.
 
-    compgen-jax figures --scale=quick --workdir=runs/quick [--only=fig1,codes]
+    compgen-jax figures --scale=quick --workdir=runs/quick [--only=fig1,codes,K10]
 
 Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four networks together,
 DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
 for each config; none is trained twice. `--runs=DIR,...` names directories whose finished runs are
 used as well. A figure is drawn as soon as its runs are trained. Figures that take long are drawn
-only if `--only` names them. `--only=robustness` trains what the papers leave open, setting by
-setting, and judges every claim there. `--only=claims` judges what is there and trains nothing.
-`--only=explorer` writes the page alone. `--models=FILE.py:CLASS` trains a model of yours on the
-league's tasks, and draws it beside the rows that are trained in DIR or committed in docs/results.
-`--only=confirm` trains the networks of the main claims at fresh seeds and judges these once: the
-verdict of a criterion then stays.
+only if `--only` names them. Of a claim that it names the runs are trained. `--only=robustness`
+trains what the papers leave open, setting by setting, and judges every claim there. `--only=claims`
+judges what is there and trains nothing. `--only=explorer` writes the page alone.
+`--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows
+that are trained in DIR or committed in docs/results. `--only=confirm` trains the networks of the
+main claims at fresh seeds and judges these once: the verdict of a criterion then stays.
 """
 
 import contextlib
+import fnmatch
 import sys
 import time
 from pathlib import Path
@@ -38,7 +39,7 @@ from .figure import Figure
 from .papers import FIGURES, PAPERS
 
 SCALE = flags.DEFINE_enum("scale", "quick", SCALES, "The presets' size.")
-ONLY = flags.DEFINE_list("only", [], "Names of figures, comma-separated, explorer, or claims.")
+ONLY = flags.DEFINE_list("only", [], "Figures and claims by name, claims, explorer, confirm.")
 RUNS = flags.DEFINE_list("runs", [], "Directories whose finished runs are used as well.")
 EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
@@ -54,8 +55,9 @@ class Plan(NamedTuple):
     """What is made in a directory.
 
     papers, configs: all runs by name.  figures: what is drawn, with the runs that each shows.
-    beside: runs of which the summary is enough, where it is committed.  varied: (base, setting) ->
-    config.  explored: the runs of the explorer's page.
+    of_claims: runs of the claims that are asked for.  beside: runs of which the summary is enough,
+    where it is committed.  varied: (base, setting) -> config.  explored: the runs of the explorer's
+    page.
     """
 
     scale: str
@@ -63,6 +65,7 @@ class Plan(NamedTuple):
     papers: list[Paper]
     configs: dict[str, Config]
     figures: dict[Figure, list[str]]
+    of_claims: set[str]
     beside: dict[str, Run]
     varied: dict[tuple[str, str], Config]
     explored: list[str]
@@ -71,6 +74,7 @@ class Plan(NamedTuple):
         """The configs to train by name, in order. A setting has the name of its config."""
         names = {name for of_figure in self.figures.values() for name in of_figure}
         names = names - self.beside.keys() | {*self.explored} | {base for base, _ in self.varied}
+        names |= self.of_claims
         wanted = {name: config for name, config in self.configs.items() if name in names}
         there = list(wanted.values())
         return wanted | {one.name: one for one in self.varied.values() if one not in there}
@@ -122,7 +126,15 @@ def make_plan() -> Plan:
     own = [_of_module(module) for module in cli.load_extensions(EXTEND)]
     papers += own
     configs = {name: one for paper in papers for name, one in paper.runs(scale).items()}
-    chosen = _chosen(scale)
+    every = {claim.name: claim for paper in papers for claim in paper.claims}
+    chosen, asked = _chosen(scale, every), [every[name] for name in ONLY.value if name in every]
+    of_claims = {
+        name
+        for claim in asked
+        for case in claim.cases
+        for pattern in claim.named_runs(case).values()
+        for name in fnmatch.filter(configs, pattern)
+    }
     figures = {figure: figure.shows(configs, scale) for figure in chosen}
     for figure, names in figures.items():
         if figure.name in ONLY.value and not (names or figure.of_settings):
@@ -148,7 +160,7 @@ def make_plan() -> Plan:
         varied = settings.configs(groups, configs)
     wanted_page = "explorer" in ONLY.value or not (ONLY.value or MODELS.value)
     explored = [name for name in EXPLORED if name in configs and wanted_page]
-    return Plan(scale, workdir, papers, configs, figures, beside, varied, explored)
+    return Plan(scale, workdir, papers, configs, figures, of_claims, beside, varied, explored)
 
 
 def _of_module(module) -> Paper:
@@ -160,13 +172,14 @@ def _of_module(module) -> Paper:
     return Paper(Path(module.__file__).stem, letters, runs, rows, settings=groups)
 
 
-def _chosen(scale: str) -> list[Figure]:
-    """The figures that `--only` names; without it, those that are drawn by default. `BESIDES` name
-    none of them."""
+def _chosen(scale: str, claims_by_name) -> list[Figure]:
+    """The figures that `--only` names; without it, those that are drawn by default. `BESIDES` and
+    claims name none of them."""
     drawn = {name: one for name, one in FIGURES.items() if one.scale in ("", scale)}
     for name in ONLY.value:
-        if name not in (*drawn, *BESIDES) or (name == CONFIRM and scale != "quick"):
-            allowed = ", ".join([*drawn, *BESIDES])
+        known = name in drawn or name in BESIDES or name in claims_by_name
+        if not known or (name == CONFIRM and scale != "quick"):
+            allowed = ", ".join([*drawn, *BESIDES, "or a claim's name"])
             raise ConfigError(f"--only={name}: no such figure at {scale} scale; allowed: {allowed}")
     default = "of_summaries" if MODELS.value else "by_default"
     names = ONLY.value or [name for name, one in drawn.items() if getattr(one, default)]

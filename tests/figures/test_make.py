@@ -136,6 +136,12 @@ def test_runs_are_trained_once_by_program_and_claims_follow_what_is_there(
     assert not (other / "trained").exists() and len(rows_of(other)[0]) == 3
 
 
+def test_a_claim_is_asked_for_by_its_name(figures):
+    workdir = figures("--only=X3")
+    assert trained_in(workdir) == {"wide_quick"} and not (workdir / "figures").exists()
+    assert rows_of(workdir)[0] == [("X3", "base")]
+
+
 def test_verdicts_are_confirmed_once_at_fresh_seeds(figures):
     figures("--only=both")
     workdir = figures("--only=confirm")
