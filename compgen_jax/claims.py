@@ -416,7 +416,7 @@ def with_settings(rows: list[dict]) -> list[dict]:
     allows. *Reproduced* stands if at least half of the trained settings agree and none contradicts;
     *contradicted* if all agree and, for a sentence of a paper, if they include its figure's own
     networks (`Claim.own`), which are of the papers' size. `confirmed` is 'yes' or 'no' where the
-    same criterion was judged at fresh seeds, and '' otherwise.
+    same criterion was judged at fresh seeds, and '' otherwise, also where the verdict is undone.
     """
     every = [at_base(row) for row in rows]
     return [_beside(row, every) if row["setting"] == BASE else _of_setting(row) for row in every]
@@ -467,7 +467,7 @@ def _beside(row: dict, rows: list[dict]) -> dict:
         reason = _beside_parent(row, parent)
     if row["verdict"] == CONTRADICTED and row.get("own") and not reason:
         reason = "" if of_figure and row["scale"] != "quick" else OTHER_NETWORK
-    row = row | {"confirmed": _confirmed(row, fresh)}
+    row = row | {"confirmed": "" if reason else _confirmed(row, fresh)}
     if not (same or reason):
         return row
     count = len(trained)
