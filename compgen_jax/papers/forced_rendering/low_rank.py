@@ -39,8 +39,8 @@ ALL = {
     "cases": [{"case": "onehot"}],
     "runs": {name: f"lowrank_{name}" for name in ABLATIONS},
 }
-# The networks with both penalties and with none are those of the authors' notebook. Of the other
-# two there is no code, and the paper does not say how strong their one penalty is.
+# The networks with both penalties and with none are those of the authors' notebook. There is no
+# code of the other two, and the paper does not say how strong their one penalty is.
 OF_LOW_RANK = ALL | {"own": NOWHERE}
 
 
@@ -180,8 +180,8 @@ def both_are_best_in_every_seed(**runs):
 # --- K9: rank or constancy ---------------------------------------------------------------------
 
 
-# A matrix of rank one may end where training ends. Of the network with variance alone no accuracy
-# is asked, as what it renders where nothing was seen shows what it has learnt.
+# A matrix of rank one may end where training ends. No accuracy is asked of the network
+# with variance alone, as what it renders where nothing was seen shows what it has learnt.
 @claim("K9", **ALL)
 def constancy_composes_and_rank_one_does_not(**runs):
     """Embeddings of rank one are not enough: with entropy alone they have it and most held-out

@@ -202,7 +202,7 @@ def mixes_logits(single):
 
 
 # The layer decides whose curve bends most sharply, as every layer of Figure 9b is a smooth ring.
-# That of the code is a circle, and what is drawn has C14.
+# The curve of the code is a circle, and C14 is about what is drawn.
 @claim("C14.curve", **TURNED | {"figure": "Fig 9b"})
 def curve_stays_smooth(single):
     """Through the gap, every hidden layer's curve over the angle is as smooth as outside it."""
