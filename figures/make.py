@@ -6,7 +6,7 @@ Writes DIR/figures/*.png and *.pdf, DIR/claims.json, DIR/RESULTS.md and, of four
 DIR/explorer.html. Trained networks stay in DIR/trained/ and sweeps in DIR/sweeps/, one directory
 for each config; none is trained twice. `--runs=DIR,...` names directories whose finished runs are
 used as well. A figure is drawn as soon as its runs are trained. Figures that take long are drawn
-only if `--only` names them. Of a claim that it names the runs are trained. `--only=robustness`
+only if `--only` names them. The name of a claim trains that claim's runs. `--only=robustness`
 trains what the papers leave open, setting by setting, and judges every claim there. `--only=claims`
 judges what is there and trains nothing. `--only=explorer` writes the page alone.
 `--models=FILE.py:CLASS` trains a model of yours on the league's tasks, and draws it beside the rows

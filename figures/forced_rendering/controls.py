@@ -41,11 +41,10 @@ def draw(runs):
     pixel is lit. (a) The share of held-out cells rendered and, as a bar, of ID cells; the diamond
     is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
     that a seed was shown; the triangle is the same with the kernel of a wide network, which learns
-    no features. Only a network above its diamond does more than interpolate. (b) Error
-    over held-out cells, that of a blank image being 1; diamonds are predictors that only know the
-    ID images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
-    seeds. The ladder of decoders (K4.light)
-    judges wide bumps."""
+    no features. Only a network above its diamond does more than interpolate. (b) Error over
+    held-out cells, that of a blank image being 1; diamonds are predictors that only know the ID
+    images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
+    seeds. The ladder of decoders (K4.light) judges wide bumps."""
     base = runs["bump_cnn"]
     scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)

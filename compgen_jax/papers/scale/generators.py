@@ -24,8 +24,8 @@ ALIKE = "some seed draws, or tells, all held-out combinations alike"
 def told_and_drawn(run):
     """(2, S): Spearman's correlation over held-out combinations of how well linear probes, fitted
     on ID ones, read all factors off the last hidden layer (`Decoded.quality`) with the share of
-    late checkpoints that render the combination. Of the network's layer, and of the same layer
-    before training; NaN where a seed draws, or tells, all combinations alike."""
+    late checkpoints that render the combination. First for the network's layer, then for the same
+    layer before training; NaN where a seed draws, or tells, all combinations alike."""
     place, drawn = recording.place(run.end, "points"), run.late.cells.scores["rendered"]
     drawn_SxB = drawn if drawn.ndim == 2 else drawn.mean(axis=1)
     labels, found = [not factor.real for factor in place.task.factors], []
