@@ -3,9 +3,10 @@
     python -m figures.pages [--check] [--criteria]
 
 A page is written by a person; a part between two marks, `<!-- NAME: python -m figures.pages -->`
-and `<!-- end of NAME -->`, is written here. What docs/findings/criteria.md says of metrics on known
-maps and of intervals takes some minutes and is computed only with --criteria. With --check nothing
-is written: a page that differs is named, and the command fails.
+and `<!-- end of NAME -->`, is written here, and so are the numbers in README and findings
+(`filled`). What docs/findings/criteria.md says of metrics on known maps and of intervals takes some
+minutes and is computed only with --criteria. With --check nothing is written: a page that differs
+is named, and the command fails.
 """
 
 import inspect
@@ -70,16 +71,12 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets()}
     known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
-    quick = "../results/quick"
     parts = {
-        ROOT / "README.md": {"findings": findings("README", rows, "docs/results/quick")},
-        DOCS / "findings/index.md": {"findings": findings("README", rows, quick)},
         DOCS / "findings/claims.md": {"counts": counts(rows), "claims": verdicts(PAPERS, rows)},
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
         | (criteria.parts() if with_criteria else {}),
         DOCS / "findings/league.md": {"league": league.lines(committed.runs("quick"))},
-        DOCS / "findings/real_factors.md": {"found": findings("Real factors", rows, quick)},
         DOCS / "reference/config.md": {"fields": fields.lines()},
         DOCS / "how_to/hold_out.md": {"published": table(("name", "holds out"), published)},
         DOCS / "limits.md": {
@@ -94,6 +91,8 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
+    for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
+        made[path] = filled(made.get(path) or path.read_text(), rows)
     return made
 
 
@@ -131,7 +130,7 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
             if of_claim:
                 lines += ["", *_section(claim, of_claim), *prose.get(claim.name, [])]
             else:
-                lacking.append(f"- {claim.name}: {general(claim)}.")
+                lacking.append(f"- {general(claim)} ({claim.name}).")
         lines += ["", f"### Not run of {paper.title}", "", *lacking] if lacking else []
     return lines[1:]
 
@@ -163,9 +162,9 @@ def _section(claim: claims.Claim, rows: list[dict]) -> list[str]:
             "" if own is None else "judged" if own_judged else "not run",
         ))  # fmt: skip
     head = f"{name}, {number['must be']}", *(SIZES[scale] for scale in scales)
-    figure = f" ({claim.figure})" * bool(claim.figure)
     head = *head, "confirmed", "the figure's own network"
-    return [f"### {claim.name}: {general(claim)}{figure}", "", *table(head, cells)]
+    number = ", ".join(filter(None, (claim.name, claim.figure)))
+    return [f"### {general(claim)} ({number})", "", *table(head, cells)]
 
 
 def _cell(row: dict) -> str:
@@ -221,62 +220,63 @@ def known_answers(paper: Paper) -> list[str]:
     return lines[1:]
 
 
-# --- findings ----------------------------------------------------------------------------------
+# --- sentences ---------------------------------------------------------------------------------
 
-CONFIRMED = {  # said after a verdict
-    "": " at the first seeds, not confirmed yet",
-    "yes": ", confirmed",
-    "no": " at the first seeds, not at fresh ones",
-}
-TOKEN = re.compile(r"\[\[([^/\]]+)/([^;=\]]*)(?:; (.+?); (.+?)| = (\w+))\]\]")
+CONFIRMED = {"": "not yet", "yes": "yes", "no": "no"}
+# <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
+MARK = re.compile(
+    r"(<!-- \[(?:(confirmed)|(quick|paper) ([\w.]+)/([^;=\]]*)"
+    r"(?:; (.+?); (\S+)| = (\w+)(!?)))\] -->).*?<!-- \] -->"
+)
 
 
-def findings(section: str, rows: dict[str, list[dict]], folder: str) -> list[str]:
-    """A section of findings.md, with numbers and verdicts filled in.
+def filled(page: str, rows: dict[str, list[dict]]) -> str:
+    """A page whose marks have the numbers and verdicts that they name, from claims.json.
 
-    `[[C1/bump; NUMBER; %]]` stands for a condition or note of a claim's quick row, whose name may
-    go on in brackets: '%' in percent with its interval, '%.' without it, '2' in so many digits with
-    it, '2.' without it. `[[C1/bump = reproduced]]` is the verdict that the sentence was written
-    for, with its settings and that at the paper's size. Raises ValueError where it is another.
-    `[[confirmed]]` is how many verdicts were confirmed of those asked.
+    `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
+    brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
+    interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
+    reproduced]` is the verdict that its sentence was written for, with its settings; with '!' at
+    its end, whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were confirmed of
+    those asked. Raises ValueError where a verdict is another.
     """
-    source = (Path(__file__).with_name("findings.md")).read_text()
-    body = source.partition(f"\n## {section}\n")[2].partition("\n## ")[0].strip()
-    quick, paper = (
-        {(row["claim"], row["case"]): row for row in rows[scale] if row["setting"] == BASE}
-        for scale in SCALES
-    )
+    base = {
+        (scale, row["claim"], row["case"]): row
+        for scale, of_scale in rows.items()
+        for row in of_scale
+        if row["setting"] == BASE
+    }
+    asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
 
     def fill(match) -> str:
-        claim, case, number, how, verdict = match.groups()
-        row = quick.get((claim, case))
+        mark, count, scale, claim, case, number, how, verdict, confirmed = match.groups()
+        if count:
+            return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
+        if claim == "run":
+            mean = committed.runs(scale)[case].summary["mean"]
+            return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
+        row = base.get((scale, claim, case))
         if row is None or (verdict and row["verdict"] != verdict):
             raise ValueError(
-                f"figures/findings.md: {claim} ({case}) is now {row and row['verdict']}, and its "
-                f"sentence was written for {verdict}: rewrite it"
+                f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
         if verdict:
-            larger = paper.get((claim, case))
-            shares = [f"settings: {claims.share(row)}"] if claims.share(row) else []
-            sized = [f"the paper's size: {larger['verdict']}"] if larger else []
-            words = [f"{claim} {verdict}{CONFIRMED[row.get('confirmed', '')]}", *shares, *sized]
-            return "; ".join(words)
+            shares = f", at {claims.share(row)} settings" if claims.share(row) else ""
+            words = CONFIRMED[row.get("confirmed", "")] if confirmed else f"{verdict}{shares}"
+            return f"{mark}{words}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:
-            raise ValueError(f"figures/findings.md: {claim} has no number {number!r}")
-        return _formatted(numbers[min(names, key=len)], how)
+            raise ValueError(f"{mark}: {claim} has no number {number!r}")
+        return f"{mark}{_formatted(numbers[min(names, key=len)], how)}<!-- ] -->"
 
-    asked = [row["confirmed"] for row in quick.values() if row.get("confirmed")]
-    body = body.replace("[[confirmed]]", f"{asked.count('yes')} of {len(asked)}")
-    lines = TOKEN.sub(fill, body).replace("](figures/", f"]({folder}/figures/")
-    return lines.splitlines()
+    return MARK.sub(fill, page)
 
 
 def _formatted(number: dict, how: str) -> str:
     alone, digits = how.endswith("."), how.rstrip(".")
     if digits == "%":
-        percent = lambda share: f"{min(100 * share, 100):.1f}".removesuffix(".0")
+        percent = lambda share: f"{np.clip(100 * share, 0, 100):.0f}"
         low, high = map(percent, number["ci95"])
         return f"{percent(number['value'])}%" + ("" if alone else f" [{low}, {high}]")
     if alone:

@@ -50,13 +50,13 @@ def test_the_page_of_claims_has_numbers_verdicts_settings_and_prose(paper):
     settings = "14 of 16 settings agree (not depth 6; N = 20; 1 more); 2 did not learn"
     assert pages.verdicts((paper,), rows) == [
         "## Bumps", "",
-        "### C10: With the [case] code, a few are enough (Fig 4b)", "",
+        "### With the [case] code, a few are enough (C10, Fig 4b)", "",
         "| share rendered OOD, above 0.5 | quick | papers' size | confirmed | "
         "the figure's own network |", "| --- | --- | --- | --- | --- |",
         f"| bump | 0.25 [0.2, 0.3] **✓**; {settings} | 0.25 [0.2, 0.3] **✗** | yes | judged |",
         "| ramp | 0.25 [0.2, 0.3] **–**; no hole |  | – |  |",
         "", "Too few.", "", "Changed: twice.", "",
-        "### Not run of Bumps", "", "- C11: It is run.",
+        "### Not run of Bumps", "", "- It is run (C11).",
     ]  # fmt: skip
 
 
@@ -72,22 +72,25 @@ def test_results_begin_with_verdicts_and_what_chance_would_give(paper, monkeypat
     assert pages.counts({"quick": rows})[2:] == ["| Bumps, quick | 1 | 0 | 1 |"]
 
 
-def test_findings_have_their_numbers_and_wait_for_the_verdict_they_were_written_for(
-    tmp_path, monkeypatch
-):
-    source = tmp_path / "findings.md"
-    source.write_text(
-        "\n## README\n\n1. [[C10/bump; share rendered OOD; %]], [[C10/bump; share; %.]], "
-        "[[C10/bump; share rendered OOD; 2]] ([[C10/bump = reproduced]]; ](figures/a.png)\n\n## B\n"
-    )
-    monkeypatch.setattr(pages, "__file__", str(tmp_path / "pages.py"))
-    rows = {"quick": [row(settings=SETTINGS)], "paper": [row(verdict="inconclusive")]}
-    assert pages.findings("README", rows, "docs") == [
-        "1. 25% [20, 30], 50%, 0.25 [0.2, 0.3] (C10 reproduced at the first seeds, not confirmed "
-        "yet; settings: 14 of 16; the paper's size: inconclusive; ](docs/figures/a.png)"
-    ]
-    with pytest.raises(ValueError, match=r"C10 \(bump\) is now contradicted"):
-        pages.findings("README", rows | {"quick": [row(verdict="contradicted")]}, "docs")
-    source.write_text("\n## README\n\n[[C10/bump; size; %]]\n")
+def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
+    rows = {
+        "quick": [row(settings=SETTINGS, confirmed="no")],
+        "paper": [row(verdict="inconclusive")],
+    }
+    fill = lambda mark: pages.filled(f"a <!-- [{mark}] -->old<!-- ] --> b", rows)
+    number = "quick C10/bump; share rendered OOD"
+    for mark, words in {
+        f"{number}; %": "25% [20, 30]",
+        "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
+        f"{number}; 2": "0.25 [0.2, 0.3]",
+        f"{number}; 2.": "0.25",
+        "quick C10/bump = reproduced": "reproduced, at 14 of 16 settings",
+        "quick C10/bump = reproduced!": "no",
+        "paper C10/bump = inconclusive": "inconclusive",
+        "confirmed": "0 of 1",
+    }.items():
+        assert fill(mark) == f"a <!-- [{mark}] -->{words}<!-- ] --> b"
+    with pytest.raises(ValueError, match="the verdict is now inconclusive: rewrite"):
+        fill("paper C10/bump = reproduced")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
-        pages.findings("README", rows, "docs")
+        fill("quick C10/bump; size; %")
