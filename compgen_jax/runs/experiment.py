@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError
 from compgen_jax.metrics import evaluation
@@ -22,8 +21,8 @@ from compgen_jax.runs import (
     train_log,
     user_code,
 )
-from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.progress import Bar
 from compgen_jax.runs.results import seed_keys
 from compgen_jax.runs.run import Run
 from compgen_jax.statistics import mean_with_interval
@@ -157,7 +156,7 @@ def _train(jobs: list[_Job], progress: bool):
             train_log.begin(job.workdir, job.config)
             for line in job.task.describe():
                 train_log.write(job.workdir, line)
-                tqdm.write(f"{job.config.name}: {line}")
+                bar.write(f"{job.config.name}: {line}")
         state = split(_join([job.state for job in jobs])) if step else program.init(slots)
 
         def after_chunk(losses_TxN):
@@ -321,14 +320,12 @@ def _baselines(job: _Job) -> dict:
 def _progress_bar(jobs, total: int, shown: bool):
     names = jobs[0].config.name + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
     trials = sum(len(job.seeds) for job in jobs)
-    return tqdm(
+    return Bar(
         total=total,
         initial=jobs[0].step,
         desc=f"{names} ({trials} seeds, {jax.default_backend()})",
         unit="step",
         disable=not shown,
-        mininterval=progress_bar.seconds_between_updates(),
-        dynamic_ncols=True,
     )
 
 

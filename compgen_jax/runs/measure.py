@@ -17,12 +17,12 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from compgen_jax.metrics import registry
 from compgen_jax.metrics.registry import LAYER_METRICS, OUTPUT_METRICS
 from compgen_jax.runs import directory, out_of_memory, recording, results
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.progress import Bar
 from compgen_jax.statistics import mean_with_interval
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -184,8 +184,8 @@ def take(run, metrics, steps=(), last_layers: int | None = None,
     needs = {need for metric in metrics for need in metric.needs}
     place, maps = recording.place(run.end, metrics[0].at), {}
     keys, rows = results.seed_keys(run.seeds), []
-    bar = tqdm(total=len(steps or (last,)) * len(run.seeds), desc=f"analysing {run.name}",
-               unit="seed", disable=not progress)  # fmt: skip
+    bar = Bar(total=len(steps or (last,)) * len(run.seeds), desc=f"analysing {run.name}",
+              unit="seed", disable=not progress)  # fmt: skip
     with bar:
         for step in steps or (last,):
             params = _networks(run, step)

@@ -1,6 +1,35 @@
-"""How often progress bars are drawn."""
+"""Progress bars: how often they are drawn, and the time that they say is left."""
 
 import sys
+
+from tqdm import tqdm
+
+
+class Bar(tqdm):
+    """A tqdm that estimates the time left from what was done after its first update.
+
+    The first update waits until programs are compiled, which takes as long as thousands of steps.
+    """
+
+    first = None  # the count and the time at the first update
+
+    def __init__(self, **settings):
+        super().__init__(mininterval=seconds_between_updates(), dynamic_ncols=True, **settings)
+
+    def update(self, n=1):
+        drawn = super().update(n)
+        if self.first is None and not self.disable:
+            self.first = self.n, self._time()
+        return drawn
+
+    @property
+    def format_dict(self):
+        values = super().format_dict
+        if self.n < (self.total or 0):
+            count, start = self.first or (self.n, 0)
+            seconds = self._time() - start
+            values["rate"] = (self.n - count) / seconds if seconds > 0 else 0  # 0 is shown as ?
+        return values
 
 
 def seconds_between_updates() -> float:

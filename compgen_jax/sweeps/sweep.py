@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from compgen_jax.config import Config, ConfigError, fingerprint, identity
 from compgen_jax.runs import directory, environment, train_log, user_code
-from compgen_jax.runs import progress as progress_bar
 from compgen_jax.runs.directory import RunError
+from compgen_jax.runs.progress import Bar
 from compgen_jax.settings import is_own
 from compgen_jax.sweeps import groups, plan, processes, table
 from compgen_jax.sweeps.summary import summarize
@@ -205,7 +204,7 @@ def _train(config, workdir, compile_groups, trials, results: Table, bar):
             bar.count(len(new))
 
 
-class _Progress(tqdm):
+class _Progress(Bar):
     """The bar over trials, whose time left counts each trial by the size of what it gives."""
 
     def __init__(self, config: Config, shown: bool):
@@ -214,8 +213,6 @@ class _Progress(tqdm):
             desc=config.name,
             disable=not (shown and processes.is_first()),
             bar_format="{desc}{postfix} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
-            mininterval=progress_bar.seconds_between_updates(),
-            dynamic_ncols=True,
         )
         self.config, self.done, self.trials = config, 0, 0
 
