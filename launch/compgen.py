@@ -28,6 +28,7 @@ COMMANDS = {
     "score": ("launch.score", "score predictions of any framework on a task"),
     "judge": ("launch.judge", "say the verdict of every claim whose runs are there"),
     "compare": ("launch.compare", "compare two trained runs, seed by seed"),
+    "example": ("launch.example", "write a file of the tutorials here, or list them"),
 }
 USAGE_ERROR = 2
 

@@ -12,10 +12,15 @@ import pytest
 from tests.launch.test_command_lines import TINY
 
 ROOT = Path(__file__).parent.parent.parent
-SOURCES = "compgen_jax", "figures", "launch", *(
-    "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"
-)  # fmt: skip
-DATA = "*.js", "*.css", "*.jinja"
+# where each folder of the sources is in the installed package
+FOLDERS = {
+    "compgen_jax": "",
+    "figures": "figures",
+    "launch": "launch",
+    "docs/tutorials": "examples",
+}
+SOURCES = *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"
+DATA = "*.js", "*.css", "*.jinja", "*.ipynb"
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +42,12 @@ def installed(tmp_path_factory):
 
 def test_all_modules_and_data_files_are_installed(installed):
     sources, target = installed
-    for folder in ("compgen_jax", "figures", "launch"):
-        at = target / "compgen_jax" / ("" if folder == "compgen_jax" else folder)
+    for folder, place in FOLDERS.items():
         for pattern in ("*.py", *DATA):
             for path in (sources / folder).rglob(pattern):
-                assert (at / path.relative_to(sources / folder)).is_file(), path
-    for name in ("launch", "figures", "tests"):  # names that others may use
+                there = target / "compgen_jax" / place / path.relative_to(sources / folder)
+                assert there.is_file(), path
+    for name in ("launch", "figures", "tests", "docs"):  # names that others may use
         assert not (target / name).exists()
 
 
@@ -62,4 +67,7 @@ def test_it_trains_a_preset_by_name_and_explores_it_from_an_empty_directory(inst
     assert "wrote run/summary.json" in run(*compgen, "train", *flags)
     assert set(json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"]) == {"0", "3"}
     assert "wrote run/explorer.html" in run(*compgen, "explore", "--workdir=run")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    assert run(*compgen, "example", "own_task.py") == "wrote own_task.py\n"
+    shown = run(*compgen, "train", "--config=own_task.py:quick", "--print_config")
+    assert json.loads(shown)["task"]["name"] == f"{tmp_path}/own_task.py:Sprites"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own_task.py", "run"]
