@@ -1,11 +1,11 @@
-"""Analyses every layer of a finished run: geometry, kernels, probes, ranks, superposition.
+"""Judges a finished run, and analyses its layers: geometry, kernels, probes, ranks, superposition.
 
     compgen-jax analyze --workdir=runs/bump_cnn_quick
 
-Writes layers.csv (a number for every seed, layer and metric), analysis.json (its summary, with
-means and intervals), analysis.npz (maps; for a task on a grid) and claims.json (verdicts: does the
-network compose what was held out?). --extend=FILE.py adds metrics of your own
-(docs/how_to/extend.md).
+Prints the verdict (does the network compose what was held out?), then metrics of each layer. Writes
+claims.json (verdicts), layers.csv (a number for every seed, layer and metric), analysis.json (its
+summary, with means and intervals) and analysis.npz (maps; for a task on a grid). --extend=FILE.py
+adds metrics of your own (docs/how_to/extend.md).
 """
 
 from pathlib import Path
@@ -57,6 +57,10 @@ def main():
     for metric in LAYER_METRICS:
         if metric.function.__module__ in own:
             printed |= {name: name for name in metric.fixed_names}
+    for row in judge_run.judge_directory(workdir):
+        why = f", {row['reason']}" if row["reason"] else ""
+        print(f"{row['case']}: {row['statement']}: {row['verdict']}{why} "
+              f"(asked: {row['criterion']})")  # fmt: skip
     print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
     for title, name in printed.items():
         if name in measured.numbers:
@@ -66,10 +70,6 @@ def main():
         print(GRID_NOTE)
     for name, values in measured.outputs.items():
         print(f"{name:40} {text.number(values.mean()):>9}")
-    for row in judge_run.judge_directory(workdir):
-        why = f", {row['reason']}" if row["reason"] else ""
-        print(f"{row['case']}: {row['statement']}: {row['verdict']}{why} "
-              f"(asked: {row['criterion']})")  # fmt: skip
     maps = ", analysis.npz" * bool(measured.maps)
     print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
 
