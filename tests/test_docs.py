@@ -2,9 +2,11 @@
 
 `make docs-check` compares the generated pages with what their sources print."""
 
+import ast
 import importlib
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -64,16 +66,55 @@ def commands(page) -> list[list[str]]:
 @pytest.mark.parametrize("page", [page for page in SITE if commands(page)])
 def test_commands_parse(page, monkeypatch):
     """Each flag is one of its command's, and built-in names exist."""
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(DOCS / "tutorials")  # what `compgen-jax example` writes is here
     for module, *arguments in commands(page):
         module = importlib.import_module(module)
         holders = [one for one in vars(module).values() if isinstance(one, flags.FlagHolder)]
         known = {one.name for one in holders} | {"flagfile"}
         arguments = [one for one in arguments if not one.startswith("--flagfile")]
-        asked = [re.split(r"[.=]", one.removeprefix("--"))[0] for one in arguments]
-        positional = [one for one in arguments if not one.startswith("-")]
-        assert known.issuperset({*asked} - {*positional}), arguments
+        asked = [one for one in arguments if one.startswith("-")]
+        assert known.issuperset(re.split(r"[.=]", one[2:])[0] for one in asked), arguments
         with flagsaver.flagsaver():
-            cli._parse(["command", *(one for one in arguments if one.startswith("-"))])
+            cli._parse(["command", *asked])
             if CONFIG.value and not CONFIG.value.startswith("my_"):
                 cli.read_config(CONFIG)
+
+
+MESSAGES = r"^\| the line says \|.*\n\|[-|]*\n((?:\|.*\n)+)"
+
+
+def strings() -> list[list[str]]:
+    """Every string of the source, in pieces between what it is filled with; also of the two
+    libraries whose messages are passed on."""
+    folders = [ROOT / name for name in ("compgen_jax", "launch", "figures")]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    for library in ("jax._src.xla_bridge", "absl.flags._exceptions"):
+        paths.append(Path(find_spec(library).origin))
+    found = []
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append([""])
+                for part in node.values:
+                    if isinstance(part, ast.Constant):
+                        found[-1][-1] += part.value
+                    else:
+                        found[-1].append("")
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append([node.value])
+    return [[pieces[0].removeprefix("error: "), *pieces[1:]] for pieces in found]
+
+
+def test_quoted_messages_stand_in_the_source():
+    """Each is a whole string, filled in; it has more than a quarter of the message itself."""
+    of_pages = "".join(page.read_text() for page in SITE)
+    quoted = re.findall(r"^\| `(.+?)` \|", "".join(re.findall(MESSAGES, of_pages, re.M)), re.M)
+    assert len(quoted) > 25
+    source = strings()
+    for message in quoted:
+        least = len(message) / 4
+        alike = [
+            one for one in source if max(one, key=len) in message and len("".join(one)) > least
+        ]
+        patterns = [".*".join(map(re.escape, pieces)) for pieces in alike]
+        assert any(re.fullmatch(pattern, message) for pattern in patterns), message

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "how_to" / f"{name}.md" for name in ("extend", "training_set", "sweeps")]
 CELLS = [(float(x), float(y)) for x in range(1, 7) for y in range(1, 7)]
 TEXT = "".join(page.read_text() for page in PAGES)
-RECIPES = dict(re.findall(r"<!-- (my_\w+\.py) -->\n```python\n(.*?)```", TEXT, re.S))
+RECIPES = dict(re.findall(r"^`(my_\w+\.py)`:\n\n```python\n(.*?)```", TEXT, re.S | re.M))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_task_with_a_model_of_ones_own_is_trained_and_measured_by_a_metric_of_
     call(analyze, f"--extend={desk}/my_metric.py", f"--workdir={workdir}")
     assert re.search(r"^mine\.zeros +0", capsys.readouterr().out, re.M)
     table = (workdir / "layers.csv").read_text().splitlines()
-    assert sum(",mine.zeros," in line for line in table) == 2 * 3  # seeds, layers
+    assert sum(",mine.zeros," in line for line in table) == 3 * 3  # seeds, layers
 
 
 def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
@@ -70,6 +70,10 @@ def test_a_claim_and_a_figure_of_ones_own_train_what_they_name(desk):
     (row,) = json.loads((workdir / "claims.json").read_text())
     assert (row["claim"], row["setting"], row["runs"]) == ("X1", "base", ["waves"])
     assert row["verdict"] in ("reproduced", "contradicted", "inconclusive")
+    (trained,) = (workdir / "trained").iterdir()
+    mean = json.loads((trained / "summary.json").read_text())["mean"]
+    error, constant = (mean[f"id.{name}"]["value"] for name in ("mse", "best_constant_mse"))
+    assert error < constant / 500  # the task of the page is learnt
     assert "X1" in (workdir / "RESULTS.md").read_text()
 
 
