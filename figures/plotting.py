@@ -1,7 +1,24 @@
 """Parts of figures; no training, and no metrics but means over seeds. All figures share one style.
 
 A figure is as wide as a page, `WIDTH`, or as a column, `COLUMN`, and no text in it is smaller than
-`SMALL`. A panel's letter and its title, what was found in numbers, stand above it (`panel`).
+`SMALL`. Every figure keeps to these conventions:
+
+- Blue (`ID_COLOR`) is ID, red (`OOD_COLOR`) is OOD; nothing else has these two colours. Codes,
+  networks and metrics have colours of `TONES`. What has an order, such as depth or width, runs from
+  light to dark (`shades`). A map of signed values runs from purple over white, 0, to green.
+- A filled circle is OOD, an open square is ID (`SEEN`). Without regions, marks are filled circles.
+- A solid line is OOD, a dashed line is ID. Without regions, lines are solid.
+- A bar with caps or a band is the 95% interval over seeds; a small grey dot is one seed.
+- A diamond is interpolation from the codes, a triangle a wide network that learns no features
+  (`FROM_CODES`), a cross a trivial predictor or a control (`TRIVIAL`); an arrow is a bound.
+- A dotted line is a reference that no network drew: a criterion, a blank image, a predictor.
+- Images run from white, 0, to black, the amplitude. One that is scaled has its factor below it:
+  "scale ×9" (`show_scaled`); if its white is moved, both ends stand there.
+- The red circle in an image is at the requested position, and the red frame of a map around the
+  held-out cells.
+- A panel's title (`panel`) is one plain sentence that says what to see, with a capital and without
+  a full stop; numbers are means over seeds. A claim's number stands in brackets after its name.
+- A figure's docstring, the caption in the gallery, begins with a sentence that says what to see.
 
 T is the number of networks (seeds), B of points, N the side of a grid of cells, L of layers. Images
 are drawn with y upwards.
@@ -13,7 +30,7 @@ import textwrap
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import AsinhNorm, ListedColormap
 from matplotlib.ticker import NullFormatter
 from PIL import Image
 
@@ -47,13 +64,19 @@ STYLE = {
     "image.cmap": "viridis",
     "pdf.fonttype": 42,  # text stays text in the PDF
 }
-CODE_COLORS = {"bump": "#0072b2", "ramp": "#d55e00", "onehot": "#009e73", "positional": "#cc79a7"}
 ID_COLOR, OOD_COLOR = "#2b7bba", "#e34a33"
+TONES = VIOLET, GREEN, GOLD, PINK, GREY = "#54278f", "#1b9e77", "#b8860b", "#cc79a7", "0.35"
+CODE_COLORS = {"bump": VIOLET, "ramp": GREEN, "onehot": GOLD, "positional": PINK}
 DOTTED = {"color": "0.5", "linestyle": ":", "linewidth": 0.8, "zorder": 0}
 FAINT = {"color": "0.85", "linewidth": 0.8, "zorder": 0}
 SEEN = {"fmt": "s", "markerfacecolor": "white"}  # how a mean over ID points is marked
+RELATIVE = "MSE relative to\na blank image"
+TRIVIAL = "X"  # the mark of a trivial predictor
+SIGNED = "PRGn"  # the colours of signed values
 MINUS = "\N{MINUS SIGN}"
-VOLUME = {"cmap": "RdBu_r", "vmin": -0.75, "vmax": 0.75}  # log₁₀ of a volume over that of ID cells
+# log₁₀ of a volume over that of ID cells, finer near 0
+VOLUME = {"cmap": SIGNED, "norm": AsinhNorm(0.3, -2, 2)}
+VOLUME_TICKS = -2, -0.5, 0, 0.5, 2
 VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
 
 
@@ -73,6 +96,11 @@ def _even_hues(lightness: float = 0.7, chroma: float = 0.125, steps: int = 256):
 
 
 ANGLES = ListedColormap(_even_hues(), "angles")  # of what goes round, such as an angle
+
+
+def shades(count: int):
+    """Colours of so many things in order, from light to dark."""
+    return plt.get_cmap("YlGn")(np.linspace(1, 0.45, count)[::-1])
 
 
 # --- figures and axes --------------------------------------------------------------------------
@@ -100,12 +128,15 @@ def row_at(figure, left: float, bottom: float, size, count: int, gap: float) -> 
 
 def panel(axis, letter: str, title: str = "", wrap: int = 0, up: float = 6, **style):
     """A panel's letter and, beside it, its title, `up` points above the axis: in lines of at most
-    `wrap` letters or, with 0, in one line that may be longer than the axis is wide."""
+    `wrap` letters or, with 0, as it is, above the axis' own title and without a place in the
+    layout."""
     place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     bold = {"fontweight": "bold", "fontsize": 10, "ha": "right"}
-    axis.annotate(letter, (0, 1), xytext=(-4, up), **bold, **place)
+    title = textwrap.fill(title, wrap) if wrap else title
+    first_line = up + 1.2 * STYLE["axes.titlesize"] * title.count("\n") - 1
+    axis.annotate(letter, (0, 1), xytext=(-4, first_line), **bold, **place)
     if wrap:
-        axis.set_title(textwrap.fill(title, wrap), pad=up, **style)
+        axis.set_title(title, pad=up, **style)
     elif title:
         axis.annotate(title, (0, 1), xytext=(0, up), **place, **style).set_in_layout(False)
 
@@ -150,7 +181,8 @@ def log_scale(axis, along: str):
 
 def label_mark(axis, label: str, mark: str = "o", color="0.3", **style):
     """An entry for a legend: a mark or a line, as `axis.plot` has it."""
-    axis.plot([], [], mark, label=label, **{"color": color, "markersize": 4} | style)
+    mark = () if "marker" in style else (mark,)
+    axis.plot([], [], *mark, label=label, **{"color": color, "markersize": 4} | style)
 
 
 def label_regions(axis):
@@ -228,7 +260,9 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
 
 def volume_bar(figure, image, **place):
     """The scale of log volume, the same in every figure."""
-    figure.colorbar(image, label=VOLUME_LABEL, extend="both", ticks=[-0.5, 0, 0.5], **place)
+    figure.colorbar(
+        image, label=VOLUME_LABEL, extend="both", ticks=VOLUME_TICKS, format="{x:g}", **place
+    )
 
 
 def show_volumes(axes, run):
@@ -299,11 +333,12 @@ def show_signal(axis, signal_NxN, amplitude: float, factors=None, edge=None, low
 
 
 def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD_COLOR):
-    """An image on its own scale, as most held-out ones are far fainter than a bump. Its largest
-    value, in units of the amplitude, is printed below."""
-    top = float(np.max(signal_NxN)) + 0.0  # no minus zero
-    show_signal(axis, signal_NxN, max(top, 1e-6), factors, edge)
-    axis.set_xlabel(f"max {top / amplitude:#.2g}", fontsize=SMALL, labelpad=1)
+    """An image on its own scale, as most held-out ones are far fainter than a bump. The factor
+    that takes its largest value to the amplitude is printed below, unless it is 1."""
+    top = max(float(np.max(signal_NxN)), 1e-6)
+    show_signal(axis, signal_NxN, top, factors, edge)
+    factor = f"{amplitude / top:.{0 if top < 0.1 * amplitude else 1}f}"
+    axis.set_xlabel(f"scale ×{factor}" * (factor != "1.0"), fontsize=SMALL, labelpad=1)
 
 
 def show_held_out(axes, images_B, cells, indices):
@@ -319,9 +354,9 @@ def title_points(axes, cells, indices, shown: str = "({:.0f}, {:.0f})"):
 
 
 def show_signed(axis, values, limit=None):
-    """Blue below and red above 0, which is white."""
+    """Purple below and green above 0, which is white."""
     limit = limit or max(np.nanmax(np.abs(values)), 1e-12)
-    style = {"cmap": plt.get_cmap("RdBu_r").with_extremes(bad="0.75"), "interpolation": "nearest"}
+    style = {"cmap": plt.get_cmap(SIGNED).with_extremes(bad="0.75"), "interpolation": "nearest"}
     axis.imshow(values, origin="lower", vmin=-limit, vmax=limit, **style)
     frame(axis)
 
@@ -364,7 +399,7 @@ def point_with_interval(axis, position, number, per_seed=(), across: bool = Fals
     bar = {"xerr" if across else "yerr": [[value - low], [high - value]]}
     places = np.full(len(per_seed), position - 0.25 if across else position + 0.12)
     points = (value, position) if across else (position, value)
-    axis.errorbar(*points, **bar, capsize=2, **kwargs)
+    axis.errorbar(*points, **bar, capsize=3, **kwargs)
     dots = (per_seed, places) if across else (places, per_seed)
     axis.plot(*dots, ".", color="0.6", markersize=3, zorder=2 if across else 0)
 
@@ -397,11 +432,8 @@ def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
     show_number(axis, position + apart, seen_T, **kwargs, **SEEN)
 
 
-# {attribute of a run: (what pictures call it, mark, line)} of predictors from codes
-FROM_CODES = {
-    "interpolator": ("interpolation", "D", ":"),
-    "wide_network": ("wide network", "^", "--"),
-}
+# {attribute of a run: (what pictures call it, mark)} of predictors from codes
+FROM_CODES = {"interpolator": ("interpolation", "D"), "wide_network": ("wide network", "^")}
 
 
 def ood_share(cells, score: str = "rendered") -> float:
@@ -429,7 +461,7 @@ def finish_errors(axis, networks: list, predictors: list):
     axis.axvline(1, **FAINT)
     names = [*networks, *predictors]
     axis.set_yticks([-row for row in range(len(names))], names)
-    axis.set(xlabel="MSE OOD / blank image's")
+    axis.set(xlabel=f"OOD {RELATIVE}")
     log_scale(axis, "x")
 
 
@@ -450,8 +482,8 @@ def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value:
     axis.plot([inner[-1], end], middle[-2:], ":", color=color, linewidth=0.8, alpha=0.7)
     axis.errorbar(
         end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
-        fmt="s", markersize=3, capsize=1.5, linewidth=0.8, color=color,
-        markerfacecolor="white" if linestyle == "--" else color,
+        fmt="s" if linestyle == "--" else "o", markersize=3, capsize=1.5, linewidth=0.8,
+        color=color, markerfacecolor="white" if linestyle == "--" else color,
     )  # fmt: skip
 
 

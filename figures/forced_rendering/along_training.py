@@ -1,5 +1,7 @@
 """What decoders draw along training: do they memorise first and compose later, or never?"""
 
+from string import ascii_lowercase
+
 import numpy as np
 
 from compgen_jax.metrics import evaluation
@@ -8,84 +10,90 @@ from compgen_jax.runs.measure import along_training
 from .. import plotting
 from ..figure import figure
 
-CODES, FAILS, COMPOSES = plotting.CODE_COLORS, "#cc79a7", "#009e73"
+GREY, GREEN = plotting.GREY, plotting.GREEN
 # by column: the networks, with label and colour
 COLUMNS = {
     "bumps alone": {
-        "bump_cnn": ("bump code", CODES["bump"]),
-        "ramp_cnn": ("ramp code", CODES["ramp"]),
-        "random_cells": ("random hold-out", "0.35"),
+        "bump_cnn": ("bump code", plotting.CODE_COLORS["bump"]),
+        "ramp_cnn": ("ramp code", plotting.CODE_COLORS["ramp"]),
+        "random_cells": ("random hold-out", GREY),
     },
     "stripes": {
-        "stripes_0_bumps": ("stripes alone", FAILS),
-        "stripes_30_bumps": ("and 30 bumps", COMPOSES),
-        "stripes_50_bumps": ("and 50 bumps", COMPOSES),
+        "stripes_0_bumps": ("stripes alone", GREY),
+        "stripes_30_bumps": ("and 30 bumps", GREEN),
+        "stripes_50_bumps": ("and 50 bumps", GREEN),
     },
-    "low rank": {
-        "lowrank_none": ("no penalty", FAILS),
-        "lowrank_both": ("both penalties", COMPOSES),
-    },
+    "low rank": {"lowrank_none": ("no penalty", GREY), "lowrank_both": ("both penalties", GREEN)},
 }
 NAMES = tuple(name for networks in COLUMNS.values() for name in networks)
-# by row: its label, its limits, and its solid and dashed line: a share rendered, or a metric with
-# the place of the layer
-ROWS = (
-    ("share rendered OOD\n(dashed: ID)", (-0.03, 1.03), ("ood", "id")),
-    ("Schmidt rank of images\n(dashed: effective rank)", (0.8, 2000),
-     (("schmidt.rank", -1), ("schmidt.exp_entropy", -1))),
-    ("share of the kernel in\none factor (dashed:\nfirst product)", (0, 1.03),
-     (("explained.hoeffding", -1), ("explained.schmidt", -1))),
-    ("R² OOD: probe\n(dashed: superposition)", (-1.05, 1.05),
-     (("probe.ood_r2", 0), ("output.superposition.sums.r2", -1))),
-)  # fmt: skip
-METRICS = tuple(name for _, _, lines in ROWS[1:] for name, _ in lines)
+# by row: its label, its limits, and a metric with the place of the layer, or None for the share
+# rendered
+DRAWN = (
+    ("share rendered", (-0.03, 1.03), None),
+    ("R² of a probe OOD", (-1.05, 1.05), ("probe.ood_r2", 0)),
+    ("R² of sums OOD", (-0.03, 1.05), ("output.superposition.sums.r2", -1)),
+)
+KERNELS = (
+    ("effective rank\nof the images", (0.8, None), ("schmidt.exp_entropy", -1)),
+    ("share of the kernel\nin terms of one factor", (0, 1.05), ("explained.hoeffding", -1)),
+    ("share of the kernel\nin its first product", (0, 1.05), ("explained.schmidt", -1)),
+)
+METRICS = tuple(metric[0] for _, _, metric in (*DRAWN, *KERNELS) if metric)
 
 
 @figure("training", runs=NAMES, by_default=False)
 def draw(runs):
-    """What decoders draw along training, at the steps whose parameters are kept (about 20 seconds
-    of a CPU core a network at quick scale, once); means over seeds, of ranks geometric, with 95%
-    intervals. A network
-    that memorises first has its ID images rendered long before its OOD ones. (a to c) The share of
-    images rendered, OOD and, dashed, outside the hold-out. (d to f) The Schmidt rank of the images'
-    Gram matrix and, dashed, its effective rank, exp(entropy) of its spectrum; true bumps have 1.
-    (g to i) The share of this matrix in terms of one factor (Eq 33) and, dashed, in its first
-    product (Eq 35); true bumps have .49 at N = 16 (.31 at 28), and 1. (j to l) On OOD cells, R² of
-    a linear probe of x and y on the last hidden layer and, dashed, of images in terms of the sums
-    of ID images of the same row and column."""
-    picture = plotting.new_figure(plotting.WIDTH, 7.6)
-    axes = picture.subplots(len(ROWS), len(COLUMNS), sharex="col", sharey="row")
+    """Networks that fail have learnt the ID images long before; those that compose draw OOD images
+    soon after. What decoders draw along training, at the steps whose parameters are kept (measuring
+    takes about 20 seconds of a CPU core a network at quick scale, once); means over seeds with 95%
+    intervals. (a to c) The share of images rendered. (d to f) R² on OOD cells of a linear probe of
+    x and y on the last hidden layer; values below -1 are not shown. (g to i) R² of OOD images in
+    terms of the sums of ID images of the same row and column."""
+    return _draw(runs, DRAWN)
+
+
+@figure("training_kernels", runs=NAMES, by_default=False)
+def draw_kernels(runs):
+    """All decoders begin with images of one factor, whose similarity is one product, and leave them
+    as they learn. Along training, as in the figure `training`; the kernel is the Gram matrix of all
+    images. (a to c) Its effective rank, exp(entropy) of its Schmidt spectrum, geometric means; true
+    bumps have 1. (d to f) Its share in terms of one factor (Eq 33); true bumps have .49 at N = 16
+    (.31 at 28). (g to i) Its share in its first product (Eq 35); true bumps have 1."""
+    return _draw(runs, KERNELS)
+
+
+def _draw(runs, rows):
+    picture = plotting.new_figure(plotting.WIDTH, 5.8)
+    axes = picture.subplots(len(rows), len(COLUMNS), sharex="col", sharey="row")
     for column, (title, networks) in zip(axes.T, COLUMNS.items(), strict=True):
         for name, (label, color) in networks.items():
             if name in runs:
-                _draw_network(column, runs[name], label, color)
-        style = {"ncols": 1, "title": title, "alignment": "left"}
-        plotting.legend_in_row(column[0], **style)
+                _draw_network(column, rows, runs[name], label, color)
+        if rows[0][2] is None:
+            plotting.label_mark(column[0], "dashed: ID images", "--")
+        plotting.legend_in_row(column[0], ncols=1, title=title, alignment="left")
         column[-1].set_xlabel("training steps")
         plotting.log_scale(column[-1], "x")
-    for row, (label, limits, _) in zip(axes, ROWS, strict=True):
+    for row, (label, limits, _) in zip(axes, rows, strict=True):
         row[0].set(ylabel=label, ylim=limits)
-    plotting.log_scale(axes[1, 0], "y")
-    for axis, letter in zip(axes.flat, "abcdefghijkl", strict=True):
+    for axis, letter in zip(axes.flat, ascii_lowercase, strict=False):
         plotting.panel(axis, letter)
     return picture
 
 
-def _draw_network(column, run, label: str, color):
+def _draw_network(column, rows, run, label: str, color):
     """One network's numbers at the kept steps, down a column of axes."""
     steps, cells, measured = run.kept_steps, run.along.cells, along_training(run, METRICS)
-    shares = {
-        region: evaluation.mean_score(cells, "rendered", mask)
-        for region, mask in (("ood", cells.held_out), ("id", ~cells.held_out))
-    }
-    label = f"{label}: {shares['ood'][:, -1].mean():.0%} OOD"
-    for axis, (_, _, lines) in zip(column, ROWS, strict=True):
-        for dash, line in zip(("-", "--"), lines, strict=True):
-            style = {"linewidth": 1.2, "label": label if dash == "-" else None}
-            if isinstance(line, str):
-                values_TxK = shares[line]
-            else:
-                values_TxK = list(measured[line[0]].values())[line[1]]
-                if line[0].startswith("schmidt"):
-                    values_TxK, style["undo"] = np.log(values_TxK), np.exp
-            plotting.draw_band(axis, steps, values_TxK, dash, color, **style)
+    ood, of_id = (evaluation.mean_score(cells, "rendered", mask)
+                  for mask in (cells.held_out, ~cells.held_out))  # fmt: skip
+    style = {"linewidth": 1.2, "label": f"{label}: {ood[:, -1].mean():.0%} OOD"}
+    for axis, (_, _, metric) in zip(column, rows, strict=True):
+        if metric is None:
+            plotting.draw_band(axis, steps, ood, "-", color, **style)
+            plotting.draw_band(axis, steps, of_id, "--", color, linewidth=1.2)
+            continue
+        name, layer = metric
+        values_TxK, undo = list(measured[name].values())[layer], {}
+        if name.startswith("schmidt"):
+            values_TxK, undo = np.log(values_TxK), {"undo": np.exp}
+        plotting.draw_band(axis, steps, values_TxK, "-", color, **style, **undo)

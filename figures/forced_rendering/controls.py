@@ -6,7 +6,7 @@ import numpy as np
 from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.papers.forced_rendering.controls import ladder, on_lit_pixels, trivial_errors
-from compgen_jax.papers.forced_rendering.images import composes, from_codes
+from compgen_jax.papers.forced_rendering.images import composes
 from compgen_jax.statistics import mean_with_interval, share_with_interval
 from compgen_jax.tasks import bump
 
@@ -20,7 +20,6 @@ ROWS = {
     "random_cells": "cells held out\nat random",
     "donut_stripes": "stripes and\na few bumps",
 }
-COLOR = "0.35"  # of held-out numbers
 PREDICTORS = {
     "blank": "blank image",
     "id_constant": "best constant",
@@ -28,6 +27,7 @@ PREDICTORS = {
     "line_mean": "row and column",
     "rank_one": "rank-1 completion",
 }
+PREDICTED = {"color": plotting.GREY, "markersize": 3.5}
 # of two objects: examples of each region, and the pixels between their bumps, so that both can be
 # told; inches
 EXAMPLES, APART = 5, 4
@@ -36,55 +36,64 @@ IMAGE, GAP, MAP = 0.55, 0.05, 1.38
 
 @figure("controls", runs=("bump_cnn", "wide_bumps", "random_cells", "donut_stripes"))
 def draw(runs):
-    """The bump decoder of Figure 1 and its controls, all with the same share of cells held out.
-    "Lit pixels" blanks the pixels that no ID image lights, and scores held-out cells whose own
-    pixel is lit. (a) The share of held-out cells rendered and, as a bar, of ID cells; the diamond
-    is the share of held-out cells by interpolation, kernel ridge regression on the codes and images
-    that a seed was shown; the triangle is the same with the kernel of a wide network, which learns
-    no features. Only a network above its diamond does more than interpolate. (b) Error over
-    held-out cells, that of a blank image being 1; diamonds are predictors that only know the ID
-    images of bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are
-    seeds. The ladder of decoders (K4.light) judges wide bumps."""
+    """A hole in the grid is not filled even where training lights its pixels; cells held out at
+    random are, and the hole is once stripes are shown. The bump decoder of Figure 1 and its
+    controls, all with the same share of cells held out. "Lit pixels" blanks the pixels that no ID
+    image lights, and scores held-out cells whose own pixel is lit. (a) The share of cells rendered.
+    Diamonds are held-out cells by interpolation, kernel ridge regression on the codes and images
+    that a seed was shown; triangles are the same with the kernel of a wide network, which learns no
+    features. Only a network above its diamond does more than interpolate. (b) Error over held-out
+    cells, that of a blank image being 1; crosses are predictors that only know the ID images of
+    bumps. Means over seeds (geometric for errors) with 95% intervals; grey dots are seeds. Wide
+    bumps are judged by the ladder of decoders (K4.light)."""
     base = runs["bump_cnn"]
     scored = {name: (run.cells, run.cells.held_out) for name, run in runs.items()}
     scored["lit"] = on_lit_pixels(base.cells, base.task.scores)
-    picture = plotting.new_figure(plotting.WIDTH, 4.3)
-    share, error = picture.subplots(1, 2)
-    diamond, above, ratios = {"color": plotting.OOD_COLOR, "markersize": 3.5}, [], []
+    picture = plotting.new_figure(plotting.WIDTH, 4.0)
+    (share, error), above, ratios = picture.subplots(1, 2), [], []
     for row, name in enumerate(ROWS):
         cells, counted = scored[name]
-        rendered = mean_score(cells, "rendered", counted)
-        plotting.show_number(share, -row, rendered, across=True, fmt="o", color=COLOR)
-        of_id = mean_score(cells, "rendered", ~cells.held_out).mean()
-        share.plot(of_id, 0.25 - row, "|", color=plotting.ID_COLOR, markersize=6)
+        rendered, seen = (mean_score(cells, "rendered", at) for at in (counted, ~cells.held_out))
+        style = {"across": True, "color": plotting.OOD_COLOR}
+        plotting.show_number(share, -row, rendered, fmt="o", **style)
+        style["color"] = plotting.ID_COLOR
+        plotting.show_number(share, 0.3 - row, seen, **style, **plotting.SEEN)
         if name in runs:
-            by_kernel = plotting.ood_share(runs[name].interpolator)
-            share.plot(by_kernel, -row - 0.25, "D", **diamond)
-            by_wide = plotting.ood_share(runs[name].wide_network)
-            share.plot(by_wide, -row - 0.25, "^", **diamond)
-            above.append(mean_with_interval(rendered)["ci95"][0] > by_kernel)
-        ratios.append(plotting.show_ood_error(error, -row, cells, COLOR))
+            by_predictor = [
+                plotting.ood_share(getattr(runs[name], of)) for of in plotting.FROM_CODES
+            ]
+            for at, (_, mark) in zip(by_predictor, plotting.FROM_CODES.values(), strict=True):
+                share.plot(at, -row - 0.4, mark, **PREDICTED)
+            above.append(mean_with_interval(rendered)["ci95"][0] > by_predictor[0])
+        ratios.append(plotting.show_ood_error(error, -row, cells, plotting.OOD_COLOR))
     errors = trivial_errors(base.cells)
     for row, name in enumerate(PREDICTORS, start=len(ROWS)):
-        error.plot(errors[name], -row, "D", **diamond)
-    plotting.label_mark(share, "held out (OOD)", color=COLOR)
-    plotting.label_mark(share, "seen (ID), mean", "|", plotting.ID_COLOR, markersize=6)
-    plotting.label_mark(share, "OOD: (a) interpolation, (b) trivial predictor", "D", **diamond)
-    plotting.label_mark(share, "OOD: wide network", "^", **diamond)
+        error.plot(errors[name], -row, plotting.TRIVIAL, **PREDICTED)
+    plotting.label_mark(share, "held out (OOD)", color=plotting.OOD_COLOR)
+    plotting.label_mark(share, "seen (ID)", "s", plotting.ID_COLOR, markerfacecolor="white")
     plotting.label_seeds(share)
-    share.axvline(0.5, **plotting.FAINT)
-    share.set(xlim=(-0.04, 1.04), xlabel="share rendered")
+    for title, mark in (*plotting.FROM_CODES.values(), ("trivial predictor", plotting.TRIVIAL)):
+        plotting.label_mark(share, f"{title}, OOD", mark, **PREDICTED)
+    share.axvline(0.5, **plotting.DOTTED)
+    share.set(xlim=(-0.04, 1.04), ylim=(0.6 - len(ROWS), 0.6), xlabel="share rendered")
     share.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
     plotting.finish_errors(error, list(ROWS.values()), list(PREDICTORS.values()))
-    title = f"{sum(above)} of {len(above)} are rendered more than by interpolation"
-    plotting.panel(share, "a", title, wrap=34)
-    title = f"OOD errors: {plotting.span(ratios)} of a blank image's"
-    plotting.panel(error, "b", title, wrap=34)
-    plotting.legend_below(picture)
+    title = f"{sum(above)} of {len(above)} networks render more held-out cells than interpolation"
+    plotting.panel(share, "a", title, wrap=40)
+    title = f"Errors at held-out cells are {plotting.span(ratios)} of a blank image's"
+    plotting.panel(error, "b", title, wrap=40)
+    plotting.legend_below(picture, ncols=3)
     return picture
 
 
-RUNGS = "convolutions", "with coordinates", "per pixel, one-hot", "per pixel, bump", "transformer"
+RUNGS = (
+    "convolutions",
+    "convolutions with\npixel coordinates",
+    "MLP of each pixel,\none-hot code",
+    "MLP of each pixel,\nbump code",
+    "transformer\nover pixels",
+)
+HOLES = {"donut": "a square is held out", "corner": "a corner is held out"}
 
 
 @figure(
@@ -94,47 +103,46 @@ RUNGS = "convolutions", "with coordinates", "per pixel, one-hot", "per pixel, bu
     by_default=False,
 )
 def draw_ladder(runs):
-    """A ladder of decoders that see bumps alone (K4): further down, a decoder's weights know a
-    pixel by its place alone. One recipe trains all. (a) Around the donut's hole, (b) around a
-    corner: large dots are the share of seeds that compose, with exact 95% intervals. Small dots are
-    seeds, by the share of held-out images rendered. A seed composes if it renders more than half of
-    them, and more than the interpolator. Diamonds and squares are what two predictors render from
-    the same codes: kernel regression, and a wide network that learns no features."""
-    picture = plotting.new_figure(plotting.WIDTH, 2.6)
+    """Decoders whose weights know a pixel by its place alone compose in most seeds, convolutions in
+    none. A ladder of decoders that see bumps alone (K4), trained by one recipe. (a) Around a
+    square, (b) around a corner: large dots are the share of seeds that compose, with exact 95%
+    intervals. Small dots are seeds, by the share of held-out images rendered. A seed composes if it
+    renders more than half of them (dotted), and more than interpolation. Diamonds and triangles are
+    what two predictors render from the same codes: kernel regression, and a wide network that
+    learns no features."""
+    picture = plotting.new_figure(plotting.WIDTH, 3.0)
     axes = picture.subplots(1, 2, sharey=True)
-    marks = {"interpolator": "D", "wide network": "s"}
-    style = {"color": plotting.OOD_COLOR, "markersize": 3.5}
-    for axis, letter, where in zip(axes, "ab", ("donut", "corner"), strict=True):
+    for axis, letter, (where, hole) in zip(axes, "ab", HOLES.items(), strict=True):
         counts = []
         for row, name in enumerate(ladder(where).values()):
             run, cells = runs[name], runs[name].late.cells
             answers = median_over_checkpoints(composes(run).astype(float)) > 0.5
             shares = median_over_checkpoints(mean_score(cells, "rendered", cells.held_out))
+            style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
             number = share_with_interval(answers)
-            plotting.point_with_interval(
-                axis, -row, number, shares, across=True, fmt="o", color=COLOR, markersize=4
-            )
-            for predictor, of_predictor in from_codes(run).items():
-                axis.plot(of_predictor.mean(), -row - 0.3, marks[predictor], **style)
+            plotting.point_with_interval(axis, -row, number, shares, across=True, **style)
+            for of, (_, mark) in plotting.FROM_CODES.items():
+                by_predictor = plotting.ood_share(getattr(run.late, of))
+                axis.plot(by_predictor, -row - 0.45, mark, **PREDICTED)
             counts.append(f"{answers.sum()} of {answers.size}")
-        title = (
-            f"{where}: {counts[0]} convolutional decoders compose, and {counts[-1]} transformers"
-        )
-        plotting.panel(axis, letter, title, wrap=40)
-        axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds, or of held-out images")
-        axis.axvline(0.5, **plotting.FAINT)
+        title = (f"Where {hole}, {counts[0]} convolutional decoders compose, and "
+                 f"{counts[-1]} transformers")  # fmt: skip
+        plotting.panel(axis, letter, title, wrap=44)
+        axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds (large), of images (small)")
+        axis.axvline(0.5, **plotting.DOTTED)
     axes[0].set_yticks([-row for row in range(len(RUNGS))], RUNGS)
-    plotting.label_mark(axes[0], "seeds that compose", color=COLOR)
+    plotting.label_mark(axes[0], "seeds that compose", color=plotting.OOD_COLOR)
     plotting.label_seeds(axes[0])
-    for predictor, mark in marks.items():
-        plotting.label_mark(axes[0], predictor, mark, **style)
+    for title, mark in plotting.FROM_CODES.values():
+        plotting.label_mark(axes[0], f"{title}, OOD", mark, **PREDICTED)
     plotting.legend_below(picture)
     return picture
 
 
 @figure("two_objects", runs=("two_objects",), by_default=False)
 def draw_two_objects(runs):
-    """Images of two bumps, of which the first has a hole and the second lies anywhere (K1). (a, b)
+    """Where the first bump is held out it is not drawn, and the second, seen everywhere, still is.
+    Images of two bumps, of which the first has a hole and the second lies anywhere (K1). (a, b)
     What is asked and what a seed draws, for ID and for held-out places of the first bump (circles).
     It is the seed whose share rendered OOD is the median. (c, d) The share of seeds that render the
     first and the second bump, by the place of the first, whose hole is outlined. Each cell has one
@@ -147,8 +155,8 @@ def draw_two_objects(runs):
     apart = np.abs(np.asarray(seconds) - cells.factors).max(axis=1) >= APART
     rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
     for letter, bottom, region, name, color in (
-        ("a", 1.87, ~cells.held_out, "first bump ID", plotting.ID_COLOR),
-        ("b", 0.2, cells.held_out, "first bump held out (OOD)", plotting.OOD_COLOR),
+        ("a", 1.87, ~cells.held_out, "The first bump is seen (ID)", plotting.ID_COLOR),
+        ("b", 0.2, cells.held_out, "The first bump is held out (OOD)", plotting.OOD_COLOR),
     ):
         chosen = plotting.spread(region & apart, EXAMPLES)
         for row, (word, images) in enumerate(rows.items()):
@@ -158,7 +166,7 @@ def draw_two_objects(runs):
                 factors, amplitude = cells.factors[index], settings.image.amplitude
                 plotting.show_signal(axis, images[index], amplitude, factors, color)
             axes[0].set_ylabel(word)
-        plotting.panel(axes[0], letter, f"{name}, seed {cells.seeds[seed]}", color=color)
+        plotting.panel(axes[0], letter, name, color=color)
     for column, name in enumerate(("first", "second")):
         score = "rendered_second" if column else "rendered"
         axis = plotting.axis_at(picture, 3.82 + column * (MAP + 0.12), 1.2, MAP, MAP)
@@ -167,7 +175,7 @@ def draw_two_objects(runs):
             axis.set(ylabel="", yticks=[])
         of_id = mean_score(cells, score, ~cells.held_out).mean()
         shares = f"{of_id:.0%} ID, {plotting.ood_share(cells, score):.0%} OOD"
-        plotting.panel(axis, "cd"[column], f"{name} bump rendered: {shares}", wrap=22)
+        plotting.panel(axis, "cd"[column], f"The {name} bump is rendered: {shares}", wrap=24)
     bar, label = plotting.axis_at(picture, 3.82, 0.45, 2 * MAP + 0.02, 0.09), "share of seeds that"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=f"{label} render it")
     return picture

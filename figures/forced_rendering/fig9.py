@@ -13,7 +13,7 @@ from ..figure import figure
 from .lookup import first_seed_layers, flat, in_order
 
 TITLES = {"rotation": "one object", "rotation_objects": "several objects"}
-COLORS = {"rotation": "#0072b2", "rotation_objects": "#009e73"}
+COLORS = {"rotation": plotting.VIOLET, "rotation_objects": plotting.GREEN}
 SHOWN = 10  # angles of the gap whose images are drawn
 AROUND = 25.0  # degrees beside the gap in the enlarged part of panel a
 UMAP = {"n_neighbors": 15, "min_dist": 0.1, "random_state": 42}  # the authors'
@@ -35,16 +35,16 @@ class Turned(NamedTuple):
 
 @figure("fig9", runs=tuple(TITLES), by_default=False)
 def draw(runs):
-    """Figure 9: decoders of a turned object without a gap of angles (shaded): one of a single
-    object, and one of several, whose other objects are seen in the gap. (a) Error against the
-    angle over a blank image's, on the whole circle and around the gap; geometric mean and range of
-    the seeds. In the gap: the errors of the edges' images, cross-faded by the angle, and of the
-    nearer edge's image. (b) Every layer of the first network's first seed: one point for each
-    angle, rimmed in red in the gap. Above: the method, and for PCA the share of variance. (c) At
-    angles of the gap (red) and at its edges, the nearest ID angles (blue): what is asked, and what
-    the first seeds draw. Below: the share of the image's energy outside the span of both edges'
-    images. (d) The edges' images cross-faded linearly by the angle. White is 0 or less, black the
-    largest true value."""
+    """In a gap of angles, decoders blend the images of its edges instead of turning the object.
+    Figure 9: one decoder of a single object, and one of several, whose other objects are seen in
+    the gap. (a) Error against the angle over a blank image's, on the whole circle and around the
+    gap; geometric mean and 95% interval over seeds. Dotted, in the gap: the errors of the edges'
+    images, cross-faded by the angle, and of the nearer edge's image. (b) Every layer of the first
+    network's first seed: one point for each angle, rimmed in red in the gap. Above: the method, and
+    for PCA the share of variance. (c) At angles of the gap (red) and at its edges, the nearest ID
+    angles (blue): what is asked, and what the first seeds draw. Below: the share of the image's
+    energy outside the span of both edges' images. (d) The edges' images cross-faded linearly by the
+    angle. White is 0 or less, black the largest true value."""
     runs, networks = in_order(TITLES, runs), {}
     for name, run in runs.items():
         cells = run.cells
@@ -76,14 +76,12 @@ def _draw_errors(picture, networks):
         for name, network in networks.items():
             # a circle: once more to either side
             angles = np.concatenate([network.angles + k * circle.PERIOD for k in (-1, 0, 1)])
-            errors, color = np.tile(network.errors, 3), COLORS[name]
-            ends = errors.min(axis=0), errors.max(axis=0)
-            axis.fill_between(angles, *ends, color=color, alpha=0.2, linewidth=0)
-            mean = np.exp(np.log(np.maximum(errors, plotting.SMALLEST)).mean(axis=0))
-            axis.plot(angles, mean, color=color, linewidth=1.2, label=TITLES[name])
+            logs = np.log(np.maximum(np.tile(network.errors, 3), plotting.SMALLEST))
+            style = {"linewidth": 1.2, "label": TITLES[name]}
+            plotting.draw_band(axis, angles, logs, "-", COLORS[name], np.exp, **style)
         for label, at, style, color in (
-            ("edges' cross-fade", gap.place, "--", "0.25"),
-            ("nearer edge", np.round(gap.place), ":", "0.55"),
+            ("edges' cross-fade", gap.place, ":", "black"),
+            ("nearer edge", np.round(gap.place), ":", "0.6"),
         ):
             images = circle.cross_fade(*true[edges], at)
             errors = np.square(images - true[gap.cells]).mean(axis=(1, 2)) / blank
@@ -91,10 +89,10 @@ def _draw_errors(picture, networks):
             axis.plot(angles, errors, style, color=color, linewidth=1.2, label=label)
         axis.set(xlabel="angle (degrees)")
         plotting.log_scale(axis, "y")
-    whole.set(xlim=(0, circle.PERIOD), ylabel="MSE / blank image's")
+    whole.set(xlim=(0, circle.PERIOD), ylabel=plotting.RELATIVE)
     whole.set_xticks(np.arange(0, circle.PERIOD + 1, 60))
     part.set(xlim=(low - AROUND, high + AROUND), ylim=whole.get_ylim())
-    part.set_title("around the gap")
+    part.set_title("Around the gap")
     part.tick_params(labelleft=False)
     whole.axvspan(0, 0, color=plotting.OOD_COLOR, alpha=0.12, linewidth=0, label="gap")
     keys = whole.get_legend_handles_labels()
@@ -104,7 +102,7 @@ def _draw_errors(picture, networks):
         inside = network.cells.held_out[network.indices]
         ratios.append(network.errors[:, inside].mean() / network.errors[:, ~inside].mean())
     times = plotting.span(ratios, "{:.0f}".format)
-    plotting.panel(whole, "a", f"errors in the gap are {times} times those outside")
+    plotting.panel(whole, "a", f"Errors in the gap are {times} times those outside")
 
 
 def _draw_layers(picture, run, title: str, network: Turned):
@@ -123,10 +121,9 @@ def _draw_layers(picture, run, title: str, network: Turned):
         axis.set_title(f"{name}\n{method}", pad=3, fontsize=plotting.SMALL)
         axis.set_aspect("equal", adjustable="datalim")
         plotting.frame(axis)
-    axes[0].set_ylabel(f"{title}, seed {network.cells.seeds[0]}")
-    plotting.label_mark(axes[0], "rim: in the gap", "o", plotting.OOD_COLOR, markersize=5)
-    plotting.panel(axes[0], "b", up=22)
-    plotting.legend_in_row(axes[0], bbox_to_anchor=(0, 1.2))
+    axes[0].set_ylabel(title)
+    title = "Every layer holds the angles on a loop; the gap has a red rim"
+    plotting.panel(axes[0], "b", title, up=26)
     right = 0.3 + len(layers) * pitch - pitch + size
     bar = plotting.axis_at(picture, right + 0.08, 3.1, 0.08, size)
     picture.colorbar(points, cax=bar, label="angle (degrees)", ticks=[0, 90, 180, 270, 360])
@@ -159,16 +156,17 @@ def _draw_images(picture, networks):
             rows.append(("asked", cells, columns, cells.truths[columns], gap))
             at = [0.0, *gap.place[chosen], 1.0]
             images = circle.cross_fade(cells.truths[before], cells.truths[after], at)
-            fade = "cross-fade\nof the edges", cells, columns, images, gap
-        label = f"{TITLES[name]},\nseed {cells.seeds[0]}"
-        rows.append((label, cells, columns, cells.predictions[0, columns], gap))
+            fade = "cross-fade", cells, columns, images, gap
+        rows.append(
+            (TITLES[name].replace(" ", "\n"), cells, columns, cells.predictions[0, columns], gap)
+        )
     rows.append(fade)
     pitch_x = min(IMAGE + 0.06, (plotting.WIDTH - LEFT - 0.1) / len(columns))
     pitch_y = min(IMAGE + 0.16, 2.8 / len(rows))
     size = min(pitch_x - 0.05, pitch_y - 0.13)
     for row, (label, cells, columns, images, gap) in enumerate(rows):
         is_fade = row == len(rows) - 1
-        bottom = 2.62 - (row + 1) * pitch_y - 0.12 * is_fade
+        bottom = 2.62 - (row + 1) * pitch_y - 0.16 * is_fade
         axes = plotting.row_at(picture, LEFT, bottom, size, len(columns), pitch_x - size)
         edges = flat(cells.truths[list(gap.edges)])
         residuals = circle.residual_share(flat(np.asarray(images, np.float64)), *edges)
@@ -183,7 +181,7 @@ def _draw_images(picture, networks):
         outside.append(residuals[cells.held_out[columns]].mean())
         if row == 0:
             top = axes[0]
-    plotting.panel(axes[0], "d", up=-2)
+    plotting.panel(axes[0], "d", "This is a cross-fade of the edges' images", up=3)
     drawn = plotting.span(outside[1:-1], "{:.2f}".format)
-    plotting.panel(top, "c", "below: share outside the span of both edges' images, in the gap "
-                   f"{outside[0]:.2f} asked, {drawn} drawn", up=16)  # fmt: skip
+    plotting.panel(top, "c", "Of an image in the gap, this share is outside the span of both "
+                   f"edges' images: {outside[0]:.2f} asked, {drawn} drawn", up=16)  # fmt: skip

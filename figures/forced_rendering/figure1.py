@@ -20,79 +20,78 @@ MAP, IMAGE, GAP, ROW = 1.25, 0.54, 0.04, 2.2
 
 @figure("fig1b", runs=("bump_cnn",))
 def draw_bump(runs):
-    """Figure 1a and b, for the bump code alone. (a) The combinations of x and y that are held out.
-    (b) Left, the error at every half pixel over that of a blank image, mean over seeds; above it
-    the share of held-out cells rendered by the network, and by kernel ridge regression. Right, what
-    is asked and what the first seed draws, at ID and at held-out cells (circles); each drawn
-    image has its own scale, and its largest value is printed below. This is the first figure,
-    because its network is trained first."""
+    """A decoder that draws every position it was shown fails at nearly all that were held out.
+    Figure 1a and b, for the bump code alone; its panels are those of fig1. This is the first
+    figure, because its network is trained first."""
     return draw(runs)
 
 
 @figure("fig1", runs=("bump_cnn", "ramp_cnn"))
 def draw(runs):
-    """Figure 1. (a) The combinations of x and y that are held out; below, the corner that is held
-    out in Figures 3 and 4. (b, c) The bump and the ramp code. Left, the error at every half pixel
-    over that of a blank image, mean over seeds; above it the share of held-out cells rendered by
-    the network, and by kernel ridge regression on the same codes: with a Gaussian kernel
-    (interpolation), and with that of a wide network, which learns no features. Right, what is
-    asked and what the first seed draws, at ID and at held-out cells (circles); each drawn image
-    has its own scale, and its largest value is printed below."""
+    """Decoders draw every position that they were shown and few that were held out, where their
+    error is that of a blank image. Figure 1. (a) The combinations of x and y that are held out;
+    below, the corner that is held out in Figures 3 and 4. (b, c) The bump and the ramp code. Left,
+    the error at every half pixel over that of a blank image, mean over seeds; above it the share of
+    held-out cells rendered by the network, and by kernel ridge regression on the same codes: with a
+    Gaussian kernel (interpolation), and with that of a wide network, which learns no features.
+    Right, what is asked and what the first seed draws, at ID and at held-out cells (circles); a
+    faint image is scaled by the factor below it."""
     runs, maps, regions = by_code(runs), [], []
     for run in runs.values():
         errors = run.error_at(signals.fine_points(run.cells.grid)).mean(axis=0)
         side = isqrt(len(errors))
         maps.append(errors.reshape(side, side) / np.square(run.cells.truths).mean())
-        regions.append((plotting.over_grid(run.cells.held_out, run.cells), "seen (ID)"))
+        held_out = plotting.over_grid(run.cells.held_out, run.cells)
+        regions.append((held_out, "A square of positions is held out"))
     if len(regions) == 2 and np.array_equal(regions[0][0], regions[1][0]):
         grid = len(regions[0][0])
         beyond = np.arange(grid) >= round(grid * 12 / 28)  # the paper's corner
-        regions[1] = np.outer(beyond, beyond), "seen, Figures 3, 4"
+        regions[1] = np.outer(beyond, beyond), "Figures 3 and 4 hold out a corner"
     limits = {"vmin": 1e-3, "vmax": max(2.0, *(each.max() for each in maps))}
     picture = plotting.new_figure(plotting.WIDTH, len(runs) * ROW + 0.1)
     for row, (code, run) in enumerate(runs.items()):
         bottom, cells = (len(runs) - row - 1) * ROW + 0.42, run.cells
-        region = plotting.axis_at(picture, 0.4, bottom, MAP, MAP)
-        _draw_region(region, *regions[row])
-        axis = plotting.axis_at(picture, 2.2, bottom, MAP, MAP)
+        region = plotting.axis_at(picture, 0.42, bottom, MAP, MAP)
+        _draw_region(region, *regions[row], "a" if row == 0 else "")
+        axis = plotting.axis_at(picture, 2.15, bottom, MAP, MAP)
         image = plotting.show_map(axis, maps[row], cells.grid, norm="log", **limits)
         plotting.outline(axis, plotting.over_grid(cells.held_out, cells))
         title = (
-            f"{code} code: {plotting.ood_share(cells):.0%} of held-out cells rendered, "
-            f"by interpolation {plotting.ood_share(run.interpolator):.0%}, "
-            f"by a wide network {plotting.ood_share(run.wide_network):.0%}"
+            f"With the {code} code, {plotting.ood_share(cells):.0%} of held-out cells are rendered;"
+            f" by interpolation {plotting.ood_share(run.interpolator):.0%},"
+            f" by a wide network {plotting.ood_share(run.wide_network):.0%}"
         )
-        plotting.panel(axis, "bc"[row], title, wrap=34, color=plotting.CODE_COLORS[code])
-        bar = plotting.axis_at(picture, 2.2 + MAP + 0.05, bottom, 0.07, MAP)
-        picture.colorbar(image, cax=bar, label="MSE / blank image's", format="{x:g}")
+        plotting.panel(axis, "bc"[row], title, wrap=36, color=plotting.CODE_COLORS[code])
+        bar = plotting.axis_at(picture, 2.15 + MAP + 0.05, bottom, 0.07, MAP)
+        picture.colorbar(image, cax=bar, label=plotting.RELATIVE, format="{x:g}")
         _draw_examples(picture, 4.36, bottom - 0.02, cells)
-        if row == 0:
-            plotting.panel(region, "a")
     return picture
 
 
 @figure("fig1_epochs", runs=("bump_cnn", "ramp_cnn_50_epochs"), scale="paper")
 def draw_epochs(runs):
-    """Figure 1 with the ramp's network as long as the paper trained it: 50 epochs, after which it
-    has not learnt the ID cells. The bump's network is that of fig1, and so are all panels."""
+    """After the paper's 50 epochs, the ramp's network has not yet learnt the ID cells. The bump's
+    network is that of fig1, and so are all panels."""
     return draw(runs)
 
 
 @figure("fig1_authors", runs=("ramp_cnn_authors", "bump_cnn_authors_128"), scale="paper")
 def draw_authors(runs):
-    """Figure 1 with the networks of the authors' code: 10 layers, 1000 bumps and, for the bump
-    code, a smaller held-out square (a). Panels are those of fig1."""
+    """The networks of the authors' code, of 10 layers and 1000 bumps, fail in the same way; for
+    the bump code, the held-out square is smaller (a). Panels are those of fig1."""
     return draw(runs)
 
 
-def _draw_region(axis, held_out_NxN, name: str):
+def _draw_region(axis, held_out_NxN, title: str, letter: str):
     last = len(held_out_NxN) - 1
     shade = np.where(held_out_NxN[..., None], to_rgb("white"), to_rgb(plotting.ID_COLOR))
-    axis.imshow(shade, origin="lower", alpha=0.6)
+    axis.imshow(shade, origin="lower", alpha=0.3)
     plotting.outline(axis, held_out_NxN)
     small = held_out_NxN.sum() < 0.1 * held_out_NxN.size
     plotting.name_region(axis, held_out_NxN, "OOD" if small else "held out\n(OOD)")
-    axis.text(last / 2, last * 1.03, name, va="bottom", ha="center", color=plotting.ID_COLOR)
+    style = {"va": "center", "ha": "center", "color": plotting.ID_COLOR}
+    axis.text(last / 2, np.argmax(held_out_NxN.any(axis=1)) / 2 - 0.5, "seen (ID)", **style)
+    plotting.panel(axis, letter, title, wrap=16)
     plotting.name_pixels(axis, last)
 
 
@@ -123,15 +122,15 @@ def _draw_examples(picture, left, bottom, cells):
 
 @figure("codes", runs=("bump_cnn", "ramp_cnn", "onehot_cnn", "positional_cnn"))
 def draw_codes(runs):
-    """What Figure 1 claims, for four codes; means over seeds with 95% intervals, grey dots are
-    seeds. (a) C1: the share of images rendered over held-out (filled) and ID cells (open); diamonds
-    are held-out cells by interpolation, kernel ridge regression on the same codes; triangles are
-    the same with the kernel of a wide network, which learns no features. (b) C2: the share of
-    held-out cells rendered, by their distance to the nearest ID cell; dotted, by interpolation;
-    dashed, by the wide network. (c) C3: held-out images with two peaks; of all misplaced peaks,
-    those in line with x or y, beside what chance would give. A peak counts relative to its image's
-    maximum. Grey lines: criteria at one half. (d) The share of seeds whose image is rendered, by
-    cell."""
+    """With none of four codes does a decoder render more than a few held-out cells, all of them
+    at the region's edge. Means over seeds with 95% intervals; grey dots are seeds. (a) The share of
+    images rendered, over held-out and over ID cells (C1); diamonds are held-out cells by
+    interpolation, kernel ridge regression on the same codes, and triangles the same with the kernel
+    of a wide network, which learns no features. (b) The share of held-out cells rendered, by their
+    distance to the nearest ID cell (C2); dotted, by these two predictors. (c) Held-out images with
+    two peaks; of all misplaced peaks, those in line with x or y, and what chance would give (C3). A
+    peak counts relative to its image's maximum. Dotted lines: criteria at one half. (d) The share
+    of seeds whose image is rendered, by cell."""
     runs, shares, edge, inner, several, aligned = by_code(runs), [], [], [], [], []
     picture = plotting.new_figure(plotting.WIDTH, 4.9)
     top, bottom = picture.subfigures(2, 1, height_ratios=[1.35, 1])
@@ -144,39 +143,38 @@ def draw_codes(runs):
         plotting.draw_band(distance, levels, means, "o-", color, markersize=3)
         edge.append(means[:, 0].mean())
         inner.append(means[:, 1:].mean())
-        for name, (_, mark, line) in plotting.FROM_CODES.items():
-            kernel = getattr(run, name)
+        for name, (_, mark) in plotting.FROM_CODES.items():
+            kernel, style = getattr(run, name), {"color": color, "markersize": 3}
             at = place - 0.3 if name == "interpolator" else place + 0.3
-            share.plot(at, plotting.ood_share(kernel), mark, color=color, markersize=3)
+            share.plot(at, plotting.ood_share(kernel), mark, **style)
             levels, means = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
-            distance.plot(levels, means.mean(axis=0), line, color=color)
+            distance.plot(levels, means.mean(axis=0), mark + ":", linewidth=0.8, **style)
         of_peaks, aside = aligned_peaks(cells), 0.15 * (place - 1.5)
         plotting.show_number(peaks, aside, of_peaks.several, fmt="o", color=color)
         plotting.show_number(peaks, 1 + aside, of_peaks.aligned, fmt="o", color=color)
-        peaks.plot(1 + aside, of_peaks.chance.mean(), "_", color=color, markersize=9)
+        peaks.plot(1 + aside, of_peaks.chance.mean(), plotting.TRIVIAL, color=color, markersize=4)
         several.append(np.mean(of_peaks.several))
         aligned.append(np.mean(of_peaks.aligned))
         image = plotting.show_share(maps[place], cells, "rendered")
-        maps[place].set_title(f"{code} code")
+        maps[place].set_title(f"{code} code", color=color)
         maps[place].label_outer()
-    plotting.label_colors(share, {code: plotting.CODE_COLORS[code] for code in runs})
+    plotting.label_colors(share, {f"{code} code": plotting.CODE_COLORS[code] for code in runs})
     plotting.label_regions(share)
-    for title, mark, line in plotting.FROM_CODES.values():
-        plotting.label_mark(share, f"OOD, {title}", mark, markersize=3)
-        plotting.label_mark(distance, f"OOD, {title}, by distance", line)
-    plotting.label_mark(peaks, "by chance", "_", markersize=9)
+    for title, mark in plotting.FROM_CODES.values():
+        plotting.label_mark(share, f"{title}, OOD", mark, markersize=3)
+    plotting.label_mark(peaks, "by chance", plotting.TRIVIAL)
     share.set_xticks(range(len(runs)), list(runs), rotation=20)
     share.set(ylabel="share rendered", ylim=(-0.04, 1.09))
     distance.set(xlabel="distance to the nearest\nID cell (pixels)", ylabel="share rendered OOD")
-    peaks.set_xticks(range(2), ["images with\n2 peaks", "peaks\nin line"])
-    peaks.set(ylabel="share", ylim=(-0.04, 1.08))
+    peaks.set_xticks(range(2), ["images with\n2 or more peaks", "misplaced peaks\nin line"])
+    peaks.set(ylabel="share OOD", ylim=(-0.04, 1.08), xlim=(-0.4, 1.4))
     for axis in (share, peaks):
-        axis.axhline(0.5, **plotting.FAINT)
+        axis.axhline(0.5, **plotting.DOTTED)
     span = plotting.span
     titles = (
-        f"C1: {span(shares)} of OOD images rendered",
-        f"C2: {span(edge)} rendered at the edge, {span(inner)} inside",
-        f"C3: {span(several)} have 2 peaks, {span(aligned)} of these in line",
+        f"Of held-out images, {span(shares)} are rendered (C1)",
+        f"Next to ID cells {span(edge)} are rendered, farther inside {span(inner)} (C2)",
+        f"{span(several)} have several peaks; misplaced ones are in line in {span(aligned)} (C3)",
     )
     plotting.panels(axes, "abc", titles, wrap=28)
     plotting.legend_below(top)

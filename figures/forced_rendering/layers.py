@@ -17,13 +17,13 @@ RANKS = {
 }
 DECODERS = {"conv": "CNN", "mlp": "MLP"}
 RANK_TICKS = (2, 5, 10, 20, 50, 100, 200)
-# of Figure 2: panels, solid and dashed metrics with their words, what it is, and its label
+# of Figure 2: panels, the metric, what it is, and its label
 METRICS = (
-    ("ab", ("probe.ood_r2", "probe.id_r2"), ("OOD", "ID"), "probe R² OOD", "probe R²"),
-    ("cd", ("factorization.mean_of_ratios", "factorization.ratio_of_means"),
-     ("mean of ratios", "ratio of means"), "factorization", "factorization\n(Eq 7, for parity)"),
-    ("gh", ("anova.interaction_ood", "anova.interaction"), ("OOD cells", "all cells"),
-     "interaction OOD", "interaction of x and y\n(share of variance)"),
+    ("ab", "probe.ood_r2", "the probe's R² OOD", "R² of a linear probe"),
+    ("cd", "factorization.mean_of_ratios", "the factorization",
+     "factorization of\nthe metric (Eq 7)"),
+    ("gh", "anova.interaction_ood", "the interaction OOD",
+     "interaction of x and y\n(share of variance OOD)"),
 )  # fmt: skip
 # of the held-out region's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
@@ -33,31 +33,32 @@ IMAGE, IMAGE_ROW = 0.47, 0.72
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
 def draw_layers(runs):
-    """Figure 2, with the paper's letters; one line for each depth, with 95% intervals over seeds.
-    (a, b) R² of a linear probe of x and y, by layer, on OOD and, dashed, on ID cells. (c, d) How
-    far the metric tensor factorizes: the mean over cells of Eq 7's ratio and, dashed, the ratio of
-    means of the authors' code, both from exact derivatives. (e, f) Of the deepest network of each
-    code: log10 of every layer's volume element over the mean of its ID cells. (g, h) Not in the
-    paper: the share of a layer's variance that needs x and y jointly, over held-out and, dashed,
-    over all cells."""
+    """From layer to layer, held-out cells become harder to read and volume at them shrinks. Figure
+    2, with the paper's letters; one line for each depth, with 95% intervals over seeds. (a, b) R²
+    of a linear probe of x and y, by layer, on OOD and, dashed, on ID cells. (c, d) How far the
+    metric tensor factorizes: the mean over cells of Eq 7's ratio, from exact derivatives. (e, f) Of
+    the deepest network of each code: log10 of every layer's volume element over the mean of its ID
+    cells. (g, h) Not in the paper: the share of a layer's variance over held-out cells that needs x
+    and y jointly."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     deepest = {code: of_code[-1] for code, of_code in networks.items()}
     picture = plotting.new_figure(plotting.WIDTH, 8.4)
     above, maps, below = picture.subfigures(3, 1, height_ratios=[3.9, 2.1, 2.2])
     axes = [*above.subplots(2, len(BOTH), sharey="row"), below.subplots(1, len(BOTH), sharey=True)]
-    for row, (letters, (solid, dashed), words, name, label) in zip(axes, METRICS, strict=True):
+    for row, (letters, metric, name, label) in zip(axes, METRICS, strict=True):
         for axis, letter, (code, run) in zip(row, letters, deepest.items(), strict=True):
-            _draw_lines(axis, networks, code, solid)
-            _draw_lines(axis, networks, code, dashed, dashed=True)
-            by_layer = run.layers(solid)
+            _draw_lines(axis, networks, code, metric)
+            by_layer = run.layers(metric)
             moved = plotting.change(by_layer[:, -2] - by_layer[:, 0])
-            title = f"{code} code, depth {depth_of(run)}: {name} {moved} to the last hidden layer"
-            plotting.panel(axis, letter, title, wrap=46)
+            title = (f"{code.capitalize()} code: {name} {moved} from the code to the last hidden "
+                     f"layer (depth {depth_of(run)})")  # fmt: skip
+            plotting.panel(axis, letter, title, wrap=54)
             axis.set_xlabel("layer")
         row[0].set_ylabel(label)
-        style = {"color": "0.3", "linewidth": 1.2}
-        keys = [row[1].plot([], [], dash, **style)[0] for dash in ("-", "--")]
-        row[1].legend(keys, words, loc="best")
+    for axis, code in zip(axes[0], BOTH, strict=True):
+        _draw_lines(axis, networks, code, "probe.id_r2", dashed=True)
+    plotting.label_mark(axes[0][0], "OOD", "-")
+    plotting.label_mark(axes[0][0], "ID", "--")
     axes[0][0].set_ylim(max(-1, axes[0][0].get_ylim()[0]), None)
     axes[0][0].legend(loc="lower left")
     strips = maps.subplots(len(BOTH), max(len(run.layer_names) for run in deepest.values()))
@@ -73,7 +74,7 @@ def _draw_lines(axis, networks, code, metric, dashed=False, of_logarithms=False)
     every = [run for of_code in networks.values() for run in of_code]
     end = max(len(run.layer_names) for run in every) - 1
     depths = sorted({depth_of(run) for run in every})
-    colors = plotting.plt.get_cmap("viridis")(np.linspace(0, 0.85, len(depths)))
+    colors = plotting.shades(len(depths))
     for run in networks[code]:
         label = None if dashed else f"depth {depth_of(run)}"
         color = colors[depths.index(depth_of(run))]
@@ -87,7 +88,7 @@ def _draw_lines(axis, networks, code, metric, dashed=False, of_logarithms=False)
 def draw_strip(axes, run, letter: str, name: str):
     """The volume maps of every layer, with a panel's letter. Returns an image, for the scale."""
     image, ratio = plotting.show_volumes(axes, run), run.layers("volume.log10_ratio")[:, -1].mean()
-    title = f"{name}: log₁₀ volume OOD is {plotting.signed(ratio)} from ID in the image"
+    title = f"In the image, volume OOD is {10**ratio:.2g} of volume ID ({name})"
     plotting.panel(axes[0], letter, title)
     return image
 
@@ -100,12 +101,13 @@ def draw_strip(axes, run, letter: str, name: str):
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
-    """Figures 11 to 14: one code and one kind of decoder each, a row for every depth. Those of 20
-    epochs show the MLPs as the authors trained them; the others draw ID cells right. Maps: log10
-    of the volume element of every layer less its mean over ID cells, mean over seeds, on the scale
-    of all figures; held-out cells are outlined. Below a map is the mean log10 volume of its
-    held-out cells less that of its ID cells. Right: R² of a linear probe of x and y
-    by layer, ID and OOD, with 95% intervals over seeds."""
+    """The deeper a layer, the less it changes with a held-out position. Figures 11 to 14: one code
+    and one kind of decoder each, a row for every depth. Those of 20 epochs show the MLPs as the
+    authors trained them; the others draw ID cells right. Maps: log10 of the volume element of every
+    layer less its mean over ID cells, mean over seeds, on the scale of all figures; held-out cells
+    are outlined. Below a map is the mean log10 volume of its held-out cells less that of its ID
+    cells. Right: R² of a linear probe of x and y by layer, ID and OOD, with 95% intervals over
+    seeds."""
     networks, in_image = sorted(runs.values(), key=depth_of), []
     columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.3, 5.4
@@ -134,8 +136,8 @@ def draw_volumes(runs):
     key = plotting.axis_at(picture, left + 0.3, 0.5, 1.2, 0.08)
     plotting.volume_bar(picture, image, cax=key, orientation="horizontal")
     config, shares = networks[0].config, plotting.span(in_image, "{:.2g}".format)
-    title = f"{config.task.code.name} code, {DECODERS[config.model.name]}"
-    title += f": the image's volume OOD is {shares} of that ID"
+    of = f"{config.task.code.name} code, {DECODERS[config.model.name]}"
+    title = f"In the image, volume OOD is {shares} of volume ID ({of})"
     picture.text(left / plotting.WIDTH, 1 - 0.18 / height, title)
     note = "below a map: log₁₀ (volume OOD / volume ID)"
     picture.text((left + 1.9) / plotting.WIDTH, 0.5 / height, note, fontsize=plotting.SMALL)
@@ -144,8 +146,9 @@ def draw_volumes(runs):
 
 @figure("ranks", runs=EVERY_DEPTH)
 def draw_ranks(runs):
-    """How many dimensions every layer uses, by three counts, for two codes; one line for each
-    depth, geometric means with 95% intervals over seeds. Dotted: the true images themselves."""
+    """Layers use more and more dimensions, up to about as many as the true images have. By three
+    counts, for two codes; one line for each depth, geometric means with 95% intervals over seeds.
+    Dotted: the true images themselves."""
     networks = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     picture = plotting.new_figure(plotting.WIDTH, 4.6)
     axes = picture.subplots(len(BOTH), len(RANKS), sharex=True, sharey=True)
@@ -154,26 +157,27 @@ def draw_ranks(runs):
         true = spectra.spectrum(flat(networks[code][0].cells.truths))
         for axis, (name, title) in zip(row, RANKS.items(), strict=True):
             _draw_lines(axis, networks, code, f"spectrum.{name}", of_logarithms=True)
-            axis.axhline(getattr(true, name), color="0.4", linestyle=":", label="true images")
+            axis.axhline(getattr(true, name), **plotting.DOTTED, label="true images")
             axis.set(yscale="log", ylim=(1.5, 1.5 * true.numerical_rank))
             axis.set_yticks(RANK_TICKS, RANK_TICKS)
             axis.minorticks_off()
             axis.set_xlabel("layer" if code == BOTH[-1] else "")
             deepest = np.log(networks[code][-1].layers(f"spectrum.{name}")).mean(axis=0)
             first, last = np.exp(deepest[[0, -2]])
-            title = f"{title}: {first:.0f} in the code, {last:.0f} in the last hidden layer"
-            plotting.panel(axis, next(letters), title, wrap=27)
-        row[0].set_ylabel(f"{code} code: dimensions")
+            title = f"The {title} is {first:.0f} in the code, {last:.0f} in the last hidden layer"
+            plotting.panel(axis, next(letters), title, wrap=32)
+            plotting.name_layers(axis, len(axis.get_xticks()), every=2)
+        row[0].set_ylabel(f"dimensions, {code} code", color=plotting.CODE_COLORS[code])
     plotting.legend_below(picture)
     return picture
 
 
 @figure("fig10", runs=("bump_cnn", "bump_cnn_depth*", "ramp_cnn", "ramp_cnn_depth*"))
 def draw_depths(runs):
-    """Figure 10. (a, b) What the first seed of each depth draws at the same held-out points
-    (circles), for two codes. Each image has its own scale; its largest value is printed below.
-    (c) The error over all held-out cells by depth, that of a blank image being 1; means over seeds
-    with 95% intervals, grey dots are seeds."""
+    """At no depth do decoders draw what is held out. Figure 10. (a, b) What the first seed of each
+    depth draws at the same held-out points (circles), for two codes; images are scaled by the
+    factor below them. (c) The error over all held-out cells by depth, that of a blank image being
+    1; means over seeds with 95% intervals, grey dots are seeds."""
     by_code = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     height = max(max(map(len, by_code.values())) * IMAGE_ROW + 0.5, 2.1)
     block = len(POINTS) * (IMAGE + GAP) + 0.3
@@ -191,7 +195,8 @@ def draw_depths(runs):
             plotting.show_held_out(axes, cells.predictions[0], cells, indices)
             axes[0].set_ylabel(f"depth {depth_of(run)}")
             if row == 0:
-                plotting.panel(axes[0], "ab"[index], f"{code} code, seed {cells.seeds[0]}")
+                title = f"The first seed draws this with the {code} code"
+                plotting.panel(axes[0], "ab"[index], title, color=plotting.CODE_COLORS[code])
         relative = [evaluation.relative_error(run.cells, run.cells.held_out) for run in of_code]
         at = [depth_of(run) + 0.16 * (index - 0.5) for run in of_code]
         plotting.show_numbers(error, at, relative, plotting.CODE_COLORS[code], f"{code} code")
@@ -199,8 +204,8 @@ def draw_depths(runs):
     error.axhline(1, **plotting.DOTTED, label="blank image")
     plotting.label_seeds(error)
     error.set_xticks(sorted({depth_of(run) for of_code in by_code.values() for run in of_code}))
-    error.set(xlabel="depth", ylabel="OOD MSE / blank image's", ylim=(0, None))
-    error.legend(loc="lower left")
+    error.set(xlabel="depth", ylabel=f"OOD {plotting.RELATIVE}", ylim=(0, None))
+    error.legend(loc="lower left", **plotting.LEGEND)
     title = f"OOD errors are at least {min(lowest):.0%} of a blank image's"
-    plotting.panel(error, "c", title, wrap=24)
+    plotting.panel(error, "c", title, wrap=26)
     return picture

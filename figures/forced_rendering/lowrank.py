@@ -17,7 +17,8 @@ TITLES = {
     "lowrank_variance": "variance only",
     "lowrank_both": "both penalties",
 }
-COLORS = dict(zip(TITLES, ("0.35", "#0072b2", "#d55e00", "#009e73"), strict=True))
+COLORS = dict(zip(TITLES, (plotting.GREY, plotting.VIOLET, plotting.GOLD, plotting.GREEN),
+                  strict=True))  # fmt: skip
 SHOWN = ("lowrank_none", "lowrank_both")  # whose embeddings and images are drawn
 # of the held-out region's width and height
 DRAWN = (0.35, 0.6)  # in panel a
@@ -45,17 +46,18 @@ def _regions(run) -> list[tuple]:
 
 @figure("fig3", runs=tuple(TITLES))
 def draw_low_rank(runs):
-    """Figure 3: decoders of low-rank embeddings; the upper right corner is held out. (a) The
-    decoder with both penalties, first seed, at a held-out point. Every value of x and of y has an
-    embedding of low rank, and convolutions decode the two. Each map runs from blue, minus its
-    largest magnitude, over white, 0, to red. (b) Embeddings of x of the first seeds, without and
-    with both penalties: two columns seen at every y, and two whose rows above the line are held
-    out. Colours end at the 95th percentile of a network's magnitudes. (c) What these draw at
-    held-out points (circles); each image has its own scale, and its largest value is printed below.
-    (d) How smooth the drawn images are: log10 of their volume element, by differences between
-    neighbouring cells, less its mean over ID cells; mean over seeds. Below: the mean absolute
-    difference between neighbouring cells, over all cells and over the corner. (e) Errors of the
-    four ablations: seeds, geometric means and 95% intervals; dotted, a blank image's."""
+    """With penalties, embeddings become stripes that continue into the held-out corner, and most of
+    its images are drawn. Figure 3: decoders of low-rank embeddings. (a) The decoder with both
+    penalties, first seed, at a held-out point. Every value of x and of y has an embedding of low
+    rank, and convolutions decode the two. Each map runs from purple, minus its largest magnitude,
+    over white, 0, to green. (b) Embeddings of x of the first seeds, without and with both
+    penalties: two columns seen at every y, and two whose rows above the line are held out. Colours
+    end at the 95th percentile of a network's magnitudes. (c) What these draw at held-out points
+    (circles), scaled by the factor below. (d) How smooth the drawn images are: log10 of their
+    volume element, by differences between neighbouring cells, less its mean over ID cells; mean
+    over seeds. Below: the mean absolute difference between neighbouring cells, over all cells and
+    over the corner. (e) Errors of the four ablations: seeds, geometric means and 95% intervals;
+    dotted, a blank image's."""
     ablations = in_order(TITLES, runs)
     ends = {TITLES[name]: ablations[name] for name in SHOWN}
     picture = plotting.new_figure(plotting.WIDTH, 6.6)
@@ -71,7 +73,7 @@ def draw_low_rank(runs):
         axes[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
         if name == "asked":
             rendered = [plotting.ood_share(run.cells) for run in ends.values()]
-            title = "OOD rendered: {:.0%}, with both penalties {:.0%}".format(*rendered)
+            title = "Rendered OOD are {:.0%}, with both penalties {:.0%}".format(*rendered)
             plotting.panel(axes[0], "c", title, up=16)
             plotting.title_points(axes, cells, indices)
     maps, steps = plotting.row_at(picture, 0.25, 0.52, MAP, 2, 0.12), []
@@ -82,10 +84,10 @@ def draw_low_rank(runs):
         image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
         axis.set_title(name, pad=3)
         steps.append(rough.in_corner.mean())
-        text = f"steps: all {rough.roughness.mean():.3f},\ncorner {steps[-1]:.3f}"
+        text = f"step {rough.roughness.mean():.3f} everywhere,\n{steps[-1]:.3f} in the corner"
         axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
     plotting.volume_bar(picture, image, cax=plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP))
-    title = "steps in the corner: {:.3f}, with penalties {:.3f}".format(*steps)
+    title = "A step in the corner is {:.3f}, with penalties {:.3f}".format(*steps)
     plotting.panel(maps[0], "d", title, up=16)
     _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4), ablations)
     return picture
@@ -115,7 +117,7 @@ def _draw_architecture(picture, bottom, run):
         axis.set_aspect("auto")
         axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=plotting.SMALL, labelpad=3)
         if name == "x":
-            plotting.panel(axis, "a", f"seed {cells.seeds[0]}", up=22)
+            plotting.panel(axis, "a", "x and y have an embedding each", up=30)
         draw_arrow(lefts[0], row + IMAGE / 2)
     between = (lefts[0] + IMAGE + lefts[1]) / 2
     canvas.text(between, middle + IMAGE / 2, "E = Σ λ u vᵀ", fontsize=7.5, ha="center", va="center")
@@ -149,7 +151,7 @@ def _draw_tokens(axes, runs):
                 color = plotting.OOD_COLOR if crosses[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
     constant = [low_rank.embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
-    title = "embeddings: {:.0%}, with penalties {:.0%} constant".format(*constant)
+    title = "Of an embedding, {:.0%} is constant along y, {:.0%} with penalties".format(*constant)
     plotting.panel(axes[0][0], "b", title, up=16)
 
 
@@ -170,22 +172,22 @@ def _draw_errors(axis, ablations):
     axis.set(xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     plotting.log_scale(axis, "xy")
     best = min(ood, key=ood.get)
-    plotting.panel(axis, "e", f"lowest OOD: {TITLES[best]}, {ood[best]:.2g}")
+    plotting.panel(axis, "e", f"The error OOD is lowest with {TITLES[best]}: {ood[best]:.2g}")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)
 
 
 @figure("fig6", runs=tuple(TITLES))
 def draw_embeddings(runs):
-    """Figure 6: the embeddings of every value (token) of x and of y, first seeds, without (a) and
-    with both penalties (b), in the order of the tokens. Colours end at the 95th percentile of a
-    network's magnitudes. Framed: the rows that are held out for a token of x, and the columns for
-    one of y. (c) to (f): all tokens of the four ablations; means, 95% intervals, seeds as dots. (c)
-    The share of an embedding's energy in its largest singular value. (d) exp(entropy) of its
-    squared singular values, which is 1 at rank one, beside that of lambda squared, which the
-    penalty sees. (e) The share of energy that is constant along the other factor's axis, as in a
-    stripe; dotted, noise. (f) The rest, beside the error over held-out cells of every seed;
-    dotted, a blank image. Low rank is not enough: an embedding of rank one may still end where the
-    held-out region begins."""
+    """Only what varies along the other factor's axis goes with the error: low rank is not enough,
+    as an embedding of rank one may still end where the held-out region begins. Figure 6: the
+    embeddings of every value (token) of x and of y, first seeds, without (a) and with both
+    penalties (b), in the order of the tokens. Colours end at the 95th percentile of a network's
+    magnitudes. Framed: the rows that are held out for a token of x, and the columns for one of y.
+    (c) to (f): all tokens of the four ablations; means, 95% intervals, seeds as dots. (c) The share
+    of an embedding's energy in its largest singular value. (d) exp(entropy) of its squared singular
+    values, which is 1 at rank one, beside that of lambda squared, which the penalty sees. (e) The
+    share of energy that is constant along the other factor's axis, as in a stripe; dotted, noise.
+    (f) The rest, beside the error over held-out cells of every seed; dotted, a blank image."""
     ablations = in_order(TITLES, runs)
     grid = ablations["lowrank_both"].config.task.grid
     tall = 2 * -(-grid // COLUMNS) * (plotting.WIDTH / 2 - 0.3) / COLUMNS + 0.6
@@ -199,8 +201,9 @@ def draw_embeddings(runs):
         of_both, limit = _embeddings_of_first_seed(run)
         held_out = plotting.over_grid(run.cells.held_out, run.cells)
         bands = held_out.T[:, :, None], held_out[:, None, :]
-        title = f"{TITLES[name]}, seed {run.cells.seeds[0]}: from -{limit:.2g} to {limit:.2g}"
-        plotting.panel(axes[0], letter, title.replace("-", plotting.MINUS))
+        of = "no penalty" if name == "lowrank_none" else "both penalties"
+        title = f"Embeddings with {of}, from {plotting.MINUS}{limit:.2g} to {limit:.2g}"
+        plotting.panel(axes[0], letter, title)
         for axis, factor, images, band in zip(axes, "xy", of_both, bands, strict=True):
             plotting.show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
             framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
@@ -221,7 +224,7 @@ def _draw_numbers(axes, ablations):
         constant, spectrum = numbers["constant_share"], numbers["spectrum_entropy"]
         mean = {"mean": plotting.geometric_mean, "color": color}
         plotting.show_number(shares, place, numbers["top_share"], fmt="o", color=color)
-        plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, **plotting.SEEN)
+        plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, fmt="s")
         plotting.show_number(ranks, place + 0.15, spectrum, **mean, fmt="o")
         plotting.show_number(constancy, place, constant, fmt="o", color=color)
         _, (held_out, blank) = _regions(run)
@@ -234,8 +237,8 @@ def _draw_numbers(axes, ablations):
     constancy.axhline(1 / run.config.task.grid, **plotting.DOTTED)
     errors.axhline(blank, **plotting.DOTTED)
     plotting.label_seeds(shares)
-    plotting.label_mark(ranks, "(d) λ²", "s", markerfacecolor="w")
-    plotting.label_mark(ranks, "(d) singular values²")
+    plotting.label_mark(ranks, "(d) squared λ", "s")
+    plotting.label_mark(ranks, "(d) squared singular values")
     constancy.plot([], [], **plotting.DOTTED, label="(e) noise, (f) blank image")
     plotting.label_colors(errors, {title: COLORS[name] for name, title in TITLES.items()})
     shares.set(ylabel="energy in the largest\nsingular value", ylim=(None, 1.01))
@@ -252,9 +255,10 @@ def _draw_numbers(axes, ablations):
         axis.set_xticks(range(len(names)), names, rotation=40)
         axis.set_xlim(-0.5, len(names) - 0.4)
     titles = (
-        f"{plotting.span(in_one)} in the largest",
-        f"effective rank {plotting.span(effective, '{:.1f}'.format)}",
-        f"{plotting.span(constants)} is constant",
-        f"Spearman {plotting.signed(spearmanr(varying, ood).statistic)}",
+        f"The largest singular value has {plotting.span(in_one)}",
+        f"The effective rank is {plotting.span(effective, '{:.1f}'.format)}",
+        f"As in a stripe, {plotting.span(constants)} is constant",
+        "Energy and error have the rank correlation "
+        f"{plotting.signed(spearmanr(varying, ood).statistic)}",
     )
-    plotting.panels(axes, "cdef", titles, wrap=20)
+    plotting.panels(axes, "cdef", titles, wrap=23)

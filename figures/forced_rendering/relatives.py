@@ -1,6 +1,8 @@
 """Relatives of the decoders, in the authors' code and not in their paper: encoders, which see every
 pixel, and decoders that all pixels share."""
 
+import textwrap
+
 import numpy as np
 
 from compgen_jax.metrics import evaluation
@@ -11,19 +13,16 @@ from ..figure import figure
 from . import authors
 from .lookup import depth_of, in_order
 
-TITLES = {"encoder_code": "image to bump code", "encoder_coordinates": "image to x and y"}
-SHORT = {"encoder_code": "bump code", "encoder_coordinates": "x and y"}
-ENCODER_COLORS = {
-    "encoder_code": plotting.CODE_COLORS["bump"],
-    "encoder_coordinates": plotting.CODE_COLORS["ramp"],
-}
+TITLES = {"encoder_code": "the bump code", "encoder_coordinates": "x and y"}
+ENCODER_COLORS = {"encoder_code": plotting.CODE_COLORS["bump"],
+                  "encoder_coordinates": plotting.GOLD}  # fmt: skip
 SCORES = {"exact_accuracy": "exact", "position_accuracy": "within\n1 pixel"}
 TRIVIAL = {"nearest_seen": "nearest seen,\nOOD", "best_constant": "best constant,\nOOD"}
 ASIDE = 0.2  # how far each encoder stands from their common place
 
 MODELS = {"pixelwise": "per-pixel MLP", "transformer": "transformer"}
 HOLES = {"corner": "corner held out", "donut": "square held out"}
-COLORS = {"pixelwise": "#009e73", "transformer": "#cc79a7"}
+COLORS = {"pixelwise": plotting.GREEN, "transformer": plotting.PINK}
 # of the held-out region's width and height
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.1, 0.9))
 APART = 0.16  # ID from held-out numbers, either side of a network's place
@@ -34,14 +33,15 @@ IMAGE, GAP, ROW = 0.48, 0.04, 0.78
 
 @figure("encoders", runs=tuple(TITLES), by_default=False)
 def draw_encoders(runs):
-    """Encoders: the bump task turned round, in the authors' code and not in their paper. One gives
-    the code of an image's bump, the other its x and y. (a, b) The share of seeds whose answer is
-    exact, by where the bump is; held-out cells are outlined. A code is exact if the largest unit
-    of each half is the right one, x and y if both are off by half a pixel at most. (c) Exact
-    answers, and answers within a pixel in x and in y, over held-out (filled) and ID cells (open);
-    means over seeds. (d) Error, that of the mean answer over the same cells being 1; geometric
-    means over seeds. Diamonds are trivial predictors: the answer of the nearest ID cell, and the
-    best single number. Intervals are 95%; grey dots are seeds."""
+    """An encoder, which sees every pixel, does not read held-out positions exactly either. Encoders
+    are the bump task turned round, in the authors' code and not in their paper. One gives the code
+    of an image's bump, the other its x and y. (a, b) The share of seeds whose answer is exact, by
+    where the bump is; held-out cells are outlined. A code is exact if the largest unit of each half
+    is the right one, x and y if both are off by half a pixel at most. (c) Exact answers, and
+    answers within a pixel in x and in y, over held-out and over ID cells; means over seeds. (d)
+    Error, that of the mean answer over the same cells being 1; geometric means over seeds. Crosses
+    are trivial predictors: the answer of the nearest ID cell, and the best single number. Intervals
+    are 95%; grey dots are seeds."""
     runs, within, errors = in_order(TITLES, runs), [], []
     picture = plotting.new_figure(plotting.WIDTH, 4.7)
     above, below = picture.subfigures(2, 1, height_ratios=[1, 1.3])
@@ -53,8 +53,8 @@ def draw_encoders(runs):
         exact, near = (plotting.show_score(accuracy, place + aside, 0.09, run.cells, score, color)
                        for place, score in enumerate(SCORES))  # fmt: skip
         within.append(near)
-        title = f"{TITLES[name]}: {exact:.0%} exact OOD"
-        plotting.panel(maps[index], "ab"[index], title, color=color)
+        title = f"From an image to {TITLES[name]}, {exact:.0%} are exact OOD"
+        plotting.panel(maps[index], "ab"[index], title, wrap=30, color=color)
         mean = {key: number["value"] for key, number in run.summary["mean"].items()}
         style = {"mean": plotting.geometric_mean, "across": True, "color": color}
         held_out, error_TxB = run.cells.held_out, evaluation.errors(run.cells)
@@ -65,22 +65,23 @@ def draw_encoders(runs):
         errors.append(plotting.geometric_mean(ood)["value"])
         for row, predictor in enumerate(TRIVIAL, start=2):
             relative = mean[f"ood.{predictor}_mse"] / mean["ood.mean_answer_mse"]
-            error.plot(relative, -row - aside, "D", color=color, markersize=3.5)
+            error.plot(relative, -row - aside, plotting.TRIVIAL, color=color, markersize=4)
     above.colorbar(image, ax=list(maps), label="share of seeds, exact", shrink=0.8)
     plotting.label_regions(accuracy)
-    plotting.label_mark(accuracy, "trivial predictor, OOD", "D", markersize=3.5)
+    plotting.label_mark(accuracy, "trivial predictor, OOD", plotting.TRIVIAL)
     accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
     accuracy.set(ylabel="share of combinations", ylim=(-0.04, 1.06), xlim=(-0.5, len(SCORES) - 0.5))
-    plotting.label_colors(error, {SHORT[name]: ENCODER_COLORS[name] for name in runs})
+    plotting.label_colors(error, {TITLES[name]: ENCODER_COLORS[name] for name in runs})
     error.axhline(-1.6, color="0.7", linewidth=0.8)
     error.axvline(1, **plotting.DOTTED)
     names = ["encoder, ID", "encoder, OOD", *TRIVIAL.values()]
     error.set_yticks([-row for row in range(len(names))], names)
-    error.set(xlabel="MSE / the mean answer's", ylim=(0.4 - len(names), 0.5))
+    error.set(xlabel="MSE relative to the mean answer", ylim=(0.4 - len(names), 0.5))
     plotting.log_scale(error, "x")
-    plotting.panel(accuracy, "c", f"within 1 pixel OOD: {plotting.span(within)}")
-    title = f"OOD errors: {plotting.span(errors)} of the mean answer's"
-    plotting.panel(error, "d", title, wrap=40)
+    title = f"Within a pixel are {plotting.span(within)} of held-out answers"
+    plotting.panel(accuracy, "c", title, wrap=46)
+    title = f"OOD errors are {plotting.span(errors)} of the mean answer's"
+    plotting.panel(error, "d", title, wrap=46)
     plotting.legend_below(below)
     return picture
 
@@ -91,14 +92,13 @@ def draw_encoders(runs):
     by_default=False,
 )
 def draw(runs):
-    """Decoders whose weights all pixels share, by number of layers; they are in the authors' code
-    and not in their paper, each with the authors' held-out region. (a) Error over held-out (filled)
-    and ID cells (open), that of a blank image being 1; geometric means. Open diamonds, at the
-    paper's size: the authors' own networks as far as their error is known, the upper one held out.
-    (b) Exact accuracy: the share of images whose brightest pixel is the requested one; means. Both
-    over seeds with 95% intervals; grey dots are seeds. (c) What the first seeds draw at the same
-    places of the held-out region (circles). Each image has its own scale, and its largest value is
-    printed below."""
+    """Decoders whose weights all pixels share draw most held-out positions. By number of layers;
+    they are in the authors' code and not in their paper, each with the authors' held-out region.
+    (a) Error over held-out and over ID cells, that of a blank image being 1; geometric means.
+    Stars, at the paper's size: the authors' own networks as far as their error is known. (b) Exact
+    accuracy: the share of images whose brightest pixel is the requested one; means. Both over seeds
+    with 95% intervals; grey dots are seeds. (c) What the first seeds draw at the same places of the
+    held-out region (circles); images are scaled by the factor below them."""
     models = {name: run.config.model.name for name, run in runs.items()}
     order = sorted(runs, key=lambda name: (list(MODELS).index(models[name]), depth_of(runs[name])))
     kinds = list(dict.fromkeys(models[name] for name in order))
@@ -119,36 +119,39 @@ def draw(runs):
         errors.append(plotting.geometric_mean(relative[0])["value"])
         hits.append(plotting.show_score(accuracy, x, APART, cells, "exact_accuracy", color))
         theirs = authors.relative_errors(name) if run.config.name == name else {}
-        for value in theirs.values():
-            error.plot(x - 2.2 * APART, value, "D", color="0.25", fillstyle="none", markersize=4)
+        for region, value in theirs.items():
+            fill = "full" if region == "ood" else "none"
+            error.plot(x - 2.2 * APART, value, "*", color="0.25", fillstyle=fill, markersize=5)
         image = _draw_images(picture, run, top - IMAGE - row * ROW)
         if row == 0:
-            plotting.panel(image, "c", "first seed, held out")
+            plotting.panel(image, "c", "First seeds draw this at held-out cells")
     plotting.label_regions(error)
-    if any(line.get_marker() == "D" for line in error.lines):
-        plotting.label_mark(error, "authors'", "D", "0.25", fillstyle="none")
+    if any(line.get_marker() == "*" for line in error.lines):
+        plotting.label_mark(error, "the authors', OOD (open: ID)", "*", "0.25")
     plotting.label_colors(error, labels)
     error.axhline(1, **plotting.DOTTED, label="blank image")
-    error.set(ylabel="MSE / blank image's")
+    error.set(ylabel=plotting.RELATIVE)
     plotting.log_scale(error, "y")
     plotting.legend_below(picture, error, loc="lower left", ncols=3)
     accuracy.set(ylabel="exact accuracy", ylim=(-0.04, 1.06))
     for axis in (error, accuracy):
         axis.set_xticks(places, [str(depth_of(runs[name])) for name in order])
         axis.set(xlim=(places[0] - 0.6, places[-1] + 0.6), xlabel="layers")
-    plotting.panel(error, "a", f"OOD error {plotting.span(errors)}")
-    plotting.panel(accuracy, "b", f"{plotting.span(hits)} exact OOD")
+    title = f"OOD errors are {plotting.span(errors)} of a blank image's"
+    plotting.panel(error, "a", textwrap.fill(title, 24))
+    plotting.panel(accuracy, "b", textwrap.fill(f"Exact OOD are {plotting.span(hits)}", 24))
     return picture
 
 
 @figure("pixels_begun", runs=("pixelwise_begun",), scale="paper", by_default=False)
 def draw_begun(runs):
-    """The per-pixel MLP on the authors' settings, in as many of its 2000 epochs as two cores hold
-    in an hour and a half. (a) Error by epoch over held-out (solid) and ID cells (dashed), that of a
-    blank image being 1; geometric means over seeds with 95% intervals, thin lines are seeds.
-    Dotted: the authors' own network after all epochs, the upper line held out. (b) Exact accuracy:
-    the share of images whose brightest pixel is the requested one; means. (c) What the first seed
-    draws at held-out points (circles); each image has its own scale."""
+    """The per-pixel MLP learns held-out positions long after the ID ones. On the authors' settings,
+    in as many of its 2000 epochs as two cores hold in an hour and a half. (a) Error by epoch over
+    held-out and over ID cells, that of a blank image being 1; geometric means over seeds with 95%
+    intervals, thin lines are seeds. Dotted: the authors' own network after all epochs, the upper
+    line held out. (b) Exact accuracy: the share of images whose brightest pixel is the requested
+    one; means. (c) What the first seed draws at held-out points (circles); images are scaled by the
+    factor below them."""
     ((name, run),) = runs.items()
     picture = plotting.new_figure(plotting.WIDTH, 2.75)
     error, accuracy = plotting.row_at(picture, LEFT, 0.7, (PANEL, 1.6), 2, BETWEEN)
@@ -165,14 +168,14 @@ def draw_begun(runs):
         error.axhline(theirs[region], **plotting.DOTTED)
     error.plot([], [], **plotting.DOTTED, label="authors', after 2000 epochs")
     plotting.label_mark(error, "one seed", "-", "0.6", linewidth=0.4)
-    error.set(xlabel="epoch", ylabel="MSE / blank image's")
+    error.set(xlabel="epoch", ylabel=plotting.RELATIVE)
     plotting.log_scale(error, "y")
     accuracy.set(xlabel="epoch", ylabel="exact accuracy", ylim=(-0.04, 1.06))
     plotting.legend_below(picture, error, loc="lower left")
     image = _draw_images(picture, run, 2.3 - IMAGE)
-    plotting.panel(error, "a", f"OOD error {10 ** logarithms[:, -1].mean():.1%} at the end")
-    plotting.panel(accuracy, "b", f"{exact[:, -1].mean():.0%} exact OOD")
-    plotting.panel(image, "c", "first seed, held out")
+    plotting.panel(error, "a", f"The OOD error ends at {10 ** logarithms[:, -1].mean():.1%}")
+    plotting.panel(accuracy, "b", f"Exact OOD are {exact[:, -1].mean():.0%}")
+    plotting.panel(image, "c", "The first seed draws this at held-out cells")
     return picture
 
 

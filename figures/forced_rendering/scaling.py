@@ -5,6 +5,7 @@ Drawn from a finished sweep: its config, and its table (`compgen_jax.sweeps.tabl
 number of seeds, K of grids.
 """
 
+import itertools
 import textwrap
 from string import ascii_lowercase
 
@@ -22,10 +23,12 @@ from .. import plotting
 from ..figure import figure
 
 SIDE = "task.support.side"
-COLORS = {"bumps": plotting.CODE_COLORS["bump"], "stripes": plotting.CODE_COLORS["ramp"]}
+COLORS = {"bumps": plotting.VIOLET, "stripes": plotting.GOLD}
+WORDS = {claim.RIGHT: "x and y right", claim.RENDERED: "bumps rendered"}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
-BOUNDS = {ABOVE: ("^", "more than"), BELOW: ("v", "at most")}
+BOUNDS = {ABOVE: (r"$\uparrow$", "more than"), BELOW: (r"$\downarrow$", "at most")}
+DOWN = BOUNDS[BELOW][0]
 EDGE = -0.3  # of the exponents' scale
 
 
@@ -44,26 +47,36 @@ def _grid_of_axes(picture, count: int, columns: int) -> list:
 @figure("fig4c_epochs", runs=("data_scaling_epochs",), scale="paper", by_default=False)
 @figure("fig4c", runs=("data_scaling",), by_default=False)
 def draw_thresholds(runs):
-    """Figure 4c: images that are needed to render the share of points that the sweep searched, by
-    the grid's side N; a panel for each place where decoders are scored. Trials train for as many
-    steps, in fig4c_epochs for as many epochs. Dots: seeds; lines: their geometric mean, where none
-    has a bound alone. Open arrows: a threshold above the largest number of images, or at or below
-    the smallest. Light dashes: the paper's exponents, through the mean at the smallest N. Dotted,
-    all 2 N stripes: above this line images are these and bumps, below it stripes alone, of which
-    some are dropped (claim C11 takes the exponent of either). In the legends: the fitted exponent
-    of all images with its 95% interval over seeds."""
+    """Stripes need far fewer images than bumps alone as the grid grows. Figure 4c: images that are
+    needed, by the grid's side N, for a share of points; a row for each place where decoders are
+    scored: left, x and y right, as the paper asks (the brightest pixel is the requested one);
+    right, rendered, as the sweep searched. Trials train for as many steps, in fig4c_epochs for as
+    many epochs. Dots: seeds; lines: their geometric mean, where none has a bound alone. Arrows: a
+    threshold above the largest number of images, or at or below the smallest. Dotted, with their
+    names: the paper's exponents, through the mean at the smallest N; below them all 2 N stripes:
+    above this line images are these and bumps, below it stripes alone, of which some are dropped
+    (C11 takes the exponent of either). In the legends: the fitted exponent of all images with its
+    95% interval over seeds. A place where neither share has an exponent is named below."""
     (sweep,) = runs.values()
     rows, target = claim.completed(sweep.rows, sweep.config), sweep.config.sweep.search.target
     grids_K = np.unique([row[GRID] for row in rows])
-    regions = {row[REGION] for row in rows}
-    panels = [Reading(*place, target) for place in MAIN if place[0] in regions]
-    picture = plotting.new_figure(plotting.WIDTH, 0.45 + 2.6 * -(-len(panels) // 2))
-    axes = _grid_of_axes(picture, len(panels), 2)
-    for axis, letter, reading in zip(axes, ascii_lowercase, panels, strict=False):
-        there = claim.schemes(rows, reading.region)
-        for scheme in there:
-            _draw_curve(axis, claim.thresholds(rows, reading, scheme, {}), scheme)
-        if "stripes" in there:
+    regions, known, without = {row[REGION] for row in rows}, {}, []
+    for region, where in MAIN:
+        there = claim.schemes(rows, region) if region in regions else []
+        readings = Reading(region, where, claim.ENOUGH, claim.RIGHT), Reading(region, where, target)
+        of_place = {one: {scheme: claim.thresholds(rows, one, scheme, {}) for scheme in there}
+                    for one in readings}  # fmt: skip
+        curves = [curve for of_reading in of_place.values() for curve in of_reading.values()]
+        if any(np.isfinite(scaling.exponent(curve)["value"]) for curve in curves):
+            known |= of_place
+        elif there:
+            without.append(claim.scored_place(Reading(region, where, target)))
+    picture = plotting.new_figure(plotting.WIDTH, 0.6 + 2.3 * (len(known) // 2 or 1))
+    axes = _grid_of_axes(picture, len(known), 2)
+    for axis, letter, (reading, curves) in zip(axes, ascii_lowercase, known.items(), strict=False):
+        for scheme, curve in curves.items():
+            _draw_curve(axis, curve, scheme)
+        if "stripes" in curves:
             axis.plot(grids_K, 2 * grids_K, **plotting.DOTTED)
         axis.set(xscale="log", yscale="log", xlabel="N (pixels)")
         # room on the right for the references' names
@@ -76,18 +89,23 @@ def draw_thresholds(runs):
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
         plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
-        axis.set_title(claim.scored_place(reading), pad=6 + 11 * len(there))
-        plotting.panel(axis, letter)
+        title = f"For {WORDS[reading.score]} at {reading.target:g} of {claim.scored_place(reading)}"
+        plotting.panel(axis, letter, title, wrap=60, up=6 + 11 * len(curves))
     for axis in axes[::2]:
-        axis.set_ylabel(f"images to render {target:g}")
+        axis.set_ylabel("images needed")
     keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
     plotting.label_mark(keys, "a seed", ".")
     for marker, label in BOUNDS.values():
-        plotting.label_mark(keys, label, marker, markerfacecolor="white")
-    plotting.label_mark(keys, "the paper's exponents", "--", "0.75")
+        plotting.label_mark(keys, label, marker=marker, linestyle="none")
+    plotting.label_mark(keys, "the paper's exponents", ":", "0.75")
     plotting.label_mark(keys, "2 N: all stripes", ":", "0.5")
-    plotting.legend_below(picture, keys, ncols=3)
+    _name_the_rest(picture, keys, without)
     return picture
+
+
+def _name_the_rest(picture, keys, without: list[str]):
+    note = textwrap.fill(f"No exponent: {'; '.join(without)}", 100) if without else None
+    plotting.legend_below(picture, keys, ncols=5, title=note)
 
 
 def _draw_curve(axis, curve, scheme: str):
@@ -109,16 +127,15 @@ def _draw_curve(axis, curve, scheme: str):
     axis.plot(grids_K, means_K, "-", color=color, linewidth=1.3, label=label)
     dots = x_SxK[reached_SxK], curve.values_SxK[reached_SxK]
     axis.plot(*dots, ".", color=color, markersize=4, alpha=0.6)
-    open_mark = {"markerfacecolor": "white", "markersize": 4, "markeredgewidth": 0.7}
     for status, (marker, _) in BOUNDS.items():
         bound_SxK = curve.status_SxK == status
         points = x_SxK[bound_SxK], curve.values_SxK[bound_SxK]
-        axis.plot(*points, marker, color=color, linestyle="none", **open_mark)
+        axis.plot(*points, marker=marker, color=color, linestyle="none", markersize=5)
     if len(grids_K) == 1 or not whole_K.any():
         return
     power, first = SCHEMES[scheme].exponent, np.flatnonzero(whole_K)[0]
     line_K = means_K[first] * (grids_K / grids_K[first]) ** power
-    axis.plot(grids_K, line_K, "--", color="0.75", linewidth=1, zorder=0)
+    axis.plot(grids_K, line_K, ":", color="0.75", linewidth=1.2, zorder=0)
     name = "∝ N" if power == 1 else f"∝ N{' ¹²³'[power]}"
     style = {"textcoords": "offset points", "va": "center", "fontsize": plotting.SMALL}
     axis.annotate(name, (grids_K[-1], line_K[-1]), xytext=(9, 0), color="0.5", **style)
@@ -126,63 +143,65 @@ def _draw_curve(axis, curve, scheme: str):
 
 @figure("exponents", runs=("data_scaling",), by_default=False)
 def draw_exponents(runs):
-    """The exponent of N of all images, with its 95% band over seeds, by the share that must be
-    rendered: a panel for every held-out region and place where decoders are scored, all on one
-    scale, which bands may leave. A place where no share has an exponent is named below, and has no
-    panel. Grey lines: exponents of 1, 2 and 3. Dotted: the share that was searched, around whose
-    thresholds the numbers of images are close together. A line stops where fewer than two N have a
-    threshold, or where most thresholds are known to a factor above 2 only; marks at the bottom say
-    so. An exponent below the scale is an arrow at its edge."""
+    """Stripes bring the exponent of N down to about 1, whatever share is asked for. The exponent of
+    all images, with its 95% band over seeds, by the share of points that is asked for: a panel for
+    every held-out region, place where decoders are scored, and score (x and y right, as the paper
+    asks, or rendered), all on one scale, which bands may leave. Where no share has an exponent, the
+    place is named below and has no panel. Dotted: exponents of 1, 2 and 3, and upright the share
+    that was searched, around whose thresholds the numbers of images are close together. A line
+    stops where fewer than two N have a threshold, or where most thresholds are known to a factor
+    above 2 only; crosses at the bottom say so. An exponent below the scale is an arrow at its
+    edge."""
     (sweep,) = runs.values()
     config, target = sweep.config, sweep.config.sweep.search.target
     rows = claim.completed(sweep.rows, config)
     known, without = {}, []  # by place: {scheme: exponents and ends of their intervals, (3, R)}
-    for region in dict(config.sweep.axes).get(REGION, (config.task.support.region,)):
-        for where in claim.places(region):
-            readings = [Reading(region, where, share) for share in TARGETS.tolist()]
-            numbers = {scheme: np.transpose([_exponent(rows, each, scheme) for each in readings])
-                       for scheme in claim.schemes(rows, region)}  # fmt: skip
-            title = claim.scored_place(Reading(region, where, target))
-            if any(np.isfinite(values).any() for values in numbers.values()):
-                known[title] = numbers
-            else:
-                without.append(title)
+    regions = dict(config.sweep.axes).get(REGION, (config.task.support.region,))
+    places = [(region, where) for region in regions for where in claim.places(region)]
+    for score, (region, where) in itertools.product(WORDS, places):
+        readings = [Reading(region, where, share, score) for share in TARGETS.tolist()]
+        numbers = {scheme: np.transpose([_exponent(rows, each, scheme) for each in readings])
+                   for scheme in claim.schemes(rows, region)}  # fmt: skip
+        title = f"{WORDS[score]} at {claim.scored_place(readings[0])}"
+        if any(np.isfinite(values).any() for values in numbers.values()):
+            known[title] = numbers
+        else:
+            without.append(title)
     columns = min(len(known), 3) or 1
     picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * (-(-len(known) // columns) or 1))
     axes, every = _grid_of_axes(picture, len(known), columns), [3.4]
     for axis, letter, (title, numbers) in zip(axes, ascii_lowercase, known.items(), strict=False):
         values = np.concatenate([of_scheme[0] for of_scheme in numbers.values()])
         every += list(values[np.isfinite(values)])
-        title += f": {plotting.span(values, lambda one: plotting.signed(one, 1))}"
-        plotting.panel(axis, letter, title, wrap=90 // columns)
+        span = plotting.span(values, lambda one: plotting.signed(one, 1))
+        plotting.panel(axis, letter, f"For {title}: {span}", wrap=96 // columns)
         for index, (scheme, (means, *ends)) in enumerate(numbers.items()):
             color, low, missing = COLORS[scheme], means < EDGE, np.isnan(means)
             axis.plot(TARGETS, np.where(low, np.nan, means), "-o", color=color, markersize=3)
-            axis.plot(TARGETS[low], np.full(low.sum(), EDGE), "v", color=color, markersize=3)
+            style = {"color": color, "linestyle": "none"}
+            axis.plot(TARGETS[low], np.full(low.sum(), EDGE), marker=DOWN, markersize=5, **style)
             band = np.maximum(ends, EDGE)
             axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
-            style = {"color": color, "markersize": 2.2, "fillstyle": "none"}
             bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
-            axis.plot(TARGETS[missing], bottom, "o", markeredgewidth=0.6, **style)
+            axis.plot(TARGETS[missing], bottom, marker="x", markersize=3, **style)
         for exponent in (1, 2, 3):
-            axis.axhline(exponent, **plotting.FAINT)
+            axis.axhline(exponent, **plotting.DOTTED)
         axis.axhline(EDGE, color="0.6", linewidth=0.5)
-        axis.axvline(target, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+        axis.axvline(target, **plotting.DOTTED)
         note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
         axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
         place = axes.index(axis)
         axis.set(yticks=[0, 1, 2, 3], ylabel="" if place % columns else "exponent of N")
-        axis.set_xlabel("" if place < len(known) - columns else "share rendered")
+        axis.set_xlabel("" if place < len(known) - columns else "share of points")
     axes[0].set_ylim(-1.05, min(max(every) + 0.2, 6))
     keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
     for scheme in claim.schemes(rows):
         plotting.label_mark(keys, SCHEMES[scheme].title, "-", COLORS[scheme])
-    plotting.label_mark(keys, "searched share", ":", "0.6")
-    plotting.label_mark(keys, "not identified or resolved", markersize=2.2, fillstyle="none")
+    keys.plot([], [], **plotting.DOTTED, label="searched share; exponents 1, 2, 3")
+    plotting.label_mark(keys, "not identified or resolved", "x", markersize=3)
     if min(every) < EDGE:
-        plotting.label_mark(keys, "below the scale", "v", markersize=3)
-    note = textwrap.fill(f"No exponent at any share: {'; '.join(without)}", 100)
-    plotting.legend_below(picture, keys, ncols=5, title=note if without else None)
+        plotting.label_mark(keys, "below the scale", marker=DOWN, linestyle="none")
+    _name_the_rest(picture, keys, without)
     return picture
 
 
@@ -194,11 +213,12 @@ def _exponent(rows, reading: Reading, scheme: str) -> tuple:
 
 @figure("holdout_map", runs=("holdout_map",), by_default=False)
 def draw_holdout_map(runs):
-    """Error over that of a blank image, mean over seeds, by the grid's side N and the side of the
-    held-out square over N. Left: held-out cells. Right: unseen cells outside the square or, where
-    training saw all of those, seen ones (with a star, if not so throughout). Both maps have one
-    colour scale. Small text says how many seeds a number is the mean of, if others failed; grey is
-    no number."""
+    """The larger the grid and the hole, the worse held-out cells are drawn; unseen cells outside
+    it are drawn anyway. Error over that of a blank image, mean over seeds, by the grid's side N and
+    the side of the held-out square over N. Left: held-out cells. Right: unseen cells outside the
+    square or, where training saw all of those, seen ones (with a star, if not so throughout). Both
+    maps have one colour scale. Small text says how many seeds a number is the mean of, if others
+    failed; grey is no number."""
     (sweep,) = runs.values()
     rows, support = sweep.rows, sweep.config.task.support
 
@@ -213,9 +233,9 @@ def draw_holdout_map(runs):
     norm = LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
     picture = plotting.new_figure(plotting.WIDTH, max(0.36 * len(maps[0].lines_Y), 1.0) + 1.15)
     axes, seen = picture.subplots(1, 2), maps[1].on_seen_YxX
-    where = "seen cells outside" if seen.all() else "unseen cells outside"
-    where += " (* seen cells)" if seen.any() and not seen.all() else ""
-    titles = f"bumps alone, {support.region} held out: held-out cells", where
+    where = "seen cells" if seen.all() else "unseen cells"
+    where += " (*: seen ones)" if seen.any() and not seen.all() else ""
+    titles = "At held-out cells", f"Outside, at {where},"
     colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
     for axis, errors, letter, title in zip(axes, maps, "ab", titles, strict=True):
         style = {"origin": "lower", "cmap": colors, "norm": norm, "aspect": "auto"}
@@ -231,13 +251,13 @@ def draw_holdout_map(runs):
         axis.set_xticks(range(len(errors.columns_X)), errors.columns_X)
         axis.set_yticks(range(len(errors.lines_Y)), [f"{side:.2g}" for side in errors.lines_Y])
         axis.set_xlabel("N (pixels)")
-        text = f"{title}, {plotting.span(errors.values_YxX, '{:.2g}'.format)}"
-        plotting.panel(axis, letter, text, wrap=38)
+        text = f"{title} errors are {plotting.span(errors.values_YxX, '{:.2g}'.format)}"
+        plotting.panel(axis, letter, text, wrap=46)
     axes[0].set_ylabel("side of the square / N")
     axes[1].tick_params(labelleft=False)
-    label = "MSE / blank image's"
-    bar = picture.colorbar(image, ax=axes, label=label, pad=0.01, format="{x:g}", aspect=20)
+    style = {"pad": 0.01, "format": "{x:g}", "aspect": 20}
+    bar = picture.colorbar(image, ax=axes, label=plotting.RELATIVE, **style)
     bar.ax.yaxis.set_minor_formatter(LogFormatter())
     share = " times the share of the area not held out" if support.in_proportion else " at every N"
-    picture.suptitle(f"training sets: {support.samples} bumps{share}")
+    picture.suptitle(f"A training set has {support.samples} bumps{share}", x=0.01, ha="left")
     return picture

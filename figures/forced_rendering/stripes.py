@@ -17,19 +17,19 @@ from .lookup import bumps_of, by_bumps
 LAYERS = 4  # of Figure 15, and its units of a layer's panel, which is by rising interaction
 QUANTILES = {"middle": 0.5, "high": 1.0}
 SHARES = {
-    "one_factor": "one factor alone",
-    "interaction": "x and y jointly",
-    "product": "product of x and y",
+    "one_factor": "One factor alone explains",
+    "interaction": "x and y jointly explain",
+    "product": "A product of x and y explains",
 }
-CURVES = {"x": ("#6a51a3", "-"), "y": ("#238b45", "--")}
+CURVES = {"x": plotting.VIOLET, "y": plotting.GREEN}
 FEW = ("stripes_30_bumps", "stripes_50_bumps")  # the decoder that Figure 4 looks into, by scale
 # of the corner's width and height, none on the border
 POINTS = ((0.2, 0.2), (0.8, 0.4), (0.6, 0.8))
 SEEDS = 2  # whose images Figure 7 shows
 STRONG = 0.1  # of a layer's largest variance: units that Figure 4f may show
 UNIT_COLUMNS = 4  # of the panel of Figure 4e
-COLORS = {"bump": plotting.CODE_COLORS["bump"], "plus": plotting.CODE_COLORS["ramp"]}
-SCORES = {"exact_accuracy": ("0.55", "brightest pixel"), "rendered": ("black", "rendered")}
+COLORS = {"bump": plotting.VIOLET, "plus": plotting.GOLD}
+SCORES = {"exact_accuracy": ("0.6", "brightest pixel right"), "rendered": ("black", "rendered")}
 
 
 def _name_of(run) -> str:
@@ -48,25 +48,26 @@ def _show_unit(axis, map_NxN, held_out):
 def _draw_curves(axis, map_NxN, held_out):
     """Mean over y as a function of x, and mean over x as a function of y."""
     curves = tuning.marginals(map_NxN[..., None])
-    for (name, (color, dash)), curve in zip(CURVES.items(), curves, strict=True):
-        axis.plot(curve[:, 0], dash, color=color, linewidth=1.2, label=f"against {name}")
+    for (name, color), curve in zip(CURVES.items(), curves, strict=True):
+        axis.plot(curve[:, 0], color=color, linewidth=1.2, label=f"against {name}")
     hidden = np.flatnonzero(held_out.any(axis=0))
-    style = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows, columns"}
+    style = {"color": "0.93", "linewidth": 0, "zorder": 0, "label": "held-out rows or columns"}
     axis.axvspan(hidden[0] - 0.5, hidden[-1] + 0.5, **style)
     axis.set(xlim=(-0.5, len(map_NxN) - 0.5), xticks=[0, len(map_NxN) - 1])
 
 
 @figure("fig15", runs=("corner_bumps", "stripes_*_bumps"))
 def draw_tuning(runs):
-    """Figure 15: four layers of the decoder that saw stripes only (a) and of the one that saw the
-    most bumps beside them (b), first seeds. For each layer two units, the middle and the last of
-    eight by rising interaction of x and y. A unit's map has its own scale, the held-out corner is
-    outlined, and below are the shares of its variance that x alone and y alone explain. Its tuning
-    curves are the mean over y against x and the mean over x against y; the corner's columns and
-    rows are shaded. (c to e) By layer, means over active units with 95% intervals over seeds: the
-    share of a unit's variance (c) of x alone or of y alone, whichever is larger, (d) of x and y
-    jointly, and (e), part of that, of the best product of a function of x and one of y. Dashed: a
-    decoder that saw bumps alone, outside the same corner. Titles have the last hidden layer."""
+    """A few bumps beside the stripes turn units of one factor into units of x and y jointly. Figure
+    15: four layers of the decoder that saw stripes only (a) and of the one that saw the most bumps
+    beside them (b), first seeds. For each layer two units, the middle and the last of eight by
+    rising interaction of x and y. A unit's map has its own scale, the held-out corner is outlined,
+    and below are the shares of its variance that x alone and y alone explain. Its tuning curves are
+    the mean over y against x and the mean over x against y; the corner's columns and rows are
+    shaded. (c to e) By layer, means over active units with 95% intervals over seeds: the share of a
+    unit's variance (c) of x alone or of y alone, whichever is larger, (d) of x and y jointly, and
+    (e), part of that, of the best product of a function of x and one of y. Beside them a decoder
+    that saw bumps alone, outside the same corner. Titles have the last hidden layer."""
     networks = by_bumps({name: run for name, run in runs.items() if name != "corner_bumps"})
     ends = networks[0], networks[-1]
     picture = plotting.new_figure(plotting.WIDTH, 7.2)
@@ -90,21 +91,22 @@ def draw_tuning(runs):
             axis.tick_params(labelbottom=False)
         for axis in axes[-1, 1::2]:
             axis.set_xlabel("x or y (pixels)", fontsize=plotting.SMALL)
-        plotting.panel(axes[0, 0], letter, f"{_name_of(run)}, seed {run.cells.seeds[0]}", up=26)
+        title = f"Units with {_name_of(run)}, each on its own scale"
+        plotting.panel(axes[0, 0], letter, title, up=26)
     plotting.legend_below(maps, *maps.subfigs[0].axes)
     axes = shares.subplots(1, len(SHARES), sharey=True)
     for axis, letter, (metric, title) in zip(axes, "cde", SHARES.items(), strict=True):
-        for run, color, dash, name in (
-            (ends[0], "0.45", "-", _name_of(ends[0])),
-            (ends[1], "#c2185b", "-", _name_of(ends[1])),
-            (runs["corner_bumps"], "0.2", "--", "bumps alone"),
+        for run, color, name in (
+            (ends[0], plotting.GREY, _name_of(ends[0])),
+            (ends[1], plotting.GREEN, f"stripes and {_name_of(ends[1])}"),
+            (runs["corner_bumps"], plotting.VIOLET, "bumps alone"),
         ):
             values = run.layers(f"tuning.{metric}")
-            plotting.draw_line(axis, values, values.shape[1] - 1, color, dash, name)
+            plotting.draw_line(axis, values, values.shape[1] - 1, color, "-", name)
         plotting.name_layers(axis, values.shape[1])
         axis.set(xlabel="layer", ylim=(-0.02, 1.05))
         last = [run.layers(f"tuning.{metric}")[:, -2].mean() for run in ends]
-        plotting.panel(axis, letter, title + ": {:.2f}, with bumps {:.2f}".format(*last), wrap=30)
+        plotting.panel(axis, letter, title + " {:.2f}, with bumps {:.2f}".format(*last), wrap=32)
     axes[0].set_ylabel("share of a unit's variance")
     plotting.legend_below(shares)
     return picture
@@ -119,20 +121,20 @@ def _true_stripes(run):
 
 @figure("fig4", runs=("stripes_*_bumps",))
 def draw_stripes(runs):
-    """Figure 4, with the paper's letters; its (c), how much data is needed, is figure fig4c. (a)
-    What training shows: every vertical and horizontal stripe (one of each here), and a few bumps
-    outside the held-out corner (dots: those of the first seed). (b) At held-out points (circles):
-    the true bump, the sum of its two stripes, and what first seeds draw that saw so many bumps.
-    Each image runs from its lowest value, white, to its largest, black; both are printed below. (d)
-    For the decoder that saw a few bumps: log10 of every layer's volume element over the mean of its
-    ID cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
-    interaction of x and y, each on its own scale; below, the shares of a unit's variance over cells
-    that x alone and y alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The
-    same for two units that are chosen by their shares, among those with a tenth of the largest
-    variance: of the first hidden layer the one with the largest lesser of both shares, as in a
-    plus, and of the last hidden layer the one of the largest share by a product of x and y, as in
-    a bump; with tuning curves: mean over y against x, and
-    mean over x against y; the corner's columns and rows are shaded."""
+    """With all stripes and a few bumps in training, bumps in the held-out corner are drawn. Figure
+    4, with the paper's letters; its (c), how much data is needed, is figure fig4c. (a) What
+    training shows: every vertical and horizontal stripe (one of each here), and a few bumps outside
+    the held-out corner (dots: those of the first seed). (b) At held-out points (circles): the true
+    bump, the sum of its two stripes, and what first seeds draw that saw so many bumps. Each image
+    runs from its lowest value, white, to its largest, black; both are printed below. (d) For the
+    decoder that saw a few bumps: log10 of every layer's volume element over the mean of its ID
+    cells, mean over seeds. (e) Its first seed: units of the first hidden layer by rising
+    interaction of x and y; below, the shares of a unit's variance over cells that x alone and y
+    alone explain (1 and 0 for a stripe, 1/2 each for a plus). (f) The same for two units that are
+    chosen by their shares, among those with a tenth of the largest variance: of the first hidden
+    layer the one with the largest lesser of both shares, as in a plus, and of the last hidden layer
+    the one of the largest share by a product of x and y, as in a bump; with tuning curves: mean
+    over y against x, and mean over x against y; the corner's columns and rows are shaded."""
     run = next(runs[name] for name in FEW if name in runs)
     networks, held_out, names = by_bumps(runs), run.maps["held_out"], run.layer_names
     true, plus = _true_stripes(networks[0])
@@ -144,7 +146,7 @@ def draw_stripes(runs):
     row = strip.subplots(1, len(names))
     image = draw_strip(row, run, "d", _name_of(run))
     plotting.volume_bar(strip, image, ax=row, pad=0.01, aspect=10, shrink=0.9)
-    panel, chosen = bottom.subfigures(1, 2, width_ratios=[1.25, 1])
+    panel, chosen = bottom.subfigures(1, 2, width_ratios=[1.15, 1])
     tuning_of = lambda units: tuning.tuning(units.reshape(len(units), -1).T, held_out.shape[::-1])
     units = run.maps[f"units.{names[1]}"]
     axes = panel.subplots(-(-recording.PANEL // UNIT_COLUMNS), UNIT_COLUMNS).ravel()
@@ -153,19 +155,21 @@ def draw_stripes(runs):
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
     apart = plotting.span(tuning_of(units).main.sum(axis=0))
-    plotting.panel(axes[0], "e", f"layer 1: x and y apart explain {apart} of a unit")
-    axes = chosen.subplots(2, 2, width_ratios=[1, 1.4])
-    for row, number, name in zip(axes, (1, len(names) - 2), ("plus", "product"), strict=True):
+    title = f"In layer 1, x alone and y alone explain {apart} of a unit"
+    plotting.panel(axes[0], "e", title)
+    axes = chosen.subplots(2, 2, sharex="col")
+    for row, number, name in zip(axes, (1, len(names) - 2), ("plus", "bump"), strict=True):
         units = run.unit_maps(names[number])
         shares = tuning_of(units)
         of_unit = shares.main.min(axis=0) if name == "plus" else shares.product
         varies = shares.variance > STRONG * shares.variance.max()
         unit = units[np.nanargmax(np.where(varies, of_unit, np.nan))]
         _show_unit(row[0], unit, held_out)
-        row[0].set_ylabel(f"layer {number}:\n{name}-like", fontsize=plotting.SMALL)
+        row[0].set_ylabel(f"most like\na {name}", fontsize=plotting.SMALL)
         _draw_curves(row[1], unit, held_out)
-        row[1].set(ylabel="activation", xlabel="x or y (pixels)")
-    plotting.panel(axes[0, 0], "f", "chosen by tuning")
+        row[1].set_ylabel("activation")
+    axes[-1, 1].set_xlabel("x or y (pixels)")
+    plotting.panel(axes[0, 0], "f", f"A unit of layer 1 and one of layer {number}")
     plotting.legend_below(chosen, axes[0, 1], ncols=2)
     return picture
 
@@ -186,7 +190,7 @@ def _draw_training(picture, run, true):
     plotting.name_pixels(axis, task.grid - 1)
     plotting.outline(axis, held_out)
     plotting.name_region(axis, held_out, "held out\n(OOD)")
-    plotting.panel(axes["x"], "a", "all stripes, such as", up=16)
+    plotting.panel(axes["x"], "a", "Shown: all stripes, such as", up=16)
 
 
 def _draw_held_out(axes, networks, plus):
@@ -200,8 +204,15 @@ def _draw_held_out(axes, networks, plus):
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*cells.factors[index]), labelpad=2)
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title, pad=3, fontsize=plotting.SMALL)
-    rendered = ", ".join(f"{plotting.ood_share(run.cells):.0%}" for run in networks)
-    plotting.panel(axes[0, 0], "b", f"rendered OOD: {rendered}", up=16)
+    shares = _in_words(plotting.percent(plotting.ood_share(run.cells)) for run in networks)
+    title = f"Rendered OOD are {shares}; each image is scaled to the ends below it"
+    plotting.panel(axes[0, 0], "b", title, up=16)
+
+
+def _in_words(parts) -> str:
+    """'1, 2 and 3'."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _show_range(axis, image, cells, index):
@@ -217,13 +228,14 @@ def _show_range(axis, image, cells, index):
 
 @figure("fig7", runs=("stripes_*_bumps",))
 def draw_bumps(runs):
-    """Figure 7. (a) All stripes, as training shows them. (b) At held-out points (circles), what
-    two seeds draw that saw so many bumps beside the stripes. Each image runs from its lowest
-    value, white, to its largest, black; both are printed below. (c) Error over the held-out corner
-    to the true bump and to the plus, the sum of its two stripes, each over a blank image's error to
-    the same; dotted, 1. (d) The share of held-out images that are rendered, and of those whose
-    brightest pixel is the requested one; dotted, the share that claim C10 asks for. Means
-    (geometric for errors) with 95% intervals; grey dots are seeds."""
+    """Stripes alone do not settle what their sum means; a few bumps beside them do. Figure 7. (a)
+    All stripes, as training shows them. (b) At held-out points (circles), what two seeds draw that
+    saw so many bumps beside the stripes. Each image runs from its lowest value, white, to its
+    largest, black; both are printed below. (c) Error over the held-out corner to the true bump and
+    to the plus, the sum of its two stripes, each over a blank image's error to the same; dotted, 1.
+    (d) The share of held-out images that are rendered, and of those whose brightest pixel is the
+    requested one; dotted, the share that C10 asks for. Means (geometric for errors) with 95%
+    intervals; grey dots are seeds."""
     networks = by_bumps(runs)
     cells, (true, plus) = networks[0].cells, _true_stripes(networks[0])
     seeds, rows = cells.seeds[:SEEDS], max(len(networks), 3)
@@ -232,10 +244,11 @@ def draw_bumps(runs):
     stripes = top.subplots(1, 2)
     colors = plotting.plt.get_cmap("gray_r").with_extremes(bad="0.7")
     style = {"cmap": colors, "interpolation": "nearest", "vmin": 0, "vmax": true.max()}
-    for axis, images, name in zip(stripes, np.split(true, 2), ("vertical stripes, x",
-                                  "horizontal stripes, y"), strict=True):  # fmt: skip
+    for axis, images, name in zip(stripes, np.split(true, 2), ("Vertical stripes, x",
+                                  "Horizontal stripes, y"), strict=True):  # fmt: skip
         axis.imshow(plotting.mosaic(images, -(-len(images) // 2)), origin="lower", **style)
-        axis.set(xticks=[], yticks=[], title=f"{name} = 0 to {len(images) - 1}")
+        plotting.frame(axis)
+        axis.set_title(f"{name} = 0 to {len(images) - 1}")
     drawn, numbers = below.subfigures(1, 2, width_ratios=[4.6, 2.2])
     axes = drawn.subplots(len(networks), len(seeds) * len(POINTS))
     for row, run in zip(axes, networks, strict=True):
@@ -255,7 +268,7 @@ def draw_bumps(runs):
         means[name] = [plotting.geometric_mean(each)["value"] for each in values]
     error.axhline(1, **plotting.DOTTED)
     plotting.label_seeds(error)
-    error.set(ylabel="OOD MSE /\nblank image's")
+    error.set(ylabel=f"OOD {plotting.RELATIVE}")
     plotting.log_scale(error, "y")
     for name, style in SCORES.items():
         values = [evaluation.mean_score(run.cells, name, run.cells.held_out) for run in networks]
@@ -265,10 +278,11 @@ def draw_bumps(runs):
     accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(0, 1.05))
     nearer = [str(bumps_of(run)) for run, bump, plus in zip(networks, *means.values(), strict=True)
               if bump < plus]  # fmt: skip
-    plotting.panel(error, "c", f"nearer bump: {', '.join(nearer) or 'none'}")
-    shares = ", ".join(f"{each.mean():.0%}".removesuffix("%") for each in values)
-    plotting.panel(accuracy, "d", f"rendered: {shares}%")
+    with_bumps = f"With {_in_words(nearer)} bumps, images" if nearer else "No images"
+    plotting.panel(error, "c", f"{with_bumps} are nearer to the bump than to the plus", wrap=32)
+    shares = _in_words(plotting.percent(each.mean()) for each in values)
+    plotting.panel(accuracy, "d", f"Rendered are {shares}", wrap=32)
     plotting.legend_below(numbers, ncols=2)
     plotting.panel(stripes[0], "a")
-    plotting.panel(axes[0, 0], "b")
+    plotting.panel(axes[0, 0], "b", "Each image is scaled to the ends below it", up=18)
     return picture

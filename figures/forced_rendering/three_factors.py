@@ -15,45 +15,42 @@ from .lookup import in_order
 
 PREDICTORS = OF_TWO_FACTORS | {"line_mean": "along each factor"}
 RUNS = {"three_factors": "box"} | {f"three_factors_{name}": name for name in ("xy", "xs", "random")}
-COLORS = {"box": "#0072b2", "xy": "#d55e00", "xs": "#cc79a7", "random": "#009e73"}
+COLORS = dict(zip(("box", "xy", "xs", "random"), plotting.TONES, strict=False))
 NAMES = {
     "box": "a box of x, y and size",
     "xy": "(x, y), at every size",
     "xs": "(x, size), at every y",
     "random": "combinations at random",
 }
+WORDS = {"xy": "(x, y)", "xs": "(x, size)"}  # of what is held out, beside images
 ASIDE = dict(zip(NAMES, (-0.3, -0.1, 0.1, 0.3), strict=True))
 SCORES = {"image_accuracy": "good image", "exact_accuracy": "exact position"}
 READOUT = ("position", "size", "both")
-PAIRS = {"x-y": "#6a51a3", "x-size": "#238b45", "y-size": "#d94801"}
+PAIRS = {"x-y": plotting.VIOLET, "x-size": plotting.GREEN, "y-size": plotting.GOLD}
 PLACES = ((0.25, 0.3), (0.7, 0.6))  # of the held-out width and height, for each of three sizes
 
 
 @figure("three_factors", runs=tuple(RUNS), by_default=False)
 def draw(runs):
-    """Networks of three factors, by what is held out: a box of combinations, of which each pair of
-    values is seen; a square of x and y at every size, so that none of its pairs (x, y) is seen; one
-    of x and size at every y; or as many combinations as in the box, at random. Means over seeds
-    (geometric for errors) with 95% intervals; grey dots are seeds; filled is held out, open is ID.
-    (a) The share of good images (an error of at most a quarter of a blank image's) and of exact
-    positions. (b) Error over held-out combinations, that of a blank image being 1; diamonds are
-    predictors that only know the ID images. (c) Good held-out images by how many of their three
+    """Held-out combinations are drawn if all their pairs of values were seen, and fail if one pair
+    of values, (x, y), was not. Networks of three factors, by what is held out: a box of
+    combinations, of which each pair of values is seen; a square of x and y at every size, so that
+    none of its pairs (x, y) is seen; one of x and size at every y; or as many combinations as in
+    the box, at random. Means over seeds (geometric for errors) with 95% intervals; grey dots are
+    seeds. (a) The share of good images (an error of at most a quarter of a blank image's) and of
+    exact positions. (b) Error over held-out combinations, that of a blank image being 1; crosses
+    are predictors that only know the ID images. (c) Good held-out images by how many of their three
     pairs of values occur in some ID combination. (d) The same by the distance to the nearest ID
     combination. (e) The share of images with the right position, with the right size (that of the
-    nearest true image at the drawn position), and with both. (f, g) By layer, mean |cosine| of the
-    angle between the tangents of two factors, for the box and for the square of x and y; solid held
-    out, dashed ID; titles have the mean over pairs. (h) For these two, by layer: log10 of the
-    volume element of held-out combinations over that of ID ones, geometric means. (i) What first
-    seeds draw at combinations of the held-out box (circles), of three sizes; each image has its own
-    scale, and its largest value is printed below."""
-    networks = {RUNS[name]: run for name, run in in_order(RUNS, runs).items()}
-    results = {name: run.cells for name, run in networks.items()}
-    picture = plotting.new_figure(plotting.WIDTH, 9.2)
-    *rows, drawn = picture.subfigures(4, 1, height_ratios=[2.3, 2.2, 2.3, 2.9])
-    accuracy, error = rows[0].subplots(1, 2)
-    pairs, distance, readout = rows[1].subplots(1, 3)
-    *angles, volume = rows[2].subplots(1, 3)
-    good, errors, all_seen, both, ratios = [], [], [np.nan], [], []
+    nearest true image at the drawn position), and with both. (f) What first seeds draw at
+    combinations of the held-out box (circles), of three sizes; images are scaled by the factor
+    below them."""
+    results = {RUNS[name]: run.cells for name, run in in_order(RUNS, runs).items()}
+    picture = plotting.new_figure(plotting.WIDTH, 7.6)
+    above, below, drawn = picture.subfigures(3, 1, height_ratios=[2.2, 2.5, 2.9])
+    accuracy, error = above.subplots(1, 2)
+    pairs, distance, readout = below.subplots(1, 3)
+    good, errors, all_seen, both = [], [], [np.nan], []
     farthest = 0.0, 0.0
     for index, (name, cells) in enumerate(results.items()):
         color, aside = COLORS[name], ASIDE[name]
@@ -65,7 +62,7 @@ def draw(runs):
         trivial = trivial_errors(cells)
         for row, predictor in enumerate(PREDICTORS, start=len(results)):
             height = -row - 0.18 * (index - 1.5)
-            error.plot(trivial[predictor], height, "D", color=color, markersize=3)
+            error.plot(trivial[predictor], height, plotting.TRIVIAL, color=color, markersize=3)
         for count in range(4):
             chosen = cells.held_out & (counts == count)
             if chosen.any():
@@ -81,21 +78,6 @@ def draw(runs):
         for place, score in enumerate(READOUT):
             share = plotting.show_score(readout, place + aside, 0.04, read, score, color)
         both.append(share)
-    for axis, letter, name in zip(angles, "fg", ("box", "xy"), strict=True):
-        end, last = len(networks[name].layer_names) - 1, []
-        for pair, color in PAIRS.items():
-            label = pair.replace("-", ", ")
-            ood, of_id = (networks[name].layers(f"angle.{pair}.{at}") for at in ("ood", "id"))
-            plotting.draw_line(axis, ood, end, color, "-", label)
-            plotting.draw_line(axis, of_id, end, color, "--", f"{label}, ID")
-            last.append(ood[:, -2].mean())
-        plotting.name_layers(axis, end + 1)
-        axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
-        words = f"{np.mean(last):.2f} OOD, last hidden layer"
-        plotting.panel(axis, letter, f"{NAMES[name]}: {words}", wrap=28)
-        values = networks[name].layers("volume.log10_ratio")
-        plotting.draw_line(volume, values, end, COLORS[name], "-", None)
-        ratios.append(values[:, -1].mean())
     share, shares = "good images OOD", {"ylim": (-0.04, 1.06)}
     accuracy.set_xticks(range(len(SCORES)), list(SCORES.values()))
     accuracy.set(ylabel="share of combinations", xlim=(-0.5, len(SCORES) - 0.5), **shares)
@@ -105,24 +87,54 @@ def draw(runs):
     distance.set(xlabel="distance to the nearest\nID combination (cells)", ylabel=share, **shares)
     readout.set_xticks(range(len(READOUT)), READOUT)
     readout.set(ylabel="share that have it right", xlim=(-0.5, 2.5), **shares)
-    volume.axhline(0, **plotting.FAINT)
-    plotting.name_layers(volume, end + 1)
-    volume.set(xlabel="layer", ylabel="log₁₀ volume, OOD / ID")
     _draw_examples(drawn, results)
     titles = {
-        accuracy: f"{plotting.span(good)} good images OOD",
-        error: f"OOD errors: {plotting.span(errors)} of a blank image's",
-        pairs: f"{plotting.span(all_seen)} good where all pairs are seen",
-        distance: f"{farthest[1]:.0%} good farthest away",
-        readout: f"position and size right: {plotting.span(both)} OOD",
-        volume: f"log₁₀ volume OOD / ID: {plotting.span(ratios, plotting.signed)} in the image",
+        accuracy: f"Good images are {plotting.span(good)} of the held-out ones",
+        error: f"OOD errors are {plotting.span(errors)} of a blank image's",
+        pairs: f"Where all pairs are seen, {plotting.span(all_seen)} are good",
+        distance: f"Farthest away, {farthest[1]:.0%} are good",
+        readout: f"Position and size are both right in {plotting.span(both)} OOD",
     }
-    plotting.panels(titles, "abcdeh", titles.values(), wrap=30)
+    plotting.panels(titles, "abcde", titles.values(), wrap=32)
     plotting.label_colors(accuracy, {NAMES[name]: COLORS[name] for name in results})
     plotting.label_regions(accuracy)
-    plotting.label_mark(accuracy, "trivial predictor", "D", markersize=3)
-    plotting.legend_below(rows[1], accuracy)
-    plotting.legend_below(rows[2], angles[0])
+    plotting.label_mark(accuracy, "trivial predictor", plotting.TRIVIAL)
+    plotting.legend_below(below, accuracy)
+    return picture
+
+
+@figure("three_factors_layers", runs=("three_factors", "three_factors_xy"), by_default=False)
+def draw_layers(runs):
+    """From layer to layer, the directions of two factors become less orthogonal. (a, b) By layer,
+    mean |cosine| of the angle between the tangents of two factors, where a box of x, y and size is
+    held out and where a square of x and y is at every size; titles have the mean over pairs, OOD.
+    (c) For these two, by layer: log10 of the volume element of held-out combinations over that of
+    ID ones, geometric means. Means over seeds with 95% intervals."""
+    picture, ratios = plotting.new_figure(plotting.WIDTH, 2.9), []
+    *angles, volume = picture.subplots(1, 3)
+    for axis, letter, (name, run) in zip(angles, "ab", runs.items(), strict=True):
+        end, last = len(run.layer_names) - 1, []
+        for pair, color in PAIRS.items():
+            ood, of_id = (run.layers(f"angle.{pair}.{at}") for at in ("ood", "id"))
+            plotting.draw_line(axis, ood, end, color, "-", pair.replace("-", ", "))
+            plotting.draw_line(axis, of_id, end, color, "--", None)
+            last.append(ood[:, -2].mean())
+        plotting.name_layers(axis, end + 1)
+        axis.set(ylabel="|cosine| of tangents", ylim=(0, None), xlabel="layer")
+        held_out = NAMES[RUNS[name]]
+        title = f"Held out {held_out}: |cosine| is {np.mean(last):.2f} in the last hidden layer"
+        plotting.panel(axis, letter, title, wrap=32)
+        values, color = run.layers("volume.log10_ratio"), COLORS[RUNS[name]]
+        plotting.draw_line(volume, values, end, color, "-", held_out)
+        ratios.append(values[:, -1].mean())
+    volume.axhline(0, **plotting.DOTTED)
+    plotting.name_layers(volume, end + 1)
+    volume.set(xlabel="layer", ylabel="log₁₀ volume, OOD / ID")
+    title = f"log₁₀ volume OOD / ID is {plotting.span(ratios, plotting.signed)} in the image"
+    plotting.panel(volume, "c", title, wrap=32)
+    plotting.label_mark(angles[0], "OOD", "-")
+    plotting.label_mark(angles[0], "ID", "--")
+    plotting.legend_below(picture, angles[0], volume, ncols=4)
     return picture
 
 
@@ -147,7 +159,7 @@ def _draw_examples(picture, results):
     drawn = {name: results[name].predictions[0] for name in ("box", "xy", "xs") if name in results}
     axes = picture.subplots(1 + len(drawn), len(indices), squeeze=False)
     for row, (name, images) in zip(axes, ({"asked": box.truths} | drawn).items(), strict=True):
-        row[0].set_ylabel(name, color=COLORS.get(name, "black"))
+        row[0].set_ylabel(WORDS.get(name, name), color=COLORS.get(name, "black"))
         plotting.show_held_out(row, images, box, indices)
     plotting.title_points(axes[0], box, indices, "({:.0f}, {:.0f})\nsize {:.2g}")
-    plotting.panel(axes[0, 0], "i", "first seeds", up=28)
+    plotting.panel(axes[0, 0], "f", "First seeds draw this in the box", up=30)

@@ -26,9 +26,10 @@ TRAINED = {
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
     **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn") for name in ("controls", "ladder")},
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
-                                                            "encoders")},
+                                                            "three_factors_layers", "encoders")},
     "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
-    "training": LOW_RANK | STRIPES | dict.fromkeys(("bump_cnn", "ramp_cnn")),
+    **dict.fromkeys(("training", "training_kernels"),
+                    LOW_RANK | STRIPES | dict.fromkeys(("bump_cnn", "ramp_cnn"))),
 }  # fmt: skip
 KNOWN = {
     **dict.fromkeys(("fig4c", "fig4c_epochs", "exponents"), stand_ins.sweep),

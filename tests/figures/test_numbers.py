@@ -20,7 +20,8 @@ from tests.figures.panels import axis_of, images_of, lines_of, means, title_of
 from tests.papers.test_scaling import GRIDS, make_table, scored
 
 EDGE = 8 / 9  # of the hole, which the edge map draws rightly
-BLUE, ORANGE = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
+BUMPS, STRIPES = scaling.COLORS["bumps"], scaling.COLORS["stripes"]
+UP, DOWN = (mark for mark, _ in scaling.BOUNDS.values())
 
 
 def heights(axis, *which):
@@ -37,7 +38,7 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     for name, wide in {"bump_cnn": "edge", "ramp_cnn": "bump"}.items():
         runs[name].wide_network = stand_ins.mapped(wide, "blank").cells
     titles = [title_of(axis) for axis in drawn(FIGURES["fig1"].draw, runs).axes]
-    shares = ("{} code: {:.0%} of held-out cells rendered, by interpolation {:.0%}, "
+    shares = ("With the {} code, {:.0%} of held-out cells are rendered; by interpolation {:.0%}, "
               "by a wide network {:.0%}")  # fmt: skip
     assert shares.format("bump", 0, 1, EDGE) in titles
     assert shares.format("ramp", EDGE, 0, 1) in titles
@@ -45,7 +46,7 @@ def test_the_share_rendered_stands_beside_that_of_interpolation(drawn):
     np.testing.assert_allclose(marks(axis_of(codes, "a")), [[-0.3, 1], [0.7, 0]])
     np.testing.assert_allclose(marks(axis_of(codes, "a"), "^"), [[0.3, EDGE], [1.3, 1]])
     assert sorted(heights(axis_of(codes, "a"))) == pytest.approx([0, EDGE])
-    by_distance = lines_of(axis_of(codes, "b"), "None")[:4:2]
+    by_distance = lines_of(axis_of(codes, "b"), "D")
     assert [line.get_ydata().tolist() for line in by_distance] == [[1, 1], [0, 0]]
     others = dict.fromkeys(FIGURES["controls"].runs, stand_ins.mapped("bump", "edge"))
     share = axis_of(drawn(FIGURES["controls"].draw, others | {"bump_cnn": runs["bump_cnn"]}), "a")
@@ -63,10 +64,10 @@ def test_the_maps_of_two_objects_are_shares_of_seeds(drawn, workdir):
         shown = axis.images[0].get_array().ravel()
         np.testing.assert_allclose(shown, hits.mean(axis=0, dtype=float))
         id_share, ood = (hits[:, mask].mean() for mask in (~cells.held_out, cells.held_out))
-        assert title_of(axis).endswith(f"bump rendered: {id_share:.0%} ID, {ood:.0%} OOD")
+        assert title_of(axis).endswith(f"bump is rendered: {id_share:.0%} ID, {ood:.0%} OOD")
 
 
-def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
+def test_of_three_factors_pairs_and_examples_are_shown(drawn, workdir):
     """Of the box, sizes are right and places are at random."""
     runs = {name: copy.copy(stand_ins.trained(name, workdir)) for name in three_factors.RUNS}
     box = runs["three_factors"].cells
@@ -82,20 +83,26 @@ def test_of_three_factors_pairs_layers_and_examples_are_shown(drawn, workdir):
     assert of("a", "box")[0][1] == of("c", "box")[0][1] == pytest.approx(hits)
     position, size, both = (y for _, y in of("e", "box"))
     assert size == 1 and position == both == pytest.approx(places[:, box.held_out].mean())
+    indices = three_factors.example_cells(box)
+    assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
+
+
+def test_of_three_factors_the_angles_of_layers_are_shown(drawn, workdir):
+    figure = FIGURES["three_factors_layers"]
+    runs = {name: stand_ins.trained(name, workdir) for name in figure.runs}
     angles = {pair: runs["three_factors"].layers(f"angle.{pair}.ood").mean(axis=0)
               for pair in three_factors.PAIRS}  # fmt: skip
     last = np.mean([of_pair[-2] for of_pair in angles.values()])
-    assert f"{last:.2f} OOD" in title_of(axis_of(figure, "f"))
-    (solid,) = [line for line in axis_of(figure, "f").lines if line.get_label() == "x, y"]
+    axis = axis_of(drawn(figure.draw, runs), "a")
+    assert f"|cosine| is {last:.2f} in the last hidden layer" in title_of(axis)
+    (solid,) = [line for line in axis.lines if line.get_label() == "x, y"]
     np.testing.assert_allclose(solid.get_ydata(), angles["x-y"][:-1])
-    indices = three_factors.example_cells(box)
-    assert box.held_out[indices].all() and len(set(box.factors[indices, 2])) > 1
 
 
 def test_figure_9_has_the_errors_of_all_angles(drawn, workdir):
     runs = {name: stand_ins.trained(name, workdir) for name in fig9.TITLES}
     figure, cells = drawn(fig9.draw, runs), runs["rotation"].cells
-    (axis,) = [axis for axis in figure.axes if axis.get_ylabel() == "MSE / blank image's"]
+    axis = axis_of(figure, "a")
     curves = {line.get_label(): line for line in axis.lines}
     angles, error = curves["one object"].get_data()
     order = np.argsort(cells.factors[:, 0] % 360)
@@ -120,7 +127,7 @@ def test_volumes_shares_along_training_and_tuning_are_means(drawn, workdir):
     means = [image[~held_out].mean() for image in images[: len(run.layer_names)]]
     np.testing.assert_allclose(means, 0, atol=1e-6)
     of_columns = dict.fromkeys(("bump_cnn", "stripes_0_bumps", "lowrank_both"), run)
-    along = axis_of(drawn(FIGURES["training"].draw, of_columns), "a").lines
+    along = axis_of(drawn(FIGURES["training"].draw, of_columns), "a").lines[:2]
     shares = [run.cells.scores["rendered"][:, mask].mean()
               for mask in (run.cells.held_out, ~run.cells.held_out)]  # fmt: skip
     assert [line.get_ydata()[-1] for line in along] == pytest.approx(shares)
@@ -161,7 +168,8 @@ def test_encoders_are_exact_where_they_are(drawn, workdir):
         axis = axis_of(figure, "d")
         (found,) = [x for x, _ in means(axis, "o", color)]
         assert found == pytest.approx(np.exp(np.log(errors).mean()), rel=1e-4)
-        assert mean["ood.nearest_seen_mse"]["value"] / unit in [x for x, _ in marks(axis)]
+        trivial = [x for x, _ in marks(axis, plotting.TRIVIAL)]
+        assert mean["ood.nearest_seen_mse"]["value"] / unit in trivial
 
 
 def test_shared_decoders_stand_by_model_beside_the_authors(drawn, workdir):
@@ -194,24 +202,25 @@ def test_a_training_that_is_begun_stands_by_epoch(drawn, workdir):
 
 
 def points_of(axis, color, marker):
-    """(N, images) of seeds ('.'), or of the open arrows that point this way."""
+    """(N, images) of seeds ('.'), or of the arrows that point this way."""
     return np.concatenate([line.get_xydata() for line in lines_of(axis, marker, color)])
 
 
 def test_thresholds_are_drawn_where_they_are(drawn):
     figure = drawn(scaling.draw_thresholds, stand_ins.sweep())
-    unseen, real, corner = (axis for axis in figure.axes if axis.axison and axis.get_visible())
+    shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
+    unseen, real, corner = shown[::2]  # of x and y right; beside them, of bumps rendered
     legends = [[text.get_text() for text in axis.get_legend().get_texts()]
                for axis in (unseen, corner)]  # fmt: skip
     assert legends[0][0].startswith("bumps alone: N^3.0 [") and len(legends[1]) == 1
     assert legends[0][1].startswith("stripes and bumps: N^1.0 [")
     for axis in (unseen, real):
-        dots = points_of(axis, BLUE, ".")
-        assert dots.shape == (12, 2) and len(points_of(axis, BLUE, "^")) == 0
+        dots = points_of(axis, BUMPS, ".")
+        assert dots.shape == (12, 2) and len(points_of(axis, BUMPS, UP)) == 0
         np.testing.assert_allclose(dots[:, 1] / (0.1 * dots[:, 0] ** 3), 1, atol=0.35)
         (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
         np.testing.assert_allclose(line.get_ydata(), 0.1 * np.array(GRIDS) ** 3, rtol=0.1)
-    reference = next(line for line in unseen.lines if line.get_linestyle() == "--")
+    reference = next(line for line in unseen.lines if line.get_linestyle() == ":")
     slope = np.polyfit(np.log(reference.get_xdata()), np.log(reference.get_ydata()), 1)[0]
     assert slope == pytest.approx(3)
 
@@ -223,7 +232,7 @@ def test_the_mean_over_seeds_is_geometric(drawn):
             for images, share in zip(numbers, (0.8, 1.0), strict=True)]  # fmt: skip
     axis = drawn(scaling.draw_thresholds, stand_ins.sweep(rows, ("none",))).axes[0]
     (line,) = [line for line in axis.lines if line.get_label().startswith("bumps")]
-    np.testing.assert_allclose(sorted(points_of(axis, BLUE, ".")[:, 1]), [20, 20, 80, 80], 1e-6)
+    np.testing.assert_allclose(sorted(points_of(axis, BUMPS, ".")[:, 1]), [20, 20, 80, 80], 1e-6)
     np.testing.assert_allclose(line.get_ydata(), 40, rtol=1e-6)
 
 
@@ -236,7 +245,7 @@ def test_no_bound_is_dropped(drawn):
     beyond = [row for row in by_stripes if row[IMAGES] > 2 * row[GRID]]
     sweep = stand_ins.sweep(few + beyond, ("corner",))
     axis = drawn(scaling.draw_thresholds, sweep).axes[0]
-    up, down = points_of(axis, BLUE, "^"), points_of(axis, ORANGE, "v")
+    up, down = points_of(axis, BUMPS, UP), points_of(axis, STRIPES, DOWN)
     assert down.shape == (6, 2) and len(np.unique(up, axis=0)) == 12  # side by side
     most = {(row[GRID], row["seed"]): row[IMAGES]
             for row in sorted(few, key=lambda row: row[IMAGES])}  # fmt: skip
@@ -255,12 +264,12 @@ def test_exponents_follow_the_share_asked_for(drawn):
         row["real.rendered"] = float(np.clip(0.5 + 0.4 * share, 0, 1))
         row["unseen.rendered"] = min(row["unseen.rendered"], 0.72)
     figure = drawn(scaling.draw_exponents, stand_ins.sweep(rows, ("none",)))
-    unseen, real = figure.axes[:2]
+    unseen, real = figure.axes[2:4]  # after those of x and y right
     lines = [lines_of(axis, "o")[0] for axis in (unseen, real)]
     exponents = dict(zip(scaling.TARGETS, lines[1].get_ydata(), strict=True))
     assert exponents[0.9] == pytest.approx(3, abs=0.1)
     assert exponents[0.7] == pytest.approx(2.5, abs=0.1)
-    (missing,) = [line for line in lines_of(unseen, "o") if line.get_fillstyle() == "none"]
+    (missing,) = lines_of(unseen, "x")
     np.testing.assert_allclose(missing.get_xdata(), [0.75, 0.8, 0.85, 0.9, 0.95])
     assert np.isfinite(lines[0].get_ydata()).tolist() == [share < 0.72 for share in scaling.TARGETS]
 
@@ -283,7 +292,7 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
     held_out, outside = drawn(scaling.draw_holdout_map, stand_ins.holdout_map(change)).axes[:2]
     assert written(held_out) == {(0, 0): "0.2\n1 of 2", (0, 1): "1", (1, 1): "1"}
     assert written(outside) == {(0, 0): "0.001*\n1 of 2", (0, 1): "0.002*", (1, 1): "0.024"}
-    assert title_of(outside) == "unseen cells outside (* seen cells), 0.001 to 0.024"
+    assert title_of(outside).startswith("Outside, at unseen cells (*: seen ones), errors are 0.001")
 
 
 # --- tables ------------------------------------------------------------------------------------
