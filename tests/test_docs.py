@@ -14,7 +14,8 @@ from absl import flags
 from absl.testing import flagsaver
 
 from compgen_jax import cli
-from launch import compgen
+from launch import compgen, example
+from tests.command import call, refused
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -63,6 +64,23 @@ def commands(page) -> list[list[str]]:
     return [line for line in found if line[0].split(".")[0] in ("launch", "figures")]
 
 
+@pytest.mark.parametrize("name", ["own_network", "own_task"])
+def test_a_page_shows_its_file(name):
+    page, source = ((DOCS / "tutorials" / f"{name}.{kind}").read_text() for kind in ("md", "py"))
+    assert f"```python\n{source}```" in page
+
+
+def test_an_example_is_a_file_of_the_tutorials_and_replaces_none(tmp_path, monkeypatch):
+    write = lambda *names: call(example, *names, positional=(example.NAME,))
+    monkeypatch.chdir(tmp_path)
+    write("own_task.py")
+    assert Path("own_task.py").read_text() == (DOCS / "tutorials" / "own_task.py").read_text()
+    with refused("own_task.py is already here"):
+        write("own_task.py")
+    with refused("no example 'own_data.py'; there are first_look.ipynb, own_network.py, own_task"):
+        write("own_data.py")
+
+
 @pytest.mark.parametrize("page", [page for page in SITE if commands(page)])
 def test_commands_parse(page, monkeypatch):
     """Each flag is one of its command's, and built-in names exist."""
@@ -80,29 +98,22 @@ def test_commands_parse(page, monkeypatch):
                 cli.read_config(CONFIG)
 
 
+PASSED_ON = "jax._src.xla_bridge", "absl.flags._exceptions"
 MESSAGES = r"^\| the line says \|.*\n\|[-|]*\n((?:\|.*\n)+)"
 
 
-def strings() -> list[list[str]]:
-    """Every string of the source, in pieces between what it is filled with; also of the two
-    libraries whose messages are passed on."""
+def strings():
+    """Every string of the source, with … for what it is filled with; also of two libraries whose
+    messages are passed on."""
     folders = [ROOT / name for name in ("compgen_jax", "launch", "figures")]
-    paths = [path for folder in folders for path in folder.rglob("*.py")]
-    for library in ("jax._src.xla_bridge", "absl.flags._exceptions"):
-        paths.append(Path(find_spec(library).origin))
-    found = []
-    for path in paths:
+    libraries = [Path(find_spec(name).origin) for name in PASSED_ON]
+    for path in (*libraries, *(path for folder in folders for path in folder.rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.JoinedStr):
-                found.append([""])
-                for part in node.values:
-                    if isinstance(part, ast.Constant):
-                        found[-1][-1] += part.value
-                    else:
-                        found[-1].append("")
+                values = [part.value for part in node.values]  # text, or what is filled in
+                yield "".join(one if isinstance(one, str) else "…" for one in values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append([node.value])
-    return [[pieces[0].removeprefix("error: "), *pieces[1:]] for pieces in found]
+                yield node.value
 
 
 def test_quoted_messages_stand_in_the_source():
@@ -110,7 +121,7 @@ def test_quoted_messages_stand_in_the_source():
     of_pages = "".join(page.read_text() for page in SITE)
     quoted = re.findall(r"^\| `(.+?)` \|", "".join(re.findall(MESSAGES, of_pages, re.M)), re.M)
     assert len(quoted) > 25
-    source = strings()
+    source = [text.removeprefix("error: ").split("…") for text in strings()]
     for message in quoted:
         least = len(message) / 4
         alike = [

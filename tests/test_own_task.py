@@ -43,11 +43,6 @@ def config_of(path: Path, name: str):
     return changed(cli.load_config(f"{path}:{name}"), FEW)
 
 
-def test_the_page_shows_the_file():
-    page = (ROOT / "docs" / "tutorials" / "own_task.md").read_text()
-    assert f"```python\n{SPRITES.read_text()}```" in page
-
-
 def test_a_task_in_a_file_trains_resumes_is_analysed_judged_and_drawn(own, tmp_path):
     path, source = own
     config = config_of(path, "quick")

@@ -1,4 +1,4 @@
-"""Progress bars: how often they are drawn, and the time that they say is left."""
+"""Progress bars: how often they are drawn, and what they say is left."""
 
 import sys
 
@@ -14,7 +14,10 @@ class Bar(tqdm):
     first = None  # the count and the time at the first update
 
     def __init__(self, **settings):
-        super().__init__(mininterval=seconds_between_updates(), dynamic_ncols=True, **settings)
+        # somebody looks at a terminal or a notebook; elsewhere each update is a line of a log
+        in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
+        seconds = 0.5 if in_notebook or sys.stderr.isatty() else 20
+        super().__init__(mininterval=seconds, dynamic_ncols=True, **settings)
 
     def update(self, n=1):
         drawn = super().update(n)
@@ -30,10 +33,3 @@ class Bar(tqdm):
             seconds = self._time() - start
             values["rate"] = (self.n - count) / seconds if seconds > 0 else 0  # 0 is shown as ?
         return values
-
-
-def seconds_between_updates() -> float:
-    """Half a second where somebody looks, which is in a terminal or a notebook; else 20 seconds, as
-    each update is a line of a log."""
-    in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
-    return 0.5 if in_notebook or sys.stderr.isatty() else 20

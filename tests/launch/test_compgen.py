@@ -1,9 +1,7 @@
 """One command for all: its errors, what it hands on; and what a run would cost."""
 
-import filecmp
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +13,9 @@ from compgen_jax.sweeps import cost as sweep_cost
 from compgen_jax.tasks.bump import Bump
 from compgen_jax.tasks.supports import SupportConfig
 from compgen_jax.training import loop
-from launch import compgen, example, train
-from tests.command import call, refused
+from launch import compgen, train
+from tests.command import call
 from tests.launch.test_command_lines import TINY
-
-TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 
 
 @pytest.fixture
@@ -47,20 +43,6 @@ def test_a_command_gets_its_flags_and_a_wrong_one_is_one_line(compgen_jax, capsy
         compgen_jax("trian", "--config=bump_cnn")
     assert stop.value.code == cli.USAGE_ERROR
     assert capsys.readouterr().err == "error: no command 'trian'; the nearest is train\n"
-
-
-def test_an_example_is_a_file_of_the_tutorials_and_replaces_none(tmp_path, monkeypatch, capsys):
-    write = lambda *names: call(example, *names, positional=(example.NAME,))
-    monkeypatch.chdir(tmp_path)
-    write()
-    names = capsys.readouterr().out.split()
-    assert names == ["first_look.ipynb", "own_network.py", "own_task.ipynb", "own_task.py"]
-    write("own_task.py")
-    assert filecmp.cmp("own_task.py", TUTORIALS / "own_task.py", shallow=False)
-    with refused("own_task.py is already here"):
-        write("own_task.py")
-    with refused("there is no example 'own_data.py'; there are first_look.ipynb, own_network.py"):
-        write("own_data.py")
 
 
 # --- what a config is, and what it would cost ------------------------------------------------
