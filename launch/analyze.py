@@ -58,9 +58,7 @@ def main():
         if metric.function.__module__ in own:
             printed |= {name: name for name in metric.fixed_names}
     for row in judge_run.judge_directory(workdir):
-        why = f", {row['reason']}" if row["reason"] else ""
-        print(f"{row['case']}: {row['statement']}: {row['verdict']}{why} "
-              f"(asked: {row['criterion']})")  # fmt: skip
+        print("\n".join(judge_run.lines(row, f"{row['case']}: {row['statement']}")))
     print(f"{'mean over seeds':22}", *(f"{measured.layers[k]:>9}" for k in columns))
     for title, name in printed.items():
         if name in measured.numbers:

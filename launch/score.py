@@ -72,11 +72,8 @@ def _score(config: Config, task):
     per_seed = predictions.numbers(run)
     mean = means(run, per_seed)
     print(f"{path}: seeds {', '.join(map(str, run.seeds))} on {config.name}")
-    why = f", {judged['reason']}" if judged["reason"] else ""
-    print(f"the held-out cells are composed: {judged['verdict']}{why}")
-    for name, number in judged["conditions"].items():
-        print(f"  {name}: {text.with_interval(number)}, must be {number['must be']}")
-    print("\n".join(table(run, mean)))
+    verdict = judge_run.lines(judged, "the held-out cells are composed")
+    print("\n".join([*verdict, *table(run, mean)]))
     report = {
         "task": config.name,
         "seeds": {str(seed): numbers for seed, numbers in per_seed.items()},

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from compgen_jax.claims import above, below, claim, judge, learnt, note
+from compgen_jax.metrics import text
 from compgen_jax.metrics.evaluation import mean_score
 from compgen_jax.runs import directory
 from compgen_jax.runs.run import Run
@@ -82,6 +83,16 @@ def judge_run(run: Run) -> list[dict]:
     has one, returns claims (`claims.claim`) on a run that they call `run`."""
     own = getattr(run.config.task, "claims", tuple)
     return [judge(one, {"run": run}, {"case": run.name}) for one in (composes, *own())]
+
+
+def lines(row: dict, statement: str) -> list[str]:
+    """The verdict of a row, and what was measured for each condition."""
+    conditions = [
+        f"  {name}: {text.with_interval(number)}, must be {number['must be']}"
+        for name, number in row["conditions"].items()
+    ]
+    why = f", {row['reason']}" if row["reason"] else ""
+    return [f"{statement}: {row['verdict']}{why}", *conditions]
 
 
 def judge_directory(workdir) -> list[dict]:

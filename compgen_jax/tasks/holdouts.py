@@ -358,7 +358,7 @@ def coverage(mask_B, factors, points_BxF) -> Coverage:
         share = len(np.unique(pairs[seen])) / len(np.unique(pairs))
         facts[f"seen_pairs.{factors[i].name}.{factors[j].name}"] = share
         if share < 1:
-            partly.append(f"{share:.1%} of {factors[i].name} x {factors[j].name}")
+            partly.append(f"{share:.1%} of {factors[i].name} × {factors[j].name}")
     lines.append(f"Pairs of values seen: {', '.join(partly) or 'all'}.")
     return Coverage(tuple(lines), facts)
 
