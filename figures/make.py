@@ -45,10 +45,20 @@ EXTEND = cli.define_extend()
 MODELS = flags.DEFINE_list("models", [], "Models of your own for the league, FILE.py:CLASS.")
 WORKDIR = cli.define_workdir()  # runs/SCALE by default
 flags.declare_key_flag("workdir")
-# one network of each kind; how many bumps join the stripes differs between the scales
 CONFIRM = "confirm"  # of `--only`, at quick scale
 BESIDES = CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
-EXPLORED = ("bump_cnn", "ramp_cnn", "lowrank_both", "stripes_30_bumps", "stripes_50_bumps")
+# one network of each kind; how many bumps join the stripes differs between the scales
+STRIPES = "It saw stripes (whole columns or rows) and a few dots, none in the outlined corner."
+EXPLORED = {
+    "bump_cnn": "It draws a dot at column x and row y. It saw no dot in the outlined square.",
+    "ramp_cnn": "As bump_cnn, but x and y are told to it by another code, the ramp.",
+    "lowrank_both": "A low-rank decoder with two penalties. It saw no dot in the outlined corner.",
+    "stripes_30_bumps": STRIPES,
+    "stripes_50_bumps": STRIPES,
+    "rotation": "It draws a digit turned by an angle. It saw no angle in the outlined gap.",
+}
+OF_EACH = 4  # seeds
+IF_TRAINED = {"sprites_range": "It draws a shape whose size, colour and place it is told."}
 
 
 class Plan(NamedTuple):
@@ -104,10 +114,10 @@ def main():
             save(plan.workdir, figure, figure.draw(rows), (), clock)
     if plan.explored:
         with clock.spending("measuring and drawing"):
-            shown = [row for row in rows if row["setting"] == claims.BASE
-                     and {*row["runs"]} & {*plan.explored}]  # fmt: skip
-            explored = {name: runs[name] for name in plan.explored}
-            path = page.write(explored, plan.workdir / "explorer.html", shown)
+            explored = {name: runs[name] for name in (*plan.explored, *IF_TRAINED) if name in runs}
+            shown, about = page.on(rows, explored), EXPLORED | IF_TRAINED
+            path = plan.workdir / "explorer.html"
+            page.write(explored, path, shown, seeds=range(OF_EACH), about=about)
         clock.say(f"wrote {path}")
     drawn = sorted(path.stem for path in (plan.workdir / "figures").glob("*.png"))
     results = pages.results(plan.scale, plan.papers, runs, rows, drawn)

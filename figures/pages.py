@@ -30,6 +30,7 @@ from compgen_jax.tasks import holdouts
 from compgen_jax.training import loop
 
 from . import committed, criteria, fields
+from .explorer import page as explorer
 from .league import page as league
 from .papers import FIGURES, PAPERS, TABLES
 from .tables import table
@@ -69,6 +70,8 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
         for scale in SCALES
     }
     made |= {DOCS / "findings/gallery.md": gallery(), DOCS / "reference/presets.md": presets()}
+    path = DOCS / "results/quick/explorer.html"
+    made[path] = explorer.with_verdicts(path.read_text(), rows["quick"])
     known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {

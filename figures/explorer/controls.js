@@ -1,6 +1,7 @@
 // What a reader can press, drag and choose.
 
-import { $, change, choose, drawAll, make, network, payload, snap, state } from "main";
+import { press, startGuessing } from "guess";
+import { $, canGuess, change, choose, chooseBeside, drawAll, isComparable, make, network, payload, snap, state } from "main";
 
 let selecting = false;
 
@@ -12,24 +13,28 @@ export function connectControls() {
     const drag = (moved) => (from ? select(from, place(moved).map(Math.round)) : moveTo(place(moved)));
     drag(event);
     map.addEventListener("pointermove", drag);
-    map.addEventListener("pointerup", () => {
+    const end = () => {
       map.removeEventListener("pointermove", drag);
-      if (from) press(false);
-    }, { once: true });
+      if (from) selectNext(false);
+    };
+    for (const type of ["pointerup", "pointercancel"]) map.addEventListener(type, end, { once: true });
   });
   map.addEventListener("keydown", onKey);
   $("network").addEventListener("change", async (event) => { await choose(event.target.selectedIndex); drawAll(); });
+  $("beside").addEventListener("change", async (event) => { await chooseBeside(Number(event.target.value)); drawAll(); });
+  $("guess").addEventListener("click", () => (state.guess ? change({ guess: null }) : startGuessing()));
+  $("next").addEventListener("click", startGuessing);
   $("score").addEventListener("change", (event) => change({ score: event.target.value }));
   $("step").addEventListener("input", (event) => change({ step: Number(event.target.value) }));
   $("seed").addEventListener("input", (event) => change({ seed: Number(event.target.value) }));
   $("bright").addEventListener("change", (event) => change({ bright: event.target.checked }));
-  $("select").addEventListener("click", () => press(!selecting));
+  $("select").addEventListener("click", () => selectNext(!selecting));
   $("clear").addEventListener("click", () => change({ box: null }));
   $("copy").addEventListener("click", () => copy($("python").textContent, "Copied the Python."));
   $("link").addEventListener("click", () => copy(location.href, "Copied the link."));
 }
 
-function press(on) {
+function selectNext(on) {
   selecting = on;
   $("select").setAttribute("aria-pressed", on);
 }
@@ -94,6 +99,13 @@ export function describeControls() {
   const last = network.steps.length - 1, seeds = network.seeds;
   $("network").selectedIndex = state.network;
   $("network").parentElement.hidden = payload.networks.length < 2;
+  $("about").textContent = network.about;
+  const others = payload.networks.map(({ name }, index) => [name, index]).filter(([, index]) => isComparable(index));
+  $("beside").replaceChildren(...[["nothing", -1], ...others].map(([textContent, value]) => make("option", { textContent, value })));
+  $("beside").value = state.beside;
+  $("beside").parentElement.hidden = !others.length;
+  $("invitation").hidden = !canGuess();
+  $("guess").textContent = state.guess ? "Stop guessing" : `${press()} to play`;
   $("score").replaceChildren(...Object.entries(network.scores).map(([name, { hit }]) =>
     make("option", { value: name, textContent: hit ? `right or wrong: ${name}` : `error: ${name}` })));
   $("score").value = state.score;
@@ -103,6 +115,7 @@ export function describeControls() {
   $("bright").checked = state.bright;
   $("bright").parentElement.hidden = network.kind !== "image";
   $("halves").hidden = !network.hasHalfSteps(state.step);
+  $("signed-legend").hidden = network.kind === "curve";
   $("place-legend").hidden = !network.positions;
   $("step-name").textContent = `: ${network.steps[state.step]} of ${network.steps[last]}`;
   Object.assign($("seed"), { max: seeds.length - 1, value: state.seed });

@@ -46,6 +46,22 @@ class Network {
     return index;
   }
 
+  // The checkpoint nearest to a share of training, in ratios.
+  stepAt(share) {
+    const far = (step) => Math.abs(Math.log(step / this.steps.at(-1) / share));
+    return this.steps.reduce((best, step, k) => (far(step) < far(this.steps[best]) ? k : best), 0);
+  }
+
+  // The position nearest to that of another network with axes of the same names.
+  nearestTo(other, at, step) {
+    const values = other.values(at);
+    return this.axes.map(({ fine, real, values: cells }, axis) => {
+      const halves = real && this.hasHalfSteps(step), far = (value) => Math.abs(value - values[axis]);
+      const best = (halves ? fine : cells).reduce((k, value, index, all) => (far(value) < far(all[k]) ? index : k), 0);
+      return halves ? best / 2 : best;
+    });
+  }
+
   // Values of the factors, in the factors' order.
   values(at) {
     if (this.points) {

@@ -3,7 +3,7 @@
 import { drawOutput } from "pictures";
 import { short } from "numbers";
 import { make, network as current, state } from "main";
-import { placeName } from "views";
+import { placeHere } from "views";
 import { makeNetwork } from "network";
 
 export function connectLive(network, body) {
@@ -50,7 +50,7 @@ export function connectLive(network, body) {
       make("div", {}, ...factors.map(({ name }, k) => make("div", { className: "part" }, make("h3", { textContent: `code of ${name}` }),
         make("div", { className: "units" }, ...controls[k].map(({ element }) => element)))),
         make("div", { className: "controls" }, ...switches,
-          button("Keep this code", () => { remembered = code(); kept.textContent = ` the code kept at ${placeName()}`; blending.hidden = false; }),
+          button("Keep this code", () => { remembered = code(); kept.textContent = ` the code kept at ${placeHere()}`; blending.hidden = false; }),
           button("Add the kept code", () => { const base = code(); remembered?.forEach((value, unit) => edits.set(unit, base[unit] + value)); }),
           button("Reset", reset)), blending)));
 

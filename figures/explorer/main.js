@@ -7,7 +7,8 @@ import { connectLive } from "live";
 import { mean } from "numbers";
 import { drawCourse, drawPython, drawRules } from "rules";
 import { drawVerdicts } from "verdicts";
-import { drawCursor, drawGrid, drawRegion, drawSentence, drawTheMap } from "views";
+import { drawGuess } from "guess";
+import { drawCursor, drawDrawings, drawRegion, drawTheMap } from "views";
 
 export const $ = (id) => document.getElementById(id);
 export const make = (tag, fields = {}, ...children) => {
@@ -17,19 +18,22 @@ export const make = (tag, fields = {}, ...children) => {
 };
 
 // What the page shows. `at` is a position (see data.js); `seed` -1 means all; `box` is a region of
-// the map: first and last cell across, first and last cell up.
+// the map: first and last cell across, first and last cell up. `beside` is the network to compare
+// with, -1 for none. `guess` is null unless the reader guesses; it then has the guessed `place`.
 export const state = {
   network: 0, at: [], step: 0, seed: -1, layer: null, score: "", axes: [0, 1], box: null, bright: false,
+  beside: -1, guess: null,
 };
-export let payload, network;
-let opened = [];
+export let payload, network, verdicts;
+let opened = [], other = null;
 
-export async function start(text) {
-  payload = JSON.parse(text);
+export async function start(texts) {
+  [payload, verdicts] = texts.map((text) => JSON.parse(text));
   await openFromHash();
   connectControls();
   window.addEventListener("hashchange", () => location.hash.slice(1) !== hash() && openFromHash());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  window.addEventListener("resize", drawCourse);
   $("page").hidden = false;
   drawAll();
   document.body.dataset.ready = "yes";
@@ -43,13 +47,44 @@ export async function choose(index, wanted = {}) {
     network: index, axes: network.axes.length > 1 ? network.map : [0], step: network.steps.length - 1,
     score: names.includes(state.score) ? state.score : names[0], box: null, layer: null, seed: -1,
   });
-  state.at = network.place(typicalCell());
+  state.at = network.place(state.guess ? randomCell() : typicalCell());
   Object.assign(state, wanted);
   state.at = state.at.map((place, axis) => snap(place, axis));
+  state.guess &&= canGuess() ? {} : null;
+  await chooseBeside(state.beside);
   describeControls();
   live = connectLive(network, $("live-body"));
 }
 let live;
+
+// Another network beside this one, if it can be asked for the same.
+export async function chooseBeside(index) {
+  state.beside = isComparable(index) ? index : -1;
+  if (state.beside >= 0) opened[index] ??= openNetwork(payload.networks[index]);
+  other = await opened[state.beside] ?? null;
+}
+
+export function isComparable(index) {
+  const names = ({ axes }) => JSON.stringify(axes.map(({ name }) => name));
+  const raw = payload.networks[index];
+  return index !== state.network && raw && !raw.points && !network.points && names(raw) === names(network);
+}
+
+// What is shown of the network and of that beside it, at the same place and share of training.
+export function views() {
+  const here = { network, at: state.at, step: state.step };
+  if (!other) return [here];
+  const step = other.stepAt(network.steps[state.step] / network.steps.at(-1));
+  return [here, { network: other, at: other.nearestTo(network, state.at, step), step }];
+}
+
+export const scoreOf = ({ scores }) => (Object.hasOwn(scores, state.score) ? state.score : Object.keys(scores)[0]);
+export const canGuess = () => network.kind !== "curve" && network.heldOutOf.size > 0;
+
+export function randomCell() {
+  const cells = [...network.heldOutOf.keys()];
+  return cells[Math.floor(Math.random() * cells.length)] ?? 0;
+}
 
 // The held-out cell whose mean over seeds is nearest to the region's, then nearest to its centre.
 function typicalCell() {
@@ -74,6 +109,8 @@ function hash() {
   };
   if (state.layer) fields.layer = state.layer;
   if (state.bright) fields.bright = 1;
+  if (state.beside >= 0) fields.beside = payload.networks[state.beside].name;
+  if (state.guess) fields.guess = 1;
   if (state.box) fields.region = state.box.join(",");
   if (network.axes.length > 2) fields.axes = state.axes.join(",");
   return new URLSearchParams(fields).toString();
@@ -96,6 +133,8 @@ async function openFromHash() {
   put("score", fields.get("score"), Object.hasOwn(scores, fields.get("score") ?? ""));
   put("layer", fields.get("layer"), layers.some(({ name }) => name === fields.get("layer")));
   put("bright", true, fields.has("bright"));
+  wanted.beside = payload.networks.findIndex(({ name }) => name === fields.get("beside"));
+  state.guess = fields.has("guess") ? {} : null;
   const box = numbers("region", 4), sizes = (wanted.axes ?? map).map((axis) => axes[axis]?.values.length ?? 1);
   const fits = (first, last, size) => [first, last].every(Number.isInteger) && 0 <= first && first <= last && last < size;
   put("box", box, box && sizes.every((size, k) => fits(box[2 * k], box[2 * k + 1], size)));
@@ -112,11 +151,11 @@ export function snap(place, axis) {
 
 // --- drawing ---------------------------------------------------------------------------------
 
-let due = 0, changedAt = 0;
+let due = 0;
 
 // Changes the state and draws what depends on it: 'move' the cursor alone, or all.
 export function change(fields, what = "all") {
-  changedAt = performance.now();
+  if (fields.at) state.guess &&= {};  // another place, another guess
   Object.assign(state, fields);
   state.at = state.at.map((place, axis) => snap(place, axis));
   if (what === "all") drawAll();
@@ -137,8 +176,8 @@ function drawMove() {
   due = 0;
   const start = performance.now();
   drawCursor();
-  drawGrid();
-  drawSentence();
+  drawDrawings();
+  drawGuess();
   drawRegion();
   drawRules();
   drawPython();

@@ -2,12 +2,16 @@
 
 import base64
 import io
+import json
+import re
 from pathlib import Path
 
 import jinja2
 import numpy as np
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from compgen_jax.claims import BASE
 from compgen_jax.runs import directory
 from compgen_jax.statistics import LEVEL
 from compgen_jax.tasks import task as tasks
@@ -17,13 +21,13 @@ from .payload import payload
 
 HERE = Path(__file__).parent
 # columns of claims.json that the page shows
-SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "seeds", "conditions",
-         "notes", "runs")  # fmt: skip
-MODULES = ("main", "controls", "views", "rules", "layers", "live", "verdicts", "data", "numbers",
-           "pictures", "network", "arrays")  # fmt: skip
+SHOWN = ("claim", "case", "statement", "figure", "verdict", "reason", "confirmed", "seeds",
+         "conditions", "notes", "runs")  # fmt: skip
+MODULES = ("main", "controls", "guess", "views", "rules", "layers", "live", "verdicts", "data",
+           "numbers", "pictures", "network", "arrays")  # fmt: skip
 
 
-def write(runs: dict, path, verdicts=(), seeds=()) -> Path:
+def write(runs: dict, path, verdicts=(), seeds=(), about=()) -> Path:
     """Writes the explorer of finished runs, by name, and returns its path.
 
     Args:
@@ -31,25 +35,49 @@ def write(runs: dict, path, verdicts=(), seeds=()) -> Path:
       path: of the page, which appears atomically.
       verdicts: rows of claims.json.
       seeds: those to show, by default all, 8 at most.
+      about: a dict, by a run's name a sentence on it.
 
     Raises RunError for a seed that a run lacks, and as `Run` explains.
     """
-    verdicts = [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
-    content = payload(runs, verdicts, seeds)
+    rows = _shown(verdicts)
+    content = payload(runs, len(str(rows)), seeds)
+    for network in content["networks"]:
+        network["about"] = dict(about).get(network["name"], "")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}  # in their order
     template = environment.from_string((HERE / "page.html.jinja").read_text())
     page = template.render(
         names=list(runs),
         css=Markup((HERE / "style.css").read_text()),
         stills=[_still(run) for run in runs.values()],
-        payload=directory.clean(content),
-        importmap={"imports": {name: _as_url(name) for name in MODULES}},
-        verdicts=verdicts,
+        payload=_as_json(content),
+        importmap=_as_json({"imports": {name: _as_url(name) for name in MODULES}}),
+        rows=_as_json(rows),
         percent=round(100 * LEVEL),
     )
     directory.write_text(Path(path), page)
     return Path(path)
+
+
+def with_verdicts(page: str, verdicts) -> str:
+    """The text of a page whose verdicts are those of rows of claims.json, on its networks."""
+    element = r'(?<=<script type="application/json" id="%s">).*?(?=</script>)'
+    networks = json.loads(re.search(element % "payload", page)[0])["networks"]
+    rows = _as_json(_shown(on(verdicts, [network["name"] for network in networks])))
+    return re.sub(element % "rows", lambda _: rows, page)
+
+
+def on(verdicts, names) -> list[dict]:
+    """The rows of claims.json, at the base, that judge one of these runs."""
+    return [row for row in verdicts if row["setting"] == BASE and {*row["runs"]} & {*names}]
+
+
+def _shown(verdicts) -> list[dict]:
+    return [{name: row[name] for name in SHOWN if name in row} for row in verdicts]
+
+
+def _as_json(value) -> Markup:
+    """JSON for a script element; NaN is null."""
+    return htmlsafe_json_dumps(directory.clean(value), separators=(",", ":"))
 
 
 def _as_url(module: str) -> str:

@@ -3,11 +3,13 @@
 Images are precomputed at every cell, every seed and some checkpoints; at the last checkpoint also
 half-way between the cells. They are whole numbers from 0 to `levels`, and every array is deflated.
 How fine they are, and how many checkpoints there are, is chosen so that a page keeps its size
-(`limit`): `DETAILS` are tried from the finest on. Before that, large images are made coarser
-(`MOST_SIDE`) and, of many images, whole values of the factors are left out (`MOST_ENTRIES`).
+(`limit`): the largest network is made coarser, by `DETAILS`, until all fit. Before that, large
+images are made coarser (`MOST_SIDE`) and, of many images, whole values of the factors are left out
+(`MOST_ENTRIES`).
 
 A network's value, with T seeds, K steps, B cells, M fine positions, D entries of an output:
 
+    python      what opens the run: `cg.train` of a preset, or `cg.load`;  about: a sentence, or ''
     axes        name, values, fine (the values of fine positions), real, labels: one per factor
     map         the two axes that are shown first
     factors     their names;  labels: of each factor, by value
@@ -40,8 +42,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import stdtrit
 
-from compgen_jax import grids
+from compgen_jax import grids, settings
+from compgen_jax.config import to_dict
 from compgen_jax.metrics import geometry, superposition, tuning
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import predictions as given_predictions
 from compgen_jax.runs import results
 from compgen_jax.runs.directory import RunError
@@ -59,10 +63,11 @@ from .arrays import encode, encode_between, encode_scaled
 from .live import code_table, live_network
 
 # levels of an image at the last checkpoint and at earlier ones, half-way positions, checkpoints
-DETAILS = ((255, 255, True, 10), (127, 127, True, 10), (63, 63, True, 10), (127, 31, True, 6),
-           (63, 31, True, 6), (63, 15, True, 6), (63, 31, True, 4), (31, 31, True, 4),
-           (31, 15, True, 3), (31, 31, False, 3), (15, 15, False, 1))  # fmt: skip
-QUICK, SEVERAL, LARGE = 4e6, 3e6, 10e6  # bytes of a page: one quick run, several, the paper's size
+DETAILS = ((255, 255, True, 10), (255, 127, True, 10), (255, 63, True, 10), (255, 31, True, 10),
+           (127, 31, True, 10), (127, 15, True, 10), (63, 15, True, 10), (63, 15, True, 6),
+           (31, 15, True, 4), (31, 15, True, 3), (31, 31, False, 3),
+           (15, 15, False, 1))  # fmt: skip
+QUICK, SEVERAL, LARGE = 4e6, 6e6, 10e6  # bytes of a page: one quick run, several, the paper's size
 # entries at all cells of one seed: 28 x 28 images at 28 x 28 cells have more
 LARGE_IMAGES = 600_000
 PAGE = 150_000  # bytes of a page without its networks and their live forms, at most
@@ -79,30 +84,31 @@ LAYER_NUMBERS = {
     "decode.id_r2": "probe R², outside",
     "decode.ood_r2": "probe R², held out",
 }
+MOST_CHANGED = 3  # fields of a preset, to call a run by it
 MOST_LIVE = 0.6  # of a network's share of the page
 
 
-def payload(runs: dict, verdicts=(), seeds=()) -> dict:
-    """{'networks': [...], 'verdicts': [...], 'level'} of finished runs by name; `seeds` are those
-    to show, by default the first `MOST_SEEDS`. Raises RunError for a seed that a run lacks."""
-    atlases = [_Atlas(run, seeds) for run in runs.values()]
-    room = limit(atlases) - PAGE - len(str(verdicts))
-    return {
-        "networks": within(room, dict(zip(runs, atlases, strict=True))),
-        "verdicts": list(verdicts),
-        "level": LEVEL,
-    }
+def payload(runs: dict, taken: int = 0, seeds=()) -> dict:
+    """{'networks': [...], 'level'} of finished runs by name.
+
+    Args: taken: bytes of the page that other things need; seeds: those to show, by default the
+    first `MOST_SEEDS`. Raises RunError for a seed that a run lacks.
+    """
+    atlases = {name: _Atlas(run, seeds) for name, run in runs.items()}
+    room = limit(atlases.values()) - PAGE - taken
+    return {"networks": within(room, atlases), "level": LEVEL}
 
 
 def within(room: float, atlases: dict) -> list[dict]:
-    """The networks' values, all in the finest detail with which they have at most `room`
-    characters, or else in the coarsest."""
-    constant = [atlas.constant(name, room / len(atlases)) for name, atlas in atlases.items()]
-    for detail in DETAILS:
-        images = [atlas.images(*detail) for atlas in atlases.values()]
-        if _size(constant) + _size(images) <= room:
-            break
-    return [one | other for one, other in zip(constant, images, strict=True)]
+    """The networks' values in at most `room` characters: each in the finest detail, and then the
+    largest made coarser until all fit or none is left to be coarser."""
+    constant = {name: one.constant(name, room / len(atlases)) for name, one in atlases.items()}
+    images = {name: one.images(*DETAILS[0]) for name, one in atlases.items()}
+    left = {name: list(DETAILS[1:]) for name in atlases}
+    while _size(constant) + _size(images) > room and any(left.values()):
+        largest = max(filter(left.get, left), key=lambda name: _size(images[name]))
+        images[largest] = atlases[largest].images(*left[largest].pop(0))
+    return [constant[name] | images[name] for name in atlases]
 
 
 def limit(atlases) -> float:
@@ -212,7 +218,8 @@ class _Atlas:
             axis["fine"] = numbers(values)
         return {
             "name": name,
-            "path": _without_home(run.path),
+            "python": _in_python(run),
+            "about": "",
             "axes": axes,
             "factors": [factor.name for factor in task.factors],
             "labels": [dict(zip(map("{:g}".format, f.values), f.labels, strict=False))
@@ -273,7 +280,7 @@ class _Atlas:
             "steps": steps,
             "low": low,
             "high": high,
-            "rules": self.explained(steps),
+            "rules": self.explained([self.steps.index(step) for step in steps]),
             "scores": self.packed_scores(steps),
             "drawn": before if fine else [*before, shrink(last)],
             "drawn_fine": shrink(fine[0]) if fine else None,
@@ -311,17 +318,23 @@ class _Atlas:
             found[name] = _flat(_shrunk(said, 2))
         return found
 
-    def explained(self, steps) -> dict | None:
+    def explained(self, chosen) -> dict | None:
+        """`rules` of the payload, at some of `steps`, by their index."""
+        if not self.held_out.any():
+            return None
+        rules, r2 = self.r2_of_rules
+        return {"rules": rules, "r2": encode_between(r2[chosen], 0.0, 1.0)}
+
+    @cached_property
+    def r2_of_rules(self):
         """R^2 of what is drawn at the held-out cells on what rules that need not compose say there:
         the sums of its own ID outputs that share a factor (Eq 3), of true outputs that do, the
-        nearest ID output and the interpolator's; and on what is asked."""
+        nearest ID output and the interpolator's; and on what is asked. Names, and (K, T, R, Q)."""
         held_out, cells = self.held_out, self.cells
-        if not held_out.any():
-            return None
         grid = tasks.has_grid(self.task) and len(self.axes) > 1
         sums = grid and all(np.isin(c[held_out], c[~held_out]).all() for c in cells.T)
         values = []
-        for step in steps:
+        for step in self.steps:
             for index, drawn in enumerate(self.predictions[step]):
                 of_seed = lambda array, index=index: array[min(index, len(array) - 1)]
                 truths, others = of_seed(self.truths), self.counterfactuals
@@ -336,8 +349,8 @@ class _Atlas:
                     parts["local interpolator"] = of_seed(others["interpolator"])[:, None]
                 r2 = [superposition.superposition_r2(drawn[held_out], p) for p in parts.values()]
                 values.append(np.nan_to_num(r2))
-        packed = np.reshape(values, (len(steps), len(self.seeds), *np.shape(values[0])))
-        return {"rules": list(parts), "r2": encode_between(packed, 0.0, 1.0)}
+        shape = len(self.steps), len(self.seeds), *np.shape(values[0])
+        return list(parts), np.reshape(values, shape)
 
     def layers(self) -> list[dict]:
         """Numbers, unit maps and metric tensors of every layer."""
@@ -396,6 +409,32 @@ def _program(run):
         return *trainer.predict(*seed, points), trainer.score(*seed, points)
 
     return over_trials(of_seed, run.config.execution.trials_per_device)
+
+
+def _in_python(run) -> str:
+    """The Python that opens a run. `cg.train` of a preset loads the run, or trains it where it is
+    not there yet, so that this also works for whoever has the page alone. A run that is no preset
+    is loaded where it lies or, if that is not below here, trained from the nearest preset."""
+    place, path = _without_home(run.path), run.path
+    is_below = not path.is_absolute() or path.is_relative_to(Path.cwd())
+    changed = {name: _changed(run.config, preset) for name, preset in PRESETS.items()}
+    nearest = min(changed, key=lambda name: (name != run.name, len(changed[name])))
+    if nearest != run.name and (is_below or len(changed[nearest]) > MOST_CHANGED):
+        return f"cg.load({place!r})"
+    place = place if is_below else f"runs/{run.name}"
+    overrides = f", {changed[nearest]}" if changed[nearest] else ""
+    return f"cg.train({nearest!r}, {place!r}{overrides})"
+
+
+def _changed(config, preset) -> dict:
+    """The fields, and their values, in which a config differs from a preset, but for its name."""
+    own, theirs = (settings.flat(to_dict(one), "") for one in (config, preset))
+    return {
+        name[1:]: value
+        for name, value in own.items()
+        if value != theirs.get(name)
+        and not name.startswith((".name", ".execution.", ".training.keep"))
+    }
 
 
 def _without_home(path: Path) -> str:

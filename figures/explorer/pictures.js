@@ -5,7 +5,7 @@ export const color = (name) => style().getPropertyValue(`--${name}`).trim();
 const rgb = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
 const mix = (a, b, share) => a.map((value, k) => value + share * (b[k] - value));
 
-// 0 -> wrong, 1/2 -> between, 1 -> right
+// 0 -> the first colour, 1 -> the last
 export function makeScale(names) {
   const stops = names.map((name) => rgb(color(name)));
   return (share) => {
@@ -61,7 +61,7 @@ function drawCurve(canvas, values, { low, high }, signed, beside) {
   context.clearRect(0, 0, width, height);
   if (least < 0 && most > 0) line(values.map(() => 0), color("line"));
   if (beside) line(beside, color("faint"));
-  line(values, color(signed ? "more" : "accent"));
+  line(values, color("ink"));
 }
 
 // A map of cells: values of a slice [row][column], rows upwards; `outline` marks held-out ones.
@@ -74,8 +74,6 @@ export function drawMap(canvas, slice, shareOf, scale, { room, outline }) {
     context.fillStyle = `rgb(${scale(shareOf(index)).map(Math.round)})`;
     context.fillRect(i * wide, (rows - 1 - j) * high, wide, high);
   }));
-  context.strokeStyle = color("text");
-  context.lineWidth = room > 200 ? 3 : 2;
   context.beginPath();
   const hidden = (j, i) => Boolean(slice[j]?.[i] !== undefined && outline[slice[j][i]]);
   for (let j = -1; j < rows; j++) {
@@ -91,13 +89,19 @@ export function drawMap(canvas, slice, shareOf, scale, { room, outline }) {
       }
     }
   }
-  context.stroke();
+  const width = room > 200 ? 3 : 2;
+  for (const [name, wider] of [["card", 2], ["held-out", 0]]) {  // a halo sets it off from the cells
+    context.strokeStyle = color(name);
+    context.lineWidth = width + wider;
+    context.stroke();
+  }
 }
 
-// Whole pixels; a cell is at most three times as long as wide, unless it would be too thin to see.
+// Whole pixels; a cell is at most three times as long as wide, unless it would be too thin to see,
+// or on the page's own map to touch.
 function cellSize(columns, rows, room) {
-  const [wide, high] = [room / columns, room / rows];
-  return [Math.min(wide, Math.max(3 * high, 20)), Math.min(high, Math.max(3 * wide, 20))]
+  const [wide, high] = [room / columns, room / rows], least = room > 200 ? 44 : 20;
+  return [Math.min(wide, Math.max(3 * high, least)), Math.min(high, Math.max(3 * wide, least))]
     .map((size) => Math.max(1, Math.floor(size)));
 }
 
@@ -117,7 +121,7 @@ export function drawEllipses(canvas, slice, metricAt, cell) {
   }));
   const lengths = shapes.map(({ axes }) => axes[0]).sort((a, b) => a - b);
   const longest = lengths[Math.floor(0.9 * lengths.length)] || 1;  // the largest few are cut off
-  context.strokeStyle = color("accent");
+  context.strokeStyle = color("text");
   context.lineWidth = 1.2;
   for (const { i, j, axes, angle } of shapes) {
     const [long, narrow] = axes.map((length) => 0.48 * cell * Math.min(length / longest, 1));

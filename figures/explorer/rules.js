@@ -2,8 +2,8 @@
 
 import { fitted, interval, short } from "numbers";
 import { color, drawOutput } from "pictures";
-import { $, make, network, one, state } from "main";
-import { brightened, placeName } from "views";
+import { $, make, network, one, state, views } from "main";
+import { brightened } from "views";
 
 // Pictures that need no combining, each with the parts that it is a sum of.
 function rules(cell, seed) {
@@ -28,24 +28,27 @@ function rules(cell, seed) {
 
 let rulesDue = 0;
 
+// Outside the held-out region the cards are empty, and keep their room.
 export function drawRules() {
   document.querySelectorAll(".one-seed").forEach((each) => { each.textContent = `seed ${network.seeds[one()]}`; });
   clearTimeout(rulesDue);
   rulesDue = setTimeout(() => {
-    const cell = network.cell(state.at), seed = one(), drawn = network.output(state.step, seed, network.place(cell));
-    if (!network.held_out.values[cell]) {
-      $("rule-cards").textContent = "This combination lies outside the held-out region: choose one inside the outline.";
-      return;
-    }
+    const here = network.cell(state.at), isAway = !network.held_out.values[here], cards = $("rule-cards");
+    const cell = isAway ? network.heldOutOf.keys().next().value : here, seed = one();
+    $("rules").hidden = cell === undefined;
+    $("rules-away").hidden = !isAway;
+    cards.classList.toggle("away", isAway);
+    if (cell === undefined) return;
+    const drawn = network.output(state.step, seed, network.place(cell));
     const card = (name, values, text, about) => {
-      const options = { limits: brightened(values) };
+      const options = { limits: brightened(values, network) };
       const canvas = make("canvas"), found = make("div", { className: "card output", title: about }, make("h3", { textContent: name }),
         canvas, make("p", { textContent: text }), make("p", { textContent: about }));
       drawOutput(canvas, values, network, options);
       found.dataset.rule = name;
       return found;
     };
-    $("rule-cards").replaceChildren(card(`seed ${network.seeds[seed]} draws`, drawn, "", placeName(network.place(cell))),
+    cards.replaceChildren(card(`seed ${network.seeds[seed]} draws`, drawn, "", "what the rules are to explain"),
       ...rules(cell, seed).map(({ name, parts, about }) => {
         const r2 = network.explained(state.step, seed, cell)[name];
         const picture = name === "superposition" || name === "plus" ? fitted(drawn, parts) : parts[0];
@@ -56,34 +59,36 @@ export function drawRules() {
   }, 40);
 }
 
-// The score along training, on shown and on never-shown combinations: mean and interval.
+// The score along training, on shown and on never-shown combinations: mean and interval. The axis
+// of an error is logarithmic, and reaches from the least of all seeds' means to the largest.
 export function drawCourse() {
-  const canvas = $("course"), context = canvas.getContext("2d"), { width, height } = canvas;
-  const { hit } = network.scores[state.score], steps = network.steps;
-  const bands = [0, 1].map((hidden) => {
-    const cells = network.everyCell.filter((cell) => network.held_out.values[cell] === hidden);
-    return cells.length ? steps.map((_, step) => interval(network.regionMeans(state.score, step, cells), network.t)) : [];
-  });
-  const every = bands.flat().map((one) => one.mean);
-  const scale = hit ? (value) => value : (value) => Math.log(Math.max(value, 1e-12));
-  const low = hit ? 0 : scale(Math.min(...every)), high = hit ? 1 : scale(Math.max(...every));
-  const x = (k) => 52 + (width - 72) * (steps.length > 1 ? k / (steps.length - 1) : 0.5);
-  const y = (value) => height - 20 - (height - 34) * Math.min(Math.max((scale(value) - low) / (high - low || 1), 0), 1);
-  context.clearRect(0, 0, width, height);
+  const canvas = $("course"), context = canvas.getContext("2d"), dots = window.devicePixelRatio || 1;
+  const width = canvas.clientWidth || 600, height = 120, name = state.score;
+  Object.assign(canvas, { width: width * dots, height: height * dots });
+  context.scale(dots, dots);
+  const { hit } = network.scores[name], steps = network.steps;
+  const regions = [0, 1].map((hidden) => network.everyCell.filter((cell) => network.held_out.values[cell] === hidden)).map((cells) =>
+    (cells.length ? steps.map((_, step) => network.regionMeans(name, step, cells)) : []));
+  const positive = regions.flat(2).filter((value) => value > 0);
+  const ends = hit ? [0, 1] : [Math.min(...positive), Math.max(...positive)];
+  const scale = (value) => (hit ? value : Math.log10(Math.max(value, ends[0])));
+  const [low, high] = ends.map(scale);
+  const x = (k) => 56 + (width - 76) * (steps.length > 1 ? k / (steps.length - 1) : 0.5);
+  const y = (value) => height - 22 - (height - 34) * Math.min(Math.max((scale(value) - low) / (high - low || 1), 0), 1);
   context.fillStyle = color("faint");
-  context.fillRect(x(state.step) - 0.75, 0, 1.5, height - 16);
-  const ends = hit ? [[0, "0%"], [1, "100%"]] : [Math.min(...every), Math.max(...every)].map((end) => [end, short(end, 2)]);
+  context.fillRect(x(state.step) - 0.75, 0, 1.5, height - 18);
   context.font = "12px system-ui, sans-serif";
   context.textAlign = "right";
-  ends.forEach(([end, label]) => {
+  ends.forEach((end) => {
     context.fillStyle = color("muted");
-    context.fillText(label, 40, y(end) + 4);
+    context.fillText(hit ? `${100 * end}%` : short(end, 2), 46, y(end) + 4);
     context.fillStyle = color("faint");
-    context.fillRect(44, y(end), width - 56, 0.5);
+    context.fillRect(50, y(end), width - 62, 0.5);
   });
-  bands.forEach((band, hidden) => {
-    if (!band.length) return;
-    context.fillStyle = context.strokeStyle = color(hidden ? "wrong" : "accent");
+  regions.forEach((values, hidden) => {
+    if (!values.length) return;
+    const band = values.map((ofSeeds) => interval(ofSeeds, network.t));
+    context.fillStyle = context.strokeStyle = color(hidden ? "held-out" : "shown");
     context.lineWidth = 2.5;
     context.globalAlpha = 0.2;
     context.beginPath();
@@ -98,15 +103,17 @@ export function drawCourse() {
   });
   context.fillStyle = color("muted");
   context.textAlign = "center";
-  steps.forEach((step, k) => context.fillText(step, x(k), height - 4));
-  $("course-name").textContent = hit ? "Share right, by training step:" : `Mean ${state.score} (log), by training step:`;
+  const every = Math.ceil(36 * steps.length / (width - 76));
+  steps.forEach((step, k) => (steps.length - 1 - k) % every || context.fillText(step, x(k), height - 5));
+  $("course-name").textContent = hit ? "Share right, by training step:" : `Mean ${name} (log), by training step:`;
   canvas.ariaLabel = $("course-name").textContent;
+  Object.assign(canvas.dataset, { low: ends[0], high: ends[1] });
 }
 
 export function drawPython() {
   const last = state.step === network.steps.length - 1, step = network.steps[state.step];
   const point = network.values(state.at).map((value) => Number(value.toPrecision(7))), lines = [
-    "import compgen_jax as cg", "", `run = cg.load(${JSON.stringify(network.path)})`,
+    "import compgen_jax as cg", "", `run = ${network.python}`,
     `point = [${point.join(", ")}]  # ${network.factors.join(", ")}`,
     "run.draw(*point)  # asked, drawn by every seed, and their difference",
     last ? "outputs = run.predict([point])  # one for every seed"
@@ -119,6 +126,11 @@ export function drawPython() {
       return `cells[${name}].between(${values[state.box[2 * k]]}, ${values[state.box[2 * k + 1]]})`;
     });
     lines.push("cells = run.cells", `region = cells[${limits.join(" & ")}]`, `region.groupby("seed")[${JSON.stringify(state.score)}].mean()`);
+  }
+  const [, beside] = views();
+  if (beside) {
+    const values = beside.network.values(beside.at).map((value) => Number(value.toPrecision(7)));
+    lines.push(`other = ${beside.network.python}`, `other.draw(${values.join(", ")})`);
   }
   $("python").textContent = lines.join("\n");
 }

@@ -3,16 +3,21 @@
 
 import { short } from "numbers";
 import { color } from "pictures";
-import { $, choose, drawAll, make, payload } from "main";
+import { $, choose, drawAll, make, payload, verdicts } from "main";
 
+const MARKS = { reproduced: "✓", contradicted: "✗", inconclusive: "–" };
 let shown = null;
 
 export function drawVerdicts() {
-  $("claims").replaceChildren(...payload.verdicts.flatMap((row, index) => {
+  $("verdicts").hidden = !verdicts.length;
+  $("confirmed").hidden = !verdicts.some(({ confirmed }) => confirmed);
+  $("claims").replaceChildren(...verdicts.flatMap((row, index) => {
     const [[name, number]] = Object.entries(row.conditions);
     const line = make("button", { className: "claim" },
-      make("span", {}, make("b", { className: row.verdict, textContent: row.verdict }), make("br"), [row.claim, row.case].filter(Boolean).join(", ")),
-      make("span", {}, row.statement, make("br"), make("small", { textContent: `asked: ${name} ${number["must be"]}` })), axis(number));
+      make("span", {}, make("b", { className: row.verdict, textContent: `${MARKS[row.verdict] ?? ""} ${row.verdict}` }), make("br"),
+        [row.claim, row.case].filter(Boolean).join(", "), make("br"), make("small", { textContent: row.confirmed ? `confirmed: ${row.confirmed}` : "" })),
+      make("span", {}, row.statement, make("br"), make("small", { textContent: `asked: ${name} ${number["must be"]}` }),
+        make("br"), make("small", { className: "reason", textContent: row.reason })), axis(number));
     line.setAttribute("aria-expanded", index === shown);
     line.addEventListener("click", () => open(index, row));
     return index === shown ? [line, evidence(row)] : [line];
@@ -47,9 +52,9 @@ function axis(number) {
     put("line", { x1: x(bound), x2: x(bound), y1: 0, y2: 24, stroke: color("text"), "stroke-dasharray": "3 2", "stroke-width": 1.5 });
     put("text", { x: x(bound), y: 33, "text-anchor": x(bound) > 200 ? "end" : "middle" }, `bound ${short(bound)}`);
   });
-  if (ends.length === 2) put("rect", { x: x(ends[0]), y: 9, width: Math.max(x(ends[1]) - x(ends[0]), 2), height: 6, fill: color("accent"), opacity: 0.45 });
-  seeds.forEach((seed) => put("circle", { cx: x(seed), cy: 12, r: 3, fill: "none", stroke: color("accent"), "stroke-width": 1.3 }));
-  if (number.value !== null) put("circle", { cx: x(number.value), cy: 12, r: 3.5, fill: color("accent") });
+  if (ends.length === 2) put("rect", { x: x(ends[0]), y: 9, width: Math.max(x(ends[1]) - x(ends[0]), 2), height: 6, fill: color("text"), opacity: 0.45 });
+  seeds.forEach((seed) => put("circle", { cx: x(seed), cy: 12, r: 3, fill: "none", stroke: color("text"), "stroke-width": 1.3 }));
+  if (number.value !== null) put("circle", { cx: x(number.value), cy: 12, r: 3.5, fill: color("text") });
   return svg;
 }
 
@@ -59,5 +64,5 @@ function evidence(row) {
     ...[name, short(value), ci95 && ci95[0] !== null ? `${short(ci95[0])} to ${short(ci95[1])}` : "", bound].map((textContent) => make("td", { textContent }))));
   Object.entries(row.conditions).forEach(([name, number]) => add(name, number, `must be ${number["must be"]}`));
   Object.entries(row.notes ?? {}).forEach(([name, number]) => add(name, number));
-  return make("div", { className: "evidence" }, make("p", { textContent: `${row.verdict}. ${row.reason ? `Because: ${row.reason}. ` : ""}Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
+  return make("div", { className: "evidence" }, make("p", { textContent: `Seeds ${row.seeds.join(", ")}. Figure: ${row.figure || "–"}.` }), table);
 }

@@ -1,9 +1,10 @@
-// The map, the outputs beside what is asked, and the sentence.
+// The map, the outputs beside what is asked, and the sentences.
 
 import { column } from "data";
+import { guess, isPending } from "guess";
 import { interval, mean, short, withInterval, worded } from "numbers";
 import { drawMap, drawOutput, makeScale } from "pictures";
-import { $, change, chosenSeeds, make, network, one, payload, slice, state } from "main";
+import { $, change, chosenSeeds, make, network, one, payload, scoreOf, slice, state, views } from "main";
 
 // 0 for right to 1 for wrong at a cell: a share of hits, or the place of an error between the least
 // and the largest, on a logarithmic axis.
@@ -13,7 +14,7 @@ function wrongness() {
   const at = (cell) => mean(values.map((of) => of[cell]));
   if (hit) return { share: (cell) => 1 - at(cell), low: "right", high: "wrong" };
   const every = network.everyCell.map(at).filter((value) => value > 0);
-  const high = Math.max(...every), low = Math.max(Math.min(...every), high / 1e4);
+  const low = Math.min(...every), high = Math.max(...every);
   const share = (cell) => Math.log(Math.max(at(cell), low) / low) / (Math.log(high / low) || 1);
   return { share, low: `${short(low)}`, high: `${short(high)} (${state.score})` };
 }
@@ -21,7 +22,7 @@ function wrongness() {
 export function drawTheMap() {
   const { share, low, high } = wrongness(), cells = slice();
   const canvas = $("map").querySelector("canvas");
-  drawMap(canvas, cells, share, makeScale(["right", "between", "wrong"]), { room: 292, outline: network.held_out.values });
+  drawMap(canvas, cells, share, makeScale(["right", "wrong"]), { room: 292, outline: network.held_out.values });
   $("map").style.width = `${canvas.width}px`;
   $("legend-low").textContent = low;
   $("legend-high").textContent = high;
@@ -38,82 +39,131 @@ export function drawCursor() {
   }
 }
 
-export function placeName(at = state.at) {
+function placeName({ network, at }) {
+  const values = network.values(at);
   const label = (k, value) => (network.points ? network.labels[k][value] : network.axes[k].labels[at[k]]);
-  const names = network.values(at).map((value, k) => `${network.factors[k]} = ${label(k, value) ?? short(value, 4)}`);
-  const shown = names.length > 6 ? names.filter((_, k) => network.values(at)[k] !== 0) : names;
-  return shown.join(", ");
+  const names = values.map((value, k) => `${network.factors[k]} = ${label(k, value) ?? short(value, 4)}`);
+  return (names.length > 6 ? names.filter((_, k) => values[k] !== 0) : names).join(", ");
 }
 
-export function drawGrid() {
-  const grid = $("grid"), seeds = network.seeds;
-  const truths = seeds.map((_, seed) => network.truth(seed, state.at));
-  const drawn = seeds.map((_, seed) => network.output(state.step, seed, state.at));
-  if (grid.dataset.for !== network.name) {
-    grid.dataset.for = network.name;
-    grid.style.gridTemplateColumns = `repeat(${Math.min(seeds.length + 1, 5)}, minmax(0, 1fr))`;
-    grid.replaceChildren(outputCell("asked"), ...seeds.map((seed, k) => {
-      const cell = outputCell(`seed ${seed}`, true);
-      cell.firstChild.addEventListener("click", () => change({ seed: state.seed === k ? -1 : k }));
-      return cell;
-    }));
-  }
-  const [asked, ...answers] = grid.children, { given } = network;
-  drawOutput(asked.querySelector(".first"), truths[one()], network);
-  for (const each of asked.querySelectorAll(".second, .second + *")) each.hidden = !given;
-  if (given) drawOutput(asked.querySelector(".second"), column(given.values, 0, network.cell(state.at)), given);
-  answers.forEach((cell, k) => {
-    const difference = drawn[k].map((value, d) => value - truths[k][d]);
-    drawOutput(cell.querySelector(".first"), drawn[k], network, { beside: truths[k], limits: state.bright ? brightened(drawn[k]) : network });
-    drawOutput(cell.querySelector(".second"), difference, network, { signed: true, limits: spread() });
-    cell.classList.toggle("chosen", state.seed === k);
+export const placeHere = () => placeName({ network, at: state.at });
+
+// --- drawings ----------------------------------------------------------------------------------
+
+// The network's, with its sentence, and below those of the network beside it.
+export function drawDrawings() {
+  const shown = views();
+  $("drawings").classList.toggle("compared", shown.length > 1);
+  $("part-beside").hidden = $("sentence-beside").hidden = $("name").hidden = shown.length < 2;
+  ["", "-beside"].slice(0, shown.length).forEach((suffix, k) => {
+    drawGrid($(`grid${suffix}`), shown[k], k === 0);
+    drawSentence($(`sentence${suffix}`), shown[k], k === 0 ? "" : `${shown[k].network.name}: `);
+    $(`name${suffix}`).textContent = shown[k].network.name;
+  });
+}
+
+function drawGrid(grid, { network, at, step }, isFirst) {
+  const { given, seeds } = network, picked = Math.min(one(), seeds.length - 1);
+  const truths = seeds.map((_, seed) => network.truth(seed, at));
+  if (grid.dataset.for !== network.name) build(grid, network, isFirst);
+  const [asked, ...answers] = grid.children;
+  drawOutput(asked.querySelector(".first"), truths[picked], network);
+  asked.querySelector(".difference").hidden = !given;
+  if (given) drawOutput(asked.querySelector(".second"), column(given.values, 0, network.cell(at)), given);
+  answers.forEach((cell, seed) => {
+    const empty = truths[seed].map(() => network.low);
+    const drawn = isPending() ? empty : network.output(step, seed, at);
+    const difference = isPending() ? empty.map(() => 0) : drawn.map((value, d) => value - truths[seed][d]);
+    const limits = state.bright || state.guess ? brightened(drawn, network) : network;
+    drawOutput(cell.querySelector(".first"), drawn, network, { beside: truths[seed], limits });
+    drawOutput(cell.querySelector(".second"), difference, network, { signed: true, limits: spread(network) });
+    cell.classList.toggle("chosen", isFirst && state.seed === seed);
   });
   for (const ring of grid.querySelectorAll(".place")) {
     ring.hidden = !network.positions || network.kind !== "image";
-    ring.style.left = `${100 * (state.at[0] + 0.5) / network.shape[1]}%`;
-    ring.style.top = `${100 - 100 * (state.at[1] + 0.5) / network.shape[0]}%`;
+    ring.style.left = `${100 * (at[0] + 0.5) / network.shape[1]}%`;
+    ring.style.top = `${100 - 100 * (at[1] + 0.5) / network.shape[0]}%`;
   }
+  for (const mark of grid.querySelectorAll(".guess")) {
+    const [left, top] = state.guess?.place ?? [];
+    mark.hidden = left === undefined;
+    mark.style.left = `${100 * left}%`;
+    mark.style.top = `${100 * top}%`;
+  }
+}
+
+function build(grid, network, isFirst) {
+  grid.dataset.for = network.name;
+  grid.style.gridTemplateColumns = `repeat(${Math.min(network.seeds.length + 1, 5)}, minmax(0, 1fr))`;
+  const picture = (...marks) => make("span", { className: "picture" }, make("canvas", { className: "first" }), make("i", { className: "place" }), ...marks);
+  const below = (text) => make("div", { className: "difference" }, make("canvas", { className: "second" }), make("figcaption", { textContent: text }));
+  const asked = make("figure", { className: "output asked" }, picture(), make("figcaption", { innerHTML: "<b>asked</b>" }), below("read off this picture"));
+  grid.replaceChildren(asked, ...network.seeds.map((seed, k) => {
+    const title = `Look at seed ${seed} alone`;
+    const button = make("button", isFirst ? { title, ariaLabel: title } : { ariaLabel: `seed ${seed}` }, picture(make("i", { className: "guess" })));
+    button.addEventListener("click", (event) => {
+      if (isPending()) guess(event, button);
+      else if (isFirst) change({ seed: state.seed === k ? -1 : k });
+    });
+    return make("figure", { className: "output" }, button, make("figcaption", { textContent: `seed ${seed} ${verb(network)}s` }), below("difference"));
+  }));
 }
 
 // Limits that show a faint picture as well as a full one.
-export const brightened = (values) => network.kind !== "image" ? network : ({ low: network.low, high: Math.max(network.low + 0.02 * (network.high - network.low), values.reduce((a, b) => Math.max(a, b))) });
-const spread = () => ({ low: network.low - network.high, high: network.high - network.low });
+export function brightened(values, { kind, low, high }) {
+  return kind === "image" ? { low, high: Math.max(low + 0.02 * (high - low), Math.max(...values)) } : { low, high };
+}
+const spread = ({ low, high }) => ({ low: low - high, high: high - low });
 
-function outputCell(name, answer = false) {
-  const canvas = () => make("span", { className: "picture" }, make("canvas", { className: "first" }), make("i", { className: "place" }));
-  const cell = make("figure", { className: "output" });
-  if (!answer) {
-    cell.append(canvas(), make("figcaption", { innerHTML: "<b>asked</b>" }), make("canvas", { className: "second" }),
-      make("figcaption", { textContent: "read off this picture" }));
-    return cell;
+// --- sentences ---------------------------------------------------------------------------------
+
+const verb = ({ kind }) => (kind === "curve" ? "answer" : "draw");
+const HELD_OUT = "a combination never shown in training", SHOWN = "a combination outside the held-out region";
+const AT_CELL = " (at the nearest cell)";
+
+// A hidden copy of the longest sentence that another place could have keeps its room, so that
+// nothing below moves.
+function drawSentence(paragraph, view, start) {
+  const { network, at, step } = view, score = scoreOf(network), { hit } = network.scores[score], count = network.seeds.length;
+  const values = network.seeds.map((_, seed) => network.score(score, step, seed)[network.cell(at)]);
+  const right = (hits) => `${hits} of ${count} seeds ${verb(network)} it right`;
+  const error = (value) => `the mean ${score} of ${count} seed${count > 1 ? "s" : ""} is ${value}`;
+  const scored = hit ? right(values.filter((value) => value === 1).length) : error(short(mean(values)));
+  const last = step === network.steps.length - 1;
+  const first = `${start}${last ? "" : `After ${network.steps[step]} training steps: `}`;
+  const words = (place, where, what, between) => `${first}${first ? "asked" : "Asked"} for ${place}, ${where}${isPending() ? "" : `, ${what}`}${between}.`;
+  const between = at.some((place) => place % 1) ? AT_CELL : "";
+  const text = words(placeName(view), network.isHeldOut(at) ? HELD_OUT : SHOWN, scored, between);
+  const longest = words(longestPlace(network), SHOWN, hit ? right(count) : error("0.00888"), network.hasHalfSteps(step) ? AT_CELL : "");
+  const region = regionWords(network, step, score);
+  paragraph.replaceChildren(make("span", {}, make("b", { textContent: text }), region),
+    make("span", { className: "reserve", ariaHidden: true }, make("b", { textContent: longest }), region));
+}
+
+const longestPlaces = new Map();  // by network
+
+function longestPlace(network) {
+  if (!longestPlaces.has(network)) {
+    const names = network.everyCell.map((cell) => placeName({ network, at: network.place(cell) }));
+    const longest = names.reduce((best, name) => (name.length > best.length ? name : best));
+    longestPlaces.set(network, longest + (network.drawn_fine ? "0.5".repeat(network.axes.length) : ""));
   }
-  const button = make("button", { title: `Look at ${name} alone`, ariaLabel: `Look at ${name} alone` }, canvas());
-  cell.append(button, make("figcaption", { textContent: `${name} ${verb()}s` }), make("canvas", { className: "second" }),
-    make("figcaption", { textContent: "difference" }));
-  return cell;
+  return longestPlaces.get(network);
 }
 
-const verb = () => (network.kind === "curve" ? "answer" : "draw");
-
-export function drawSentence() {
-  const { hit } = network.scores[state.score], cell = network.cell(state.at), seeds = network.seeds.length;
-  const values = network.seeds.map((_, k) => network.score(state.score, state.step, k)[cell]);
-  const where = network.isHeldOut(state.at) ? "a combination never shown in training" : "a combination outside the held-out region";
-  const here = hit ? `${values.filter((value) => value === 1).length} of ${seeds} seeds ${verb()} it right`
-    : `the mean ${state.score} of ${seeds} seeds is ${short(mean(values))}`;
-  const between = Number.isInteger(state.at.reduce((a, b) => a + b + (b % 1 ? 0.25 : 0), 0)) ? "" : " (at the nearest cell)";
-  const parts = [true, false].map((hidden) => {
-    const cells = network.everyCell.filter((index) => (network.held_out.values[index] === 1) === hidden);
-    return cells.length ? interval(network.regionMeans(state.score, state.step, cells), network.t) : null;
+function regionWords(network, step, score) {
+  const { hit } = network.scores[score], count = network.seeds.length;
+  const [shown, held] = [0, 1].map((hidden) => {
+    const cells = network.everyCell.filter((cell) => network.held_out.values[cell] === hidden);
+    return cells.length ? interval(network.regionMeans(score, step, cells), network.t) : null;
   });
-  const over = (found) => withInterval(found, hit, payload.level, seeds);
-  const what = hit ? `${verb()}n right`.replace("answern", "answered") : `the mean ${state.score}`;
-  const all = !parts[0] ? "" : hit ? ` In the held-out region, never shown in training, ${over(parts[0])} are ${what}; outside it, ${worded(parts[1].mean, hit)}.`
-    : ` In the held-out region, never shown in training, ${what} is ${over(parts[0])}; outside it, ${worded(parts[1].mean, hit)}.`;
-  const when = state.step === network.steps.length - 1 ? "" : `After ${network.steps[state.step]} training steps: `;
-  $("sentence").innerHTML = "";
-  $("sentence").append(make("b", { textContent: `${when}${when ? "asked" : "Asked"} for ${placeName()}, ${where}, ${here}${between}.` }), all);
+  if (!held || !shown) return "";
+  const over = withInterval(held, hit, payload.level, count), outside = worded(shown.mean, hit);
+  return hit ? ` In the held-out region, ${over} are ${verb(network) === "draw" ? "drawn" : "answered"} right; outside it, ${outside}.`
+    : ` In the held-out region, the mean ${score} is ${over}; outside it, ${outside}.`;
 }
+
+// --- a selected region -------------------------------------------------------------------------
 
 // The cells of the region on the map.
 function regionCells() {

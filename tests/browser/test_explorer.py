@@ -16,6 +16,7 @@ from compgen_jax.models.mlp import MLP
 from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
+from figures import committed
 from figures.explorer import page, payload
 from tests.figures import live_networks
 from tests.figures.stand_ins import train
@@ -24,6 +25,7 @@ from tests.figures.stand_ins import train
 VERDICT = {
     "claim": "X1", "case": "bump", "scale": "quick", "setting": "base", "figure": "Fig 1",
     "statement": "sizes are composed", "verdict": "contradicted", "reason": "", "seeds": [0, 7],
+    "confirmed": "no",
     "runs": ["three factors"], "notes": {"error OOD": {"value": 0.25, "ci95": [0.125, 0.5]}},
     "conditions": {"share right": {"value": 0.5, "ci95": [0.25, 0.75], "per_seed": [0.375, 0.625],
                                    "must be": "above 0.9", "holds": False}},
@@ -36,12 +38,14 @@ LARGE = VERDICT | {
 
 @pytest.fixture(scope="module")
 def runs(tiny, tiny_run, tmp_path_factory):
-    """Two networks: of two factors, and of three."""
+    """Two networks of two factors, and one of three."""
     support = replace(tiny.task.support, low=2, high=5, samples=120)
     task = replace(tiny.task, size=SizeConfig(values=3, low=1, high=1), support=support)
     config = replace(tiny, name="sizes", task=task, model=Conv(depth=2, width=4))
     three = train(config, tmp_path_factory.mktemp("sizes") / "run")
-    return {"tiny": Run.load(tiny_run[0]), "three factors": three}
+    config = replace(tiny, name="other", training=replace(tiny.training, seeds=(3,), epochs=8))
+    other = train(config, tmp_path_factory.mktemp("other") / "run")
+    return {"tiny": Run.load(tiny_run[0]), "three factors": three, "other": other}
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +121,11 @@ def pixels(driver, selector):
     return np.reshape(data, (height, width, 4)).astype(float)
 
 
-def assert_drawn(driver, figure, run, image):
+def assert_drawn(driver, figure, run, image, grid="#grid"):
     """Figure number so much, in grey, shows these values, the first row below: from 0, paper, to
     the largest value that is common, ink."""
     high = max(np.quantile(run.cells.predictions, 0.9995), run.cells.truths.max())
-    red = pixels(driver, f"#grid figure:nth-child({figure}) canvas.first")[::-1, :, 0]
+    red = pixels(driver, f"{grid} figure:nth-child({figure}) canvas.first")[::-1, :, 0]
     shares = (255 - red) / (255 - 0x11)
     np.testing.assert_allclose(shares, np.clip(image, 0, high) / high, atol=0.02)
 
@@ -208,6 +212,11 @@ def test_a_brushed_region_has_the_mean_and_interval_over_seeds(opened, runs):
     inside = (x >= 1) & (x <= 5) & (y >= 2) & (y <= 6)
     means = cells.scores["mse"].astype(np.float64)[:, inside].mean(axis=1)
     half = stats.t.ppf(0.975, 1) * means.std(ddof=1) / np.sqrt(2)
+    axis = find(driver, "#course")
+    errors, held_out = runs["tiny"].along.cells.scores["mse"].astype(float), cells.held_out
+    every = np.stack([errors[..., mask].mean(axis=-1) for mask in (held_out, ~held_out)])
+    ends = [float(axis.get_attribute(f"data-{end}")) for end in ("low", "high")]
+    assert ends == pytest.approx([every.min(), every.max()], rel=1e-6)
     region = driver.execute_script("return {...document.getElementById('region').dataset}")
     ends = {"mean": means.mean(), "low": means.mean() - half, "high": means.mean() + half}
     assert {name: float(region[name]) for name in ends} == pytest.approx(ends, rel=1e-9)
@@ -229,6 +238,50 @@ def test_the_python_that_is_copied_runs(opened, runs, monkeypatch):
     point = np.float32([[4.5, 4]])
     np.testing.assert_array_equal(names["outputs"], runs["tiny"].predict(point))
     assert len(names["region"]) == 2 * 4
+
+
+def test_a_second_network_is_asked_for_the_same(opened, runs):
+    driver, other = opened("network=tiny&beside=other&at=1,1"), runs["other"]
+    names = [one.text for one in driver.find_elements(By.CSS_SELECTOR, "#beside option")]
+    assert names == ["nothing", "other"]  # the third has another factor
+    drag(driver, (1, 1), (4.5, 4))
+    point = np.float32([[4.5, 4]])
+    assert_drawn(driver, 2, runs["tiny"], runs["tiny"].predict(point)[0, 0])
+    assert_drawn(driver, 2, other, other.predict(point)[0, 0], "#grid-beside")
+    words = "other: asked for x = 4.5, y = 4, a combination never shown in training"
+    assert find(driver, "#sentence-beside").text.startswith(words)
+    put(driver, "#step", 0)  # the same share of its training
+    at = other.at(other.kept_steps[0]).predict(np.float32([[5, 4]]))
+    assert state(driver)["at"] == "5,4"
+    assert_drawn(driver, 2, other, at[0, 0], "#grid-beside")
+    assert "other = cg.load(" in find(driver, "#python").text
+
+
+def test_a_guess_comes_before_the_drawings(opened, runs):
+    driver = opened("network=tiny&at=4,4&guess=1")
+    assert "right" not in find(driver, "#sentence b").text
+    picture = find(driver, "#grid figure:nth-child(2) canvas.first")
+    assert (pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., :3] == 255).all()
+    pixel = picture.size["width"] / 8
+    actions = ActionChains(driver, duration=0)  # from the middle to column 2 and row 6
+    actions.move_to_element_with_offset(picture, -1.5 * pixel, -2.5 * pixel).click().perform()
+    settle(driver)
+    drawn = runs["tiny"].predict(np.float32([[4, 4]]))[:, 0]
+    there = drawn[:, 5:8, 1:4].max(axis=(1, 2)) >= drawn.max(axis=(1, 2)) / 2
+    right = int(2 * there.sum() >= 2)
+    words = f"{there.sum()} of 2 draw where you guessed, and 0 what was asked."
+    assert find(driver, "#guess-words").text == f"{words} Right guesses: {right} of 1."
+    mark = find(driver, "#grid figure:nth-child(3) .guess")
+    percent = driver.execute_script(
+        "return ['left', 'top'].map((end) => parseFloat(arguments[0].style[end]))", mark
+    )
+    assert percent == pytest.approx([100 * 2.5 / 8, 100 * 1.5 / 8], abs=1)
+    assert np.ptp(pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., 0]) > 100
+    find(driver, "#next").click()
+    assert runs["tiny"].task.held_out(np.float32([state(driver)["at"].split(",")])).all()
+    assert (pixels(driver, "#grid figure:nth-child(2) canvas.first")[..., :3] == 255).all()
+    find(driver, "#guess").click()
+    assert "guess" not in state(driver) and "right" in find(driver, "#sentence b").text
 
 
 def test_three_factors_are_two_axes_and_a_slider(opened, runs):
@@ -287,7 +340,7 @@ def test_a_verdict_leads_to_its_network_and_numbers(opened):
     driver = opened("network=tiny")
     assert [line.text.split("\n")[:2] for line in
             driver.find_elements(By.CSS_SELECTOR, ".claim")] == [
-        ["contradicted", "X1, bump"], ["contradicted", "X2, bump"]]  # fmt: skip
+        ["✗ contradicted", "X1, bump"], ["✗ contradicted", "X2, bump"]]  # fmt: skip
     circles = driver.find_elements(By.CSS_SELECTOR, ".claim:first-child circle")
     assert len(circles) == 3  # two seeds and their mean
     bounds = driver.find_elements(By.CSS_SELECTOR, ".claim:nth-child(2) text")
@@ -359,10 +412,74 @@ return [found, document.documentElement.scrollWidth - document.documentElement.c
 """
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (900, 800)])
-@pytest.mark.parametrize("network", ["tiny", "three+factors"])
-def test_nothing_overlaps_or_sticks_out(opened, size, network):
-    driver = opened(f"network={network}&layer=layer_01", width=size[0], height=size[1])
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844, "touch": True}
+
+
+@pytest.mark.parametrize("window", [DESKTOP, {"width": 900, "height": 800}, PHONE])
+@pytest.mark.parametrize("network", ["tiny&beside=other", "three+factors"])
+def test_nothing_overlaps_or_sticks_out(opened, window, network):
+    driver = opened(f"network={network}&layer=layer_01", **window)
+    driver.execute_script("if (innerWidth < 720) document.getElementById('map').scrollIntoView()")
     settle(driver)
     overlaps, beyond = driver.execute_script(OVERLAPS)
     assert overlaps == [] and beyond <= 0
+
+
+PLACES = """
+const all = "section, figure, canvas, button, p:not(#rules-away), pre, h2, h3";
+return [...document.querySelectorAll(all)].map((each) => {
+  const { left, top, width, height } = each.getBoundingClientRect();
+  return [each.tagName, each.id, each.className, left, top + scrollY, width, height].join(" ");
+});
+"""
+
+
+@pytest.mark.parametrize("window", [DESKTOP, PHONE])
+def test_dragging_across_the_edge_moves_nothing_and_keeps_the_drawings_in_view(opened, window):
+    """By a thumb on a phone, where each picture is at least 90 pixels wide."""
+    driver = opened("network=tiny&at=1,4", **window)
+    board = find(driver, "#map")
+    if "touch" in window:
+        driver.execute_script("arguments[0].scrollIntoView()", board)
+    settle(driver)
+    box_of = "const box = (each) => each.getBoundingClientRect().toJSON(); "
+    left, top, side = map(driver.execute_script(box_of + "return box(arguments[0])", board).get,
+                              ("left", "top", "width"))  # fmt: skip
+    places, words = driver.execute_script(PLACES), set()
+    for place, kind in ((1, "Start"), (2.5, "Move"), (3, "Move"), (4.5, "Move"), (7, "Move")):
+        point = {"x": left + (place + 0.5) * side / 8, "y": top + 3.5 * side / 8}
+        if "touch" in window:
+            event = {"type": f"touch{kind}", "touchPoints": [point]}
+            driver.execute_cdp_cmd("Input.dispatchTouchEvent", event)
+        else:
+            name = {"Start": "Pressed", "Move": "Moved"}[kind]
+            event = {"type": f"mouse{name}", "button": "left", "clickCount": 1, **point}
+            driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+        assert state(driver)["at"] == f"{place:g},4"
+        words.add("never shown" in find(driver, "#sentence b").text)
+        assert driver.execute_script(PLACES) == places
+        pictures = "return [...document.querySelectorAll('#grid .first')].map(box)"
+        boxes = driver.execute_script(box_of + pictures)
+        assert all(0 <= box["top"] and box["bottom"] <= window["height"] for box in boxes)
+        assert all(box["width"] >= 90 for box in boxes)
+    assert words == {True, False}
+    assert ("thumb" in find(driver, "#combinations .hint").text) == ("touch" in window)
+
+
+def test_the_committed_page_judges_as_the_table_of_claims_does(opened):
+    driver = opened(page=committed.RESULTS / "quick" / "explorer.html")
+    lines = driver.execute_script("""
+        return [...document.querySelectorAll(".claim")].map((line) => {
+          const parts = [...line.firstChild.childNodes, line.querySelector(".reason")];
+          return parts.map((each) => each.textContent).filter((text) => text);
+        });
+    """)
+    names = driver.execute_script(
+        "return [...document.getElementById('network').options].map((each) => each.text)"
+    )
+    rows = page.on(committed.rows("quick"), names)
+    assert len(rows) > 30 and {"bump_cnn", "stripes_30_bumps", "rotation"} <= {*names}
+    for line, row in zip(lines, rows, strict=True):
+        confirmed = f"confirmed: {row['confirmed']}" if row["confirmed"] else ""
+        expected = row["verdict"], f"{row['claim']}, {row['case']}", confirmed, row["reason"]
+        assert [line[0][2:], *line[1:]] == [text for text in expected if text]

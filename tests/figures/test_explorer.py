@@ -4,12 +4,15 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from compgen_jax.config import ConfigError, SweepConfig, changed
+from compgen_jax.config import ConfigError, SweepConfig, changed, fingerprint
 from compgen_jax.models.mlp import MLP
+from compgen_jax.papers.presets import PRESETS
 from compgen_jax.runs import directory, results
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
@@ -141,6 +144,22 @@ def test_a_page_is_text_and_a_picture_and_asks_for_nothing(run, text, tmp_path, 
     assert 'src="data:image/png;base64,iVBOR' in still
     error = run.cells.scores["mse"][:, run.cells.held_out].astype(float).mean()
     assert f"{error:.3g} on combinations in the held-out region" in still
+
+
+def test_the_python_of_a_page_works_without_the_runs_directory(run, tmp_path, monkeypatch):
+    """For a preset, and for what differs from one in few fields; another run is loaded."""
+    monkeypatch.chdir(tmp_path)
+    trained = lambda preset, place, fields=(): (changed(PRESETS[preset], dict(fields)), place)
+    preset = PRESETS["bump_cnn_quick"]
+    renamed = replace(changed(preset, {"training.seeds": (0, 1)}), name="mine")
+    for config, path, place in ((preset, "first", "first"), (renamed, "/far/off", "runs/mine")):
+        one = Run(config, None, (), path=Path(path))
+        found, at = eval(payload._in_python(one), {"cg": SimpleNamespace(train=trained)})
+        assert fingerprint(replace(found, name="")) == fingerprint(replace(config, name=""))
+        assert at == place
+    own = Run(renamed, None, (), path=tmp_path / "runs" / "first")
+    assert payload._in_python(own) == "cg.load('runs/first')"
+    assert payload._in_python(run) == "cg.load('run')"
 
 
 def test_less_room_gives_fewer_levels_and_checkpoints(run):
