@@ -22,18 +22,18 @@ from compgen_jax.tasks import task as tasks
 
 from . import plotting
 
-KEY = "red: too much\nblue: too little"
+KEY = "green: too much\npurple: too little"
 WORKDIR = cli.define_workdir()
 POINT = flags.DEFINE_list("point", [], "The value of each factor: 8,7.5; or its label.")
 
 
 def draw(run: Run, point):
-    """Above what is asked at the point, then what each seed says; below their difference.
+    """Above what is asked at the point, then what each seed draws; below their difference.
 
-    Images are white at 0 and black at the largest asked value; in the difference red is too much
-    and blue too little, in colour of the channel that differs most. What is no image is drawn as a
-    curve over its entries; the image that it was read off stands below what is asked. The caller's
-    settings of matplotlib stay as they are.
+    All images have one scale: white at 0 and black at the largest asked value. In the difference
+    green is too much and purple too little, in colour of the channel that differs most. What is no
+    image is drawn as a curve over its entries; the image that it was read off stands below what is
+    asked. The caller's settings of matplotlib stay as they are.
 
     Args: point, for each factor a number or a label. Raises ValueError for any other.
     """
@@ -52,7 +52,7 @@ def draw(run: Run, point):
         axes[1, 0].set_axis_off()
         if not is_image and plotting.is_image(np.shape(given)):
             axes[1, 0].imshow(given, cmap="gray_r", origin=task.origin)
-            axes[1, 0].set_title("given")
+            axes[1, 0].set_title("given (the input)")
         axes[0, 0].set_title("asked")
         for axis, seed in zip(axes[0, 1:], run.seeds, strict=True):
             axis.set_title(f"seed {seed}")
@@ -60,14 +60,14 @@ def draw(run: Run, point):
         axes[1, 1].set_ylabel("drawn $-$ asked")
         where = "held out" if task.held_out(points)[0] else "not held out"
         place = tasks.in_words(task.factors, points[0])
-        figure.suptitle(f"{place}: {where}", fontsize=8, wrap=True)
+        figure.suptitle(f"What each seed draws of {place} ({where})", fontsize=8, wrap=True)
         plotting.close(figure)  # a notebook then shows it once
     return figure
 
 
 def _show_images(axes, truth, predictions, differences, origin):
     top = max(float(truth.max()), 1e-6)
-    limit = {"vmin": -top, "vmax": top, "cmap": "RdBu_r", "origin": origin}
+    limit = {"vmin": -top, "vmax": top, "cmap": plotting.SIGNED, "origin": origin}
     gray = {"vmin": min(0.0, float(truth.min())), "vmax": top, "cmap": "gray_r", "origin": origin}
     shown = lambda image: np.clip(image / top, 0, 1) if image.ndim == 3 else image
     for axis, image in zip(axes[0], (truth, *predictions), strict=True):
@@ -86,7 +86,7 @@ def _show_curves(axes, truth, predictions, differences):
         axis.plot(np.ravel(values), ".-", color="black", linewidth=0.8)
         axis.sharey(axes[0, 0])
     for axis, values in zip(axes[1, 1:], differences, strict=True):
-        axis.plot(np.ravel(values), ".-", color=plotting.OOD_COLOR, linewidth=0.8)
+        axis.plot(np.ravel(values), ".-", color=plotting.GREEN, linewidth=0.8)
         axis.axhline(0, **plotting.DOTTED)
 
 

@@ -427,9 +427,10 @@ def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_inter
 
 
 def show_regions(axis, position, apart: float, held_out_T, seen_T, **kwargs):
-    """A number of held-out points (filled), and beside it that of ID points (open)."""
-    show_number(axis, position - apart, held_out_T, fmt="o", **kwargs)
-    show_number(axis, position + apart, seen_T, **kwargs, **SEEN)
+    """A number of held-out points (filled), and beside it that of ID points (open), in red and blue
+    unless `color` is given."""
+    show_number(axis, position - apart, held_out_T, **{"color": OOD_COLOR, "fmt": "o"} | kwargs)
+    show_number(axis, position + apart, seen_T, **{"color": ID_COLOR} | kwargs | SEEN)
 
 
 # {attribute of a run: (what pictures call it, mark)} of predictors from codes

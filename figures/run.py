@@ -23,25 +23,26 @@ from . import plotting
 WORKDIR = cli.define_workdir()
 EXAMPLES = 6
 GRID_LINES = {
-    "probe.id_r2": ("probe R² ID", "--", "0.2"),
-    "probe.ood_r2": ("probe R² OOD", "-", "0.2"),
-    "probe.id_accuracy": ("probe accuracy ID", "--", "#d08a2e"),
-    "probe.ood_accuracy": ("probe accuracy OOD", "-", "#d08a2e"),
-    "anova.interaction": ("interaction share", "-", "#6a51a3"),
+    "probe.id_r2": ("probe R² ID", "--", plotting.GREY),
+    "probe.ood_r2": ("probe R² OOD", "-", plotting.GREY),
+    "probe.id_accuracy": ("probe accuracy ID", "--", plotting.GOLD),
+    "probe.ood_accuracy": ("probe accuracy OOD", "-", plotting.GOLD),
+    "anova.interaction": ("interaction share", "-", plotting.VIOLET),
 }
 POINT_LINES = {
-    "decode.id_r2": ("factors R² ID", "--", "0.2"),
-    "decode.ood_r2": ("OOD", "-", "0.2"),
-    "decode.untrained.ood_r2": ("OOD before training", ":", "0.2"),
+    "decode.id_r2": ("R² of factors ID", "--", plotting.GREY),
+    "decode.ood_r2": ("R² of factors OOD", "-", plotting.GREY),
+    "decode.untrained.ood_r2": ("R² OOD before training", "-", "0.75"),
 }
 
 
 def draw(run: Run):
-    """(a) The error on ID and held-out combinations over that of the best trivial predictor:
+    """How far held-out combinations fall behind ID ones, and in which layer the factors are lost.
+    (a) The error on ID and held-out combinations over that of the best trivial predictor:
     geometric mean, 95% interval and seeds. (b) By layer, what a linear probe reads of the factors,
     and on a grid the share of the features' variance that needs two factors or more jointly. (c) On
-    a grid, the error along each factor, ID (blue) and held-out (red) combinations apart. (d)
-    Held-out combinations, if outputs are images: above what is asked, below what the first seed
+    a grid, the error along each factor, ID (blue, dashed) and held-out (red) combinations apart.
+    (d) Held-out combinations, if outputs are images: above what is asked, below what the first seed
     draws."""
     cells, on_grid = run.cells, tasks.has_grid(tasks.on_grid(run.task))
     images = cells.truths if plotting.is_image(cells.truths.shape[1:]) else None
@@ -56,7 +57,7 @@ def draw(run: Run):
         for axis, factor, column in zip(along, run.task.factors, cells.factors.T, strict=True):
             _draw_along(axis, factor, column, cells)
         along[0].set_ylabel(cells.error)
-        plotting.panel(along[0], "c")
+        plotting.panel(along[0], "c", "The error by the value of each factor")
         plotting.legend_below(rows[1], along[0])
     if images is not None:
         _draw_examples(rows[-1], run.task, cells, images, "d" if on_grid else "c")
@@ -64,12 +65,12 @@ def draw(run: Run):
 
 
 def _draw_error(axis, run, cells):
-    regions = (~cells.held_out, plotting.ID_COLOR), (cells.held_out, plotting.OOD_COLOR)
-    for position, (mask, color) in enumerate(regions):
+    of_id, of_ood = {"color": plotting.ID_COLOR} | plotting.SEEN, {"color": plotting.OOD_COLOR}
+    regions = (~cells.held_out, of_id), (cells.held_out, of_ood | {"fmt": "o"})
+    for position, (mask, style) in enumerate(regions):
         trivial = best_trivial_error(run, ood=position == 1)
         relative = evaluation.mean_score(cells, cells.error, mask) / trivial
-        style = {"mean": plotting.geometric_mean, "fmt": "o", "color": color}
-        plotting.show_number(axis, position, relative, **style)
+        plotting.show_number(axis, position, relative, plotting.geometric_mean, **style)
     axis.axhline(1, **plotting.DOTTED)
     plotting.label_seeds(axis)
     axis.set_xticks(range(2), ["ID", "OOD"])
@@ -77,7 +78,7 @@ def _draw_error(axis, run, cells):
     plotting.log_scale(axis, "y")
     axis.legend(loc="best", **plotting.LEGEND)
     mean = plotting.geometric_mean(relative)["value"]
-    plotting.panel(axis, "a", f"OOD error: {mean:.2g} of a trivial predictor's", wrap=26)
+    plotting.panel(axis, "a", f"The error OOD is {mean:.2g} of a trivial predictor's", wrap=26)
 
 
 def _draw_layers(axis, run, lines: dict):
@@ -92,26 +93,27 @@ def _draw_layers(axis, run, lines: dict):
             if of_factors and "untrained" not in metric and not title:
                 moved = plotting.change(values[:, -1] - values[:, 0])
                 score = "R²" if metric.endswith("r2") else "accuracy"
-                title = f"{score} of the factors OOD {moved} from first to last"
+                title = f"OOD, {score} of the factors {moved} from the first layer to the last"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
     score = "accuracy" if title.startswith("accuracy") else "R²"
     axis.set(xlabel="layer", ylim=(-0.05, 1.05), ylabel=f"{score} or share")
-    axis.legend(loc="best", **plotting.LEGEND)
-    plotting.panel(axis, "b", title, wrap=56)
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), **plotting.LEGEND)
+    plotting.panel(axis, "b", title, wrap=44)
 
 
 def _draw_along(axis, factor, column_B, cells):
     errors_TxB = evaluation.errors(cells)
-    for mask, color, label in (
-        (~cells.held_out, plotting.ID_COLOR, "seen (ID)"),
-        (cells.held_out, plotting.OOD_COLOR, "held out (OOD)"),
+    for mask, color, label, mark, dash in (
+        (~cells.held_out, plotting.ID_COLOR, "seen (ID)", "s", "--"),
+        (cells.held_out, plotting.OOD_COLOR, "held out (OOD)", "o", "-"),
     ):
         values = np.unique(column_B[mask])
         errors = (errors_TxB[:, mask & (column_B == value)].mean(axis=1) for value in values)
         means = [plotting.geometric_mean(of_value)["value"] for of_value in errors]
         style = {"markersize": 3, "color": color, "label": label}
-        axis.plot(values, means, "o-" if factor.real else "o", **style)
+        style["markerfacecolor"] = "white" if mark == "s" else color
+        axis.plot(values, means, mark + dash * factor.real, **style)
     axis.set_xlabel(factor.name)
     plotting.log_scale(axis, "y")
     if not factor.real:
@@ -126,14 +128,16 @@ def _draw_examples(figure, task, cells, images, letter: str):
         for axis, shown in zip(axes[:, column], (images, cells.predictions[0]), strict=True):
             scaled = np.clip((shown[cell] - low) / (high - low), 0, 1)
             axis.imshow(scaled, origin=task.origin, cmap="gray_r", vmin=0, vmax=1)
-            axis.set(xticks=[], yticks=[])
+            plotting.frame(axis)
         values = zip(task.factors, cells.factors[cell], strict=True)
-        named = textwrap.fill(", ".join(tasks.value_name(*each) for each in values), 18)
+        words = (f"{factor.name} {tasks.value_name(factor, value)}" for factor, value in values)
+        named = textwrap.fill(", ".join(words), 18)
         axes[0, column].set_title(named, fontsize=plotting.SMALL)
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
     up = 5 + 11 * max(axis.get_title().count("\n") + 1 for axis in axes[0])
-    plotting.panel(axes[0, 0], letter, "held-out combinations", up=up)
+    title = "What the first seed draws of held-out combinations"
+    plotting.panel(axes[0, 0], letter, title, up=up)
 
 
 def main():

@@ -37,11 +37,11 @@ def figure_of(task: Task, scores: dict, title: str, signed: bool = False):
         limits = (0, 1) if name != task.error else (None, None)
         limits = (-most, most) if signed else limits
         if len(axes) == 2:
-            colors = {"cmap": "RdBu_r"} if signed else {}
+            colors = {"cmap": plotting.SIGNED} if signed else {}
             _draw_map(axis, task, axes, values_B, held_out_B, limits, colors)
         else:
             _draw_dots(axis, task, values_B, held_out_B, limits)
-        axis.set_title(f"{name}: {title}")
+        axis.set_title(f"{name.replace('_', ' ')}, {title}")
     if len(axes) == 2:
         others = ", ".join(f.name for k, f in enumerate(task.factors) if k not in axes)
         note = "outlined: held-out cells" + (f", means over {others}" if others else "")
@@ -76,10 +76,12 @@ def _draw_dots(axis, task, values_B, held_out_B, limits):
     else:
         name = "distance to the nearest ID " + ("cell" if task.sampled else "point")
         places = tasks.distance_to_seen(task, held_out_B)
-    for mask, color, label in (
-        (~held_out_B, plotting.ID_COLOR, "ID"), (held_out_B, plotting.OOD_COLOR, "OOD"),
-    ):  # fmt: skip
-        axis.plot(places[mask], values_B[mask], ".", color=color, markersize=4, label=label)
+    for mask, color, mark, label in (
+        (~held_out_B, plotting.ID_COLOR, "s", "seen (ID)"),
+        (held_out_B, plotting.OOD_COLOR, "o", "held out (OOD)"),
+    ):
+        style = {"color": color, "markerfacecolor": "white" if mark == "s" else color}
+        axis.plot(places[mask], values_B[mask], mark, markersize=2.5, label=label, **style)
     axis.set(xlabel=name, ylim=limits)
     axis.margins(y=0.05)
     axis.legend()

@@ -7,12 +7,12 @@ from compgen_jax.metrics import text
 
 plotting = cli.beside("figures.plotting")
 REGIONS = {
-    "id": ("ID (seen)", plotting.ID_COLOR, -1),
-    "ood": ("OOD (held out)", plotting.OOD_COLOR, 1),
+    "id": ("seen (ID)", {"color": plotting.ID_COLOR} | plotting.SEEN, "--", -1),
+    "ood": ("held out (OOD)", {"color": plotting.OOD_COLOR, "fmt": "o"}, "-", 1),
 }
 LABELS = {"r2": "$R^2$", "auc": "AUC"}
 CHANCE = {"r2": 0.0, "auc": 0.5}
-DOT = {"fmt": "o", "markersize": 3.5, "linewidth": 1}
+DOT = {"markersize": 3.5, "linewidth": 1}
 MOST_NAMES = 12  # of layers along an axis
 MOST_FACTORS = 60  # a taller picture is of no use, and one of thousands can't be drawn
 
@@ -35,7 +35,7 @@ def draw(decoded, report: dict, success_B, held_out_B) -> dict[str, bytes]:
         style = {"color": plotting.OOD_COLOR, "markersize": 3, "alpha": 0.5}
         axes[0, 2].plot(quality_B[held_out_B], success_B[held_out_B], ".", **style)
         axes[0, 2].set(
-            title=f"Spearman {text.with_interval(report['success'], 2)}",
+            title=f"Rank correlation {text.with_interval(report['success'], 2)}",
             ylim=(-0.05, 1.05), ylabel="success of held-out rows",
             xlabel=f"how well their factors are decoded at\n{_plain(report['chosen'])}",
         )  # fmt: skip
@@ -53,16 +53,15 @@ def _draw_layers(axis, report, kind):
     names = list(report["layers"])
     means = [layer["mean"][kind] for layer in report["layers"].values()]
     places = np.arange(len(names))
-    for region, (title, color, side) in REGIONS.items():
+    for region, (title, style, dash, side) in REGIONS.items():
+        color = style["color"]
         values = [mean[region]["value"] for mean in means]
         shuffled = [mean[f"shuffled.{region}"]["value"] for mean in means]
-        axis.plot(places + 0.06 * side, values, color=color, linewidth=1, label=title)
+        axis.plot(places + 0.06 * side, values, dash, color=color, linewidth=1, label=title)
         axis.plot(places, shuffled, "x:", color=color, alpha=0.6, markersize=4, linewidth=0.8,
                   label="shuffled targets" if region == "ood" else None)  # fmt: skip
         for place, mean in zip(places, means, strict=True):
-            plotting.point_with_interval(
-                axis, place + 0.06 * side, mean[region], color=color, **DOT
-            )
+            plotting.point_with_interval(axis, place + 0.06 * side, mean[region], **style, **DOT)
     chosen = names.index(report["chosen"])
     axis.axvspan(chosen - 0.3, chosen + 0.3, color="0.93", zorder=0, linewidth=0)
     step = -(-len(names) // MOST_NAMES)
@@ -70,21 +69,21 @@ def _draw_layers(axis, report, kind):
     axis.axhline(CHANCE[kind], **plotting.DOTTED)
     axis.set(
         xlim=(-0.5, len(names) - 0.5), ylim=_limits(kind, means),
-        ylabel=f"mean {LABELS[kind]} over factors", title="by layer (grey: chosen on ID rows)",
+        ylabel=f"mean {LABELS[kind]} over factors", title="By layer (grey: chosen on ID rows)",
     )  # fmt: skip
 
 
 def _draw_factors(axis, report, kind):
     factors = report["layers"][report["chosen"]]["factors"]
     factors = {name: factor for name, factor in factors.items() if factor["measure"] == kind}
-    title = f"by factor at {_plain(report['chosen'])}"
+    title = f"By factor at {_plain(report['chosen'])}"
     if len(factors) > MOST_FACTORS:
         title += f"\n(the first {MOST_FACTORS} of {len(factors)})"
         factors = dict(list(factors.items())[:MOST_FACTORS])
     for place, factor in enumerate(factors.values()):
-        for region, (_, color, side) in REGIONS.items():
+        for region, (_, style, _, side) in REGIONS.items():
             plotting.point_with_interval(
-                axis, place + 0.12 * side, factor[region], across=True, color=color, **DOT
+                axis, place + 0.12 * side, factor[region], across=True, **style, **DOT
             )
     axis.set_yticks(range(len(factors)), map(_plain, factors))
     axis.axvline(CHANCE[kind], **plotting.DOTTED)

@@ -147,7 +147,7 @@ def shown(axis):
 
 def test_a_point_is_drawn_as_asked_drawn_and_difference(run):
     figure = run.draw(2, 3.5)
-    assert figure.get_suptitle() == "x = 2, y = 3.5: not held out"
+    assert figure.get_suptitle() == "What each seed draws of x = 2, y = 3.5 (not held out)"
     asked, first, second, empty, *differences = figure.axes
     predictions = run.predict([[2, 3.5]])[:, 0]
     columns, rows = np.meshgrid(np.arange(8.0), np.arange(8.0))

@@ -12,21 +12,23 @@ from . import tables
 
 @figure("league", runs=("league_*",), by_default=False, of_summaries=True)
 def draw(runs):
-    """The share of held-out combinations that every model (rows) composes, on every task and
-    hold-out (columns): mean over seeds with its 95% interval. Small and grey, on its right: the
-    share by kernel ridge regression on the same codes, with a Gaussian kernel or, if the run has it
-    and it is more, with that of a wide network, which learns no features. Bold: at least .95 of the
-    seen combinations are right, and the share lies above .5, above those of both kernels and above
-    that of every other trivial predictor, the best of which is the last row. Dotted: less than .95
-    of the seen combinations are right; that accuracy is given below. Composed means: of bumps, that
-    the image is rendered (at any level: correlation, gain, and more like it than like the nearest
-    seen image); of digits, that the digit is right, the angle within 5 degrees, and the error below
-    a twentieth of a blank image's. Right of the table: parameters on the first task. Below it: how
-    many of the models compose. All hold-outs of a task leave out as many combinations."""
+    """What is held out at random is mostly right, by interpolation, too; of a block or a corner
+    most models get little right. Rows are models, columns tasks and what is held out of them,
+    always as many combinations of a task. In a cell: the share of held-out combinations that
+    are composed, mean over seeds, with its 95% interval below. Small, on its right: the share
+    by kernel ridge regression on the same codes, with a Gaussian kernel or, if the run has it
+    and it is more, with that of a wide network, which learns no features. Bold: the model
+    composes. At least .95 of the seen combinations are right, and the share lies above .5,
+    above those of both kernels and above that of every other trivial predictor, the best of
+    which is the last row. Dotted frame: the model has not learnt. Less than .95 of the seen
+    combinations are right; that share is given below. Composed means: of bumps, that the image
+    is rendered (at any level: correlation, gain, and more like it than like the nearest seen
+    image); of digits, that the digit is right, the angle within 5 degrees, and the error below
+    a twentieth of a blank image's. Parameters are those on the first task."""
     cells, columns = tables.cells(runs.values()), tables.columns(runs.values())
     counts = tables.parameters(runs.values())
     bottom, last = len(cells), len(columns) - 0.4
-    picture = plotting.new_figure(plotting.WIDTH, 1.7 + 0.42 * bottom)
+    picture, by_holdout = plotting.new_figure(plotting.WIDTH, 1.6 + 0.42 * bottom), {}
     axis, values = picture.subplots(), np.full((bottom + 1, len(columns)), np.nan)
     small = {"fontsize": plotting.SMALL, "va": "center"}
     for row, (model, of_model) in enumerate(cells.items()):
@@ -39,14 +41,15 @@ def draw(runs):
         values[-1, column] = max(of_column.trivial.values())
         axis.text(column, bottom, _two(values[-1, column]), ha="center", va="center")
         composes = [of_model[place].composes for of_model in cells.values() if place in of_model]
-        count = f"{sum(composes)} of {len(composes)}"
-        axis.text(column, bottom + 0.72, count, ha="center", **small)
-    colors = plotting.plt.get_cmap("RdYlBu").with_extremes(bad="white")
-    axis.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto", alpha=0.6)
+        axis.text(column, bottom + 0.72, _count(composes), ha="center", **small)
+        by_holdout.setdefault(HOLDOUTS[place[1]], []).extend(composes)
+    colors = plotting.plt.get_cmap("YlGn").with_extremes(bad="white")
+    axis.imshow(values, cmap=colors, vmin=0, vmax=1.6, aspect="auto", alpha=0.7)
     names = [name.replace(", ", ",\n") for name in cells]
     axis.set_yticks(range(bottom + 1), [*names, "best trivial\npredictor"])
     held_out = [HOLDOUTS[holdout].replace(" ", "\n") for _, holdout in columns]
     axis.set_xticks(range(len(columns)), held_out)
+    axis.xaxis.tick_top()
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
     axis.axhline(bottom - 0.5, color="white", linewidth=4)
@@ -54,19 +57,26 @@ def draw(runs):
         places = [index for index, (name, _) in enumerate(columns) if name == task]
         if places:
             style = {"ha": "center", "va": "bottom", "fontweight": "bold"}
-            axis.text(np.mean(places), -0.62, title.replace(": ", ":\n"), **style)
+            axis.text(np.mean(places), -1.25, title.replace(": ", ":\n"), **style)
             axis.axvline(places[-1] + 0.5, color="white", linewidth=4)
-    axis.text(last, -0.75, "para-\nmeters", **small)
-    axis.text(-0.6, bottom + 0.72, "compose", ha="right", **small)
+    axis.text(-0.6, -0.85, "held out", ha="right", **small)
+    axis.text(last, -0.85, "para-\nmeters", **small)
+    axis.text(-0.6, bottom + 0.72, "models that\ncompose", ha="right", **small)
     axis.set_ylim(bottom + 1, -0.5)
-    axis.set_xlabel("held out")
     learnt = plotting.plt.Rectangle((0, 0), 1, 1, fill=False, linestyle=":", color="0.3")
-    place = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.1)}
-    axis.legend([learnt], ["fewer than 95% of the seen combinations are right"], **place)
-    key = "In a cell: share composed; small, by kernels; below, 95% interval. Bold: composes."
-    style = {"ha": "center", "va": "top", "fontsize": plotting.SMALL}
-    axis.text(0.4, -0.17, key, transform=axis.transAxes, **style)
+    key = "fewer than 95% of the seen combinations are right"
+    picture.legend([learnt], [key], loc="outside lower center")
+    counts = (f"{holdout} {_count(composes)}" for holdout, composes in by_holdout.items())
+    picture.suptitle(
+        f"Models that compose, by what is held out: {', '.join(counts)}\nIn a cell: the share "
+        "composed (bold: composes) and, small, by kernels; below, its 95% interval",
+        x=0.01, ha="left",
+    )  # fmt: skip
     return picture
+
+
+def _count(truths: list) -> str:
+    return f"{sum(truths)} of {len(truths)}"
 
 
 def _two(value: float) -> str:
@@ -85,7 +95,7 @@ def _write(axis, column, row, cell):
     axis.text(column + 0.12, row - 0.27, _two(of_kernels), color="0.35", **small)
     axis.text(column, row + 0.03, f"[{interval}]", ha="center", **small)
     if not cell.learnt:
-        seen = f"seen {tables.floor(cell.seen['value'])}"
+        seen = f"seen {_two(int(cell.seen['value'] * 100 + 1e-9) / 100)}"  # .9499 is not .95
         axis.text(column, row + 0.33, seen, style="italic", ha="center", **small)
         dotted = {"fill": False, "linestyle": ":", "color": "0.3"}
         corner = column - 0.47, row - 0.47

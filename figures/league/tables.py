@@ -11,7 +11,6 @@ import numpy as np
 
 from compgen_jax.claims import LEAST_CELLS, TRAINED
 from compgen_jax.config import Config
-from compgen_jax.metrics import text
 from compgen_jax.papers.league.runs import HOLDOUTS, TASKS, entry_of
 from compgen_jax.tasks import task as tasks
 from compgen_jax.training import loop
@@ -121,8 +120,3 @@ def parameters(runs) -> dict[str, int]:
 def table(runs: dict) -> list[str]:
     """Lines of RESULTS.md on what every run scores."""
     return errors_of_images({run.config.name: run.summary for run in runs.values()})
-
-
-def floor(share: float) -> str:
-    """Two digits, rounded down, as .9499 has not reached .95."""
-    return text.number(int(share * 100 + 1e-9) / 100, 2)

@@ -12,11 +12,12 @@ from ..figure import figure
 from . import tables
 
 HELD_OUT = {
-    "sprites_range": "a range: squares on the right",
-    "sprites_element": "an element: a corner of all factors",
-    "sprites_extrapolation": "extrapolation: the right half",
-    "sprites_random": "as many as the range, at random",
+    "sprites_range": "Held out, a range: squares on the right",
+    "sprites_element": "Held out, an element: a corner of all factors",
+    "sprites_extrapolation": "Held out, extrapolation: the right half",
+    "sprites_random": "Held out at random, as many as of the range",
 }
+FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
     "sprites_range": "none",
@@ -27,35 +28,54 @@ REMEDIES = {
     "sprites_lowrank": "low rank",
     "sprites_lowrank_penalties": "low rank with penalties",
 }
-PREDICTORS = {"interpolator": "--", "nearest_seen": ":", "main_effects": "-."}
+SPLITS = {  # what Montero et al. hold out
+    "leave1out": "large ellipses in a corner",
+    "shape2tx": "squares on the right",
+    "ell2tx": "ellipses on the right",
+    "sqr2scl": "large squares",
+    "sqr2tx_cent": "squares in the middle",
+    "sqr2tx_rs": "squares right of the middle",
+    "sqr2tx_ls": "ellipses at both sides",
+    "blank_side": "the right half",
+}
 
 
 @figure("sprites", runs=(*HELD_OUT, "sprites_encoder"), by_default=False)
 def draw(finished):
-    """Decoders that are given the true factors of sprites, by what was held out. (a to d) What is
-    asked (above) and what the median seed draws of held-out combinations. (e) The share that is
-    rendered: right shape, and more like what is asked than like the nearest ID image. Filled:
-    held-out combinations, with the 95% interval and seeds; squares: ID ones; crosses: what an
-    interpolator of the codes renders OOD. (f) The other direction: an encoder of the same images,
-    with the range held out, reads the factors."""
-    drawn = plotting.new_figure(plotting.WIDTH, 5.2)
-    axis, shares = plotting.axis_at(drawn, 4.05, 3.2, 2.55, 1.55), {}
-    for place, (name, title) in enumerate(HELD_OUT.items()):
-        if name in finished:
-            run, bottom = finished[name], 5.2 - (place + 1) * 1.27
+    """What decoders draw of held-out sprites, and whether it counts as rendered: at random it
+    does, on a range it mostly does not. They are given the true factors. (a to d) Held-out
+    combinations: what is asked (above), and what the median seed draws. Grey frame: it counts
+    as rendered, with the right shape, and more like what is asked than like the nearest ID
+    image; red frame: it does not. (e) The share rendered of held-out combinations (filled),
+    with the 95% interval and seeds, and of ID ones (open); diamonds: what an interpolator of
+    the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of ID images
+    on. (f) The other direction: an encoder of the same images, with the range held out, reads
+    the factors."""
+    drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.4), finished.get("sprites_encoder")
+    bottom, height = (3.35, 1.5) if encoder else (1.0, 3.85)
+    axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
+    name, mark = plotting.FROM_CODES["interpolator"]
+    for place, (name_of_run, title) in enumerate(HELD_OUT.items()):
+        if name_of_run in finished:
+            run, bottom = finished[name_of_run], 5.4 - (place + 1) * 1.27
             plotting.panel(_asked_and_drawn(drawn, run, bottom), "abcd"[place], title)
-            shares[name.removeprefix("sprites_")] = _show_shares(axis, place, run)
-            axis.plot(place, claims.interpolated(run).mean(), "x", color="0.3", markersize=4)
-    axis.set_xticks(range(len(shares)), shares, rotation=15)
+            shares[name_of_run.removeprefix("sprites_")] = _show_shares(axis, place, run)
+            by_codes = claims.interpolated(run).mean()
+            axis.plot(place, by_codes, mark, color=plotting.GREY, markersize=4)
+    axis.set_xticks(range(len(shares)), [name.replace("extra", "extra-\n") for name in shares])
     axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
-    plotting.panel(axis, "e", f"A range is rendered in {shares['range']:.0%}", wrap=40)
-    plotting.label_mark(axis, "OOD", color=plotting.OOD_COLOR)
-    plotting.label_mark(axis, "ID", "s", plotting.ID_COLOR, mfc="white")
-    plotting.label_mark(axis, "interpolator OOD", "x")
+    r2 = claims.id_r2(finished["sprites_range"])
+    unlearnt = not isinstance(r2, dict) and r2.mean() < claims.LEARNT
+    but = f", but shapes are not learnt: r² of ID images {r2.mean():.2f}" if unlearnt else ""
+    plotting.panel(axis, "e", f"Of a range, {shares['range']:.0%} is rendered{but}", wrap=44)
+    plotting.label_regions(axis)
+    plotting.label_mark(axis, f"{name}, OOD", mark, plotting.GREY)
     axis.legend(loc="best", **plotting.LEGEND)
-    if "sprites_encoder" in finished:
-        axis = plotting.axis_at(drawn, 4.05, 0.75, 2.55, 1.45)
-        _accuracies(axis, finished["sprites_encoder"])
+    for place, (color, words) in enumerate(FRAMES.items()):
+        style = {"color": color, "fontsize": plotting.SMALL}
+        drawn.text((0.4 + 1.5 * place) / plotting.WIDTH, 0.01, words, **style)
+    if encoder:
+        _accuracies(plotting.axis_at(drawn, 4.05, 0.75, 2.55, 1.5), encoder)
     return drawn
 
 
@@ -70,21 +90,21 @@ def _asked_and_drawn(drawn, run, bottom: float):
             axis.imshow(np.clip(images[index], 0, 1), cmap="gray", vmin=0, vmax=1, origin="upper")
             axis.set(xticks=[], yticks=[])
             right = row or cells.scores["rendered"][seed, index]
-            color = "0.7" if right else plotting.OOD_COLOR
-            axis.spines[:].set(visible=True, color=color, linewidth=0.8)
+            axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
         axes[0].set_ylabel(word)
     return axes[0]
 
 
-def _show_shares(axis, place, run, color=plotting.OOD_COLOR, across: bool = False, **label):
+def _show_shares(axis, place, run, across: bool = False):
     """The share of the held-out combinations that a run renders, with its interval, and of the ID
     ones (square); returns the first's mean."""
     shares, cells = claims.share(run), int(run.cells.held_out.sum())
     bounded = lambda values: of_share(mean_with_interval(values), cells)
-    plotting.show_number(axis, place, shares, bounded, fmt="o", color=color, across=across)
+    style = {"fmt": "o", "color": plotting.OOD_COLOR, "across": across}
+    plotting.show_number(axis, place, shares, bounded, **style)
     seen = float(claims.share(run, ood=False).mean())
     style = {"color": plotting.ID_COLOR, "markerfacecolor": "white", "markersize": 4}
-    axis.plot(*((seen, place) if across else (place, seen)), "s", **style, **label)
+    axis.plot(*((seen, place) if across else (place, seen)), "s", **style)
     return float(shares.mean())
 
 
@@ -92,78 +112,78 @@ def _accuracies(axis, run):
     """The accuracy of each factor, and of all at once, by region."""
     names = [factor.name for factor in run.task.factors]
     scores = [*(f"{name}_accuracy" for name in names), "exact_accuracy"]
-    for ood, color, label in ((False, plotting.ID_COLOR, "ID"), (True, plotting.OOD_COLOR, "OOD")):
-        for place, score in enumerate(scores):
-            values = claims.share(run, score, ood)
-            plotting.show_number(axis, place + 0.15 * ood, values, fmt="o", color=color)
-        plotting.label_mark(axis, label, color=color)
-    axis.set_xticks(range(len(scores)), [*names, "all"], rotation=30)
+    for place, score in enumerate(scores):
+        values, seen = (claims.share(run, score, ood) for ood in (True, False))
+        plotting.show_regions(axis, place, 0.15, values, seen)
+    short = [name.replace("orientation", "orien-\ntation") for name in names]
+    axis.set_xticks(range(len(scores)), [*short, "all"])
     axis.set(ylabel="accuracy", ylim=(-0.04, 1.08))
     title = f"An encoder reads all factors of {values.mean():.0%} of the range"
     plotting.panel(axis, "f", title, wrap=44)
-    axis.legend(loc="best", **plotting.LEGEND)
 
 
 @figure("sprites_remedies", runs=tuple(REMEDIES), scale="quick", by_default=False)
 def draw_remedies(finished):
-    """The share of a range (squares on the right) that decoders of sprites render, without and with
-    remedies: mean, 95% interval and seeds; open squares: ID. Marginal images show one value of one
-    factor, as means or unions over ID images; slices are ID images whose code lacks all factors but
-    one. Lines: the trivial predictors that render most."""
+    """What remedies add to the share of a range (squares on the right) that decoders of sprites
+    render, and what trivial predictors render. Mean, 95% interval and seeds of held-out
+    combinations; open squares: ID. Marginal images show one value of one factor, as means or unions
+    over ID images; slices are ID images whose code lacks all factors but one."""
     rows = [name for name in REMEDIES if name in finished]
     drawn = plotting.new_figure(plotting.WIDTH, 0.9 + 0.3 * len(rows))
     axis = drawn.subplots()
     for place, name in enumerate(rows):
-        color = "0.3" if name == "sprites_range" else plotting.OOD_COLOR
-        label = None if place else "ID"
-        _show_shares(axis, place, finished[name], color, across=True, label=label)
+        _show_shares(axis, place, finished[name], across=True)
     found = claims.predictors(finished["sprites_range"])
-    for name, dash in PREDICTORS.items():
-        share = float(np.mean(found[name]))
-        label = f"{name.replace('_', ' ')} {text.number(share, 2)}"
-        axis.axvline(share, color="0.5", linestyle=dash, linewidth=0.9, label=label, zorder=0)
+    best = max(found, key=lambda name: np.mean(found[name]))
+    label = f"best trivial predictor: {best.replace('_', ' ')}"
+    axis.axvline(np.mean(found[best]), **plotting.DOTTED, label=label)
     axis.set_yticks(range(len(rows)), [REMEDIES[name] for name in rows])
-    axis.set(xlabel="share rendered OOD", xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.6))
+    axis.set(xlabel="share rendered", xlim=(-0.03, 1.03), ylim=(len(rows) - 0.5, -0.6))
     plain = claims.share(finished["sprites_range"]).mean()
     added = {name: float(claims.share(finished[name]).mean() - plain) for name in rows[1:]}
-    best = max(added, key=added.get)
-    axis.set_title(f"Most is gained by {REMEDIES[best]}: {plotting.signed(added[best])}")
+    most = max(added, key=added.get)
+    words = f"{REMEDIES[most]} adds most ({plotting.signed(added[most])})"
+    axis.set_title(f"Without a remedy {plain:.0%} of the range is rendered; {words}")
+    plotting.label_regions(axis)
     plotting.legend_below(drawn, axis)
     return drawn
 
 
 @figure("sprites_pairs", runs=("sprites_pair_*",), scale="quick", by_default=False)
 def draw_pairs(finished):
-    """One decoder for each pair of factors, with the upper values of both held out jointly. (a) The
-    share rendered OOD (mean, 95% interval) against the main effects: the share of the pixels'
-    variance over both factors' values that a sum of two images explains. (b) The pairs, from least
-    to most main effects (written on the right), with seeds; crosses: what an interpolator of the
-    codes renders."""
+    """Which pair of factors is held out jointly decides how much is rendered; the more a sum of one
+    image for each value explains, the more, though not surely. One decoder for each pair, without
+    the upper values of both. (a) The share rendered OOD (mean, 95% interval) against the main
+    effects: the share of the pixels' variance over both factors' values that a sum of two images
+    explains. (b) The pairs, from least to most main effects (written on the right), with seeds;
+    diamonds: what an interpolator of the codes renders."""
     drawn = plotting.new_figure(plotting.WIDTH, 3.4)
     axis, listed = drawn.subplots(1, 2)
     pairs = claims.Pairs(list(finished.values()))
     effects, shares, interpolated = pairs.effects, pairs.shares, pairs.interpolated
-    order = np.argsort(effects, kind="stable")
+    order, (name, mark) = np.argsort(effects, kind="stable"), plotting.FROM_CODES["interpolator"]
     for row, index in enumerate(order):
         style = {"fmt": "o", "color": plotting.OOD_COLOR, "markersize": 4}
         number = mean_with_interval(shares[index])
         plotting.point_with_interval(axis, effects[index], number, **style)
         plotting.point_with_interval(listed, row, number, shares[index], across=True, **style)
-        listed.plot(interpolated[index].mean(), row, "x", color="0.3", markersize=4)
+        listed.plot(interpolated[index].mean(), row, mark, color=plotting.GREY, markersize=4)
         listed.text(1.06, row, f"{effects[index]:.2f}", va="center", fontsize=plotting.SMALL)
-    plotting.label_mark(listed, "interpolator", "x")
+    plotting.label_mark(listed, f"{name}, OOD", mark, plotting.GREY)
+    plotting.label_seeds(listed)
     names = [" × ".join(claims.pair(run.config)) for run in finished.values()]
     listed.set_yticks(range(len(order)), [names[index] for index in order])
     listed.set(xlabel="share rendered OOD", xlim=(-0.04, 1.04), ylim=(len(order) - 0.5, -0.7))
-    axis.set(xlabel="main effects", ylabel="share rendered OOD", ylim=(-0.04, 1.08))
+    words = "main effects: share of variance\nthat a sum of two images explains"
+    axis.set(xlabel=words, ylabel="share rendered OOD", ylim=(-0.04, 1.08))
     ranked = pairs.follow(partial=False)
     if isinstance(ranked, dict):
         title = ranked["undecided_because"].capitalize()
     else:
         number = mean_with_interval(ranked)
-        title = f"Main effects rank the pairs by {text.with_interval(number, 2)}"
-    plotting.panel(axis, "a", title, wrap=46)
-    plotting.panel(listed, "b", "Pairs in the order of their main effects (right)")
+        title = f"Main effects rank the pairs: correlation {text.with_interval(number, 2)}"
+    plotting.panel(axis, "a", title, wrap=40)
+    plotting.panel(listed, "b", "Pairs in the order of their main effects (right)", wrap=52)
     plotting.legend_below(drawn, listed)
     return drawn
 
@@ -171,31 +191,36 @@ def draw_pairs(finished):
 @figure("sprites_montero", runs=tuple(f"sprites_{name}" for name in runs.MONTERO), scale="paper",
         by_default=False)  # fmt: skip
 def draw_montero(finished):
-    """Montero et al. (2021), decoders of dSprites' true factors: NLL per image above the target's
-    own entropy, for ID combinations (squares) and held-out ones (dots, 95% interval and seeds), by
-    split. Crosses: published, of one run of an architecture that is not recorded."""
+    """Held-out combinations cost more than ID ones, except for a corner of all factors; most of all
+    the right half, where no position was seen. Decoders of dSprites' true factors, by what Montero
+    et al. (2021) hold out, with their names: NLL per image above the target's own entropy, for
+    held-out (filled) and ID combinations (open), geometric means with 95% intervals and seeds.
+    Stars: published, of one run of an architecture that is not recorded."""
     rows = tables.of_montero(finished)
-    drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 0.32 * len(rows))
+    drawn = plotting.new_figure(plotting.WIDTH, 1.0 + 0.36 * len(rows))
     axis, ratios = drawn.subplots(), []
-    marks = {"ID": (plotting.ID_COLOR, "s"), "OOD": (plotting.OOD_COLOR, "o")}
+    of_id = {"color": plotting.ID_COLOR} | plotting.SEEN
+    marks = {"ID": of_id, "OOD": {"color": plotting.OOD_COLOR, "fmt": "o"}}
     for place, (run, published) in enumerate(rows.values()):
         means = {}
-        for index, (region, (color, mark)) in enumerate(marks.items()):
-            name, style = f"{region.lower()}.{tables.NLL}", {"fmt": mark, "color": color}
+        for index, (region, style) in enumerate(marks.items()):
+            name, style = f"{region.lower()}.{tables.NLL}", {"across": True, **style}
             seeds = np.array([one[name] for one in run.summary["seeds"].values()])
             style |= {"mean": plotting.geometric_mean, "label": "" if place else region}
-            plotting.show_number(axis, place, seeds, across=True, **style)
+            plotting.show_number(axis, place, seeds, **style)
             means[region] = plotting.geometric_mean(seeds)["value"]
             if published:
-                label = "" if place else f"published, {region}"
-                axis.plot(
-                    published[index], place + 0.25, "x", color=color, markersize=5, label=label
-                )
+                label = "" if place else f"{region}, published"
+                style = {"color": style["color"], "markersize": 5, "label": label}
+                axis.plot(published[index], place + 0.25, "*", **style)
         ratios.append(means["OOD"] / means["ID"])
     plotting.log_scale(axis, "x")
-    axis.set_yticks(range(len(rows)), list(rows))
-    axis.set(xlabel="NLL per image, nats", ylim=(len(rows) - 0.5, -0.6))
+    axis.set_xticks([50, 100, 200, 500, 1000, 2000])
+    axis.set_yticks(range(len(rows)), [f"{SPLITS[split]}\n({split})" for split in rows])
+    words = "NLL per image above the target's entropy, in nats (logarithmic)"
+    axis.set(xlabel=words, ylim=(len(rows) - 0.5, -0.6))
     less, more = (text.number(ratio, 2) for ratio in (min(ratios), max(ratios)))
-    axis.set_title(f"Held-out combinations cost {less} to {more} times as many nats as ID ones")
-    plotting.legend_below(drawn, axis, ncols=4)
+    axis.set_title(f"A held-out image costs {less} to {more} times as many nats as an ID one")
+    plotting.label_seeds(axis)
+    plotting.legend_below(drawn, axis, ncols=5)
     return drawn

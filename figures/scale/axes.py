@@ -1,7 +1,6 @@
 """Parts of axes that the second paper's figures share."""
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from compgen_jax.papers.scale.picks import sets_seen
@@ -10,12 +9,21 @@ from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
 
+SUPPORTS = {
+    "random": "at random",
+    "equal": "all modules\nequally often",
+    "popular": "a few modules\nmeet all others",
+    "unpopular": "some modules\nin one set each",
+    "non_compositional": "one module\nis missing",
+    "disconnected": "two groups\nnever meet",
+    "donut": "a block",  # of bumps
+}
+
 
 def colored(groups: dict):
-    """((key, value), color) by rising key, from light to dark blue."""
-    shades = np.linspace(0.4, 1, len(groups))
-    for pair, shade in zip(sorted(groups.items()), shades, strict=True):
-        yield pair, to_hex(colormaps["Blues"](shade))
+    """((key, value), color) by rising key, from light to dark."""
+    for pair, shade in zip(sorted(groups.items()), plotting.shades(len(groups)), strict=True):
+        yield pair, to_hex(shade)
 
 
 def draw_line(axis, places, values_SxT, dash: str, **kwargs):
@@ -27,47 +35,49 @@ def draw_line(axis, places, values_SxT, dash: str, **kwargs):
     axis.errorbar(places, values, yerr=[values - low, high - values], fmt=dash, **style)
 
 
-def show_sets(axis, by_sets, name: str, color, label: str):
-    """A score of the runs on held-out sets by the number of sets seen; dotted: on seen sets."""
+def show_sets(axis, by_sets, name: str, color, label: str, seen_color=None):
+    """A score of the runs on held-out sets by the number of sets seen; dashed: on seen sets."""
     seen = [sets_seen(run.config) for run in by_sets]
     plotting.show_numbers(axis, seen, scores(by_sets, f"ood.{name}"), color, label)
-    axis.plot(seen, scores(by_sets, f"id.{name}").mean(axis=1), ":", color=color, linewidth=1)
+    on_seen = scores(by_sets, f"id.{name}").mean(axis=1)
+    axis.plot(seen, on_seen, "--", color=seen_color or color, linewidth=1)
     count_axis(axis, seen, f"sets seen (of {by_sets[0].summary['task']['sets']:.0f})")
 
 
 def show_gains(axis, runs, title_of):
-    """Gain on seen (filled) and held-out (open) sets of every run, side by side, with entries for a
-    legend."""
-    seen, held_out = {"color": plotting.ID_COLOR}, {"color": plotting.OOD_COLOR}
-    held_out["markerfacecolor"] = "white"
+    """Gain on held-out and on seen sets of every run, side by side, with entries for a legend."""
     for at, run in enumerate(runs):
-        plotting.show_number(axis, at - 0.14, score(run, "id.gain"), fmt="o", **seen)
-        plotting.show_number(axis, at + 0.14, score(run, "ood.gain"), fmt="o", **held_out)
-    plotting.label_mark(axis, "seen sets", **seen)
-    plotting.label_mark(axis, "held-out sets", **held_out)
+        plotting.show_regions(axis, at, 0.14, score(run, "ood.gain"), score(run, "id.gain"))
     axis.set_xticks(range(len(runs)), [title_of(run) for run in runs])
     axis.set(ylabel="gain", ylim=(min(-1.05, axis.get_ylim()[0]), 1.08))
     axis.axhline(0, **plotting.FAINT)
-    axis.axhline(COMPOSED, **plotting.DOTTED)
+    axis.axhline(COMPOSED, **plotting.DOTTED, label="criterion, .5")
+    plotting.label_regions(axis)
+
+
+def mark_below(axis):
+    """An arrow at the lower edge for every mean below it."""
+    low = axis.get_ylim()[0]
+    for line in [bar[0] for bar in axis.containers]:
+        for x in [x for x, y in line.get_xydata() if y < low]:
+            axis.plot(x, low, "v", color=line.get_color(), markersize=4, clip_on=False)
 
 
 def title_of_support(run) -> str:
-    return run.config.task.support.name.replace("_", "\n")
+    return SUPPORTS[run.config.task.support.name]
 
 
 def trivial(axis, level: float, title: str):
-    """A grey line at what a trivial predictor scores."""
-    axis.axhline(level, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
+    """A dotted line at what a trivial predictor scores."""
+    axis.axhline(level, **plotting.DOTTED)
     style = {"fontsize": plotting.SMALL, "color": "0.4", "ha": "right", "va": "bottom"}
     axis.annotate(title, (1, level), xycoords=("axes fraction", "data"), **style)
 
 
-def composed(runs, title_of) -> str:
-    """How many of these surely compose held-out sets, and which."""
+def composed(runs) -> str:
+    """How many of these surely compose held-out sets."""
     lowest = [mean_with_interval(score(run, "ood.gain"))["ci95"][0] for run in runs]
-    names = [title_of(run) for run, low in zip(runs, lowest, strict=True) if low > COMPOSED]
-    words = ", ".join(dict.fromkeys(names)).replace("\n", " ")
-    return f"{len(names)} of {len(runs)} compose{f': {words}' if names else ''}"
+    return f"{sum(low > COMPOSED for low in lowest)} of {len(runs)}"
 
 
 def count_axis(axis, values, label: str):

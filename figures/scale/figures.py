@@ -28,13 +28,13 @@ def _shown(*groups):
 
 @figure("scale1", runs=_shown(rows.sets_and_widths, rows.sets_needed), by_default=False)
 def draw_scale(runs):
-    """S1 (more sets and wider students help). (a) Pooled R² on held-out sets of modules by the
-    number of sets seen, for each width; dotted: R² on seen sets. Grey lines are trivial predictors;
-    the bilinear map composes nothing. Values below .2 are not shown. (b) The same as gain, 1 less
-    the error over the bilinear map's: 1 is exact, 0 is the bilinear map. Gains below -1 are not
-    shown. (c) Gain by width. (d) Gain by the share of all sets that is seen, for each number of
-    modules: where a curve crosses .5, the sets are enough. Means over seeds with 95% intervals; the
-    line at .5 is the criterion."""
+    """More sets seen and wider students bring the score on held-out sets up to that on seen ones
+    (S1). (a) Pooled R² on held-out sets of modules by the number of sets seen, for each width;
+    dashed: R² on seen sets; dotted: trivial predictors, of which the bilinear map composes nothing.
+    (b) The same as gain, 1 less the error over the bilinear map's: 1 is exact, 0 is the bilinear
+    map. (c) Gain by width. (d) Gain by the share of all sets that is seen, for each number of
+    modules: where a curve crosses .5, the sets are enough. Means over seeds with 95% intervals;
+    grey dots are seeds; arrows stand for means below the axis. Dotted at .5: the criterion."""
     by_width = picks.seen_by_width(runs.values())
     drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     (r2, gain), (widths, needed) = axes = drawn.subplots(2, 2)
@@ -65,18 +65,21 @@ def draw_scale(runs):
     for axis in (gain, widths, needed):
         axis.set(ylabel="gain on held-out sets", ylim=(-1.05, 1.05))
         axis.axhline(COMPOSED, **plotting.DOTTED)
-    plotting.label_mark(r2, "on seen sets", ":", "0.4")
+    for axis in axes.flat:
+        parts.mark_below(axis)
+    plotting.label_mark(r2, "on seen sets", "--", "0.4", linewidth=1)
     plotting.label_seeds(r2)
     gain.plot([], [], **plotting.DOTTED, label="criterion, .5")
+    plotting.label_mark(gain, "below the axis", "v")
     last = {name: score(widest[-1], f"ood.{name}").mean() for name in ("r2", "gain")}
     narrow = score(by_width[min(by_width)][-1], "ood.gain").mean()
-    where = f"with {seen[-1]} sets seen and width {max(by_width)}"
+    sizes = min(by_width), max(by_width)
     titles = (
-        f"R² {last['r2']:.2f} {where}",
-        f"gain {plotting.signed(last['gain'])} {where}",
-        f"{seen[-1]} sets: gain {plotting.signed(narrow)} at width {min(by_width)}, "
-        f"{plotting.signed(last['gain'])} at {max(by_width)}",
-        f"gain with the most sets seen: {plotting.span(most, plotting.signed)}",
+        f"R² reaches {last['r2']:.2f} with {seen[-1]} sets seen and width {sizes[1]}",
+        f"The gain over the bilinear map is then {plotting.signed(last['gain'])}",
+        f"With {seen[-1]} sets seen, width {sizes[0]} gains {plotting.signed(narrow)} and width "
+        f"{sizes[1]} {plotting.signed(last['gain'])}",
+        f"With the most sets seen, gains are {plotting.span(most, plotting.signed)}",
     )
     parts.finish(axes.flat, titles)
     return drawn
@@ -90,21 +93,25 @@ def _identities(scale: str) -> list[str]:
 
 @figure("scale2", runs=_shown(_identities, rows.codes, rows.supports), by_default=False)
 def draw_codes_and_supports(runs):
-    """S2 (which codes and supports are composed). Gain on seen (filled) and held-out (open) sets,
-    (a) from each code of the latent, with the R² of an affine map from code to latent below; at
-    less than .9 the code is called not affine; (b) for each support, with as many sets seen. Means
-    over seeds, 95% intervals, and the seeds as dots. The line at .5 is the criterion."""
-    drawn = plotting.new_figure(plotting.WIDTH, 5.2)
+    """Students compose where a linear map reads the latent off its code, and where the sets seen
+    link all modules (S2); shuffled intervals are an exception. Gain on held-out (filled) and seen
+    sets (open): 1 is exact, 0 is the bilinear map. (a) From each code of the latent; below, the R²
+    of an affine map from code to latent, which is called affine from .9 on. (b) For each support
+    (which sets are seen), with as many sets seen. Means over seeds, 95% intervals, and the seeds as
+    dots. Dotted at .5: the criterion."""
+    drawn = plotting.new_figure(plotting.WIDTH, 5.4)
     codes, supports = drawn.subplots(2, 1)
     of_codes = _alike(runs.values(), lambda task: task.code.name, "identity")
     parts.show_gains(codes, of_codes, _title_of_code)
     of_supports = _alike(runs.values(), lambda task: task.support.name, "random")
     parts.show_gains(supports, of_supports, parts.title_of_support)
-    plotting.label_seeds(codes)
-    codes.plot([], [], **plotting.DOTTED, label="criterion, .5")
+    codes.set_xlabel("code of the latent (R² of an affine map from the code to the latent)")
+    supports.set_xlabel("sets that are seen")
     plotting.legend_below(drawn, codes)
-    plotting.panel(codes, "a", parts.composed(of_codes, _name_of_code), wrap=90)
-    plotting.panel(supports, "b", parts.composed(of_supports, parts.title_of_support), wrap=90)
+    title = f"Students compose held-out sets from {parts.composed(of_codes)} codes"
+    plotting.panel(codes, "a", title, wrap=90)
+    title = f"Students compose held-out sets with {parts.composed(of_supports)} supports"
+    plotting.panel(supports, "b", title, wrap=90)
     return drawn
 
 
@@ -122,88 +129,90 @@ def _alike(runs, of_task, base: str) -> list:
     return [run for run in runs if belongs(run)]
 
 
-def _name_of_code(run) -> str:
-    code = run.config.task.code
-    return code.name.replace("_", "\n") + f"\nstd {code.std:g}" * (code.name == "invertible")
-
-
 def _title_of_code(run) -> str:
-    title = _name_of_code(run).replace("orthogonal", "ortho-\ngonal")
-    r2 = run.summary["task"]["code_r2"]
+    code, r2 = run.config.task.code, run.summary["task"]["code_r2"]
+    words = {
+        "identity": "the latent\nitself",
+        "orthogonal": "the latent\nturned",
+        "interval_shuffle": "intervals\nshuffled",
+        "invertible": f"invertible map,\nweights {code.std:g}",
+        "fewshot": f"{code.pairs} examples\nof the task",
+    }
     kind = "affine" if r2 >= AFFINE else "not affine"
-    return f"{title}\n{kind}\n({r2:.2f})"
+    return f"{words.get(code.name, code.name)}\n{kind} ({r2:.2f})"
 
 
 @figure("scale3", runs=_shown(rows.sets_and_widths, rows.more_modules), by_default=False)
 def draw_neurons(runs):
-    """S3 (neurons grow slowly with the modules). (a) The network written down for k-hot tasks: its
-    largest error in float32, and its ReLUs, which grow in proportion to the modules. (b) The one
-    for graded tasks: error over the standard deviation of the answers, by ReLUs, for each number of
-    modules, on the interval that no teacher's entries leave (lines) and on each teacher's own
-    (dotted). (c) Trained MLPs: R² on held-out sets by width; the line at .95 is what the needed
-    width gives. Means over 4 teachers, or over seeds with 95% intervals."""
-    built, (blue, dark) = constructions.CONSTRUCTED, ("#3182bd", "0.2")
-    drawn = plotting.new_figure(plotting.WIDTH, 3.1)
-    error, knots, trained = axes = drawn.subplots(1, 3)
+    """The neurons that are needed grow no faster than the modules (S3). (a) The network written
+    down for k-hot tasks: its ReLUs grow in proportion to the modules, (b) and its largest error in
+    float32 is that of rounding. (c) The one for graded tasks: error over the standard deviation of
+    the answers, by ReLUs, for each number of modules, on the interval that no teacher's entries
+    leave (solid) and on each teacher's own (thin). (d) Trained MLPs: R² on held-out sets by width;
+    the dotted line at .95 is what the needed width gives. Means over 4 teachers, or over seeds with
+    95% intervals."""
+    built = constructions.CONSTRUCTED
+    drawn = plotting.new_figure(plotting.WIDTH, 5.2)
+    (relus, error), (knots, trained) = axes = drawn.subplots(2, 2)
     of_modules = pd.DataFrame(built.exact).groupby("modules")
     exact = of_modules.agg({"max_error": "max", "neurons": "first"})
     modules, largest = exact.index.tolist(), exact.max_error.tolist()
-    error.plot(modules, largest, "o-", color=dark, markersize=3, label="error")
+    relus.plot(modules, exact.neurons, "o-", color=plotting.GREY, markersize=4)
+    relus.set(xlabel="modules", xticks=modules, ylabel="ReLUs", xlim=(0, None), ylim=(0, None))
+    error.plot(modules, largest, "o-", color=plotting.GREY, markersize=4)
     error.set(ylim=(1e-7, 1e-4), ylabel="largest error")
     plotting.log_scale(error, "y")
-    error.axhline(neurons.EXACT, **plotting.DOTTED, label="exact in float32")
+    error.axhline(neurons.EXACT, **plotting.DOTTED, label="criterion: exact in float32")
     parts.count_axis(error, modules, "modules")
-    right = error.twinx()
-    right.plot(modules, exact.neurons, "s--", color=blue, markersize=3)
-    right.set(ylim=(0, None))
-    right.set_ylabel("ReLUs", color=blue)
-    right.spines["right"].set_visible(True)
-    plotting.label_mark(error, "ReLUs", "s--", blue, markersize=3)
     smallest = []
-    for table, dash, title in ((built.graded, "o-", "{} modules"), (built.graded_own, ":", None)):
+    for table, line, title in (
+        (built.graded, {"linewidth": 1, "marker": "o"}, "{} modules"),
+        (built.graded_own, {"linewidth": 0.6}, None),
+    ):
         table = pd.DataFrame(table)
         table["log_error"] = np.log(1 - table.r2) / 2
-        of_modules = {modules: rows for modules, rows in table.groupby("modules")}
-        for (modules, of_size), color in parts.colored(of_modules):
+        by_modules = {modules: rows for modules, rows in table.groupby("modules")}
+        for (modules, of_size), color in parts.colored(by_modules):
             errors = np.exp(of_size.groupby("neurons").log_error.mean())
-            style = {"markersize": 3, "linewidth": 1, "label": title and title.format(modules)}
-            knots.plot(errors.index, errors, dash, color=color, **style)
+            style = {"markersize": 4, "label": title and title.format(modules)} | line
+            knots.plot(errors.index, errors, color=color, **style)
             smallest.append(errors.iloc[-1])
-    plotting.label_mark(knots, "own interval", ":", "0.4")
+    plotting.label_mark(knots, "teacher's own interval", "-", "0.4", linewidth=0.6)
     knots.set_ylabel("error / standard deviation")
     plotting.log_scale(knots, "y")
     parts.count_axis(knots, sorted({row["neurons"] for row in built.graded}), "ReLUs")
-    knots.tick_params(axis="x", rotation=30)
     best = []
     for (modules, by_width), color in parts.colored(picks.width_by_modules(runs.values())):
         values = scores(by_width.values(), "ood.r2")
         plotting.show_numbers(trained, list(by_width), values, color, f"{modules} modules")
         best.append(values[-1].mean())
-    trained.axhline(neurons.REACHED, **plotting.DOTTED)
+    trained.axhline(neurons.REACHED, **plotting.DOTTED, label="criterion, .95")
+    plotting.label_seeds(trained)
     parts.count_axis(trained, list(by_width), "width of an MLP")
     trained.set(ylabel="R² on held-out sets")
     titles = (
-        f"k-hot: errors at most {max(largest):.1g}",
-        f"graded: errors down to {plotting.span(smallest, '{:.1g}'.format)}",
-        f"trained: R² {plotting.span(best, '{:.3f}'.format)} at the largest width",
+        "K-hot tasks, written down: ReLUs grow in proportion to the modules",
+        f"K-hot tasks, written down: errors are at most {max(largest):.1g}",
+        f"Graded tasks, written down: errors fall to {max(smallest):.1g} and less",
+        f"Trained MLPs: R² is {plotting.span(best, '{:.2f}'.format)} at the largest width",
     )
-    error.legend(loc="upper left", **plotting.LEGEND)
-    parts.finish(axes, titles, wrap=28)
+    parts.finish(axes.flat, titles, wrap=40)
     return drawn
 
 
 @figure("scale4", runs=_shown(rows.sets_and_widths), by_default=False)
 def draw_decodability(runs):
-    """S4 (the last layer tells the latent where networks compose). (a) R² of a linear readout of
-    the latent from the last layer, fitted on seen sets and scored on held-out ones, beside the
-    network's own R² there: a point for each seed; grey, the same networks before training. (b) The
-    readout's R² by layer, for networks that compose (gain above .5) and networks that fail; dotted:
-    before training. (c) The share of held-out tasks whose modules (filled), or whose latent to a
-    tenth (open), are those that lie nearest to what is read, beside 1 - √δ, where δ is the share of
-    tasks with R² below .95. The line is the theorem's bound, less .02."""
-    drawn = plotting.new_figure(plotting.WIDTH, 3.0)
+    """Where networks compose, their last layer tells the latent; but before training it does, too
+    (S4). (a) R² of a linear readout of the latent from the last layer, fitted on seen sets and
+    scored on held-out ones, beside the network's own R² there: a point for each seed; grey, the
+    same networks before training. (b) The readout's R² on held-out sets by layer, for networks that
+    compose (gain above .5) and networks that fail; thin: before training. (c) The share of held-out
+    tasks whose modules (circles), or whose latent to a tenth (stars), are those that lie nearest to
+    what is read, beside 1 - √δ, where δ is the share of tasks with R² below .95. Dotted: the
+    theorem's bound, less .02."""
+    drawn = plotting.new_figure(plotting.WIDTH, 3.1)
     against, depth, theorem = axes = drawn.subplots(1, 3)
-    points, above, last, groups = [], [], [], {"compose": [], "fail": []}
+    points, above, groups = [], [], {"compose": [], "fail": []}
     for (width, own), color in parts.colored(picks.seen_by_width(runs.values())):
         for run in own:
             r2, least = score(run, "ood.r2"), 1 - np.sqrt(1 - decoding.right(run))
@@ -213,38 +222,39 @@ def draw_decodability(runs):
             against.plot(r2, after, "o", color=color, markersize=3)
             style = {"color": color, "markersize": 3}
             theorem.plot(least, modules, "o", **style)
-            theorem.plot(least, latents, "o", markerfacecolor="white", **style)
+            theorem.plot(least, latents, "*", **style)
             points.append((r2, after))
             above.append(modules >= least - decoding.SLACK)
-            last.append(after.mean())
             composes = score(run, "ood.gain").mean() >= COMPOSED
             groups["compose" if composes else "fail"].append(run)
         plotting.label_mark(against, f"width {width}", color=color, markersize=3)
-    colors = {"compose": plotting.ID_COLOR, "fail": plotting.OOD_COLOR}
+    last, colors = {}, {"compose": plotting.GREEN, "fail": plotting.VIOLET}
     for title, chosen in groups.items():
-        of_layers = (decoding.read, "o-", title), (decoding.read_untrained, ":", None)
-        for read, dash, label in of_layers if chosen else ():
+        of_layers = (decoding.read, "o-", 1.2), (decoding.read_untrained, "-", 0.5)
+        for read, dash, width in of_layers if chosen else ():
             values_LxT = np.mean([read(run) for run in chosen], axis=0).T
-            style = {"color": colors[title], "label": label, "markersize": 3}
+            label = title if dash == "o-" else None
+            style = {"color": colors[title], "label": label, "markersize": 3, "linewidth": width}
             parts.draw_line(depth, range(len(values_LxT)), values_LxT, dash, **style)
+            last.setdefault(title, values_LxT[-1].mean())
     names = ["code", *(str(k) for k in range(1, len(values_LxT)))]
     against.set(xlabel="R² on held-out sets", ylabel="R² of the latent, last layer")
     depth.set_xticks(range(len(names)), names)
     depth.set(xlabel="layer", ylabel="R² of the latent, held-out sets")
     ends = np.array([0, 1])
-    theorem.plot(ends, ends - decoding.SLACK, "-", color="0.5", linewidth=0.8, zorder=0)
+    theorem.plot(ends, ends - decoding.SLACK, **plotting.DOTTED, label="the theorem's bound")
     limits = {"xlim": (-0.05, 1.05), "ylim": (-0.05, 1.05)}
     theorem.set(xlabel="1 - √δ", ylabel="modules or latents recovered", **limits)
     plotting.label_mark(against, "before training", ".", "0.8", markersize=3)
-    plotting.label_mark(depth, "before training", ":", "0.4")
+    plotting.label_mark(depth, "before training", "-", "0.4", linewidth=0.5)
     plotting.label_mark(theorem, "modules", markersize=3)
-    plotting.label_mark(theorem, "latents", markersize=3, markerfacecolor="white")
-    plotting.label_mark(theorem, "the theorem's bound", "-", "0.5", linewidth=0.8)
+    plotting.label_mark(theorem, "latents", "*")
     rank = spearmanr(*np.concatenate(points, axis=1)).statistic
     titles = (
-        f"Spearman {plotting.signed(rank)}",
-        f"R² {plotting.span(last, '{:.2f}'.format)} in the last layer",
-        f"modules: {np.concatenate(above).mean():.0%} of seeds above the bound",
+        f"R² of the latent follows R² on held-out sets: Spearman {plotting.signed(rank)}",
+        "In the last layer, R² of the latent is "
+        + " and ".join(f"{r2:.2f} where networks {title}" for title, r2 in last.items()),
+        f"{np.concatenate(above).mean():.0%} of seeds recover more modules than the bound",
     )
-    parts.finish(axes, titles, wrap=28)
+    parts.finish(axes, titles, wrap=30)
     return drawn

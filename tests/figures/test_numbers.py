@@ -300,12 +300,12 @@ def test_the_map_shows_relative_errors_by_grid_and_share(drawn):
 
 def test_sprites_have_their_numbers(drawn):
     for figure, runs, words in (
-        ("sprites", stand_ins.hold_outs(), "A range is rendered in 0%"),
-        ("sprites_remedies", stand_ins.remedies(), "Most is gained by slices: +1.00"),
+        ("sprites", stand_ins.hold_outs(), "Of a range, 0% is rendered"),
+        ("sprites_remedies", stand_ins.remedies(), "slices adds most (+1.00)"),
         ("sprites_pairs", stand_ins.pairs("follows"), "1 [1, 1]"),
         ("sprites_pairs", stand_ins.pairs("all alike"), "rendered alike"),
     ):
-        titles = [axis.get_title("left") for axis in drawn(FIGURES[figure].draw, runs).axes]
+        titles = map(title_of, drawn(FIGURES[figure].draw, runs).axes)
         assert any(words in title for title in titles)
     assert "| shape2tx | 50 [50, 50] | 140 [140, 140] | 46.8 | 139 |" in sprites_tables.montero(
         stand_ins.montero()
