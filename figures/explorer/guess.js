@@ -50,6 +50,6 @@ export function drawGuess() {
 function outcome() {
   const seeds = network.seeds.length, score = scoreOf(network), { hit } = network.scores[score];
   const hits = network.seeds.filter((_, seed) => network.score(score, state.step, seed)[network.cell(state.at)] === 1).length;
-  const right = hit ? `, and ${hits} what was asked` : "";
-  return `${seedsThere(state.guess.place)} of ${seeds} draw where you guessed${right}. Right guesses: ${tally.right} of ${tally.tries}.`;
+  const right = hit ? `; ${hits} draw what was asked` : "";
+  return `${seedsThere(state.guess.place)} of ${seeds} seeds draw there${right}. Your score: ${tally.right} of ${tally.tries}.`;
 }

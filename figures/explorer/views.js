@@ -105,7 +105,7 @@ function build(grid, network, isFirst) {
       if (isPending()) guess(event, button);
       else if (isFirst) change({ seed: state.seed === k ? -1 : k });
     });
-    return make("figure", { className: "output" }, button, make("figcaption", { textContent: `seed ${seed} ${verb(network)}s` }), below("difference"));
+    return make("figure", { className: "output" }, button, make("figcaption", { textContent: `seed ${seed}` }), below("difference"));
   }));
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from figures.explorer import film
+from figures.explorer import browser
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +15,7 @@ def chromium(tmp_path_factory):
     """selenium's driver of one headless Chromium. Without Chromium the whole run of tests ends
     here, with one line: it must not pass because nothing was tried."""
     try:
-        driver = film.start(tmp_path_factory.mktemp("chromium"))
+        driver = browser.start(tmp_path_factory.mktemp("chromium"))
     except FileNotFoundError as missing:
         pytest.exit(f"the browser tests need Chromium: {missing}", 1)
     driver.set_script_timeout(60)
@@ -32,9 +32,7 @@ def open_page(chromium):
     """
 
     def opened(path, width=1280, height=800, touch=False):
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
-        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        chromium.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": touch})
+        browser.resize(chromium, width, height, touch)
         scheme = {"name": "prefers-color-scheme", "value": "light"}
         chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         file, _, place = str(path).partition("#")

@@ -17,7 +17,7 @@ from compgen_jax.runs.run import Run
 from compgen_jax.tasks.bump import SizeConfig
 from compgen_jax.tasks.sprites import CountsConfig, Sprites
 from figures import committed
-from figures.explorer import page, payload
+from figures.explorer import browser, page, payload
 from tests.figures import live_networks
 from tests.figures.stand_ins import train
 
@@ -130,17 +130,25 @@ def assert_drawn(driver, figure, run, image, grid="#grid"):
     np.testing.assert_allclose(shares, np.clip(image, 0, high) / high, atol=0.02)
 
 
-def test_dragging_shows_what_is_asked_and_drawn_there(opened, runs):
-    driver, run = opened("network=tiny&at=1,1"), runs["tiny"]
+def test_dragging_shows_what_is_asked_and_what_two_networks_draw_there(opened, runs):
+    driver = opened("network=tiny&beside=other&at=1,1")
+    names = [one.text for one in driver.find_elements(By.CSS_SELECTOR, "#beside option")]
+    assert names == ["nothing", "other"]  # the third has another factor
     drag(driver, (1, 1), (4.5, 4))
-    assert state(driver)["at"] == "4.5,4"
-    text = find(driver, "#sentence").text
-    assert text.startswith("Asked for x = 4.5, y = 4, a combination never shown in training")
-    point = np.float32([[4.5, 4]])
+    words = "asked for x = 4.5, y = 4, a combination never shown in training"
+    assert find(driver, "#sentence").text.startswith(words.capitalize())
+    assert find(driver, "#sentence-beside").text.startswith(f"other: {words}")
     x, y = np.meshgrid(np.arange(8), np.arange(8))
     bump = np.exp(-((x - 4.5) ** 2 + (y - 4) ** 2) / 2)
-    for figure, image in enumerate((bump, *run.predict(point)[:, 0]), start=1):
-        assert_drawn(driver, figure, run, image)
+    for name, grid in (("tiny", "#grid"), ("other", "#grid-beside")):
+        drawn = runs[name].predict(np.float32([[4.5, 4]]))[:, 0]
+        for figure, image in enumerate((bump, *drawn), start=1):
+            assert_drawn(driver, figure, runs[name], image, grid)
+    put(driver, "#step", 0)  # the same share of its training
+    first, here = runs["other"].kept_steps[0], np.float32([[5, 4]])
+    assert state(driver)["at"] == "5,4"
+    image = runs["other"].at(first).predict(here)[0, 0]
+    assert_drawn(driver, 2, runs["other"], image, "#grid-beside")
 
 
 def test_arrow_keys_move_by_steps_and_half_steps(opened):
@@ -240,23 +248,6 @@ def test_the_python_that_is_copied_runs(opened, runs, monkeypatch):
     assert len(names["region"]) == 2 * 4
 
 
-def test_a_second_network_is_asked_for_the_same(opened, runs):
-    driver, other = opened("network=tiny&beside=other&at=1,1"), runs["other"]
-    names = [one.text for one in driver.find_elements(By.CSS_SELECTOR, "#beside option")]
-    assert names == ["nothing", "other"]  # the third has another factor
-    drag(driver, (1, 1), (4.5, 4))
-    point = np.float32([[4.5, 4]])
-    assert_drawn(driver, 2, runs["tiny"], runs["tiny"].predict(point)[0, 0])
-    assert_drawn(driver, 2, other, other.predict(point)[0, 0], "#grid-beside")
-    words = "other: asked for x = 4.5, y = 4, a combination never shown in training"
-    assert find(driver, "#sentence-beside").text.startswith(words)
-    put(driver, "#step", 0)  # the same share of its training
-    at = other.at(other.kept_steps[0]).predict(np.float32([[5, 4]]))
-    assert state(driver)["at"] == "5,4"
-    assert_drawn(driver, 2, other, at[0, 0], "#grid-beside")
-    assert "other = cg.load(" in find(driver, "#python").text
-
-
 def test_a_guess_comes_before_the_drawings(opened, runs):
     driver = opened("network=tiny&at=4,4&guess=1")
     assert "right" not in find(driver, "#sentence b").text
@@ -269,8 +260,8 @@ def test_a_guess_comes_before_the_drawings(opened, runs):
     drawn = runs["tiny"].predict(np.float32([[4, 4]]))[:, 0]
     there = drawn[:, 5:8, 1:4].max(axis=(1, 2)) >= drawn.max(axis=(1, 2)) / 2
     right = int(2 * there.sum() >= 2)
-    words = f"{there.sum()} of 2 draw where you guessed, and 0 what was asked."
-    assert find(driver, "#guess-words").text == f"{words} Right guesses: {right} of 1."
+    words = f"{there.sum()} of 2 seeds draw there; 0 draw what was asked. Your score: {right} of 1."
+    assert find(driver, "#guess-words").text == words
     mark = find(driver, "#grid figure:nth-child(3) .guess")
     percent = driver.execute_script(
         "return ['left', 'top'].map((end) => parseFloat(arguments[0].style[end]))", mark
@@ -438,30 +429,22 @@ return [...document.querySelectorAll(all)].map((each) => {
 def test_dragging_across_the_edge_moves_nothing_and_keeps_the_drawings_in_view(opened, window):
     """By a thumb on a phone, where each picture is at least 90 pixels wide."""
     driver = opened("network=tiny&at=1,4", **window)
-    board = find(driver, "#map")
-    if "touch" in window:
-        driver.execute_script("arguments[0].scrollIntoView()", board)
+    driver.execute_script("if (innerWidth < 720) document.getElementById('map').scrollIntoView()")
     settle(driver)
-    box_of = "const box = (each) => each.getBoundingClientRect().toJSON(); "
-    left, top, side = map(driver.execute_script(box_of + "return box(arguments[0])", board).get,
-                              ("left", "top", "width"))  # fmt: skip
+    left, top, side, _ = browser.box(driver, "#map")
     places, words = driver.execute_script(PLACES), set()
-    for place, kind in ((1, "Start"), (2.5, "Move"), (3, "Move"), (4.5, "Move"), (7, "Move")):
+    for place in (1, 2.5, 3, 4.5, 7):
+        kind = "Start" if place == 1 else "Move"
         point = {"x": left + (place + 0.5) * side / 8, "y": top + 3.5 * side / 8}
-        if "touch" in window:
-            event = {"type": f"touch{kind}", "touchPoints": [point]}
-            driver.execute_cdp_cmd("Input.dispatchTouchEvent", event)
-        else:
-            name = {"Start": "Pressed", "Move": "Moved"}[kind]
-            event = {"type": f"mouse{name}", "button": "left", "clickCount": 1, **point}
-            driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+        event = {"type": f"touch{kind}", "touchPoints": [point]}
+        driver.execute_cdp_cmd("Input.dispatchTouchEvent", event)
         assert state(driver)["at"] == f"{place:g},4"
         words.add("never shown" in find(driver, "#sentence b").text)
         assert driver.execute_script(PLACES) == places
-        pictures = "return [...document.querySelectorAll('#grid .first')].map(box)"
-        boxes = driver.execute_script(box_of + pictures)
-        assert all(0 <= box["top"] and box["bottom"] <= window["height"] for box in boxes)
-        assert all(box["width"] >= 90 for box in boxes)
+        for figure in range(1, 4):
+            picture = browser.box(driver, f"#grid figure:nth-child({figure}) canvas")
+            _, above, width, height = picture
+            assert 0 <= above and above + height <= window["height"] and width >= 90
     assert words == {True, False}
     assert ("thumb" in find(driver, "#combinations .hint").text) == ("touch" in window)
 
