@@ -445,6 +445,7 @@ def test_dragging_across_the_edge_moves_nothing_and_keeps_the_drawings_in_view(o
             picture = browser.box(driver, f"#grid figure:nth-child({figure}) canvas")
             _, above, width, height = picture
             assert 0 <= above and above + height <= window["height"] and width >= 90
+    driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert words == {True, False}
     assert ("thumb" in find(driver, "#combinations .hint").text) == ("touch" in window)
 
