@@ -93,7 +93,7 @@ def _draw_layers(axis, run, lines: dict):
             if of_factors and "untrained" not in metric and not title:
                 moved = plotting.change(values[:, -1] - values[:, 0])
                 score = "R²" if metric.endswith("r2") else "accuracy"
-                title = f"OOD, {score} of the factors {moved} from the first layer to the last"
+                title = f"OOD, {score} of the factors {moved} over the layers"
     names = [name.removeprefix("layer_").lstrip("0") or "input" for name in run.layer_names]
     axis.set_xticks(range(len(names)), names)
     score = "accuracy" if title.startswith("accuracy") else "R²"
@@ -130,13 +130,13 @@ def _draw_examples(figure, task, cells, images, letter: str):
             axis.imshow(scaled, origin=task.origin, cmap="gray_r", vmin=0, vmax=1)
             plotting.frame(axis)
         values = zip(task.factors, cells.factors[cell], strict=True)
-        words = (f"{factor.name} {tasks.value_name(factor, value)}" for factor, value in values)
-        named = textwrap.fill(", ".join(words), 18)
+        named = textwrap.fill(", ".join(tasks.value_name(*each) for each in values), 18)
         axes[0, column].set_title(named, fontsize=plotting.SMALL)
     axes[0, 0].set_ylabel("asked")
     axes[1, 0].set_ylabel(f"seed {cells.seeds[0]}")
-    up = 5 + 11 * max(axis.get_title().count("\n") + 1 for axis in axes[0])
-    title = "What the first seed draws of held-out combinations"
+    up = 5 + 11 * max(axis.get_title("left").count("\n") + 1 for axis in axes[0])
+    names = ", ".join(factor.name for factor in task.factors)
+    title = f"What the first seed draws of held-out combinations ({names})"
     plotting.panel(axes[0, 0], letter, title, up=up)
 
 

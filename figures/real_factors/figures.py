@@ -142,7 +142,7 @@ def draw_remedies(finished):
     plain = claims.share(finished["sprites_range"]).mean()
     added = {name: float(claims.share(finished[name]).mean() - plain) for name in rows[1:]}
     most = max(added, key=added.get)
-    words = f"{REMEDIES[most]} adds most ({plotting.signed(added[most])})"
+    words = f"most is added by {REMEDIES[most]} ({plotting.signed(added[most])})"
     axis.set_title(f"Without a remedy {plain:.0%} of the range is rendered; {words}")
     plotting.label_regions(axis)
     plotting.legend_below(drawn, axis)
@@ -181,7 +181,7 @@ def draw_pairs(finished):
         title = ranked["undecided_because"].capitalize()
     else:
         number = mean_with_interval(ranked)
-        title = f"Main effects rank the pairs: correlation {text.with_interval(number, 2)}"
+        title = f"The rank correlation with main effects is {text.with_interval(number, 2)}"
     plotting.panel(axis, "a", title, wrap=40)
     plotting.panel(listed, "b", "Pairs in the order of their main effects (right)", wrap=52)
     plotting.legend_below(drawn, listed)

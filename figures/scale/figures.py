@@ -251,9 +251,8 @@ def draw_decodability(runs):
     plotting.label_mark(theorem, "latents", "*")
     rank = spearmanr(*np.concatenate(points, axis=1)).statistic
     titles = (
-        f"R² of the latent follows R² on held-out sets: Spearman {plotting.signed(rank)}",
-        "In the last layer, R² of the latent is "
-        + " and ".join(f"{r2:.2f} where networks {title}" for title, r2 in last.items()),
+        f"The rank correlation of both R² is {plotting.signed(rank)}",
+        "R² ends at " + " and ".join(f"{r2:.2f} ({title})" for title, r2 in last.items()),
         f"{np.concatenate(above).mean():.0%} of seeds recover more modules than the bound",
     )
     parts.finish(axes, titles, wrap=30)
