@@ -76,7 +76,6 @@ SIGNED = "PRGn"  # the colours of signed values
 MINUS = "\N{MINUS SIGN}"
 # log₁₀ of a volume over that of ID cells, finer near 0
 VOLUME = {"cmap": SIGNED, "norm": AsinhNorm(0.3, -2, 2)}
-VOLUME_TICKS = -2, -0.5, 0, 0.5, 2
 VOLUME_LABEL = "log₁₀ volume\nover mean of ID cells"
 
 
@@ -260,9 +259,8 @@ def show_cells(axis, values_NxN, held_out, color="black", **kwargs):
 
 def volume_bar(figure, image, **place):
     """The scale of log volume, the same in every figure."""
-    figure.colorbar(
-        image, label=VOLUME_LABEL, extend="both", ticks=VOLUME_TICKS, format="{x:g}", **place
-    )
+    style = {"label": VOLUME_LABEL, "ticks": (-2, -0.5, 0, 0.5, 2), "format": "{x:g}"}
+    figure.colorbar(image, extend="both", **style, **place).minorticks_off()
 
 
 def show_volumes(axes, run):
@@ -418,6 +416,12 @@ def geometric_mean(values_T) -> dict:
     return geometric_mean_with_interval(np.maximum(values_T, SMALLEST))
 
 
+def mean_share(values_T) -> dict:
+    """Mean and interval of shares: it ends at 0 and 1."""
+    number = mean_with_interval(values_T)
+    return number | {"ci95": np.clip(number["ci95"], 0, 1)}
+
+
 def show_numbers(axis, positions, values_SxT, color, label, mean=mean_with_interval):
     """Numbers at several positions, their means joined by a line."""
     means = [mean(values)["value"] for values in values_SxT]
@@ -445,7 +449,7 @@ def ood_share(cells, score: str = "rendered") -> float:
 def show_score(axis, position, apart: float, cells, score: str, color) -> float:
     """A score over held-out cells (filled) and over ID cells (open); returns the first's mean."""
     held_out, seen = (mean_score(cells, score, mask) for mask in (cells.held_out, ~cells.held_out))
-    show_regions(axis, position, apart, held_out, seen, color=color)
+    show_regions(axis, position, apart, held_out, seen, color=color, mean=mean_share)
     return held_out.mean()
 
 
@@ -459,7 +463,7 @@ def show_ood_error(axis, row: int, cells, color) -> float:
 def finish_errors(axis, networks: list, predictors: list):
     """Names the rows of a panel of errors, networks above trivial predictors."""
     axis.axhline(0.5 - len(networks), color="0.7", linewidth=0.8)
-    axis.axvline(1, **FAINT)
+    axis.axvline(1, **DOTTED)
     names = [*networks, *predictors]
     axis.set_yticks([-row for row in range(len(names))], names)
     axis.set(xlabel=f"OOD {RELATIVE}")
@@ -480,7 +484,7 @@ def draw_line(axis, values_TxL, end, color, linestyle, label, undo=lambda value:
     inner = np.arange(len(middle) - 1)
     style = {"marker": ".", "markersize": 4, "linewidth": 1.2, "label": label}
     draw_band(axis, inner, np.asarray(values_TxL)[:, :-1], linestyle, color, undo, **style)
-    axis.plot([inner[-1], end], middle[-2:], ":", color=color, linewidth=0.8, alpha=0.7)
+    axis.plot([inner[-1], end], middle[-2:], linestyle, color=color, linewidth=0.6, alpha=0.6)
     axis.errorbar(
         end, middle[-1], yerr=[[middle[-1] - low[-1]], [high[-1] - middle[-1]]],
         fmt="s" if linestyle == "--" else "o", markersize=3, capsize=1.5, linewidth=0.8,

@@ -52,19 +52,19 @@ def draw(runs):
     picture = plotting.new_figure(plotting.WIDTH, 4.0)
     (share, error), above, ratios = picture.subplots(1, 2), [], []
     for row, name in enumerate(ROWS):
-        cells, counted = scored[name]
+        (cells, counted), from_codes = scored[name], []
         rendered, seen = (mean_score(cells, "rendered", at) for at in (counted, ~cells.held_out))
-        style = {"across": True, "color": plotting.OOD_COLOR}
-        plotting.show_number(share, -row, rendered, fmt="o", **style)
-        style["color"] = plotting.ID_COLOR
-        plotting.show_number(share, 0.3 - row, seen, **style, **plotting.SEEN)
-        if name in runs:
-            by_predictor = [
-                plotting.ood_share(getattr(runs[name], of)) for of in plotting.FROM_CODES
-            ]
-            for at, (_, mark) in zip(by_predictor, plotting.FROM_CODES.values(), strict=True):
-                share.plot(at, -row - 0.4, mark, **PREDICTED)
-            above.append(mean_with_interval(rendered)["ci95"][0] > by_predictor[0])
+        style = {"across": True, "mean": plotting.mean_share}
+        plotting.show_number(share, -row, rendered, fmt="o", color=plotting.OOD_COLOR, **style)
+        style |= plotting.SEEN
+        plotting.show_number(share, 0.3 - row, seen, color=plotting.ID_COLOR, **style)
+        for of, (_, mark) in plotting.FROM_CODES.items():
+            predicted = getattr(runs.get(name, base), of)
+            if name not in runs:
+                predicted, _ = on_lit_pixels(predicted, base.task.scores)
+            from_codes.append(mean_score(predicted, "rendered", counted).mean())
+            share.plot(from_codes[-1], -row - 0.4, mark, **PREDICTED)
+        above.append(mean_with_interval(rendered)["ci95"][0] > max(from_codes))
         ratios.append(plotting.show_ood_error(error, -row, cells, plotting.OOD_COLOR))
     errors = trivial_errors(base.cells)
     for row, name in enumerate(PREDICTORS, start=len(ROWS)):
@@ -75,13 +75,13 @@ def draw(runs):
     for title, mark in (*plotting.FROM_CODES.values(), ("trivial predictor", plotting.TRIVIAL)):
         plotting.label_mark(share, f"{title}, OOD", mark, **PREDICTED)
     share.axvline(0.5, **plotting.DOTTED)
-    share.set(xlim=(-0.04, 1.04), ylim=(0.6 - len(ROWS), 0.6), xlabel="share rendered")
+    share.set(xlim=(-0.04, 1.04), ylim=(0.4 - len(ROWS), 0.6), xlabel="share rendered")
     share.set_yticks([-row for row in range(len(ROWS))], list(ROWS.values()))
     plotting.finish_errors(error, list(ROWS.values()), list(PREDICTORS.values()))
-    title = f"{sum(above)} of {len(above)} networks render more held-out cells than interpolation"
-    plotting.panel(share, "a", title, wrap=40)
+    title = f"{sum(above)} of {len(ROWS)} render more OOD than both predictors from codes"
+    plotting.panel(share, "a", title, wrap=36)
     title = f"Errors at held-out cells are {plotting.span(ratios)} of a blank image's"
-    plotting.panel(error, "b", title, wrap=40)
+    plotting.panel(error, "b", title, wrap=36)
     plotting.legend_below(picture, ncols=3)
     return picture
 
@@ -93,7 +93,7 @@ RUNGS = (
     "MLP of each pixel,\nbump code",
     "transformer\nover pixels",
 )
-HOLES = {"donut": "a square is held out", "corner": "a corner is held out"}
+HOLES = {"donut": "a square", "corner": "a corner"}
 
 
 @figure(
@@ -125,7 +125,7 @@ def draw_ladder(runs):
                 by_predictor = plotting.ood_share(getattr(run.late, of))
                 axis.plot(by_predictor, -row - 0.45, mark, **PREDICTED)
             counts.append(f"{answers.sum()} of {answers.size}")
-        title = (f"Where {hole}, {counts[0]} convolutional decoders compose, and "
+        title = (f"Around {hole}, {counts[0]} convolutional decoders compose and "
                  f"{counts[-1]} transformers")  # fmt: skip
         plotting.panel(axis, letter, title, wrap=44)
         axis.set(xlim=(-0.04, 1.04), xlabel="share of seeds (large), of images (small)")

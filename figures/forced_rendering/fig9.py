@@ -64,7 +64,7 @@ def draw(runs):
 
 
 def _draw_errors(picture, networks):
-    whole = plotting.axis_at(picture, 0.6, 5.25, 3.1, 1.35)
+    whole = plotting.axis_at(picture, 0.7, 5.25, 3.0, 1.35)
     part = plotting.axis_at(picture, 3.95, 5.25, 1.65, 1.35)
     cells, gap, _, _, _, blank = next(iter(networks.values()))
     edges = list(gap.edges)

@@ -150,8 +150,9 @@ def draw_codes(runs):
             levels, means = evaluation.profile_by_distance(kernel.scores["rendered"], kernel)
             distance.plot(levels, means.mean(axis=0), mark + ":", linewidth=0.8, **style)
         of_peaks, aside = aligned_peaks(cells), 0.15 * (place - 1.5)
-        plotting.show_number(peaks, aside, of_peaks.several, fmt="o", color=color)
-        plotting.show_number(peaks, 1 + aside, of_peaks.aligned, fmt="o", color=color)
+        style = {"mean": plotting.mean_share, "fmt": "o", "color": color}
+        plotting.show_number(peaks, aside, of_peaks.several, **style)
+        plotting.show_number(peaks, 1 + aside, of_peaks.aligned, **style)
         peaks.plot(1 + aside, of_peaks.chance.mean(), plotting.TRIVIAL, color=color, markersize=4)
         several.append(np.mean(of_peaks.several))
         aligned.append(np.mean(of_peaks.aligned))

@@ -28,7 +28,7 @@ METRICS = (
 # of the held-out region's width and height: a corner, two edges and the centre
 POINTS = ((0.1, 0.1), (1.0, 0.35), (0.3, 0.85), (0.5, 0.5))
 MAP, GAP, ROW = 0.46, 0.05, 0.92  # inches
-IMAGE, IMAGE_ROW = 0.47, 0.72
+IMAGE, IMAGE_GAP, IMAGE_ROW = 0.46, 0.07, 0.72
 
 
 @figure("fig2", runs=(*EVERY_DEPTH, "random_cells", "random_cells_ramp"))
@@ -50,9 +50,9 @@ def draw_layers(runs):
             _draw_lines(axis, networks, code, metric)
             by_layer = run.layers(metric)
             moved = plotting.change(by_layer[:, -2] - by_layer[:, 0])
-            title = (f"{code.capitalize()} code: {name} {moved} from the code to the last hidden "
-                     f"layer (depth {depth_of(run)})")  # fmt: skip
-            plotting.panel(axis, letter, title, wrap=54)
+            title = (f"{code.capitalize()} code, depth {depth_of(run)}: {name} {moved} up to the "
+                     "last hidden layer")  # fmt: skip
+            plotting.panel(axis, letter, title, wrap=48)
             axis.set_xlabel("layer")
         row[0].set_ylabel(label)
     for axis, code in zip(axes[0], BOTH, strict=True):
@@ -101,13 +101,13 @@ def draw_strip(axes, run, letter: str, name: str):
 @figure("fig12", runs=("ramp_cnn", "ramp_cnn_depth*"))
 @figure("fig11", runs=("bump_cnn", "bump_cnn_depth*"))
 def draw_volumes(runs):
-    """The deeper a layer, the less it changes with a held-out position. Figures 11 to 14: one code
-    and one kind of decoder each, a row for every depth. Those of 20 epochs show the MLPs as the
-    authors trained them; the others draw ID cells right. Maps: log10 of the volume element of every
-    layer less its mean over ID cells, mean over seeds, on the scale of all figures; held-out cells
-    are outlined. Below a map is the mean log10 volume of its held-out cells less that of its ID
-    cells. Right: R² of a linear probe of x and y by layer, ID and OOD, with 95% intervals over
-    seeds."""
+    """Where a map is purple, the layer changes less from cell to cell than it does over ID cells;
+    where it is green, more. Figures 11 to 14: one code and one kind of decoder each, a row for
+    every depth. Those of 20 epochs show the MLPs as the authors trained them; the others draw ID
+    cells right. Maps: log10 of the volume element of every layer less its mean over ID cells, mean
+    over seeds, on the scale of all figures; held-out cells are outlined. Below a map is the mean
+    log10 volume of its held-out cells less that of its ID cells. Right: R² of a linear probe of x
+    and y by layer, ID and OOD, with 95% intervals over seeds."""
     networks, in_image = sorted(runs.values(), key=depth_of), []
     columns = max(len(run.layer_names) for run in networks)
     left, panel = 0.3, 5.4
@@ -180,7 +180,7 @@ def draw_depths(runs):
     1; means over seeds with 95% intervals, grey dots are seeds."""
     by_code = {code: by_depth(runs, f"{code}_cnn") for code in BOTH}
     height = max(max(map(len, by_code.values())) * IMAGE_ROW + 0.5, 2.1)
-    block = len(POINTS) * (IMAGE + GAP) + 0.3
+    block = len(POINTS) * (IMAGE + IMAGE_GAP) + 0.3
     picture = plotting.new_figure(plotting.WIDTH, height)
     at, tall = len(BOTH) * block + 0.65, min(height - 0.95, 1.9)
     width = plotting.WIDTH - at - 0.08
@@ -189,13 +189,13 @@ def draw_depths(runs):
     for index, (code, of_code) in enumerate(by_code.items()):
         for row, run in enumerate(of_code):
             at = 0.3 + index * block, height - 0.5 - IMAGE - row * IMAGE_ROW
-            axes = plotting.row_at(picture, *at, IMAGE, len(POINTS), GAP)
+            axes = plotting.row_at(picture, *at, IMAGE, len(POINTS), IMAGE_GAP)
             cells = run.cells
             indices = plotting.held_out_cells(cells, POINTS)
             plotting.show_held_out(axes, cells.predictions[0], cells, indices)
             axes[0].set_ylabel(f"depth {depth_of(run)}")
             if row == 0:
-                title = f"The first seed draws this with the {code} code"
+                title = f"The first seed, {code} code"
                 plotting.panel(axes[0], "ab"[index], title, color=plotting.CODE_COLORS[code])
         relative = [evaluation.relative_error(run.cells, run.cells.held_out) for run in of_code]
         at = [depth_of(run) + 0.16 * (index - 0.5) for run in of_code]
@@ -207,5 +207,5 @@ def draw_depths(runs):
     error.set(xlabel="depth", ylabel=f"OOD {plotting.RELATIVE}", ylim=(0, None))
     error.legend(loc="lower left", **plotting.LEGEND)
     title = f"OOD errors are at least {min(lowest):.0%} of a blank image's"
-    plotting.panel(error, "c", title, wrap=26)
+    plotting.panel(error, "c", title, wrap=22)
     return picture

@@ -22,10 +22,10 @@ COLORS = dict(zip(TITLES, (plotting.GREY, plotting.VIOLET, plotting.GOLD, plotti
 SHOWN = ("lowrank_none", "lowrank_both")  # whose embeddings and images are drawn
 # of the held-out region's width and height
 DRAWN = (0.35, 0.6)  # in panel a
-POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.3, 0.7), (0.9, 0.9))
+POINTS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.5, 0.5), (0.9, 0.9))
 PERCENTILE = 95  # of an embedding's |entries|: where the colours end
 # sizes in inches
-IMAGE, TOKEN, SMALL_IMAGE, MAP = 0.55, 0.68, 0.45, 1.25
+IMAGE, TOKEN, SMALL_IMAGE, MAP = 0.55, 0.68, 0.5, 1.25
 COLUMNS = 8  # of tokens
 TICKS = (1, 2, 4, 8, 16, 32)
 
@@ -68,7 +68,7 @@ def draw_low_rank(runs):
     indices, held_out = plotting.held_out_cells(cells, POINTS), cells.held_out
     drawn = {"asked": cells.truths} | {name: run.cells.predictions[0] for name, run in ends.items()}
     for bottom, (name, images) in zip((4.0, 3.36, 2.72), drawn.items(), strict=True):
-        axes = plotting.row_at(picture, 3.85, bottom, SMALL_IMAGE, len(POINTS), 0.03)
+        axes = plotting.row_at(picture, 3.85, bottom, SMALL_IMAGE, len(POINTS), 0.08)
         plotting.show_held_out(axes, images, cells, indices)
         axes[0].set_ylabel(name.replace(" ", "\n"), fontsize=plotting.SMALL)
         if name == "asked":
@@ -84,10 +84,10 @@ def draw_low_rank(runs):
         image = plotting.show_cells(axis, relative, held_out, **plotting.VOLUME)
         axis.set_title(name, pad=3)
         steps.append(rough.in_corner.mean())
-        text = f"step {rough.roughness.mean():.3f} everywhere,\n{steps[-1]:.3f} in the corner"
+        text = f"differ by {rough.roughness.mean():.3f} everywhere,\n{steps[-1]:.3f} in the corner"
         axis.set_xlabel(text, fontsize=plotting.SMALL, labelpad=3)
     plotting.volume_bar(picture, image, cax=plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP))
-    title = "A step in the corner is {:.3f}, with penalties {:.3f}".format(*steps)
+    title = "Neighbours in the corner differ by {:.3f}, with penalties {:.3f}".format(*steps)
     plotting.panel(maps[0], "d", title, up=16)
     _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4), ablations)
     return picture
@@ -117,7 +117,7 @@ def _draw_architecture(picture, bottom, run):
         axis.set_aspect("auto")
         axis.set_xlabel(f"one-hot {name} = {value:.0f}", fontsize=plotting.SMALL, labelpad=3)
         if name == "x":
-            plotting.panel(axis, "a", "x and y have an embedding each", up=30)
+            plotting.panel(axis, "a", "One held-out point", up=22)
         draw_arrow(lefts[0], row + IMAGE / 2)
     between = (lefts[0] + IMAGE + lefts[1]) / 2
     canvas.text(between, middle + IMAGE / 2, "E = Σ λ u vᵀ", fontsize=7.5, ha="center", va="center")
@@ -151,7 +151,7 @@ def _draw_tokens(axes, runs):
                 color = plotting.OOD_COLOR if crosses[token] else plotting.ID_COLOR
                 axis.set_title(f"x = {token}", pad=3, color=color)
     constant = [low_rank.embedding_numbers(run)["constant_share"].mean() for run in runs.values()]
-    title = "Of an embedding, {:.0%} is constant along y, {:.0%} with penalties".format(*constant)
+    title = "{:.0%} is constant along y, {:.0%} with penalties".format(*constant)
     plotting.panel(axes[0][0], "b", title, up=16)
 
 
@@ -172,7 +172,7 @@ def _draw_errors(axis, ablations):
     axis.set(xlabel="MSE ID (seen)", ylabel="MSE OOD (held out)")
     plotting.log_scale(axis, "xy")
     best = min(ood, key=ood.get)
-    plotting.panel(axis, "e", f"The error OOD is lowest with {TITLES[best]}: {ood[best]:.2g}")
+    plotting.panel(axis, "e", f"The OOD error is lowest with {TITLES[best]}")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **plotting.LEGEND)
 
 
@@ -183,11 +183,11 @@ def draw_embeddings(runs):
     embeddings of every value (token) of x and of y, first seeds, without (a) and with both
     penalties (b), in the order of the tokens. Colours end at the 95th percentile of a network's
     magnitudes. Framed: the rows that are held out for a token of x, and the columns for one of y.
-    (c) to (f): all tokens of the four ablations; means, 95% intervals, seeds as dots. (c) The share
-    of an embedding's energy in its largest singular value. (d) exp(entropy) of its squared singular
-    values, which is 1 at rank one, beside that of lambda squared, which the penalty sees. (e) The
-    share of energy that is constant along the other factor's axis, as in a stripe; dotted, noise.
-    (f) The rest, beside the error over held-out cells of every seed; dotted, a blank image."""
+    (c to e) All tokens of the four ablations; means, 95% intervals, seeds as dots. (c) exp(entropy)
+    of an embedding's squared singular values, which is 1 at rank one, beside that of lambda
+    squared, which the penalty sees. (d) The share of energy that is constant along the other
+    factor's axis, as in a stripe; dotted, noise. (e) The rest, beside the error over held-out cells
+    of every seed; dotted, a blank image."""
     ablations = in_order(TITLES, runs)
     grid = ablations["lowrank_both"].config.task.grid
     tall = 2 * -(-grid // COLUMNS) * (plotting.WIDTH / 2 - 0.3) / COLUMNS + 0.6
@@ -201,9 +201,8 @@ def draw_embeddings(runs):
         of_both, limit = _embeddings_of_first_seed(run)
         held_out = plotting.over_grid(run.cells.held_out, run.cells)
         bands = held_out.T[:, :, None], held_out[:, None, :]
-        of = "no penalty" if name == "lowrank_none" else "both penalties"
-        title = f"Embeddings with {of}, from {plotting.MINUS}{limit:.2g} to {limit:.2g}"
-        plotting.panel(axes[0], letter, title)
+        title = f"With {TITLES[name]}, from -{limit:.2g} to {limit:.2g}"
+        plotting.panel(axes[0], letter, title.replace("-", plotting.MINUS))
         for axis, factor, images, band in zip(axes, "xy", of_both, bands, strict=True):
             plotting.show_signed(axis, plotting.mosaic(images, COLUMNS), limit)
             framed = plotting.mosaic(np.broadcast_to(band, images.shape), COLUMNS, gap=False)
@@ -211,37 +210,34 @@ def draw_embeddings(runs):
             axis.set_yticks(centres, labels)
             axis.tick_params(length=0)
             axis.set_ylabel(f"tokens of {factor}")
-    _draw_numbers(bottom.subplots(1, 4), ablations)
+    _draw_numbers(bottom.subplots(1, 3), ablations)
     plotting.legend_below(bottom)
     return picture
 
 
 def _draw_numbers(axes, ablations):
-    shares, ranks, constancy, errors = axes
-    in_one, effective, constants, varying, ood = ([] for _ in range(5))
+    ranks, constancy, errors = axes
+    effective, constants, varying, ood = ([] for _ in range(4))
     for place, (name, run) in enumerate(ablations.items()):
         numbers, color = low_rank.embedding_numbers(run), COLORS[name]
         constant, spectrum = numbers["constant_share"], numbers["spectrum_entropy"]
         mean = {"mean": plotting.geometric_mean, "color": color}
-        plotting.show_number(shares, place, numbers["top_share"], fmt="o", color=color)
         plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, fmt="s")
         plotting.show_number(ranks, place + 0.15, spectrum, **mean, fmt="o")
         plotting.show_number(constancy, place, constant, fmt="o", color=color)
         _, (held_out, blank) = _regions(run)
         errors.plot(1 - constant, held_out, "o", color=color, markersize=4)
-        in_one.append(numbers["top_share"].mean())
         effective.append(np.exp(np.log(spectrum).mean()))
         constants.append(constant.mean())
         varying += list(1 - constant)
         ood += list(held_out)
     constancy.axhline(1 / run.config.task.grid, **plotting.DOTTED)
     errors.axhline(blank, **plotting.DOTTED)
-    plotting.label_seeds(shares)
-    plotting.label_mark(ranks, "(d) squared λ", "s")
-    plotting.label_mark(ranks, "(d) squared singular values")
-    constancy.plot([], [], **plotting.DOTTED, label="(e) noise, (f) blank image")
+    plotting.label_seeds(ranks)
+    plotting.label_mark(ranks, "(c) squared λ", "s")
+    plotting.label_mark(ranks, "(c) squared singular values")
+    constancy.plot([], [], **plotting.DOTTED, label="(d) noise, (e) blank image")
     plotting.label_colors(errors, {title: COLORS[name] for name, title in TITLES.items()})
-    shares.set(ylabel="energy in the largest\nsingular value", ylim=(None, 1.01))
     ranks.set(ylabel="exp(entropy)", yscale="log", ylim=(0.85, None))
     ranks.set_yticks(TICKS, TICKS)
     ranks.minorticks_off()
@@ -249,16 +245,14 @@ def _draw_numbers(axes, ablations):
     errors.set(ylabel="MSE OOD")
     plotting.log_scale(errors, "xy")
     errors.set_xlim(min(0.05, errors.get_xlim()[0]), 1.1)
-    errors.set_xlabel("energy that varies\nalong the other axis", fontsize=plotting.SMALL)
+    errors.set_xlabel("energy that varies along the other axis")
     names = [name.removeprefix("lowrank_") for name in ablations]
-    for axis in axes[:3]:
-        axis.set_xticks(range(len(names)), names, rotation=40)
+    for axis in axes[:2]:
+        axis.set_xticks(range(len(names)), names)
         axis.set_xlim(-0.5, len(names) - 0.4)
     titles = (
-        f"The largest singular value has {plotting.span(in_one)}",
         f"The effective rank is {plotting.span(effective, '{:.1f}'.format)}",
         f"As in a stripe, {plotting.span(constants)} is constant",
-        "Energy and error have the rank correlation "
-        f"{plotting.signed(spearmanr(varying, ood).statistic)}",
+        f"Rank correlation is {plotting.signed(spearmanr(varying, ood).statistic)}",
     )
-    plotting.panels(axes, "cdef", titles, wrap=23)
+    plotting.panels(axes, "cde", titles, wrap=34)

@@ -93,7 +93,7 @@ def draw_kernels(runs):
         within = np.ix_(*[run.maps["held_out"].ravel()] * 2)
         kernels_by_title[f"Drawn, {code}"] = run.maps["similarity.cosine"][within]
     count = len(kernels_by_title)
-    picture = plotting.new_figure(plotting.WIDTH, 2.1)
+    picture = plotting.new_figure(plotting.WIDTH, 2.3)
     axes = picture.subplots(1, count + 1, width_ratios=[1] * count + [1.3])
     for axis, letter, (title, kernel) in zip(axes, "abcd", kernels_by_title.items(), strict=False):
         image = axis.imshow(kernel, origin="lower", vmin=0, vmax=1, interpolation="nearest")
@@ -101,21 +101,20 @@ def draw_kernels(runs):
         plotting.panel(axis, letter, title)
     axes[0].set_ylabel("OOD cells")
     picture.colorbar(image, ax=axes[:-1], label="cosine similarity", shrink=0.7, pad=0.01)
-    agreement, nearest = axes[-1], {}
+    agreement, of_true = axes[-1], []
     for index, (code, run) in enumerate(shown.items()):
-        means = {}
-        for place, (name, title) in enumerate(AGREEMENTS.items()):
+        for place, name in enumerate(AGREEMENTS):
             values, at = run.outputs(f"output.cosine.{name}"), place + 0.3 * (index - 0.5)
             plotting.show_number(agreement, at, values, fmt="o", color=plotting.CODE_COLORS[code])
-            means[title.replace("\n", " ")] = values.mean()
-        nearest[max(means, key=means.get)] = code
+        of_true.append(run.outputs("output.cosine.true").mean())
     plotting.label_colors(agreement, {code: plotting.CODE_COLORS[code] for code in shown})
     plotting.label_seeds(agreement)
     agreement.axhline(0, **plotting.FAINT)
     agreement.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
     agreement.set(ylabel="correlation with drawn", ylim=(None, 1.02), xlim=(-0.5, 2.5))
-    plotting.panel(agreement, "e", f"Drawn images are most like {' and '.join(nearest)}", wrap=26)
-    plotting.legend_below(picture, agreement, loc="lower right")
+    title = f"With true images, drawn correlate {plotting.span(of_true, '{:.2f}'.format)}"
+    plotting.panel(agreement, "e", title, wrap=26)
+    plotting.legend_below(picture, agreement)
     return picture
 
 

@@ -28,19 +28,14 @@ WORDS = {claim.RIGHT: "x and y right", claim.RENDERED: "bumps rendered"}
 MAIN = (("none", "unseen"), ("none", "real"), ("corner", "ood"), ("donut", "ood"))
 TARGETS = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
 BOUNDS = {ABOVE: (r"$\uparrow$", "more than"), BELOW: (r"$\downarrow$", "at most")}
-DOWN = BOUNDS[BELOW][0]
-EDGE = -0.3  # of the exponents' scale
 
 
 def _grid_of_axes(picture, count: int, columns: int) -> list:
     """So many axes in rows of `columns`, on one scale."""
-    columns = min(count, columns) or 1
-    shape = -(-count // columns) or 1, columns
-    axes = picture.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel()
+    rows = -(-count // columns) or 1
+    axes = picture.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     for axis in axes[count:]:
         axis.set_axis_off()
-    for axis in axes[max(count - columns, 0) : count]:  # nothing stands below
-        axis.tick_params(labelbottom=True)
     return list(axes)
 
 
@@ -85,7 +80,6 @@ def draw_thresholds(runs):
         names = [grid if place % every == 0 else "" for place, grid in enumerate(grids_K)]
         axis.set_xticks(grids_K, names)
         axis.set_xticks([], minor=True)
-        axis.tick_params(labelbottom=True)
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter(LogFormatter())  # names ticks where there is no power of 10
         plotting.legend_in_row(axis, ncols=1, bbox_to_anchor=(0, 1))
@@ -99,13 +93,12 @@ def draw_thresholds(runs):
         plotting.label_mark(keys, label, marker=marker, linestyle="none")
     plotting.label_mark(keys, "the paper's exponents", ":", "0.75")
     plotting.label_mark(keys, "2 N: all stripes", ":", "0.5")
-    _name_the_rest(picture, keys, without)
+    plotting.legend_below(picture, keys, ncols=5, title=_note(without))
     return picture
 
 
-def _name_the_rest(picture, keys, without: list[str]):
-    note = textwrap.fill(f"No exponent: {'; '.join(without)}", 100) if without else None
-    plotting.legend_below(picture, keys, ncols=5, title=note)
+def _note(without: list[str]) -> str | None:
+    return textwrap.fill(f"No exponent: {'; '.join(without)}", 100) if without else None
 
 
 def _draw_curve(axis, curve, scheme: str):
@@ -150,8 +143,7 @@ def draw_exponents(runs):
     place is named below and has no panel. Dotted: exponents of 1, 2 and 3, and upright the share
     that was searched, around whose thresholds the numbers of images are close together. A line
     stops where fewer than two N have a threshold, or where most thresholds are known to a factor
-    above 2 only; crosses at the bottom say so. An exponent below the scale is an arrow at its
-    edge."""
+    above 2 only."""
     (sweep,) = runs.values()
     config, target = sweep.config, sweep.config.sweep.search.target
     rows = claim.completed(sweep.rows, config)
@@ -169,39 +161,24 @@ def draw_exponents(runs):
             without.append(title)
     columns = min(len(known), 3) or 1
     picture = plotting.new_figure(plotting.WIDTH, 1.0 + 2.1 * (-(-len(known) // columns) or 1))
-    axes, every = _grid_of_axes(picture, len(known), columns), [3.4]
+    axes, every = _grid_of_axes(picture, len(known), columns), [0, 3.4]
     for axis, letter, (title, numbers) in zip(axes, ascii_lowercase, known.items(), strict=False):
         values = np.concatenate([of_scheme[0] for of_scheme in numbers.values()])
         every += list(values[np.isfinite(values)])
         span = plotting.span(values, lambda one: plotting.signed(one, 1))
         plotting.panel(axis, letter, f"For {title}: {span}", wrap=96 // columns)
-        for index, (scheme, (means, *ends)) in enumerate(numbers.items()):
-            color, low, missing = COLORS[scheme], means < EDGE, np.isnan(means)
-            axis.plot(TARGETS, np.where(low, np.nan, means), "-o", color=color, markersize=3)
-            style = {"color": color, "linestyle": "none"}
-            axis.plot(TARGETS[low], np.full(low.sum(), EDGE), marker=DOWN, markersize=5, **style)
-            band = np.maximum(ends, EDGE)
-            axis.fill_between(TARGETS, *band, color=color, alpha=0.1, linewidth=0)
-            bottom = np.full(missing.sum(), -0.5 - 0.3 * index)
-            axis.plot(TARGETS[missing], bottom, marker="x", markersize=3, **style)
+        for scheme, (means, *ends) in numbers.items():
+            style = {"color": COLORS[scheme], "markersize": 3, "label": SCHEMES[scheme].title}
+            axis.plot(TARGETS, means, "-o", **style)
+            axis.fill_between(TARGETS, *ends, color=COLORS[scheme], alpha=0.1, linewidth=0)
         for exponent in (1, 2, 3):
             axis.axhline(exponent, **plotting.DOTTED)
-        axis.axhline(EDGE, color="0.6", linewidth=0.5)
-        axis.axvline(target, **plotting.DOTTED)
-        note = {"fontsize": plotting.SMALL, "color": "0.4", "va": "bottom"}
-        axis.text(TARGETS[0], EDGE + 0.02, "below: not identified", **note)
-        place = axes.index(axis)
-        axis.set(yticks=[0, 1, 2, 3], ylabel="" if place % columns else "exponent of N")
-        axis.set_xlabel("" if place < len(known) - columns else "share of points")
-    axes[0].set_ylim(-1.05, min(max(every) + 0.2, 6))
-    keys = picture.add_axes((0, 0, 0, 0), frameon=False, visible=False)
-    for scheme in claim.schemes(rows):
-        plotting.label_mark(keys, SCHEMES[scheme].title, "-", COLORS[scheme])
-    keys.plot([], [], **plotting.DOTTED, label="searched share; exponents 1, 2, 3")
-    plotting.label_mark(keys, "not identified or resolved", "x", markersize=3)
-    if min(every) < EDGE:
-        plotting.label_mark(keys, "below the scale", marker=DOWN, linestyle="none")
-    _name_the_rest(picture, keys, without)
+        axis.axvline(target, **plotting.DOTTED, label="searched share; exponents 1 to 3")
+        axis.set(yticks=[0, 1, 2, 3], xlabel="share of points")
+    for axis in axes[::columns]:
+        axis.set_ylabel("exponent of N")
+    axes[0].set_ylim(min(every) - 0.2, min(max(every) + 0.2, 6))
+    plotting.legend_below(picture, title=_note(without))
     return picture
 
 

@@ -204,15 +204,9 @@ def _draw_held_out(axes, networks, plus):
         row[0].set_ylabel("({:.0f}, {:.0f})".format(*cells.factors[index]), labelpad=2)
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title, pad=3, fontsize=plotting.SMALL)
-    shares = _in_words(plotting.percent(plotting.ood_share(run.cells)) for run in networks)
-    title = f"Rendered OOD are {shares}; each image is scaled to the ends below it"
+    shares = plotting.span([plotting.ood_share(run.cells) for run in networks])
+    title = f"{shares} are rendered; images are scaled to the ends below them"
     plotting.panel(axes[0, 0], "b", title, up=16)
-
-
-def _in_words(parts) -> str:
-    """'1, 2 and 3'."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _show_range(axis, image, cells, index):
@@ -249,7 +243,7 @@ def draw_bumps(runs):
         axis.imshow(plotting.mosaic(images, -(-len(images) // 2)), origin="lower", **style)
         plotting.frame(axis)
         axis.set_title(f"{name} = 0 to {len(images) - 1}")
-    drawn, numbers = below.subfigures(1, 2, width_ratios=[4.6, 2.2])
+    drawn, numbers = below.subfigures(1, 2, width_ratios=[4.3, 2.4])
     axes = drawn.subplots(len(networks), len(seeds) * len(POINTS))
     for row, run in zip(axes, networks, strict=True):
         indices = plotting.held_out_cells(run.cells, POINTS) * len(seeds)
@@ -266,23 +260,23 @@ def draw_bumps(runs):
         style = COLORS[name], f"to the {name}", plotting.geometric_mean
         plotting.show_numbers(error, places, values, *style)
         means[name] = [plotting.geometric_mean(each)["value"] for each in values]
-    error.axhline(1, **plotting.DOTTED)
+    error.axhline(1, **plotting.DOTTED, label="(c) blank image")
     plotting.label_seeds(error)
-    error.set(ylabel=f"OOD {plotting.RELATIVE}")
+    error.set(ylabel="relative MSE OOD")
     plotting.log_scale(error, "y")
     for name, style in SCORES.items():
         values = [evaluation.mean_score(run.cells, name, run.cells.held_out) for run in networks]
-        plotting.show_numbers(accuracy, places, values, *style)
+        plotting.show_numbers(accuracy, places, values, *style, plotting.mean_share)
     accuracy.set_xticks(places, [bumps_of(run) for run in networks])
-    accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED)
-    accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(0, 1.05))
+    accuracy.axhline(remedies.ENOUGH, **plotting.DOTTED, label="(d) asked by C10")
+    accuracy.set(xlabel="bumps beside the stripes", ylabel="share OOD", ylim=(-0.05, 1.05))
     nearer = [str(bumps_of(run)) for run, bump, plus in zip(networks, *means.values(), strict=True)
               if bump < plus]  # fmt: skip
-    with_bumps = f"With {_in_words(nearer)} bumps, images" if nearer else "No images"
-    plotting.panel(error, "c", f"{with_bumps} are nearer to the bump than to the plus", wrap=32)
-    shares = _in_words(plotting.percent(each.mean()) for each in values)
-    plotting.panel(accuracy, "d", f"Rendered are {shares}", wrap=32)
+    with_bumps = f"With {' and '.join(nearer)} bumps, images" if nearer else "No images"
+    plotting.panel(error, "c", f"{with_bumps} are nearer to the bump", wrap=30)
+    shares = plotting.span([each.mean() for each in values])
+    plotting.panel(accuracy, "d", f"{shares} are rendered", wrap=30)
     plotting.legend_below(numbers, ncols=2)
     plotting.panel(stripes[0], "a")
-    plotting.panel(axes[0, 0], "b", "Each image is scaled to the ends below it", up=18)
+    plotting.panel(axes[0, 0], "b", "Images are scaled to the ends below them", up=18)
     return picture

@@ -67,7 +67,8 @@ def draw(runs):
             chosen = cells.held_out & (counts == count)
             if chosen.any():
                 values, place = hits[:, chosen].mean(axis=1), count + 0.2 * (index - 1.5)
-                plotting.show_number(pairs, place, values, fmt="o", color=color)
+                style = {"mean": plotting.mean_share, "fmt": "o", "color": color}
+                plotting.show_number(pairs, place, values, **style)
                 all_seen += [values.mean()] if count == 3 else []
         levels, means = evaluation.profile_by_distance(hits, cells)
         plotting.draw_band(distance, levels, means, "o-", color, markersize=3, linewidth=1)
