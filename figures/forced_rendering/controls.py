@@ -175,7 +175,7 @@ def draw_two_objects(runs):
             axis.set(ylabel="", yticks=[])
         of_id = mean_score(cells, score, ~cells.held_out).mean()
         shares = f"{of_id:.0%} ID, {plotting.ood_share(cells, score):.0%} OOD"
-        plotting.panel(axis, "cd"[column], f"The {name} bump is rendered: {shares}", wrap=24)
+        plotting.panel(axis, "cd"[column], f"The {name} bump is rendered: {shares}", wrap=20)
     bar, label = plotting.axis_at(picture, 3.82, 0.45, 2 * MAP + 0.02, 0.09), "share of seeds that"
     picture.colorbar(image, cax=bar, orientation="horizontal", label=f"{label} render it")
     return picture

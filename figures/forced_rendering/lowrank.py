@@ -5,7 +5,6 @@ from scipy.stats import spearmanr
 
 from compgen_jax.metrics import evaluation
 from compgen_jax.papers.forced_rendering import low_rank
-from compgen_jax.statistics import mean_with_interval
 
 from .. import plotting
 from ..figure import figure
@@ -159,9 +158,9 @@ def _draw_errors(axis, ablations):
     ood = {}
     for name, run in ablations.items():
         errors, (seen, held_out) = zip(*_regions(run), strict=True)
-        numbers = [mean_with_interval(np.log10(values)) for values in errors]
-        centre = _, ood[name] = [10 ** number["value"] for number in numbers]
-        ends = [10 ** np.nan_to_num(n["ci95"], nan=n["value"]) for n in numbers]
+        numbers = [plotting.geometric_mean(values) for values in errors]
+        centre = _, ood[name] = [number["value"] for number in numbers]
+        ends = [np.nan_to_num(number["ci95"], nan=number["value"]) for number in numbers]
         bars = [np.abs(end - at)[:, None] for end, at in zip(ends, centre, strict=True)]
         axis.plot(*errors, ".", color=COLORS[name], markersize=4, alpha=0.6)
         axis.errorbar(*centre, *bars[::-1], fmt="none", color=COLORS[name], capsize=2, linewidth=1)

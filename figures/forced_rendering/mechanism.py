@@ -19,7 +19,7 @@ TITLES = "x alone", "y alone", "sum", "drawn"
 EXAMPLE = 1  # of the saved held-out points
 AGREEMENTS = {"binary": "ideal", "true": "true\nimages", "partial": "ideal,\ngiven\ntrue"}
 # sizes in inches
-IMAGE, GAP = 0.51, 0.05
+IMAGE, GAP = 0.5, 0.07
 
 
 @figure("fig1d", runs=("bump_cnn", "ramp_cnn"))
@@ -32,11 +32,11 @@ def draw_superposition(runs):
     them. (c) R² of such sums over all held-out cells and, as a control (crosses), of sums that
     belong to other cells; means over seeds with 95% intervals, grey dots are seeds."""
     shown = by_code(runs)
-    row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.2, len(shown)
+    row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.16, len(shown)
     height = count * row + 0.75
     picture = plotting.new_figure(plotting.WIDTH, height)
     numbers = plotting.axis_at(picture, 5.42, 0.5, 1.3, height - 0.95)
-    for at, (construction, (short, title)) in enumerate(CONSTRUCTIONS.items()):
+    for at, (construction, (_, title)) in enumerate(CONSTRUCTIONS.items()):
         name = f"output.superposition.{construction}"
         for place, (code, run) in enumerate(shown.items()):
             bottom, color = height - 0.65 - IMAGE - place * row, plotting.CODE_COLORS[code]
@@ -57,15 +57,14 @@ def draw_superposition(runs):
             x = at * count + place
             plotting.show_number(numbers, x - 0.15, r2, fmt="o", color=color)
             plotting.show_number(numbers, x + 0.2, others, fmt=plotting.TRIVIAL, color=color)
-        where = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        style = {"ha": "center", "va": "top", "fontsize": plotting.SMALL}
-        middle = (at + 0.5) * count - 0.5
-        numbers.annotate(short, (middle, 0), xytext=(0, -20), **where, **style)
     plotting.label_mark(numbers, "of own x, y")
     plotting.label_mark(numbers, "of others'", plotting.TRIVIAL)
     plotting.label_seeds(numbers)
     places = range(count * len(CONSTRUCTIONS))
     numbers.set_xticks(places, list(shown) * len(CONSTRUCTIONS))
+    names = [f"\n\n{short}" for short, _ in CONSTRUCTIONS.values()]
+    numbers.set_xticks(np.arange(len(names)) * count + (count - 1) / 2, names, minor=True)
+    numbers.tick_params(which="minor", length=0)
     numbers.axvline(count - 0.5, color="0.85", linewidth=0.8)
     numbers.set(ylabel="R² over OOD cells", xlim=(-0.6, len(places) - 0.4))
     numbers.set(ylim=(0, 1.3), yticks=np.linspace(0, 1, 6))  # the legend lies above 1
@@ -112,8 +111,8 @@ def draw_kernels(runs):
     agreement.axhline(0, **plotting.FAINT)
     agreement.set_xticks(range(len(AGREEMENTS)), list(AGREEMENTS.values()))
     agreement.set(ylabel="correlation with drawn", ylim=(None, 1.02), xlim=(-0.5, 2.5))
-    title = f"With true images, drawn correlate {plotting.span(of_true, '{:.2f}'.format)}"
-    plotting.panel(agreement, "e", title, wrap=26)
+    title = f"Correlation with true images is {plotting.span(of_true, '{:.2f}'.format)}"
+    plotting.panel(agreement, "e", title, wrap=19)
     plotting.legend_below(picture, agreement)
     return picture
 

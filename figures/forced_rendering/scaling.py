@@ -193,9 +193,9 @@ def draw_holdout_map(runs):
     """The larger the grid and the hole, the worse held-out cells are drawn; unseen cells outside
     it are drawn anyway. Error over that of a blank image, mean over seeds, by the grid's side N and
     the side of the held-out square over N. Left: held-out cells. Right: unseen cells outside the
-    square or, where training saw all of those, seen ones (with a star, if not so throughout). Both
-    maps have one colour scale. Small text says how many seeds a number is the mean of, if others
-    failed; grey is no number."""
+    square or, where training saw all of those, seen ones (with a star). Both maps have one colour
+    scale. Small text says how many seeds a number is the mean of, if others failed; grey is no
+    number."""
     (sweep,) = runs.values()
     rows, support = sweep.rows, sweep.config.task.support
 
@@ -209,16 +209,14 @@ def draw_holdout_map(runs):
     values = values[np.isfinite(values) & (values > 0)]
     norm = LogNorm(*((values.min(), max(values.max(), 1)) if values.size else (0.1, 1)))
     picture = plotting.new_figure(plotting.WIDTH, max(0.36 * len(maps[0].lines_Y), 1.0) + 1.15)
-    axes, seen = picture.subplots(1, 2), maps[1].on_seen_YxX
-    where = "seen cells" if seen.all() else "unseen cells"
-    where += " (*: seen ones)" if seen.any() and not seen.all() else ""
-    titles = "At held-out cells", f"Outside, at {where},"
+    axes, star = picture.subplots(1, 2), " (*: seen ones)" * bool(maps[1].on_seen_YxX.any())
+    titles = "At held-out cells", f"Outside, at unseen cells{star},"
     colors = plotting.plt.get_cmap("viridis").with_extremes(bad="0.85")
     for axis, errors, letter, title in zip(axes, maps, "ab", titles, strict=True):
         style = {"origin": "lower", "cmap": colors, "norm": norm, "aspect": "auto"}
         image = axis.imshow(errors.values_YxX, **style)
         for (y, x), value in np.ndenumerate(errors.values_YxX):
-            star = "*" * int(errors.on_seen_YxX[y, x] and not errors.on_seen_YxX.all())
+            star = "*" * bool(errors.on_seen_YxX[y, x])
             succeeded, trials = errors.succeeded_YxX[y, x], errors.trials_YxX[y, x]
             note = f"\n{succeeded} of {trials}" if succeeded < trials else ""
             style = {"ha": "center", "va": "center", "fontsize": plotting.SMALL}
