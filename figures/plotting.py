@@ -335,8 +335,9 @@ def show_scaled(axis, signal_NxN, factors=None, amplitude: float = 1.0, edge=OOD
     that takes its largest value to the amplitude is printed below, unless it is 1."""
     top = max(float(np.max(signal_NxN)), 1e-6)
     show_signal(axis, signal_NxN, top, factors, edge)
-    text = "blank" if top < 0.01 * amplitude else f"scale ×{amplitude / top:.2g}"
-    axis.set_xlabel(text.removesuffix("scale ×1"), fontsize=SMALL, labelpad=1)
+    factor = amplitude / top
+    text = "blank" if factor > 100 else f"scale ×{factor:.{0 if factor > 9.95 else 1}f}"
+    axis.set_xlabel(text.removesuffix("scale ×1.0"), fontsize=SMALL, labelpad=1)
 
 
 def show_held_out(axes, images_B, cells, indices):

@@ -2,8 +2,6 @@
 
 from string import ascii_lowercase
 
-import numpy as np
-
 from compgen_jax.metrics import evaluation
 from compgen_jax.runs.measure import along_training
 
@@ -26,19 +24,18 @@ COLUMNS = {
     "low rank": {"lowrank_none": ("no penalty", GREY), "lowrank_both": ("both penalties", GREEN)},
 }
 NAMES = tuple(name for networks in COLUMNS.values() for name in networks)
-# by row: its label, its limits, and a metric with the place of the layer, or None for the share
-# rendered
+# by row: its label, its limits, and its solid and dashed line: a share rendered, or a metric
 DRAWN = (
-    ("share rendered", (-0.03, 1.03), None),
-    ("R² of a probe OOD", (-1.05, 1.05), ("probe.ood_r2", 0)),
-    ("R² of sums OOD", (-0.03, 1.05), ("output.superposition.sums.r2", -1)),
+    ("share rendered", (-0.03, 1.03), "ood", "id"),
+    ("R² of a probe OOD", (-1.05, 1.05), "probe.ood_r2"),
+    ("R² of sums OOD", (-0.03, 1.05), "output.superposition.sums.r2"),
 )
 KERNELS = (
-    ("effective rank\nof the images", (0.8, None), ("schmidt.exp_entropy", -1)),
-    ("share of the kernel\nin terms of one factor", (0, 1.05), ("explained.hoeffding", -1)),
-    ("share of the kernel\nin its first product", (0, 1.05), ("explained.schmidt", -1)),
+    ("effective rank\nof the images", (0.8, None), "schmidt.exp_entropy"),
+    ("share of the kernel\nin terms of one factor", (0, 1.05), "explained.hoeffding"),
+    ("share of the kernel\nin its first product", (0, 1.05), "explained.schmidt"),
 )
-METRICS = tuple(metric[0] for _, _, metric in (*DRAWN, *KERNELS) if metric)
+METRICS = tuple(metric for _, _, metric, *_ in (*DRAWN[1:], *KERNELS))
 
 
 @figure("training", runs=NAMES, by_default=False)
@@ -56,9 +53,9 @@ def draw(runs):
 def draw_kernels(runs):
     """All decoders begin with images of one factor, whose similarity is one product, and leave them
     as they learn. Along training, as in the figure `training`; the kernel is the Gram matrix of all
-    images. (a to c) Its effective rank, exp(entropy) of its Schmidt spectrum, geometric means; true
-    bumps have 1. (d to f) Its share in terms of one factor (Eq 33); true bumps have .49 at N = 16
-    (.31 at 28). (g to i) Its share in its first product (Eq 35); true bumps have 1."""
+    images. (a to c) Its effective rank, exp(entropy) of its Schmidt spectrum; true bumps have 1. (d
+    to f) Its share in terms of one factor (Eq 33); true bumps have .49 at N = 16 (.31 at 28). (g to
+    i) Its share in its first product (Eq 35); true bumps have 1."""
     return _draw(runs, KERNELS)
 
 
@@ -69,12 +66,12 @@ def _draw(runs, rows):
         for name, (label, color) in networks.items():
             if name in runs:
                 _draw_network(column, rows, runs[name], label, color)
-        if rows[0][2] is None:
+        if rows is DRAWN:
             plotting.label_mark(column[0], "dashed: ID images", "--")
         plotting.legend_in_row(column[0], ncols=1, title=title, alignment="left")
         column[-1].set_xlabel("training steps")
         plotting.log_scale(column[-1], "x")
-    for row, (label, limits, _) in zip(axes, rows, strict=True):
+    for row, (label, limits, *_) in zip(axes, rows, strict=True):
         row[0].set(ylabel=label, ylim=limits)
     for axis, letter in zip(axes.flat, ascii_lowercase, strict=False):
         plotting.panel(axis, letter)
@@ -83,17 +80,13 @@ def _draw(runs, rows):
 
 def _draw_network(column, rows, run, label: str, color):
     """One network's numbers at the kept steps, down a column of axes."""
-    steps, cells, measured = run.kept_steps, run.along.cells, along_training(run, METRICS)
-    ood, of_id = (evaluation.mean_score(cells, "rendered", mask)
-                  for mask in (cells.held_out, ~cells.held_out))  # fmt: skip
-    style = {"linewidth": 1.2, "label": f"{label}: {ood[:, -1].mean():.0%} OOD"}
-    for axis, (_, _, metric) in zip(column, rows, strict=True):
-        if metric is None:
-            plotting.draw_band(axis, steps, ood, "-", color, **style)
-            plotting.draw_band(axis, steps, of_id, "--", color, linewidth=1.2)
-            continue
-        name, layer = metric
-        values_TxK, undo = list(measured[name].values())[layer], {}
-        if name.startswith("schmidt"):
-            values_TxK, undo = np.log(values_TxK), {"undo": np.exp}
-        plotting.draw_band(axis, steps, values_TxK, "-", color, **style, **undo)
+    cells, numbers = run.along.cells, {}
+    for name, of_layers in along_training(run, METRICS).items():  # of the last hidden and the image
+        numbers[name] = list(of_layers.values())[0 if name.startswith("probe") else -1]
+    for region, mask in (("ood", cells.held_out), ("id", ~cells.held_out)):
+        numbers[region] = evaluation.mean_score(cells, "rendered", mask)
+    labels = f"{label}: {numbers['ood'][:, -1].mean():.0%} OOD", None
+    for axis, (_, _, *lines) in zip(column, rows, strict=True):
+        for line, dash, label in zip(lines, ("-", "--"), labels, strict=False):
+            style = {"linewidth": 1.2, "label": label}
+            plotting.draw_band(axis, run.kept_steps, numbers[line], dash, color, **style)

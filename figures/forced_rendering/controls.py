@@ -54,10 +54,10 @@ def draw(runs):
     for row, name in enumerate(ROWS):
         (cells, counted), from_codes = scored[name], []
         rendered, seen = (mean_score(cells, "rendered", at) for at in (counted, ~cells.held_out))
-        style = {"across": True, "mean": plotting.mean_share}
-        plotting.show_number(share, -row, rendered, fmt="o", color=plotting.OOD_COLOR, **style)
-        style |= plotting.SEEN
-        plotting.show_number(share, 0.3 - row, seen, color=plotting.ID_COLOR, **style)
+        style = {"across": True, "markersize": 4, "fmt": "o", "color": plotting.OOD_COLOR}
+        plotting.show_number(share, -row, rendered, plotting.mean_share, **style)
+        style |= {"color": plotting.ID_COLOR} | plotting.SEEN
+        plotting.point_with_interval(share, 0.3 - row, plotting.mean_share(seen), **style)
         for of, (_, mark) in plotting.FROM_CODES.items():
             predicted = getattr(runs.get(name, base), of)
             if name not in runs:

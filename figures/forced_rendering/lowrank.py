@@ -223,7 +223,7 @@ def _draw_numbers(axes, ablations):
         mean = {"mean": plotting.geometric_mean, "color": color}
         plotting.show_number(ranks, place - 0.2, numbers["lambda_entropy"], **mean, fmt="s")
         plotting.show_number(ranks, place + 0.15, spectrum, **mean, fmt="o")
-        plotting.show_number(constancy, place, constant, fmt="o", color=color)
+        plotting.show_number(constancy, place, constant, plotting.mean_share, fmt="o", color=color)
         _, (held_out, blank) = _regions(run)
         errors.plot(1 - constant, held_out, "o", color=color, markersize=4)
         effective.append(np.exp(np.log(spectrum).mean()))
@@ -244,10 +244,10 @@ def _draw_numbers(axes, ablations):
     errors.set(ylabel="MSE OOD")
     plotting.log_scale(errors, "xy")
     errors.set_xlim(min(0.05, errors.get_xlim()[0]), 1.1)
-    errors.set_xlabel("energy that varies along the other axis")
+    errors.set_xlabel("energy that varies\nalong the other axis")
     names = [name.removeprefix("lowrank_") for name in ablations]
     for axis in axes[:2]:
-        axis.set_xticks(range(len(names)), names)
+        axis.set_xticks(range(len(names)), names, rotation=20)
         axis.set_xlim(-0.5, len(names) - 0.4)
     titles = (
         f"The effective rank is {plotting.span(effective, '{:.1f}'.format)}",

@@ -175,7 +175,7 @@ def draw_begun(runs):
     image = _draw_images(picture, run, 2.3 - IMAGE)
     plotting.panel(error, "a", f"The OOD error ends at {10 ** logarithms[:, -1].mean():.1%}")
     plotting.panel(accuracy, "b", f"Exact OOD are {exact[:, -1].mean():.0%}")
-    plotting.panel(image, "c", "The first seed draws this at held-out cells")
+    plotting.panel(image, "c", "The first seed at held-out cells")
     return picture
 
 
