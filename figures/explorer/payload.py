@@ -307,6 +307,8 @@ class _Atlas:
     @cached_property
     def counterfactuals(self) -> dict:
         """What predictors that do not compose say at the held-out cells; see the module."""
+        if not self.held_out.any():
+            return {"nearest": None, "interpolator": None}
         hidden, task = self.chosen[self.held_out], self.task
         points = tasks.points(task)
         nearest = points[tasks.nearest_seen(task, tasks.regions(task)["ood"])[0][hidden]]
@@ -383,9 +385,10 @@ class _Atlas:
 
     def _units(self, features_BxD):
         """(U, B): some units of a layer, by rising interaction, or those that vary most."""
+        panel = ()
         if tasks.has_grid(self.task) and len(self.sizes) > 1:
             panel = tuning.choose_units(tuning.tuning(features_BxD, self.sizes), UNITS)
-        else:
+        if not len(panel):  # without a grid, or of a layer that is constant
             panel = np.argsort(-features_BxD.var(axis=0), kind="stable")[:UNITS]
         return features_BxD[:, panel].T
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -194,6 +195,15 @@ def test_a_code_without_a_derivative_has_layers_without_volume(run, tiny, tmp_pa
     probe = runs["onehot"].layers("probe.ood_r2")
     shown = [layer["numbers"]["probe R², held out"] for layer in onehot]
     np.testing.assert_allclose(np.transpose(shown), probe[:, : len(onehot)], rtol=1e-6)
+
+
+def test_a_page_without_held_out_cells_and_with_a_constant_layer(tiny, tmp_path):
+    run = train(changed(tiny, {"task.support.region": "none"}), tmp_path / "run")
+    jax.tree.map(lambda leaf: leaf.fill(0), run.params["params"]["hidden_1"])
+    (network,) = payload.payload({"none": run})["networks"]
+    assert network["rules"] is network["nearest"] is network["interpolator"] is None
+    assert [layer["units"]["shape"][1] for layer in network["layers"]] == [8] * 5
+    assert np.ptp(decode(network["layers"][1]["units"]), axis=2).max() == 0
 
 
 def sprites_run(tiny, workdir, **fields):
