@@ -19,6 +19,7 @@ from compgen_jax.statistics import jackknife_interval, mean_of_known
 
 SHUFFLES = 3  # permutations that the control is the mean of
 CONSTANT = 1e-12  # a target that varies by less, relative to its size, is constant
+LARGEST = 1e100  # of layers and factors: sums of their squares must stay finite
 # Mean scores that differ by less are equal: a layer of .99997 tells no more than one of .99995.
 TIED = 1e-3
 
@@ -288,6 +289,10 @@ def _checked_rows(layers, factors_BxF, held_out_B, groups_B, folds):
         if np.ndim(layer) < 1 or len(layer) != len(factors) or np.size(layer) == 0:
             raise ValueError(f"layer {name} {np.shape(layer)} for {len(factors)} rows")
         check_finite(f"layer {name}", np.asarray(layer))
+    for name, array in (("factors", factors), *layers.items()):
+        if (largest := float(np.abs(array).max())) > LARGEST:
+            hint = "their squares would overflow; divide them by a constant"
+            raise ValueError(f"{name}: values reach {largest:.2g}: {hint}")
     _, groups = np.unique(groups, return_inverse=True)
     both = np.intersect1d(groups[held_out], groups[~held_out])
     if len(both):

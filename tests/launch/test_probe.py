@@ -102,6 +102,7 @@ BAD = [
     ({"factors": np.ones(60)}, "factors (60,): must be (B, F)"),
     ({"layers.late": np.ones((59, 3))}, "layer late (59, 3) for 60 rows"),
     ({"layers.late": np.full((60, 2), np.nan)}, "layer late: NaN or infinite values at points [0"),
+    ({"layers.late": np.full((60, 2), 1e308)}, "late: values reach 1e+308: their squares would"),
     ({"held_out": np.arange(60)}, "held_out: must be booleans, or 0 and 1"),
     ({"held_out": np.arange(60) >= 18}, "9 ID groups: at least 3 folds and 2 groups in each"),
     ({"held_out": np.arange(60) < 21}, "a group is ID at row 21 and held out at row 20"),
