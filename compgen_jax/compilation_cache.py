@@ -50,7 +50,7 @@ def enable() -> Path | None:
     """
     import jax
 
-    root = _root()
+    root = folder("compilation")
     theirs = jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache
     # On macOS the loading of a large program overflows the stack of an LLVM thread, and the
     # process dies: see https://github.com/uwplasma/vmex/pull/142, of jaxlib 0.9.
@@ -92,15 +92,17 @@ def prune(root: Path, most_bytes: int):
             path.unlink(missing_ok=True)
 
 
-def _root() -> Path | None:
+def folder(name: str) -> Path | None:
+    """Where files of one kind are kept between runs; None where the user wants none, or has no
+    home."""
     wanted = os.environ.get(VARIABLE)
     if wanted == "off":
         return None
     if wanted:
-        return Path(wanted).expanduser().absolute() / "compilation"
+        return Path(wanted).expanduser().absolute() / name
     base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     # a user without a home has a relative one, and the XDG specification ignores those
-    return base / "compgen_jax" / "compilation" if base.is_absolute() else None
+    return base / "compgen_jax" / name if base.is_absolute() else None
 
 
 def _cpu() -> list[str]:

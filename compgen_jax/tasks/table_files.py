@@ -16,6 +16,8 @@ has at most 64 images; others are read into memory. The chunks that h5py makes o
 """
 
 import contextlib
+import functools
+import hashlib
 import math
 import re
 import struct
@@ -27,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compgen_jax import grids
+from compgen_jax import compilation_cache, grids
 from compgen_jax.settings import ConfigError, require
 from compgen_jax.tasks.task import Factor, cells, geometry
 
@@ -178,10 +180,28 @@ def _mapped(path: Path, name: str):
         start = stream.tell()
     if member.compress_type != zipfile.ZIP_STORED or dtype.hasobject:
         return None
+    stat = path.stat()
+    _check_sum(path.resolve(), f"{name}.npy", stat.st_size, stat.st_mtime_ns)
     with path.open("rb") as file:
         file.seek(member.header_offset + 26)  # the lengths of the member's own header
         start += member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
     return np.memmap(path, dtype, "r", start, shape, "F" if by_columns else "C")
+
+
+@functools.cache
+def _check_sum(path: Path, member: str, size: int, modified: int):
+    """Raises BadZipFile where an array's bytes are not those that were saved: who maps a file reads
+    past its checksum. A file that was right is remembered, as all of it is read here."""
+    known = hashlib.sha256(f"{path} {member} {size} {modified}".encode()).hexdigest()
+    folder = compilation_cache.folder("checked_files")
+    if folder and (folder / known).exists():
+        return
+    with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        while stream.read(AT_ONCE):
+            pass
+    with contextlib.suppress(OSError, AttributeError):  # without such a place it is read again
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / known).touch()
 
 
 def _values(arrays, name: str, *shape):

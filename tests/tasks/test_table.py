@@ -304,10 +304,10 @@ def test_a_damaged_file_is_refused(tmp_path):
     for write, change, message in (
         (npz, lambda data: data[: len(data) // 2], "not a zip file"),
         (hdf5, lambda data: data[:4000], "truncated file"),
-        (npz, lambda data: data[:900] + b"?" + data[901:], "Bad CRC-32"),
+        (npz, lambda data: data[:100_000] + 100 * b"?" + data[100_100:], "Bad CRC-32"),
         (npz, lambda data: b"hue,width", "is neither an npz nor an HDF5 file"),
     ):
-        write(path, shapes3d())
+        write(path, shapes3d(images=RNG.integers(0, 256, (72, 32, 32, 3), np.uint8)))
         path.write_bytes(change(path.read_bytes()))
         refused(f"config.task.path={str(path)!r}: .*{message}", str(path))
     refused("No such file or directory", str(tmp_path / "nowhere"))
