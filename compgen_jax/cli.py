@@ -127,7 +127,7 @@ def load_config(value: str, flag: str = "--config=") -> Config:
         config = get_config(name) if name else get_config()
     except ConfigError as error:
         raise ConfigError(f"{flag}{value}: {error}") from error
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise settings.in_user_code(error, file) from error
     if isinstance(config, ConfigDict):
         config = config.to_dict()
@@ -191,7 +191,7 @@ def run(main, positional=()):
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
             _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
-        except Exception as error:  # a user's metric, claim or figure may raise anything
+        except (Exception, SystemExit) as error:  # a user's metric or figure may raise anything
             if (own := settings.from_own_file(error)) is None:
                 raise
             _stop(own, FAILURE)

@@ -166,7 +166,7 @@ def load_file(path):
     sys.path.append(str(path.parent))  # for what it imports from beside it
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything, and call exit()
         del sys.modules[name]
         raise in_user_code(error, path) from error
     return module
@@ -180,7 +180,7 @@ def in_own_files(*families: Family):
         yield
     except ConfigError:
         raise
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         paths = [each.name.rpartition(":")[0] for each in families if is_own(each)]
         if not paths:
             raise

@@ -133,6 +133,7 @@ FILES = {
     "syntax": ("import numpy\nclass Turned(\n", ", line 2: SyntaxError: '(' was never closed"),
     "exception": ("def f():\n    return 1 / 0\n\n\nf()\n", ", line 2: ZeroDivisionError: division"),
     "lines": ("raise ValueError('one\\ntwo')\n", ", line 1: ValueError: one"),
+    "exit": ("x = 1\nexit()\n", ", line 2: SystemExit: "),
     "missing": ("x = 1\n", "has no dataclass Turned with a method make"),
 }  # fmt: skip
 

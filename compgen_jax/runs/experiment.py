@@ -45,6 +45,7 @@ class _Job(NamedTuple):
     state: Any = None  # leading axis over its seeds; None before the first step
     rows: list | None = None  # of metrics so far
     part: slice = slice(None)  # its seeds' place in the batch of trials
+    made: dict = {}  # of a user's own file, see `user_code.check`
 
     @property
     def seeds(self) -> tuple:
@@ -88,9 +89,9 @@ def train_together(wanted, progress: bool = True) -> list[dict]:
             claims.enter_context(directory.claim(workdir, config))
         jobs = []
         for config, task, workdir in wanted:
-            user_code.check(workdir, config, task)
+            made = user_code.check(workdir, config, task)
             if not directory.is_finished(workdir):
-                jobs.append(_restore(config, task, workdir))
+                jobs.append(_restore(config, task, workdir)._replace(made=made))
                 if jobs[-1].rows:  # a kill may have come before they were written
                     directory.write_metrics(workdir, jobs[-1].rows)
         for step in sorted({job.step for job in jobs}, reverse=True):
@@ -152,7 +153,7 @@ def _train(jobs: list[_Job], progress: bool):
         program, slots = _compile(jobs)
         for job in jobs:
             directory.begin(job.workdir, job.config)
-            user_code.remember(job.workdir, job.config, job.task)
+            user_code.remember(job.workdir, job.made)
             train_log.begin(job.workdir, job.config)
             for line in job.task.describe():
                 train_log.write(job.workdir, line)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax import settings
-from compgen_jax.config import Config
+from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs import directory
 from compgen_jax.runs.directory import RunError
 from compgen_jax.tasks import task as tasks
@@ -28,18 +28,25 @@ def is_own(config: Config) -> bool:
     return any(settings.is_own(getattr(config, group)) for group in settings.FAMILIES)
 
 
-def remember(workdir: Path, config: Config, task: Task):
-    """Writes `task.npz` for a user's own task or model, unless it is there."""
-    path = workdir / "task.npz"
-    if is_own(config) and not path.exists():
-        directory.write_npz(path, _made(config, task))
+def remember(workdir: Path, made: dict):
+    """Writes `task.npz` with what `check` found of a user's own task or model, unless it is there
+    or there is nothing."""
+    if made and not (workdir / "task.npz").exists():
+        directory.write_npz(workdir / "task.npz", made)
 
 
-def check(workdir: Path, config: Config, task: Task):
-    """Raises RunError if a user's file no longer makes the task, or the model, of the directory."""
+def check(workdir: Path, config: Config, task: Task) -> dict:
+    """Arrays that distinguish a user's own task and model from others; {} without either.
+
+    Raises RunError if the file no longer makes what the directory was trained with. For a new
+    directory, raises ConfigError for examples that are no function of their key, and for a layer
+    that no input gives finite activations.
+    """
+    if not is_own(config):
+        return {}
     path = workdir / "task.npz"
-    if not (is_own(config) and path.exists()):
-        return
+    if not path.exists():
+        return _made(config, task, is_new=True)
     before, now = directory.read_arrays(path), _made(config, task)
     for name in {**before, **now}:
         if name not in before or name not in now or not _alike(before[name], now[name]):
@@ -48,10 +55,28 @@ def check(workdir: Path, config: Config, task: Task):
                 f"{workdir}: {getattr(config, group).name} no longer makes the {group} that was "
                 f"trained here (its {name} differ); restore the file, or choose another --workdir"
             )
+    return now
 
 
-def _made(config: Config, task: Task) -> dict:
-    """Arrays that distinguish a task, and a user's own model, from others."""
+def _made(config: Config, task: Task, is_new: bool = False) -> dict:
+    made, inputs = _made_of_task(task)
+    again = _made_of_task(config.task.make())[0] if is_new else made
+    for name in made:
+        if not _alike(made[name], again[name]):
+            hint = "draw all that is random from the key that example is given"
+            raise ConfigError(f"{config.task.name}: its {name} differ each time; {hint}")
+    if settings.is_own(config.model):
+        answers, finite = _answers(config, task, inputs)
+        made[ANSWERS] = np.asarray(answers)
+        for layer, finite_B in finite.items():
+            if is_new and not finite_B.any():
+                what = f"its layer {layer} is NaN or infinite at all of {len(finite_B)} points"
+                raise ConfigError(f"{config.model.name}: {what}, and cannot be measured")
+    return made
+
+
+def _made_of_task(task: Task):
+    """Arrays that distinguish a task, and the inputs of a few examples; all are traced anew."""
     points = tasks.points(task)
     chosen = np.linspace(0, len(points) - 1, min(CELLS, len(points))).round().astype(int)
     key = jax.random.key(0)
@@ -63,19 +88,23 @@ def _made(config: Config, task: Task) -> dict:
     for kind in ("input", "target"):
         for index, leaf in enumerate(jax.tree.leaves(getattr(examples, kind))):
             made[f"{kind}s.{index}"] = np.asarray(leaf)
-    if settings.is_own(config.model):
-        made[ANSWERS] = np.asarray(_answers(config, task, examples.input))
-    return made
+    return made, examples.input
 
 
 def _answers(config: Config, task: Task, inputs):
-    """The untrained model's outputs for a batch of inputs."""
+    """The untrained model's outputs for a batch of inputs, and for each layer whether it is finite
+    there, (B,) bool."""
     module = config.model.make(shapes_of(task))
 
     @jax.jit
     def answers(key, inputs):
         params = module.init(key, jax.tree.map(lambda leaf: leaf[0], inputs))
-        return jax.vmap(lambda one: task.prediction(module.apply(params, one)[0]))(inputs)
+
+        def of_one(given):
+            output, layers = module.apply(params, given)
+            return task.prediction(output), {k: jnp.isfinite(v).all() for k, v in layers.items()}
+
+        return jax.vmap(of_one)(inputs)
 
     return answers(jax.random.key(0), inputs)
 

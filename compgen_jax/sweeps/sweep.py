@@ -143,9 +143,9 @@ def _start(config: Config, workdir: Path, trials: list[SweepTrial], claims) -> T
         try:
             claims.enter_context(directory.claim(workdir, config))
             single = groups.single_run(config, trials[0])
-            user_code.check(workdir, single.config, single.task)
+            made = user_code.check(workdir, single.config, single.task)
             directory.begin(workdir, config)
-            user_code.remember(workdir, single.config, single.task)
+            user_code.remember(workdir, made)
             results, cut = _read(workdir, config, trials)
             if cut:
                 print(f"{workdir}/trials.csv ends within a line: its trial is trained again",

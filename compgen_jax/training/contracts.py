@@ -52,6 +52,10 @@ def check_task(name: str, task) -> Shapes:
     are_shapes = all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
     hint = "must hold arrays, or jax.ShapeDtypeStruct(shape, dtype)"
     _require(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
+    dtypes = [leaf.dtype for leaf in jax.tree.leaves((example, shapes.output))]
+    is_complex = any(jax.dtypes.issubdtype(each, np.complexfloating) for each in dtypes)
+    hint = f"{name}: its examples hold complex numbers; give real and imaginary parts instead"
+    _require(not is_complex, hint)
     loss = jax.eval_shape(task.loss, shapes.output, example.target)
     is_scalar = isinstance(loss, jax.ShapeDtypeStruct) and loss.shape == ()
     _require(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")
@@ -78,6 +82,8 @@ def _check_model(name: str, module, shapes: Shapes):
     right = hasattr(module, "init") and hasattr(module, "apply")
     _require(right, f"{name}: make(shapes) returned {_kind(module)}, not a Flax module")
     variables = jax.eval_shape(module.init, jax.eval_shape(jax.random.key, 0), shapes.input)
+    has_parameters = models.size(models.trained(variables)) > 0
+    _require(has_parameters, f"{name}: its module has no parameters, so nothing can be trained")
     pair = jax.tree.map(lambda s: jax.ShapeDtypeStruct((2, *s.shape), s.dtype), shapes.input)
     made = jax.eval_shape(partial(models.apply, module), variables, pair)
     right = isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], dict) and made[1]
@@ -85,6 +91,8 @@ def _check_model(name: str, module, shapes: Shapes):
     output, activations = made
     layers = all(isinstance(layer, jax.ShapeDtypeStruct) for layer in activations.values())
     _require(layers, f"{name}: each of its activations must be one array")
+    empty = [layer for layer, array in activations.items() if not array.size]
+    _require(not empty, f"{name}: its activations {', '.join(empty)} are empty arrays")
     given = _described(jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), output))
     asked = _described(shapes.output)
     _require(given == asked, f"{name}: its output is {given}, and the task asks for {asked}")

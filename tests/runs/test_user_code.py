@@ -49,7 +49,7 @@ def rewrite(path, old, new):
 
 def test_a_file_that_makes_another_task_is_noticed(config, own_task, tmp_path):
     path, name = own_task
-    user_code.remember(tmp_path, config, config.task.make())
+    user_code.remember(tmp_path, user_code.check(tmp_path, config, config.task.make()))
     for old, new, what in (
         ("jnp.concatenate([label, wave])", "jnp.concatenate([wave, label])", "inputs.0"),
         (">= 292", ">= 250", "held_out"),
@@ -91,7 +91,7 @@ def test_a_file_that_makes_another_model_is_noticed(tmp_path):
 
 def test_the_rounding_of_another_version_is_no_change(config, tmp_path):
     task = config.task.make()
-    user_code.remember(tmp_path, config, task)
+    user_code.remember(tmp_path, user_code.check(tmp_path, config, task))
 
     def times(factor):
         made = lambda *at: jax.tree.map(lambda leaf: leaf * factor, task.example(*at))

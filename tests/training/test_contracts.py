@@ -3,7 +3,7 @@
 import pytest
 
 from compgen_jax.config import Config, ConfigError, TrainingConfig, changed
-from compgen_jax.runs import experiment
+from compgen_jax.runs import experiment, user_code
 from compgen_jax.sweeps import sweep
 from compgen_jax.training import contracts, loop
 from tests.command import refused
@@ -53,12 +53,15 @@ def write(tmp_path):
 
 
 EXAMPLE, MADE = "Example(jnp.concatenate([label, wave]), target)", "held_out, example)"
+LAYER = '_01": hidden'
+NET = "nn.relu(nn.Dense(8)(code))\n        return nn.Dense(self.outputs)(hidden)"
 OUTPUT, LAYERS = "Net(shapes.output.size)", '{"layer_00": code, "layer_01": hidden}'
 NO_EXAMPLE, NO_PAIR = "not an Example(input, target) of arrays", "not (output, activations): an arr"
 CASES = {
     "a plain tuple": (EXAMPLE, "label, target", f"Turned: example returned a tuple, {NO_EXAMPLE}"),
     "no task": ("return over_cells", "over_cells", "make() returned a NoneType"),
     "a branch": ("turn = point[1]", "turn = 0 if point[1] > 2 else 1", "line 27: TracerBoolC"),
+    "an exit": ("turn = point[1]", "exit()", "line 27: SystemExit: "),
     "a mask of floats": (
         MADE, f"{MADE}._replace(held_out=lambda points: points[..., 0])",
         "held_out returned float32 (40,) for points (40, 2), not bool (40,)",
@@ -77,15 +80,21 @@ CASES = {
     "another shape": (OUTPUT, "Net(13)", "Mine: its output is (13,), and the task asks for (12,)"),
     "no pair": (f", {LAYERS}", "", f"its module returned one array, {NO_PAIR}"),
     "a layer of two": ('_01": hidden', '_01": (hidden, code)', "its activations must be one array"),
+    "complex": (EXAMPLE, EXAMPLE.replace("target", "1j * target"), "examples hold complex numbers"),
+    "chance": (EXAMPLE, EXAMPLE[:-1] + " + np.random.normal())", "its targets.0 differ each time"),
+    "no parameters": (NET, "code\n        return jnp.zeros(12)", "its module has no parameters"),
+    "an empty layer": (LAYER, f"{LAYER}[:0]", "its activations layer_01 are empty arrays"),
+    "a layer of NaN": (LAYER, f"{LAYER} / 0 * 0", "its layer layer_01 is NaN or infinite at"),
     "a bug": ("nn.relu(", "nn.rely(", "line 45: AttributeError: "),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_mistake_in_a_users_file_is_one_line(write, case):
+def test_a_mistake_in_a_users_file_is_one_line(write, tmp_path, case):
     old, new, message = CASES[case]
+    config = write(old, new)
     with refused(message, "mine_0.py", kind=ConfigError):
-        loop.check(write(old, new))
+        user_code.check(tmp_path / "run", config, loop.check(config))
 
 
 def test_nothing_is_compiled_or_written_before_the_check(write, tmp_path):
