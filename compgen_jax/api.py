@@ -154,13 +154,14 @@ def load(workdir) -> Run | Sweep:
 
 
 def analyze(workdir, progress: bool = True):
-    """Measures every layer of a finished run; writes layers.csv, analysis.json and analysis.npz.
+    """Measures every layer of a finished run; writes layers.csv, analysis.json and analysis.npz,
+    where the directory may be written.
 
     Returns the DataFrame of `Run.layers`. Raises RunError for a sweep, and for a run that is not
     finished or whose activations are not finite.
     """
-    measure.measure(runs.Run.load(workdir, with_networks=False), progress=progress)
-    return pandas.read_csv(Path(workdir) / "layers.csv")
+    run = runs.Run.load(workdir, with_networks=False)
+    return measure.measure(run, progress=progress).table.reset_index(drop=True)
 
 
 def judge(*workdirs):

@@ -8,6 +8,7 @@ summary, with means and intervals) and analysis.npz (maps; for a task on a grid)
 adds metrics of your own (docs/how_to/extend.md).
 """
 
+import os
 from pathlib import Path
 
 from absl import flags
@@ -69,7 +70,8 @@ def main():
     for name, values in measured.outputs.items():
         print(f"{name:40} {text.number(values.mean()):>9}")
     maps = ", analysis.npz" * bool(measured.maps)
-    print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
+    if os.access(workdir, os.W_OK):
+        print(f"wrote {workdir / 'analysis.json'}, layers.csv{maps} and claims.json")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """The surface that a notebook uses: each value beside the library's own, or a float64 loop."""
 
 import csv
+import errno
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -117,6 +120,22 @@ def test_the_layers_are_measured_once_and_the_verdicts_are_those_of_claims_json(
         first = next(iter(row["conditions"].values()))
         assert [found["value"], found["low"], found["high"]] == [first["value"], *first["ci95"]]
         assert all(found[name] == row[name] for name in ("claim", "case", "verdict", "reason"))
+
+
+def test_what_may_not_be_written_is_measured_and_judged(run, tmp_path, monkeypatch, capsys):
+    written = shutil.ignore_patterns("analysis.*", "layers.csv", "claims.json")
+    workdir = shutil.copytree(run.path, tmp_path / "run", ignore=written)
+    layers, verdicts = run.layers(progress=False), cg.judge(run.path)
+
+    def refuse(path, content):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(api.directory, "write_bytes", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    assert cg.load(workdir).layers(progress=False).equals(layers)
+    assert cg.judge(workdir).equals(verdicts)
+    warning = f"warning: {workdir}: Read-only file system; numbers are given, but not kept\n"
+    assert capsys.readouterr().err == 2 * warning
 
 
 def test_points_of_another_shape_are_one_line(run):

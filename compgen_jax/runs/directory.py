@@ -25,6 +25,7 @@ import io
 import json
 import math
 import os
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -244,6 +245,19 @@ def kept_scores(workdir: Path, name: str, shape: tuple) -> dict[str, np.ndarray]
         return None
     fits = scores.pop("version", None) == SCORES_VERSION
     return scores if fits and all(each.shape == shape for each in scores.values()) else None
+
+
+@contextlib.contextmanager
+def kept_where_possible(workdir: Path):
+    """In a directory that may not be written, lets what is written inside be lost, with a warning:
+    the numbers that were asked for are given all the same."""
+    try:
+        yield
+    except OSError as error:
+        if os.access(workdir, os.W_OK):
+            raise
+        why = error.strerror or error
+        print(f"warning: {workdir}: {why}; numbers are given, but not kept", file=sys.stderr)
 
 
 def write_metrics(workdir: Path, rows: list):

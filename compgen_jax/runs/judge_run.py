@@ -96,8 +96,9 @@ def lines(row: dict, statement: str) -> list[str]:
 
 
 def judge_directory(workdir) -> list[dict]:
-    """What `judge_run` says of a finished run, also written to claims.json. Raises RunError for a
-    run that is not finished."""
+    """What `judge_run` says of a finished run, also written to claims.json where that is possible.
+    Raises RunError for a run that is not finished."""
     rows = judge_run(Run.load(workdir))
-    directory.write_json(Path(workdir) / "claims.json", rows)
+    with directory.kept_where_possible(Path(workdir)):
+        directory.write_json(Path(workdir) / "claims.json", rows)
     return rows

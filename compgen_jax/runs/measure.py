@@ -153,7 +153,8 @@ def _added(run, known: Measured | None, metrics: list, steps, progress: bool) ->
         table = pd.concat([known.table, new.table]).drop_duplicates(COLUMNS[:4], keep="last")
         sizes, maps = new.sizes or known.sizes, new.maps or known.maps
         new = Measured(new.factors, sizes, table, maps)
-    _write(run.end.numbers_path, new)
+    with directory.kept_where_possible(run.path):
+        _write(run.end.numbers_path, new)
     return new
 
 
@@ -239,7 +240,8 @@ def along_training(run, names, progress: bool = True) -> dict:
         for name, rows in measured.table.groupby("metric", sort=False):
             values_LxSxK = np.moveaxis(measured.values(name, steps), -1, 0)
             known[name] = dict(zip(rows.layer.unique(), values_LxSxK.tolist(), strict=True))
-        directory.write_json(path, {"version": version, "numbers": known})
+        with directory.kept_where_possible(run.path):
+            directory.write_json(path, {"version": version, "numbers": known})
     return {
         name: {layer: np.array(values, float) for layer, values in known[name].items()}
         for name in names
