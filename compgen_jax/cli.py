@@ -11,8 +11,11 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 import textwrap
+import threading
+import time
 from functools import cache, partial
 from pathlib import Path
 
@@ -26,6 +29,7 @@ from compgen_jax.config import Config, ConfigError
 from compgen_jax.runs.directory import RunError
 
 USAGE_ERROR, FAILURE, INTERRUPTED = 2, 1, 130
+PATIENCE = 3  # seconds from Ctrl-C until a process ends that does not heed it
 OWN_PRESETS = "launch/config.py"  # also where there is no such file: in a wheel, or elsewhere
 
 flags.disclaim_key_flags()  # --help of a command lists the flags that are defined here
@@ -179,6 +183,7 @@ def run(main, positional=()):
     def guarded(argv):
         del argv
         show_only_warnings_of_jax()
+        heed_interrupts()
         try:
             use_all_cores()
             compilation_cache.enable()
@@ -190,7 +195,7 @@ def run(main, positional=()):
         except OSError as error:
             _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILURE)
         except KeyboardInterrupt:
-            _stop("interrupted; the same command resumes from what is saved", INTERRUPTED)
+            _end_at_once()
         except (Exception, SystemExit) as error:  # a user's metric or figure may raise anything
             if (own := settings.from_own_file(error)) is None:
                 raise
@@ -218,6 +223,30 @@ def show_only_warnings_of_jax():
     handler.setLevel(logging.WARNING)
     handler.addFilter(is_new)
     logger.addHandler(handler)
+
+
+def heed_interrupts(patience: float = PATIENCE):
+    """From now on Ctrl-C ends this process after `patience` seconds, if it goes on for so long:
+    Python does not see Ctrl-C while a program is compiled or a matrix inverted. Files are written
+    whole or not at all, so that nothing is lost."""
+    told, teller = os.pipe()
+    os.set_blocking(teller, False)
+    signal.set_wakeup_fd(teller, warn_on_full_buffer=False)
+
+    def watch():
+        while os.read(told, 1) != bytes([signal.SIGINT]):
+            pass
+        time.sleep(patience)
+        _end_at_once()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_at_once():
+    """Python's own end would wait for what is being compiled."""
+    sys.stdout.flush()
+    print("error: interrupted; the same command resumes from what is saved", file=sys.stderr)
+    os._exit(INTERRUPTED)
 
 
 def use_all_cores(sharers: int = 1):

@@ -4,20 +4,22 @@ FLOPs are XLA's count for one step of one seed, before XLA optimises the program
 step, such as one that draws points until one is seen, counts once. Evaluations are not counted.
 """
 
+import sys
 import time
 from typing import NamedTuple
 
 import jax
 
-from compgen_jax.config import Config
+from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.models import model as models
 from compgen_jax.runs import experiment
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
-from compgen_jax.training.batch import BatchProgram, Slot
+from compgen_jax.training.batch import BatchProgram, Slot, check_room
 
 FIRST_STEPS, SECONDS = 3, 2.0  # timed steps: so many first, then about so long
+MOST_SEEDS = 32  # that are timed
 
 
 class Timing(NamedTuple):
@@ -35,22 +37,26 @@ class Timing(NamedTuple):
 
 
 def describe(config: Config) -> list[str]:
-    """The lines of `launch.train --dry_run`. Compiles the training and takes a few steps of it.
-    Raises ConfigError as `experiment.train` does."""
-    began = time.perf_counter()
-    task, program, slots = experiment.rehearse(config)
-    seeds, steps = len(config.training.seeds), loop.total_steps(config, task)
-    evaluations = len(loop.evaluations(config, task))
-    timing = measure(program, slots, seeds, began)
+    """The lines of `launch.train --dry_run`. Compiles the training and takes a few steps of it,
+    with `MOST_SEEDS` at most: others are taken to cost as much. Raises ConfigError as
+    `experiment.train` does, and RunError where the seeds cannot fit into the memory."""
+    began, seeds = time.perf_counter(), len(config.training.seeds)
+    experiment.check_single(config)
+    check_room(loop.template(config), seeds)
+    timed = config.training.seeds[:MOST_SEEDS]
+    task, program, slots = experiment.rehearse(changed(config, {"training.seeds": timed}))
+    steps, evaluations = loop.total_steps(config, task), len(loop.evaluations(config, task))
+    timing, more = measure(program, slots, len(timed), began), seeds / len(timed)
     flops = flops_of_step(config, task)
-    seconds = timing.compile + steps * timing.step + evaluations * timing.score
+    seconds = timing.compile + more * (steps * timing.step + evaluations * timing.score)
+    by = f"from {len(timed)} of {seeds} seeds, " * (more > 1) + "by the compiler's estimate"
     return [
         *(f"{config.name}: {line}" for line in task.describe()),
         f"{config.name}: seeds {seeds}, steps of each {steps:,}, evaluations {evaluations}",
         f"parameters of one network: {parameters(config):,}",
         f"FLOPs: {text.number(flops)} for a step of one seed, "
         f"{text.number(flops * steps * seeds)} in all",
-        f"memory: {in_bytes(timing.memory)} on each device, by the compiler's estimate",
+        f"memory: {in_bytes(more * timing.memory)} on each device, {by}",
         f"time on {machine()}: about {in_time(seconds)}, from {timing.steps} steps that were timed "
         f"after compiling ({in_time(timing.compile)})",
         "nothing was written",
@@ -59,6 +65,7 @@ def describe(config: Config) -> list[str]:
 
 def measure(program: BatchProgram, slots: Slot, count: int, began: float) -> Timing:
     """Seconds of `count` trials; `began` is when compiling did, on `time.perf_counter`."""
+    print("compiling, and timing a few steps ...", file=sys.stderr)
     state, _ = _advance(program, slots, program.init(slots), 1, count)
     compiled = time.perf_counter() - began
     state, first = _advance(program, slots, state, FIRST_STEPS, count)

@@ -3,6 +3,7 @@
 Single runs, runs that train together and sweeps share this code. They differ in what they record.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from compgen_jax.config import Config
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
+from compgen_jax.training.checkpoints import RunError
 from compgen_jax.training.loop import Trial
 from compgen_jax.training.trials import OverSplitTrials, join, side_by_side, split, trials_that_fit
 
@@ -82,9 +84,10 @@ class BatchProgram:
 
     def compile(self, slots: Slot, with_init: bool):
         """Compiles the functions for slots (T, ...) of these shapes, and returns before it is done:
-        training begins while `score` is compiled."""
+        training begins while `score` is compiled. Raises RunError for states that cannot fit."""
         init = self.functions[0]
         state = jax.eval_shape(jax.vmap(lambda slot: init((), slot)), slots)
+        check_room(state, len(slots.points))
         slots, state = jax.eval_shape(split, (slots, state))
         side_by_side(  # the slowest first
             [
@@ -114,3 +117,19 @@ class BatchProgram:
     def score(self, slots: Slot, state, count: int):
         """What is measured of the first `count` trials, leading axis T; NumPy."""
         return jax.device_get(join(self._score((), (slots, state)), count))
+
+
+def check_room(states, count: int):
+    """Raises RunError where the states (shapes) of `count` trials cannot fit, which is known before
+    anything is compiled: a step holds all of them before and after it, and one on each device."""
+    devices = jax.local_devices()
+    room = (devices[0].memory_stats() or {}).get("bytes_limit", 0) * len(devices)
+    room = room or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # a CPU's devices share
+    stored = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(states))
+    needed = stored * (2 + min(count, len(devices)) / count)
+    if needed > room:
+        raise RunError(
+            f"out of memory: weights and optimisers of {count:,} seed{'s' * (count > 1)} need "
+            f"{needed / 2**30:,.0f} GiB or more, and there are {room / 2**30:,.0f} GiB; lower "
+            "config.model.width, or train fewer of config.training.seeds in one run"
+        )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from compgen_jax import cli, settings
 from compgen_jax.config import Config, ConfigError, changed
 from compgen_jax.models.mlp import MLP
 from compgen_jax.papers.presets import PRESETS
+from compgen_jax.runs.directory import RunError
 from compgen_jax.training import checkpoints
 from launch import analyze, train
 from tests.command import call, refused
@@ -105,12 +107,13 @@ BAD = [
     ([TINY[0], "--workdir="], "--workdir is missing"),
     ([TINY[0], "--workdri=x"], "Unknown command line flag 'workdri'"),
     ([TINY[0], "stray"], "'stray' is not a flag"),
+    ([*TINY, "--config.model.width=1000000", "--dry_run"], "out of memory: weights and optim"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_a_bad_command_line_is_one_line_and_writes_nothing(tmp_path, capsys, arguments, message):
-    with pytest.raises((ConfigError, SystemExit)) as stop:
+    with pytest.raises((ConfigError, RunError, SystemExit)) as stop:
         call(train, "--workdir=run", *arguments)
     errors = capsys.readouterr().err.removesuffix("\n")  # of flags that nobody knows
     text = errors or str(stop.value)
@@ -136,7 +139,7 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     call(train, *command, workdir)
     capsys.readouterr()
     call(analyze, workdir, "--layers=layer_01,output")
-    head, first, *_ = capsys.readouterr().out.splitlines()
+    _, head, first, *_ = capsys.readouterr().out.splitlines()
     assert head.split()[-2:] == ["layer_01", "output"] and len(first[22:].split()) == 2
     assert (tmp_path / "run" / "analysis.json").exists()
     with refused("--layers=layer_9: no such layer; ", " has layer_00"):
@@ -149,7 +152,7 @@ def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_pat
     mine = settings.load_file(path).mine
     monkeypatch.setattr(cli.app, "run", lambda main, **_: main([]))
     monkeypatch.setattr(cli.compilation_cache, "enable", lambda: None)
-    for name in ("show_only_warnings_of_jax", "use_all_cores"):
+    for name in ("show_only_warnings_of_jax", "use_all_cores", "heed_interrupts"):
         monkeypatch.setattr(cli, name, lambda: None)
     with pytest.raises(SystemExit) as stop:
         cli.run(lambda: mine(0))
@@ -161,6 +164,16 @@ def test_an_error_of_a_users_file_or_of_a_place_is_one_line(monkeypatch, tmp_pat
     assert re.fullmatch("error: .*Not a directory.*\n", capsys.readouterr().err)
     with pytest.raises(ZeroDivisionError):  # the library's own errors keep their traceback
         cli.run(lambda: 1 / 0)
+
+
+def test_ctrl_c_ends_what_does_not_see_it(monkeypatch):
+    ended = queue.Queue()
+    monkeypatch.setattr(os, "_exit", ended.put)
+    cli.heed_interrupts(patience=0)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    signal.set_wakeup_fd(-1)
+    assert ended.get(timeout=10) == cli.INTERRUPTED
 
 
 # --- processes -------------------------------------------------------------------------------

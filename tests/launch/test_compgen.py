@@ -78,6 +78,7 @@ def test_the_flops_of_a_step_are_those_of_its_matrix_products():
 def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cost, "SECONDS", 0.01)
+    monkeypatch.setattr(cost, "MOST_SEEDS", 1)
     call(train, *FLAGS, "--dry_run")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "bump_cnn_quick: seeds 2, steps of each 6, evaluations 1"
@@ -85,6 +86,7 @@ def test_a_dry_run_tells_steps_and_flops_and_writes_nothing(capsys, tmp_path, mo
     assert lines[1] == "parameters of one network: 388"
     step, total = (float(word) for word in lines[2].split() if word[0].isdigit())
     assert total == pytest.approx(2 * 6 * step, rel=0.02)  # each is rounded to three digits
+    assert lines[3].endswith(" on each device, from 1 of 2 seeds, by the compiler's estimate")
     assert not list(tmp_path.iterdir())
 
 
