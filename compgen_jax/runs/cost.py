@@ -13,7 +13,7 @@ import jax
 from compgen_jax.config import Config, changed
 from compgen_jax.metrics import text
 from compgen_jax.models import model as models
-from compgen_jax.runs import experiment
+from compgen_jax.runs import experiment, results
 from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 from compgen_jax.training.batch import BatchProgram, Slot, check_room
@@ -51,7 +51,7 @@ def describe(config: Config) -> list[str]:
     seconds = timing.compile + more * (steps * timing.step + evaluations * timing.score)
     by = f"from {len(timed)} of {seeds} seeds, " * (more > 1) + "by the compiler's estimate"
     return [
-        *(f"{config.name}: {line}" for line in task.describe()),
+        *(f"{config.name}: {line}" for line in results.describe(task)),
         f"{config.name}: seeds {seeds}, steps of each {steps:,}, evaluations {evaluations}",
         f"parameters of one network: {parameters(config):,}",
         f"FLOPs: {text.number(flops)} for a step of one seed, "

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,6 +141,7 @@ def _train(jobs: list[_Job], progress: bool):
     kept = [loop.kept_steps(job.config, job.task) for job in jobs]
     late = sorted(set(loop.last_evaluations(config, task)))
     losses, scores = [], {}  # since the last evaluation; (T, B) by name, by evaluation
+    shown = ""  # beside the bar
     with (
         tensorboard.curves(
             [job.workdir for job in jobs if job.config.execution.tensorboard]
@@ -155,7 +157,7 @@ def _train(jobs: list[_Job], progress: bool):
             directory.begin(job.workdir, job.config)
             user_code.remember(job.workdir, job.made)
             train_log.begin(job.workdir, job.config)
-            for line in job.task.describe():
+            for line in results.describe(job.task):
                 train_log.write(job.workdir, line)
                 bar.write(f"{job.config.name}: {line}")
         state = split(_join([job.state for job in jobs])) if step else program.init(slots)
@@ -180,22 +182,24 @@ def _train(jobs: list[_Job], progress: bool):
                 for job in jobs:
                     _record(job, step, *job.of((joined, losses_TxS, means)))
                     write_curves(job.workdir, job.rows[-len(job.seeds) :])
-                bar.set_postfix_str(_postfix(losses_TxS, means, task), refresh=False)
+                shown = _postfix(losses_TxS, means, task)
+                bar.set_postfix_str(shown, refresh=False)
         for stop in late:
             if stop not in scores:  # evaluated before this process resumed the runs
                 states = [_restore(*job[:3], stop).state for job in jobs]
                 _, scores[stop] = program.score(slots, split(_join(states)), ends[-1])
-    seconds = {
-        "seconds_since_last_start": round(time.perf_counter() - start, 1),
-        "trained_together": [job.config.name for job in jobs],
-    }
-    for job in jobs:
-        directory.write_cells(job.workdir, [job.of(scores[stop]) for stop in late])
-        of_steps = [job.of(scores[stop]) for stop in loop.last_evaluations(config, task)]
-        stack = lambda *leaves: np.stack(leaves, axis=1)
-        directory.keep_scores(job.workdir, "late", jax.tree.map(stack, *of_steps))
-        directory.write_json(job.workdir / "environment.json", environment.describe() | seconds)
-        directory.write_json(job.workdir / "summary.json", _summary(job))
+        seconds = {
+            "seconds_since_last_start": round(time.perf_counter() - start, 1),
+            "trained_together": [job.config.name for job in jobs],
+        }
+        for job in jobs:
+            directory.write_cells(job.workdir, [job.of(scores[stop]) for stop in late])
+            of_steps = [job.of(scores[stop]) for stop in loop.last_evaluations(config, task)]
+            stack = lambda *leaves: np.stack(leaves, axis=1)
+            directory.keep_scores(job.workdir, "late", jax.tree.map(stack, *of_steps))
+            directory.write_json(job.workdir / "environment.json", environment.describe() | seconds)
+            directory.write_json(job.workdir / "summary.json", _summary(job, bar.say))
+        bar.say(shown)
 
 
 def _compile(jobs: list[_Job]) -> tuple[BatchProgram, Slot]:
@@ -272,10 +276,10 @@ def _check_finite(values_TxS, jobs, step: int):
         )
 
 
-def _summary(job: _Job) -> dict:
+def _summary(job: _Job, say: Callable) -> dict:
     """Medians over the last evaluations and the trivial predictors' numbers, per seed, and their
-    means over seeds with intervals."""
-    last, trivial = loop.last_evaluations(job.config, job.task), _baselines(job)
+    means over seeds with intervals. `say` is told what is being computed."""
+    last, trivial = loop.last_evaluations(job.config, job.task), _baselines(job, say)
     names = [name for name in job.rows[0] if name not in ("step", "epoch", "seed")]
     seeds = {}
     for index, seed in enumerate(job.seeds):
@@ -290,6 +294,8 @@ def _summary(job: _Job) -> dict:
         for name in next(iter(seeds.values()))
     }
     facts = {name: float(value) for name, value in job.task.facts().items()}
+    if not (sample := results.predicted(job.task)).all():
+        facts["interpolated_points"] = float(sample.sum())
     return {"seeds": seeds, "mean": mean} | ({"task": facts} if facts else {})
 
 
@@ -303,11 +309,13 @@ def _with_derived(task: Task, numbers: dict) -> dict:
     return derived | numbers
 
 
-def _baselines(job: _Job) -> dict:
+def _baselines(job: _Job, say: Callable) -> dict:
     """{'REGION.PREDICTOR_ERROR': (T,)}: the error of every trivial predictor by region, on the
     examples that each seed is scored on. Predictors from codes have all scores."""
     run = Run(job.config, job.task, job.seeds)
     if job.task.interpolated:
+        made = results.interpolations(job.config, job.task, job.seeds, say=say)
+        run = Run(job.config, job.task, job.seeds, _made_from_codes=made)
         for name in baselines.FROM_CODES:
             directory.keep_scores(job.workdir, name, getattr(run, name).scores)
     trivial = results.trivial_means(run, job.task, (job.task.error,))

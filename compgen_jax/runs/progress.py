@@ -25,6 +25,13 @@ class Bar(tqdm):
             self.first = self.n, self._time()
         return drawn
 
+    def say(self, text: str):
+        """Shows what is being done: at once where somebody looks, else as often as the bar is
+        drawn."""
+        if not self.disable and (due := self._time() - self.last_print_t >= self.mininterval):
+            self.last_print_t = self._time()
+        self.set_postfix_str(text, refresh=not self.disable and (due or self.mininterval < 1))
+
     @property
     def format_dict(self):
         values = super().format_dict

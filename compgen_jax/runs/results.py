@@ -16,6 +16,9 @@ from compgen_jax.tasks.task import Task
 from compgen_jax.training import loop
 
 DRAWN = 2000  # the points of a stream that a predictor from codes knows
+# A task of more points has its predictors from codes scored at so many, drawn at random, of each
+# region: a fit for each of 90,000 cells takes minutes. No preset has more than 9,408.
+MOST_POINTS, OF_EACH_REGION = 10_000, 1000
 
 
 def seed_keys(seeds):
@@ -23,26 +26,55 @@ def seed_keys(seeds):
     return jax.vmap(jax.random.key)(jnp.array(seeds))
 
 
-def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES)) -> dict:
+def predicted(task: Task):
+    """(B,) bool: the points at which predictors from codes are scored."""
+    chosen, rng = np.ones(len(tasks.points(task)), bool), np.random.default_rng(0)
+    if task.interpolated and len(chosen) > MOST_POINTS:
+        chosen[:] = False
+        for mask in tasks.regions(task).values():
+            chosen[rng.permutation(np.flatnonzero(mask))[:OF_EACH_REGION]] = True
+    return chosen
+
+
+def describe(task: Task) -> list[str]:
+    """What a user should read before training."""
+    chosen = predicted(task)
+    of_all = f"{chosen.sum():,} of {len(chosen):,} points, drawn at random"
+    sample = [f"interpolator and wide network are scored at {of_all}"] * (not chosen.all())
+    return [*task.describe(), *sample]
+
+
+def interpolations(config: Config, task: Task, seeds, names=tuple(baselines.FROM_CODES),
+                   say: Callable = lambda text: None) -> dict:  # fmt: skip
     """What predictors of `baselines.FROM_CODES` say at the task's points, from the complete points
     that each seed was shown: by name, (predictions (T, B, ...), truths (T, B, ...), the task's
-    scores (T, B) by name).
+    scores (T, B) by name). NaN at points that are not `predicted`.
 
     A code is the model's input, flattened. Where each step draws new points, the first `DRAWN`
     count. A seed without complete points (stripes alone) has 0 everywhere.
     """
-    points, held = tasks.points(task), {name: [] for name in names}
+    points, held, at = tasks.points(task), {name: [] for name in names}, predicted(task)
     score = jax.jit(jax.vmap(task.scores))
-    for given, (codes, truths) in shown_examples(config, task, seeds):
+
+    def stack(*of_seeds):
+        values = np.stack(of_seeds)
+        if values.shape[1] == len(at):
+            return values
+        filled = np.full((len(values), len(at), *values.shape[2:]), np.nan, np.float32)
+        filled[:, at] = values
+        return filled
+
+    shown = shown_examples(config, task, seeds)
+    for seed, (given, (codes, truths)) in zip(seeds, shown, strict=True):
         shown_points, counts, shown_codes, shown_truths = given
         complete = counts & ~np.isnan(shown_points).any(axis=1)
         first = np.unique(shown_points[complete], axis=0, return_index=True)[1]
         known = shown_codes[complete][first], shown_truths[complete][first]
         for name, of_seeds in held.items():
-            predictions = baselines.FROM_CODES[name](*known, codes).astype(np.float32)
-            scores = jax.device_get(score(predictions, truths, points))
+            say(f"{name.replace('_', ' ')} of seed {seed}")
+            predictions = baselines.FROM_CODES[name](*known, codes[at]).astype(np.float32)
+            scores = jax.device_get(score(predictions, truths[at], points[at]))
             of_seeds.append((predictions, truths, scores))
-    stack = lambda *leaves: np.stack(leaves)
     return {name: jax.tree.map(stack, *of_seeds) for name, of_seeds in held.items()}
 
 
@@ -59,13 +91,14 @@ def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
             for name, each in by_predictor.items()
         }
 
-    def means(each):
+    def means(each, masks=masks):
         found = evaluation.region_means(each, masks)
         return {(region, score): found[f"{region}.{score}"] for region in masks for score in each}
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(run.seeds)))
     if task.interpolated:
-        means_of_seeds = jax.jit(jax.vmap(means))
+        known = {region: mask & predicted(task) for region, mask in masks.items()}
+        means_of_seeds = jax.jit(jax.vmap(partial(means, masks=known)))
         for name in baselines.FROM_CODES:
             found[name] = jax.device_get(means_of_seeds(getattr(run, name).scores))
     return found

@@ -142,13 +142,16 @@ def _regression(fit, codes_SxE, truths_Sx, codes_BxE):
 
     if len(codes) <= MOST_POINTS:
         return after_mean(codes, flat_SxP, queries).reshape(shape)
-    # float32 makes ties of distances that differ by rounding
-    apart_BxS = _squared_distances(queries, codes).astype(np.float32)
-    nearest_BxK = np.argsort(apart_BxS, axis=1, kind="stable")
-    of_query = [
-        after_mean(codes[near], flat_SxP[near], query[None])
-        for query, near in zip(queries, nearest_BxK[:, :NEAREST_POINTS], strict=True)
-    ]
+    of_query = []
+    for start in range(0, len(queries), step := max(1, PAIRS_AT_ONCE // len(codes))):
+        some = queries[start : start + step]
+        # float32 makes ties of distances that differ by rounding
+        apart_QxS = _squared_distances(some, codes).astype(np.float32)
+        limit_Q = np.partition(apart_QxS, NEAREST_POINTS, axis=1)[:, NEAREST_POINTS]
+        for query, apart_S, limit in zip(some, apart_QxS, limit_Q, strict=True):
+            near = np.flatnonzero(apart_S <= limit)
+            near = near[np.argsort(apart_S[near], kind="stable")[:NEAREST_POINTS]]
+            of_query.append(after_mean(codes[near], flat_SxP[near], query[None]))
     return np.concatenate(of_query).reshape(shape)
 
 

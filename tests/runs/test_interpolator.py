@@ -67,6 +67,21 @@ def test_a_stream_shows_the_points_that_it_draws_first(monkeypatch):
     np.testing.assert_allclose(drawn, baselines.interpolate(*shown, cells), atol=1e-5)
 
 
+def test_of_many_points_a_sample_of_each_region_is_scored_and_this_is_said(monkeypatch):
+    run, held_out = Run(config_of(Bump(grid=8)), waves(), (0,)), tasks.regions(waves())["ood"]
+    whole = results.interpolations(run.config, run.task, (0,))
+    monkeypatch.setattr(results, "MOST_POINTS", 11)
+    monkeypatch.setattr(results, "OF_EACH_REGION", 3)
+    said = "interpolator and wide network are scored at 4 of 12 points, drawn at random"
+    known, means = results.predicted(run.task), results.trivial_means(run, run.task)
+    assert results.describe(run.task) == [said] and known[held_out].sum() == 1
+    for name, (predictions, _, scores) in whole.items():
+        expected = np.where(known[:, None], predictions, np.nan)
+        np.testing.assert_allclose(getattr(run, name).predictions, expected, rtol=1e-6)
+        mean = scores["mse"][:, known & ~held_out].mean(axis=1)
+        np.testing.assert_allclose(means[name]["id", "mse"], mean, rtol=1e-5)
+
+
 def test_a_run_was_shown_the_cells_of_its_complete_points():
     """Stripes show none; each seed drew its own; a late network has its seed's."""
     support = SupportConfig(region="corner", low=5, sampling="without_replacement", samples=6)
