@@ -96,14 +96,16 @@ def place_of(name: str) -> str:
     return next((metric.at for metric in metrics if name in metric.fixed_names), "grid")
 
 
-def numbers(metrics: list[Metric], arrays: Arrays) -> dict[str, float]:
-    """The numbers of all these metrics, by name.
+def numbers(metrics: list[Metric], arrays: Arrays, say=lambda name: None) -> dict[str, float]:
+    """The numbers of all these metrics, by name. `say` is told the first name of each beforehand.
 
     ValueError for a metric that needs an array which there is not, or that is not one number.
     """
     values_by_name = {}
     for metric in metrics:
         wanted = metric.names(arrays) if callable(metric.names) else metric.names
+        for name in wanted[:1]:
+            say(name)
         for need in metric.needs:
             if not hasattr(arrays, need):
                 there = ", ".join(sorted(name for name in dir(arrays) if name[0] != "_"))

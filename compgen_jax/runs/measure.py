@@ -11,6 +11,7 @@ and at which of three places each is measured, is in `metrics.registry`. All met
 measured together when the first of them is asked for, and kept.
 """
 
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from compgen_jax.training import loop
 VERSION = 10  # of what is measured: a cached table of another version is made anew
 TYPES = {"seed": int, "step": int, "layer": str, "metric": str, "value": str}
 COLUMNS = tuple(TYPES)
+FEW_FACTORS = 3  # of more, some metrics take minutes: their time is exponential in the number
+FEWER = "of many factors this takes long; compgen-jax analyze --metrics=probe,anova measures fewer"
 LAST_LAYERS = 2  # of `along_training`: the last hidden layer and the prediction
 
 
@@ -99,9 +102,10 @@ class Measured(NamedTuple):
         ]
 
 
-def measure(run, metric: str | None = None, progress: bool = True) -> Measured:
+def measure(run, metric: str | None = None, progress: bool = True, families=()) -> Measured:
     """What is known of a run, this metric included: from its table, or measured now and added to
-    it. None: all metrics of the grid or, without one, of the task's points.
+    it. None: all metrics of the grid or, without one, of the task's points; of these only some
+    `families`, such as 'probe' or 'output.cosine', and the numbers of single factors.
 
     All metrics of a place are measured at the end of training. At the other steps of a run, as of
     `Run.late`, only this metric's row is, as each step costs as much as the end. Of `Run.over` at
@@ -115,11 +119,12 @@ def measure(run, metric: str | None = None, progress: bool = True) -> Measured:
         raise RunError(f"{run.name}: `measure.take` measures the layers of earlier steps")
     known = run.end.measured
     if known is None or metric is None or not known.has(metric, run.steps):
-        known = run.end.measured = _measure(run, read(run.end.numbers_path), metric, progress)
+        known = read(run.end.numbers_path)
+        known = run.end.measured = _measure(run, known, metric, progress, families)
     return known
 
 
-def _measure(run, known: Measured | None, metric: str | None, progress: bool) -> Measured:
+def _measure(run, known: Measured | None, metric, progress: bool, families) -> Measured:
     if metric is None:
         place = "grid" if tasks.has_grid(tasks.on_grid(run.task)) else "points"
     else:
@@ -127,7 +132,10 @@ def _measure(run, known: Measured | None, metric: str | None, progress: bool) ->
     row = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in one.fixed_names]
     alone = row and run.steps and run.end.numbers_path != run.path
     if not alone and (metric is None or known is None or not known.has(metric)):
-        missing = missing_metrics(place, set() if known is None else {*known.table.metric})
+        names = set() if known is None else {*known.table.metric}
+        missing = missing_metrics(place, names, families)
+        if missing and progress and len(run.task.factors) > FEW_FACTORS and not families:
+            print(FEWER, file=sys.stderr)
         known = _added(run.end, known, missing, (), progress)
     if metric is None:
         return known
@@ -158,15 +166,18 @@ def _added(run, known: Measured | None, metrics: list, steps, progress: bool) ->
     return new
 
 
-def missing_metrics(place: str, names: set) -> list:
-    """The metrics of a place that are not among the `names` already measured. Names that depend on
-    the factors are measured together with fixed ones."""
+def missing_metrics(place: str, names: set, families=()) -> list:
+    """The metrics of a place, or of some `families`, that are not among the `names` already
+    measured. Names that depend on the factors are measured together with fixed ones."""
+    prefixes = tuple(f"{family}." for family in families) or ""
+    asked = lambda fixed: any(f"{name}.".startswith(prefixes) for name in fixed)
     metrics = [metric for metric in (*LAYER_METRICS, *OUTPUT_METRICS) if metric.at == place]
     begun = bool(names & registry.names(metrics))
     return [
         metric
         for metric in metrics
-        if not names & {*metric.fixed_names} and (metric.fixed_names or not begun)
+        if not names & {*metric.fixed_names}
+        and (asked(metric.fixed_names) if metric.fixed_names else not begun)
     ]
 
 
@@ -192,13 +203,14 @@ def take(run, metrics, steps=(), last_layers: int | None = None,
             params = _networks(run, step)
             for index, seed in enumerate(run.seeds):
                 network = jax.tree.map(lambda leaf, k=index: leaf[k], params)
+                bar.say("activations")
                 layers, prediction = place.record(network, keys[index], seed, needs)
                 numbers = {
-                    name: registry.numbers(of_layers, layers[name])
+                    name: registry.numbers(of_layers, layers[name], bar.say)
                     for name in list(layers)[-last_layers if last_layers else 0 :]
                 }
                 if of_outputs:
-                    of_prediction = registry.numbers(of_outputs, prediction)
+                    of_prediction = registry.numbers(of_outputs, prediction, bar.say)
                     numbers["output"] = numbers.get("output", {}) | of_prediction
                 rows += [
                     (seed, step, layer, metric, value)

@@ -311,7 +311,8 @@ class Run:
 
     @cached_property
     def layer_names(self) -> tuple[str, ...]:
-        return measure.measure(self).layers
+        on_grid = tasks.has_grid(tasks.on_grid(self.task))
+        return measure.measure(self.end, "probe.id_r2" if on_grid else "decode.id_r2").layers
 
     @cached_property
     def maps(self) -> dict:

@@ -275,6 +275,22 @@ def test_more_cells_than_can_be_held_are_measured_on_a_subgrid(three, monkeypatc
     assert np.isfinite(found.numbers["schmidt.rank"]).all()
 
 
+def test_some_families_are_measured_first_all_others_later(three, tmp_path, monkeypatch, capsys):
+    """What takes long with many factors is said, and how to measure less of it."""
+    written = shutil.ignore_patterns("analysis.*", "layers.csv")
+    workdir = shutil.copytree(three[0], tmp_path / "run", ignore=written)
+    monkeypatch.setattr(measure, "FEW_FACTORS", 2)
+    few = measure.measure(Run.load(workdir), families=("probe", "anova.interaction"))
+    assert "--metrics=" not in (bar := capsys.readouterr().err) and "seed/s, " in bar
+    assert {name.partition(".")[0] for name in few.numbers} == {"probe", "anova", "angle"}
+    assert Run.load(workdir).layer_names == three[1].layers  # measures nothing more
+    assert capsys.readouterr().err == ""
+    whole = measure.measure(Run.load(workdir))
+    assert capsys.readouterr().err.startswith(measure.FEWER)
+    assert whole.numbers.keys() == three[1].numbers.keys()
+    chex.assert_trees_all_close(whole.numbers, three[1].numbers, rtol=1e-6)
+
+
 # --- what cannot be measured, and damage ---------------------------------------------------------
 
 
