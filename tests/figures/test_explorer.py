@@ -244,7 +244,8 @@ def test_factors_are_read_off_a_picture_that_is_shown(tiny, tmp_path):
     network = payload._Atlas(run, ()).description("sprites")
     assert network["kind"] == "curve" and network["given"]["shape"] == [20, 20, 3]
     figure = draw.draw(run, ("heart", 0.5, 0.0, 1.0))
-    words = "shape = heart, scale = 0.5, hue = 0, posX = 1: not held out"
+    place = "shape = heart, scale = 0.5, hue = 0, posX = 1"
+    words = f"What each seed draws of {place} (not held out)"
     point = tasks.point_of(run.task.factors, ("heart", 0.5, 0, 1))
     given = figure.axes[2].images[0]
     assert figure.get_suptitle() == words and given.origin == "upper"

@@ -139,7 +139,8 @@ def test_train_prints_scores_and_analyze_prints_layers(tmp_path, capsys):
     call(train, *command, workdir)
     capsys.readouterr()
     call(analyze, workdir, "--layers=layer_01,output")
-    _, head, first, *_ = capsys.readouterr().out.splitlines()
+    output = capsys.readouterr().out
+    head, first, *_ = output[output.index("mean over seeds") :].splitlines()
     assert head.split()[-2:] == ["layer_01", "output"] and len(first[22:].split()) == 2
     assert (tmp_path / "run" / "analysis.json").exists()
     with refused("--layers=layer_9: no such layer; ", " has layer_00"):
