@@ -3,15 +3,17 @@
     compgen-jax explore --workdir=runs/bump_cnn_quick [--seeds=0,1]
 
 Writes DIR/explorer.html, which opens from disk and needs no network, and measures the layers of the
-run if that was not done yet. Its verdicts are those of `compgen-jax judge DIR`.
+run if that was not done yet. Its verdicts are those that `compgen-jax judge DIR` left; without them
+it says whether the run composes what was held out.
 """
 
 from pathlib import Path
 
 from absl import flags
 
-from compgen_jax import api, cli
+from compgen_jax import cli
 from compgen_jax.config import ConfigError
+from compgen_jax.runs import directory, judge_run
 from compgen_jax.runs.directory import RunError
 from compgen_jax.runs.run import Run
 
@@ -28,7 +30,8 @@ def explore(workdir, seeds=()) -> Path:
     if not workdir.is_dir():
         raise RunError(f"--workdir={workdir}: there is no such directory")
     run = Run.load(workdir)
-    verdicts, _ = api.judge_folders([workdir])
+    claims = workdir / "claims.json"
+    verdicts = directory.read_json(claims) if claims.exists() else judge_run.judge_run(run)
     page = cli.beside("figures.explorer.page")
     return page.write({run.name: run}, workdir / "explorer.html", verdicts, seeds)
 
