@@ -178,12 +178,17 @@ def judge(*workdirs):
 
 def judge_folders(workdirs) -> tuple[list[dict], dict]:
     """The rows of `judge`, and {(claim, case): the runs that it lacks} of claims on some of the
-    runs. The verdict on a single run is written to its claims.json."""
+    runs. The verdict on a single run is written to its claims.json, which the explorer shows; if
+    it is judged alone, so are those of the papers' claims on it."""
     own = [Path(workdir) for workdir in workdirs if (Path(workdir) / "config.json").exists()]
     single = [path for path in own if not directory.read_config(path).is_sweep]
     rows = [row for path in single for row in judge_run.judge_directory(path)]
     of_papers, lacking = papers_judge.judge_folders(PAPERS, workdirs)
-    return rows + of_papers, lacking
+    rows += of_papers
+    if of_papers and len(single) == len(workdirs) == 1:
+        with directory.kept_where_possible(single[0]):
+            directory.write_json(single[0] / "claims.json", rows)
+    return rows, lacking
 
 
 def explore(workdir) -> Path:

@@ -120,6 +120,10 @@ def test_the_layers_are_measured_once_and_the_verdicts_are_those_of_claims_json(
         first = next(iter(row["conditions"].values()))
         assert [found["value"], found["low"], found["high"]] == [first["value"], *first["ci95"]]
         assert all(found[name] == row[name] for name in ("claim", "case", "verdict", "reason"))
+    of_papers = [row | {"claim": "C1"} for row in rows]
+    monkeypatch.setattr(api.papers_judge, "judge_folders", lambda *_: (of_papers, {}))
+    assert list(cg.judge(run.path).claim) == ["composition", "C1"]
+    assert json.loads((run.path / "claims.json").read_text()) == rows + of_papers
 
 
 def test_what_may_not_be_written_is_measured_and_judged(run, tmp_path, monkeypatch, capsys):

@@ -260,7 +260,9 @@ def test_the_command_writes_the_page_of_some_seeds(tiny_run, tmp_path, capsys):
     call(explore, f"--workdir={workdir}", "--seeds=7,7")
     assert capsys.readouterr().out == f"wrote {workdir / 'explorer.html'}\n"
     text = (workdir / "explorer.html").read_text()
-    assert '"seeds":[7]' in text and '"t":null' in text
+    assert '"seeds":[7]' in text and '"t":null' in text and '[{"claim":"composition"' in text
+    directory.write_json(workdir / "claims.json", [{"claim": "one that judge left"}])
+    assert '[{"claim":"one that judge left"}]' in explore.explore(workdir, [7]).read_text()
     with pytest.raises(RunError, match="--seeds=3: tiny has no such seed; it has 0, 7"):
         explore.explore(workdir, [3])
 
