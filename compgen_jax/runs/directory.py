@@ -256,8 +256,8 @@ def kept_where_possible(workdir: Path):
     except OSError as error:
         if os.access(workdir, os.W_OK):
             raise
-        why = error.strerror or error
-        print(f"warning: {workdir}: {why}; numbers are given, but not kept", file=sys.stderr)
+        warning = f"warning: {workdir}: {error.strerror}; numbers are given, but not kept"
+        print(warning, file=sys.stderr)
 
 
 def write_metrics(workdir: Path, rows: list):

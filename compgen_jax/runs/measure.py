@@ -168,16 +168,21 @@ def _added(run, known: Measured | None, metrics: list, steps, progress: bool) ->
 
 def missing_metrics(place: str, names: set, families=()) -> list:
     """The metrics of a place, or of some `families`, that are not among the `names` already
-    measured. Names that depend on the factors are measured together with fixed ones."""
-    prefixes = tuple(f"{family}." for family in families) or ""
-    asked = lambda fixed: any(f"{name}.".startswith(prefixes) for name in fixed)
+    measured. Names that depend on the factors are measured together with fixed ones. Raises
+    RunError for a family that there is not."""
     metrics = [metric for metric in (*LAYER_METRICS, *OUTPUT_METRICS) if metric.at == place]
-    begun = bool(names & registry.names(metrics))
+    every = registry.names(metrics)
+    begun, chosen = bool(names & every), set() if families else every
+    for family in families:
+        chosen |= (of_family := {one for one in every if f"{one}.".startswith(f"{family}.")})
+        if not of_family:
+            known = ", ".join(sorted({name.partition(".")[0] for name in every}))
+            raise RunError(f"there is no metric {family} here; families are {known}")
     return [
         metric
         for metric in metrics
         if not names & {*metric.fixed_names}
-        and (asked(metric.fixed_names) if metric.fixed_names else not begun)
+        and (chosen & {*metric.fixed_names} if metric.fixed_names else not begun)
     ]
 
 

@@ -23,11 +23,6 @@ ANSWERS = "answers"
 TOLERANCE = 1e-4  # relative to the largest number: other versions of jax round differently
 
 
-def is_own(config: Config) -> bool:
-    """Whether the task or the model comes from a user's file."""
-    return any(settings.is_own(getattr(config, group)) for group in settings.FAMILIES)
-
-
 def remember(workdir: Path, made: dict):
     """Writes `task.npz` with what `check` found of a user's own task or model, unless it is there
     or there is nothing."""
@@ -42,7 +37,7 @@ def check(workdir: Path, config: Config, task: Task) -> dict:
     directory, raises ConfigError for examples that are no function of their key, and for a layer
     that no input gives finite activations.
     """
-    if not is_own(config):
+    if not (settings.is_own(config.task) or settings.is_own(config.model)):
         return {}
     path = workdir / "task.npz"
     if not path.exists():

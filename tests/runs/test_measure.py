@@ -299,6 +299,8 @@ def test_runs_that_cannot_be_measured_are_named(run, tmp_path):
         measure.measure(Run.load(tmp_path))
     with pytest.raises(RunError, match="there is no metric probe.r2"):
         measure.measure(Run.load(run), "probe.r2", progress=False)
+    with pytest.raises(RunError, match="no metric prob here; families are anova, cosine, curve"):
+        measure.measure(Run.load(run), progress=False, families=["prob"])
     loaded = Run.load(run)
     params = jax.tree.map(np.copy, loaded.params)
     params["params"]["hidden_2"]["bias"][1] = np.nan
