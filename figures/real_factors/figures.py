@@ -55,9 +55,10 @@ def draw(finished):
     bottom, height = (3.35, 1.5) if encoder else (1.0, 3.85)
     axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
     name, mark = plotting.FROM_CODES["interpolator"]
-    for place, (name_of_run, title) in enumerate(HELD_OUT.items()):
+    for name_of_run, title in HELD_OUT.items():
         if name_of_run in finished:
-            run, bottom = finished[name_of_run], 5.4 - (place + 1) * 1.27
+            run, place = finished[name_of_run], len(shares)
+            bottom = 5.4 - (place + 1) * 1.27
             plotting.panel(_asked_and_drawn(drawn, run, bottom), "abcd"[place], title)
             shares[name_of_run.removeprefix("sprites_")] = _show_shares(axis, place, run)
             by_codes = claims.interpolated(run).mean()
