@@ -58,7 +58,9 @@ EXPLORED = {
     "rotation": "It draws a digit turned by an angle. It saw no angle in the outlined gap.",
 }
 OF_EACH = 4  # seeds
-IF_TRAINED = {"sprites_range": "It draws a shape whose size, colour and place it is told."}
+IF_TRAINED = {
+    "sprites_range": "It draws a shape of a size, turn and place. It saw none in the outline."
+}
 
 
 class Plan(NamedTuple):

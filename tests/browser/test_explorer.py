@@ -466,5 +466,6 @@ def test_the_committed_page_judges_as_the_table_of_claims_does(opened):
     for line, row in zip(lines, rows, strict=True):
         asked = row["verdict"] != "inconclusive"
         confirmed = f"confirmed: {row['confirmed'] or 'not asked'}" if asked else ""
-        expected = row["verdict"], f"{row['claim']}, {row['case']}", confirmed, row["reason"]
+        name = ", ".join(filter(None, (row["claim"], row["case"])))
+        expected = row["verdict"], name, confirmed, row["reason"]
         assert [line[0][2:], *line[1:]] == [text for text in expected if text]
