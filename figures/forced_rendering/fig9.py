@@ -65,7 +65,7 @@ def draw(runs):
 
 def _draw_errors(picture, networks):
     whole = plotting.axis_at(picture, 0.7, 5.25, 3.0, 1.35)
-    part = plotting.axis_at(picture, 3.95, 5.25, 1.65, 1.35)
+    part = plotting.axis_at(picture, 3.95, 5.25, 1.55, 1.35)
     cells, gap, _, _, _, blank = next(iter(networks.values()))
     edges = list(gap.edges)
     low, high = cells.factors[edges, 0] % circle.PERIOD
@@ -183,5 +183,5 @@ def _draw_images(picture, networks):
             top = axes[0]
     plotting.panel(axes[0], "d", "This is a cross-fade of the edges' images", up=3)
     drawn = plotting.span(outside[1:-1], "{:.2f}".format)
-    plotting.panel(top, "c", "Of an image in the gap, this share is outside the span of both "
-                   f"edges' images: {outside[0]:.2f} asked, {drawn} drawn", up=16)  # fmt: skip
+    plotting.panel(top, "c", "This share is outside the span of the edges' images: "
+                   f"{outside[0]:.2f} asked, {drawn} drawn", up=16)  # fmt: skip

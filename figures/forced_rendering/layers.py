@@ -207,5 +207,5 @@ def draw_depths(runs):
     error.set(xlabel="depth", ylabel=f"OOD {plotting.RELATIVE}", ylim=(0, None))
     error.legend(loc="lower left", **plotting.LEGEND)
     title = f"OOD errors are at least {min(lowest):.0%} of a blank image's"
-    plotting.panel(error, "c", title, wrap=22)
+    plotting.panel(error, "c", title, wrap=20)
     return picture

@@ -88,7 +88,7 @@ def draw_low_rank(runs):
     plotting.volume_bar(picture, image, cax=plotting.axis_at(picture, 2.95, 0.52, 0.08, MAP))
     title = "Neighbours in the corner differ by {:.3f}, with penalties {:.3f}".format(*steps)
     plotting.panel(maps[0], "d", title, up=16)
-    _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.5, 1.4), ablations)
+    _draw_errors(plotting.axis_at(picture, 4.3, 0.52, 1.4, 1.4), ablations)
     return picture
 
 

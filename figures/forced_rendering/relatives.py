@@ -27,7 +27,7 @@ COLORS = {"pixelwise": plotting.GREEN, "transformer": plotting.PINK}
 POINTS = ((0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.1, 0.9))
 APART = 0.16  # ID from held-out numbers, either side of a network's place
 # sizes in inches: panels a and b, images
-LEFT, PANEL, BETWEEN = 0.74, 1.22, 0.58
+LEFT, PANEL, BETWEEN = 0.8, 1.18, 0.58
 IMAGE, GAP, ROW = 0.48, 0.04, 0.78
 
 

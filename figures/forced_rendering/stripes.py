@@ -155,8 +155,7 @@ def draw_stripes(runs):
     for axis, unit in zip(axes, units, strict=False):
         _show_unit(axis, unit, held_out)
     apart = plotting.span(tuning_of(units).main.sum(axis=0))
-    title = f"In layer 1, x alone and y alone explain {apart} of a unit"
-    plotting.panel(axes[0], "e", title)
+    plotting.panel(axes[0], "e", f"In layer 1, x alone and y alone explain {apart} of a unit")
     axes = chosen.subplots(2, 2, sharex="col")
     for row, number, name in zip(axes, (1, len(names) - 2), ("plus", "bump"), strict=True):
         units = run.unit_maps(names[number])

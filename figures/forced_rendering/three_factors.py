@@ -96,7 +96,7 @@ def draw(runs):
         distance: f"Farthest away, {farthest[1]:.0%} are good",
         readout: f"Position and size are both right in {plotting.span(both)} OOD",
     }
-    plotting.panels(titles, "abcde", titles.values(), wrap=32)
+    plotting.panels(titles, "abcde", titles.values(), wrap=29)
     plotting.label_colors(accuracy, {NAMES[name]: COLORS[name] for name in results})
     plotting.label_regions(accuracy)
     plotting.label_mark(accuracy, "trivial predictor", plotting.TRIVIAL)

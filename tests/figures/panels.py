@@ -45,16 +45,22 @@ def _is_letter(text) -> bool:
 
 
 def assert_readable(figure):
-    """At the width at which it is printed: no small text, no panel empty, and every axis of
-    numbers named. The figure is drawn."""
+    """At the width at which it is printed: no small text, no label cut off, no panel empty, and
+    every axis of numbers named. The figure is drawn."""
     assert figure.get_figwidth() in (plotting.WIDTH, plotting.COLUMN)
     shown = [axis for axis in figure.axes if axis.axison and axis.get_visible()]
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip() and text.axes in (None, *shown):
             assert text.get_fontsize() >= plotting.SMALL, text
             assert not re.search(r"\$.*[\^_]", text.get_text()), text  # smaller by a third
+    paper = figure.bbox.padded(4)
     for axis in shown:
         assert axis.has_data(), axis
+        words = axis._left_title, axis.title, axis.xaxis.label, axis.yaxis.label, *axis.texts
+        for part in [text for text in words if text.get_text()] + [axis.get_legend()]:
+            box = part.get_window_extent() if part else paper
+            assert paper.x0 <= box.x0 and box.x1 <= paper.x1, part
+            assert paper.y0 <= box.y0 and box.y1 <= paper.y1, part
         for along in "xy":
             ticks = getattr(axis, f"get_{along}ticklabels")()
             texts = [one.get_text() for one in ticks if one.get_visible()]
