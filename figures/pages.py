@@ -94,8 +94,11 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
+    marks = "<!-- verdicts: python -m figures.pages -->", "<!-- end of verdicts -->"
     for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
-        made[path] = filled(made.get(path) or path.read_text(), rows)
+        page = made.get(path) or path.read_text()
+        own_words = page.partition(marks[0])[0]
+        made[path] = filled(text.between(page, marks, named_verdicts(own_words, rows)), rows)
     return made
 
 
@@ -225,11 +228,11 @@ def known_answers(paper: Paper) -> list[str]:
 
 # --- sentences ---------------------------------------------------------------------------------
 
-CONFIRMED = {"": "not yet", "yes": "yes", "no": "no"}
+CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
     r"(<!-- \[(?:(confirmed)|(quick|paper) ([\w.]+)/([^;=\]]*)"
-    r"(?:; (.+?); (\S+)| = (\w+)(!?)))\] -->).*?<!-- \] -->"
+    r"(?:; (.+?); (\S+)| = (\w+)([!.]?)))\] -->).*?<!-- \] -->"
 )
 
 
@@ -239,9 +242,9 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
-    reproduced]` is the verdict that its sentence was written for, with its settings; with '!' at
-    its end, whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were confirmed of
-    those asked. Raises ValueError where a verdict is another.
+    reproduced]` is the verdict that its sentence was written for; with '.' at its end the claim's
+    name, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were
+    confirmed of those asked. Raises ValueError where a verdict is another.
     """
     base = {
         (scale, row["claim"], row["case"]): row
@@ -252,7 +255,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
 
     def fill(match) -> str:
-        mark, count, scale, claim, case, number, how, verdict, confirmed = match.groups()
+        mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
         if count:
             return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
         if claim == "run":
@@ -264,9 +267,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
         if verdict:
-            shares = f", at {claims.share(row)} settings" if claims.share(row) else ""
-            words = CONFIRMED[row.get("confirmed", "")] if confirmed else f"{verdict}{shares}"
-            return f"{mark}{words}<!-- ] -->"
+            words = {"": verdict, ".": claim, "!": CONFIRMED[row.get("confirmed", "")]}
+            return f"{mark}{words[asks]}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
         if not names:
@@ -274,6 +276,34 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         return f"{mark}{_formatted(numbers[min(names, key=len)], how)}<!-- ] -->"
 
     return MARK.sub(fill, page)
+
+
+def named_verdicts(page: str, rows: dict[str, list[dict]]) -> list[str]:
+    """A table of the verdicts on the claims that a page names: a row for each claim."""
+    known = {claim.name: claim for paper in PAPERS for claim in paper.claims}
+    named = dict.fromkeys(re.findall(r"\b[A-Z]\d+[a-z]?(?:\.[a-z_]+)?\b", page))
+    lines = []
+    for name in (one for one in named if one in known):
+        cells = []
+        for of_scale in rows.values():
+            cases = {}
+            for row in of_scale:
+                if row["claim"] == name and row["setting"] == BASE:
+                    cases.setdefault(row["verdict"], []).append(row)
+            cells.append("<br>".join(_of_cases(*one, len(cases) > 1) for one in cases.items()))
+        lines.append((f"{general(known[name])} ({name})", *cells))
+    return table(("claim", *SIZES.values()), lines)
+
+
+def _of_cases(verdict: str, rows: list[dict], name_cases: bool) -> str:
+    """'reproduced (bump, confirmed; ramp)': the cases of a verdict, and what fresh seeds said."""
+    said = {"yes": "confirmed", "no": "not confirmed"}
+    parts = [
+        ", ".join(filter(None, (row["case"] * name_cases, said.get(row.get("confirmed")))))
+        for row in rows
+    ]
+    inside = "; ".join(dict.fromkeys(filter(None, parts)))
+    return f"{verdict} ({inside})" if inside else verdict
 
 
 def _formatted(number: dict, how: str) -> str:

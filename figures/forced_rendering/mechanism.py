@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 
 from compgen_jax.metrics import kernels
+from compgen_jax.papers.forced_rendering.mechanism import superposition_r2
 
 from .. import plotting
 from ..figure import figure
@@ -30,14 +31,15 @@ def draw_superposition(runs):
     the other half of the code is its mean over training. (b) The paper's for the ramp code: the sum
     of what is drawn at all ID cells of this x, or of this y. Images are scaled by the factor below
     them. (c) R² of such sums over all held-out cells and, as a control (crosses), of sums that
-    belong to other cells; means over seeds with 95% intervals, grey dots are seeds."""
+    belong to other cells, as claim C4 has it: medians over late checkpoints, over held-out cells
+    far from the edge; means over seeds with 95% intervals, grey dots are seeds."""
     shown = by_code(runs)
+    explained_by = lambda *asked: np.median(superposition_r2(*asked), axis=1)
     row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.16, len(shown)
     height = count * row + 0.75
     picture = plotting.new_figure(plotting.WIDTH, height)
     numbers = plotting.axis_at(picture, 5.42, 0.5, 1.3, height - 0.95)
     for at, (construction, (_, title)) in enumerate(CONSTRUCTIONS.items()):
-        name = f"output.superposition.{construction}"
         for place, (code, run) in enumerate(shown.items()):
             bottom, color = height - 0.65 - IMAGE - place * row, plotting.CODE_COLORS[code]
             axes = plotting.row_at(picture, 0.3 + at * block, bottom, IMAGE, 4, GAP)
@@ -50,10 +52,10 @@ def draw_superposition(runs):
             if at == 0:
                 axes[0].set_ylabel(f"{code} code", color=color)
             if place == 0:
-                explained = (one.outputs(f"{name}.r2").mean() for one in shown.values())
+                explained = (explained_by(one, construction).mean() for one in shown.values())
                 title = title.format(*map(plotting.percent, explained))
                 plotting.panel(axes[0], "ab"[at], textwrap.fill(title, 34), up=16)
-            r2, others = run.outputs(f"{name}.r2"), run.outputs(f"{name}.shuffled_r2")
+            r2, others = (explained_by(run, construction, control) for control in (False, True))
             x = at * count + place
             plotting.show_number(numbers, x - 0.15, r2, fmt="o", color=color)
             plotting.show_number(numbers, x + 0.2, others, fmt=plotting.TRIVIAL, color=color)

@@ -84,7 +84,8 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         "quick C10/bump; share; %.": "50%",  # a note whose name goes on in brackets
         f"{number}; 2": "0.25 [0.2, 0.3]",
         f"{number}; 2.": "0.25",
-        "quick C10/bump = reproduced": "reproduced, at 14 of 16 settings",
+        "quick C10/bump = reproduced": "reproduced",
+        "quick C10/bump = reproduced.": "C10",
         "quick C10/bump = reproduced!": "no",
         "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
@@ -94,3 +95,15 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         fill("paper C10/bump = reproduced")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
         fill("quick C10/bump; size; %")
+
+
+def test_a_page_ends_with_the_verdicts_on_the_claims_it_names(paper, monkeypatch):
+    monkeypatch.setattr(pages, "PAPERS", (paper,))
+    rows = {
+        "quick": [row(confirmed="yes"), row("ramp"), row("onehot", "inconclusive")],
+        "paper": [row(verdict="contradicted")],
+    }
+    quick = "reproduced (bump, confirmed; ramp)<br>inconclusive (onehot)"
+    assert pages.named_verdicts("Stripes (C10, C10.no) and more (C10).", rows)[2:] == [
+        f"| With the [case] code, a few are enough (C10) | {quick} | contradicted |"
+    ]
