@@ -87,11 +87,9 @@ def test_the_readme_and_findings_say_what_came_out():
         assert f"# {held_out}{mean:.2f} " in README
     rows = {scale: committed.rows(scale) for scale in ("quick", "paper")}
     assert pages.filled(README, rows) == README
-    for name in (
-        "README",
-        *(f"docs/findings/{one}" for one in ("recombine", "why_not", "what_helps")),
-    ):
-        page = (ROOT / f"{name}.md").read_text()
+    findings = ROOT / "docs" / "findings"
+    for name in ("../../README", "recombine", "why_not", "what_helps"):
+        page, _, _ = (findings / f"{name}.md").read_text().partition("<!-- verdicts")
         by_hand = re.sub(r"<!-- \[.*?<!-- \] -->", "", page)
         assert not re.search(r"\[-?[\d.]+, -?[\d.]+\]|reproduced|contradicted", by_hand), name
     assert len(README.splitlines()) <= 100
