@@ -22,7 +22,7 @@ from compgen_jax.tasks import task as tasks
 
 from . import plotting
 
-KEY = "green: too much\npurple: too little"
+COLORS, KEY = "BrBG_r", "brown: too much\nteal: too little"  # as in the explorer
 WORKDIR = cli.define_workdir()
 POINT = flags.DEFINE_list("point", [], "The value of each factor: 8,7.5; or its label.")
 
@@ -31,7 +31,7 @@ def draw(run: Run, point):
     """Above what is asked at the point, then what each seed draws; below their difference.
 
     All images have one scale: white at 0 and black at the largest asked value. In the difference
-    green is too much and purple too little, in colour of the channel that differs most. What is no
+    brown is too much and teal too little, in colour of the channel that differs most. What is no
     image is drawn as a curve over its entries; the image that it was read off stands below what is
     asked. The caller's settings of matplotlib stay as they are.
 
@@ -67,7 +67,7 @@ def draw(run: Run, point):
 
 def _show_images(axes, truth, predictions, differences, origin):
     top = max(float(truth.max()), 1e-6)
-    limit = {"vmin": -top, "vmax": top, "cmap": plotting.SIGNED, "origin": origin}
+    limit = {"vmin": -top, "vmax": top, "cmap": COLORS, "origin": origin}
     gray = {"vmin": min(0.0, float(truth.min())), "vmax": top, "cmap": "gray_r", "origin": origin}
     shown = lambda image: np.clip(image / top, 0, 1) if image.ndim == 3 else image
     for axis, image in zip(axes[0], (truth, *predictions), strict=True):

@@ -279,31 +279,26 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
 
 def named_verdicts(page: str, rows: dict[str, list[dict]]) -> list[str]:
-    """A table of the verdicts on the claims that a page names: a row for each claim."""
-    known = {claim.name: claim for paper in PAPERS for claim in paper.claims}
+    """A table of the verdicts on the claims that a page names, with their sentences. Cases of a
+    claim whose verdicts are the same have one row."""
+    known = {claim.name for paper in PAPERS for claim in paper.claims}
     named = dict.fromkeys(re.findall(r"\b[A-Z]\d+[a-z]?(?:\.[a-z_]+)?\b", page))
     lines = []
     for name in (one for one in named if one in known):
-        cells = []
-        for of_scale in rows.values():
-            cases = {}
-            for row in of_scale:
-                if row["claim"] == name and row["setting"] == BASE:
-                    cases.setdefault(row["verdict"], []).append(row)
-            cells.append("<br>".join(_of_cases(*one, len(cases) > 1) for one in cases.items()))
-        lines.append((f"{general(known[name])} ({name})", *cells))
-    return table(("claim", *SIZES.values()), lines)
-
-
-def _of_cases(verdict: str, rows: list[dict], name_cases: bool) -> str:
-    """'reproduced (bump, confirmed; ramp)': the cases of a verdict, and what fresh seeds said."""
-    said = {"yes": "confirmed", "no": "not confirmed"}
-    parts = [
-        ", ".join(filter(None, (row["case"] * name_cases, said.get(row.get("confirmed")))))
-        for row in rows
-    ]
-    inside = "; ".join(dict.fromkeys(filter(None, parts)))
-    return f"{verdict} ({inside})" if inside else verdict
+        alike, verdicts = {}, {}
+        for scale, of_scale in rows.items():
+            for row in (row for row in of_scale if row["claim"] == name and row["setting"] == BASE):
+                verdicts.setdefault(row["case"], {"statement": row["statement"]})
+                verdicts[row["case"]][scale] = row["verdict"]
+                verdicts[row["case"]].setdefault("confirmed", row.get("confirmed", ""))
+        for case, one in verdicts.items():
+            cells = (one.get("quick", "not run"), CONFIRMED[one["confirmed"]],
+                     one.get("paper", "not run"))  # fmt: skip
+            alike.setdefault(cells, []).append((case, one["statement"]))
+        for cells, cases in alike.items():
+            of_cases = f": {'; '.join(case for case, _ in cases)}" * (len(verdicts) > 1)
+            lines.append((f"{cases[0][1]} ({name}{of_cases})", *cells))
+    return table(("claim", "quick", "confirmed", "papers' size"), lines)
 
 
 def _formatted(number: dict, how: str) -> str:

@@ -100,10 +100,11 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
 def test_a_page_ends_with_the_verdicts_on_the_claims_it_names(paper, monkeypatch):
     monkeypatch.setattr(pages, "PAPERS", (paper,))
     rows = {
-        "quick": [row(confirmed="yes"), row("ramp"), row("onehot", "inconclusive")],
+        "quick": [row(confirmed="yes"), row("ramp", "inconclusive"), row("onehot", "inconclusive")],
         "paper": [row(verdict="contradicted")],
     }
-    quick = "reproduced (bump, confirmed; ramp)<br>inconclusive (onehot)"
     assert pages.named_verdicts("Stripes (C10, C10.no) and more (C10).", rows)[2:] == [
-        f"| With the [case] code, a few are enough (C10) | {quick} | contradicted |"
+        "| With the bump code, a few are enough (C10: bump) | reproduced | yes | contradicted |",
+        "| With the ramp code, a few are enough (C10: ramp; onehot) | inconclusive | not asked | "
+        "not run |",
     ]
