@@ -75,6 +75,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     known = {f"known answers, {one.title}": known_answers(one) for one in PAPERS if one.matrices}
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {
+        DOCS / "findings/index.md": {"counts": counts(rows)},
         DOCS / "findings/claims.md": {"counts": counts(rows), "claims": verdicts(PAPERS, rows)},
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
@@ -279,25 +280,24 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 
 
 def named_verdicts(page: str, rows: dict[str, list[dict]]) -> list[str]:
-    """A table of the verdicts on the claims that a page names, with their sentences. Cases of a
-    claim whose verdicts are the same have one row."""
+    """A table of the verdicts on the claims that a page names. Cases of a claim whose verdicts are
+    the same have one row."""
     known = {claim.name for paper in PAPERS for claim in paper.claims}
     named = dict.fromkeys(re.findall(r"\b[A-Z]\d+[a-z]?(?:\.[a-z_]+)?\b", page))
     lines = []
     for name in (one for one in named if one in known):
-        alike, verdicts = {}, {}
+        cases, alike = {}, {}
         for scale, of_scale in rows.items():
             for row in (row for row in of_scale if row["claim"] == name and row["setting"] == BASE):
-                verdicts.setdefault(row["case"], {"statement": row["statement"]})
-                verdicts[row["case"]][scale] = row["verdict"]
-                verdicts[row["case"]].setdefault("confirmed", row.get("confirmed", ""))
-        for case, one in verdicts.items():
-            cells = (one.get("quick", "not run"), CONFIRMED[one["confirmed"]],
-                     one.get("paper", "not run"))  # fmt: skip
-            alike.setdefault(cells, []).append((case, one["statement"]))
-        for cells, cases in alike.items():
-            of_cases = f": {'; '.join(case for case, _ in cases)}" * (len(verdicts) > 1)
-            lines.append((f"{cases[0][1]} ({name}{of_cases})", *cells))
+                cases.setdefault(row["case"], {"confirmed": row.get("confirmed", "")})
+                cases[row["case"]][scale] = row["verdict"]
+        for case, one in cases.items():
+            quick, paper = (one.get(scale, "not run") for scale in SCALES)
+            alike.setdefault((quick, CONFIRMED[one["confirmed"]], paper), []).append(case)
+        for cells, of_cells in alike.items():
+            lines.append((f"{name}: {'; '.join(of_cells)}".removesuffix(": "), *cells))
+        if not cases:
+            lines.append((name, "not run", CONFIRMED[""], "not run"))
     return table(("claim", "quick", "confirmed", "papers' size"), lines)
 
 

@@ -103,8 +103,8 @@ def test_a_page_ends_with_the_verdicts_on_the_claims_it_names(paper, monkeypatch
         "quick": [row(confirmed="yes"), row("ramp", "inconclusive"), row("onehot", "inconclusive")],
         "paper": [row(verdict="contradicted")],
     }
-    assert pages.named_verdicts("Stripes (C10, C10.no) and more (C10).", rows)[2:] == [
-        "| With the bump code, a few are enough (C10: bump) | reproduced | yes | contradicted |",
-        "| With the ramp code, a few are enough (C10: ramp; onehot) | inconclusive | not asked | "
-        "not run |",
+    assert pages.named_verdicts("Stripes (C10, C10.no) and more (C10, C11).", rows)[2:] == [
+        "| C10: bump | reproduced | yes | contradicted |",
+        "| C10: ramp; onehot | inconclusive | not asked | not run |",
+        "| C11 | not run | not asked | not run |",
     ]
