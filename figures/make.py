@@ -55,11 +55,11 @@ EXPLORED = {
     "lowrank_both": "A low-rank decoder with two penalties. It saw no dot in the outlined corner.",
     "stripes_30_bumps": STRIPES,
     "stripes_50_bumps": STRIPES,
-    "rotation": "It draws a digit turned by an angle. It saw no angle in the outlined gap.",
 }
 OF_EACH = 4  # seeds
 IF_TRAINED = {
-    "sprites_range": "It draws a shape of a size, turn and place. It saw none in the outline."
+    "rotation": "It draws a digit turned by an angle. It saw no angle in the outlined gap.",
+    "sprites_range": "It draws a shape of a size, turn and place. It saw none in the outline.",
 }
 
 

@@ -48,7 +48,10 @@ What does each figure show?
 
 A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
 names them. The quick one stands above the one at the papers' size. The first paper's figures show
-networks at the end of training; tables have the median of the last five evaluations."""
+networks at the end of training; tables have the median of the last five evaluations. Pictures at
+the papers' size were drawn earlier, with other colours and marks, as were two_objects, encoders,
+pixels, fig4c, exponents, holdout_map, three_factors, training, sprites_remedies and sprites_pairs:
+their runs are not kept."""
 PRESETS_PAGE = """# Presets
 
 Which runs come with the package, how long do they take, and what came out?
@@ -282,23 +285,24 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
 def named_verdicts(page: str, rows: dict[str, list[dict]]) -> list[str]:
     """A table of the verdicts on the claims that a page names. Cases of a claim whose verdicts are
     the same have one row."""
-    known = {claim.name for paper in PAPERS for claim in paper.claims}
+    known = {claim.name: claim for paper in PAPERS for claim in paper.claims}
     named = dict.fromkeys(re.findall(r"\b[A-Z]\d+[a-z]?(?:\.[a-z_]+)?\b", page))
     lines = []
     for name in (one for one in named if one in known):
         cases, alike = {}, {}
         for scale, of_scale in rows.items():
             for row in (row for row in of_scale if row["claim"] == name and row["setting"] == BASE):
-                cases.setdefault(row["case"], {"confirmed": row.get("confirmed", "")})
-                cases[row["case"]][scale] = row["verdict"]
+                one = {"says": row["statement"], "confirmed": row.get("confirmed", "")}
+                cases[row["case"]] = one | cases.get(row["case"], {}) | {scale: row["verdict"]}
         for case, one in cases.items():
             quick, paper = (one.get(scale, "not run") for scale in SCALES)
             alike.setdefault((quick, CONFIRMED[one["confirmed"]], paper), []).append(case)
         for cells, of_cells in alike.items():
-            lines.append((f"{name}: {'; '.join(of_cells)}".removesuffix(": "), *cells))
+            says = cases[of_cells[0]]["says"]
+            lines.append((f"{name}: {'; '.join(of_cells)}".removesuffix(": "), says, *cells))
         if not cases:
-            lines.append((name, "not run", CONFIRMED[""], "not run"))
-    return table(("claim", "quick", "confirmed", "papers' size"), lines)
+            lines.append((name, general(known[name]), "not run", CONFIRMED[""], "not run"))
+    return table(("claim", "says", "quick", "confirmed", "papers' size"), lines)
 
 
 def _formatted(number: dict, how: str) -> str:
