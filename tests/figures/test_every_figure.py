@@ -24,7 +24,8 @@ TRAINED = {
     **dict.fromkeys(("fig3", "fig6"), LOW_RANK),
     **dict.fromkeys(("fig4", "fig7"), STRIPES),
     "fig15": STRIPES | {"corner_bumps": "stripes_30_bumps"},
-    **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn") for name in ("controls", "ladder")},
+    **{name: dict.fromkeys(FIGURES[name].runs, "bump_cnn")
+       for name in ("controls", "ladder", "drawings")},
     **{name: dict.fromkeys(FIGURES[name].runs) for name in ("two_objects", "three_factors", "fig9",
                                                             "three_factors_layers", "encoders")},
     "pixels": dict.fromkeys(("transformer", "pixelwise_depth4", "pixelwise")),
