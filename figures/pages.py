@@ -9,6 +9,7 @@ minutes and is computed only with --criteria. With --check nothing is written: a
 is named, and the command fails.
 """
 
+import functools
 import inspect
 import re
 import sys
@@ -79,7 +80,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {
         DOCS / "findings/index.md": {"counts": counts(rows)},
-        DOCS / "findings/claims.md": {"counts": counts(rows), "claims": verdicts(PAPERS, rows)},
+        DOCS / "findings/claims.md": {"claims": verdicts(PAPERS, rows)},
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
         | (criteria.parts() if with_criteria else {}),
@@ -257,13 +258,14 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         if row["setting"] == BASE
     }
     asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
+    of_runs = functools.cache(committed.runs)
 
     def fill(match) -> str:
         mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
         if count:
             return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
         if claim == "run":
-            mean = committed.runs(scale)[case].summary["mean"]
+            mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"
         row = base.get((scale, claim, case))
         if row is None or (verdict and row["verdict"] != verdict):

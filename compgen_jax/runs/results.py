@@ -97,7 +97,8 @@ def trivial_means(run, task: Task, scores=None) -> dict[str, dict]:
 
     found = jax.device_get(jax.jit(lambda keys: jax.lax.map(of_seed, keys))(seed_keys(run.seeds)))
     if task.interpolated:
-        known = {region: mask & predicted(task) for region, mask in masks.items()}
+        at = predicted(task)
+        known = {region: mask & at for region, mask in masks.items()}
         means_of_seeds = jax.jit(jax.vmap(partial(means, masks=known)))
         for name in baselines.FROM_CODES:
             found[name] = jax.device_get(means_of_seeds(getattr(run, name).scores))

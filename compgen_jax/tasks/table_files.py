@@ -199,9 +199,10 @@ def _check_sum(path: Path, member: str, size: int, modified: int):
     with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         while stream.read(AT_ONCE):
             pass
-    with contextlib.suppress(OSError, AttributeError):  # without such a place it is read again
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / known).touch()
+    if folder:
+        with contextlib.suppress(OSError):  # in a place that cannot be written it is read again
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / known).touch()
 
 
 def _values(arrays, name: str, *shape):

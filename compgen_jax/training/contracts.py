@@ -4,6 +4,7 @@ import contextlib
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from compgen_jax.config import Config
@@ -52,9 +53,10 @@ def check_task(name: str, task) -> Shapes:
     are_shapes = all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves)
     hint = "must hold arrays, or jax.ShapeDtypeStruct(shape, dtype)"
     _require(are_shapes, f"{name}: output={shapes.output!r}: {hint}")
-    dtypes = str([leaf.dtype for leaf in jax.tree.leaves((example, shapes.output))])
+    dtypes = [leaf.dtype for leaf in jax.tree.leaves((example, shapes.output))]
+    is_complex = any(jnp.issubdtype(dtype, jnp.complexfloating) for dtype in dtypes)
     hint = "its examples hold complex numbers; give real and imaginary parts instead"
-    _require("complex" not in dtypes, f"{name}: {hint}")
+    _require(not is_complex, f"{name}: {hint}")
     loss = jax.eval_shape(task.loss, shapes.output, example.target)
     is_scalar = isinstance(loss, jax.ShapeDtypeStruct) and loss.shape == ()
     _require(is_scalar, f"{name}: loss returned {_described(loss)}, not a scalar")

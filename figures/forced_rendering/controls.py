@@ -44,26 +44,24 @@ POINTS = (0.1, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 @figure("drawings", runs=tuple(DRAWN), by_default=False)
 def draw_drawings(runs):
     """Some decoders draw what convolutions cannot. What is asked at five held-out positions
-    (circles), what interpolation makes of the codes and images of the first row's decoder, and what
+    (circles), what interpolation makes of the codes and images that the first decoder saw, and what
     the first seeds of four decoders draw; images are scaled by the factor below them. Right: the
     share of all held-out cells that is rendered, mean over seeds."""
     first = runs["bump_cnn"]
-    rows = [("asked", first.cells.truths, None)]
-    rows += [("interpolation", first.interpolator.predictions[0], first.interpolator.scores)]
-    rows += [
-        (DRAWN[name], run.cells.predictions[0], run.cells.scores) for name, run in runs.items()
-    ]
+    drawn = {"interpolation": first.interpolator}
+    drawn |= {DRAWN[name]: run.cells for name, run in runs.items()}
+    rows = {"asked": first.cells.truths}
+    rows |= {name: cells.predictions[0] for name, cells in drawn.items()}
     picture = plotting.new_figure(plotting.WIDTH, len(rows) * (DRAWING + 0.2) + 0.15)
     indices = plotting.held_out_cells(first.cells, POINTS)
-    for row, (name, images_B, scores) in enumerate(rows):
+    for row, (name, images_B) in enumerate(rows.items()):
         bottom = (len(rows) - 1 - row) * (DRAWING + 0.2) + 0.25
         axes = plotting.row_at(picture, 1.2, bottom, DRAWING, len(POINTS), GAP)
         plotting.show_held_out(axes, images_B, first.cells, indices)
         at = {"transform": axes[0].transAxes, "ha": "right", "va": "center"}
         axes[0].text(-0.15, 0.5, name, fontsize=plotting.SMALL, **at)
-        if scores is not None:
-            share = scores["rendered"][:, first.cells.held_out].mean()
-            words = f"{plotting.percent(share)} rendered"
+        if name in drawn:
+            words = f"{plotting.percent(plotting.ood_share(drawn[name]))} rendered"
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 

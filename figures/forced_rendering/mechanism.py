@@ -4,6 +4,7 @@ import textwrap
 
 import numpy as np
 
+from compgen_jax.claims import median_over_checkpoints
 from compgen_jax.metrics import kernels
 from compgen_jax.papers.forced_rendering.mechanism import superposition_r2
 
@@ -34,7 +35,7 @@ def draw_superposition(runs):
     belong to other cells, as claim C4 has it: medians over late checkpoints, over held-out cells
     far from the edge; means over seeds with 95% intervals, grey dots are seeds."""
     shown = by_code(runs)
-    explained_by = lambda *asked: np.median(superposition_r2(*asked), axis=1)
+    explained_by = lambda *asked: median_over_checkpoints(superposition_r2(*asked))
     row, block, count = IMAGE + 0.3, 4 * (IMAGE + GAP) + 0.16, len(shown)
     height = count * row + 0.75
     picture = plotting.new_figure(plotting.WIDTH, height)
