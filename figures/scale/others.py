@@ -65,7 +65,7 @@ def draw_gridworld(runs):
 @figure("scale_middle", runs=("middle_*",), scale="quick", by_default=False)
 def draw_middle(runs):
     """More sets and wider students help between the scales, too: 16 modules, 696 sets, widths to
-    512; each of six draws has a teacher, a split and a training seed of its own. (a) Pooled R² and
+    512; each draw has a teacher, a split and a training seed of its own. (a) Pooled R² and
     (b) gain on held-out sets by the number of sets seen, for each width; dashed: on seen sets. (c)
     Gain on held-out (filled) and seen sets (open) for each support at width 512, 522 sets seen.
     Means over draws with 95% intervals; dotted at .5: the criterion."""

@@ -218,10 +218,7 @@ PRESETS = {
             ),
         },
         takes=("1.2 h (10.6 ms a step and core at width 512)",),
-        result={
-            "quick": "not run yet; `compgen-jax figures --only=scale_middle` trains these and the "
-            "next"
-        },
+        result={"quick": "three draws of six: see S1a, S1b and S2b, middle scale"},
         **QUICK,
     ),
     "supports_middle": Preset(
@@ -232,6 +229,7 @@ PRESETS = {
             "sweep.axes": (("task.support.name", SUPPORTS[1:]), MIDDLE_DRAWS),
         },
         takes=("1.3 h",),
+        result={"quick": "the same"},
         **QUICK,
     ),
     "tasks_needed": Preset(
