@@ -93,18 +93,17 @@ def ridge(design: Design, targets_BxT) -> Ridge:
     along_RxT = design.left.T @ (targets_BxT - mean_T)
     squared_R = design.scales**2
     unit = squared_R.mean() if squared_R.any() else 1.0
-    best = None
-    for penalty in unit * PENALTIES:
-        shrink_R = squared_R / (squared_R + penalty)
-        leverage_B = 1 / len(targets_BxT) + design.left**2 @ shrink_R
-        residual_BxT = targets_BxT - mean_T - design.left @ (shrink_R[:, None] * along_RxT)
-        loo_mse = float(np.mean((residual_BxT / (1 - leverage_B)[:, None]) ** 2))
-        if best is None or loo_mse < best[0]:
-            best = loo_mse, penalty
-    loo_mse, penalty = best
+    shrink_RxP = squared_R[:, None] / (squared_R[:, None] + unit * PENALTIES)
+    leverage_BxP = 1 / len(targets_BxT) + design.left**2 @ shrink_RxP
+    flat = (shrink_RxP[:, None] * along_RxT[..., None]).reshape(len(along_RxT), -1)
+    fitted_BxTxP = (design.left @ flat).reshape(*targets_BxT.shape, -1)
+    residual_BxTxP = (targets_BxT - mean_T)[..., None] - fitted_BxTxP
+    loo_mse_P = np.mean((residual_BxTxP / (1 - leverage_BxP)[:, None]) ** 2, axis=(0, 1))
+    best = np.argmin(loo_mse_P)
+    loo_mse, penalty = float(loo_mse_P[best]), float(unit * PENALTIES[best])
     gain_R = design.scales / (squared_R + penalty)
     weights_DxT = design.right.T @ (gain_R[:, None] * along_RxT)
-    return Ridge(weights_DxT, mean_T - design.mean @ weights_DxT, float(penalty), loo_mse)
+    return Ridge(weights_DxT, mean_T - design.mean @ weights_DxT, penalty, loo_mse)
 
 
 def r2(targets_BxT, predictions_BxT) -> float:

@@ -133,11 +133,11 @@ class Run:
     def predict(self, points):
         """(S, B, ...): what every network says at points (B, F), any real values, NaN for a
         missing factor; NumPy."""
-        return self.predict_with_truth(points)[0]
+        return self._answers(points, slice(1))[0]
 
     def predict_with_truth(self, points):
         """What `predict` returns and, of the same shape, what the task asks each network for."""
-        return self._over_networks(loop.make_trainer(self.config).predict, points)
+        return self._answers(points, slice(2))
 
     def error_at(self, points):
         """(S, B): the error of every network at points (B, F)."""
@@ -153,12 +153,7 @@ class Run:
         points = tasks.points(self.task)
         if kept := self.kept_as and self._kept_scores(self.kept_as):
             return self._at_cells(lambda: self.predict(points), kept)
-        trainer = loop.make_trainer(self.config)
-
-        def predict_and_score(key, params, points):
-            return trainer.predict(key, params, points)[0], trainer.score(key, params, points)
-
-        predictions, scores = self._over_networks(predict_and_score, points)
+        predictions, scores = self._answers(points, slice(0, 3, 2))
         return self._at_cells(lambda: predictions, scores)
 
     def _kept_scores(self, name: str) -> dict | None:
@@ -324,6 +319,11 @@ class Run:
         grid = recording.place(self.end, "grid")
         network = jax.tree.map(lambda leaf: leaf[0], self.params)
         return grid.unit_maps(np.asarray(grid.functions.features(network, grid.inputs)[layer]))
+
+    def _answers(self, points, which: slice):
+        """Some of what `Trainer.predict` gives of every network; the rest is not computed."""
+        predict = loop.make_trainer(self.config).predict
+        return self._over_networks(lambda *network: predict(*network)[which], points)
 
     def _over_networks(self, function, points):
         """function(key, params, points) of every network, leading axes (S,) or (S, C); NumPy. All

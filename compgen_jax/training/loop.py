@@ -49,7 +49,8 @@ class Trainer(NamedTuple):
     init(key, task_index) -> TrainState
     advance(trial, state, n_steps) -> (TrainState, losses (chunk_steps,)): takes n_steps (traced,
         at most chunk_steps) steps; the losses beyond n_steps are 0.
-    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...)), of a single task
+    predict(key, params, points_BxF) -> (predictions (B, ...), truths (B, ...), scores), of a single
+        task
     score(key, params, points_BxF, task_index, nearest_BxF) -> the task's scores by name, (B,) each;
         `nearest_BxF` is `Task.nearest` of the trial's own support, by default of the task's
     """
@@ -267,7 +268,9 @@ def make_trainer(
 
     def predict(key, params, points):
         outputs, targets = decode(key, params, points, 0)
-        return jax.vmap(task.prediction)(outputs), jax.vmap(partial(tasks.truth, task))(targets)
+        scores = group.scores(outputs, targets, points, 0, None)
+        truths = jax.vmap(partial(tasks.truth, task))(targets)
+        return jax.vmap(task.prediction)(outputs), truths, scores
 
     def score(key, params, points, task_index=0, nearest=None):
         outputs, targets = decode(key, params, points, task_index)

@@ -75,7 +75,7 @@ MOST_CELLS, MOST_POINTS, MOST_SEEDS = 4096, 288, 8
 MOST_ENTRIES = 2_000_000  # of images at all cells and seeds, in colour or of more than two factors
 MOST_SIDE = 32  # pixels of an image
 COLUMNS = 24  # of points that form no grid, laid out in rows
-AT_ONCE = 1024  # points
+AT_ONCE = 256  # points
 UNITS = 8  # of every layer
 LAYER_NUMBERS = {
     "probe.id_r2": "probe R², outside",
@@ -191,10 +191,13 @@ class _Atlas:
 
     def answers(self, points, step: int):
         """Predictions (T, B, D), truths (S, B, D) and scores by name (T, B)."""
-        networks = results.seed_keys(self.seeds), self.params(step)
-        starts = range(0, len(points), AT_ONCE)
-        parts = [self._program(jnp.asarray(points[k : k + AT_ONCE]), networks) for k in starts]
-        predictions, truths, scores = jax.tree.map(lambda *a: np.concatenate(a, axis=1), *parts)
+        networks, count = (results.seed_keys(self.seeds), self.params(step)), len(points)
+        # always as many at once, the last again and again, so that one program is compiled
+        batches = np.arange(-(-count // AT_ONCE) * AT_ONCE).reshape(-1, AT_ONCE)
+        parts = [self._program(jnp.asarray(points[np.minimum(batch, count - 1)]), networks)
+                 for batch in batches]  # fmt: skip
+        joined = lambda *a: np.concatenate(a, axis=1)[:, :count]
+        predictions, truths, scores = jax.tree.map(joined, *parts)
         truths = truths[:1] if (truths == truths[:1]).all() else truths
         self.whole_shape = truths.shape[2:]
         predictions, truths = _shrunk(predictions, 2), _shrunk(truths, 2)
@@ -406,11 +409,8 @@ class _Atlas:
 
 def _program(run):
     """points, (keys, params) -> what every seed says, what is true, and the scores."""
-    trainer = loop.make_trainer(run.config)
-
-    def of_seed(points, seed):
-        return *trainer.predict(*seed, points), trainer.score(*seed, points)
-
+    predict = loop.make_trainer(run.config).predict
+    of_seed = lambda points, seed: predict(*seed, points)
     return over_trials(of_seed, run.config.execution.trials_per_device)
 
 

@@ -55,8 +55,9 @@ def test_predictions_and_scores_are_those_of_the_task(tiny):
     module = tiny.model.make(shapes_of(task))
     params = trainer.init(key).params
     points = np.float32([[1, 6], [3.5, 2.25], [np.nan, 2]])
-    predictions, truths = jax.device_get(trainer.predict(key, params, points))
+    predictions, truths, again = jax.device_get(trainer.predict(key, params, points))
     scores = jax.device_get(trainer.score(key, params, points))
+    chex.assert_trees_all_equal(scores, again)
     assert set(scores) == set(tasks.score_names(task))
     for index, point in enumerate(points):
         example = task.example(key, point)
