@@ -48,11 +48,11 @@ flags.declare_key_flag("workdir")
 CONFIRM = "confirm"  # of `--only`, at quick scale
 BESIDES = CONFIRM, "claims", "explorer"  # what `--only` takes that is no figure
 # one network of each kind; how many bumps join the stripes differs between the scales
-STRIPES = "It saw stripes (whole columns or rows) and a few dots, none in the outlined corner."
+STRIPES = "It saw stripes (whole columns or rows) and a few bumps, none in the outlined corner."
 EXPLORED = {
-    "bump_cnn": "It draws a dot at column x and row y. It saw no dot in the outlined square.",
+    "bump_cnn": "It draws a bump at column x and row y. It saw no bump in the outlined square.",
     "ramp_cnn": "As bump_cnn, but x and y are told to it by another code, the ramp.",
-    "lowrank_both": "A low-rank decoder with two penalties. It saw no dot in the outlined corner.",
+    "lowrank_both": "A low-rank decoder with two penalties. It saw no bump in the outlined corner.",
     "stripes_30_bumps": STRIPES,
     "stripes_50_bumps": STRIPES,
 }
