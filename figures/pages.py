@@ -99,11 +99,8 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
-    marks = "<!-- verdicts: python -m figures.pages -->", "<!-- end of verdicts -->"
     for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
-        page = made.get(path) or path.read_text()
-        own_words = page.partition(marks[0])[0]
-        made[path] = filled(text.between(page, marks, named_verdicts(own_words, rows)), rows)
+        made[path] = filled(made.get(path) or path.read_text(), rows)
     return made
 
 
@@ -234,6 +231,7 @@ def known_answers(paper: Paper) -> list[str]:
 # --- sentences ---------------------------------------------------------------------------------
 
 CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
+AGAIN = {"": "", "yes": ", confirmed", "no": ", not confirmed"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
     r"(<!-- \[(?:(confirmed)|(quick|paper) ([\w.]+)/([^;=\]]*)"
@@ -247,8 +245,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
-    reproduced]` is the verdict that its sentence was written for; with '.' at its end the claim's
-    name, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were
+    reproduced]` is the verdict that its sentence was written for; with '.' at its end beside the
+    claim's name and with whether fresh seeds confirmed it, with '!' this alone. `[confirmed]` is how many verdicts were
     confirmed of those asked. Raises ValueError where a verdict is another.
     """
     base = {
@@ -273,7 +271,9 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
         if verdict:
-            words = {"": verdict, ".": claim, "!": CONFIRMED[row.get("confirmed", "")]}
+            again = row.get("confirmed", "")
+            said = f"{claim}: {verdict}{AGAIN[again]}"
+            words = {"": verdict, ".": said, "!": CONFIRMED[again]}
             return f"{mark}{words[asks]}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]
@@ -282,29 +282,6 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         return f"{mark}{_formatted(numbers[min(names, key=len)], how)}<!-- ] -->"
 
     return MARK.sub(fill, page)
-
-
-def named_verdicts(page: str, rows: dict[str, list[dict]]) -> list[str]:
-    """A table of the verdicts on the claims that a page names. Cases of a claim whose verdicts are
-    the same have one row."""
-    known = {claim.name: claim for paper in PAPERS for claim in paper.claims}
-    named = dict.fromkeys(re.findall(r"\b[A-Z]\d+[a-z]?(?:\.[a-z_]+)?\b", page))
-    lines = []
-    for name in (one for one in named if one in known):
-        cases, alike = {}, {}
-        for scale, of_scale in rows.items():
-            for row in (row for row in of_scale if row["claim"] == name and row["setting"] == BASE):
-                one = {"says": row["statement"], "confirmed": row.get("confirmed", "")}
-                cases[row["case"]] = one | cases.get(row["case"], {}) | {scale: row["verdict"]}
-        for case, one in cases.items():
-            quick, paper = (one.get(scale, "not run") for scale in SCALES)
-            alike.setdefault((quick, CONFIRMED[one["confirmed"]], paper), []).append(case)
-        for cells, of_cells in alike.items():
-            says = cases[of_cells[0]]["says"]
-            lines.append((f"{name}: {'; '.join(of_cells)}".removesuffix(": "), says, *cells))
-        if not cases:
-            lines.append((name, general(known[name]), "not run", CONFIRMED[""], "not run"))
-    return table(("claim", "says", "quick", "confirmed", "papers' size"), lines)
 
 
 def _formatted(number: dict, how: str) -> str:

@@ -85,7 +85,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2": "0.25 [0.2, 0.3]",
         f"{number}; 2.": "0.25",
         "quick C10/bump = reproduced": "reproduced",
-        "quick C10/bump = reproduced.": "C10",
+        "quick C10/bump = reproduced.": "C10: reproduced, not confirmed",
         "quick C10/bump = reproduced!": "no",
         "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
@@ -95,17 +95,3 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         fill("paper C10/bump = reproduced")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
         fill("quick C10/bump; size; %")
-
-
-def test_a_page_ends_with_the_verdicts_on_the_claims_it_names(paper, monkeypatch):
-    monkeypatch.setattr(pages, "PAPERS", (paper,))
-    rows = {
-        "quick": [row(confirmed="yes"), row("ramp", "inconclusive"), row("onehot", "inconclusive")],
-        "paper": [row(verdict="contradicted")],
-    }
-    says = "With the {} code, a few are enough".format
-    assert pages.named_verdicts("Stripes (C10, C10.no) and more (C10, C11).", rows)[2:] == [
-        f"| C10: bump | {says('bump')} | reproduced | yes | contradicted |",
-        f"| C10: ramp; onehot | {says('ramp')} | inconclusive | not asked | not run |",
-        "| C11 | It is run | not run | not asked | not run |",
-    ]
