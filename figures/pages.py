@@ -245,9 +245,10 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
-    reproduced]` is the verdict that its sentence was written for; with '.' at its end beside the
-    claim's name and with whether fresh seeds confirmed it, with '!' this alone. `[confirmed]` is how many verdicts were
-    confirmed of those asked. Raises ValueError where a verdict is another.
+    reproduced]` is the verdict that its sentence was written for; with '.' at its end the claim's
+    name stands before it, and whether fresh seeds confirmed it behind, with '!' this alone.
+    `[confirmed]` is how many verdicts were confirmed of those asked. Raises ValueError where a
+    verdict is another.
     """
     base = {
         (scale, row["claim"], row["case"]): row
