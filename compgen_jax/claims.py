@@ -107,10 +107,15 @@ class Gate(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A further number, which decides nothing."""
+    """A further number, which decides nothing. Of truth values it is the share of seeds that are
+    true, as a counted `Condition` has it."""
 
     name: str
     values: Any
+
+    @property
+    def counted(self) -> bool:
+        return np.asarray(self.values).dtype == bool
 
 
 note = Note
@@ -263,7 +268,7 @@ def judge(claim: Claim, runs: dict, case: dict | None = None, scale: str = "") -
             if not case.get("as_trained"):
                 because = because or _not_trained(each, notes[each.name])
         elif isinstance(each, Note):
-            notes[each.name] = _number(each, _by_seed(each.values, seeds))
+            notes[each.name] = _number(each, _by_seed(each.values, seeds, each.counted))
         elif isinstance(each, Undecided):
             because = because or each.reason
     measured = [_by_seed(each.values, seeds, each.counted) for each in conditions]
@@ -317,7 +322,7 @@ def _number(said, values) -> dict:
     """{'value', 'ci95'} of what `_by_seed` gives."""
     if isinstance(values, dict):
         return values
-    if isinstance(said, Condition) and said.counted:
+    if getattr(said, "counted", False):
         return share_with_interval(values)
     if isinstance(said, Condition) and said.ratio:
         return geometric_mean_with_interval(np.maximum(values, TINY))

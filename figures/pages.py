@@ -80,7 +80,10 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     published = [(f"`{name}`", f"`{words}`") for name, words in holdouts.PUBLISHED.items()]
     parts = {
         DOCS / "findings/index.md": {"counts": counts(rows)},
-        DOCS / "findings/claims.md": {"claims": verdicts(PAPERS, rows)},
+        DOCS / "findings/claims.md": {
+            "at a glance": glance(PAPERS, rows),
+            "claims": verdicts(PAPERS, rows),
+        },
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
         | known
         | (criteria.parts() if with_criteria else {}),
@@ -141,6 +144,22 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
                 lacking.append(f"- {general(claim)} ({claim.name}).")
         lines += ["", f"### Not run of {paper.title}", "", *lacking] if lacking else []
     return lines[1:]
+
+
+def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
+    """A row for each claim without a dot in its name, with the verdict of each case."""
+    lines = []
+    for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
+        came = [
+            ", ".join(
+                f"{row['case']} {SYMBOLS[row['verdict']]}".strip()
+                for row in rows[scale]
+                if row["claim"] == claim.name and row["setting"] == BASE
+            )
+            for scale in SCALES
+        ]
+        lines.append((claim.name, general(claim), *came))
+    return table(("claim", "says", *(SIZES[scale] for scale in SCALES)), lines)
 
 
 def general(claim: claims.Claim) -> str:
@@ -232,6 +251,7 @@ def known_answers(paper: Paper) -> list[str]:
 
 CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
 AGAIN = {"": "", "yes": ", confirmed", "no": ", not confirmed"}
+SAYS = {"reproduced": "holds", "contradicted": "fails", "inconclusive": "is open"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
     r"(<!-- \[(?:(confirmed)|(quick|paper) ([\w.]+)/([^;=\]]*)"
@@ -273,7 +293,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
             )
         if verdict:
             again = row.get("confirmed", "")
-            said = f"{claim}: {verdict}{AGAIN[again]}"
+            said = f"{claim} {SAYS[row['verdict']]}{AGAIN[again]}"
             words = {"": verdict, ".": said, "!": CONFIRMED[again]}
             return f"{mark}{words[asks]}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]

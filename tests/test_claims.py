@@ -9,7 +9,7 @@ import pytest
 from compgen_jax import claims
 from compgen_jax.claims import Condition, above, below, between, claim, judge, learnt, note
 from compgen_jax.criteria_source import fingerprint
-from compgen_jax.statistics import mean_with_interval
+from compgen_jax.statistics import mean_with_interval, share_with_interval
 
 R, C, U = claims.REPRODUCED, claims.CONTRADICTED, claims.INCONCLUSIVE
 NAN = float("nan")
@@ -90,6 +90,7 @@ def test_for_a_seed_with_several_checkpoints_the_median_counts():
         learnt(np.array([[1, 0, 1], [1, 0.9, 1]])),
         note("else", -values),
         note("constant", 7),
+        note("counted", values > 0.75),
         seeds=(4, 9),
     )
     number = row["conditions"]["what"]
@@ -98,6 +99,7 @@ def test_for_a_seed_with_several_checkpoints_the_median_counts():
     assert row["notes"]["else"]["value"] == pytest.approx(-0.7)
     assert row["notes"]["exact accuracy ID"]["value"] == 1.0
     assert row["notes"]["constant"] == {"value": 7, "ci95": [7, 7]}
+    assert row["notes"]["counted"] == share_with_interval([True, False])
 
 
 def test_a_share_is_known_to_no_less_than_its_cells():

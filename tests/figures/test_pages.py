@@ -85,7 +85,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2": "0.25 [0.2, 0.3]",
         f"{number}; 2.": "0.25",
         "quick C10/bump = reproduced": "reproduced",
-        "quick C10/bump = reproduced.": "C10: reproduced, not confirmed",
+        "quick C10/bump = reproduced.": "C10 holds, not confirmed",
         "quick C10/bump = reproduced!": "no",
         "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
