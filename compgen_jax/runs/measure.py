@@ -107,9 +107,8 @@ def measure(run, metric: str | None = None, progress: bool = True, families=()) 
     it. None: all metrics of the grid or, without one, of the task's points; of these only some
     `families`, such as 'probe' or 'output.cosine', and the numbers of single factors.
 
-    All metrics of a place are measured at the end of training. At the other steps of a run, as of
-    `Run.late`, only this metric's row is, as each step costs as much as the end. Of `Run.over` at
-    several steps nothing else is measured.
+    All metrics of a place are measured at the end of training. Of a run at several steps, as
+    `Run.late`, only this metric's row is, as each step costs as much as the end.
 
     Raises RunError for networks of one earlier step, for activations that are not finite, for too
     few ID points, for a metric that there is not, and at other steps for a metric that is named by
@@ -130,9 +129,11 @@ def _measure(run, known: Measured | None, metric, progress: bool, families) -> M
     else:
         place = registry.place_of(metric)
     row = [one for one in (*LAYER_METRICS, *OUTPUT_METRICS) if metric in one.fixed_names]
-    alone = row and run.steps and run.end.numbers_path != run.path
+    alone = row and run.steps and (place == "grid" or run.end.numbers_path != run.path)
     if not alone and (metric is None or known is None or not known.has(metric)):
-        names = set() if known is None else {*known.table.metric}
+        # without maps, a grid's table has late checkpoints or families alone
+        counts = known is not None and (families or place != "grid" or known.maps)
+        names = {*known.table.metric} if counts else set()
         missing = missing_metrics(place, names, families)
         if missing and progress and len(run.task.factors) > FEW_FACTORS and not families:
             print(FEWER, file=sys.stderr)
@@ -168,22 +169,22 @@ def _added(run, known: Measured | None, metrics: list, steps, progress: bool) ->
 
 def missing_metrics(place: str, names: set, families=()) -> list:
     """The metrics of a place, or of some `families`, that are not among the `names` already
-    measured. Names that depend on the factors are measured together with fixed ones. Raises
+    measured. Those whose names depend on the factors are measured with any other. Raises
     RunError for a family that there is not."""
     metrics = [metric for metric in (*LAYER_METRICS, *OUTPUT_METRICS) if metric.at == place]
     every = registry.names(metrics)
-    begun, chosen = bool(names & every), set() if families else every
+    chosen = set() if families else every
     for family in families:
         chosen |= (of_family := {one for one in every if f"{one}.".startswith(f"{family}.")})
         if not of_family:
             known = ", ".join(sorted({name.partition(".")[0] for name in every}))
             raise RunError(f"there is no metric {family} here; families are {known}")
-    return [
+    missing = [
         metric
         for metric in metrics
-        if not names & {*metric.fixed_names}
-        and (chosen & {*metric.fixed_names} if metric.fixed_names else not begun)
+        if chosen & {*metric.fixed_names} and not names & {*metric.fixed_names}
     ]
+    return [one for one in metrics if one in missing or not one.fixed_names] if missing else []
 
 
 def take(run, metrics, steps=(), last_layers: int | None = None,
@@ -222,7 +223,7 @@ def take(run, metrics, steps=(), last_layers: int | None = None,
                     for layer, values in numbers.items()
                     for metric, value in values.items()
                 ]
-                if "superpositions" in needs and step == last:
+                if "superpositions" in needs and not steps:
                     place.add_maps(maps, layers, prediction)
                 bar.update()
     table = pd.DataFrame(rows, columns=COLUMNS)

@@ -280,15 +280,19 @@ def test_some_families_are_measured_first_all_others_later(three, tmp_path, monk
     written = shutil.ignore_patterns("analysis.*", "layers.csv")
     workdir = shutil.copytree(three[0], tmp_path / "run", ignore=written)
     monkeypatch.setattr(measure, "FEW_FACTORS", 2)
+    Run.load(workdir).late.layers("schmidt.rank")  # of late checkpoints nothing else is measured
+    assert len({*measure.read(workdir).table.metric}) == 3
+    capsys.readouterr()
     few = measure.measure(Run.load(workdir), families=("probe", "anova.interaction"))
     assert "--metrics=" not in (bar := capsys.readouterr().err) and "seed/s, " in bar
-    assert {name.partition(".")[0] for name in few.numbers} == {"probe", "anova", "angle"}
+    assert {name.partition(".")[0] for name in few.numbers} > {"probe", "anova", "angle"}
     assert Run.load(workdir).layer_names == three[1].layers  # measures nothing more
     assert capsys.readouterr().err == ""
     whole = measure.measure(Run.load(workdir))
     assert capsys.readouterr().err.startswith(measure.FEWER)
     assert whole.numbers.keys() == three[1].numbers.keys()
     chex.assert_trees_all_close(whole.numbers, three[1].numbers, rtol=1e-6)
+    assert whole.maps.keys() == three[1].maps.keys()
 
 
 # --- what cannot be measured, and damage ---------------------------------------------------------
