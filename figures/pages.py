@@ -254,7 +254,7 @@ AGAIN = {"": "", "yes": ", confirmed", "no": ", not confirmed"}
 SAYS = {"reproduced": "holds", "contradicted": "fails", "inconclusive": "is open"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
-    r"(<!-- \[(?:(confirmed)|(quick|paper) ([\w.]+)/([^;=\]]*)"
+    r"(<!-- \[(?:(confirmed|open)|(quick|paper) ([\w.]+)/([^;=\]]*)"
     r"(?:; (.+?); (\S+)| = (\w+)([!.]?)))\] -->).*?<!-- \] -->"
 )
 
@@ -267,7 +267,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
     reproduced]` is the verdict that its sentence was written for; with '.' at its end the claim's
     name stands before it, and whether fresh seeds confirmed it behind, with '!' this alone.
-    `[confirmed]` is how many verdicts were confirmed of those asked. Raises ValueError where a
+    `[confirmed]` is how many verdicts were confirmed of those asked, `[open]` how many are
+    inconclusive at quick scale. Raises ValueError where a
     verdict is another.
     """
     base = {
@@ -277,12 +278,14 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
         if row["setting"] == BASE
     }
     asked = [row["confirmed"] for row in base.values() if row.get("confirmed")]
+    quick = [row["verdict"] for (scale, *_), row in base.items() if scale == "quick"]
     of_runs = functools.cache(committed.runs)
 
     def fill(match) -> str:
         mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
         if count:
-            return f"{mark}{asked.count('yes')} of {len(asked)}<!-- ] -->"
+            these = {"confirmed": asked.count("yes"), "open": quick.count(INCONCLUSIVE)}[count]
+            return f"{mark}{these} of {len(asked if count == 'confirmed' else quick)}<!-- ] -->"
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"

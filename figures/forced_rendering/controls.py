@@ -38,7 +38,7 @@ DRAWN = {  # decoders whose drawings stand below one another
     "ladder_pixelwise_bump_donut": "MLP of each\npixel",
     "ladder_transformer_donut": "transformer\nover pixels",
 }
-POINTS = (0.1, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
+POINTS = (0.0, 0.9), (0.35, 0.35), (0.5, 0.5), (0.65, 0.8), (0.9, 0.2)
 
 
 @figure("drawings", runs=tuple(DRAWN), by_default=False)

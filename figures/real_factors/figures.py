@@ -14,9 +14,10 @@ from . import tables
 HELD_OUT = {
     "sprites_range": "Held out, a range: squares on the right",
     "sprites_element": "Held out, an element: a corner of all factors",
-    "sprites_extrapolation": "Held out, extrapolation: the right half",
+    "sprites_extrapolation": "",  # its share alone is shown
     "sprites_random": "Held out at random, as many as of the range",
 }
+SEEN = "Seen by the network of b"
 FRAMES = {"0.4": "grey frame: rendered", plotting.OOD_COLOR: "red frame: not rendered"}
 EXAMPLES, IMAGE, GAP = 6, 0.47, 0.03  # images, inches
 REMEDIES = {
@@ -43,26 +44,28 @@ SPLITS = {  # what Montero et al. hold out
 @figure("sprites", runs=(*HELD_OUT, "sprites_encoder"), by_default=False)
 def draw(finished):
     """What decoders draw of held-out sprites, and whether it counts as rendered: at random it
-    does, on a range it mostly does not. They are given the true factors. (a to d) Held-out
-    combinations: what is asked (above), and what the median seed draws. Grey frame: it counts
-    as rendered, with the right shape, and more like what is asked than like the nearest ID
-    image; red frame: it does not. (e) The share rendered of held-out combinations (filled),
-    with the 95% interval and seeds, and of ID ones (open); diamonds: what an interpolator of
-    the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of ID images
-    on. (f) The other direction: an encoder of the same images, with the range held out, reads
-    the factors."""
+    does, on a range it mostly does not. They are given the true factors. (a) Seen combinations, (b
+    to d) held-out ones: what is asked (above), and what the median seed draws, with the squared
+    correlation of both. Grey frame: it counts as rendered, in place and size, and more like what is
+    asked than like the nearest ID image; red frame: it does not. (e) The share rendered of held-out
+    combinations (filled), with the 95% interval and seeds, and of ID ones (open); diamonds: what an
+    interpolator of the codes renders of held-out ones. Shapes are learnt from a median r² of .95 of
+    ID images on. (f) The other direction: an encoder of the same images, with the range held out,
+    reads the factors."""
     drawn, encoder = plotting.new_figure(plotting.WIDTH, 5.4), finished.get("sprites_encoder")
     bottom, height = (3.35, 1.5) if encoder else (1.0, 3.85)
     axis, shares = plotting.axis_at(drawn, 4.05, bottom, 2.55, height), {}
     name, mark = plotting.FROM_CODES["interpolator"]
-    for name_of_run, title in HELD_OUT.items():
-        if name_of_run in finished:
-            run, place = finished[name_of_run], len(shares)
-            bottom = 5.4 - (place + 1) * 1.27
-            plotting.panel(_asked_and_drawn(drawn, run, bottom), "abcd"[place], title)
-            shares[name_of_run.removeprefix("sprites_")] = _show_shares(axis, place, run)
-            by_codes = claims.interpolated(run).mean()
-            axis.plot(place, by_codes, mark, color=plotting.GREY, markersize=4)
+    for name_of_run in (one for one in HELD_OUT if one in finished):
+        run, place = finished[name_of_run], len(shares)
+        shares[name_of_run.removeprefix("sprites_")] = _show_shares(axis, place, run)
+        by_codes = claims.interpolated(run).mean()
+        axis.plot(place, by_codes, mark, color=plotting.GREY, markersize=4)
+    shown = {SEEN: "sprites_range"} | {title: one for one, title in HELD_OUT.items() if title}
+    for place, (title, name_of_run) in enumerate(shown.items()):
+        if run := finished.get(name_of_run):
+            ood, bottom = title != SEEN, 5.4 - (place + 1) * 1.27
+            plotting.panel(_asked_and_drawn(drawn, run, bottom, ood), "abcd"[place], title)
     axis.set_xticks(range(len(shares)), [name.replace("extra", "extra-\n") for name in shares])
     axis.set(ylabel="share rendered", ylim=(-0.04, 1.08), xlim=(-0.5, len(shares) - 0.4))
     r2 = claims.id_r2(finished["sprites_range"])
@@ -80,10 +83,10 @@ def draw(finished):
     return drawn
 
 
-def _asked_and_drawn(drawn, run, bottom: float):
-    """Two rows of images; the axis of the first asked one."""
+def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
+    """Two rows of images, below each its r²; the axis of the first asked one."""
     cells, seed = run.cells, plotting.median_seed(run.cells)
-    chosen = plotting.spread(cells.held_out, EXAMPLES)
+    chosen = plotting.spread(cells.held_out == ood, EXAMPLES)
     rows = {"drawn": cells.predictions[seed], "asked": cells.truths}
     for row, (word, images) in enumerate(rows.items()):
         axes = plotting.row_at(drawn, 0.4, bottom + row * (IMAGE + GAP), IMAGE, EXAMPLES, GAP)
@@ -92,6 +95,10 @@ def _asked_and_drawn(drawn, run, bottom: float):
             axis.set(xticks=[], yticks=[])
             right = row or cells.scores["rendered"][seed, index]
             axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
+            if word == "drawn":
+                pair = np.ravel(images[index]), np.ravel(cells.truths[index])
+                r2 = np.corrcoef(*pair)[0, 1] ** 2
+                axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
         axes[0].set_ylabel(word)
     return axes[0]
 
