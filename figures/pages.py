@@ -13,6 +13,7 @@ import functools
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
     parts = {
         DOCS / "findings/index.md": {"counts": counts(rows)},
         DOCS / "findings/claims.md": {
-            "at a glance": glance(PAPERS, rows),
+            "at a glance": glance(PAPERS, rows, lambda name: "." not in name),
             "claims": verdicts(PAPERS, rows),
         },
         DOCS / "findings/criteria.md": {"asked": asked(rows["quick"])}
@@ -102,8 +103,11 @@ def pages(with_criteria: bool = False) -> dict[Path, str]:
                 raise ValueError(f"{path.name} lacks its mark {marks[0]}")
             page = text.between(page, marks, lines)
         made[path] = page
+    marks = "<!-- verdicts: python -m figures.pages -->", "<!-- end of verdicts -->"
     for path in (ROOT / "README.md", *sorted((DOCS / "findings").glob("*.md"))):
-        made[path] = filled(made.get(path) or path.read_text(), rows)
+        page = filled(made.get(path) or path.read_text(), rows)
+        named = {mark[4] for mark in MARK.finditer(page)}  # by number or by verdict
+        made[path] = text.between(page, marks, glance(PAPERS, rows, named.__contains__))
     return made
 
 
@@ -146,20 +150,21 @@ def verdicts(papers, rows: dict[str, list[dict]]) -> list[str]:
     return lines[1:]
 
 
-def glance(papers, rows: dict[str, list[dict]]) -> list[str]:
-    """A row for each claim without a dot in its name, with the verdict of each case."""
+def glance(papers, rows: dict[str, list[dict]], shown: Callable[[str], bool]) -> list[str]:
+    """A row for each claim of some names, with the verdict of each case."""
     lines = []
-    for claim in (one for paper in papers for one in paper.claims if "." not in one.name):
-        came = [
-            ", ".join(
-                f"{row['case']} {SYMBOLS[row['verdict']]}".strip()
-                for row in rows[scale]
-                if row["claim"] == claim.name and row["setting"] == BASE
-            )
+    for claim in (one for paper in papers for one in paper.claims if shown(one.name)):
+        of_claim = {
+            scale: [r for r in rows[scale] if r["claim"] == claim.name and r["setting"] == BASE]
             for scale in SCALES
+        }
+        came = [
+            "; ".join(f"{row['case']} {SYMBOLS[row['verdict']]}".strip() for row in of_scale)
+            for of_scale in of_claim.values()
         ]
-        lines.append((claim.name, general(claim), *came))
-    return table(("claim", "says", *(SIZES[scale] for scale in SCALES)), lines)
+        again = {row["confirmed"]: None for row in of_claim["quick"] if row.get("confirmed")}
+        lines.append((claim.name, general(claim), came[0], ", ".join(again) or "–", came[1]))
+    return table(("claim", "says", SIZES["quick"], "confirmed", SIZES["paper"]), lines)
 
 
 def general(claim: claims.Claim) -> str:
@@ -250,8 +255,6 @@ def known_answers(paper: Paper) -> list[str]:
 # --- sentences ---------------------------------------------------------------------------------
 
 CONFIRMED = {"": "not asked", "yes": "yes", "no": "no"}
-AGAIN = {"": "", "yes": ", confirmed", "no": ", not confirmed"}
-SAYS = {"reproduced": "holds", "contradicted": "fails", "inconclusive": "is open"}
 # <!-- [quick C1/bump; NUMBER; %] -->6%<!-- ] -->: what is asked, and what stands in the page
 MARK = re.compile(
     r"(<!-- \[(?:(confirmed|open)|(quick|paper) ([\w.]+)/([^;=\]]*)"
@@ -265,8 +268,8 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     `[quick C1/bump; NUMBER; %]` is a condition or a note of a claim's row, whose name may go on in
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
-    reproduced]` is the verdict that its sentence was written for; with '.' at its end the claim's
-    name stands before it, and whether fresh seeds confirmed it behind, with '!' this alone.
+    reproduced]` is the verdict that its sentence was written for; with '.' at its end nothing is
+    printed, with '!' whether fresh seeds confirmed it.
     `[confirmed]` is how many verdicts were confirmed of those asked, `[open]` how many are
     inconclusive at quick scale. Raises ValueError where a
     verdict is another.
@@ -296,8 +299,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
             )
         if verdict:
             again = row.get("confirmed", "")
-            said = f"{claim} {SAYS[row['verdict']]}{AGAIN[again]}"
-            words = {"": verdict, ".": said, "!": CONFIRMED[again]}
+            words = {"": verdict, ".": "", "!": CONFIRMED[again]}
             return f"{mark}{words[asks]}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]

@@ -85,7 +85,7 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         f"{number}; 2": "0.25 [0.2, 0.3]",
         f"{number}; 2.": "0.25",
         "quick C10/bump = reproduced": "reproduced",
-        "quick C10/bump = reproduced.": "C10 holds, not confirmed",
+        "quick C10/bump = reproduced.": "",
         "quick C10/bump = reproduced!": "no",
         "paper C10/bump = inconclusive": "inconclusive",
         "confirmed": "0 of 1",
@@ -96,3 +96,15 @@ def test_marks_are_filled_and_wait_for_the_verdict_they_were_written_for():
         fill("paper C10/bump = reproduced")
     with pytest.raises(ValueError, match="C10 has no number 'size'"):
         fill("quick C10/bump; size; %")
+
+
+def test_claims_at_a_glance(paper):
+    """A row for each claim that is shown, with the verdict of each of its cases."""
+    rows = {
+        "quick": [row(confirmed="yes"), row("ramp", "inconclusive")],
+        "paper": [row(verdict="contradicted")],
+    }
+    assert pages.glance((paper,), rows, lambda name: name != "C10.no")[2:] == [
+        "| C10 | With the [case] code, a few are enough | bump ✓; ramp – | yes | bump ✗ |",
+        "| C11 | It is run |  | – |  |",
+    ]
