@@ -51,9 +51,8 @@ What does each figure show?
 A figure's name is what `compgen-jax figures --only` takes; those marked † are drawn only if it
 names them. The quick one stands above the one at the papers' size. The first paper's figures show
 networks at the end of training; tables have the median of the last five evaluations. Pictures at
-the papers' size were drawn earlier, with other colours and marks, as were two_objects, encoders,
-pixels, fig4c, exponents, holdout_map, three_factors, training, sprites_remedies and sprites_pairs:
-their runs are not kept."""
+the papers' size were drawn earlier, with other colours and marks, as were pixels, fig4c, exponents,
+training and sprites_pairs: their runs are not kept."""
 PRESETS_PAGE = """# Presets
 
 Which runs come with the package, how long do they take, and what came out?

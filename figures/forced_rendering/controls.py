@@ -61,7 +61,7 @@ def draw_drawings(runs):
         at = {"transform": axes[0].transAxes, "ha": "right", "va": "center"}
         axes[0].text(-0.15, 0.5, name, fontsize=plotting.SMALL, **at)
         if name in drawn:
-            words = f"{plotting.percent(plotting.ood_share(drawn[name]))} rendered"
+            words = f"{plotting.percent(plotting.ood_share(drawn[name]))} of positions"
             axes[-1].text(1.15, 0.5, words, transform=axes[-1].transAxes, va="center")
     return picture
 

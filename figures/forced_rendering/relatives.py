@@ -81,7 +81,7 @@ def draw_encoders(runs):
     title = f"Within a pixel are {plotting.span(within)} of held-out answers"
     plotting.panel(accuracy, "c", title, wrap=46)
     title = f"OOD errors are {plotting.span(errors)} of the mean answer's"
-    plotting.panel(error, "d", title, wrap=46)
+    plotting.panel(error, "d", title, wrap=40)
     plotting.legend_below(below)
     return picture
 
