@@ -269,7 +269,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
     reproduced]` is the verdict that its sentence was written for; with '.' at its end nothing is
     printed, with '!' whether fresh seeds confirmed it.
-    `[confirmed]` is how many verdicts were confirmed of those asked, `[open]` how many are
+    `[confirmed]` is how many verdicts were confirmed of those asked, `[open]` the share that is
     inconclusive at quick scale. Raises ValueError where a
     verdict is another.
     """
@@ -286,8 +286,9 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     def fill(match) -> str:
         mark, count, scale, claim, case, number, how, verdict, asks = match.groups()
         if count:
-            these = {"confirmed": asked.count("yes"), "open": quick.count(INCONCLUSIVE)}[count]
-            return f"{mark}{these} of {len(asked if count == 'confirmed' else quick)}<!-- ] -->"
+            confirmed = f"{asked.count('yes')} of {len(asked)}"
+            still = f"{quick.count(INCONCLUSIVE) / len(quick):.0%}"
+            return f"{mark}{confirmed if count == 'confirmed' else still}<!-- ] -->"
         if claim == "run":
             mean = of_runs(scale)[case].summary["mean"]
             return f"{mark}{_formatted(mean[number], how)}<!-- ] -->"

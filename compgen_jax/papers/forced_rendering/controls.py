@@ -179,8 +179,8 @@ def trained(rungs: dict):
     runs=ladder("{where}"),
 )
 def place_alone_composes(where, **rungs):
-    """The more a decoder's weights know a pixel only by its place, the more of its seeds compose
-    the {where} without a remedy."""
+    """On the whole, the share of seeds that compose the {where} without a remedy rises from
+    convolutional decoders to those that are asked pixel by pixel."""
     yield from trained(rungs)
     yield rise(rungs.values())
     if where == "donut":
@@ -202,8 +202,8 @@ WIDE = {f"{rung}_wide": name for rung, name in ladder("wide").items()}
 
 @claim("K4.light", figure="ladder", cases=BUMP, runs=WIDE | ladder("donut"))
 def light_keeps_the_order(**runs):
-    """The more a decoder's weights know a pixel only by its place, the more of its seeds compose,
-    also where wide bumps light every pixel, and on the pixels alone that training lit."""
+    """This share rises also where wide bumps light every pixel, and on the pixels alone that
+    training lit."""
     wide, narrow = ({name: runs[name] for name in names} for names in (WIDE, RUNGS))
     yield from trained(wide | narrow)
     yield rise(wide.values(), name=", wide bumps")
