@@ -268,10 +268,9 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
     brackets; of `run/NAME` it is a mean of a committed summary. '%' is in percent with its
     interval, '%.' without it, '2' in so many digits with it, '2.' without it. `[quick C1/bump =
     reproduced]` is the verdict that its sentence was written for; with '.' at its end nothing is
-    printed, with '!' whether fresh seeds confirmed it.
-    `[confirmed]` is how many verdicts were confirmed of those asked, `[open]` the share that is
-    inconclusive at quick scale. Raises ValueError where a
-    verdict is another.
+    printed, with '!' whether fresh seeds confirmed it. `[confirmed]` is how many verdicts were
+    confirmed of those asked, `[open]` the share that is inconclusive at quick scale. Raises
+    ValueError where a verdict is another.
     """
     base = {
         (scale, row["claim"], row["case"]): row
@@ -298,8 +297,7 @@ def filled(page: str, rows: dict[str, list[dict]]) -> str:
                 f"{mark}: the verdict is now {row and row['verdict']}: rewrite its sentence"
             )
         if verdict:
-            again = row.get("confirmed", "")
-            words = {"": verdict, ".": "", "!": CONFIRMED[again]}
+            words = {"": verdict, ".": "", "!": CONFIRMED[row.get("confirmed", "")]}
             return f"{mark}{words[asks]}<!-- ] -->"
         numbers = row["notes"] | row["conditions"]
         names = [each for each in numbers if each == number or each.startswith(f"{number} (")]

@@ -202,8 +202,8 @@ WIDE = {f"{rung}_wide": name for rung, name in ladder("wide").items()}
 
 @claim("K4.light", figure="ladder", cases=BUMP, runs=WIDE | ladder("donut"))
 def light_keeps_the_order(**runs):
-    """This share rises also where wide bumps light every pixel, and on the pixels alone that
-    training lit."""
+    """The share of seeds that compose rises from convolutional decoders to those that are asked
+    pixel by pixel also where wide bumps light every pixel, and on lit pixels alone."""
     wide, narrow = ({name: runs[name] for name in names} for names in (WIDE, RUNGS))
     yield from trained(wide | narrow)
     yield rise(wide.values(), name=", wide bumps")
