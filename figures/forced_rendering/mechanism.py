@@ -18,7 +18,7 @@ CONSTRUCTIONS = {
     "sums": ("sums of ID", "Sums of ID images explain {} with the bump, {} with the ramp"),
 }
 TITLES = "x alone", "y alone", "sum", "drawn"
-EXAMPLE = 1  # of the saved held-out points
+EXAMPLE = 0  # of the saved held-out points
 AGREEMENTS = {"binary": "ideal", "true": "true\nimages", "partial": "ideal,\ngiven\ntrue"}
 # sizes in inches
 IMAGE, GAP = 0.5, 0.07
