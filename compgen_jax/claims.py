@@ -107,8 +107,8 @@ class Gate(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A further number, which decides nothing. Of truth values it is the share of seeds that are
-    true, as a counted `Condition` has it."""
+    """A further number, which decides nothing. Truth values are counted, as in a counted
+    `Condition`: the number is the share of seeds with True."""
 
     name: str
     values: Any

@@ -95,9 +95,8 @@ def _asked_and_drawn(drawn, run, bottom: float, ood: bool):
             axis.set(xticks=[], yticks=[])
             right = row or cells.scores["rendered"][seed, index]
             axis.spines[:].set(visible=True, color=[*FRAMES][not right], linewidth=0.8)
-            if word == "drawn":
-                pair = np.ravel(images[index]), np.ravel(cells.truths[index])
-                r2 = np.corrcoef(*pair)[0, 1] ** 2
+            if word == "drawn" and "image_r2" in cells.scores:
+                r2 = cells.scores["image_r2"][seed, index]
                 axis.set_xlabel(f"{r2:.2f}", fontsize=plotting.SMALL, labelpad=1)
         axes[0].set_ylabel(word)
     return axes[0]
