@@ -36,32 +36,35 @@ class RenderCode(nn.Module):
 
     (..., E) -> (..., side, side, features). Each output pixel reads the code alone, so it is one
     matrix product. As in `nn.ConvTranspose` with 'VALID' padding, output (i, j) uses the kernel at
-    (side-1-i, side-1-j).
+    (side-1-i, side-1-j). If `broadcast`, all pixels share one kernel, and are alike.
     """
 
     features: int
     side: int
     initial_weights: str
+    broadcast: bool = False
 
     @nn.compact
     def __call__(self, code):
-        shape = (self.side, self.side, code.shape[-1], self.features)
-        kernel, bias = kernel_and_bias(self, shape, self.features * self.side**2)
-        image = product(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3))
-        return add_bias(image, bias)
+        side = 1 if self.broadcast else self.side
+        shape = (side, side, code.shape[-1], self.features)
+        kernel, bias = kernel_and_bias(self, shape, self.features * side**2)
+        image = add_bias(product(code, kernel[::-1, ::-1].transpose(2, 0, 1, 3)), bias)
+        return jnp.broadcast_to(image, (*code.shape[:-1], self.side, self.side, self.features))
 
 
-def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x):
+def rendered(module, code, beside=(), within=lambda x: x, located=lambda x: x, broadcast=False):
     """A code (..., E) -> image (..., N, N) and the layers before it, by layers of the calling
     module: those of `ConvDecoder`, of its `grid`, `width`, `depth`, `initial_weights` and
     `lowering`.
 
     `beside` (a list) has maps that stand beside the input of the first hidden layers, the first
     layer's last. `within` is applied to every layer and to the image, `located` to the input of
-    every transposed convolution.
+    every transposed convolution. `broadcast` is that of `RenderCode`.
     """
     how = module.initial_weights, module.lowering
-    render = RenderCode(module.width, module.grid // 4, module.initial_weights, name="render")
+    first = module.width, module.grid // 4, module.initial_weights, broadcast
+    render = RenderCode(*first, name="render")
     x = within(nn.relu(render(code)))
     layers = [x]
     for index in range(1, module.depth + 1):
@@ -87,19 +90,22 @@ class Conv(Model):
     """`ConvDecoder`: a layer of `width` channels that renders the code at a quarter of the image's
     side, and `depth` more behind it; initial weights as PyTorch's or Flax's defaults
     (`models.initializers`). With `coordinates`, each of these `depth` layers and the last one also
-    read where a pixel is, from two more channels."""
+    read where a pixel is, from two more channels. With `broadcast`, the first layer has one set of
+    weights for all pixels (Watters et al. 2019, "Spatial Broadcast Decoder"), so that these
+    channels alone say where a pixel is; without `coordinates` only the image's border would."""
 
     depth: int = number(4, low=2, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
     coordinates: bool = False
+    broadcast: bool = False
 
     convolutional: ClassVar[bool] = True
     pads: ClassVar[bool] = True
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = twice_doubled_side(shapes, self.name)
-        how = self.initial_weights, shapes.lowering, self.coordinates
+        how = self.initial_weights, shapes.lowering, self.coordinates, self.broadcast
         return ConvDecoder(grid, self.width, self.depth, *how)
 
     def pad_params(self, params, like, parts, parts_like):
@@ -135,6 +141,7 @@ class ConvDecoder(nn.Module):
       initial_weights: 'torch' or 'flax'.  lowering: see `models.convolution`.
       coordinates: whether every transposed convolution also reads two channels with the x and the y
         of each pixel, from -1 to 1 (Liu et al. 2018, "CoordConv"). They are not recorded.
+      broadcast: whether the first layer has one set of weights for all pixels.
     """
 
     grid: int
@@ -143,6 +150,7 @@ class ConvDecoder(nn.Module):
     initial_weights: str = "torch"
     lowering: str = "lax"
     coordinates: bool = False
+    broadcast: bool = False
 
     batched: ClassVar[bool] = True
 
@@ -159,7 +167,8 @@ class ConvDecoder(nn.Module):
             side = (self.grid if grid is None else grid) * x.shape[-2] // self.grid
             return within(_with_coordinates(x, side))
 
-        image, layers = rendered(self, code, within=within, located=located)
+        how = {"within": within, "located": located, "broadcast": self.broadcast}
+        image, layers = rendered(self, code, **how)
         return image, name_layers([code, *layers])
 
 

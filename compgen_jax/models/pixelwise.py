@@ -1,7 +1,7 @@
 """A decoder that all pixels share. It shows what weight sharing alone does for composition.
 
 The authors' repository has it, the paper does not. A decoder with parameters for each pixel cannot
-draw at pixels that training left blank, for any code; this one has none.
+draw at pixels that training left blank, for any code; this one has none, unless it is asked to.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 from flax import linen as nn
 
 from compgen_jax.models import model
+from compgen_jax.models.conv import ConvTranspose
 from compgen_jax.models.mlp import dense, dense_layer
 from compgen_jax.models.model import Model, Shapes, name_layers
 from compgen_jax.settings import choice, number, require
@@ -47,11 +48,15 @@ def check_width(width: int, name: str):
 
 @dataclass(frozen=True)
 class Pixelwise(Model):
-    """`PixelwiseDecoder`: `depth` hidden layers of `width` units."""
+    """`PixelwiseDecoder`: `depth` hidden layers of `width` units. Two fields change one thing each:
+    unless `shared`, every pixel reads the code by weights of its own; with a `kernel` of 3, hidden
+    layers also read the pixels beside (the name *pixelwise* is then wrong)."""
 
     depth: int = number(4, low=1, high=10)
     width: int = number(64, low=1)
     initial_weights: str = choice("torch", "torch", "flax")
+    shared: bool = True
+    kernel: int = choice(1, 1, 3)
 
     def check(self, config):
         super().check(config)
@@ -59,14 +64,16 @@ class Pixelwise(Model):
 
     def make(self, shapes: Shapes) -> nn.Module:
         grid = model.image_side(shapes, self.name)
-        at_once = AT_ONCE if jax.default_backend() == "cpu" else 0
-        return PixelwiseDecoder(grid, self.width, self.depth, self.initial_weights, at_once)
+        alone = self.shared and self.kernel == 1  # pixels that can be drawn without the others
+        at_once = AT_ONCE if jax.default_backend() == "cpu" and alone else 0
+        how = self.initial_weights, self.shared, self.kernel, shapes.lowering, at_once
+        return PixelwiseDecoder(grid, self.width, self.depth, *how)
 
 
 class PixelwiseDecoder(nn.Module):
     """Code -> image, one pixel at a time, by one MLP of the code and the pixel's position.
 
-    A pixel's token is a linear map of the code, the same for all pixels, plus the fixed
+    A pixel's token is a linear map of the code, the same for all pixels if `shared`, plus the fixed
     `position_code`. `depth` dense layers of `width` units follow, each with a PReLU, and a linear
     layer to one number. The token image is recorded too. Leading axes of the code are carried
     through.
@@ -77,6 +84,9 @@ class PixelwiseDecoder(nn.Module):
     Attributes:
       grid: N.  width: hidden units, divisible by 4.  depth: at least 1.
       initial_weights: 'torch' or 'flax'.
+      shared: whether the map of the code is the same for all pixels.
+      kernel: 1, or 3 for hidden layers that are convolutions.
+      lowering: see `models.convolution`.
       at_once: how many units of one layer are held at once (at least a row's of all examples); 0
         for those of all pixels.
     """
@@ -85,6 +95,9 @@ class PixelwiseDecoder(nn.Module):
     width: int
     depth: int
     initial_weights: str = "torch"
+    shared: bool = True
+    kernel: int = 1
+    lowering: str = "lax"
     at_once: int = 0
 
     batched: ClassVar[bool] = True
@@ -94,16 +107,23 @@ class PixelwiseDecoder(nn.Module):
         """(..., E) -> image (..., N, N) and the activations by layer name, code first. With the
         position codes of some `rows` (R, N, width), only these rows (..., R, N)."""
         whole = jnp.asarray(position_code(self.grid, self.width))
-        token = dense(self.width, "token", self.initial_weights, code)[..., None, None, :]
+        side = 1 if self.shared else self.grid
+        token = dense(side**2 * self.width, "token", self.initial_weights, code)
+        token = token.reshape(*code.shape[:-1], side, side, self.width)
         position = whole if rows is None else rows
         position = position.reshape((1,) * (token.ndim - 3) + position.shape)
         layers = [code, token + position]
         for index in range(1, self.depth + 1):
-            layer = dense_layer(self.width, f"hidden_{index}", self.initial_weights, self.width)
-            if index == 1:  # of each summand alone: cheaper than of each pixel of each example
-                x = layer(token) + position @ layer.variables["params"]["kernel"]
+            name = f"hidden_{index}"
+            if self.kernel > 1:
+                how = self.kernel, 1, self.initial_weights, self.lowering
+                x = ConvTranspose(self.width, *how, name=name)(layers[-1])
             else:
-                x = layer(x)
+                layer = dense_layer(self.width, name, self.initial_weights, self.width)
+                if index == 1:  # of each summand alone: cheaper than of each pixel of each example
+                    x = layer(token) + position @ layer.variables["params"]["kernel"]
+                else:
+                    x = layer(x)
             x = nn.PReLU(negative_slope_init=0.25, name=f"prelu_{index}")(x)
             layers.append(x)
         image = dense(1, "image", self.initial_weights, x)[..., 0]

@@ -110,7 +110,7 @@ def _prelu(parameters) -> dict:
 
 
 def _conv(module: ConvDecoder, variables):
-    if module.coordinates:
+    if module.coordinates or module.broadcast:
         return None
     params, relu = variables["params"], {"op": "relu"}
     # (side, side, E, C), whose rows and columns are flipped: see `RenderCode`
@@ -154,6 +154,8 @@ def _low_rank(module: LowRankDecoder, variables):
 
 
 def _pixelwise(module: PixelwiseDecoder, variables):
+    if module.kernel > 1 or not module.shared:
+        return None
     params = variables["params"]
     axis = position_code(module.grid, module.width)[0, :, : module.width // 2]
     layers = [[_dense(params["token"]), {"op": "add_position", "axis": encode(axis)}]]

@@ -146,7 +146,8 @@ def located(x):
 
 def conv(settings, variables, code, shapes):
     weights, read = variables["params"], located if settings.coordinates else np.asarray
-    layers = [relu(rendered(weights["render"], code))]
+    first = rendered(weights["render"], code)
+    layers = [relu(np.tile(first, (shapes.output.shape[0] // 4 // len(first),) * 2 + (1,)))]
     for index in range(1, settings.depth + 1):
         x = transposed(weights[f"hidden_{index}"], read(layers[-1]), 2 if index <= 2 else 1)
         layers.append(relu(x))
@@ -210,9 +211,12 @@ def positions(grid, width):
 
 def pixelwise(settings, variables, code, shapes):
     weights, grid = variables["params"], shapes.output.shape[0]
-    layers = [dense(weights["token"], code) + positions(grid, settings.width)]
+    side = 1 if settings.shared else grid
+    token = dense(weights["token"], code).reshape(side, side, settings.width)
+    layers = [token + positions(grid, settings.width)]
     for index in range(1, settings.depth + 1):
-        x = dense(weights[f"hidden_{index}"], layers[-1])
+        read = dense if settings.kernel == 1 else transposed
+        x = read(weights[f"hidden_{index}"], layers[-1])
         layers.append(prelu(weights[f"prelu_{index}"], x))
     return dense(weights["image"], layers[-1])[..., 0], layers
 

@@ -39,13 +39,14 @@ STUDENT = of_task(5)
 TREE_INPUT = {"image": struct(3, 4), "label": struct(2, dtype=jnp.int32), "scalar": struct()}
 FAMILIES = [
     (Conv(depth=3, width=5), IMAGE),
-    (Conv(depth=3, width=4, coordinates=True), IMAGE),
+    (Conv(depth=3, width=4, coordinates=True, broadcast=True), IMAGE),
     (MLP(depth=3, width=5), IMAGE),
     (MLP(depth=2, width=6), Shapes(TREE_INPUT, struct(2, 3, 4))),
     (MLP(depth=2, width=6), Shapes(struct(2, 5), struct())),
     (LowRank(depth=2, width=3), IMAGE),
     (LowRank(depth=1, width=2, rank=3, vectors="orthonormal"), IMAGE),
     (Pixelwise(depth=2, width=8), IMAGE),
+    (Pixelwise(depth=2, width=4, shared=False, kernel=3), IMAGE),
     (Transformer(depth=2, width=8, heads=2, hidden=6), of_image(6, 4)),
     (ConvBatchNorm(width=4), IMAGE),
     (Flow(width=3, steps=3), IMAGE),
